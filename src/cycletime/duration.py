@@ -1,0 +1,177 @@
+"""Time spans as exact numbers: parse '16ms', '0.016', '62.5Hz'; whole multiples or a clear error.
+
+Cycle times are divided by each other, and floats get such quotients wrong: ``0.12 // 0.04`` is ``2.0``. A span is
+therefore an exact fraction of a second, and the environment steps in a cycle are a whole number or an error.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from math import floor, isfinite, ulp
+from numbers import Rational, Real
+from typing import NoReturn, TypeAlias, overload
+
+from cycletime.errors import InputError
+
+DurationLike: TypeAlias = "Duration | str | float | Fraction | Decimal"
+"""What a time span may be given as; a bare number is in seconds."""
+
+_SECONDS_PER_UNIT = {
+    "s": Fraction(1),
+    "ms": Fraction(1, 1_000),
+    "us": Fraction(1, 1_000_000),
+    "ns": Fraction(1, 1_000_000_000),
+}
+_LONG_UNITS = {"min": Fraction(60), "h": Fraction(3600)}
+_MICRO_SIGNS = str.maketrans({"\N{MICRO SIGN}": "u", "\N{GREEK SMALL LETTER MU}": "u"})
+_HERTZ_PER_UNIT = {"hz": Fraction(1), "khz": Fraction(1_000)}
+_NUMBER_THEN_UNIT = re.compile(r"([+-]?[0-9.]+(?:e[+-]?[0-9]+)?(?:/[0-9]+)?) ?([a-z]*)")
+_SHORTEST_S, _LONGEST_S = Fraction(1, 10**12), Fraction(10**12)
+"""Outside of these a number is a slip of the keyboard, and its exact fraction could fill the memory."""
+_MOST_DECIMAL_PLACES = 18
+_EXAMPLES = "a positive time such as '16ms', '0.016s', '0.016' (seconds) or '62.5Hz'"
+
+
+@dataclass(frozen=True, order=True, slots=True, init=False)
+class Duration:
+    """A positive, exact span of time; equal spans are equal however they were written."""
+
+    exact_s: Fraction
+    """The span in seconds."""
+
+    def __init__(self, value: DurationLike) -> None:
+        """Read a span from text with a unit, or from a number of seconds."""
+        exact_s = _read(value)
+        if exact_s is None or not _SHORTEST_S <= exact_s <= _LONGEST_S:
+            raise InputError(f"{value!r} is no time span: give {_EXAMPLES}.")
+        object.__setattr__(self, "exact_s", exact_s)
+
+    def __float__(self) -> float:
+        """The span in seconds, rounded to the nearest float."""
+        return float(self.exact_s)
+
+    def __str__(self) -> str:
+        """The shortest exact form, in a unit of time where one is exact ('16ms'), else as a frequency ('60Hz')."""
+        decimals = ((_exact_decimal(self.exact_s / size), unit) for unit, size in _SECONDS_PER_UNIT.items())
+        spans = [number + unit for number, unit in decimals if number]
+        if spans:
+            return min(spans, key=lambda text: (len(text), "." in text))
+        hertz = _exact_decimal(1 / self.exact_s)
+        return f"{hertz}Hz" if hertz else f"{self.exact_s}s"
+
+    def __repr__(self) -> str:
+        """A form that evaluates to an equal span."""
+        return f"Duration({str(self)!r})"
+
+    def __mul__(self, factor: int | Fraction) -> Duration:
+        """The span taken ``factor`` times."""
+        return Duration(self.exact_s * factor)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Duration) -> Fraction:
+        """How often the other span fits into this one, exactly. There is no ``//``: see `cycle_steps`."""
+        return self.exact_s / other.exact_s
+
+
+class DurationField:
+    """A dataclass field that takes anything `DurationLike` and holds a `Duration`.
+
+    Use it as a descriptor: ``dt: DurationField = DurationField()``.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Learn the field's name."""
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> NoReturn: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> Duration: ...
+    def __get__(self, instance: object | None, owner: type) -> Duration:
+        """The span of this instance."""
+        if instance is None:  # a dataclass asks so for the default, and there is none
+            raise AttributeError(self._name)
+        span: Duration = instance.__dict__[self._name]
+        return span
+
+    def __set__(self, instance: object, value: DurationLike) -> None:
+        """Read the span."""
+        instance.__dict__[self._name] = Duration(value)
+
+
+def cycle_steps(dt: DurationLike, env_dt: DurationLike) -> int:
+    """The whole number k of environment steps in one action cycle (Algorithm 1: dt / dt_env).
+
+    Raises:
+        InputError: if dt is no whole multiple of env_dt; the message names the two nearest cycle times that are.
+    """
+    dt, env_dt = Duration(dt), Duration(env_dt)
+    ratio = dt / env_dt
+    if ratio.denominator == 1:
+        return ratio.numerator
+    below = max(1, floor(ratio))
+    raise InputError(
+        f"The cycle time {dt} is no whole multiple of the environment time step {env_dt}: "
+        f"the nearest cycle times are {env_dt * below} and {env_dt * (below + 1)}."
+    )
+
+
+def _read(value: object) -> Fraction | None:
+    if isinstance(value, Duration):
+        return value.exact_s
+    if isinstance(value, str):
+        return _read_text(value)
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, Rational):
+        return Fraction(value)
+    if isinstance(value, float):
+        return _simplest_fraction(value) if isfinite(value) else None
+    # Decimal, and NumPy's float32, whose str() is its shortest decimal: 0.016 and not 0.01600000075995922.
+    return _read_text(str(value)) if isinstance(value, Decimal | Real) else None
+
+
+def _read_text(text: str) -> Fraction | None:
+    match = _NUMBER_THEN_UNIT.fullmatch(text.strip().lower().translate(_MICRO_SIGNS))
+    if not match:
+        return None
+    number, unit = match.groups()
+    amount = _read_number(number)
+    if amount is None or amount <= 0:
+        return None
+    if unit in _HERTZ_PER_UNIT:
+        return 1 / (amount * _HERTZ_PER_UNIT[unit])
+    size = (_SECONDS_PER_UNIT | _LONG_UNITS).get(unit or "s")
+    return amount * size if size else None
+
+
+def _read_number(text: str) -> Fraction | None:
+    # Fraction('1e999999999') would compute a number with a thousand million digits.
+    if len(text) > 60 or re.search(r"e[+-]?0*[1-9]\d\d", text):
+        return None
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+def _simplest_fraction(seconds: float) -> Fraction:
+    """The fraction a float stands for: 0.016 is 2/125, and 0.001 * 9 (0.009000000000000001) is 9/1000.
+
+    Environments publish their step as such products and quotients, so two units in the last place are forgiven.
+    """
+    simple = Fraction(seconds).limit_denominator(1_000_000)
+    return simple if abs(simple - Fraction(seconds)) <= 2 * Fraction(ulp(seconds)) else Fraction(repr(seconds))
+
+
+def _exact_decimal(number: Fraction) -> str | None:
+    """The number written out in decimal, or nothing where that would not end."""
+    for places in range(_MOST_DECIMAL_PLACES + 1):
+        if 10**places % number.denominator == 0:
+            digits = str(number.numerator * (10**places // number.denominator)).rjust(places + 1, "0")
+            return f"{digits[:-places]}.{digits[-places:]}" if places else digits
+    return None
