@@ -1,0 +1,186 @@
+"""Hyper-parameters that know the cycle time they were tuned at, and how to be carried to another one.
+
+What PPO and SAC share: checking, carrying by a rule, rounding that is reported, and the meaning in seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from cycletime.duration import Duration, DurationField, DurationLike
+from cycletime.errors import InputError
+from cycletime.rules.formulas import Formula, Number, nearest_whole
+from cycletime.rules.quantities import Quantity
+
+if TYPE_CHECKING:
+    from cycletime.rules.libraries import LibraryValues
+
+REPORTED_SHIFT = 0.01
+"""Rounding that moves a value or a ratio by more than this fraction is reported."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A further quantity that can be kept in seconds; off unless named in `Hyperparameters.at`."""
+
+    field: str
+    """The field that it changes."""
+    formula: Formula
+    """How."""
+    baseline: Number | None = None
+    """The paper's value, used where the field was not stated; None if the paper has none."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where carried hyper-parameters come from."""
+
+    before: Hyperparameters
+    """The values at the cycle time they were tuned at."""
+    rule: str
+    """The rule that carried them."""
+    formulas: Mapping[str, Formula]
+    """For each field that was carried, how."""
+    notes: tuple[str, ...]
+    """What the reader should know: rounding, values that were not stated."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hyperparameters:
+    """The hyper-parameters of one algorithm that depend on the cycle time."""
+
+    algorithm: ClassVar[str]
+    """Its name in messages and JSON."""
+    quantities: ClassVar[tuple[Quantity, ...]]
+    """One for each field that is a number, in the order of tables."""
+    rules: ClassVar[Mapping[str, Mapping[str, Formula]]]
+    """For each rule, how it carries each field that it speaks of."""
+    default_rule: ClassVar[str]
+    """The rule where none is named."""
+    parts: ClassVar[Mapping[str, Part]]
+    """What can be switched on beside the rule."""
+
+    dt: DurationField = DurationField()
+    """The action-cycle time of these values. Subclasses repeat it: mypy forgets an inherited field's type."""
+    origin: Origin | None = field(default=None, compare=False, repr=False)
+    """The transfer that these values are the result of, if they are one."""
+
+    def __post_init__(self) -> None:
+        """Refuse values out of range; a field that is None was not stated and is left alone everywhere."""
+        for quantity in self.quantities:
+            value = getattr(self, quantity.field)
+            if value is not None:
+                object.__setattr__(self, quantity.field, quantity.check(value))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the reader should know about the transfer that gave these values."""
+        return self.origin.notes if self.origin else ()
+
+    def stated(self) -> dict[str, Number]:
+        """The values by field, without those that were not stated."""
+        values = {quantity.field: getattr(self, quantity.field) for quantity in self.quantities}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def seconds(self) -> dict[str, float]:
+        """What the stated values mean in seconds, by field; infinity where nothing ever decays."""
+        stated = self.stated()
+        return {
+            quantity.field: quantity.seconds(float(stated[quantity.field]), self._beat_s(quantity))
+            for quantity in self.quantities
+            if quantity.span and quantity.field in stated
+        }
+
+    def at(self, new_dt: DurationLike, rule: str | None = None, also: Collection[str] = ()) -> Self:
+        """The hyper-parameters for another cycle time.
+
+        Args:
+            new_dt: the cycle time to go to.
+            rule: one of `rules`; by default `default_rule`.
+            also: names of `parts` that are to keep their meaning in seconds too.
+        """
+        new_dt, rule = Duration(new_dt), rule or self.default_rule
+        if rule not in self.rules:
+            raise InputError(f"Unknown rule {rule!r} for {self.algorithm}: choose {_any_of(self.rules)}.")
+        parts = [self._part(name, also) for name in also]
+        before, notes = self._with_baselines(parts)
+        formulas = {**self.rules[rule], **{part.field: part.formula for part in parts}}
+        values: dict[str, Any] = {}
+        for quantity in self.quantities:
+            if quantity.field in formulas:
+                exact = formulas[quantity.field].compute(getattr(before, quantity.field), new_dt / self.dt)
+                values[quantity.field] = before._representable(quantity, exact, new_dt)
+                notes += _rounding_notes(quantity, exact, values[quantity.field])
+        after = replace(before, dt=new_dt, origin=None, **values)
+        notes += after._notes_on(before, rule)
+        return replace(after, origin=Origin(before, rule, formulas, notes))
+
+    def explain(self) -> str:
+        """A table of each value before and after, its formula and what it means in seconds, with the notes."""
+        from cycletime.rules.explain import explain
+
+        return explain(self)
+
+    def to(self, library: str, n_envs: int | None = None, **layout: int) -> LibraryValues:
+        """These values in another library's words: a mapping to pass on as ``**values``, with notes."""
+        from cycletime.rules.libraries import export
+
+        return export(self, library, n_envs, layout)
+
+    @classmethod
+    def from_(cls, library: str, *, dt: DurationLike, n_envs: int | None = None, **values: object) -> Self:
+        """Hyper-parameters from another library's words; PPO's that are not given are that library's defaults."""
+        from cycletime.rules.libraries import read
+
+        return read(cls, library, dt, n_envs, values)
+
+    def _beat_s(self, quantity: Quantity) -> float:
+        """The seconds between two of the events that this quantity counts or decays by: agent steps."""
+        return float(self.dt)
+
+    def _part(self, name: str, also: Collection[str]) -> Part:
+        if name not in self.parts:
+            raise InputError(f"Unknown part {name!r} for {self.algorithm}: choose {_any_of(self.parts)}.")
+        return self.parts[name]
+
+    def _with_baselines(self, parts: Collection[Part]) -> tuple[Self, tuple[str, ...]]:
+        """Fill in the paper's value of each part that is switched on and was not stated."""
+        filled: dict[str, Any] = {}
+        for part in parts:
+            if getattr(self, part.field) is None:
+                if part.baseline is None:
+                    raise InputError(f"{part.field} was not given, and the paper has no value for it: give one.")
+                filled[part.field] = part.baseline
+        notes = tuple(f"{name} was not given: the paper's {value} is used." for name, value in filled.items())
+        return replace(self, **filled), notes
+
+    def _representable(self, quantity: Quantity, exact: Number, new_dt: Duration) -> Number:
+        """The value as this quantity can hold it; a float that ran into its end is no value."""
+        if quantity.whole:
+            return nearest_whole(exact, at_least=int(quantity.low))
+        before = getattr(self, quantity.field)
+        at_an_end = exact in (quantity.low, quantity.high) and before != exact
+        if at_an_end or not isfinite(exact):
+            raise InputError(
+                f"{quantity.field} {before} cannot be carried from {self.dt} to {new_dt}: it would be {exact} "
+                f"in double precision; take a cycle time closer to {self.dt}."
+            )
+        return float(exact)
+
+    def _notes_on(self, before: Self, rule: str) -> tuple[str, ...]:
+        """What the algorithm has to say of its values taken together."""
+        return ()
+
+
+def _rounding_notes(quantity: Quantity, exact: Number, value: Number) -> tuple[str, ...]:
+    shift = float(value / exact) - 1 if exact else 0.0
+    if not quantity.whole or abs(shift) <= REPORTED_SHIFT:
+        return ()
+    return (f"{quantity.field} {float(exact):.6g} was rounded to {value} ({shift:+.1%}).",)
+
+
+def _any_of(names: Collection[str]) -> str:
+    return "one of " + ", ".join(names) if len(names) > 1 else ", ".join(names)

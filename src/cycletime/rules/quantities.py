@@ -1,0 +1,88 @@
+"""What a hyper-parameter is: its symbol, its allowed range, and what it means in seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf, isfinite, log, log1p
+from numbers import Integral, Real
+
+from cycletime.errors import InputError
+from cycletime.rules.formulas import Number
+
+Meaning = Callable[[float, float], float]
+"""Seconds (infinity is 'unlimited') from the value and the cycle time in seconds."""
+
+
+def steps_in_seconds(steps: float, dt_s: float) -> float:
+    """How long it takes to collect this many samples: the paper's batch time, dt * b."""
+    return steps * dt_s
+
+
+def decay_in_seconds(factor: float, dt_s: float) -> float:
+    """The horizon -dt / ln(factor), after which a factor per agent step has decayed to 1/e."""
+    if factor == 0:
+        return 0.0
+    return inf if factor == 1 else -dt_s / log(factor)
+
+
+def smoothing_in_seconds(rate: float, dt_s: float) -> float:
+    """The time constant of a target that moves by this rate at each update, with one update per ``dt_s``."""
+    return 0.0 if rate == 1 else -dt_s / log1p(-rate)
+
+
+def updates_in_seconds(updates_per_step: float, dt_s: float) -> float:
+    """The time from one update to the next."""
+    return dt_s / updates_per_step
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One hyper-parameter that depends on the cycle time."""
+
+    field: str
+    """The name of the dataclass's field, also the key in JSON."""
+    symbol: str
+    """The letter in formulas."""
+    low: float
+    """The lower end of the allowed range."""
+    high: float = inf
+    """The upper end of the allowed range, always allowed itself."""
+    low_allowed: bool = False
+    """Whether the lower end is allowed itself."""
+    whole: bool = False
+    """Whether it counts something."""
+    span: str = ""
+    """What its meaning in seconds is called; empty if it has none."""
+    seconds: Meaning = steps_in_seconds
+    """Its meaning in seconds."""
+
+    def check(self, value: object) -> Number:
+        """The value as a plain Python number.
+
+        Raises:
+            InputError: if it is no number of this quantity's range.
+        """
+        number = _plain_number(value, self.whole)
+        in_range = number is not None and (self.low < number <= self.high or (self.low_allowed and number == self.low))
+        if number is None or not in_range:
+            raise InputError(f"{self.field} is {value!r}: it must be {self._allowed()}.")
+        return number
+
+    def _allowed(self) -> str:
+        if self.whole:
+            return f"a whole number of at least {self.low:g}"
+        if isfinite(self.high):
+            return f"a number in {'[' if self.low_allowed else '('}{self.low:g}, {self.high:g}]"
+        return f"a number greater than {self.low:g}" if isfinite(self.low) else "a finite number"
+
+
+def _plain_number(value: object, whole: bool) -> Number | None:
+    """NumPy's scalars and Fractions pass; True, '3', NaN and infinities do not."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    if isinstance(value, Integral):
+        return int(value)
+    if whole or not isfinite(value):
+        return None
+    return float(value)

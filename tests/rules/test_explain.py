@@ -1,0 +1,58 @@
+"""Explanations: the table that people read and the JSON that programs read."""
+
+import json
+from math import isclose, log
+
+import pytest
+
+from cycletime.rules import PPO, SAC
+from cycletime.rules.explain import as_json, explain
+
+
+def row(text: str, name: str) -> str:
+    (line,) = [line for line in text.splitlines() if line.startswith(name)]
+    return line
+
+
+def test_the_table_has_before_after_formula_and_seconds() -> None:
+    text = PPO(dt="16ms").at("64ms").explain()
+    assert text.startswith("PPO from 16ms to 64ms, rule 'dt-aware', rho = dt/dt0 = 4")
+    assert row(text, "batch").split("  ")[0] == "batch (b)"
+    assert "2000" in row(text, "batch")
+    assert "batch time 32 s -> 32 s" in row(text, "batch")
+    assert "min(gamma0, gamma0^rho)" in row(text, "discount")
+    assert "0.960596" in row(text, "discount")
+    assert "discount horizon 1.59 s -> 1.59 s" in row(text, "discount")
+    assert text.count("note: ") == 2
+
+
+def test_values_that_were_not_carried_have_a_table_too() -> None:
+    assert "discount horizon 1.59 s" in explain(PPO(dt="16ms"))
+
+
+def test_a_discount_of_one_is_unlimited_in_text_and_null_in_json() -> None:
+    carried = PPO(dt="16ms", discount=1).at("4ms")
+    assert "discount horizon unlimited -> unlimited" in carried.explain()
+    assert as_json(carried)["seconds"]["to"]["discount_horizon"] is None
+    assert "Infinity" not in json.dumps(as_json(carried))
+
+
+def test_the_json_of_ppo() -> None:
+    data = as_json(PPO(dt="16ms").at("4ms"))
+    assert list(data) == ["algorithm", "rule", "from", "to", "seconds", "notes"]
+    assert data["to"] == {"dt_s": 0.004, "batch": 8000, "minibatch": 200, "discount": 0.99, "trace_decay": 0.95}
+    assert data["from"]["dt_s"] == 0.016
+    assert set(data["seconds"]["to"]) == {"batch_time", "minibatch_time", "discount_horizon", "trace_horizon"}
+    assert isclose(data["seconds"]["to"]["discount_horizon"], -0.004 / log(0.99))
+
+
+def test_the_json_of_sac_has_the_discount_and_what_was_switched_on() -> None:
+    assert list(as_json(SAC(dt="16ms", discount=0.851).at("4ms"))["to"]) == ["dt_s", "discount"]
+    data = as_json(SAC(dt="16ms", discount=0.851).at("4ms", also=["warm-up"]))
+    assert list(data["to"]) == ["dt_s", "discount", "warmup_steps"]
+    assert data["seconds"]["to"]["warmup_time"] == 160
+
+
+def test_only_carried_values_have_a_transfer() -> None:
+    with pytest.raises(ValueError, match="carried"):
+        as_json(PPO(dt="16ms"))
