@@ -1,0 +1,183 @@
+"""PPO in other libraries' words: those that give the mini-batch a size, and those that count mini-batches.
+
+All rules keep b/m, so a library that counts keeps its count at every cycle time and changes only the rollout's length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, gcd
+from typing import Any, Protocol
+
+from cycletime.errors import InputError
+from cycletime.rules.formulas import nearest_whole
+from cycletime.rules.libraries.words import Given, Word
+from cycletime.rules.ppo import PPO
+
+
+class PPOWords(Protocol):
+    """How one library says PPO's four values."""
+
+    @property
+    def discount(self) -> Word:
+        """The name of gamma."""
+
+    @property
+    def trace_decay(self) -> Word:
+        """The name of lambda."""
+
+    @property
+    def n_envs(self) -> Word | None:
+        """The number of parallel environments, where it is a setting."""
+
+    def write_sizes(self, ppo: PPO, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
+        """The rollout and the mini-batch in the library's words, and what the library does with them."""
+
+    def read_sizes(self, given: Given, n_envs: int) -> dict[str, int]:
+        """PPO's batch and minibatch, and the minibatch_count where the library counts them."""
+
+
+@dataclass(frozen=True)
+class Sized:
+    """A rollout, per environment or over all, and a mini-batch of a given size."""
+
+    size: Word
+    """The agent steps of a rollout."""
+    minibatch: Word
+    """m."""
+    discount: Word
+    """gamma."""
+    trace_decay: Word
+    """lambda."""
+    size_is_per_env: bool = False
+    """Whether those of one environment are meant, or of all together, which is b."""
+    n_envs: Word | None = None
+    """The number of parallel environments, where it is a setting."""
+    collects_whole_vector_steps: bool = True
+    """Whether b is a multiple of the environments whatever one asks for."""
+    smallest_minibatch: int = 1
+    """Below this the library refuses."""
+    only_whole_minibatches: bool = False
+    """Whether m must divide b."""
+    tail: str = ""
+    """What happens to the samples that fill no mini-batch, where that is not one short mini-batch."""
+
+    def write_sizes(self, ppo: PPO, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
+        """See `PPOWords`."""
+        _refuse_layout(layout)
+        minibatch = max(ppo.minibatch, self.smallest_minibatch)
+        unit = n_envs if self.collects_whole_vector_steps else 1
+        if self.only_whole_minibatches:
+            unit = unit * minibatch // gcd(unit, minibatch)
+        batch = unit * nearest_whole(Fraction(ppo.batch, unit), at_least=ceil(Fraction(self.smallest_minibatch, unit)))
+        minibatch = min(minibatch, batch)
+        size = {self.size.name: batch // n_envs if self.size_is_per_env else batch}
+        notes = [self.tail] if self.tail and batch % minibatch else []
+        return {**size, self.minibatch.name: minibatch}, notes
+
+    def read_sizes(self, given: Given, n_envs: int) -> dict[str, int]:
+        """See `PPOWords`."""
+        batch = given.count(self.size) * (n_envs if self.size_is_per_env else 1)
+        return {"batch": batch, "minibatch": given.count(self.minibatch)}
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A rollout per environment and a number of mini-batches."""
+
+    rollout: Word
+    """The agent steps of one environment."""
+    count: Word
+    """The number of mini-batches."""
+    discount: Word
+    """gamma."""
+    trace_decay: Word
+    """lambda."""
+    n_envs: Word | None = None
+    """The number of parallel environments, where it is a setting."""
+    only_whole_minibatches: bool = False
+    """Whether the library refuses a batch that the count does not divide."""
+    tail: str = ""
+    """What happens otherwise, with {slices}, {m}, {left} and {count} filled in."""
+
+    def write_sizes(self, ppo: PPO, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
+        """See `PPOWords`."""
+        _refuse_layout(layout)
+        count = nearest_whole(ppo.tuned_ratio)
+        unit = count // gcd(count, n_envs) if self.only_whole_minibatches else 1
+        shortest = ceil(Fraction(count, n_envs * unit))  # a mini-batch has at least one sample
+        rollout = unit * nearest_whole(Fraction(ppo.batch, n_envs * unit), at_least=shortest)
+        m, left = divmod(rollout * n_envs, count)
+        slices = ceil(rollout * n_envs / m)
+        notes = [self.tail.format(slices=slices, m=m, left=left, count=count)] if left and self.tail else []
+        return {self.rollout.name: rollout, self.count.name: count}, notes
+
+    def read_sizes(self, given: Given, n_envs: int) -> dict[str, int]:
+        """See `PPOWords`."""
+        batch, count = given.count(self.rollout) * n_envs, given.count(self.count)
+        if count > batch:
+            raise InputError(f"{given.library}'s {self.count.name} is {count}: it must be at most the batch, {batch}.")
+        return {"batch": batch, "minibatch": batch // count, "minibatch_count": count}
+
+
+@dataclass(frozen=True)
+class Brax:
+    """Mini-batches of whole trajectories: b = batch_size * num_minibatches * unroll_length, m = b / num_minibatches."""
+
+    discount: Word = Word("discounting", 0.9)
+    trace_decay: Word = Word("gae_lambda", 0.95)
+    n_envs: Word | None = Word("num_envs", 1)
+    unroll: Word = Word("unroll_length", 10)
+    trajectories: Word = Word("batch_size", 32)
+    count: Word = Word("num_minibatches", 16)
+
+    def write_sizes(self, ppo: PPO, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
+        """See `PPOWords`. The layout may fix batch_size; else it is the smallest, for the longest unrolls."""
+        count = nearest_whole(ppo.tuned_ratio)
+        trajectories = layout.get(self.trajectories.name, n_envs // gcd(n_envs, count))
+        _refuse_layout({name: value for name, value in layout.items() if name != self.trajectories.name})
+        if trajectories < 1 or trajectories * count % n_envs:
+            raise InputError(
+                f"brax's batch_size is {trajectories}: batch_size * num_minibatches, here {trajectories} * {count}, "
+                f"must be a multiple of num_envs, {n_envs}."
+            )
+        # From b and not from m, whose rounding would count {count} times.
+        unroll = nearest_whole(Fraction(ppo.batch, trajectories * count))
+        notes = [f"brax cuts its advantages at the end of each unroll: after {unroll} agent steps."]
+        return {self.unroll.name: unroll, self.trajectories.name: trajectories, self.count.name: count}, notes
+
+    def read_sizes(self, given: Given, n_envs: int) -> dict[str, int]:
+        """See `PPOWords`."""
+        count = given.count(self.count)
+        minibatch = given.count(self.trajectories) * given.count(self.unroll)
+        return {"batch": minibatch * count, "minibatch": minibatch, "minibatch_count": count}
+
+
+@dataclass(frozen=True)
+class Puffer:
+    """A horizon per agent, and a mini-batch of whole horizons."""
+
+    horizon: Word
+    minibatch: Word
+    n_envs: Word | None
+    discount: Word = Word("train.gamma", 0.995)
+    trace_decay: Word = Word("train.gae_lambda", 0.90)
+
+    def write_sizes(self, ppo: PPO, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
+        """See `PPOWords`."""
+        _refuse_layout(layout)
+        horizon = nearest_whole(Fraction(ppo.batch, n_envs))
+        horizons = min(n_envs, nearest_whole(Fraction(ppo.minibatch, horizon)))
+        notes = ["PufferLib draws its mini-batches by priority: some samples come twice in an epoch and some never."]
+        return {self.horizon.name: horizon, self.minibatch.name: horizon * horizons}, notes
+
+    def read_sizes(self, given: Given, n_envs: int) -> dict[str, int]:
+        """See `PPOWords`."""
+        return {"batch": given.count(self.horizon) * n_envs, "minibatch": given.count(self.minibatch)}
+
+
+def _refuse_layout(layout: Mapping[str, int]) -> None:
+    if layout:
+        raise InputError(f"{', '.join(layout)} is no layout that can be fixed here; only brax has one, batch_size.")

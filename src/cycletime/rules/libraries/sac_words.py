@@ -1,0 +1,224 @@
+"""SAC in other libraries' words, with their three traps.
+
+``polyak`` is tau in some libraries and 1 - tau in others; some count updates and warm-ups in transitions, others in
+steps of all parallel environments together; a target entropy may be a number or a multiple of -|A|.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import lcm
+from typing import Any, Protocol
+
+from cycletime.errors import InputError
+from cycletime.rules.formulas import Number, nearest_whole
+from cycletime.rules.libraries.words import Given, Word
+from cycletime.rules.sac import SAC
+
+_LONGEST_UPDATE_PERIOD = 1000
+
+
+class Updates(Protocol):
+    """How one library says how many updates it makes."""
+
+    def write(self, per_step: Fraction, n_envs: int, minibatch: int | None) -> dict[str, Any]:
+        """The library's words for this many updates per agent step (of one environment)."""
+
+    def read(self, given: Given, n_envs: int, minibatch: int | None) -> Number | None:
+        """The updates per agent step, if anything was said of them."""
+
+
+@dataclass(frozen=True)
+class UpdatesPerPeriod:
+    """So many updates after so many steps of all environments together."""
+
+    updates: str
+    period: str
+
+    def write(self, per_step: Fraction, n_envs: int, minibatch: int | None) -> dict[str, Any]:
+        """See `Updates`."""
+        per_vector_step = per_step * n_envs
+        return {self.updates: per_vector_step.numerator, self.period: per_vector_step.denominator}
+
+    def read(self, given: Given, n_envs: int, minibatch: int | None) -> Number | None:
+        """See `Updates`."""
+        updates, period = given.optional_number(self.updates), given.optional_number(self.period)
+        if updates is None and period is None:
+            return None
+        if updates == -1:  # Stable-Baselines3: as many as transitions were collected
+            return 1.0
+        return float(Fraction(1 if updates is None else updates) / (Fraction(1 if period is None else period) * n_envs))
+
+
+@dataclass(frozen=True)
+class WholeUpdates:
+    """A whole number of updates after each step of all environments together."""
+
+    updates: str
+
+    def write(self, per_step: Fraction, n_envs: int, minibatch: int | None) -> dict[str, Any]:
+        """See `Updates`."""
+        return {self.updates: nearest_whole(per_step * n_envs)}
+
+    def read(self, given: Given, n_envs: int, minibatch: int | None) -> Number | None:
+        """See `Updates`."""
+        updates = given.optional_number(self.updates)
+        return None if updates is None else float(updates / n_envs)
+
+
+@dataclass(frozen=True)
+class UpdateRatio:
+    """Updates per transition, as a ratio."""
+
+    ratio: str
+    collected: str | None = None
+    """A name for the transitions collected at a time, which must make a whole number of updates."""
+
+    def write(self, per_step: Fraction, n_envs: int, minibatch: int | None) -> dict[str, Any]:
+        """See `Updates`."""
+        collected = {self.collected: lcm(per_step.denominator, n_envs)} if self.collected else {}
+        return {self.ratio: float(per_step), **collected}
+
+    def read(self, given: Given, n_envs: int, minibatch: int | None) -> Number | None:
+        """See `Updates`."""
+        if self.collected:
+            given.optional_number(self.collected)
+        return given.optional_number(self.ratio)
+
+
+@dataclass(frozen=True)
+class ReplayRatio:
+    """Samples replayed per sample collected: the updates per transition times the mini-batch."""
+
+    ratio: str
+    default_minibatch: int
+
+    def write(self, per_step: Fraction, n_envs: int, minibatch: int | None) -> dict[str, Any]:
+        """See `Updates`."""
+        return {self.ratio: float(per_step * (minibatch or self.default_minibatch))}
+
+    def read(self, given: Given, n_envs: int, minibatch: int | None) -> Number | None:
+        """See `Updates`."""
+        ratio = given.optional_number(self.ratio)
+        return None if ratio is None else float(ratio) / (minibatch or self.default_minibatch)
+
+
+@dataclass(frozen=True)
+class UpdatePeriod:
+    """The agent steps from one update to the next; a fraction of one means several updates per step."""
+
+    period: str
+
+    def write(self, per_step: Fraction, n_envs: int, minibatch: int | None) -> dict[str, Any]:
+        """See `Updates`."""
+        many = per_step >= 1
+        return {self.period: 1 / nearest_whole(per_step) if many else nearest_whole(1 / per_step)}
+
+    def read(self, given: Given, n_envs: int, minibatch: int | None) -> Number | None:
+        """See `Updates`."""
+        period = given.optional_number(self.period)
+        return None if period is None else 1 / float(period)
+
+
+@dataclass(frozen=True)
+class SACWords:
+    """How one library says what SAC has that depends on the cycle time; None where it has no word for it."""
+
+    discount: Word
+    """gamma."""
+    tau: str | None = None
+    """Target smoothing as we have it."""
+    one_minus_tau: str | None = None
+    """Or its complement."""
+    replay: str | None = None
+    """The replay's capacity."""
+    minibatch: str | None = None
+    """m."""
+    warmup: tuple[str, ...] = ()
+    """All the names that must agree on when learning starts."""
+    per_vector_step: frozenset[str] = frozenset()
+    """Our fields that the library counts in steps of all environments together, not in transitions."""
+    updates: Updates | None = None
+    """Updates per step."""
+    entropy: str | None = None
+    """The target entropy."""
+    entropy_per_dimension: int | None = None
+    """If the target entropy is this sign times a coefficient times |A|: the sign."""
+    n_envs: Word | None = None
+    """The number of parallel environments, where it is a setting."""
+    remarks: Mapping[str, str] = field(default_factory=dict)
+    """By field: what the library does where it has no word."""
+
+    def write(self, sac: SAC, n_envs: int) -> dict[str, Any]:
+        """All that was stated and that the library has a word for."""
+        tau = sac.target_smoothing
+        pairs = [
+            (self.discount.name, sac.discount),
+            (self.tau, tau),
+            (self.one_minus_tau, None if tau is None else 1 - tau),
+            (self.replay, self._counted("replay_capacity", sac.replay_capacity, n_envs)),
+            (self.minibatch, sac.minibatch),
+            *((name, self._counted("warmup_steps", sac.warmup_steps, n_envs)) for name in self.warmup),
+            (self.entropy, self._entropy(sac)),
+        ]
+        values = {name: value for name, value in pairs if name is not None and value is not None}
+        if self.updates and sac.updates_per_step is not None:
+            per_step = Fraction(sac.updates_per_step).limit_denominator(_LONGEST_UPDATE_PERIOD)
+            values |= self.updates.write(per_step, n_envs, sac.minibatch)
+        return values
+
+    def read(self, given: Given, n_envs: int) -> dict[str, Any]:
+        """Our fields, for what was given; the action's size may be among it."""
+        action_size = given.optional_number("action_size")
+        minibatch = _optional(given, self.minibatch)
+        kept = _optional(given, self.one_minus_tau)
+        coefficient = _optional(given, self.entropy)
+        return {
+            "discount": given.number(self.discount),
+            "target_smoothing": 1 - kept if kept is not None else _optional(given, self.tau),
+            "replay_capacity": self._uncounted("replay_capacity", _optional(given, self.replay), n_envs),
+            "minibatch": minibatch,
+            "warmup_steps": self._uncounted("warmup_steps", self._warmup(given), n_envs),
+            "updates_per_step": self.updates.read(given, n_envs, _as_int(minibatch)) if self.updates else None,
+            "target_entropy": self._absolute_entropy(coefficient, action_size),
+            "action_size": action_size,
+        }
+
+    def _counted(self, field: str, transitions: int | None, n_envs: int) -> int | None:
+        if transitions is None or field not in self.per_vector_step:
+            return transitions
+        return nearest_whole(Fraction(transitions, n_envs), at_least=0)
+
+    def _uncounted(self, field: str, count: Number | None, n_envs: int) -> Number | None:
+        return count * n_envs if count is not None and field in self.per_vector_step else count
+
+    def _warmup(self, given: Given) -> Number | None:
+        said = {name: value for name in self.warmup if (value := given.optional_number(name)) is not None}
+        if len(set(said.values())) > 1:
+            both = " and ".join(f"{name} {value}" for name, value in said.items())
+            raise InputError(f"{given.library}'s {both} differ: give one of them, as the warm-up.")
+        return next(iter(said.values()), None)
+
+    def _entropy(self, sac: SAC) -> float | None:
+        if sac.target_entropy is None or self.entropy_per_dimension is None:
+            return sac.target_entropy
+        if sac.action_size is None:
+            raise InputError(f"{self.entropy} is a multiple of the action's size: state action_size.")
+        return self.entropy_per_dimension * sac.target_entropy / sac.action_size
+
+    def _absolute_entropy(self, value: Number | None, action_size: Number | None) -> Number | None:
+        if value is None or self.entropy_per_dimension is None:
+            return value
+        if action_size is None:
+            raise InputError(f"{self.entropy} is a multiple of the action's size: give action_size.")
+        return self.entropy_per_dimension * value * action_size
+
+
+def _optional(given: Given, name: str | None) -> Number | None:
+    return given.optional_number(name) if name else None
+
+
+def _as_int(value: Number | None) -> int | None:
+    return None if value is None else int(value)

@@ -1,0 +1,310 @@
+"""The libraries and their words: where each value lives, and the default that the library itself has.
+
+Checked against the installed packages by `./check libraries` and `./check rllib`; the others were read in their source.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cycletime.rules.libraries.ppo_words import Brax, Counted, PPOWords, Puffer, Sized
+from cycletime.rules.libraries.sac_words import (
+    ReplayRatio,
+    SACWords,
+    UpdatePeriod,
+    UpdateRatio,
+    UpdatesPerPeriod,
+    WholeUpdates,
+)
+from cycletime.rules.libraries.words import Word
+
+
+@dataclass(frozen=True)
+class Library:
+    """One library's words."""
+
+    ppo: PPOWords | None
+    """For PPO; None if it has none."""
+    sac: SACWords | None
+    """For SAC; None if it has none."""
+
+
+_GAMMA, _LAMBDA = Word("gamma", 0.99), Word("gae_lambda", 0.95)
+_FIXED_ENTROPY = {"target_entropy": "it is fixed at -|A|"}
+
+_STABLE_BASELINES3 = Library(
+    # batch_size is m here, the most dangerous of all clashes of names
+    ppo=Sized(
+        size=Word("n_steps", 2048),
+        size_is_per_env=True,
+        minibatch=Word("batch_size", 64),
+        discount=_GAMMA,
+        trace_decay=_LAMBDA,
+        smallest_minibatch=2,
+    ),
+    sac=SACWords(
+        discount=_GAMMA,
+        tau="tau",
+        replay="buffer_size",
+        minibatch="batch_size",
+        warmup=("learning_starts",),
+        updates=UpdatesPerPeriod("gradient_steps", "train_freq"),
+        entropy="target_entropy",
+    ),
+)
+
+_CLEANRL = Library(
+    ppo=Counted(
+        rollout=Word("num_steps", 2048),
+        count=Word("num_minibatches", 32),
+        n_envs=Word("num_envs", 1),
+        discount=_GAMMA,
+        trace_decay=_LAMBDA,
+        tail="CleanRL cuts the batch into slices of {m}: that makes {slices} of them, not {count}, the last one short.",
+    ),
+    sac=SACWords(
+        discount=_GAMMA,
+        tau="tau",
+        replay="buffer_size",
+        minibatch="batch_size",
+        warmup=("learning_starts",),
+        per_vector_step=frozenset({"warmup_steps"}),
+        n_envs=Word("num_envs", 1),
+        remarks={"updates_per_step": "it makes one update per step of all environments", **_FIXED_ENTROPY},
+    ),
+)
+
+_PUREJAXRL = Library(
+    ppo=Counted(
+        rollout=Word("NUM_STEPS", 10),
+        count=Word("NUM_MINIBATCHES", 32),
+        n_envs=Word("NUM_ENVS", 2048),
+        discount=Word("GAMMA", 0.99),
+        trace_decay=Word("GAE_LAMBDA", 0.95),
+        only_whole_minibatches=True,
+    ),
+    sac=None,
+)
+
+_REJAX = Library(
+    ppo=Counted(
+        rollout=Word("num_steps", 64),
+        count=Word("num_minibatches", 16),
+        n_envs=Word("num_envs", 64),
+        discount=_GAMMA,
+        trace_decay=_LAMBDA,
+        only_whole_minibatches=True,
+    ),
+    sac=SACWords(
+        discount=_GAMMA,
+        one_minus_tau="polyak",
+        replay="buffer_size",
+        minibatch="batch_size",
+        warmup=("fill_buffer",),
+        updates=WholeUpdates("num_epochs"),
+        n_envs=Word("num_envs", 1),
+        remarks=_FIXED_ENTROPY,
+    ),
+)
+
+_STOIX = Library(
+    ppo=Counted(
+        rollout=Word("system.rollout_length", 128),
+        count=Word("system.num_minibatches", 16),
+        n_envs=Word("arch.total_num_envs", 1024),
+        discount=Word("system.gamma", 0.99),
+        trace_decay=Word("system.gae_lambda", 0.95),
+        only_whole_minibatches=True,
+    ),
+    sac=SACWords(
+        discount=Word("system.gamma", 0.99),
+        tau="system.tau",
+        replay="system.total_buffer_size",
+        minibatch="system.total_batch_size",
+        warmup=("system.warmup_steps",),
+        per_vector_step=frozenset({"warmup_steps"}),
+        updates=UpdatesPerPeriod("system.epochs", "system.rollout_length"),
+        entropy="system.target_entropy_scale",
+        entropy_per_dimension=-1,
+        n_envs=Word("arch.total_num_envs", 1024),
+    ),
+)
+
+_BRAX = Library(
+    ppo=Brax(),
+    sac=SACWords(
+        discount=Word("discounting", 0.9),
+        tau="tau",
+        replay="max_replay_size",
+        minibatch="batch_size",
+        warmup=("min_replay_size",),
+        updates=WholeUpdates("grad_updates_per_step"),
+        n_envs=Word("num_envs", 1),
+        remarks={"target_entropy": "it is fixed at -|A|/2"},
+    ),
+)
+
+_RSL_RL = Library(
+    ppo=Counted(
+        rollout=Word("num_steps_per_env"),
+        count=Word("algorithm.num_mini_batches", 4),
+        discount=Word("algorithm.gamma", 0.99),
+        trace_decay=Word("algorithm.lam", 0.95),
+        tail="rsl_rl makes {count} mini-batches of {m} and drops the last {left} samples of each batch.",
+    ),
+    sac=None,
+)
+
+_SKRL = Library(
+    ppo=Counted(
+        rollout=Word("rollouts", 16),
+        count=Word("mini_batches", 2),
+        discount=Word("discount_factor", 0.99),
+        trace_decay=_LAMBDA,
+        tail="skrl spreads the {left} samples that are left over {count} mini-batches of {m}.",
+    ),
+    sac=SACWords(
+        discount=Word("discount_factor", 0.99),
+        tau="polyak",
+        replay="memory_size",
+        minibatch="batch_size",
+        warmup=("random_timesteps", "learning_starts"),
+        per_vector_step=frozenset({"warmup_steps", "replay_capacity"}),
+        updates=WholeUpdates("gradient_steps"),
+        entropy="target_entropy",
+    ),
+)
+
+_TORCHRL = Library(
+    ppo=Sized(
+        size=Word("collector.frames_per_batch", 2048),
+        minibatch=Word("loss.mini_batch_size", 64),
+        n_envs=Word("env.num_envs", 1),
+        discount=Word("loss.gamma", 0.99),
+        trace_decay=Word("loss.gae_lambda", 0.95),
+    ),
+    sac=SACWords(
+        discount=Word("optim.gamma", 0.99),
+        one_minus_tau="optim.target_update_polyak",
+        replay="replay_buffer.size",
+        minibatch="optim.batch_size",
+        warmup=("collector.init_random_frames",),
+        updates=UpdateRatio("optim.utd_ratio"),
+        remarks={"target_entropy": "pass it to SACLoss(target_entropy=...)"},
+    ),
+)
+
+_RLLIB = Library(
+    ppo=Sized(
+        size=Word("train_batch_size_per_learner", 4000),
+        minibatch=Word("minibatch_size", 128),
+        discount=_GAMMA,
+        trace_decay=Word("lambda_", 1.0),
+        collects_whole_vector_steps=False,
+        tail="RLlib has no short mini-batch: the last one of an epoch is filled up from the next epoch.",
+    ),
+    sac=SACWords(
+        discount=_GAMMA,
+        tau="tau",
+        replay="replay_buffer_config.capacity",
+        minibatch="train_batch_size_per_learner",
+        warmup=("num_steps_sampled_before_learning_starts",),
+        updates=ReplayRatio("training_intensity", default_minibatch=256),
+        entropy="target_entropy",
+    ),
+)
+
+_TIANSHOU = Library(
+    ppo=Sized(
+        size=Word("collection_step_num_env_steps", 2048),
+        minibatch=Word("batch_size", 64),
+        discount=_GAMMA,
+        trace_decay=_LAMBDA,
+        tail="Tianshou has no short mini-batch: the last one of an epoch takes the samples that are left as well.",
+    ),
+    sac=SACWords(
+        discount=_GAMMA,
+        tau="tau",
+        replay="buffer_size",
+        minibatch="batch_size",
+        warmup=("start_timesteps",),
+        updates=UpdateRatio("update_step_num_gradient_steps_per_sample", collected="collection_step_num_env_steps"),
+        entropy="target_entropy_coefficient",
+        entropy_per_dimension=1,
+    ),
+)
+
+_PUFFERLIB = Library(
+    ppo=Puffer(Word("train.horizon", 64), Word("train.minibatch_size", 8192), Word("vec.total_agents", 4096)),
+    sac=None,
+)
+
+_RL_GAMES = Library(
+    ppo=Sized(
+        size=Word("horizon_length"),
+        size_is_per_env=True,
+        minibatch=Word("minibatch_size"),
+        n_envs=Word("num_actors"),
+        discount=Word("gamma"),
+        trace_decay=Word("tau"),  # no smoothing of targets: this is lambda
+        only_whole_minibatches=True,
+    ),
+    sac=None,
+)
+
+_LEROBOT = Library(
+    ppo=None,
+    sac=SACWords(
+        discount=Word("algorithm.discount", 0.99),
+        tau="algorithm.critic_target_update_weight",
+        replay="policy.online_buffer_capacity",
+        minibatch="batch_size",
+        warmup=("policy.online_step_before_learning",),
+        entropy="algorithm.target_entropy",
+        remarks={"updates_per_step": "its learner runs beside the robot, as fast as it can"},
+    ),
+)
+
+_AUTHORS = Library(
+    ppo=Sized(
+        size=Word("bs", 2000),
+        minibatch=Word("mbs", 50),
+        discount=Word("g", 0.99),
+        trace_decay=Word("lm", 0.95),
+        tail="The authors' code takes b // (b // m) samples into each mini-batch, the last one being short.",
+    ),
+    sac=SACWords(
+        discount=_GAMMA,
+        tau="tau",
+        minibatch="batch_size",
+        updates=UpdatePeriod("update_period"),
+        remarks={
+            "replay_capacity": "it multiplies its replay_size by 16 ms / dt itself",
+            "warmup_steps": "its start_steps are of 16 ms each at every dt",
+            **_FIXED_ENTROPY,
+        },
+    ),
+)
+
+LIBRARIES: dict[str, Library] = {
+    "stable-baselines3": _STABLE_BASELINES3,
+    "sbx": _STABLE_BASELINES3,
+    "cleanrl": _CLEANRL,
+    "purejaxrl": _PUREJAXRL,
+    "rejax": _REJAX,
+    "stoix": _STOIX,
+    "brax": _BRAX,
+    "mujoco-playground": _BRAX,
+    "rsl-rl": _RSL_RL,
+    "isaac-lab": _RSL_RL,
+    "rl-games": _RL_GAMES,
+    "skrl": _SKRL,
+    "torchrl": _TORCHRL,
+    "rllib": _RLLIB,
+    "tianshou": _TIANSHOU,
+    "pufferlib": _PUFFERLIB,
+    "lerobot": _LEROBOT,
+    "authors": _AUTHORS,
+}
+
+SHORT_NAMES = {"sb3": "stable-baselines3", "playground": "mujoco-playground", "isaaclab": "isaac-lab"}
