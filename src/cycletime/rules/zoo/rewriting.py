@@ -1,0 +1,237 @@
+"""Change a few numbers of one environment in an RL Baselines3 Zoo file, and not one other byte.
+
+The Zoo reads ``hyperparams/*.yml`` with ``yaml.safe_load``: one document, a mapping from environment ids to
+settings that may inherit from each other by anchors and merges. Dumping it anew would lose comments and
+notation, so the new values are spliced into the text where the parser says that the old ones stand. The
+result is loaded again and compared with the old document plus the changes: what cannot be rewritten without
+damage is refused. Strings such as ``policy_kwargs: "dict(...)"`` stay strings; nothing is evaluated.
+
+Read and write the file with ``newline=""``, or Python changes its line ends.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from math import isfinite
+from typing import NamedTuple, TypeAlias
+
+import yaml
+
+from cycletime.errors import InputError
+from cycletime.rules.zoo.reading import MERGE, Document, Place, effective_entry, load, read_places
+
+_Rewritten: TypeAlias = tuple[str, tuple[str, ...]]
+
+_LINE_END = re.compile("[\r\n\x85\u2028\u2029]|\\Z")
+_NO_WRAP = 2**31
+
+
+def read_entry(text: str, env_id: str) -> dict[str, object]:
+    """The effective (anchors and merges resolved) entry of one environment."""
+    return effective_entry(load(text), read_places(text), env_id)
+
+
+def rewrite_entry(text: str, env_id: str, changes: Mapping[str, int | float]) -> tuple[str, tuple[str, ...]]:
+    """The text with these values in that entry and all other bytes unchanged; and notes for the user."""
+    document, root = load(text), read_places(text)
+    entry = effective_entry(document, root, env_id)
+    numbers = {key: _plain_number(key, value) for key, value in changes.items()}
+    wanted = {key: value for key, value in numbers.items() if not _same_number(entry.get(key), value)}
+    if not wanted:
+        return text, ()
+    for key in wanted:
+        if isinstance(old := entry.get(key), list | dict):
+            raise InputError(f"{env_id}: {key} is {old!r}, but only a single value can become a number.")
+    expected = {**document, env_id: {**entry, **wanted}}
+    written = {key: _in_yaml(value) for key, value in wanted.items()}
+    for rewrite in (_set_and_pin, _set_beside_anchor):
+        # A splice that the parser refuses is one more structure that this way of rewriting does not cover.
+        with suppress(InputError, RecursionError):
+            result = rewrite(text, root, env_id, written, expected)
+            if result is not None and _same(load(result[0]), expected):
+                return result
+    raise InputError(
+        f"{env_id}: the file's structure around this entry is not supported, so nothing was written; "
+        f"set {', '.join(_lines(written))} by hand."
+    )
+
+
+# --- numbers and equality -----------------------------------------------------------------------------------
+
+
+def _plain_number(key: str, value: object) -> int | float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        raise InputError(f"{key}: {value!r} is no finite number; expected an int or a float.")
+    # Subclasses such as NumPy's float64 have a repr of their own.
+    return int(value) if isinstance(value, int) else float(value)
+
+
+def _same_number(old: object, new: int | float) -> bool:
+    return isinstance(old, int | float) and not isinstance(old, bool) and old == new
+
+
+def _in_yaml(value: object) -> str:
+    # In brackets the emitter quotes whatever a flow mapping would misread; a block can read that as well.
+    # It writes 1.0e-05: without the dot YAML 1.1 reads a string.
+    return yaml.safe_dump([value], default_flow_style=True, width=_NO_WRAP, allow_unicode=True).strip()[1:-1]
+
+
+def _same(left: object, right: object) -> bool:
+    """Equality that tells 1 from 1.0 and True, and lets NaN equal itself."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(_same(value, right[key]) for key, value in left.items())
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(_same, left, right))
+    return left == right or (left != left and right != right)
+
+
+# --- rewriting: two ways to set values without a change for those who inherit them --------------------------
+
+
+def _set_and_pin(text: str, root: Place, env_id: str, written: dict[str, str], expected: Document) -> _Rewritten | None:
+    """Set the values in the entry, and pin the old ones in the entries that inherit from it."""
+    edits = _entry_edits(text, root, env_id, written)
+    notes = [edit.note for edit in edits if edit.note]
+    text = _splice(text, edits)
+    pinned: dict[str, str] = {}
+    while strays := _strays(load(text), expected):
+        root = read_places(text)
+        places = {name: place for name in strays if (place := root.own(name)) is not None}
+        anchors = {place.anchor for place in places.values()}
+        # Who inherits from an entry that is still to be pinned may be right once that is done.
+        ready = [name for name, place in places.items() if not place.inherits() & anchors]
+        hopeless = None in strays.values() or {env_id, *pinned} & {*ready}
+        if hopeless or not ready:
+            return None
+        edits = []
+        for name in ready:
+            pins = strays[name] or {}
+            edits += _entry_edits(text, root, name, pins)
+            pinned[name] = ", ".join(_lines(pins))
+        text = _splice(text, edits)
+    for pins_text in dict.fromkeys(pinned.values()):
+        names = ", ".join(name for name, pins in pinned.items() if pins == pins_text)
+        notes.append(f"Pinned {pins_text} in {names}: inherited from {env_id}, it would have changed there.")
+    return text, tuple(notes)
+
+
+def _strays(document: Document, expected: Document) -> dict[str, dict[str, str] | None]:
+    """The entries that are not as expected, with what to pin in them; None where pinning cannot help."""
+    strays: dict[str, dict[str, str] | None] = {}
+    for name, right in expected.items():
+        now = document.get(name)
+        if isinstance(now, dict) and isinstance(right, dict) and now.keys() <= right.keys():
+            wrong = {key for key in right if key not in now or not _same(now[key], right[key])}
+            if wrong:
+                strays[str(name)] = {key: _in_yaml(right[key]) for key in right if key in wrong}
+        elif not _same(now, right):
+            strays[str(name)] = None
+    return strays
+
+
+def _set_beside_anchor(
+    text: str, root: Place, env_id: str, written: dict[str, str], expected: Document
+) -> _Rewritten | None:
+    """Leave the anchor to the old values, one level down under ``<<: &name``, and set the new ones beside.
+
+    Needed where an entry inherits and lacks a key that is new here: a merge can add keys, not take any away.
+    """
+    entry = root.own(env_id)
+    if entry is None or entry.anchor is None or not entry.children:
+        return None
+    merge = f"{MERGE}: &{entry.anchor}"
+    note = f"{env_id} keeps its old values under '{merge}' for those who inherit them, new ones beside it."
+    if entry.flow:
+        old = text[entry.start : entry.end]
+        new = f"{{{', '.join([f'{MERGE}: {old}', *_lines(written)])}}}"
+        return _splice(text, [_Edit(entry.start, entry.end, new)]), (note,)
+    # Between the columns of the environment's id and of its settings the old lines can stay as they are.
+    column = (root.column_of_keys() + entry.column_of_keys()) // 2
+    start = text.index(f"&{entry.anchor}", entry.start)
+    end = start + 1 + len(entry.anchor)
+    edits = _onto_next_line(text, start, end, column, [merge])
+    return _splice(text, [*edits, _insert_lines(text, entry.end, column, _lines(written))]), (note,)
+
+
+# --- splicing -----------------------------------------------------------------------------------------------
+
+
+class _Edit(NamedTuple):
+    """One replacement of a part of the text."""
+
+    start: int
+    end: int
+    new: str
+    note: str = ""
+
+
+def _splice(text: str, edits: Iterable[_Edit]) -> str:
+    parts, done = [], 0
+    for edit in sorted(edits, key=lambda edit: edit.start):
+        parts += [text[done : edit.start], edit.new]
+        done = edit.end
+    return "".join([*parts, text[done:]])
+
+
+def _entry_edits(text: str, root: Place, env_id: str, written: Mapping[str, str]) -> list[_Edit]:
+    entry = root.own(env_id)
+    if entry is None:
+        raise InputError(f"{env_id} has no entry of its own.")
+    if entry.alias:
+        return _alias_edits(text, root, entry, written)
+    own = {key: value for key in written if (value := entry.own(key)) is not None}
+    edits = [edit for key in own for edit in _value_edits(text, root, own, key, written[key])]
+    lines = _lines({key: value for key, value in written.items() if key not in own})
+    if lines and entry.flow:
+        at = entry.children[-1].end if entry.children else entry.end - 1
+        edits.append(_Edit(at, at, ", ".join([""] * bool(entry.children) + lines)))
+    elif lines:
+        edits.append(_insert_lines(text, entry.end, entry.column_of_keys(), lines))
+    return edits
+
+
+def _value_edits(text: str, root: Place, own: Mapping[str, Place], key: str, new: str) -> list[_Edit]:
+    old = own[key]
+    if old.start == old.end:  # nothing is written: 'key:' in a block, 'key' in brackets
+        return [_Edit(old.end, old.end, f" {new}" if text[old.start - 1] == ":" else f": {new}")]
+    if old.anchor is None:
+        return [_Edit(old.start, old.end, new)]
+    users = [place for place in root.walk() if place.alias == old.anchor and place not in own.values()]
+    if not users:
+        return [_Edit(old.start, old.end, f"&{old.anchor} {new}")]
+    heir = _Edit(users[0].start, users[0].end, text[old.start : old.end])
+    note = f"The anchor &{old.anchor} of {key} moved to its next use, so that who shares it keeps its value."
+    return [_Edit(old.start, old.end, new, note), heir]
+
+
+def _alias_edits(text: str, root: Place, entry: Place, written: Mapping[str, str]) -> list[_Edit]:
+    lines = [f"{MERGE}: *{entry.alias}", *_lines(written)]
+    if root.flow:
+        return [_Edit(entry.start, entry.end, f"{{{', '.join(lines)}}}")]
+    siblings = [value.column_of_keys() for _, value in root.pairs() if value.children and not value.flow]
+    column = siblings[0] if siblings else root.column_of_keys() + 2
+    return _onto_next_line(text, entry.start, entry.end, column, lines)
+
+
+def _onto_next_line(text: str, start: int, end: int, column: int, lines: list[str]) -> list[_Edit]:
+    """Take a part of a line away, with the blanks before it, and put lines below; a comment stays."""
+    blanks = start - len(text[:start].rstrip(" \t"))
+    return [_Edit(start - blanks, end, ""), _insert_lines(text, end, column, lines)]
+
+
+def _insert_lines(text: str, after: int, column: int, lines: list[str]) -> _Edit:
+    newline = "\r\n" if "\r\n" in text else "\n"
+    indented = [" " * column + line for line in lines]
+    if text[after - 1] in "\r\n":  # only after a block scalar that keeps its blank lines
+        return _Edit(after, after, "".join(line + newline for line in indented))
+    line_end = _LINE_END.search(text, after)
+    at = line_end.start() if line_end else len(text)
+    return _Edit(at, at, "".join(newline + line for line in indented))
+
+
+def _lines(written: Mapping[str, str]) -> list[str]:
+    return [f"{_in_yaml(key)}: {value}" for key, value in written.items()]

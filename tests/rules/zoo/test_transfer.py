@@ -1,0 +1,102 @@
+"""Zoo entries carried to another cycle time: the right keys, the file's own values, and nothing else."""
+
+import pytest
+import yaml
+
+from cycletime.errors import InputError
+from cycletime.rules.zoo import transfer_entry
+
+PPO_FILE = """\
+# comment at the top
+HalfCheetahBulletEnv-v0: &pybullet-defaults
+  normalize: true
+  n_envs: 16
+  n_timesteps: !!float 2e6
+  n_steps: 512
+  batch_size: 128
+  gamma: 0.99
+  gae_lambda: 0.9
+  policy_kwargs: "dict(log_std_init=-2, exec('raise SystemExit'))"
+ReacherBulletEnv-v0:
+  <<: *pybullet-defaults
+  n_envs: 8
+  batch_size: 64 # m, not b
+  sde_sample_freq: 4
+Untuned-v0:
+  policy: 'MlpPolicy'
+"""
+SAC_FILE = """\
+Pendulum-v1:
+  gamma: 0.98
+  learning_starts: 10000
+  train_freq: [1, "episode"]
+Other-v0:
+  gamma: lin_0.9
+  buffer_size: !!float 3e5
+"""
+
+
+def test_a_ppo_entry_at_a_quarter_of_its_cycle_time() -> None:
+    carried = transfer_entry(PPO_FILE, "ReacherBulletEnv-v0", "ppo", "16ms", "4ms")
+    assert carried.changed == {"n_steps": 2048, "batch_size": 256}
+    assert carried.text == PPO_FILE.replace("batch_size: 64 #", "batch_size: 256 #").replace(
+        "  sde_sample_freq: 4\n", "  sde_sample_freq: 4\n  n_steps: 2048\n"
+    )
+    assert carried.notes == ("Counted in agent steps, but left alone: n_timesteps 2000000.0, sde_sample_freq 4.",)
+
+
+def test_a_ppo_entry_at_four_times_its_cycle_time_gets_gamma_and_lambda_too() -> None:
+    carried = transfer_entry(PPO_FILE, "HalfCheetahBulletEnv-v0", "ppo", "4ms", "16ms")
+    before, after = yaml.safe_load(PPO_FILE), yaml.safe_load(carried.text)
+    new = {"n_steps": 128, "batch_size": 32, "gamma": 0.99**4, "gae_lambda": 0.9**4}
+    assert after["HalfCheetahBulletEnv-v0"] == pytest.approx(before["HalfCheetahBulletEnv-v0"] | new)
+    assert after["ReacherBulletEnv-v0"] == before["ReacherBulletEnv-v0"], "who inherits keeps its own values"
+
+
+def test_settings_that_the_file_does_not_state_are_stable_baselines3_s() -> None:
+    carried = transfer_entry(PPO_FILE, "Untuned-v0", "ppo", "16ms", "8ms")
+    assert carried.changed == {"n_steps": 4096, "batch_size": 128}
+
+
+def test_the_same_cycle_time_changes_no_byte() -> None:
+    carried = transfer_entry(PPO_FILE, "ReacherBulletEnv-v0", "ppo", "16ms", "16ms")
+    assert (carried.text, carried.changed, carried.notes) == (PPO_FILE, {}, ())
+
+
+def test_a_sac_entry_changes_its_discount_alone() -> None:
+    carried = transfer_entry(SAC_FILE, "Pendulum-v1", "sac", "50ms", "100ms")
+    assert carried.changed == {"gamma": pytest.approx(0.98**2)}
+    assert "train_freq [1, 'episode']" in carried.notes[0]
+
+
+def test_parts_start_from_the_file_or_from_stable_baselines3() -> None:
+    also = ["warm-up", "replay-capacity", "target-smoothing"]
+    carried = transfer_entry(SAC_FILE, "Pendulum-v1", "sac", "50ms", "100ms", "tuned", also)
+    assert carried.changed == {
+        "learning_starts": 5000,
+        "buffer_size": 500_000,
+        "tau": pytest.approx(1 - 0.995**2),
+    }
+
+
+@pytest.mark.parametrize(
+    ("file", "env_id", "algorithm", "also", "says"),
+    [
+        (SAC_FILE, "Other-v0", "sac", [], "stable-baselines3's gamma is 'lin_0.9': only a number can be carried"),
+        (SAC_FILE, "Pendulum-v1", "sac", ["updates-per-second"], "train_freq is [1, 'episode']: only a number"),
+        (
+            SAC_FILE,
+            "Pendulum",
+            "sac",
+            [],
+            "There is no environment 'Pendulum' in the file; the closest are Pendulum-v1",
+        ),
+        ("A:\n  n_envs: many\n", "A", "ppo", [], "A: n_envs is 'many': it must be a whole number"),
+        ("A:\n  n_steps: 8\n  batch_size: 64\n", "A", "ppo", [], "minibatch is 64: it must be at most the batch, 8"),
+        ("A: [", "A", "ppo", [], "Line 1 is no valid YAML"),
+    ],
+)
+def test_what_cannot_be_carried_is_refused(file: str, env_id: str, algorithm: str, also: list[str], says: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        transfer_entry(file, env_id, algorithm, "16ms", "4ms", also=also)
+    assert says in str(refusal.value)
