@@ -1,0 +1,70 @@
+"""The command `cycletime`: parse, call, print. Wrong input is one sentence on standard error and exit status 2."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import tyro
+from tyro.conf import FlagCreatePairsOff, OmitArgPrefixes, OmitSubcommandPrefixes, subcommand
+
+from cycletime.cli.transfer import TransferPPO, TransferSAC, TransferZoo
+from cycletime.errors import InputError
+
+_ABOUT = "Carry reinforcement-learning hyper-parameters from one action-cycle time to another."
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """Carry hyper-parameters to another cycle time."""
+
+    command: OmitSubcommandPrefixes[
+        OmitArgPrefixes[
+            Annotated[TransferPPO, subcommand("ppo")]
+            | Annotated[TransferSAC, subcommand("sac")]
+            | Annotated[TransferZoo, subcommand("zoo")]
+        ]
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit status."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words == ["--version"]:
+        print(f"cycletime {_version()}")
+        return 0
+    try:
+        parsed = tyro.extras.subcommand_cli_from_dict(
+            {"transfer": Transfer},
+            prog="cycletime",
+            description=f"{_ABOUT} 'cycletime --version' prints the version.",
+            args=_with_zoo_named(words),
+            config=(FlagCreatePairsOff,),
+        )
+        return parsed.command.run()
+    except InputError as error:
+        print(f"cycletime: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # The reader, such as head, has seen enough; Python must not complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _with_zoo_named(words: list[str]) -> list[str]:
+    """Name the command that --from-zoo implies; an algorithm before it becomes an option."""
+    if words[:1] != ["transfer"] or not any(word.split("=")[0] == "--from-zoo" for word in words):
+        return words
+    rest = words[1:]
+    if rest[0] in ("ppo", "sac"):
+        rest = ["--algorithm", *rest]
+    return ["transfer", "zoo", *rest] if rest[0] != "zoo" else words
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("cycletime")

@@ -1,0 +1,56 @@
+"""Kinds of options that several commands share: whole numbers, rates, and how their defaults are told."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated, Any, Optional, TypeAlias
+
+from tyro.conf import arg
+from tyro.constructors import PrimitiveConstructorSpec
+
+
+def _whole_number(words: list[str]) -> int:
+    try:
+        number = Fraction(words[0])
+    except (ValueError, ZeroDivisionError):
+        number = Fraction(1, 2)
+    if number.denominator != 1 or len(words[0]) > 20:
+        raise ValueError(f"{words[0]!r} is no whole number such as 2000 or 1e6.")
+    return number.numerator
+
+
+def _real_number(words: list[str]) -> float:
+    try:
+        return float(words[0])
+    except ValueError:
+        raise ValueError(f"{words[0]!r} is no number such as 0.99.") from None
+
+
+# tyro checks a default of 'int | None' or 'tuple[str, ...]' with a library that takes 0.1 s to load, while it knows
+# Optional and plain classes itself. The readers are ours since tyro's message for an optional number speaks of types.
+Count: TypeAlias = Annotated[
+    Optional[int],  # noqa: UP045
+    PrimitiveConstructorSpec(1, "N", _whole_number, lambda x: True, lambda x: [str(x)]),
+]
+Rate: TypeAlias = Annotated[
+    Optional[float],  # noqa: UP045
+    PrimitiveConstructorSpec(1, "X", _real_number, lambda x: True, lambda x: [str(x)]),
+]
+Text: TypeAlias = Optional[str]  # noqa: UP045
+
+
+class Names(tuple[str, ...]):
+    """Names one after another, as in ``--also warm-up target-smoothing``."""
+
+
+NONE = Names()
+Parts: TypeAlias = Annotated[
+    Names,
+    PrimitiveConstructorSpec("*", "PART ...", Names, lambda x: True, list),
+    arg(help_behavior_hint="(default: none)"),
+]
+
+
+def default_of_the_paper(value: object) -> Any:  # noqa: ANN401 - tyro's own type is private
+    """A default that is not typed in twice: left out, the option is None, and the rules fill it in."""
+    return arg(help_behavior_hint=f"(default: {value}, the paper's baseline)")

@@ -1,0 +1,202 @@
+"""`cycletime transfer` as people type it: output, JSON, exit status, and one sentence for wrong input."""
+
+import json
+import os
+import subprocess
+import sys
+from math import isclose
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cycletime.cli import main
+
+ZOO = """\
+ReacherBulletEnv-v0:
+  n_envs: 8
+  n_steps: 512   # per environment
+  batch_size: 64
+  gamma: 0.99
+  gae_lambda: 0.9
+"""
+
+
+def carried_json(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    assert main(["transfer", *words, "--json"]) == 0
+    data: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return data
+
+
+def test_ppo_from_16_to_4_milliseconds(capsys: pytest.CaptureFixture[str]) -> None:
+    data = carried_json(capsys, "ppo", "--from", "16ms", "--to", "4ms")
+    assert (data["algorithm"], data["rule"]) == ("ppo", "dt-aware")
+    assert data["to"] == {"dt_s": 0.004, "batch": 8000, "minibatch": 200, "discount": 0.99, "trace_decay": 0.95}
+    assert data["notes"] == [
+        "Not given, so the paper's baseline: batch 2000, minibatch 50, discount 0.99, trace_decay 0.95."
+    ]
+
+
+def test_ppo_from_16_to_64_milliseconds(capsys: pytest.CaptureFixture[str]) -> None:
+    data = carried_json(capsys, "ppo", "--from", "16ms", "--to", "64ms")
+    assert (data["to"]["batch"], data["to"]["minibatch"]) == (500, 12)
+    assert isclose(data["to"]["discount"], 0.99**4)
+    assert isclose(data["to"]["trace_decay"], 0.95**4)
+    assert any("12.5 was rounded to 12" in note for note in data["notes"])
+
+
+@pytest.mark.parametrize(("rule", "discount"), [("tuned-scaled", 0.851**4), ("tuned", 0.851)])
+def test_sac_from_16_to_64_milliseconds(capsys: pytest.CaptureFixture[str], rule: str, discount: float) -> None:
+    data = carried_json(capsys, "sac", "--from", "16ms", "--to", "64ms", "--discount", ".851", "--rule", rule)
+    assert (data["rule"], data["notes"]) == (rule, [])
+    assert isclose(data["to"]["discount"], discount)
+
+
+def test_all_of_ppo_s_options(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "ppo --from 25Hz --to 0.01 --batch 4e2 --minibatch 10 --discount .9 --trace-decay .8 --rule scaled"
+    data = carried_json(capsys, *words.split(), "--also", "exploration-noise", "--noise-std", "0.5")
+    assert (data["to"]["batch"], data["to"]["minibatch"], data["to"]["noise_std"]) == (1600, 40, 1.0)
+    assert isclose(data["to"]["discount"], 0.9**0.25)
+    assert data["notes"] == []
+
+
+def test_all_of_sac_s_options(capsys: pytest.CaptureFixture[str]) -> None:
+    words = """sac --from 16ms --to 32ms --discount .9 --minibatch 128 --replay-capacity 1e5 --warmup-steps 1000
+        --target-smoothing .01 --updates-per-step 1 --noise-std .1 --target-entropy -3 --action-size 2
+        --also replay-capacity warm-up target-smoothing updates-per-second exploration-noise target-entropy"""
+    to = carried_json(capsys, *words.split())["to"]
+    assert (to["replay_capacity"], to["warmup_steps"], to["updates_per_step"]) == (50_000, 500, 2)
+    assert (to["minibatch"], to["target_smoothing"]) == (128, 0.01)
+    assert set(to) == {
+        *("dt_s", "discount", "minibatch", "replay_capacity", "warmup_steps", "target_smoothing"),
+        *("updates_per_step", "noise_std", "target_entropy"),
+    }
+
+
+def test_the_table_and_a_library_s_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        main(["transfer", "ppo", "--from", "40ms", "--to", "10ms", "--for", "stable-baselines3", "--n-envs", "3"]) == 0
+    )
+    out = capsys.readouterr().out
+    assert "batch (b)" in out
+    assert "the paper's baseline" in out
+    assert "stable-baselines3:\n  n_steps = 2667\n  batch_size = 200\n" in out
+    assert "note: stable-baselines3 cannot express batch 8000 with 3 environments: the nearest is 8001." in out
+
+
+def test_a_library_s_words_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+    library = carried_json(capsys, "ppo", "--from", "40ms", "--to", "10ms", "--for", "rsl_rl")["library"]
+    assert library["name"] == "rsl-rl"
+    assert library["values"]["num_steps_per_env"] == 8000
+    assert (library["exact"], library["notes"]) == (True, [])
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("ppo --from 0 --to 4ms", "'0' is no time span: give a positive time such as '16ms'"),
+        ("ppo --from nan --to 4ms", "'nan' is no time span"),
+        ("ppo --from 16ms --to -4ms", "'-4ms' is no time span"),
+        ("ppo --from 16ms --to 4ms --discount 1.5", "discount is 1.5: it must be a number in (0, 1]"),
+        ("ppo --from 16ms --to 4ms --discount nan", "discount is nan: it must be a number in (0, 1]"),
+        ("ppo --from 16ms --to 4ms --batch 40", "minibatch is 50: it must be at most the batch, 40"),
+        ("ppo --from 16ms --to 4ms --batch 2.5", "'2.5' is no whole number such as 2000 or 1e6"),
+        ("ppo --from 16ms --to 4ms --batch x", "'x' is no whole number such as 2000 or 1e6"),
+        ("ppo --from 16ms --to 4ms --discount x", "'x' is no number such as 0.99"),
+        ("ppo --from 16ms --to 4ms --rule linear", "Unknown rule 'linear' for ppo: choose one of baseline, dt-aware"),
+        ("sac --from 16ms --to 4ms --rule dt-aware", "Unknown rule 'dt-aware' for sac: choose one of baseline, scaled"),
+        ("sac --from 16ms --to 4ms --also magic", "Unknown part 'magic' for sac: choose one of replay-capacity"),
+        ("ppo --from 16ms --to 4ms --for keras", "Unknown library 'keras': choose one of stable-baselines3"),
+        ("sac --from 16ms --to 4ms --for rsl-rl", "rsl-rl has no SAC: choose one of"),
+        ("ppo --from 16ms", "--to"),
+        ("dqn --from 16ms --to 4ms", "dqn"),
+        (
+            "--from-zoo missing.yml --env A --from 16ms --to 4ms --algorithm ppo",
+            "missing.yml cannot be read: No such file",
+        ),
+        ("--from-zoo a2c.yml --env A --from 16ms --to 4ms", "'a2c' is no algorithm with a rule"),
+    ],
+)
+def test_wrong_input_is_one_sentence_and_exit_status_2(
+    capsys: pytest.CaptureFixture[str], words: str, says: str
+) -> None:
+    try:
+        status: object = main(["transfer", *words.split()])
+    except SystemExit as leaving:  # tyro's own way, for what it cannot parse
+        status = leaving.code
+    captured = capsys.readouterr()
+    assert (status, captured.out) == (2, "")
+    assert says in " ".join(captured.err.replace("│", " ").split())
+    assert "Traceback" not in captured.err
+
+
+@pytest.mark.parametrize("words", ["--help", "transfer --help", "transfer ppo --help", "transfer sac --help"])
+def test_everything_has_help(capsys: pytest.CaptureFixture[str], words: str) -> None:
+    with pytest.raises(SystemExit) as leaving:
+        main(words.split())
+    assert leaving.value.code == 0
+    assert "usage: cycletime" in capsys.readouterr().out
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("cycletime 0.")
+
+
+@pytest.mark.parametrize("algorithm", ["", "ppo"])
+def test_a_zoo_file_is_printed_with_the_table_on_standard_error(
+    capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path, algorithm: str
+) -> None:
+    file = tmp_path / "ppo.yml"
+    file.write_bytes(ZOO.replace("\n", "\r\n").encode())
+    words = f"transfer {algorithm} --from-zoo {file} --env ReacherBulletEnv-v0 --from 16.5ms --to 33ms"
+    assert main(words.split()) == 0
+    captured = capfdbinary.readouterr()
+    assert captured.out.startswith(b"ReacherBulletEnv-v0:\r\n  n_envs: 8\r\n  n_steps: 256   # per environment\r\n")
+    assert b"batch time 67.6 s -> 67.6 s" in captured.err
+    assert b"ReacherBulletEnv-v0: n_steps: 256, batch_size: 32, gamma: 0.9801, gae_lambda: 0.81" in captured.err
+
+
+def test_a_zoo_file_is_written_but_never_over_another(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file, out = tmp_path / "ppo.yml", tmp_path / "new.yml"
+    file.write_text(ZOO)
+    words = f"transfer --from-zoo {file} --env ReacherBulletEnv-v0 --from 16ms --to 8ms --out".split()
+    assert main([*words, str(out)]) == 0
+    assert out.read_text() == ZOO.replace("512", "1024").replace("64", "128")
+    assert "n_steps: 1024" in capsys.readouterr().out
+    for taken in (file, out):
+        before = taken.read_bytes()
+        assert main([*words, str(taken)]) == 2
+        assert f"{taken} exists already" in capsys.readouterr().err
+        assert taken.read_bytes() == before
+    assert main([*words, str(tmp_path / "no" / "folder.yml")]) == 2
+    assert "cannot be written: No such file or directory" in capsys.readouterr().err
+
+
+def test_a_zoo_file_in_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "ppo.yml"
+    file.write_text(ZOO)
+    data = carried_json(capsys, *f"--from-zoo {file} --env ReacherBulletEnv-v0 --from 16ms --to 8ms".split())
+    assert data["zoo"] == {
+        "file": str(file),
+        "env": "ReacherBulletEnv-v0",
+        "changed": {"n_steps": 1024, "batch_size": 128},
+    }
+    assert data["to"]["batch"] == 8192
+
+
+def test_a_file_that_is_no_text_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "ppo.yml"
+    file.write_bytes(b"\xff\xfe\x00")
+    assert main(f"transfer --from-zoo {file} --env A --from 16ms --to 8ms".split()) == 2
+    assert "cannot be read: it is no UTF-8 text" in capsys.readouterr().err
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
+    file = tmp_path / "ppo.yml"
+    file.write_text(ZOO + "# much more\n" * 100_000)
+    command = f"{sys.executable} -m cycletime transfer --from-zoo {file} --env ReacherBulletEnv-v0 --from 16ms --to 8ms"
+    ran = subprocess.run(f"{command} | head -n 1", shell=True, capture_output=True, text=True, env=dict(os.environ))
+    assert (ran.stdout, ran.returncode) == ("ReacherBulletEnv-v0:\n", 0)
+    assert "Traceback" not in ran.stderr
+    assert "BrokenPipe" not in ran.stderr

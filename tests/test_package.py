@@ -1,0 +1,40 @@
+"""The package: light imports, a typed marker, one version, and no floor division on times."""
+
+import ast
+import subprocess
+import sys
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "cycletime"
+
+
+@pytest.mark.parametrize("module", ["cycletime", "cycletime.rules", "cycletime.rules.libraries", "cycletime.cli"])
+def test_importing_it_loads_neither_jax_nor_numpy_nor_torch(module: str) -> None:
+    heavy = ("jax", "numpy", "torch", "gymnasium", "yaml", "typeguard")
+    program = f"import sys, {module}; print([name for name in {heavy} if name in sys.modules])"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
+
+
+def test_the_package_is_typed_and_has_one_version() -> None:
+    assert files("cycletime").joinpath("py.typed").is_file()
+    assert version("cycletime").count(".") == 2
+
+
+def test_nowhere_is_a_time_floor_divided() -> None:
+    """Floats get it wrong (0.12 // 0.04 is 2.0), so '//' is for counts: each use is listed here and looked at."""
+    counts_only = {
+        "duration.py": 1,  # 10**places // denominator, both whole
+        "rules/libraries/ppo_words.py": 5,  # samples, environments, mini-batches
+        "rules/zoo/rewriting.py": 1,  # columns of text
+    }
+    found = {
+        str(path.relative_to(SOURCE)): uses
+        for path in SOURCE.rglob("*.py")
+        if (uses := sum(isinstance(node, ast.FloorDiv) for node in ast.walk(ast.parse(path.read_text()))))
+    }
+    assert found == counts_only
