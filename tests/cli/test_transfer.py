@@ -108,6 +108,7 @@ def test_a_library_s_words_in_json(capsys: pytest.CaptureFixture[str]) -> None:
         ("sac --from 16ms --to 4ms --also magic", "Unknown part 'magic' for sac: choose one of replay-capacity"),
         ("ppo --from 16ms --to 4ms --for keras", "Unknown library 'keras': choose one of stable-baselines3"),
         ("sac --from 16ms --to 4ms --for rsl-rl", "rsl-rl has no SAC: choose one of"),
+        ("ppo --from 16ms --to 4ms --n-envs 4", "--n-envs 4 matters to a library's words only: name one with --for"),
         ("ppo --from 16ms", "--to"),
         ("dqn --from 16ms --to 4ms", "dqn"),
         (

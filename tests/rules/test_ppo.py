@@ -174,7 +174,7 @@ def test_exploration_noise_is_off_unless_named() -> None:
     assert PPO(dt="16ms", noise_std=0.5).at("4ms").noise_std == 0.5
     values = PPO(dt="16ms").at("4ms", also=["exploration-noise"])
     assert values.noise_std == 2.0
-    assert values.notes == ("noise_std was not given: the paper's 1.0 is used.",)
+    assert values.notes == ("noise_std was not given: the released code's 1.0 is used.",)
 
 
 def test_horizons_in_seconds() -> None:

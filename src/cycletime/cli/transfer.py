@@ -54,8 +54,8 @@ class TransferPPO(TransferValues):
     """gamma, per agent step."""
     trace_decay: Annotated[Rate, default_of_the_paper(PPO.trace_decay)] = None
     """lambda, per agent step."""
-    noise_std: Annotated[Rate, arg(help_behavior_hint="(default: 1.0 with --also exploration-noise)")] = None
-    """sigma, the initial standard deviation of the action."""
+    noise_std: Annotated[Rate, arg(help_behavior_hint="(default: 1.0, the released code's)")] = None
+    """sigma, the initial standard deviation of the action, for --also exploration-noise."""
     rule: Annotated[str, arg(metavar="RULE")] = PPO.default_rule
     """baseline, dt-aware, scaled or constant."""
     also: Parts = NONE
@@ -82,7 +82,7 @@ class TransferSAC(TransferValues):
     """m, which no rule changes."""
     replay_capacity: Annotated[Count, default_of_the_paper(1_000_000)] = None
     """Transitions in the replay buffer, for --also replay-capacity."""
-    warmup_steps: Annotated[Count, default_of_the_paper(10_000)] = None
+    warmup_steps: Annotated[Count, arg(help_behavior_hint="(default: 10000, the released code's at 16 ms)")] = None
     """Agent steps of random actions, for --also warm-up."""
     target_smoothing: Annotated[Rate, default_of_the_paper(0.005)] = None
     """tau, for --also target-smoothing."""
@@ -164,6 +164,8 @@ def _carry_and_print(
     rule: str,
     also: tuple[str, ...],
 ) -> int:
+    if options.n_envs is not None and not options.library:
+        raise InputError(f"--n-envs {options.n_envs} matters to a library's words only: name one with --for.")
     given: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
     carried = algorithm(dt=options.from_dt, **given).at(options.to_dt, rule, also)
     notes = _notes_on_baseline(algorithm(dt=options.from_dt), given)

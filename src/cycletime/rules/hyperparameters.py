@@ -31,7 +31,9 @@ class Part:
     formula: Formula
     """How."""
     baseline: Number | None = None
-    """The paper's value, used where the field was not stated; None if the paper has none."""
+    """The value used where the field was not stated; None if there is none to fall back on."""
+    whose_baseline: str = "the paper's"
+    """Whose value that is."""
 
 
 @dataclass(frozen=True)
@@ -147,14 +149,13 @@ class Hyperparameters:
         return self.parts[name]
 
     def _with_baselines(self, parts: Collection[Part]) -> tuple[Self, tuple[str, ...]]:
-        """Fill in the paper's value of each part that is switched on and was not stated."""
-        filled: dict[str, Any] = {}
-        for part in parts:
-            if getattr(self, part.field) is None:
-                if part.baseline is None:
-                    raise InputError(f"{part.field} was not given, and the paper has no value for it: give one.")
-                filled[part.field] = part.baseline
-        notes = tuple(f"{name} was not given: the paper's {value} is used." for name, value in filled.items())
+        """Fill in the value of each part that is switched on and was not stated."""
+        missing = [part for part in parts if getattr(self, part.field) is None]
+        for part in missing:
+            if part.baseline is None:
+                raise InputError(f"{part.field} was not given, and the paper has no value for it: give one.")
+        filled: dict[str, Any] = {part.field: part.baseline for part in missing}
+        notes = tuple(f"{p.field} was not given: {p.whose_baseline} {p.baseline} is used." for p in missing)
         return replace(self, **filled), notes
 
     def _representable(self, quantity: Quantity, exact: Number, new_dt: Duration) -> Number:

@@ -54,7 +54,7 @@ class PPO(Hyperparameters):
         "constant": {"batch": COUNT, "minibatch": COUNT, "discount": KEPT, "trace_decay": KEPT},
     }
     default_rule: ClassVar = "dt-aware"
-    parts: ClassVar = {"exploration-noise": Part("noise_std", ROOT, baseline=1.0)}
+    parts: ClassVar = {"exploration-noise": Part("noise_std", ROOT, 1.0, "the released code's")}
 
     def __post_init__(self) -> None:
         """Refuse values out of range."""

@@ -62,10 +62,10 @@ class SAC(Hyperparameters):
     }
     default_rule: ClassVar = "tuned-scaled"
     parts: ClassVar = {
-        "replay-capacity": Part("replay_capacity", COUNT, baseline=1_000_000),
-        "warm-up": Part("warmup_steps", COUNT, baseline=10_000),
-        "target-smoothing": Part("target_smoothing", SMOOTHING, baseline=0.005),
-        "updates-per-second": Part("updates_per_step", PROPORTIONAL, baseline=1.0),
+        "replay-capacity": Part("replay_capacity", COUNT, 1_000_000),
+        "warm-up": Part("warmup_steps", COUNT, 10_000, "the released code's value for 16 ms,"),
+        "target-smoothing": Part("target_smoothing", SMOOTHING, 0.005),
+        "updates-per-second": Part("updates_per_step", PROPORTIONAL, 1),
         "exploration-noise": Part("noise_std", ROOT),
         "target-entropy": Part("target_entropy", KEPT),
     }
@@ -91,8 +91,8 @@ class SAC(Hyperparameters):
         if rule == "baseline" or before.discount != SAC.discount:
             return ()
         return (
-            f"discount {before.discount} is the paper's baseline: scaling it was no better there than keeping it; "
-            f"tune gamma at {before.dt} first, then carry the tuned value.",
+            f"discount {before.discount} is the paper's untuned baseline, and scaling that was no better there than "
+            f"keeping it: tune gamma at {before.dt} first, then carry the tuned value.",
         )
 
     def _beat_s(self, quantity: Quantity) -> float:

@@ -121,7 +121,7 @@ def test_a_count_survives_a_batch_that_it_does_not_divide() -> None:
 
 def test_what_a_library_does_with_left_over_samples_is_noted() -> None:
     carried = BASELINE.at("64ms")
-    assert "slices of 12: that makes 42 of them, not 40" in carried.to("cleanrl").notes[0]
+    assert "slices of 12: that makes 42, not 40" in carried.to("cleanrl").notes[0]
     assert "40 mini-batches of 12 and drops the last 20 samples" in carried.to("rsl-rl").notes[0]
     assert "rejax cannot express batch 500: the nearest is 480." in carried.to("rejax").notes
 
@@ -423,7 +423,7 @@ def test_wrong_exports_are_refused() -> None:
         FULL_SAC.to("rsl-rl")
     with pytest.raises(InputError, match="n_envs is -1"):
         BASELINE.to("sb3", n_envs=-1)
-    with pytest.raises(InputError, match="horizon is no layout that can be fixed here"):
+    with pytest.raises(InputError, match="horizon cannot be fixed: only brax"):
         BASELINE.to("sb3", horizon=3)
     with pytest.raises(InputError, match="state action_size"):
         SAC(dt="16ms", target_entropy=-2).to("stoix")

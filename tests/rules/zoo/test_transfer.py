@@ -1,5 +1,7 @@
 """Zoo entries carried to another cycle time: the right keys, the file's own values, and nothing else."""
 
+from math import log
+
 import pytest
 import yaml
 
@@ -42,7 +44,7 @@ def test_a_ppo_entry_at_a_quarter_of_its_cycle_time() -> None:
     assert carried.text == PPO_FILE.replace("batch_size: 64 #", "batch_size: 256 #").replace(
         "  sde_sample_freq: 4\n", "  sde_sample_freq: 4\n  n_steps: 2048\n"
     )
-    assert carried.notes == ("Counted in agent steps, but left alone: n_timesteps 2000000.0, sde_sample_freq 4.",)
+    assert carried.notes == ("Counted in agent steps, but left alone: n_timesteps 2000000, sde_sample_freq 4.",)
 
 
 def test_a_ppo_entry_at_four_times_its_cycle_time_gets_gamma_and_lambda_too() -> None:
@@ -66,7 +68,7 @@ def test_the_same_cycle_time_changes_no_byte() -> None:
 def test_a_sac_entry_changes_its_discount_alone() -> None:
     carried = transfer_entry(SAC_FILE, "Pendulum-v1", "sac", "50ms", "100ms")
     assert carried.changed == {"gamma": pytest.approx(0.98**2)}
-    assert "train_freq [1, 'episode']" in carried.notes[0]
+    assert carried.notes == ("Counted in agent steps, but left alone: learning_starts 10000.",)
 
 
 def test_parts_start_from_the_file_or_from_stable_baselines3() -> None:
@@ -77,6 +79,42 @@ def test_parts_start_from_the_file_or_from_stable_baselines3() -> None:
         "buffer_size": 500_000,
         "tau": pytest.approx(1 - 0.995**2),
     }
+
+
+@pytest.mark.parametrize(
+    ("train_freq", "gradient_steps", "dt", "expected"),
+    [
+        (8, 8, "10ms", {"gradient_steps": 4}),
+        (4, -1, "10ms", {"gradient_steps": 2}),
+        (1, 1, "10ms", {"train_freq": 2}),
+        (1, 1, "40ms", {"gradient_steps": 2}),
+        (3, 1, "40ms", {"gradient_steps": 2}),
+        (3, 1, "10ms", {"train_freq": 6}),
+        (8, 8, "20ms", {}),
+    ],
+)
+def test_updates_per_second_are_kept_in_the_entry_s_rhythm(
+    train_freq: int, gradient_steps: int, dt: str, expected: dict[str, int]
+) -> None:
+    file = f"A:\n  train_freq: {train_freq}\n  gradient_steps: {gradient_steps}\n"
+    carried = transfer_entry(file, "A", "sac", "20ms", dt, "tuned", ["updates-per-second"])
+    assert carried.changed == expected
+    new = yaml.safe_load(carried.text)["A"]
+    before = 1 if gradient_steps == -1 else gradient_steps / train_freq
+    after = 1 if new["gradient_steps"] == -1 else new["gradient_steps"] / new["train_freq"]
+    assert after * 20 == pytest.approx(before * int(dt.removesuffix("ms")))
+
+
+@pytest.mark.parametrize(("said", "start"), [("-3", -3), ("auto", -2), ("'auto'", -2)])
+def test_a_target_entropy_starts_from_the_file_s(said: str, start: float) -> None:
+    file = f"A:\n  target_entropy: {said}\n"
+    carried = transfer_entry(file, "A", "sac", "16ms", "64ms", "tuned", ["target-entropy"], action_size=2)
+    assert carried.changed == {"target_entropy": pytest.approx(start - log(4))}
+
+
+def test_the_same_time_written_in_two_ways_is_no_change() -> None:
+    carried = transfer_entry(SAC_FILE, "Pendulum-v1", "sac", "20ms", 0.02)
+    assert (carried.text, carried.notes) == (SAC_FILE, ())
 
 
 @pytest.mark.parametrize(
@@ -93,6 +131,7 @@ def test_parts_start_from_the_file_or_from_stable_baselines3() -> None:
         ),
         ("A:\n  n_envs: many\n", "A", "ppo", [], "A: n_envs is 'many': it must be a whole number"),
         ("A:\n  n_steps: 8\n  batch_size: 64\n", "A", "ppo", [], "minibatch is 64: it must be at most the batch, 8"),
+        (SAC_FILE, "Pendulum-v1", "sac", ["exploration-noise"], "exploration-noise is no single number in a Zoo file"),
         ("A: [", "A", "ppo", [], "Line 1 is no valid YAML"),
     ],
 )

@@ -14,7 +14,7 @@ from cycletime.errors import InputError
 from cycletime.rules.hyperparameters import Hyperparameters
 from cycletime.rules.libraries.ppo_words import PPOWords
 from cycletime.rules.libraries.sac_words import SACWords
-from cycletime.rules.libraries.table import LIBRARIES, SHORT_NAMES
+from cycletime.rules.libraries.table import LIBRARIES, SHORT_NAMES, SPOKEN_NAMES
 from cycletime.rules.libraries.words import Given, LibraryValues, Word, flattened
 from cycletime.rules.ppo import PPO
 from cycletime.rules.sac import SAC
@@ -36,8 +36,9 @@ def export(values: Hyperparameters, library: str, n_envs: int | None, layout: Ma
     elif isinstance(values, SAC) and isinstance(words, SACWords):
         said |= words.write(values, n_envs)
     understood = read(type(values), name, values.dt, n_envs, _with_action_size(said, values))
-    differences = _differences(values, understood, name, n_envs, words)
-    return LibraryValues(name, said, (*differences, *notes), exact=not differences)
+    spoken = SPOKEN_NAMES.get(name, name)
+    differences = _differences(values, understood, spoken, n_envs, words)
+    return LibraryValues(name, said, (*differences, *(n.format(library=spoken) for n in notes)), exact=not differences)
 
 
 def read(cls: type[H], library: str, dt: DurationLike, n_envs: int | None, values: Mapping[str, object]) -> H:

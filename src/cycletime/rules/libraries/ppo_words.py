@@ -33,7 +33,7 @@ class PPOWords(Protocol):
         """The number of parallel environments, where it is a setting."""
 
     def write_sizes(self, ppo: PPO, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
-        """The rollout and the mini-batch in the library's words, and what the library does with them."""
+        """The rollout and the mini-batch in the library's words, and what ``{library}`` does with them."""
 
     def read_sizes(self, given: Given, n_envs: int) -> dict[str, int]:
         """PPO's batch and minibatch, and the minibatch_count where the library counts them."""
@@ -100,7 +100,7 @@ class Counted:
     only_whole_minibatches: bool = False
     """Whether the library refuses a batch that the count does not divide."""
     tail: str = ""
-    """What happens otherwise, with {slices}, {m}, {left} and {count} filled in."""
+    """What happens otherwise, with {library}, {slices}, {m}, {left} and {count} filled in."""
 
     def write_sizes(self, ppo: PPO, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
         """See `PPOWords`."""
@@ -111,7 +111,8 @@ class Counted:
         rollout = unit * nearest_whole(Fraction(ppo.batch, n_envs * unit), at_least=shortest)
         m, left = divmod(rollout * n_envs, count)
         slices = ceil(rollout * n_envs / m)
-        notes = [self.tail.format(slices=slices, m=m, left=left, count=count)] if left and self.tail else []
+        notes = [self.tail.format(library="{library}", slices=slices, m=m, left=left, count=count)] if left else []
+        notes = [note for note in notes if note]
         return {self.rollout.name: rollout, self.count.name: count}, notes
 
     def read_sizes(self, given: Given, n_envs: int) -> dict[str, int]:
@@ -145,7 +146,7 @@ class Brax:
             )
         # From b and not from m, whose rounding would count {count} times.
         unroll = nearest_whole(Fraction(ppo.batch, trajectories * count))
-        notes = [f"brax cuts its advantages at the end of each unroll: after {unroll} agent steps."]
+        notes = [f"{{library}} cuts its advantages at the end of each unroll: after {unroll} agent steps."]
         return {self.unroll.name: unroll, self.trajectories.name: trajectories, self.count.name: count}, notes
 
     def read_sizes(self, given: Given, n_envs: int) -> dict[str, int]:
@@ -170,7 +171,7 @@ class Puffer:
         _refuse_layout(layout)
         horizon = nearest_whole(Fraction(ppo.batch, n_envs))
         horizons = min(n_envs, nearest_whole(Fraction(ppo.minibatch, horizon)))
-        notes = ["PufferLib draws its mini-batches by priority: some samples come twice in an epoch and some never."]
+        notes = ["{library} draws its mini-batches by priority: some samples come twice in an epoch and some never."]
         return {self.horizon.name: horizon, self.minibatch.name: horizon * horizons}, notes
 
     def read_sizes(self, given: Given, n_envs: int) -> dict[str, int]:
@@ -180,4 +181,4 @@ class Puffer:
 
 def _refuse_layout(layout: Mapping[str, int]) -> None:
     if layout:
-        raise InputError(f"{', '.join(layout)} is no layout that can be fixed here; only brax has one, batch_size.")
+        raise InputError(f"{', '.join(layout)} cannot be fixed: only brax leaves a choice, of its batch_size.")

@@ -60,7 +60,7 @@ _CLEANRL = Library(
         n_envs=Word("num_envs", 1),
         discount=_GAMMA,
         trace_decay=_LAMBDA,
-        tail="CleanRL cuts the batch into slices of {m}: that makes {slices} of them, not {count}, the last one short.",
+        tail="{library} cuts the batch into slices of {m}: that makes {slices}, not {count}, the last one short.",
     ),
     sac=SACWords(
         discount=_GAMMA,
@@ -150,7 +150,7 @@ _RSL_RL = Library(
         count=Word("algorithm.num_mini_batches", 4),
         discount=Word("algorithm.gamma", 0.99),
         trace_decay=Word("algorithm.lam", 0.95),
-        tail="rsl_rl makes {count} mini-batches of {m} and drops the last {left} samples of each batch.",
+        tail="{library} makes {count} mini-batches of {m} and drops the last {left} samples of each batch.",
     ),
     sac=None,
 )
@@ -161,7 +161,7 @@ _SKRL = Library(
         count=Word("mini_batches", 2),
         discount=Word("discount_factor", 0.99),
         trace_decay=_LAMBDA,
-        tail="skrl spreads the {left} samples that are left over {count} mini-batches of {m}.",
+        tail="{library} spreads the {left} samples that are left over {count} mini-batches of {m}.",
     ),
     sac=SACWords(
         discount=Word("discount_factor", 0.99),
@@ -201,7 +201,7 @@ _RLLIB = Library(
         discount=_GAMMA,
         trace_decay=Word("lambda_", 1.0),
         collects_whole_vector_steps=False,
-        tail="RLlib has no short mini-batch: the last one of an epoch is filled up from the next epoch.",
+        tail="{library} has no short mini-batch: the last one of an epoch is filled up from the next epoch.",
     ),
     sac=SACWords(
         discount=_GAMMA,
@@ -220,7 +220,7 @@ _TIANSHOU = Library(
         minibatch=Word("batch_size", 64),
         discount=_GAMMA,
         trace_decay=_LAMBDA,
-        tail="Tianshou has no short mini-batch: the last one of an epoch takes the samples that are left as well.",
+        tail="{library} has no short mini-batch: the last one of an epoch takes the samples that are left as well.",
     ),
     sac=SACWords(
         discount=_GAMMA,
@@ -271,7 +271,7 @@ _AUTHORS = Library(
         minibatch=Word("mbs", 50),
         discount=Word("g", 0.99),
         trace_decay=Word("lm", 0.95),
-        tail="The authors' code takes b // (b // m) samples into each mini-batch, the last one being short.",
+        tail="{library} takes b // (b // m) samples into each mini-batch, the last one being short.",
     ),
     sac=SACWords(
         discount=_GAMMA,
@@ -307,4 +307,5 @@ LIBRARIES: dict[str, Library] = {
     "authors": _AUTHORS,
 }
 
+SPOKEN_NAMES = {"authors": "the authors' code"}
 SHORT_NAMES = {"sb3": "stable-baselines3", "playground": "mujoco-playground", "isaaclab": "isaac-lab"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from cycletime.duration import DurationLike
@@ -15,13 +16,16 @@ from cycletime.rules.zoo.rewriting import read_entry, rewrite_entry
 
 _LIBRARY = "stable-baselines3"
 ALGORITHMS: Mapping[str, type[Hyperparameters]] = {"ppo": PPO, "sac": SAC}
-SB3_DEFAULTS_OF_PARTS: Mapping[str, Mapping[str, int | float]] = {
+SB3_DEFAULTS: Mapping[str, Mapping[str, int | float | None]] = {
+    "ppo": {"n_steps": 2048, "batch_size": 64, "gamma": 0.99, "gae_lambda": 0.95},
+    "sac": {"gamma": 0.99},
     "replay-capacity": {"buffer_size": 1_000_000},
     "warm-up": {"learning_starts": 100},
     "target-smoothing": {"tau": 0.005},
     "updates-per-second": {"train_freq": 1, "gradient_steps": 1},
+    "target-entropy": {"target_entropy": None},
 }
-"""The settings behind SAC's parts, with what Stable-Baselines3 takes where the file says nothing."""
+"""The settings behind each algorithm and part, with what Stable-Baselines3 takes where the file says nothing."""
 _COUNTED_IN_STEPS = ("n_timesteps", "sde_sample_freq", "frame_stack", "buffer_size", "learning_starts", "train_freq")
 """Further settings whose meaning in seconds changes with the cycle time."""
 
@@ -51,35 +55,51 @@ def transfer_entry(
     action_size: int | None = None,
 ) -> ZooTransfer:
     """Carry the entry of one environment from the cycle time it was tuned at to another."""
+    if "exploration-noise" in also:
+        raise InputError("exploration-noise is no single number in a Zoo file: leave it out and set the noise by hand.")
     entry = read_entry(text, env_id)
     n_envs = _whole(entry.get("n_envs", 1), f"{env_id}: n_envs")
-    before = _read(entry, algorithm, from_dt, n_envs, also, action_size)
+    said = _settings(entry, algorithm, also)
+    extra = {"action_size": action_size} if algorithm == "sac" else {}
+    before = ALGORITHMS[algorithm].from_(_LIBRARY, dt=from_dt, n_envs=n_envs, **said, **extra)
     after = before.at(to_dt, rule, also)
-    old, new = before.to(_LIBRARY, n_envs), after.to(_LIBRARY, n_envs)
-    changed = {key: value for key, value in new.items() if value != old.get(key)}
+    exported = after.to(_LIBRARY, n_envs)
+    changed = {} if after == before else _changes(said, dict(exported), before.to(_LIBRARY, n_envs))
     new_text, notes = rewrite_entry(text, env_id, changed)
-    left_alone = [key for key in _COUNTED_IN_STEPS if key in entry and key not in changed and to_dt != from_dt]
-    if left_alone:
-        notes += (f"Counted in agent steps, but left alone: {', '.join(f'{key} {entry[key]}' for key in left_alone)}.",)
-    return ZooTransfer(new_text, after, changed, (*new.notes, *notes))
+    if after.dt != before.dt:
+        notes += _left_alone(entry, changed)
+    return ZooTransfer(new_text, after, changed, (*exported.notes, *notes))
 
 
-def _read(
-    entry: Mapping[str, object],
-    algorithm: str,
-    dt: DurationLike,
-    n_envs: int,
-    also: Collection[str],
-    action_size: int | None,
-) -> Hyperparameters:
-    if algorithm == "ppo":
-        keys: dict[str, Any] = dict.fromkeys(("n_steps", "batch_size", "gamma", "gae_lambda"))
-    else:
-        keys = {"gamma": None, "action_size": action_size}
-        for part in also:
-            keys |= SB3_DEFAULTS_OF_PARTS.get(part, {})
-    given = {key: entry.get(key, default) for key, default in keys.items()}
-    return ALGORITHMS[algorithm].from_(_LIBRARY, dt=dt, n_envs=n_envs, **given)
+def _settings(entry: Mapping[str, object], algorithm: str, also: Collection[str]) -> dict[str, Any]:
+    """What the entry says of the settings that matter here, or Stable-Baselines3's default."""
+    said: dict[str, Any] = {}
+    for group in (algorithm, *also):
+        said |= {key: entry.get(key, default) for key, default in SB3_DEFAULTS.get(group, {}).items()}
+    if said.get("target_entropy") == "auto":
+        said["target_entropy"] = None
+    return said
+
+
+def _changes(said: Mapping[str, Any], new: dict[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings to write: those that were carried, and differ from what the entry says."""
+    carried = {key for key in new if new[key] != old.get(key)}
+    if carried & {"train_freq", "gradient_steps"}:
+        carried |= {"train_freq", "gradient_steps"}
+        new |= _updates_in_the_same_rhythm(said["train_freq"], new)
+    return {key: new[key] for key in new if key in carried and new[key] != said.get(key)}
+
+
+def _updates_in_the_same_rhythm(period: int, new: Mapping[str, Any]) -> dict[str, int]:
+    """Keep the entry's train_freq where a whole number of updates fits: after 64 steps 32 updates, not after 2 one."""
+    updates = Fraction(new["gradient_steps"], new["train_freq"]) * period
+    return {"train_freq": period, "gradient_steps": updates.numerator} if updates.denominator == 1 else {}
+
+
+def _left_alone(entry: Mapping[str, object], changed: Collection[str]) -> tuple[str, ...]:
+    counts = {key: entry[key] for key in _COUNTED_IN_STEPS if key in entry and key not in changed}
+    listed = [f"{key} {value:.12g}" for key, value in counts.items() if isinstance(value, int | float)]
+    return (f"Counted in agent steps, but left alone: {', '.join(listed)}.",) if listed else ()
 
 
 def _whole(value: object, name: str) -> int:
