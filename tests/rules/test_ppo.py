@@ -25,8 +25,8 @@ ppos = st.builds(
     st.integers(1, 5000),
     st.integers(1, 64),
     st.integers(0, 5000),
-    st.floats(0.5, 1),
-    st.floats(0.1, 1),
+    st.floats(0.5, 0.999999) | st.just(1.0),
+    st.floats(0.1, 0.999999) | st.just(1.0),
 )
 
 

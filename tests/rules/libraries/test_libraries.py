@@ -77,7 +77,13 @@ FULL_SAC = SAC(
         ),
         (
             "tianshou",
-            {"collection_step_num_env_steps": 2000, "batch_size": 50, "gamma": 0.99, "gae_lambda": 0.95},
+            {
+                "collection_step_num_env_steps": 2000,
+                "batch_size": 50,
+                "buffer_size": 2000,
+                "gamma": 0.99,
+                "gae_lambda": 0.95,
+            },
         ),
         ("rl-games", {"num_actors": 4, "horizon_length": 500, "minibatch_size": 50, "gamma": 0.99, "tau": 0.95}),
         ("authors", {"bs": 2000, "mbs": 50, "g": 0.99, "lm": 0.95}),
@@ -210,7 +216,7 @@ def test_what_a_library_cannot_express_is_always_said(library: str, n_envs: int,
             {
                 "num_envs": 4,
                 "gamma": 0.97,
-                "polyak": 0.99,
+                "polyak": 0.99**4,  # the targets move once for the four updates of a step
                 "buffer_size": 400_000,
                 "batch_size": 128,
                 "fill_buffer": 8_000,
@@ -322,6 +328,13 @@ def test_updates_per_transition_in_stable_baselines3(
 
 def test_as_many_updates_as_transitions_in_stable_baselines3() -> None:
     assert SAC.from_("sb3", dt="16ms", n_envs=4, gradient_steps=-1, train_freq=8).updates_per_step == 1
+
+
+@pytest.mark.parametrize(("asked", "n_envs", "made"), [(1.3, 1, 1), (1.3, 4, 1.25), (0.4, 1, 0.5), (0.25, 1, 0.25)])
+def test_rllib_makes_whole_rounds_of_updates(asked: float, n_envs: int, made: float) -> None:
+    exported = SAC(dt="16ms", updates_per_step=asked, minibatch=256).to("rllib", n_envs=n_envs)
+    assert exported["training_intensity"] == made * 256
+    assert exported.exact == (asked == made)
 
 
 def test_a_ratio_that_only_whole_updates_cannot_reach_is_noted() -> None:

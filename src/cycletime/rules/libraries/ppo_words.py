@@ -61,6 +61,8 @@ class Sized:
     """Below this the library refuses."""
     only_whole_minibatches: bool = False
     """Whether m must divide b."""
+    buffer: str | None = None
+    """A further setting that must hold the whole batch, or the library loses the rest silently."""
     tail: str = ""
     """What happens to the samples that fill no mini-batch, where that is not one short mini-batch."""
 
@@ -73,13 +75,16 @@ class Sized:
             unit = unit * minibatch // gcd(unit, minibatch)
         batch = unit * nearest_whole(Fraction(ppo.batch, unit), at_least=ceil(Fraction(self.smallest_minibatch, unit)))
         minibatch = min(minibatch, batch)
-        size = {self.size.name: batch // n_envs if self.size_is_per_env else batch}
-        notes = [self.tail] if self.tail and batch % minibatch else []
-        return {**size, self.minibatch.name: minibatch}, notes
+        sizes = {self.size.name: batch // n_envs if self.size_is_per_env else batch, self.minibatch.name: minibatch}
+        if self.buffer:
+            sizes[self.buffer] = batch
+        return sizes, [self.tail] if self.tail and batch % minibatch else []
 
     def read_sizes(self, given: Given, n_envs: int) -> dict[str, int]:
         """See `PPOWords`."""
         batch = given.count(self.size) * (n_envs if self.size_is_per_env else 1)
+        if self.buffer:
+            given.optional_number(self.buffer)
         return {"batch": batch, "minibatch": given.count(self.minibatch)}
 
 
@@ -101,6 +106,8 @@ class Counted:
     """Whether the library refuses a batch that the count does not divide."""
     tail: str = ""
     """What happens otherwise, with {library}, {slices}, {m}, {left} and {count} filled in."""
+    remark: str = ""
+    """What must be set besides, with {rollout} filled in."""
 
     def write_sizes(self, ppo: PPO, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
         """See `PPOWords`."""
@@ -111,8 +118,9 @@ class Counted:
         rollout = unit * nearest_whole(Fraction(ppo.batch, n_envs * unit), at_least=shortest)
         m, left = divmod(rollout * n_envs, count)
         slices = ceil(rollout * n_envs / m)
-        notes = [self.tail.format(library="{library}", slices=slices, m=m, left=left, count=count)] if left else []
-        notes = [note for note in notes if note]
+        tail = self.tail if left else ""
+        facts = {"library": "{library}", "slices": slices, "m": m, "left": left, "count": count, "rollout": rollout}
+        notes = [note.format(**facts) for note in (tail, self.remark) if note]
         return {self.rollout.name: rollout, self.count.name: count}, notes
 
     def read_sizes(self, given: Given, n_envs: int) -> dict[str, int]:

@@ -90,19 +90,28 @@ class UpdateRatio:
 
 @dataclass(frozen=True)
 class ReplayRatio:
-    """Samples replayed per sample collected: the updates per transition times the mini-batch."""
+    """Samples replayed per sample collected: the updates per transition times the mini-batch.
+
+    RLlib makes whole rounds of it: so many updates per step of all environments, or one update every so many steps.
+    """
 
     ratio: str
     default_minibatch: int
 
     def write(self, per_step: Fraction, n_envs: int, minibatch: int | None) -> dict[str, Any]:
         """See `Updates`."""
-        return {self.ratio: float(per_step * (minibatch or self.default_minibatch))}
+        return {self.ratio: _in_whole_rounds(per_step, n_envs) * (minibatch or self.default_minibatch)}
 
     def read(self, given: Given, n_envs: int, minibatch: int | None) -> Number | None:
         """See `Updates`."""
         ratio = given.optional_number(self.ratio)
-        return None if ratio is None else float(ratio) / (minibatch or self.default_minibatch)
+        return None if ratio is None else _in_whole_rounds(ratio / (minibatch or self.default_minibatch), n_envs)
+
+
+def _in_whole_rounds(per_step: Number, n_envs: int) -> float:
+    per_round = float(per_step) * n_envs
+    whole = round(per_round) if per_round >= 1 else 1 / round(1 / per_round)
+    return whole / n_envs
 
 
 @dataclass(frozen=True)
@@ -132,6 +141,8 @@ class SACWords:
     """Target smoothing as we have it."""
     one_minus_tau: str | None = None
     """Or its complement."""
+    updates_per_target_move: str | None = None
+    """The setting that says how many updates pass from one move of the targets to the next, if that is not one."""
     replay: str | None = None
     """The replay's capacity."""
     minibatch: str | None = None
@@ -153,31 +164,30 @@ class SACWords:
 
     def write(self, sac: SAC, n_envs: int) -> dict[str, Any]:
         """All that was stated and that the library has a word for."""
+        updates = self._updates(sac, n_envs)
         tau = sac.target_smoothing
+        moves = updates.get(self.updates_per_target_move or "", 1)
         pairs = [
             (self.discount.name, sac.discount),
             (self.tau, tau),
-            (self.one_minus_tau, None if tau is None else 1 - tau),
+            (self.one_minus_tau, None if tau is None else (1 - tau) ** moves),
             (self.replay, self._counted("replay_capacity", sac.replay_capacity, n_envs)),
             (self.minibatch, sac.minibatch),
             *((name, self._counted("warmup_steps", sac.warmup_steps, n_envs)) for name in self.warmup),
             (self.entropy, self._entropy(sac)),
         ]
-        values = {name: value for name, value in pairs if name is not None and value is not None}
-        if self.updates and sac.updates_per_step is not None:
-            per_step = Fraction(sac.updates_per_step).limit_denominator(_LONGEST_UPDATE_PERIOD)
-            values |= self.updates.write(per_step, n_envs, sac.minibatch)
-        return values
+        return {name: value for name, value in pairs if name is not None and value is not None} | updates
 
     def read(self, given: Given, n_envs: int) -> dict[str, Any]:
         """Our fields, for what was given; the action's size may be among it."""
         action_size = given.optional_number("action_size")
         minibatch = _optional(given, self.minibatch)
+        moves: Any = given.values.get(self.updates_per_target_move or "", 1)
         kept = _optional(given, self.one_minus_tau)
         coefficient = _optional(given, self.entropy)
         return {
             "discount": given.number(self.discount),
-            "target_smoothing": 1 - kept if kept is not None else _optional(given, self.tau),
+            "target_smoothing": 1 - kept ** (1 / moves) if kept is not None else _optional(given, self.tau),
             "replay_capacity": self._uncounted("replay_capacity", _optional(given, self.replay), n_envs),
             "minibatch": minibatch,
             "warmup_steps": self._uncounted("warmup_steps", self._warmup(given), n_envs),
@@ -185,6 +195,12 @@ class SACWords:
             "target_entropy": self._absolute_entropy(coefficient, action_size),
             "action_size": action_size,
         }
+
+    def _updates(self, sac: SAC, n_envs: int) -> dict[str, Any]:
+        if self.updates is None or sac.updates_per_step is None:
+            return {}
+        per_step = Fraction(sac.updates_per_step).limit_denominator(_LONGEST_UPDATE_PERIOD)
+        return self.updates.write(per_step, n_envs, sac.minibatch)
 
     def _counted(self, field: str, transitions: int | None, n_envs: int) -> int | None:
         if transitions is None or field not in self.per_vector_step:

@@ -102,6 +102,7 @@ _REJAX = Library(
         minibatch="batch_size",
         warmup=("fill_buffer",),
         updates=WholeUpdates("num_epochs"),
+        updates_per_target_move="num_epochs",
         n_envs=Word("num_envs", 1),
         remarks=_FIXED_ENTROPY,
     ),
@@ -162,6 +163,7 @@ _SKRL = Library(
         discount=Word("discount_factor", 0.99),
         trace_decay=_LAMBDA,
         tail="{library} spreads the {left} samples that are left over {count} mini-batches of {m}.",
+        remark="{library}'s memory must be as long as the rollout: RandomMemory(memory_size={rollout}).",
     ),
     sac=SACWords(
         discount=Word("discount_factor", 0.99),
@@ -182,6 +184,7 @@ _TORCHRL = Library(
         n_envs=Word("env.num_envs", 1),
         discount=Word("loss.gamma", 0.99),
         trace_decay=Word("loss.gae_lambda", 0.95),
+        only_whole_minibatches=True,  # its scripts index out of bounds otherwise
     ),
     sac=SACWords(
         discount=Word("optim.gamma", 0.99),
@@ -220,6 +223,8 @@ _TIANSHOU = Library(
         minibatch=Word("batch_size", 64),
         discount=_GAMMA,
         trace_decay=_LAMBDA,
+        smallest_minibatch=2,  # the spread of one sample's advantage is not a number
+        buffer="buffer_size",  # 4096 where nothing is said, however large the batch
         tail="{library} has no short mini-batch: the last one of an epoch takes the samples that are left as well.",
     ),
     sac=SACWords(
