@@ -1,0 +1,81 @@
+"""README and docs: every command is run and must print what stands below it, every Python example must run.
+
+A ``console`` block is a session: a line that starts with '$ cycletime' is a command, what follows is what it prints.
+A block that begins with a comment '# not run: why' is left out; installing, for example, is what CI itself does.
+"""
+
+import contextlib
+import io
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from cycletime.cli import main
+from cycletime.rules import PPO
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(language: str) -> list[object]:
+    found = [(page, text) for page in PAGES for kind, text in FENCE.findall(page.read_text()) if kind == language]
+    return [
+        pytest.param(page, text, id=f"{page.relative_to(ROOT)}: {text.splitlines()[0]}")
+        for page, text in found
+        if not text.startswith("# not run: ")
+    ]
+
+
+def printed_by(command: str) -> str:
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        main(shlex.split(command)[1:])
+    out.seek(0)
+    return out.read()
+
+
+@pytest.mark.parametrize(("page", "session"), blocks("console"))
+def test_commands_print_what_the_page_shows(page: Path, session: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "100")
+    commands = re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]
+    assert commands, f"{page} has a console block without a command"
+    for part in commands:
+        command, shown = part.split("\n", 1)
+        assert command.startswith("cycletime "), f"{page}: only cycletime can be checked, not {command!r}"
+        assert printed_by(command).rstrip() == shown.rstrip(), f"{page}: {command}"
+
+
+@pytest.mark.parametrize(("page", "program"), blocks("python"))
+def test_python_examples_run_and_print_what_their_comments_say(page: Path, program: str) -> None:
+    """A comment at the end of a line with print(...) is what it prints."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(program, str(page), "exec"), {})
+    said = re.findall(r"^print\(.*\)  # (.*)$", program, re.MULTILINE)
+    assert all(line in out.getvalue() for line in said), out.getvalue()
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}"
+
+
+def test_the_readme_s_table_is_the_rule_at_work() -> None:
+    rows = re.findall(r"^\| \**(\d+) ms\** \|(.*)\|$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert [int(dt) for dt, _ in rows] == [4, 8, 16, 32, 64]
+    for dt, cells in rows:
+        batch, minibatch, discount, trace_decay, batch_time = cells.replace("*", "").replace(" s", "").split("|")
+        values = PPO(dt="16ms").at(f"{dt}ms")
+        assert (int(batch), int(minibatch)) == (values.batch, values.minibatch)
+        assert (float(discount), float(trace_decay)) == (round(values.discount, 4), round(values.trace_decay, 4))
+        assert float(batch_time) == pytest.approx(values.seconds()["batch"])
+
+
+def test_ci_runs_the_readme_s_test_command() -> None:
+    assert "```sh\n./check\n```" in (ROOT / "README.md").read_text()
+    assert (ROOT / ".ci" / "run").read_text().rstrip().endswith("exec ./check")
