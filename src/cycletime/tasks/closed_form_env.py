@@ -1,0 +1,235 @@
+"""The closed-form tasks as Gymnasium environments: one of them, and many in one compiled program.
+
+One step is one cycle: the action is held inside the compiled function, so that a long hold costs one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from cycletime.duration import Duration, DurationLike, cycle_steps
+from cycletime.errors import InputError
+from cycletime.tasks.closed_form import ClosedFormTask, State, Step
+from cycletime.tasks.double_pendulum import DoublePendulum
+from cycletime.tasks.face import DOUBLE_PENDULUM, REACHER, Observation, TaskEnv, TaskFace, TaskState
+from cycletime.tasks.reacher import Reacher
+
+BASELINE_DT = "16ms"
+"""The cycle time where the paper starts from."""
+
+
+class ClosedFormEnv(TaskEnv):
+    """One copy of a closed-form task."""
+
+    task: ClassVar[Any]
+    """The task's functions."""
+
+    def __init__(self, dt: DurationLike = BASELINE_DT, render_mode: str | None = None) -> None:
+        """Make the environment at a cycle time, a whole multiple of the task's time step."""
+        self._dt, self._cycle_steps = Duration(dt), cycle_steps(dt, self.face.env_dt)
+        super().__init__(render_mode)
+
+    @property
+    def dt(self) -> float:
+        """The time that one step takes, in seconds: the cycle time."""
+        return float(self._dt)
+
+    @property
+    def env_dt(self) -> float:
+        """The time step of the simulation, in seconds."""
+        return float(self.face.env_dt)
+
+    @property
+    def env_steps(self) -> int:
+        """The steps of the simulation since the episode's start."""
+        return self._env_steps or 0
+
+    def _start(self, state: TaskState) -> None:
+        self._simulated, self._seen = _compiled_start(self.task)(*state)
+        self._agent_steps, self._last_env_steps = 0, 0
+
+    def _advance(self, action: list[float]) -> tuple[float, bool, int]:
+        before = self._env_steps or 0
+        step = _compiled_cycle(self.task, self._cycle_steps)(self._simulated, np.array(action, np.float32))
+        self._simulated, self._seen = step.state, step.observation
+        self._agent_steps += 1
+        self._last_env_steps = int(step.state.env_steps) - before
+        return float(step.reward), bool(step.terminated), self._last_env_steps
+
+    def _observation(self) -> Observation:
+        return np.array(self._seen, np.float32)
+
+    def _info(self) -> dict[str, Any]:
+        return {
+            "env_steps": self._env_steps,
+            "agent_steps": self._agent_steps,
+            "elapsed_s": self._elapsed_s(),
+            "cycle_steps": self._last_env_steps,
+        }
+
+    def _state(self) -> TaskState:
+        return tuple(float(number) for number in self.task.numbers(self._simulated))
+
+
+class ReacherEnv(ClosedFormEnv):
+    """The Reacher Task: bring a fingertip to a target, with two torques."""
+
+    face = REACHER
+    task = Reacher()
+
+
+class DoublePendulumEnv(ClosedFormEnv):
+    """The Double Pendulum Task: balance two poles on a cart, with one force."""
+
+    face = DOUBLE_PENDULUM
+    task = DoublePendulum()
+
+
+class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
+    """Many copies in one compiled program; one that ended begins anew at the next step, which ignores its action."""
+
+    face: ClassVar[TaskFace]
+    """The task."""
+    task: ClassVar[Any]
+    """The task's functions."""
+    metadata: dict[str, Any] = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": ["rgb_array"]}  # noqa: RUF012
+
+    def __init__(self, num_envs: int = 1, dt: DurationLike = BASELINE_DT, render_mode: str | None = None) -> None:
+        """Make so many copies at one cycle time."""
+        if num_envs < 1:
+            raise InputError(f"num_envs is {num_envs}: it must be a whole number of at least 1.")
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise InputError(f"{render_mode!r} is no render mode of many environments: give 'rgb_array' or None.")
+        self.num_envs, self.render_mode = num_envs, render_mode
+        self._dt, self._cycle_steps = Duration(dt), cycle_steps(dt, self.face.env_dt)
+        self.metadata = {**self.metadata, "render_fps": round(1 / self.dt)}
+        self.single_action_space = self.face.action_space
+        self.single_observation_space = self.face.observation_space
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self._states: State | None = None
+
+    @property
+    def dt(self) -> float:
+        """The time that one step takes, in seconds: the cycle time."""
+        return float(self._dt)
+
+    def reset(
+        self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Start an episode in every copy."""
+        if options:
+            raise InputError(f"{next(iter(options))!r} is no reset option: many environments at once have none.")
+        if seed is not None or self._states is None:
+            self._key = jax.random.key(np.random.SeedSequence(seed).generate_state(1)[0])
+        self._key, key = jax.random.split(self._key)
+        self._states, seen = _compiled_reset(self.task, self.num_envs)(key)
+        self._ended = np.zeros(self.num_envs, bool)
+        self._agent_steps = np.zeros(self.num_envs, np.int64)
+        self._last_env_steps = np.zeros(self.num_envs, np.int64)
+        return np.asarray(seen), self._info()
+
+    def step(
+        self, actions: NDArray[Any]
+    ) -> tuple[Observation, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
+        """Simulate one cycle in every copy; those that had ended start a new episode instead, with reward 0."""
+        if self._states is None:
+            raise gymnasium.error.ResetNeeded("Call reset() before step().")
+        actions = np.asarray(actions, np.float32)
+        if actions.shape != (self.num_envs, self.face.action_size):
+            expected = (self.num_envs, self.face.action_size)
+            raise InputError(f"The actions have the shape {actions.shape}: it must be {expected}.")
+        program = _compiled_vector_step(self.task, self._cycle_steps)
+        before = np.asarray(self._states.env_steps, np.int64)
+        self._key, step = program(self._key, self._states, self._ended, actions)
+        self._states = step.state
+        self._agent_steps = np.where(self._ended, 0, self._agent_steps + 1)
+        self._last_env_steps = np.where(self._ended, 0, np.asarray(step.state.env_steps, np.int64) - before)
+        terminated, truncated = np.asarray(step.terminated), np.asarray(step.truncated)
+        self._ended = terminated | truncated
+        return np.asarray(step.observation), np.asarray(step.reward, np.float64), terminated, truncated, self._info()
+
+    def render(self) -> tuple[Any, ...] | None:
+        """A picture of each copy."""
+        if self.render_mode is None or self._states is None:
+            return None
+        columns = [np.asarray(column, np.float64) for column in self.task.numbers(self._states)]
+        return tuple(self.face.picture(tuple(row), "") for row in np.stack(columns, axis=1).tolist())
+
+    def _info(self) -> dict[str, Any]:
+        env_steps = np.asarray(self._states.env_steps, np.int64) if self._states is not None else None
+        assert env_steps is not None, "only called between a reset and the next"
+        return {
+            "env_steps": env_steps,
+            "agent_steps": self._agent_steps.copy(),
+            "elapsed_s": env_steps * float(self.face.env_dt),
+            "cycle_steps": self._last_env_steps.copy(),
+        }
+
+
+class ReacherVectorEnv(ClosedFormVectorEnv):
+    """Many Reacher Tasks."""
+
+    face = REACHER
+    task = Reacher()
+
+
+class DoublePendulumVectorEnv(ClosedFormVectorEnv):
+    """Many Double Pendulum Tasks."""
+
+    face = DOUBLE_PENDULUM
+    task = DoublePendulum()
+
+
+# Compiled once for all environments of a task and a cycle time.
+
+
+@lru_cache
+def _compiled_start(task: Any) -> Any:  # noqa: ANN401 - a function compiled by JAX
+    def start(*numbers: float) -> tuple[State, jax.Array]:
+        state = task.start(*numbers)
+        return state, task.observe(state)
+
+    return jax.jit(start)
+
+
+@lru_cache
+def _compiled_cycle(task: ClosedFormTask, cycle_steps: int) -> Any:  # noqa: ANN401
+    return jax.jit(lambda state, action: task.cycle(state, action, cycle_steps))
+
+
+@lru_cache
+def _compiled_reset(task: ClosedFormTask, num_envs: int) -> Any:  # noqa: ANN401
+    def reset(key: jax.Array) -> tuple[State, jax.Array]:
+        states = jax.vmap(task.reset)(jax.random.split(key, num_envs))
+        return states, jax.vmap(task.observe)(states)
+
+    return jax.jit(reset)
+
+
+@lru_cache
+def _compiled_vector_step(task: ClosedFormTask, cycle_steps: int) -> Any:  # noqa: ANN401
+    def one(state: State, ended: jax.Array, fresh: State, action: jax.Array) -> Step:
+        step = task.cycle(state, action, cycle_steps)
+        begun = Step(fresh, task.observe(fresh), jnp.zeros_like(step.reward), jnp.bool(False), jnp.bool(False))
+        chosen: Step = jax.tree.map(lambda new, old: jnp.where(ended, new, old), begun, step)
+        return chosen
+
+    def step(key: jax.Array, states: State, ended: jax.Array, actions: jax.Array) -> tuple[jax.Array, Step]:
+        key, reset_key = jax.random.split(key)
+        keys = jax.random.split(reset_key, ended.shape[0])
+        # Random numbers are dear, and in most steps no copy has ended.
+        fresh = jax.lax.cond(ended.any(), lambda: jax.vmap(task.reset)(keys), lambda: states)
+        return key, jax.vmap(one)(states, ended, fresh, actions)
+
+    return jax.jit(step)

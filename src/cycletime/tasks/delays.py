@@ -1,0 +1,237 @@
+"""Delays in seconds: actions that take effect late and observations that come late, as on a robot.
+
+A delay is a whole number of steps of the wrapped environment, fixed or drawn from a range. Around a `CycleTime` its
+step is the cycle, inside one it is the environment's own step. Rewards and the ends of episodes are never delayed.
+What is sent later never arrives as if sent earlier: the newest that has arrived counts, what it overtook is dropped,
+and while nothing new arrives the last one stays. So an age lies in the range, and a received frame never goes back in
+time. Real-time MDPs (Ramstedt & Pal 2019) are in `delays_real_time`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from contextlib import suppress
+from copy import deepcopy
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+from gymnasium.wrappers.utils import create_zero_array
+
+from cycletime.duration import Duration, DurationLike
+from cycletime.errors import InputError
+from cycletime.tasks.cycle_time import layers_of, recorded, refuse_what_hides_episode_ends, step_of, whole_steps
+
+DelayLike: TypeAlias = "DurationLike | tuple[DurationLike, DurationLike] | list[DurationLike]"
+"""A span that may be zero, or the two ends of a range from which whole steps are drawn uniformly, ends included."""
+
+Redraw: TypeAlias = Literal["step", "episode"]
+"""How often a delay is drawn from its range."""
+
+_NO_TIME = re.compile(r"0*\.?0+ ?(h|min|s|ms|us|ns)?")
+_STREAM = 0xDE1A
+"""Sets the delays' random numbers apart from those that the environment draws from the same seed."""
+
+
+class ActionDelay(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
+    """Applies every action ``delay`` seconds after it was given; ``info["action_delay_s"]`` is that delay.
+
+    Until the first one arrives, ``initial_action`` is applied.
+    """
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any],
+        delay: DelayLike,
+        env_dt: DurationLike | None = None,
+        redraw: Redraw = "step",
+        initial_action: Any = None,  # noqa: ANN401 (any action space)
+    ) -> None:
+        """Wrap an environment.
+
+        Args:
+            env: The environment.
+            delay: The delay, or the ends of its range.
+            env_dt: The environment's time step, where it does not publish it.
+            redraw: Draw from the range for each ``"step"`` or once per ``"episode"``.
+            initial_action: What is applied before the first action arrives; zeros by default.
+        """
+        refuse_what_hides_episode_ends(env, "ActionDelay")
+        initial = initial_action_for(env.action_space, initial_action)
+        gym.utils.RecordConstructorArgs.__init__(
+            self,
+            delay=_recorded_delay(delay),
+            env_dt=recorded(env_dt),
+            redraw=redraw,
+            initial_action=None if initial_action is None else as_json(initial),
+        )
+        gym.Wrapper.__init__(self, env)
+        self._delays = _Delays(env, delay, env_dt, redraw)
+        self._initial = initial
+        self._line = _Line(initial)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode, with no action under way."""
+        self._delays.begin_episode(seed)
+        self._line = _Line(self._initial)
+        return self.env.reset(seed=seed, options=options)
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:  # noqa: ANN401
+        """Send the action, and apply the newest that has arrived."""
+        delay_steps = self._delays.next()
+        applied = self._line.send_and_receive(action, delay_steps)
+        observation, reward, terminated, truncated, info = self.env.step(applied)
+        info = {**info, "action_delay_s": self._delays.seconds(delay_steps)}
+        return observation, reward, terminated, truncated, info
+
+
+class ObservationDelay(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
+    """Gives every observation ``delay`` seconds after it was made; ``info["observation_delay_s"]`` is the newest's.
+
+    The observation of a reset is given at once, and again until the next one arrives.
+    """
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any],
+        delay: DelayLike,
+        env_dt: DurationLike | None = None,
+        redraw: Redraw = "step",
+    ) -> None:
+        """Wrap an environment.
+
+        Args:
+            env: The environment.
+            delay: The delay, or the ends of its range.
+            env_dt: The environment's time step, where it does not publish it.
+            redraw: Draw from the range for each ``"step"`` or once per ``"episode"``.
+        """
+        refuse_what_hides_episode_ends(env, "ObservationDelay")
+        gym.utils.RecordConstructorArgs.__init__(
+            self, delay=_recorded_delay(delay), env_dt=recorded(env_dt), redraw=redraw
+        )
+        gym.Wrapper.__init__(self, env)
+        self._delays = _Delays(env, delay, env_dt, redraw)
+        self._line = _Line(None)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode, with no observation under way."""
+        self._delays.begin_episode(seed)
+        observation, info = self.env.reset(seed=seed, options=options)
+        self._line = _Line(observation)
+        return observation, info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:  # noqa: ANN401
+        """Step, and give the newest observation that has arrived."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        delay_steps = self._delays.next()
+        received = self._line.send_and_receive(observation, delay_steps)
+        info = {**info, "observation_delay_s": self._delays.seconds(delay_steps)}
+        return received, reward, terminated, truncated, info
+
+
+class _Line:
+    """What is under way within one episode, and the newest that has arrived."""
+
+    def __init__(self, arrived: Any) -> None:  # noqa: ANN401
+        self._arrived = deepcopy(arrived)
+        self._under_way: deque[tuple[int, Any]] = deque()
+        self._now = 0
+
+    def send_and_receive(self, item: Any, delay_steps: int) -> Any:  # noqa: ANN401
+        # Copies on both ends: environments and agents may reuse their arrays.
+        self._under_way.append((self._now + delay_steps, deepcopy(item)))
+        due = [index for index, (arrives, _) in enumerate(self._under_way) if arrives <= self._now]
+        for _ in range(due[-1] + 1 if due else 0):
+            _, self._arrived = self._under_way.popleft()
+        self._now += 1
+        return deepcopy(self._arrived)
+
+
+class _Delays:
+    """Draws delays in steps, with random numbers of its own that follow from the seed of a reset."""
+
+    def __init__(self, env: gym.Env[Any, Any], delay: DelayLike, env_dt: DurationLike | None, redraw: Redraw) -> None:
+        if redraw not in ("step", "episode"):
+            raise InputError(f"redraw is {redraw!r}: give 'step' or 'episode'.")
+        self._step = step_of(env, env_dt)
+        ends = [whole_steps("delay", end_s, self._step, least=0) for end_s in _ends_s(delay)]
+        self._low, self._high = ends[0], ends[-1]
+        self._once_per_episode = redraw == "episode"
+        self._index = sum(isinstance(layer, ActionDelay | ObservationDelay) for layer in layers_of(env))
+        self._random = np.random.default_rng()
+        self._of_episode = self._low
+
+    def begin_episode(self, seed: int | None) -> None:
+        if seed is not None:
+            self._random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM, self._index)))
+        if self._once_per_episode:
+            self._of_episode = self._draw()
+
+    def next(self) -> int:
+        return self._of_episode if self._once_per_episode else self._draw()
+
+    def seconds(self, steps: int) -> float:
+        return float(self._step.exact_s * steps)
+
+    def _draw(self) -> int:
+        return int(self._random.integers(self._low, self._high, endpoint=True))
+
+
+def initial_action_for(space: spaces.Space[Any], given: Any) -> Any:  # noqa: ANN401
+    """The action before the first one arrives: the given one, or the one nearest to zero.
+
+    Raises:
+        InputError: if the given one is not in the action space.
+    """
+    if given is None:
+        return create_zero_array(space)
+    with suppress(KeyError, TypeError, ValueError):
+        action = _as_element(space, given)
+        if space.contains(action):
+            return action
+    raise InputError(f"initial_action is {given!r}: give one in the action space {space}.")
+
+
+def as_json(value: Any) -> Any:  # noqa: ANN401
+    """An element of a space in the types that JSON knows; `initial_action_for` reads it."""
+    if isinstance(value, dict):
+        return {key: as_json(item) for key, item in value.items()}
+    return [as_json(item) for item in value] if isinstance(value, tuple) else np.asarray(value).tolist()
+
+
+def _as_element(space: spaces.Space[Any], value: Any) -> Any:  # noqa: ANN401
+    if isinstance(space, spaces.Dict):
+        return {key: _as_element(space[key], item) for key, item in value.items()}
+    if isinstance(space, spaces.Tuple):
+        return tuple(_as_element(part, item) for part, item in zip(space.spaces, value, strict=True))
+    if not isinstance(space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
+        return value
+    element = np.asarray(value, space.dtype)
+    if np.issubdtype(element.dtype, np.integer) and not np.array_equal(element, value):
+        raise ValueError(value)  # a cast would make 1 of 1.7
+    return element[()] if isinstance(space, spaces.Discrete) else element
+
+
+def _ends_s(delay: DelayLike) -> list[Fraction]:
+    ends = list(delay) if isinstance(delay, tuple | list) else [delay]
+    spans = [Fraction(0) if _is_no_time(end) else Duration(end).exact_s for end in ends]
+    if len(spans) not in (1, 2) or spans[0] > spans[-1]:
+        raise InputError(f"The delay is {delay!r}: give one span, such as '20ms', or a range such as ('10ms', '40ms').")
+    return spans
+
+
+def _is_no_time(span: object) -> bool:
+    """Zero, which is no `Duration`, since a cycle cannot last no time; a delay can."""
+    if isinstance(span, str):
+        return _NO_TIME.fullmatch(span.strip().lower()) is not None
+    return isinstance(span, int | float | Fraction | Decimal | np.number) and not isinstance(span, bool) and span == 0
+
+
+def _recorded_delay(delay: DelayLike) -> str | list[str]:
+    texts = [str(Duration(end_s)) if end_s else "0s" for end_s in _ends_s(delay)]
+    return texts if len(texts) > 1 else texts[0]

@@ -1,0 +1,200 @@
+"""Pictures of the two simulated tasks from plain joint values, so that every form of a task can be drawn alike.
+
+pygame (extra ``render``) is loaded with the first picture. Pictures are drawn off screen and need no display.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import weakref
+from collections.abc import Callable
+from math import cos, hypot, sin
+from time import monotonic, sleep
+from types import ModuleType
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cycletime.errors import InputError
+
+Frame: TypeAlias = NDArray[np.uint8]
+"""A picture: height x width x (red, green, blue)."""
+Point: TypeAlias = tuple[float, float]
+Colour: TypeAlias = tuple[int, int, int]
+
+_PAPER, _FLOOR, _GRID = (238, 241, 245), (252, 252, 253), (232, 236, 241)
+_SLATE, _SHADE, _INK = (74, 85, 104), (221, 226, 233), (45, 55, 72)
+_BLUE, _SKY, _GREEN, _RED, _AMBER = (43, 98, 160), (76, 144, 205), (24, 165, 120), (226, 74, 72), (240, 160, 48)
+_WHITE = (255, 255, 255)
+
+_SMOOTHING = 2
+"""A picture is drawn so many times larger and then averaged: smooth edges for shapes of any width."""
+_FRAME_S = 0.0159
+"""Just below 16 ms: a whole number of steps of both tasks, and about one refresh of a screen."""
+
+
+def draw_reacher(q1: float, q2: float, target: Point, caption: str = "") -> Frame:
+    """The Reacher from above: arena, target, the arm's two links and its fingertip."""
+    elbow = (0.1 * cos(q1), 0.1 * sin(q1))
+    wrist = (elbow[0] + 0.1 * cos(q1 + q2), elbow[1] + 0.1 * sin(q1 + q2))
+    tip = (elbow[0] + 0.11 * cos(q1 + q2), elbow[1] + 0.11 * sin(q1 + q2))
+    canvas = _Canvas(480, 480, pixels_per_m=700, origin=(240, 240))
+    canvas.box((-0.3, -0.3), (0.3, 0.3), 0.02, _SLATE)
+    canvas.box((-0.29, -0.29), (0.29, 0.29), 0.01, _FLOOR)
+    for line in (-0.2, -0.1, 0.0, 0.1, 0.2):
+        canvas.bar((line, -0.29), (line, 0.29), 0.0006, _GRID)
+        canvas.bar((-0.29, line), (0.29, line), 0.0006, _GRID)
+    for radius, colour in ((0.017, (250, 219, 216)), (0.011, _RED), (0.004, _WHITE)):
+        canvas.disc(target, radius, colour)
+    for start, end in (((0.0, 0.0), elbow), (elbow, tip)):
+        canvas.bar(_below(start), _below(end), 0.012, _SHADE)
+    canvas.bar(elbow, wrist, 0.01, _SKY)
+    canvas.disc(tip, 0.01, _GREEN)
+    canvas.bar((0.0, 0.0), elbow, 0.012, _BLUE)
+    for joint, radius in (((0.0, 0.0), 0.017), (elbow, 0.013)):
+        canvas.disc(joint, radius, _INK)
+        canvas.disc(joint, 0.4 * radius, _WHITE)
+    return canvas.picture(caption)
+
+
+def draw_double_pendulum(x: float, th: float, ga: float, caption: str = "") -> Frame:
+    """The double pendulum from the side: rail with its ends, cart, two poles.
+
+    The episode ends when the white dot, the middle of the upper pole, sinks to the dashed line.
+    """
+    knee = (x + 0.6 * sin(th), 0.6 * cos(th))
+    middle = (knee[0] + 0.3 * sin(th + ga), knee[1] + 0.3 * cos(th + ga))
+    tip = (knee[0] + 0.6 * sin(th + ga), knee[1] + 0.6 * cos(th + ga))
+    canvas = _Canvas(640, 440, pixels_per_m=222, origin=(320, 340))
+    canvas.box((-1.38, -0.38), (1.38, 1.47), 0.03, _FLOOR)
+    for dash in range(-18, 18):
+        canvas.bar((0.07 * dash, 0.7), (0.07 * dash + 0.03, 0.7), 0.004, (178, 188, 201))
+    canvas.bar((-1.15, 0.0), (1.15, 0.0), 0.018, _SLATE)
+    for post in (-1.16, 1.16):  # the cart's middle stops at 1 m, so the posts stand half a cart further out
+        canvas.bar((post, -0.09), (post, 0.09), 0.02, _SLATE)
+    canvas.box((x - 0.11, -0.08), (x + 0.11, 0.08), 0.03, _INK)
+    canvas.bar((x, 0.0), knee, 0.04, _BLUE)
+    canvas.bar(knee, tip, 0.034, _AMBER)
+    for joint in ((x, 0.0), knee):
+        canvas.disc(joint, 0.045, _INK)
+        canvas.disc(joint, 0.018, _WHITE)
+    canvas.disc(middle, 0.014, _WHITE)
+    return canvas.picture(caption)
+
+
+class Window:
+    """Shows frames live, at the pace of the simulated time; whoever closes it only stops watching."""
+
+    # pygame has one display for the whole process. Weak, so that a window that was dropped unclosed gives it up.
+    _open: ClassVar[weakref.ref[Window] | None] = None
+
+    def __init__(self, title: str) -> None:
+        """Prepare; the window opens with the first frame."""
+        self._title = title
+        self._watched = True
+        self._shown_s: float | None = None
+        self._wall_start_s = 0.0
+
+    def show(self, draw: Callable[[], Frame], time_s: float) -> None:
+        """Show the simulated instant ``time_s``, unless a frame of the same 16 ms was shown already."""
+        restarted = self._shown_s is None or time_s < self._shown_s
+        if not self._watched or (self._shown_s is not None and not restarted and time_s - self._shown_s < _FRAME_S):
+            return
+        pygame, screen = import_pygame(), self._display(frame := draw())
+        screen.blit(pygame.image.frombuffer(frame.tobytes(), screen.get_size(), "RGB"), (0, 0))
+        self._keep_pace(time_s, restarted)
+        pygame.display.flip()
+        self._shown_s = time_s
+        if any(event.type == pygame.QUIT for event in pygame.event.get()):
+            self.close()
+
+    def close(self) -> None:
+        """Close the window for good; closing twice is fine."""
+        self._watched = False
+        if self._holder() is self:
+            Window._open = None
+            import_pygame().display.quit()
+
+    @staticmethod
+    def _holder() -> Window | None:
+        return Window._open() if Window._open else None
+
+    def _display(self, frame: Frame) -> Any:  # noqa: ANN401  # pygame's types are there only with pygame
+        pygame, holder = import_pygame(), self._holder()
+        if holder is None:
+            pygame.display.init()
+            pygame.display.set_caption(self._title)
+            pygame.display.set_mode((frame.shape[1], frame.shape[0]))
+            Window._open = weakref.ref(self)
+        elif holder is not self:
+            raise InputError("A window is open already in this process: close that environment, or use 'rgb_array'.")
+        return pygame.display.get_surface()
+
+    def _keep_pace(self, time_s: float, restarted: bool) -> None:
+        """Wait until the wall clock has come as far as the simulation; after a delay, do not hurry to catch up."""
+        wait_s = self._wall_start_s + time_s - monotonic()
+        if restarted or wait_s < 0:
+            self._wall_start_s = monotonic() - time_s
+        else:
+            sleep(wait_s)
+
+
+class _Canvas:
+    """A picture in the making, measured in metres with y upwards."""
+
+    def __init__(self, width: int, height: int, pixels_per_m: float, origin: Point) -> None:
+        self._pygame = import_pygame()
+        self._size = (width, height)
+        self._scale = pixels_per_m * _SMOOTHING
+        self._origin = (origin[0] * _SMOOTHING, origin[1] * _SMOOTHING)
+        self._surface = self._pygame.Surface((width * _SMOOTHING, height * _SMOOTHING), 0, 32)
+        self._surface.fill(_PAPER)
+
+    def _pixel(self, point: Point) -> Point:
+        return self._origin[0] + self._scale * point[0], self._origin[1] - self._scale * point[1]
+
+    def disc(self, centre: Point, radius: float, colour: Colour) -> None:
+        self._pygame.draw.circle(self._surface, colour, self._pixel(centre), self._scale * radius)
+
+    def bar(self, start: Point, end: Point, radius: float, colour: Colour) -> None:
+        """A thick line with round ends."""
+        length = hypot(end[0] - start[0], end[1] - start[1])
+        if length > 0:
+            nx, ny = radius * (start[1] - end[1]) / length, radius * (end[0] - start[0]) / length
+            outline = [
+                (p[0] + side * nx, p[1] + side * ny) for side, p in ((1, start), (1, end), (-1, end), (-1, start))
+            ]
+            self._pygame.draw.polygon(self._surface, colour, [self._pixel(corner) for corner in outline])
+        self.disc(start, radius, colour)
+        self.disc(end, radius, colour)
+
+    def box(self, low: Point, high: Point, margin: float, colour: Colour) -> None:
+        """A rectangle, enlarged by a margin that is also the radius of its corners."""
+        left, top = self._pixel((low[0] - margin, high[1] + margin))
+        right, bottom = self._pixel((high[0] + margin, low[1] - margin))
+        rectangle = self._pygame.Rect(round(left), round(top), round(right - left), round(bottom - top))
+        self._pygame.draw.rect(self._surface, colour, rectangle, border_radius=round(self._scale * margin))
+
+    def picture(self, caption: str) -> Frame:
+        small = self._pygame.transform.smoothscale(self._surface, self._size)
+        if caption:
+            self._pygame.font.init()
+            text = self._pygame.font.Font(None, 24).render(caption, True, _INK)
+            small.blit(text, (42, 42))
+        rows = np.frombuffer(self._pygame.image.tobytes(small, "RGB"), np.uint8)
+        return rows.reshape(self._size[1], self._size[0], 3).copy()  # what a buffer of bytes gives is read-only
+
+
+def _below(point: Point) -> Point:
+    return point[0] + 0.004, point[1] - 0.006
+
+
+def import_pygame() -> ModuleType:
+    """Pygame, or an error that names the extra."""
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")  # a greeting on standard output, among a program's results
+    try:
+        return importlib.import_module("pygame")
+    except ImportError:
+        raise InputError("pygame is not installed: pip install 'cycletime[render]'.") from None

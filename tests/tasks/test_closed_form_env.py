@@ -1,0 +1,191 @@
+"""The closed-form tasks behind Gymnasium: registration, seeding, cycles, many copies, pictures, refusals."""
+
+import subprocess
+import sys
+import warnings
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+import cycletime.tasks  # noqa: F401 - registers the ids
+from cycletime.errors import InputError
+from cycletime.tasks.closed_form_env import DoublePendulumEnv, ReacherEnv, ReacherVectorEnv
+
+IDS = ["cycletime/Reacher-v0", "cycletime/DoublePendulum-v0"]
+BULLET_IDS = ["cycletime/BulletReacher-v0", "cycletime/BulletDoublePendulum-v0"]
+
+
+def episode(env: Any, seed: int) -> list[tuple[Any, ...]]:  # noqa: ANN401
+    observation, _ = env.reset(seed=seed)
+    env.action_space.seed(seed)
+    seen: list[tuple[Any, ...]] = [(observation.tolist(),)]
+    while len(seen) == 1 or not (seen[-1][2] or seen[-1][3]):
+        observation, reward, terminated, truncated, _ = env.step(env.action_space.sample())
+        seen.append((observation.tolist(), reward, terminated, truncated))
+    return seen
+
+
+@pytest.mark.parametrize("env_id", [*IDS, *BULLET_IDS])
+def test_every_id_passes_gymnasium_s_own_check(env_id: str) -> None:
+    env = gymnasium.make(env_id, dt="16ms", disable_env_checker=True, render_mode="rgb_array")
+    check_env(env.unwrapped)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*is different from the unwrapped version")
+        check_env(env, skip_render_check=True)
+
+
+def test_the_ids_are_known_in_a_fresh_process_by_naming_the_module() -> None:
+    program = "import gymnasium; print(gymnasium.make('cycletime.tasks:cycletime/Reacher-v0', dt='16ms').unwrapped.dt)"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "0.016"
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_a_seed_reproduces_an_episode_and_another_one_does_not(env_id: str) -> None:
+    env = gymnasium.make(env_id, dt="32ms")
+    assert episode(env, 5) == episode(env, 5) == episode(gymnasium.make(env_id, dt="32ms"), 5)
+    assert episode(env, 5) != episode(env, 6)
+
+
+@pytest.mark.parametrize("pair", list(zip(IDS, BULLET_IDS, strict=True)))
+@pytest.mark.parametrize("dt", ["16ms", "64ms"])
+def test_with_one_seed_it_is_the_same_episode_as_pybullet_s(pair: tuple[str, str], dt: str) -> None:
+    ours, bullet = (gymnasium.make(env_id, dt=dt) for env_id in pair)
+    first, second = ours.reset(seed=2), bullet.reset(seed=2)
+    np.testing.assert_allclose(first[0], second[0], atol=1e-6)
+    for _ in range(5):
+        action = 0.2 * np.ones_like(ours.action_space.sample())
+        a, b = ours.step(action), bullet.step(action)
+        np.testing.assert_allclose(a[0], b[0], atol=1e-4)
+        assert abs(float(a[1]) - float(b[1])) < 1e-3
+        assert a[2:4] == b[2:4]
+        assert {name: a[4][name] for name in ("env_steps", "agent_steps", "cycle_steps")} == {
+            name: b[4][name] for name in ("env_steps", "agent_steps", "cycle_steps")
+        }
+
+
+def test_at_64_milliseconds_a_reacher_episode_has_38_cycles_the_last_of_half_length() -> None:
+    env = gymnasium.make("cycletime/Reacher-v0", dt="64ms")
+    env.reset(seed=0)
+    lengths = []
+    for _ in range(38):
+        _, _, terminated, truncated, info = env.step(np.zeros(2, np.float32))
+        lengths.append(info["cycle_steps"])
+    assert (terminated, truncated) == (False, True)
+    assert lengths == [32] * 37 + [16]
+    assert (info["env_steps"], info["agent_steps"], info["elapsed_s"]) == (1200, 38, 2.4)
+
+
+def test_the_spec_makes_the_same_environment_again() -> None:
+    env = gymnasium.make("cycletime/Reacher-v0", dt="8ms")
+    assert env.spec is not None
+    assert gymnasium.make(gymnasium.envs.registration.EnvSpec.from_json(env.spec.to_json())).unwrapped.dt == 0.008  # type: ignore[attr-defined]
+
+
+def test_many_copies_are_one_program_with_its_autoreset_declared() -> None:
+    envs = gymnasium.make_vec("cycletime/Reacher-v0", num_envs=7, dt="64ms")
+    assert isinstance(envs.unwrapped, ReacherVectorEnv)
+    assert envs.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
+    observation, info = envs.reset(seed=3)
+    assert observation in envs.observation_space
+    assert info["env_steps"].tolist() == [0] * 7
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_many_copies_behave_as_gymnasium_s_own_vector_of_single_ones(env_id: str) -> None:
+    """Same starts, same actions: same rewards, flags, and resets one step after an end."""
+    many: Any = gymnasium.make_vec(env_id, num_envs=3, dt="64ms")
+    many.reset(seed=1)
+    task = many.unwrapped.task
+    columns = np.stack(task.numbers(many.unwrapped._states), axis=1)
+    singles = SyncVectorEnv([lambda: gymnasium.make(env_id, dt="64ms") for _ in range(3)])
+    singles.reset(seed=1)
+    for env, start in zip(singles.envs, columns, strict=True):
+        env.reset(options={"state": start.astype(float).tolist()})
+    rng, ended = np.random.default_rng(0), np.zeros(3, bool)
+    for _ in range(60):
+        actions = rng.uniform(-1, 1, many.action_space.shape).astype(np.float32)
+        ours, theirs = many.step(actions), singles.step(actions)
+        np.testing.assert_array_equal(ours[1][ended], 0)
+        np.testing.assert_array_equal(ours[4]["env_steps"][ended], 0)
+        if ended.any():
+            break
+        np.testing.assert_allclose(ours[0], theirs[0], atol=2e-2)
+        np.testing.assert_allclose(ours[1], theirs[1], atol=0.2)
+        np.testing.assert_array_equal(ours[2], theirs[2])
+        np.testing.assert_array_equal(ours[3], theirs[3])
+        ended = ours[2] | ours[3]
+    assert ended.any(), "some episode has ended and begun anew"
+
+
+def test_a_seed_reproduces_many_copies_through_their_resets() -> None:
+    def run(seed: int) -> list[Any]:
+        envs = gymnasium.make_vec("cycletime/DoublePendulum-v0", num_envs=16, dt="16ms")
+        envs.reset(seed=seed)
+        return [envs.step(np.full((16, 1), 0.1, np.float32))[0].tolist() for _ in range(120)]
+
+    assert run(1) == run(1)
+    assert run(1) != run(2)
+
+
+def test_copies_differ_from_each_other_and_from_their_former_episodes() -> None:
+    envs: Any = gymnasium.make_vec("cycletime/Reacher-v0", num_envs=100, dt="64ms")
+    first, _ = envs.reset(seed=0)
+    for _ in range(38):
+        *_, truncated, _ = envs.step(np.zeros((100, 2), np.float32))
+    assert truncated.all()
+    second, *_ = envs.step(np.zeros((100, 2), np.float32))
+    assert len(np.unique(np.concatenate([first, second])[:, 0])) == 200
+
+
+def test_pictures_show_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = ReacherEnv(render_mode="rgb_array")
+    env.reset(options={"state": [0.0, 0.0, 0.0, 0.0, 0.2, 0.2]})
+    before = env.render()
+    env.step(np.ones(2))
+    after = env.render()
+    assert before is not None
+    assert after is not None
+    assert before.shape == (480, 480, 3)
+    assert (before != after).any()
+    envs: Any = gymnasium.make_vec("cycletime/Reacher-v0", num_envs=2, render_mode="rgb_array")
+    envs.reset(seed=0)
+    frames = envs.render()
+    assert len(frames) == 2
+    assert (frames[0] != frames[1]).any()
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: ReacherEnv(dt="15ms"), "15ms is no whole multiple .* 2ms: the nearest cycle times are 14ms and 16ms"),
+        (lambda: DoublePendulumEnv(dt="2ms"), "the nearest cycle times are 4ms and 8ms"),
+        (lambda: ReacherEnv(render_mode="ascii"), "'ascii' is no render mode"),
+        (lambda: ReacherEnv().reset(options={"start": 1}), "'start' is no reset option"),
+        (lambda: ReacherEnv().reset(options={"state": [1, 2]}), r"is no state: give 6 finite numbers \(q1, q2"),
+        (lambda: ReacherVectorEnv(0), "num_envs is 0"),
+        (lambda: ReacherVectorEnv(2, render_mode="human"), "'human' is no render mode of many"),
+        (lambda: ReacherVectorEnv(2).reset(options={"state": 1}), "'state' is no reset option"),
+    ],
+)
+def test_wrong_input_is_refused(make: Any, says: str) -> None:  # noqa: ANN401
+    with pytest.raises(InputError, match=says):
+        make()
+
+
+def test_wrong_actions_are_refused() -> None:
+    env, envs = ReacherEnv(), ReacherVectorEnv(2)
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(np.zeros(2))
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        envs.step(np.zeros((2, 2)))
+    env.reset()
+    envs.reset()
+    with pytest.raises(InputError, match="is no action: give an array of 2 finite numbers"):
+        env.step(np.array([np.nan, 0]))
+    with pytest.raises(InputError, match=r"shape \(2,\): it must be \(2, 2\)"):
+        envs.step(np.zeros(2))
