@@ -79,3 +79,29 @@ def test_the_readme_s_table_is_the_rule_at_work() -> None:
 def test_ci_runs_the_readme_s_test_command() -> None:
     assert "```sh\n./check\n```" in (ROOT / "README.md").read_text()
     assert (ROOT / ".ci" / "run").read_text().rstrip().endswith("exec ./check")
+
+
+def test_outputs_that_the_docs_show_stand_in_the_results() -> None:
+    """A ``text`` block of a page that names files in results/ is copied from one of them."""
+    for page in PAGES:
+        text = page.read_text()
+        named = [ROOT / name for name in re.findall(r"`(results/[^`]+\.txt)`", text)]
+        kept = "\n".join(file.read_text() for file in named)
+        for kind, block in FENCE.findall(text):
+            if named and kind == "text":
+                assert block in kept + "\n", f"{page.relative_to(ROOT)}: {block[:60]!r} is in none of {named}"
+
+
+def test_the_table_of_agreement_stands_in_the_results() -> None:
+    rows = re.findall(
+        r"^\| (?:Reacher|Double Pendulum) \| (.*) \|$", (ROOT / "docs" / "tasks.md").read_text(), re.MULTILINE
+    )
+    kept = (ROOT / "results" / "closed-form-against-pybullet.txt").read_text()
+    assert len(rows) == kept.count("200 episodes") == 12
+    for row in rows:
+        dt, policy, mean_return, median, worst, *_, float32 = row.split(" | ")
+        (line,) = [
+            x for x in kept.splitlines() if f"{dt.replace(' ', '')} {policy}" in x and f"return {mean_return};" in x
+        ]
+        assert f"median {median}, worst {worst}," in line
+        assert line.endswith(f"float32 mean difference {float32}")

@@ -2,8 +2,8 @@
 
 Everything here can be compiled, vmapped and scanned by JAX. `cycle` is the inner part of the paper's Algorithm 1:
 rewards are summed, and an episode that ends inside a cycle ends the cycle. On CPUs a hold is a rolled loop: unrolled
-ones run slower and compile for minutes, since XLA computes anew what several later steps share. On GPUs it has outputs
-that share their work, and four steps at a time are faster (docs/tasks.md has the numbers).
+ones run slower and compile long, since XLA computes anew what several later steps share. On GPUs its outputs share
+their work, and four steps at a time are faster (docs/tasks.md has the numbers).
 """
 
 from __future__ import annotations
@@ -56,6 +56,8 @@ class ClosedFormTask(ABC):
 
     dtype: Any = jnp.float32
     """The precision, float32 or float64."""
+    unroll: int | None = None
+    """How many steps of a hold are compiled in one piece; by default what benchmarks/holds.py found fastest."""
 
     def __post_init__(self) -> None:
         """Refuse a precision that JAX would silently replace."""
@@ -104,7 +106,7 @@ class ClosedFormTask(ABC):
             return jax.tree.map(lambda old, new: jnp.where(over, old, new), carry, taken), None
 
         start = (state, jnp.zeros((), self.dtype), jnp.zeros((), jnp.bool))
-        unroll = 4 if jax.default_backend() == "gpu" else 1
+        unroll = self.unroll or (4 if jax.default_backend() == "gpu" else 1)
         (after, reward, terminated), _ = lax.scan(hold, start, None, length=cycle_steps, unroll=unroll)
         after, bonus = self._finish(state, after)
         truncated = after.env_steps >= self.limit_steps
