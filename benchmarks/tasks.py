@@ -128,7 +128,9 @@ def main() -> int:
     reached = [report_on_cpu(task, env) for task, env in pairs] == [True, True]
     wanted = " and ".join(f"{ratio}x for {copies}" for copies, ratio in WANTED.items())
     print(f"\nwanted in the standard loop: {wanted} copies: {'reached' if reached else 'NOT reached'}")
-    print("One copy with k > 1 is a loop in a loop, whose overhead of one or two microseconds a cycle XLA cannot hide.")
+    print(
+        "For one copy with k > 1 the reset, a choice after each cycle, takes most of the time; see benchmarks/holds.py."
+    )
     return 0 if reached else 1
 
 

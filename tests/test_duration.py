@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,11 +63,14 @@ def test_a_float_that_is_near_no_simple_fraction_is_taken_as_printed() -> None:
     assert Duration(0.0123456789012345).exact_s == Fraction("0.0123456789012345")
 
 
-def test_a_narrow_float_of_another_library_is_its_shortest_decimal() -> None:
-    class Float32(Decimal):
-        """Stands for NumPy's float32, a Real that is no float and whose str() is short."""
+@given(st.decimals(min_value=Decimal("0.000001"), max_value=100_000, places=6))
+def test_a_float_is_what_it_prints_as(seconds: Decimal) -> None:
+    assert Duration(float(seconds)) == Duration(str(seconds)) == Duration(seconds)
 
-    assert Duration(Float32("0.016")) == Duration("16ms")
+
+def test_numpy_s_numbers_are_read_as_they_print() -> None:
+    assert Duration(np.float32(0.016)) == Duration(np.float64(0.016)) == Duration("16ms")  # type: ignore[arg-type]
+    assert Duration(np.int64(2)) == Duration("2s")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ _NUMBER_THEN_UNIT = re.compile(r"([+-]?[0-9.]+(?:e[+-]?[0-9]+)?(?:/[0-9]+)?) ?([
 _SHORTEST_S, _LONGEST_S = Fraction(1, 10**12), Fraction(10**12)
 """Outside of these a number is a slip of the keyboard, and its exact fraction could fill the memory."""
 _MOST_DECIMAL_PLACES = 18
+_DIGITS_PEOPLE_TYPE = 15
 _EXAMPLES = "a positive time such as '16ms', '0.016s', '0.016' (seconds) or '62.5Hz'"
 
 
@@ -162,10 +163,14 @@ def _read_number(text: str) -> Fraction | None:
 def _simplest_fraction(seconds: float) -> Fraction:
     """The fraction a float stands for: 0.016 is 2/125, and 0.001 * 9 (0.009000000000000001) is 9/1000.
 
-    Environments publish their step as such products and quotients, so two units in the last place are forgiven.
+    Environments publish their step as such products and quotients, so two units in the last place are forgiven; but
+    not to a float that prints with few digits, which someone has typed.
     """
+    typed = Decimal(repr(float(seconds)))  # NumPy's float64 is a float with a repr of its own
+    if len(typed.as_tuple().digits) <= _DIGITS_PEOPLE_TYPE:
+        return Fraction(typed)
     simple = Fraction(seconds).limit_denominator(1_000_000)
-    return simple if abs(simple - Fraction(seconds)) <= 2 * Fraction(ulp(seconds)) else Fraction(repr(seconds))
+    return simple if abs(simple - Fraction(seconds)) <= 2 * Fraction(ulp(seconds)) else Fraction(typed)
 
 
 def _exact_decimal(number: Fraction) -> str | None:

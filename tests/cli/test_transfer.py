@@ -101,6 +101,10 @@ def test_a_library_s_words_in_json(capsys: pytest.CaptureFixture[str]) -> None:
         ("ppo --from 16ms --to 4ms --discount nan", "discount is nan: it must be a number in (0, 1]"),
         ("ppo --from 16ms --to 4ms --batch 40", "minibatch is 50: it must be at most the batch, 40"),
         ("ppo --from 16ms --to 4ms --batch 2.5", "'2.5' is no whole number such as 2000 or 1e6"),
+        ("ppo --from 16ms --to 4ms --batch 1e999999999", "'1e999999999' is no whole number such as 2000 or 1e6"),
+        ("ppo --from 16ms --to 4ms --batch 1e400", "'1e400' is no whole number such as 2000 or 1e6"),
+        ("ppo --from 16ms --to 4ms --batch nan", "'nan' is no whole number such as 2000 or 1e6"),
+        ("ppo --from 16ms --to 4ms --batch inf", "'inf' is no whole number such as 2000 or 1e6"),
         ("ppo --from 16ms --to 4ms --batch x", "'x' is no whole number such as 2000 or 1e6"),
         ("ppo --from 16ms --to 4ms --discount x", "'x' is no number such as 0.99"),
         ("ppo --from 16ms --to 4ms --rule linear", "Unknown rule 'linear' for ppo: choose one of baseline, dt-aware"),
@@ -193,11 +197,46 @@ def test_a_file_that_is_no_text_is_refused(capsys: pytest.CaptureFixture[str], t
     assert "cannot be read: it is no UTF-8 text" in capsys.readouterr().err
 
 
-def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
+def run_for_real(words: str, out: int | None) -> tuple[int, str]:
+    """The command's own exit status and standard error, with output buffered as it is for users."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    command = [sys.executable, "-m", "cycletime", "transfer", *words.split()]
+    ran = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, env=environment, check=False)
+    return ran.returncode, ran.stderr
+
+
+@pytest.mark.parametrize("size", [1, 100_000])
+def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path, size: int) -> None:
     file = tmp_path / "ppo.yml"
-    file.write_text(ZOO + "# much more\n" * 100_000)
-    command = f"{sys.executable} -m cycletime transfer --from-zoo {file} --env ReacherBulletEnv-v0 --from 16ms --to 8ms"
-    ran = subprocess.run(f"{command} | head -n 1", shell=True, capture_output=True, text=True, env=dict(os.environ))
-    assert (ran.stdout, ran.returncode) == ("ReacherBulletEnv-v0:\n", 0)
-    assert "Traceback" not in ran.stderr
-    assert "BrokenPipe" not in ran.stderr
+    file.write_text(ZOO + "# more\n" * size)
+    for words in ("ppo --from 16ms --to 8ms", f"--from-zoo {file} --env ReacherBulletEnv-v0 --from 16ms --to 8ms"):
+        reader, writer = os.pipe()
+        os.close(reader)
+        status, complaint = run_for_real(words, writer)
+        os.close(writer)
+        assert status == 0
+        assert "BrokenPipe" not in complaint
+        assert "Traceback" not in complaint
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+def test_a_full_disk_is_one_sentence_and_exit_status_1() -> None:
+    with Path("/dev/full").open("w") as full:
+        status, complaint = run_for_real("ppo --from 16ms --to 8ms", full.fileno())
+    assert (status, complaint) == (1, "cycletime: The output cannot be written: No space left on device.\n")
+
+
+def test_a_file_that_could_not_be_written_whole_is_removed(tmp_path: Path) -> None:
+    file, out = tmp_path / "ppo.yml", tmp_path / "new.yml"
+    file.write_text(ZOO)
+    words = f"transfer --from-zoo {file} --env ReacherBulletEnv-v0 --from 16ms --to 8ms --out {out}"
+    program = f"""
+import resource, signal
+from cycletime.cli import main
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (5, 5))
+main({words.split()!r})
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "new.yml cannot be written: File too large" in ran.stderr
+    assert not out.exists()

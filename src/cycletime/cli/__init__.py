@@ -18,7 +18,7 @@ _ABOUT = "Carry reinforcement-learning hyper-parameters from one action-cycle ti
 
 
 @dataclass(frozen=True)
-class Transfer:
+class TransferCommand:
     """Carry hyper-parameters to another cycle time."""
 
     command: OmitSubcommandPrefixes[
@@ -38,20 +38,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     try:
         parsed = tyro.extras.subcommand_cli_from_dict(
-            {"transfer": Transfer},
+            {"transfer": TransferCommand},
             prog="cycletime",
             description=f"{_ABOUT} 'cycletime --version' prints the version.",
             args=_with_zoo_named(words),
             config=(FlagCreatePairsOff,),
         )
-        return parsed.command.run()
+        status: int = parsed.command.run()
+        sys.stdout.flush()
     except InputError as error:
         print(f"cycletime: {error}", file=sys.stderr)
         return 2
-    except BrokenPipeError:
-        # The reader, such as head, has seen enough; Python must not complain again when it flushes at exit.
+    except OSError as error:
+        # Python flushes once more at exit, and must not complain again then.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        if isinstance(error, BrokenPipeError):  # the reader, such as head, has seen enough
+            return 0
+        print(f"cycletime: The output cannot be written: {error.strerror}.", file=sys.stderr)
+        return 1
+    return status
 
 
 def _with_zoo_named(words: list[str]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from tyro.conf import arg
 
-from cycletime.cli.options import NONE, Count, Parts, Rate, Text, default_of_the_paper
+from cycletime.cli.options import NONE, Count, Parts, Rate, Text, default_of_the_paper, default_of_the_released_code
 from cycletime.errors import InputError
 from cycletime.rules import PPO, SAC, Hyperparameters
 from cycletime.rules.explain import as_json, explain
@@ -54,7 +54,7 @@ class TransferPPO(TransferValues):
     """gamma, per agent step."""
     trace_decay: Annotated[Rate, default_of_the_paper(PPO.trace_decay)] = None
     """lambda, per agent step."""
-    noise_std: Annotated[Rate, arg(help_behavior_hint="(default: 1.0, the released code's)")] = None
+    noise_std: Annotated[Rate, default_of_the_released_code(PPO.parts["exploration-noise"].baseline)] = None
     """sigma, the initial standard deviation of the action, for --also exploration-noise."""
     rule: Annotated[str, arg(metavar="RULE")] = PPO.default_rule
     """baseline, dt-aware, scaled or constant."""
@@ -80,13 +80,13 @@ class TransferSAC(TransferValues):
     target-entropy."""
     minibatch: Annotated[Count, arg(help_behavior_hint="(default: left alone)")] = None
     """m, which no rule changes."""
-    replay_capacity: Annotated[Count, default_of_the_paper(1_000_000)] = None
+    replay_capacity: Annotated[Count, default_of_the_paper(SAC.parts["replay-capacity"].baseline)] = None
     """Transitions in the replay buffer, for --also replay-capacity."""
-    warmup_steps: Annotated[Count, arg(help_behavior_hint="(default: 10000, the released code's at 16 ms)")] = None
+    warmup_steps: Annotated[Count, default_of_the_released_code(SAC.parts["warm-up"].baseline)] = None
     """Agent steps of random actions, for --also warm-up."""
-    target_smoothing: Annotated[Rate, default_of_the_paper(0.005)] = None
+    target_smoothing: Annotated[Rate, default_of_the_paper(SAC.parts["target-smoothing"].baseline)] = None
     """tau, for --also target-smoothing."""
-    updates_per_step: Annotated[Rate, default_of_the_paper(1)] = None
+    updates_per_step: Annotated[Rate, default_of_the_paper(SAC.parts["updates-per-second"].baseline)] = None
     """Updates per agent step, for --also updates-per-second."""
     noise_std: Annotated[Rate, arg(help_behavior_hint="(no default)")] = None
     """sigma of noise added to the action, for --also exploration-noise."""
@@ -215,4 +215,5 @@ def _write_new_text(path: Path, text: str) -> None:
     except FileExistsError:
         raise InputError(f"{path} exists already: give another name with --out, or move it away.") from None
     except OSError as error:
+        path.unlink(missing_ok=True)  # half a file is worse than none
         raise InputError(f"{path} cannot be written: {error.strerror}.") from error
