@@ -1,6 +1,8 @@
 """PPO's rules: the paper's numbers, its ablations, rounding that is reported, refusals."""
 
-from dataclasses import FrozenInstanceError
+import pickle
+from copy import deepcopy
+from dataclasses import FrozenInstanceError, replace
 from fractions import Fraction
 from math import isclose, log
 
@@ -139,6 +141,8 @@ def test_there_and_back_is_the_identity_up_to_the_reported_rounding(ppo: PPO, dt
         ({"batch": 40}, "minibatch is 50: it must be at most the batch, 40"),
         ({"dt": "-1ms"}, "'-1ms' is no time span"),
         ({"dt": float("nan")}, "nan is no time span"),
+        ({"minibatch_count": 0}, "minibatch_count is 0: it must be a whole number of at least 1"),
+        ({"minibatch_count": 2.5}, "minibatch_count is 2.5: it must be a whole number of at least 1"),
         ({"noise_std": 0}, "noise_std is 0: it must be a number greater than 0"),
     ],
 )
@@ -153,6 +157,8 @@ def test_an_unknown_rule_or_part_is_refused_with_the_known_ones() -> None:
         InputError, match=r"Unknown rule 'linear' for ppo: choose one of baseline, dt-aware, scaled, cons"
     ):
         PPO(dt="16ms").at("4ms", rule="linear")
+    with pytest.raises(InputError, match="Unknown rule '' for ppo"):
+        PPO(dt="16ms").at("4ms", rule="")
     with pytest.raises(InputError, match="Unknown part 'replay-capacity' for ppo: choose exploration-noise"):
         PPO(dt="16ms").at("4ms", also=["replay-capacity"])
 
@@ -190,3 +196,45 @@ def test_values_are_frozen_and_equal_by_value() -> None:
     assert carried == PPO(dt="4ms", batch=8000, minibatch=200)
     with pytest.raises(FrozenInstanceError):
         carried.batch = 1  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("rule", PPO.rules)
+def test_carried_values_pickle_and_copy(rule: str) -> None:
+    carried = PPO(dt="16ms").at("64ms", rule, also=["exploration-noise"])
+    for copy in (pickle.loads(pickle.dumps(carried)), deepcopy(carried)):
+        assert copy == carried
+        assert (copy.explain(), copy.tuned_ratio) == (carried.explain(), carried.tuned_ratio)
+
+
+def test_replaced_values_do_not_come_from_the_transfer() -> None:
+    carried = PPO(dt="16ms").at("64ms")
+    for replaced in (replace(carried, batch=600), replace(carried, dt="32ms"), replace(carried, noise_std=1.0)):
+        assert (replaced.origin, replaced.notes) == (None, ())
+        assert replaced.tuned_ratio == Fraction(replaced.batch, replaced.minibatch)
+    assert replace(carried, batch=carried.batch).origin == carried.origin
+
+
+def test_a_count_that_does_not_belong_to_the_sizes_is_forgotten() -> None:
+    assert PPO(dt="16ms", minibatch_count=7).minibatch_count is None
+    counted = PPO(dt="16ms", batch=100, minibatch=2, minibatch_count=40)
+    assert counted.tuned_ratio == 40
+    assert replace(counted, batch=200).tuned_ratio == 100
+    assert replace(counted, minibatch=10).tuned_ratio == 10
+
+
+def test_a_minibatch_that_was_counted_is_carried_from_the_batch_and_the_count() -> None:
+    counted = PPO(dt="16ms", batch=100, minibatch=2, minibatch_count=40)  # 2.5, rounded down
+    assert (counted.at("4ms").minibatch, counted.at("4ms").notes) == (10, ())
+    assert counted.at("8ms").minibatch == 5
+    assert counted.at("16ms").minibatch == counted.at("4ms", "baseline").minibatch == 2
+    assert counted.at("32ms").minibatch == 1
+    assert counted.at("32ms").notes == ("minibatch 1.25 was rounded to 1 (-20.0%).",)
+    assert counted.at("640ms").minibatch == 1
+
+
+@given(st.integers(1, 5000), st.integers(1, 64), dts)
+def test_a_count_survives_every_transfer(batch: int, count: int, dt: Duration) -> None:
+    count = min(batch, count)
+    counted = PPO(dt="16ms", batch=batch, minibatch=batch // count, minibatch_count=count)
+    assert counted.at(dt).minibatch_count == count
+    assert counted.at(dt).at("16ms").minibatch_count == count

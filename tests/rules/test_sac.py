@@ -1,5 +1,7 @@
 """SAC's rules: the paper's gamma_1 and gamma_2, and the further parts that keep their meaning in seconds."""
 
+import pickle
+from copy import deepcopy
 from fractions import Fraction
 from math import isclose, log
 
@@ -45,17 +47,17 @@ def test_every_part_is_off_unless_named() -> None:
     assert {name for name in FULL.stated() if getattr(after, name) != getattr(FULL, name)} == {"discount"}
 
 
-@pytest.mark.parametrize(
-    ("part", "field", "value"),
-    [
-        ("replay-capacity", "replay_capacity", 250_000),
-        ("warm-up", "warmup_steps", 2_500),
-        ("target-smoothing", "target_smoothing", 1 - 0.995**4),
-        ("updates-per-second", "updates_per_step", 4),
-        ("exploration-noise", "noise_std", 0.05),
-        ("target-entropy", "target_entropy", -2 - log(4)),
-    ],
-)
+PARTS = [
+    ("replay-capacity", "replay_capacity", 250_000),
+    ("warm-up", "warmup_steps", 2_500),
+    ("target-smoothing", "target_smoothing", 1 - 0.995**4),
+    ("updates-per-second", "updates_per_step", 4),
+    ("exploration-noise", "noise_std", 0.05),
+    ("target-entropy", "target_entropy", -2 - log(4)),
+]
+
+
+@pytest.mark.parametrize(("part", "field", "value"), PARTS)
 def test_each_part_changes_its_own_field_and_no_other(part: str, field: str, value: float) -> None:
     after = FULL.at("64ms", rule="baseline", also=[part])
     assert isclose(getattr(after, field), value)
@@ -63,9 +65,25 @@ def test_each_part_changes_its_own_field_and_no_other(part: str, field: str, val
 
 
 def test_every_part_has_a_test_above() -> None:
-    assert set(SAC.parts) == {
-        *("replay-capacity", "warm-up", "target-smoothing", "updates-per-second", "exploration-noise", "target-entropy")
-    }
+    assert set(SAC.parts) == {part for part, _, _ in PARTS}
+
+
+def test_carried_values_pickle_and_copy_with_every_part() -> None:
+    also = [*SAC.parts]
+    for rule in SAC.rules:
+        carried = FULL.at("4ms", rule, also)
+        for copy in (pickle.loads(pickle.dumps(carried)), deepcopy(carried)):
+            assert copy == carried
+            assert copy.explain() == carried.explain()
+            assert copy.at("8ms", rule, also) == carried.at("8ms", rule, also)
+
+
+def test_one_part_may_be_a_string_and_a_part_named_twice_counts_once() -> None:
+    bare = SAC(dt="16ms", discount=0.9)
+    once = bare.at("4ms", also=["warm-up"])
+    assert bare.at("4ms", also="warm-up") == once
+    assert bare.at("4ms", also=["warm-up", "warm-up"]).notes == once.notes
+    assert len(once.notes) == 1
 
 
 @given(dts)

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from math import ceil, expm1, log, log1p, sqrt
 from typing import TypeAlias
 
@@ -24,11 +25,23 @@ class Formula:
     source: str
     """Where it comes from."""
     compute: Callable[[Number, Fraction], Number]
-    """The value after, from the value before and rho."""
+    """The value after, from the value before and rho; a named function, since carried values must pickle."""
 
     def written_for(self, symbol: str) -> str:
         """The formula with the symbol of its quantity."""
         return self.text.replace("x0", f"{symbol}0")
+
+
+def _kept(value: Number, rho: Fraction) -> Number:
+    return value
+
+
+def _proportional(value: Number, rho: Fraction) -> Number:
+    return float(value * rho)
+
+
+def _entropy(value: Number, rho: Fraction, action_size: int) -> Number:
+    return float(value) - action_size / 2 * log(rho)
 
 
 def _count(value: Number, rho: Fraction) -> Number:
@@ -52,13 +65,13 @@ def _root(value: Number, rho: Fraction) -> Number:
     return float(value) / sqrt(rho)
 
 
-KEPT = Formula("kept", "no rule, or the baseline", lambda value, rho: value)
+KEPT = Formula("kept", "no rule, or the baseline", _kept)
 COUNT = Formula("x0 / rho", "the paper's rule for b and m; the released code's for the replay", _count)
 POWER = Formula("x0^rho", "Doya 2000; Tallec et al. 2019; the paper's 'scaled' ablation and its gamma_1", _power)
 CAPPED_POWER = Formula("min(x0, x0^rho)", "the paper's dt-aware gamma and lambda", _capped_power)
 SMOOTHING = Formula("1 - (1 - x0)^rho", "the same time constant in seconds, one update per agent step", _smoothing)
-PER_UPDATE = Formula("kept, per update", "the updates come as often per second as before", lambda value, rho: value)
-PROPORTIONAL = Formula("x0 * rho", "the same number of updates per second", lambda value, rho: float(value * rho))
+PER_UPDATE = Formula("kept, per update", "the updates come as often per second as before", _kept)
+PROPORTIONAL = Formula("x0 * rho", "the same number of updates per second", _proportional)
 ROOT = Formula("x0 / sqrt(rho)", "white noise of the same integrated variance per second (released code)", _root)
 
 
@@ -67,7 +80,7 @@ def entropy_shift(action_size: int) -> Formula:
     return Formula(
         f"x0 - {action_size}/2 * ln(rho)",
         "deduced from the noise rule; published nowhere, to be tested on your task",
-        lambda value, rho: float(value) - action_size / 2 * log(rho),
+        partial(_entropy, action_size=action_size),
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -48,6 +49,10 @@ class Origin:
     """For each field that was carried, how."""
     notes: tuple[str, ...]
     """What the reader should know: rounding, values that were not stated."""
+    after: Mapping[str, Number]
+    """The carried values. Hyper-parameters with others, as `dataclasses.replace` makes them, do not come from here."""
+    after_dt: Duration
+    """And their cycle time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +81,8 @@ class Hyperparameters:
             value = getattr(self, quantity.field)
             if value is not None:
                 object.__setattr__(self, quantity.field, quantity.check(value))
+        if self.origin and (self.origin.after_dt, self.origin.after) != (self.dt, self.stated()):
+            object.__setattr__(self, "origin", None)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -96,15 +103,15 @@ class Hyperparameters:
             if quantity.span and quantity.field in stated
         }
 
-    def at(self, new_dt: DurationLike, rule: str | None = None, also: Collection[str] = ()) -> Self:
+    def at(self, new_dt: DurationLike, rule: str | None = None, also: str | Collection[str] = ()) -> Self:
         """The hyper-parameters for another cycle time.
 
         Args:
             new_dt: the cycle time to go to.
             rule: one of `rules`; by default `default_rule`.
-            also: names of `parts` that are to keep their meaning in seconds too.
+            also: the name or names of `parts` that are to keep their meaning in seconds too.
         """
-        new_dt, rule = Duration(new_dt), rule or self.default_rule
+        new_dt, rule, also = Duration(new_dt), self.default_rule if rule is None else rule, part_names(also)
         if rule not in self.rules:
             raise InputError(f"Unknown rule {rule!r} for {self.algorithm}: choose {_any_of(self.rules)}.")
         parts = [self._part(name, also) for name in also]
@@ -113,12 +120,12 @@ class Hyperparameters:
         values: dict[str, Any] = {}
         for quantity in self.quantities:
             if quantity.field in formulas:
-                exact = formulas[quantity.field].compute(getattr(before, quantity.field), new_dt / self.dt)
+                exact = before._carried(quantity.field, formulas[quantity.field], new_dt / self.dt)
                 values[quantity.field] = before._representable(quantity, exact, new_dt)
                 notes += _rounding_notes(quantity, exact, values[quantity.field])
         after = replace(before, dt=new_dt, origin=None, **values)
         notes += after._notes_on(before, rule)
-        return replace(after, origin=Origin(before, rule, formulas, notes))
+        return replace(after, origin=Origin(before, rule, formulas, notes, after.stated(), new_dt))
 
     def explain(self) -> str:
         """A table of each value before and after, its formula and what it means in seconds, with the notes."""
@@ -134,7 +141,10 @@ class Hyperparameters:
 
     @classmethod
     def from_(cls, library: str, *, dt: DurationLike, n_envs: int | None = None, **values: object) -> Self:
-        """Hyper-parameters from another library's words; PPO's that are not given are that library's defaults."""
+        """Hyper-parameters from another library's words; what is not given is that library's default.
+
+        SAC's remain unstated, so that they are not exported, but `at` starts its parts from those defaults.
+        """
         from cycletime.rules.libraries import read
 
         return read(cls, library, dt, n_envs, values)
@@ -142,6 +152,11 @@ class Hyperparameters:
     def _beat_s(self, quantity: Quantity) -> float:
         """The seconds between two of the events that this quantity counts or decays by: agent steps."""
         return float(self.dt)
+
+    def _carried(self, field: str, formula: Formula, rho: Fraction) -> Number:
+        """The exact value at the new cycle time."""
+        value: Number = getattr(self, field)
+        return formula.compute(value, rho)
 
     def _part(self, name: str, also: Collection[str]) -> Part:
         if name not in self.parts:
@@ -174,6 +189,11 @@ class Hyperparameters:
     def _notes_on(self, before: Self, rule: str) -> tuple[str, ...]:
         """What the algorithm has to say of its values taken together."""
         return ()
+
+
+def part_names(also: str | Collection[str]) -> tuple[str, ...]:
+    """The parts that were named, each once; a string is one name."""
+    return (also,) if isinstance(also, str) else tuple(dict.fromkeys(also))
 
 
 def _rounding_notes(quantity: Quantity, exact: Number, value: Number) -> tuple[str, ...]:

@@ -12,9 +12,9 @@ from typing import ClassVar, Self
 
 from cycletime.duration import DurationField
 from cycletime.errors import InputError
-from cycletime.rules.formulas import CAPPED_POWER, COUNT, KEPT, POWER, ROOT
+from cycletime.rules.formulas import CAPPED_POWER, COUNT, KEPT, POWER, ROOT, Formula, Number
 from cycletime.rules.hyperparameters import REPORTED_SHIFT, Hyperparameters, Part
-from cycletime.rules.quantities import Quantity, decay_in_seconds
+from cycletime.rules.quantities import Quantity, decay_in_seconds, whole_number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +61,11 @@ class PPO(Hyperparameters):
         super().__post_init__()
         if self.minibatch > self.batch:
             raise InputError(f"minibatch is {self.minibatch}: it must be at most the batch, {self.batch}.")
+        if self.minibatch_count is not None:
+            count = whole_number("minibatch_count", self.minibatch_count)
+            # Whichever way m was rounded; else b or m was replaced since, and the count belongs to the old ones.
+            belongs = abs(Fraction(self.batch, count) - self.minibatch) < 1
+            object.__setattr__(self, "minibatch_count", count if belongs else None)
 
     @property
     def minibatches(self) -> int:
@@ -76,7 +81,15 @@ class PPO(Hyperparameters):
             return self.origin.before.tuned_ratio
         return Fraction(self.batch, self.minibatch)
 
+    def _carried(self, field: str, formula: Formula, rho: Fraction) -> Number:
+        if field == "minibatch" and self.minibatch_count is not None and rho != 1 and formula == COUNT:
+            # The m of a library that counts is rounded down already, and that error would be multiplied here.
+            return formula.compute(Fraction(self.batch, self.minibatch_count), rho)
+        return super()._carried(field, formula, rho)
+
     def _notes_on(self, before: Self, rule: str) -> tuple[str, ...]:
+        if self.minibatch_count is not None:
+            return ()
         ratio, ratio_before = Fraction(self.batch, self.minibatch), Fraction(before.batch, before.minibatch)
         shift = float(ratio / ratio_before) - 1
         moved = f"batch / minibatch moved from {float(ratio_before):.4g} to {float(ratio):.4g} ({shift:+.1%})"

@@ -77,6 +77,11 @@ class Quantity:
         return f"a number greater than {self.low:g}" if isfinite(self.low) else "a finite number"
 
 
+def whole_number(name: str, value: object) -> int:
+    """A count of at least 1 that is no hyper-parameter itself, such as a number of environments."""
+    return int(Quantity(name, "n", low=1, low_allowed=True, whole=True).check(value))
+
+
 def _plain_number(value: object, whole: bool) -> Number | None:
     """NumPy's scalars and Fractions pass; True, '3', NaN and infinities do not."""
     if isinstance(value, bool) or not isinstance(value, Real):

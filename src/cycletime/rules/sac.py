@@ -6,16 +6,32 @@ Both are the plain rules 'baseline' and 'scaled' applied to a tuned gamma0, so t
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import ClassVar, Self
 
 from cycletime.duration import DurationField
 from cycletime.errors import InputError
-from cycletime.rules.formulas import COUNT, KEPT, PER_UPDATE, POWER, PROPORTIONAL, ROOT, SMOOTHING, entropy_shift
+from cycletime.rules.formulas import (
+    COUNT,
+    KEPT,
+    PER_UPDATE,
+    POWER,
+    PROPORTIONAL,
+    ROOT,
+    SMOOTHING,
+    Number,
+    entropy_shift,
+)
 from cycletime.rules.hyperparameters import Hyperparameters, Part
-from cycletime.rules.quantities import Quantity, decay_in_seconds, smoothing_in_seconds, updates_in_seconds
+from cycletime.rules.quantities import (
+    Quantity,
+    decay_in_seconds,
+    smoothing_in_seconds,
+    updates_in_seconds,
+    whole_number,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +58,9 @@ class SAC(Hyperparameters):
     """The entropy that the temperature is learned for; the paper's is -action_size."""
     action_size: int | None = None
     """The number of action dimensions."""
+
+    defaults: Mapping[str, Number] = field(default_factory=dict, compare=False, repr=False)
+    """By field, the defaults of the library that these values come from, if they come from one."""
 
     algorithm: ClassVar = "sac"
     quantities: ClassVar = (
@@ -74,10 +93,12 @@ class SAC(Hyperparameters):
         """Refuse values out of range."""
         super().__post_init__()
         if self.action_size is not None:
-            Quantity("action_size", "d", low=1, low_allowed=True, whole=True).check(self.action_size)
+            whole_number("action_size", self.action_size)
 
     def _part(self, name: str, also: Collection[str]) -> Part:
         part = super()._part(name, also)
+        if part.field in self.defaults:
+            part = replace(part, baseline=self.defaults[part.field], whose_baseline="the library's")
         if name == "target-smoothing" and "updates-per-second" in also:
             # Updates then come at the same times as before, and scaling tau as well would correct twice.
             return replace(part, formula=PER_UPDATE)

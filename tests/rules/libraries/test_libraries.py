@@ -3,6 +3,7 @@
 from fractions import Fraction
 from math import ceil, isclose
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -401,6 +402,81 @@ def test_a_value_without_a_default_must_be_given() -> None:
         PPO.from_("rsl_rl", dt="20ms")
 
 
+def test_parts_of_sac_that_are_not_given_start_from_the_library_s_defaults() -> None:
+    after = SAC.from_("sb3", dt="16ms", gamma=0.9).at("4ms", also=["warm-up"])
+    assert after.warmup_steps == 400
+    assert after.notes == ("warmup_steps was not given: the library's 100 is used.",)
+    assert "buffer_size" not in after.to("sb3"), "what nobody stated is not exported"
+    assert SAC.from_("sb3", dt="16ms", learning_starts=7).at("8ms", also="warm-up").warmup_steps == 14
+    assert SAC.from_("stoix", dt="16ms", n_envs=8).at("16ms", also="warm-up").warmup_steps == 16 * 8
+    assert SAC.from_("stoix", dt="16ms", n_envs=8).at("16ms", also="updates-per-second").updates_per_step == 1 / 8
+    assert SAC.from_("skrl", dt="16ms").at("4ms", also="warm-up").warmup_steps == 0
+    assert SAC.from_("skrl", dt="16ms", learning_starts=5).at("8ms", also="warm-up").warmup_steps == 10
+    rejax = SAC.from_("rejax", dt="16ms", num_epochs=2).at("16ms", also="target-smoothing")
+    assert isclose(rejax.target_smoothing or 0, 1 - 0.99**0.5)
+
+
+@pytest.mark.parametrize("library", SAC_LIBRARIES)
+def test_every_default_of_sac_is_understood(library: str) -> None:
+    words = LIBRARIES[library].sac
+    assert words is not None
+    understood = SAC.from_(library, dt="16ms", n_envs=1, **words.defaults)
+    unstated = SAC.from_(library, dt="16ms", n_envs=1)
+    assert unstated.stated().keys() == {"discount"}
+    assert unstated.defaults == understood.stated()
+
+
+@pytest.mark.parametrize(
+    ("library", "wrong"),
+    [
+        ("sb3", {"train_freq": 0}),
+        ("sb3", {"gradient_steps": float("nan")}),
+        ("authors", {"update_period": 0}),
+        ("rllib", {"training_intensity": 0}),
+        ("rllib", {"training_intensity": 1, "train_batch_size_per_learner": -1}),
+        ("rejax", {"num_epochs": "x", "polyak": 0.99}),
+        ("rejax", {"num_epochs": 0, "polyak": 0.99}),
+        ("rejax", {"polyak": -0.5}),
+        ("tianshou", {"update_step_num_gradient_steps_per_sample": float("inf")}),
+    ],
+)
+def test_wrong_values_of_sac_are_refused_by_name(library: str, wrong: dict[str, object]) -> None:
+    with pytest.raises(InputError) as refusal:
+        SAC.from_(library, dt="16ms", **wrong)  # type: ignore[arg-type]
+    assert any(f"{name} is {value!r}: " in str(refusal.value) for name, value in wrong.items())
+
+
+@pytest.mark.parametrize("library", ["rllib", "authors", "sb3", "torchrl", "tianshou", "stoix"])
+def test_very_few_updates_are_exported_as_the_fewest_that_can_be_said(library: str) -> None:
+    few = SAC(dt="1s", updates_per_step=1).at("0.1ms", also=["updates-per-second"])
+    exported = few.to(library)
+    assert any("cannot express updates_per_step 0.0001: the nearest is 0.001" in note for note in exported.notes)
+
+
+@pytest.mark.parametrize("library", ["torchrl", "rl-games"])
+def test_the_nearest_changes_the_minibatch_where_the_batch_would_change_more(library: str) -> None:
+    understood = PPO.from_(library, dt="16ms", **PPO(dt="16ms", batch=1000, minibatch=25).to(library, n_envs=64))
+    assert (understood.batch, understood.minibatch) == (960, 24)
+
+
+@pytest.mark.parametrize(
+    ("batch", "count", "n_envs", "rollout", "nearest_count"),
+    [
+        (500, 40, 1, 480, 40),
+        (1000, 40, 64, 15, 40),
+        (1000, 40, 512, 2, 32),
+        (1000, 40, 25, 40, 40),
+        (2100, 40, 1, 2080, 40),
+    ],
+)
+def test_the_count_changes_only_where_the_batch_would_change_much(
+    batch: int, count: int, n_envs: int, rollout: int, nearest_count: int
+) -> None:
+    ppo = PPO(dt="16ms", batch=batch, minibatch=batch // count, minibatch_count=count)
+    exported = ppo.to("rejax", n_envs=n_envs)
+    assert (exported["num_steps"], exported["num_minibatches"]) == (rollout, nearest_count)
+
+
 def test_nested_settings_are_understood() -> None:
     values = PPO.from_("isaac_lab", dt="20ms", n_envs=4096, num_steps_per_env=24, algorithm={"lam": 0.9})
     assert (values.batch, values.minibatch, values.trace_decay) == (24 * 4096, 24 * 1024, 0.9)
@@ -436,6 +512,8 @@ def test_wrong_exports_are_refused() -> None:
         FULL_SAC.to("rsl-rl")
     with pytest.raises(InputError, match="n_envs is -1"):
         BASELINE.to("sb3", n_envs=-1)
+    with pytest.raises(InputError, match=r"brax's batch_size is 2.5: it must be a whole number of at least 1"):
+        BASELINE.to("brax", batch_size=2.5)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="horizon cannot be fixed: only brax"):
         BASELINE.to("sb3", horizon=3)
     with pytest.raises(InputError, match="state action_size"):
@@ -453,3 +531,6 @@ def test_exports_are_mappings_that_can_be_passed_on() -> None:
     exported = BASELINE.to("sb3")
     assert constructor(**exported) == dict(exported) == exported.nested()
     assert len(exported) == 4
+    assert exported == dict(exported)
+    assert exported != {**exported, "gamma": 0.5}
+    assert BASELINE.to("sb3", n_envs=np.int64(4)) == BASELINE.to("sb3", n_envs=4)  # type: ignore[arg-type]

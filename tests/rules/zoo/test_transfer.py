@@ -91,10 +91,11 @@ def test_parts_start_from_the_file_or_from_stable_baselines3() -> None:
         (3, 1, "40ms", {"gradient_steps": 2}),
         (3, 1, "10ms", {"train_freq": 6}),
         (8, 8, "20ms", {}),
+        (8.0, 8, "10ms", {"gradient_steps": 4}),
     ],
 )
 def test_updates_per_second_are_kept_in_the_entry_s_rhythm(
-    train_freq: int, gradient_steps: int, dt: str, expected: dict[str, int]
+    train_freq: float, gradient_steps: int, dt: str, expected: dict[str, int]
 ) -> None:
     file = f"A:\n  train_freq: {train_freq}\n  gradient_steps: {gradient_steps}\n"
     carried = transfer_entry(file, "A", "sac", "20ms", dt, "tuned", ["updates-per-second"])
@@ -110,6 +111,13 @@ def test_a_target_entropy_starts_from_the_file_s(said: str, start: float) -> Non
     file = f"A:\n  target_entropy: {said}\n"
     carried = transfer_entry(file, "A", "sac", "16ms", "64ms", "tuned", ["target-entropy"], action_size=2)
     assert carried.changed == {"target_entropy": pytest.approx(start - log(4))}
+
+
+def test_a_part_may_be_one_string_and_an_empty_setting_is_the_default() -> None:
+    carried = transfer_entry("A:\n  learning_starts:\n", "A", "sac", "16ms", "8ms", "tuned", "warm-up")
+    assert carried.changed == {"learning_starts": 200}
+    carried = transfer_entry("A:\n  train_freq:\n", "A", "sac", "16ms", "8ms", "tuned", "updates-per-second")
+    assert carried.changed == {"train_freq": 2}
 
 
 def test_the_same_time_written_in_two_ways_is_no_change() -> None:
@@ -130,6 +138,10 @@ def test_the_same_time_written_in_two_ways_is_no_change() -> None:
             "There is no environment 'Pendulum' in the file; the closest are Pendulum-v1",
         ),
         ("A:\n  n_envs: many\n", "A", "ppo", [], "A: n_envs is 'many': it must be a whole number"),
+        ("A:\n  n_envs: .inf\n", "A", "ppo", [], "A: n_envs is inf: it must be a whole number"),
+        ("A:\n  n_envs: .nan\n", "A", "sac", [], "A: n_envs is nan: it must be a whole number"),
+        ("A:\n  n_envs: 0\n", "A", "sac", [], "A: n_envs is 0: it must be a whole number"),
+        ("A:\n  train_freq: 0\n", "A", "sac", ["updates-per-second"], "train_freq is 0: it must be a whole number"),
         ("A:\n  n_steps: 8\n  batch_size: 64\n", "A", "ppo", [], "minibatch is 64: it must be at most the batch, 8"),
         (SAC_FILE, "Pendulum-v1", "sac", ["exploration-noise"], "exploration-noise is no single number in a Zoo file"),
         ("A: [", "A", "ppo", [], "Line 1 is no valid YAML"),

@@ -17,6 +17,7 @@ from cycletime.rules.libraries.sac_words import SACWords
 from cycletime.rules.libraries.table import LIBRARIES, SHORT_NAMES, SPOKEN_NAMES
 from cycletime.rules.libraries.words import Given, LibraryValues, Word, flattened
 from cycletime.rules.ppo import PPO
+from cycletime.rules.quantities import whole_number
 from cycletime.rules.sac import SAC
 
 __all__ = ["LIBRARIES", "LibraryValues", "export", "read"]
@@ -27,7 +28,7 @@ H = TypeVar("H", bound=Hyperparameters)
 def export(values: Hyperparameters, library: str, n_envs: int | None, layout: Mapping[str, int]) -> LibraryValues:
     """The values in a library's words, the nearest that it can express."""
     name, words = _find(library, values.algorithm)
-    n_envs = _checked_n_envs(1 if n_envs is None else n_envs)
+    n_envs = whole_number("n_envs", 1 if n_envs is None else n_envs)
     said: dict[str, Any] = {words.n_envs.name: n_envs} if words.n_envs else {}
     notes: list[str] = []
     if isinstance(values, PPO) and not isinstance(words, SACWords):
@@ -48,6 +49,7 @@ def read(cls: type[H], library: str, dt: DurationLike, n_envs: int | None, value
     n_envs = _read_n_envs(given, words.n_envs, n_envs)
     if isinstance(words, SACWords):
         fields = words.read(given, n_envs)
+        fields["defaults"] = words.defaults_beside(given, n_envs)
     else:
         rates = {"discount": given.number(words.discount), "trace_decay": given.number(words.trace_decay)}
         fields = {**words.read_sizes(given, n_envs), **rates}
@@ -67,19 +69,13 @@ def _find(library: str, algorithm: str) -> tuple[str, PPOWords | SACWords]:
     return name, words
 
 
-def _checked_n_envs(n_envs: object) -> int:
-    if isinstance(n_envs, bool) or not isinstance(n_envs, int) or n_envs < 1:
-        raise InputError(f"n_envs is {n_envs!r}: it must be a whole number of at least 1.")
-    return n_envs
-
-
 def _read_n_envs(given: Given, word: Word | None, n_envs: int | None) -> int:
     if word is None:
-        return _checked_n_envs(1 if n_envs is None else n_envs)
+        return whole_number("n_envs", 1 if n_envs is None else n_envs)
     said = given.optional_number(word.name)
     if None not in (said, n_envs) and said != n_envs:
         raise InputError(f"n_envs is {n_envs} and {given.library}'s {word.name} is {said}: give one of them.")
-    return _checked_n_envs(next((n for n in (said, n_envs, word.default) if n is not None), 1))
+    return whole_number("n_envs", next((n for n in (said, n_envs, word.default) if n is not None), 1))
 
 
 def _with_action_size(said: dict[str, Any], values: Hyperparameters) -> dict[str, Any]:

@@ -8,13 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, gcd
+from math import ceil, gcd, inf, lcm
 from typing import Any, Protocol
 
 from cycletime.errors import InputError
 from cycletime.rules.formulas import nearest_whole
 from cycletime.rules.libraries.words import Given, Word
 from cycletime.rules.ppo import PPO
+from cycletime.rules.quantities import whole_number
+
+_KEEPS_THE_COUNT = 0.05
+"""A tuned number of mini-batches is worth a change of the batch by this fraction."""
 
 
 class PPOWords(Protocol):
@@ -72,9 +76,11 @@ class Sized:
         minibatch = max(ppo.minibatch, self.smallest_minibatch)
         unit = n_envs if self.collects_whole_vector_steps else 1
         if self.only_whole_minibatches:
-            unit = unit * minibatch // gcd(unit, minibatch)
-        batch = unit * nearest_whole(Fraction(ppo.batch, unit), at_least=ceil(Fraction(self.smallest_minibatch, unit)))
-        minibatch = min(minibatch, batch)
+            batch, minibatch = _nearest_divided(ppo.batch, minibatch, unit)
+        else:
+            shortest = ceil(Fraction(self.smallest_minibatch, unit))
+            batch = unit * nearest_whole(Fraction(ppo.batch, unit), at_least=shortest)
+            minibatch = min(minibatch, batch)
         sizes = {self.size.name: batch // n_envs if self.size_is_per_env else batch, self.minibatch.name: minibatch}
         if self.buffer:
             sizes[self.buffer] = batch
@@ -113,9 +119,12 @@ class Counted:
         """See `PPOWords`."""
         _refuse_layout(layout)
         count = nearest_whole(ppo.tuned_ratio)
-        unit = count // gcd(count, n_envs) if self.only_whole_minibatches else 1
-        shortest = ceil(Fraction(count, n_envs * unit))  # a mini-batch has at least one sample
-        rollout = unit * nearest_whole(Fraction(ppo.batch, n_envs * unit), at_least=shortest)
+        if self.only_whole_minibatches:
+            batch, count = _nearest_divided(ppo.batch, count, n_envs, enough=_KEEPS_THE_COUNT)
+            rollout = batch // n_envs
+        else:
+            shortest = ceil(Fraction(count, n_envs))  # a mini-batch has at least one sample
+            rollout = nearest_whole(Fraction(ppo.batch, n_envs), at_least=shortest)
         m, left = divmod(rollout * n_envs, count)
         slices = ceil(rollout * n_envs / m)
         tail = self.tail if left else ""
@@ -145,9 +154,10 @@ class Brax:
     def write_sizes(self, ppo: PPO, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
         """See `PPOWords`. The layout may fix batch_size; else it is the smallest, for the longest unrolls."""
         count = nearest_whole(ppo.tuned_ratio)
-        trajectories = layout.get(self.trajectories.name, n_envs // gcd(n_envs, count))
+        fixed = layout.get(self.trajectories.name, n_envs // gcd(n_envs, count))
+        trajectories = whole_number("brax's batch_size", fixed)
         _refuse_layout({name: value for name, value in layout.items() if name != self.trajectories.name})
-        if trajectories < 1 or trajectories * count % n_envs:
+        if trajectories * count % n_envs:
             raise InputError(
                 f"brax's batch_size is {trajectories}: batch_size * num_minibatches, here {trajectories} * {count}, "
                 f"must be a multiple of num_envs, {n_envs}."
@@ -185,6 +195,24 @@ class Puffer:
     def read_sizes(self, given: Given, n_envs: int) -> dict[str, int]:
         """See `PPOWords`."""
         return {"batch": given.count(self.horizon) * n_envs, "minibatch": given.count(self.minibatch)}
+
+
+def _nearest_divided(batch: int, divisor: int, unit: int, enough: float = 0.0) -> tuple[int, int]:
+    """A batch in whole units, and a divisor of it, with the least sum of relative changes from what was asked.
+
+    The divisor, m or the number of mini-batches, stays where the batch then changes by ``enough`` at most.
+    """
+    best, least = (batch, divisor), inf
+    for away in range(divisor):
+        if away / divisor >= least or (away == 1 and least <= enough):
+            break
+        for near in (divisor - away, divisor + away):
+            both = lcm(near, unit)
+            multiple = both * nearest_whole(Fraction(batch, both))
+            change = abs(multiple / batch - 1) + away / divisor
+            if change < least:
+                best, least = (multiple, near), change
+    return best
 
 
 def _refuse_layout(layout: Mapping[str, int]) -> None:

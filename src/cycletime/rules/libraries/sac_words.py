@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from cycletime.errors import InputError
 from cycletime.rules.formulas import Number, nearest_whole
 from cycletime.rules.libraries.words import Given, Word
+from cycletime.rules.quantities import Quantity
 from cycletime.rules.sac import SAC
 
 _LONGEST_UPDATE_PERIOD = 1000
@@ -44,12 +45,13 @@ class UpdatesPerPeriod:
 
     def read(self, given: Given, n_envs: int, minibatch: int | None) -> Number | None:
         """See `Updates`."""
-        updates, period = given.optional_number(self.updates), given.optional_number(self.period)
-        if updates is None and period is None:
+        said = [given.optional_number(name) for name in (self.updates, self.period)]
+        if said == [None, None]:
             return None
-        if updates == -1:  # Stable-Baselines3: as many as transitions were collected
+        period = given.count(Word(self.period, 1))
+        if said[0] == -1:  # Stable-Baselines3: as many as transitions were collected
             return 1.0
-        return float(Fraction(1 if updates is None else updates) / (Fraction(1 if period is None else period) * n_envs))
+        return given.count(Word(self.updates, 1)) / (period * n_envs)
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class WholeUpdates:
 
     def read(self, given: Given, n_envs: int, minibatch: int | None) -> Number | None:
         """See `Updates`."""
-        updates = given.optional_number(self.updates)
+        updates = given.optional_positive(self.updates)
         return None if updates is None else float(updates / n_envs)
 
 
@@ -84,8 +86,8 @@ class UpdateRatio:
     def read(self, given: Given, n_envs: int, minibatch: int | None) -> Number | None:
         """See `Updates`."""
         if self.collected:
-            given.optional_number(self.collected)
-        return given.optional_number(self.ratio)
+            given.optional_positive(self.collected)
+        return given.optional_positive(self.ratio)
 
 
 @dataclass(frozen=True)
@@ -104,13 +106,13 @@ class ReplayRatio:
 
     def read(self, given: Given, n_envs: int, minibatch: int | None) -> Number | None:
         """See `Updates`."""
-        ratio = given.optional_number(self.ratio)
+        ratio = given.optional_positive(self.ratio)
         return None if ratio is None else _in_whole_rounds(ratio / (minibatch or self.default_minibatch), n_envs)
 
 
 def _in_whole_rounds(per_step: Number, n_envs: int) -> float:
     per_round = float(per_step) * n_envs
-    whole = round(per_round) if per_round >= 1 else 1 / round(1 / per_round)
+    whole = round(per_round) if per_round >= 1 else 1 / round(1 / Fraction(per_round))
     return whole / n_envs
 
 
@@ -127,7 +129,7 @@ class UpdatePeriod:
 
     def read(self, given: Given, n_envs: int, minibatch: int | None) -> Number | None:
         """See `Updates`."""
-        period = given.optional_number(self.period)
+        period = given.optional_positive(self.period)
         return None if period is None else 1 / float(period)
 
 
@@ -159,6 +161,8 @@ class SACWords:
     """If the target entropy is this sign times a coefficient times |A|: the sign."""
     n_envs: Word | None = None
     """The number of parallel environments, where it is a setting."""
+    defaults: Mapping[str, Number] = field(default_factory=dict)
+    """By the library's names: what it takes where nothing is said."""
     remarks: Mapping[str, str] = field(default_factory=dict)
     """By field: what the library does where it has no word."""
 
@@ -181,13 +185,12 @@ class SACWords:
     def read(self, given: Given, n_envs: int) -> dict[str, Any]:
         """Our fields, for what was given; the action's size may be among it."""
         action_size = given.optional_number("action_size")
-        minibatch = _optional(given, self.minibatch)
-        moves: Any = given.values.get(self.updates_per_target_move or "", 1)
-        kept = _optional(given, self.one_minus_tau)
+        minibatch = given.optional_positive(self.minibatch) if self.minibatch else None
+        tau = self._complement(given) if self.one_minus_tau else _optional(given, self.tau)
         coefficient = _optional(given, self.entropy)
         return {
             "discount": given.number(self.discount),
-            "target_smoothing": 1 - kept ** (1 / moves) if kept is not None else _optional(given, self.tau),
+            "target_smoothing": tau,
             "replay_capacity": self._uncounted("replay_capacity", _optional(given, self.replay), n_envs),
             "minibatch": minibatch,
             "warmup_steps": self._uncounted("warmup_steps", self._warmup(given), n_envs),
@@ -196,10 +199,29 @@ class SACWords:
             "action_size": action_size,
         }
 
+    def defaults_beside(self, given: Given, n_envs: int) -> dict[str, Number]:
+        """By our fields, what the library takes for what was not given."""
+        said = {name: value for name, value in given.values.items() if value is not None}
+        warm = any(name in said for name in self.warmup)
+        defaults = {name: value for name, value in self.defaults.items() if not (warm and name in self.warmup)}
+        fields = self.read(Given(given.library, {**defaults, **said}), n_envs)
+        return {name: value for name, value in fields.items() if value is not None}
+
+    def _complement(self, given: Given) -> Number | None:
+        name, moves = self.one_minus_tau or "", None
+        if self.updates_per_target_move:
+            moves = given.optional_positive(self.updates_per_target_move)
+        kept = given.optional_number(name)
+        if kept is None:
+            return None
+        Quantity(name, "", low=0, high=1, low_allowed=True).check(kept)
+        return 1 - kept ** (1 / (moves or 1))
+
     def _updates(self, sac: SAC, n_envs: int) -> dict[str, Any]:
         if self.updates is None or sac.updates_per_step is None:
             return {}
         per_step = Fraction(sac.updates_per_step).limit_denominator(_LONGEST_UPDATE_PERIOD)
+        per_step = max(per_step, Fraction(1, _LONGEST_UPDATE_PERIOD))  # the limit of very few updates is none
         return self.updates.write(per_step, n_envs, sac.minibatch)
 
     def _counted(self, field: str, transitions: int | None, n_envs: int) -> int | None:

@@ -50,6 +50,13 @@ _STABLE_BASELINES3 = Library(
         warmup=("learning_starts",),
         updates=UpdatesPerPeriod("gradient_steps", "train_freq"),
         entropy="target_entropy",
+        defaults={
+            "tau": 0.005,
+            "buffer_size": 1_000_000,
+            "learning_starts": 100,
+            "train_freq": 1,
+            "gradient_steps": 1,
+        },
     ),
 )
 
@@ -71,6 +78,7 @@ _CLEANRL = Library(
         per_vector_step=frozenset({"warmup_steps"}),
         n_envs=Word("num_envs", 1),
         remarks={"updates_per_step": "it makes one update per step of all environments", **_FIXED_ENTROPY},
+        defaults={"tau": 0.005, "buffer_size": 1_000_000, "learning_starts": 5_000},
     ),
 )
 
@@ -105,6 +113,7 @@ _REJAX = Library(
         updates_per_target_move="num_epochs",
         n_envs=Word("num_envs", 1),
         remarks=_FIXED_ENTROPY,
+        defaults={"polyak": 0.99, "buffer_size": 131_072, "fill_buffer": 2_048, "num_epochs": 1},
     ),
 )
 
@@ -128,6 +137,13 @@ _STOIX = Library(
         entropy="system.target_entropy_scale",
         entropy_per_dimension=-1,
         n_envs=Word("arch.total_num_envs", 1024),
+        defaults={
+            "system.tau": 0.005,
+            "system.total_buffer_size": 25_000,
+            "system.warmup_steps": 16,
+            "system.epochs": 1,
+            "system.rollout_length": 1,
+        },
     ),
 )
 
@@ -142,6 +158,7 @@ _BRAX = Library(
         updates=WholeUpdates("grad_updates_per_step"),
         n_envs=Word("num_envs", 1),
         remarks={"target_entropy": "it is fixed at -|A|/2"},
+        defaults={"tau": 0.005, "min_replay_size": 0, "grad_updates_per_step": 1},
     ),
 )
 
@@ -174,6 +191,7 @@ _SKRL = Library(
         per_vector_step=frozenset({"warmup_steps", "replay_capacity"}),
         updates=WholeUpdates("gradient_steps"),
         entropy="target_entropy",
+        defaults={"polyak": 0.005, "random_timesteps": 0, "gradient_steps": 1},
     ),
 )
 
@@ -194,6 +212,12 @@ _TORCHRL = Library(
         warmup=("collector.init_random_frames",),
         updates=UpdateRatio("optim.utd_ratio"),
         remarks={"target_entropy": "pass it to SACLoss(target_entropy=...)"},
+        defaults={
+            "optim.target_update_polyak": 0.995,
+            "replay_buffer.size": 1_000_000,
+            "collector.init_random_frames": 25_000,
+            "optim.utd_ratio": 1,
+        },
     ),
 )
 
@@ -214,6 +238,11 @@ _RLLIB = Library(
         warmup=("num_steps_sampled_before_learning_starts",),
         updates=ReplayRatio("training_intensity", default_minibatch=256),
         entropy="target_entropy",
+        defaults={
+            "tau": 0.005,
+            "replay_buffer_config.capacity": 1_000_000,
+            "num_steps_sampled_before_learning_starts": 1_500,
+        },
     ),
 )
 
@@ -236,6 +265,12 @@ _TIANSHOU = Library(
         updates=UpdateRatio("update_step_num_gradient_steps_per_sample", collected="collection_step_num_env_steps"),
         entropy="target_entropy_coefficient",
         entropy_per_dimension=1,
+        defaults={
+            "tau": 0.005,
+            "buffer_size": 4_096,
+            "start_timesteps": 0,
+            "update_step_num_gradient_steps_per_sample": 1,
+        },
     ),
 )
 
@@ -267,6 +302,11 @@ _LEROBOT = Library(
         warmup=("policy.online_step_before_learning",),
         entropy="algorithm.target_entropy",
         remarks={"updates_per_step": "its learner runs beside the robot, as fast as it can"},
+        defaults={
+            "algorithm.critic_target_update_weight": 0.005,
+            "policy.online_buffer_capacity": 100_000,
+            "policy.online_step_before_learning": 100,
+        },
     ),
 )
 
@@ -288,6 +328,7 @@ _AUTHORS = Library(
             "warmup_steps": "its start_steps are of 16 ms each at every dt",
             **_FIXED_ENTROPY,
         },
+        defaults={"tau": 0.005, "update_period": 1},
     ),
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from numbers import Integral, Real
 from typing import Any
 
@@ -21,7 +22,7 @@ class Word:
     """What the library takes where nothing is said; None if it must be said, or only the library can tell."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # equal to any mapping with the same items
 class LibraryValues(Mapping[str, Any]):
     """Hyper-parameters in a library's words: pass them on as ``**values``, or as `nested` settings."""
 
@@ -78,7 +79,7 @@ class Given:
     def optional_number(self, name: str) -> Number | None:
         """The value of a name, if it is given."""
         self.known.append(name)
-        value = self.values.pop(name, None)
+        value = self.values.get(name)
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, Real):
@@ -90,6 +91,13 @@ class Given:
         number = float(value)
         return int(number) if number.is_integer() else number  # configuration files write counts as 1e6 at times
 
+    def optional_positive(self, name: str) -> Number | None:
+        """The value of a name, if it is given: a period, a ratio or a count, which others are divided by."""
+        value = self.optional_number(name)
+        if value is not None and not 0 < value < inf:
+            raise InputError(f"{self.library}'s {name} is {value!r}: it must be a finite number greater than 0.")
+        return value
+
     def count(self, word: Word) -> int:
         """A value that must be a whole number of at least 1."""
         value = self.number(word)
@@ -99,9 +107,10 @@ class Given:
 
     def refuse_the_rest(self) -> None:
         """Refuse names that were not asked for, since a misspelt one would be lost silently."""
-        if self.values:
+        left = [name for name in self.values if name not in self.known]
+        if left:
             raise InputError(
-                f"{', '.join(self.values)}: no name that depends on the cycle time in {self.library}; "
+                f"{', '.join(left)}: no name that depends on the cycle time in {self.library}; "
                 f"those are {', '.join(dict.fromkeys(self.known))}."
             )
 

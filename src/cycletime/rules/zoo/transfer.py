@@ -9,23 +9,25 @@ from typing import Any
 
 from cycletime.duration import DurationLike
 from cycletime.errors import InputError
-from cycletime.rules.hyperparameters import Hyperparameters
+from cycletime.rules.hyperparameters import Hyperparameters, part_names
+from cycletime.rules.libraries import LIBRARIES
 from cycletime.rules.ppo import PPO
+from cycletime.rules.quantities import whole_number
 from cycletime.rules.sac import SAC
 from cycletime.rules.zoo.rewriting import read_entry, rewrite_entry
 
 _LIBRARY = "stable-baselines3"
 ALGORITHMS: Mapping[str, type[Hyperparameters]] = {"ppo": PPO, "sac": SAC}
-SB3_DEFAULTS: Mapping[str, Mapping[str, int | float | None]] = {
-    "ppo": {"n_steps": 2048, "batch_size": 64, "gamma": 0.99, "gae_lambda": 0.95},
-    "sac": {"gamma": 0.99},
-    "replay-capacity": {"buffer_size": 1_000_000},
-    "warm-up": {"learning_starts": 100},
-    "target-smoothing": {"tau": 0.005},
-    "updates-per-second": {"train_freq": 1, "gradient_steps": 1},
-    "target-entropy": {"target_entropy": None},
+_SETTINGS: Mapping[str, tuple[str, ...]] = {
+    "ppo": ("n_steps", "batch_size", "gamma", "gae_lambda"),
+    "sac": ("gamma",),
+    "replay-capacity": ("buffer_size",),
+    "warm-up": ("learning_starts",),
+    "target-smoothing": ("tau",),
+    "updates-per-second": ("train_freq", "gradient_steps"),
+    "target-entropy": ("target_entropy",),
 }
-"""The settings behind each algorithm and part, with what Stable-Baselines3 takes where the file says nothing."""
+"""The settings behind each algorithm and part."""
 _COUNTED_IN_STEPS = ("n_timesteps", "sde_sample_freq", "frame_stack", "buffer_size", "learning_starts", "train_freq")
 """Further settings whose meaning in seconds changes with the cycle time."""
 
@@ -51,14 +53,15 @@ def transfer_entry(
     from_dt: DurationLike,
     to_dt: DurationLike,
     rule: str | None = None,
-    also: Collection[str] = (),
+    also: str | Collection[str] = (),
     action_size: int | None = None,
 ) -> ZooTransfer:
     """Carry the entry of one environment from the cycle time it was tuned at to another."""
+    also = part_names(also)
     if "exploration-noise" in also:
         raise InputError("exploration-noise is no single number in a Zoo file: leave it out and set the noise by hand.")
     entry = read_entry(text, env_id)
-    n_envs = _whole(entry.get("n_envs", 1), f"{env_id}: n_envs")
+    n_envs = _n_envs(entry, env_id)
     said = _settings(entry, algorithm, also)
     extra = {"action_size": action_size} if algorithm == "sac" else {}
     before = ALGORITHMS[algorithm].from_(_LIBRARY, dt=from_dt, n_envs=n_envs, **said, **extra)
@@ -74,8 +77,11 @@ def transfer_entry(
 def _settings(entry: Mapping[str, object], algorithm: str, also: Collection[str]) -> dict[str, Any]:
     """What the entry says of the settings that matter here, or Stable-Baselines3's default."""
     said: dict[str, Any] = {}
+    sac = LIBRARIES[_LIBRARY].sac
+    defaults = sac.defaults if sac and algorithm == "sac" else {}  # reading fills in PPO's
     for group in (algorithm, *also):
-        said |= {key: entry.get(key, default) for key, default in SB3_DEFAULTS.get(group, {}).items()}
+        for key in _SETTINGS.get(group, ()):
+            said[key] = defaults.get(key) if entry.get(key) is None else entry[key]
     if said.get("target_entropy") == "auto":
         said["target_entropy"] = None
     return said
@@ -92,7 +98,7 @@ def _changes(said: Mapping[str, Any], new: dict[str, Any], old: Mapping[str, Any
 
 def _updates_in_the_same_rhythm(period: int, new: Mapping[str, Any]) -> dict[str, int]:
     """Keep the entry's train_freq where a whole number of updates fits: after 64 steps 32 updates, not after 2 one."""
-    updates = Fraction(new["gradient_steps"], new["train_freq"]) * period
+    updates = Fraction(new["gradient_steps"], new["train_freq"]) * Fraction(period)
     return {"train_freq": period, "gradient_steps": updates.numerator} if updates.denominator == 1 else {}
 
 
@@ -102,7 +108,7 @@ def _left_alone(entry: Mapping[str, object], changed: Collection[str]) -> tuple[
     return (f"Counted in agent steps, but left alone: {', '.join(listed)}.",) if listed else ()
 
 
-def _whole(value: object, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
-        raise InputError(f"{name} is {value!r}: it must be a whole number.")
-    return int(value)
+def _n_envs(entry: Mapping[str, object], env_id: str) -> int:
+    said = entry.get("n_envs", 1)
+    # configuration files write counts as 1e1 at times
+    return whole_number(f"{env_id}: n_envs", int(said) if isinstance(said, float) and said.is_integer() else said)
