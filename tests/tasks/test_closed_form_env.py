@@ -95,6 +95,53 @@ def test_many_copies_are_one_program_with_its_autoreset_declared() -> None:
     assert info["env_steps"].tolist() == [0] * 7
 
 
+def test_what_many_copies_return_can_be_written_to_and_does_not_reach_them() -> None:
+    envs: Any = gymnasium.make_vec("cycletime/DoublePendulum-v0", num_envs=2, dt="16ms")
+    observation, info = envs.reset(seed=0)
+    observation[:] = 1
+    info["env_steps"][:] = 9
+    *arrays, info = envs.step(np.zeros((2, 1), np.float32))
+    for array in (*arrays, *info.values()):
+        array[:] = 1
+    assert envs.step(np.zeros((2, 1), np.float32))[4]["env_steps"].tolist() == [8, 8]
+
+
+def test_many_copies_tell_the_same_time_as_a_single_one() -> None:
+    one, many = ReacherEnv("2ms"), ReacherVectorEnv(1, "2ms")
+    one.reset(seed=0)
+    many.reset(seed=0)
+    told = [
+        (one.step(np.zeros(2))[4]["elapsed_s"], many.step(np.zeros((1, 2)))[4]["elapsed_s"].item()) for _ in range(100)
+    ]
+    assert all(single == copy for single, copy in told)
+    assert told[8] == (0.018, 0.018)
+
+
+@pytest.mark.parametrize("make", [ReacherEnv, lambda dt: ReacherVectorEnv(1, dt)])
+def test_videos_have_a_whole_frame_rate_of_at_least_1(make: Any) -> None:  # noqa: ANN401
+    assert [make(dt).metadata["render_fps"] for dt in ("16ms", "2.4s")] == [62, 1]
+
+
+WITHOUT_GYMNASIUM = """
+import sys
+sys.modules["gymnasium"] = None
+import cycletime.tasks
+print(cycletime.tasks.Reacher().limit_steps, cycletime.tasks.__all__, hasattr(cycletime.tasks, "nothing"))
+try:
+    from cycletime.tasks import CycleTime
+except cycletime.InputError as error:
+    print(error)
+"""
+
+
+def test_without_gymnasium_the_tasks_work_and_a_wrapper_says_what_is_missing() -> None:
+    ran = subprocess.run([sys.executable, "-c", WITHOUT_GYMNASIUM], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines() == [
+        "1200 ['DoublePendulum', 'Reacher'] False",
+        "cycletime.tasks.CycleTime needs Gymnasium, which is not installed: pip install gymnasium.",
+    ]
+
+
 @pytest.mark.parametrize("env_id", IDS)
 def test_many_copies_behave_as_gymnasium_s_own_vector_of_single_ones(env_id: str) -> None:
     """Same starts, same actions: same rewards, flags, and resets one step after an end."""
@@ -189,3 +236,6 @@ def test_wrong_actions_are_refused() -> None:
         env.step(np.array([np.nan, 0]))
     with pytest.raises(InputError, match=r"shape \(2,\): it must be \(2, 2\)"):
         envs.step(np.zeros(2))
+    for wrong in (np.nan, np.inf):
+        with pytest.raises(InputError, match=r"actions of the copies \[1\] are not all finite"):
+            envs.step(np.array([[0, 0], [0, wrong]]))

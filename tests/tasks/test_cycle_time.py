@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from cycletime.errors import InputError
 from cycletime.tasks.cycle_time import CycleTime, step_of
+from cycletime.tasks.retime import retime
 
 Step = tuple[NDArray[np.float64], float, bool, bool, dict[str, Any]]
 
@@ -195,8 +196,42 @@ def test_frame_skips_below_lengthen_the_step() -> None:
     assert str(step_of(CycleTime(wrappers.RepeatAction(Tape(0.002), 4), "16ms"))) == "16ms"
 
 
-def test_an_explicit_time_step_wins_over_the_published_one() -> None:
+def test_an_explicit_time_step_wins_over_the_environment_s_own_dt_which_may_mean_something_else() -> None:
     assert CycleTime(Tape(0.002), "16ms", env_dt="4ms").cycle_steps == 4
+    assert CycleTime(Tape(0.0), "16ms", env_dt="4ms").cycle_steps == 4
+
+
+def test_a_time_step_that_contradicts_a_layer_which_holds_or_retimes_is_refused() -> None:
+    reacher = gym.make("cycletime.tasks:cycletime/Reacher-v0", dt="2ms")
+    for env in (retime("Pendulum-v1", "2ms"), CycleTime(Tape(0.001), "2ms"), reacher):
+        with pytest.raises(InputError, match=r"env_dt is 4ms, but a step of .* lasts 2ms: leave env_dt out"):
+            CycleTime(env, "16ms", env_dt="4ms")
+        assert CycleTime(env, "16ms", env_dt=0.002).dt == 0.016
+
+
+class SkipThree(gym.Wrapper[Any, Any, Any, Any]):
+    """Says how long its step lasts, as a frame-skipping wrapper of one's own can."""
+
+    dt = 0.006
+
+
+def test_the_outermost_layer_that_publishes_a_step_counts() -> None:
+    assert str(step_of(SkipThree(Tape(0.002)))) == "6ms"
+    assert str(step_of(wrappers.RepeatAction(SkipThree(Tape(0.002)), 2))) == "12ms"
+    assert str(step_of(SkipThree(CycleTime(Tape(0.001), "2ms")))) == "6ms"
+
+
+def test_inner_time_limits_are_compared_in_seconds_through_every_layer() -> None:
+    limited = wrappers.TimeLimit(Tape(None), 10)
+    twice = CycleTime(wrappers.RepeatAction(CycleTime(limited, "4ms", env_dt="2ms"), 3), "24ms", time_limit="12ms")
+    assert twice.cycle_steps == 12
+    with pytest.raises(InputError, match=r"time limit 24ms is never reached, since .* after 20ms already"):
+        CycleTime(twice, "24ms", time_limit="24ms")
+
+
+def test_around_a_task_with_its_own_cycle_time_only_multiples_fit() -> None:
+    with pytest.raises(InputError, match=r"Reacher-v0 has a cycle time of its own: set that one, as in gymnasium.make"):
+        CycleTime(gym.make("cycletime.tasks:cycletime/Reacher-v0"), "8ms")
 
 
 @pytest.mark.parametrize(
@@ -248,7 +283,7 @@ def test_seeds_and_options_reach_the_environment() -> None:
     assert tape.resets == [(5, {"far": True})]
 
 
-@pytest.mark.parametrize("arguments", [{"dt": "100ms"}, {"dt": 1 / 7, "env_dt": "1/14", "time_limit": Fraction(5, 7)}])
+@pytest.mark.parametrize("arguments", [{"dt": "100ms"}, {"dt": 0.3, "env_dt": "1/20", "time_limit": Fraction(3, 2)}])
 def test_the_specification_survives_json_and_makes_the_same_environment(arguments: dict[str, Any]) -> None:
     env = CycleTime(gym.make("Pendulum-v1"), **arguments)
     assert env.spec is not None
@@ -264,8 +299,9 @@ def test_the_specification_survives_json_and_makes_the_same_environment(argument
 
 def test_metadata_shows_the_new_frame_rate_and_leaves_the_class_alone() -> None:
     env = CycleTime(Tape(), "16ms")
-    assert env.metadata == {"render_modes": ["rgb_array"], "render_fps": 62.5}
+    assert env.metadata == {"render_modes": ["rgb_array"], "render_fps": 62}
     assert Tape.metadata["render_fps"] == 30
+    assert CycleTime(Tape(), "4s").metadata["render_fps"] == 1
     assert env.unwrapped.get_wrapper_attr("dt") == 0.002
 
 

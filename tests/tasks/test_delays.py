@@ -120,7 +120,25 @@ def test_truncation_in_between_leaves_nothing_under_way() -> None:
     assert first == second == [[0, 0], [0, 0], [0, 0], [1, 0], [2, 0]]
 
 
-@pytest.mark.parametrize("zero", [0, 0.0, "0", "0ms", "0.000 s", "0s", ".0us", Fraction(0), Decimal(0), ("0ms", 0)])
+@pytest.mark.parametrize(
+    "zero",
+    [
+        0,
+        0.0,
+        "0",
+        "0ms",
+        "0.000 s",
+        "0s",
+        ".0us",
+        "0 µs",
+        "0e3ms",
+        "0/5s",
+        "+0.0min",
+        Fraction(0),
+        Decimal(0),
+        ("0ms", 0),
+    ],
+)
 @pytest.mark.parametrize("wrapper", [ActionDelay, ObservationDelay])
 def test_no_delay_is_the_environment_itself(wrapper: Any, zero: Any) -> None:  # noqa: ANN401
     assert play(wrapper(Echo(), zero), 4) == play(Echo(), 4) == [[0, 0], [1, 1], [2, 2], [3, 3], [4, 4]]
@@ -228,6 +246,8 @@ def test_the_environments_own_random_numbers_are_left_alone_and_not_reused() -> 
         (("1s", "2s", "3s"), "or a range"),
         ((), "or a range"),
         ("-10ms", "'-10ms' is no time span"),
+        ("0 moons", "'0 moons' is no time span"),
+        ("0.0.0s", "'0.0.0s' is no time span"),
         ("0Hz", "'0Hz' is no time span"),
         (False, "False is no time span"),
         (None, "None is no time span"),
@@ -334,7 +354,7 @@ def test_in_real_time_other_spaces_are_refused() -> None:
 
 WRAPPED = [
     lambda env: ActionDelay(env, ("200ms", 1), redraw="episode"),
-    lambda env: ActionDelay(env, 0, env_dt="1/3", initial_action=2),
+    lambda env: ActionDelay(env, 0, env_dt="1/5", initial_action=2),
     lambda env: ObservationDelay(env, "400ms"),
     lambda env: ObservationDelay(env, (0, "0.6")),
     lambda env: RealTime(env, history="600ms", initial_action=np.int64(1)),

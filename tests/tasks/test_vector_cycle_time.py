@@ -182,18 +182,18 @@ def test_async_copies_go_as_single_ones(mode: AutoresetMode) -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_an_existing_sync_vector_env_goes_as_single_ones(mode: AutoresetMode, time_limit: str | None) -> None:
     env = VectorCycleTime(SyncVectorEnv([Drift] * len(SEEDS), autoreset_mode=mode), "8ms", time_limit=time_limit)
-    assert (env.dt, env.env_dt, env.cycle_steps, env.metadata["render_fps"]) == (0.008, 0.002, 4, 125.0)
+    assert (env.dt, env.env_dt, env.cycle_steps, env.metadata["render_fps"]) == (0.008, 0.002, 4, 125)
     assert_goes_as_singles(env, mode, time_limit)
 
 
 @pytest.mark.parametrize("time_limit", [None, "18ms"])
 def test_copies_stepped_at_once_go_as_single_ones(time_limit: str | None) -> None:
-    env = VectorCycleTime(DriftAtOnce(len(SEEDS)), "8ms", "2ms", time_limit, steps_past_end=True)
+    env = VectorCycleTime(DriftAtOnce(len(SEEDS)), "8ms", env_dt="2ms", time_limit=time_limit, steps_past_end=True)
     assert_goes_as_singles(env, AutoresetMode.DISABLED, time_limit)
 
 
 def test_copies_that_ended_keep_their_last_observation_until_they_are_reset() -> None:
-    env = VectorCycleTime(DriftAtOnce(3), "24ms", "2ms", steps_past_end=True)
+    env = VectorCycleTime(DriftAtOnce(3), "24ms", env_dt="2ms", steps_past_end=True)
     env.reset(seed=1)
     observations, _, terminated, truncated, infos = env.step(np.array([3, 3, 0]))
     assert (terminated | truncated).all()
@@ -210,7 +210,7 @@ def test_copies_that_ended_keep_their_last_observation_until_they_are_reset() ->
 
 def test_a_hold_of_all_copies_stops_when_all_have_ended() -> None:
     inner = DriftAtOnce(2)
-    env = VectorCycleTime(inner, "200ms", "2ms", steps_past_end=True)
+    env = VectorCycleTime(inner, "200ms", env_dt="2ms", steps_past_end=True)
     env.reset(seed=1)
     env.step(np.array([0, 0]))
     assert [copy.age for copy in inner.copies] == [11, 11]
@@ -218,7 +218,7 @@ def test_a_hold_of_all_copies_stops_when_all_have_ended() -> None:
 
 @pytest.mark.parametrize("mask", [np.array([1, 0]), np.array([True]), [True, False], np.array([False, False])])
 def test_a_reset_mask_that_is_none_is_refused(mask: object) -> None:
-    env = VectorCycleTime(DriftAtOnce(2), "8ms", "2ms", steps_past_end=True)
+    env = VectorCycleTime(DriftAtOnce(2), "8ms", env_dt="2ms", steps_past_end=True)
     with pytest.raises(InputError, match=r"reset_mask is .*give a NumPy array of 2 booleans, at least one True"):
         env.reset(options={"reset_mask": mask})
 
@@ -270,7 +270,7 @@ def test_spans_that_do_not_fit_are_refused_and_leave_the_environment_alone() -> 
     with pytest.raises(InputError, match="publishes no time step"):
         VectorCycleTime(DriftAtOnce(2), "8ms", steps_past_end=True)
     with pytest.raises(InputError, match="time limit 9ms is no whole multiple"):
-        VectorCycleTime(DriftAtOnce(2), "8ms", "2ms", "9ms", steps_past_end=True)
+        VectorCycleTime(DriftAtOnce(2), "8ms", env_dt="2ms", time_limit="9ms", steps_past_end=True)
 
 
 @pytest.mark.parametrize("vectorization_mode", ["sync", "async"])
@@ -317,6 +317,16 @@ def test_inner_time_limits_keep_their_seconds_in_every_copy() -> None:
     assert ends == [False, True]
     *_, infos = env.step(np.array([0, 0]))
     assert infos["env_steps"].tolist() == [0, 0]
+
+
+def test_an_environment_with_a_cycle_time_of_its_own_says_so() -> None:
+    with pytest.raises(InputError, match=r"cycletime/Reacher-v0 has a cycle time of its own: .* make_vec"):
+        make_vec_with_cycle_time("cycletime/Reacher-v0", 2, dt="8ms")
+
+
+def test_the_cycle_time_must_be_given() -> None:
+    with pytest.raises(TypeError, match="'dt'"):
+        VectorCycleTime(SyncVectorEnv([Drift]))  # type: ignore[call-arg]
 
 
 def test_vectorisation_by_the_environment_itself_is_refused() -> None:

@@ -1,16 +1,18 @@
 """Worlds with a settable cycle time: the paper's tasks, any Gymnasium environment, and the delays that robots have.
 
-Importing this registers the Gymnasium ids below. The closed-form tasks themselves need JAX alone, so that they also run
-where Gymnasium is not installed.
+Importing this registers the Gymnasium ids below.
 """
 
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
+from cycletime.errors import InputError
 from cycletime.tasks.double_pendulum import DoublePendulum
 from cycletime.tasks.reacher import Reacher
 
 __all__ = ["DoublePendulum", "Reacher"]
 
+# The closed-form tasks also run on GPU machines that have JAX and NumPy only: without Gymnasium they are all there is.
 if find_spec("gymnasium"):
     import gymnasium
 
@@ -35,3 +37,18 @@ if find_spec("gymnasium"):
             vector_entry_point=f"cycletime.tasks.closed_form_env:{_name}VectorEnv",
         )
         gymnasium.register(f"cycletime/Bullet{_name}-v0", entry_point=f"cycletime.tasks.bullet:{_maker}")
+elif not TYPE_CHECKING:
+    _WRAPPERS = [
+        "ActionDelay",
+        "CycleTime",
+        "ObservationDelay",
+        "RealTime",
+        "VectorCycleTime",
+        "make_vec_with_cycle_time",
+    ]
+
+    def __getattr__(name: str) -> None:
+        """Say why a wrapper is missing."""
+        if name in _WRAPPERS:
+            raise InputError(f"cycletime.tasks.{name} needs Gymnasium, which is not installed: pip install gymnasium.")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

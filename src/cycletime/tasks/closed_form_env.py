@@ -23,6 +23,7 @@ from cycletime.tasks.closed_form import ClosedFormTask, State, Step
 from cycletime.tasks.double_pendulum import DoublePendulum
 from cycletime.tasks.face import DOUBLE_PENDULUM, REACHER, Observation, TaskEnv, TaskFace, TaskState
 from cycletime.tasks.reacher import Reacher
+from cycletime.tasks.render import frame_rate
 
 BASELINE_DT = "16ms"
 """The cycle time where the paper starts from."""
@@ -112,7 +113,7 @@ class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             raise InputError(f"{render_mode!r} is no render mode of many environments: give 'rgb_array' or None.")
         self.num_envs, self.render_mode = num_envs, render_mode
         self._dt, self._cycle_steps = Duration(dt), cycle_steps(dt, self.face.env_dt)
-        self.metadata = {**self.metadata, "render_fps": round(1 / self.dt)}
+        self.metadata = {**self.metadata, "render_fps": frame_rate(self.dt)}
         self.single_action_space = self.face.action_space
         self.single_observation_space = self.face.observation_space
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -137,7 +138,7 @@ class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._ended = np.zeros(self.num_envs, bool)
         self._agent_steps = np.zeros(self.num_envs, np.int64)
         self._last_env_steps = np.zeros(self.num_envs, np.int64)
-        return np.asarray(seen), self._info()
+        return np.array(seen), self._info()
 
     def step(
         self, actions: NDArray[Any]
@@ -149,15 +150,19 @@ class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if actions.shape != (self.num_envs, self.face.action_size):
             expected = (self.num_envs, self.face.action_size)
             raise InputError(f"The actions have the shape {actions.shape}: it must be {expected}.")
+        if not np.isfinite(actions).all():
+            wrong = np.flatnonzero(~np.isfinite(actions).all(axis=1)).tolist()
+            raise InputError(f"The actions of the copies {wrong} are not all finite: give finite numbers.")
         program = _compiled_vector_step(self.task, self._cycle_steps)
         before = np.asarray(self._states.env_steps, np.int64)
         self._key, step = program(self._key, self._states, self._ended, actions)
         self._states = step.state
         self._agent_steps = np.where(self._ended, 0, self._agent_steps + 1)
         self._last_env_steps = np.where(self._ended, 0, np.asarray(step.state.env_steps, np.int64) - before)
-        terminated, truncated = np.asarray(step.terminated), np.asarray(step.truncated)
+        # Copies, since JAX's own arrays cannot be written to.
+        terminated, truncated = np.array(step.terminated), np.array(step.truncated)
         self._ended = terminated | truncated
-        return np.asarray(step.observation), np.asarray(step.reward, np.float64), terminated, truncated, self._info()
+        return np.array(step.observation), np.array(step.reward, np.float64), terminated, truncated, self._info()
 
     def render(self) -> tuple[Any, ...] | None:
         """A picture of each copy."""
@@ -167,12 +172,13 @@ class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return tuple(self.face.picture(tuple(row), "") for row in np.stack(columns, axis=1).tolist())
 
     def _info(self) -> dict[str, Any]:
-        env_steps = np.asarray(self._states.env_steps, np.int64) if self._states is not None else None
-        assert env_steps is not None, "only called between a reset and the next"
+        assert self._states is not None, "only called between a reset and the next"
+        env_steps = np.array(self._states.env_steps, np.int64)
+        exact_s = self.face.env_dt.exact_s
         return {
             "env_steps": env_steps,
             "agent_steps": self._agent_steps.copy(),
-            "elapsed_s": env_steps * float(self.face.env_dt),
+            "elapsed_s": env_steps * exact_s.numerator / exact_s.denominator,
             "cycle_steps": self._last_env_steps.copy(),
         }
 

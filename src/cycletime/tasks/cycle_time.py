@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from math import floor
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import gymnasium as gym
 
 from cycletime.duration import Duration, DurationLike, cycle_steps
 from cycletime.errors import InputError
+from cycletime.tasks.render import frame_rate
+
+AnyEnv: TypeAlias = "gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any]"
 
 
 @runtime_checkable
@@ -56,7 +59,7 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
         Args:
             env: The environment. A ``TimeLimit`` inside counts environment steps, and so keeps its seconds.
             dt: The action-cycle time, a whole multiple of the environment's step.
-            env_dt: How long one step of ``env`` lasts, where ``env.unwrapped.dt`` does not give it.
+            env_dt: How long one step of ``env`` lasts, where it does not publish it as ``dt``.
             time_limit: Truncate episodes after this span, even in the middle of a cycle.
 
         Raises:
@@ -71,15 +74,15 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
         self._dt = Duration(dt)
         self._below = _clock_below(env)
         self._env_dt: Duration = Duration(self._below.env_dt) if self._below else step
-        self._hold_steps = _hold_steps(self._dt, step)
+        self._hold_steps = self._whole_inner_steps(step)
         self._limit_steps = None
         if time_limit is not None:
-            _refuse_shorter_limit(env, Duration(time_limit), env_dt)
+            _refuse_shorter_limit(env, Duration(time_limit), step)
             self._limit_steps = whole_steps("time limit", Duration(time_limit).exact_s, step, least=1)
         self._held_steps = 0
         self._agent_steps = 0
         # A copy, since metadata belongs to the environment's class.
-        self.metadata = {**env.metadata, "render_fps": 1 / self.dt}
+        self.metadata = {**env.metadata, "render_fps": frame_rate(self.dt)}
 
     @property
     def dt(self) -> float:
@@ -126,6 +129,18 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
         info = self._with_clock(info, lasted=self.env_steps - before)
         return observation, total_reward, bool(terminated), bool(truncated), info
 
+    def _whole_inner_steps(self, step: Duration) -> int:
+        try:
+            return cycle_steps(self._dt, step)
+        except InputError as error:
+            hint = " Shorter ones need a shorter step: see cycletime.tasks.retime." if self._dt < step else ""
+            if self._below:
+                name = self.env.spec.id if self.env.spec else self.env
+                hint = (
+                    f" {name} has a cycle time of its own: set that one, as in gymnasium.make(id, dt=...) or make_vec."
+                )
+            raise InputError(f"{error}{hint}") from None
+
     def _with_clock(self, info: dict[str, Any], lasted: int) -> dict[str, Any]:
         return {
             **info,
@@ -136,27 +151,26 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
         }
 
 
-def step_of(env: gym.Env[Any, Any], env_dt: DurationLike | None = None) -> Duration:
-    """How long one ``env.step`` lasts: the cycle of a `CycleTime` in it, else ``env_dt``, else ``env.unwrapped.dt``.
+def step_of(env: AnyEnv, env_dt: DurationLike | None = None) -> Duration:
+    """How long one ``env.step`` lasts: ``env_dt``, else what the outermost layer with a ``dt`` says.
 
-    Never the metadata's ``render_fps``, which says how videos are played and is rounded.
+    `CycleTime` and ``Retime`` have one, and so have many environments themselves, where it may mean something else
+    than a step, so that ``env_dt`` wins over it. The metadata's ``render_fps`` is never asked: it says how videos are
+    played and is rounded.
 
     Raises:
-        InputError: if nothing tells, or ``env_dt`` contradicts the `CycleTime`.
+        InputError: if nothing tells, or ``env_dt`` contradicts a layer that holds or retimes.
     """
-    clock = _clock_below(env)
-    if clock is not None:
-        step = Duration(clock.dt) * _repeats_above(env, clock)
-        if env_dt is not None and Duration(env_dt) != step:
-            raise InputError(
-                f"env_dt is {Duration(env_dt)}, but a step of {env} lasts {step}, since actions are held inside: "
-                f"leave env_dt out."
-            )
-        return step
-    return Duration(env_dt) if env_dt is not None else _published_step(env) * _repeats_above(env, None)
+    if env_dt is None:
+        return _published_step(env)
+    given = Duration(env_dt)
+    knows_its_step = any(hasattr(layer, "dt") for layer in layers_of(env)) or isinstance(env.unwrapped, HoldsActions)
+    if knows_its_step and given != _published_step(env):
+        raise InputError(f"env_dt is {given}, but a step of {env} lasts {_published_step(env)}: leave env_dt out.")
+    return given
 
 
-def layers_of(env: gym.Env[Any, Any]) -> Iterator[gym.Wrapper[Any, Any, Any, Any]]:
+def layers_of(env: AnyEnv) -> Iterator[gym.Wrapper[Any, Any, Any, Any]]:
     """The wrappers of an environment, from the outside in."""
     while isinstance(env, gym.Wrapper):
         yield env
@@ -190,22 +204,21 @@ def refuse_what_hides_episode_ends(env: gym.Env[Any, Any], wrapper: str) -> None
         raise InputError(f"{env} resets itself, and {wrapper} would not see it: put Autoreset around {wrapper}.")
 
 
-def _published_step(env: gym.Env[Any, Any]) -> Duration:
-    published = getattr(env.unwrapped, "dt", None)
+def _published_step(env: AnyEnv) -> Duration:
+    published, repeats = None, 1
+    for layer in layers_of(env):
+        published = getattr(layer, "dt", None)
+        if published is not None:
+            break
+        repeats *= _repeats(layer)
+    else:
+        published = getattr(env.unwrapped, "dt", None)
     if published is None:
         raise InputError(f"{env} publishes no time step (env.unwrapped.dt): give it, for example env_dt='20ms'.")
     try:
-        return Duration(published)
+        return Duration(published) * repeats
     except InputError:
         raise InputError(f"{env} publishes dt = {published!r}, no time step: give it, as in env_dt='20ms'.") from None
-
-
-def _hold_steps(dt: Duration, step: Duration) -> int:
-    try:
-        return cycle_steps(dt, step)
-    except InputError as error:
-        hint = " Shorter ones need a shorter step: see cycletime.tasks.retime." if dt < step else ""
-        raise InputError(f"{error}{hint}") from None
 
 
 def _clock_below(env: gym.Env[Any, Any]) -> HoldsActions | None:
@@ -213,28 +226,25 @@ def _clock_below(env: gym.Env[Any, Any]) -> HoldsActions | None:
     return cycle_time or (env.unwrapped if isinstance(env.unwrapped, HoldsActions) else None)
 
 
-def _refuse_shorter_limit(env: gym.Env[Any, Any], time_limit: Duration, env_dt: DurationLike | None) -> None:
+def _refuse_shorter_limit(env: gym.Env[Any, Any], time_limit: Duration, step: Duration) -> None:
     for layer in layers_of(env):
         if isinstance(layer, gym.wrappers.TimeLimit):
-            inner = step_of(layer.env, env_dt) * layer._max_episode_steps
+            inner = step * layer._max_episode_steps
             if inner < time_limit:
                 raise InputError(
                     f"The time limit {time_limit} is never reached, since {env} ends episodes after {inner} already: "
                     f"make it with max_episode_steps=-1."
                 )
+        step = step * Fraction(1, _repeats(layer))
 
 
-def _repeats_above(env: gym.Env[Any, Any], below: object) -> int:
-    """How many steps Gymnasium's own frame-skipping wrappers make of one."""
-    repeats = 1
-    for layer in layers_of(env):
-        if layer is below:
-            break
-        if isinstance(layer, gym.wrappers.RepeatAction):
-            repeats *= int(layer.num_repeats)
-        elif isinstance(layer, gym.wrappers.MaxAndSkipObservation):
-            repeats *= int(layer._skip)
-    return repeats
+def _repeats(layer: gym.Wrapper[Any, Any, Any, Any]) -> int:
+    """How many steps of what is inside a layer make one of its own, where that is known."""
+    if isinstance(layer, CycleTime):
+        return layer._hold_steps
+    if isinstance(layer, gym.wrappers.RepeatAction):
+        return int(layer.num_repeats)
+    return int(layer._skip) if isinstance(layer, gym.wrappers.MaxAndSkipObservation) else 1
 
 
 def recorded(span: DurationLike | None) -> str | None:

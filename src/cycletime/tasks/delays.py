@@ -32,7 +32,7 @@ DelayLike: TypeAlias = "DurationLike | tuple[DurationLike, DurationLike] | list[
 Redraw: TypeAlias = Literal["step", "episode"]
 """How often a delay is drawn from its range."""
 
-_NO_TIME = re.compile(r"0*\.?0+ ?(h|min|s|ms|us|ns)?")
+_ZERO = re.compile(r"^[+-]?(0+\.?0*|\.0+)(?![0-9.])")
 _STREAM = 0xDE1A
 """Sets the delays' random numbers apart from those that the environment draws from the same seed."""
 
@@ -228,7 +228,11 @@ def _ends_s(delay: DelayLike) -> list[Fraction]:
 def _is_no_time(span: object) -> bool:
     """Zero, which is no `Duration`, since a cycle cannot last no time; a delay can."""
     if isinstance(span, str):
-        return _NO_TIME.fullmatch(span.strip().lower()) is not None
+        # Whatever would be a span with a 1 in place of the 0; but 0 Hz lasts for ever.
+        with_one, zeros = _ZERO.subn("1", span.strip())
+        with suppress(InputError):
+            return bool(zeros) and "hz" not in span.lower() and Duration(with_one).exact_s > 0
+        return False
     return isinstance(span, int | float | Fraction | Decimal | np.number) and not isinstance(span, bool) and span == 0
 
 

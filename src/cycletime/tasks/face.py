@@ -18,7 +18,10 @@ from numpy.typing import NDArray
 
 from cycletime.duration import Duration, cycle_steps
 from cycletime.errors import InputError
-from cycletime.tasks.render import Frame, Window, draw_double_pendulum, draw_reacher, import_pygame
+from cycletime.tasks import double_pendulum, reacher
+from cycletime.tasks.double_pendulum import DoublePendulum
+from cycletime.tasks.reacher import Reacher
+from cycletime.tasks.render import Frame, Window, draw_double_pendulum, draw_reacher, frame_rate, import_pygame
 
 Observation: TypeAlias = NDArray[np.float32]
 Action: TypeAlias = NDArray[np.floating[Any]]
@@ -66,34 +69,41 @@ class TaskFace:
 
 def _start_reacher(rng: np.random.Generator) -> TaskState:
     # An elbow angle beyond its limit of 3 is possible, as it is in the original.
-    tx, ty = (rng.uniform(-0.27, 0.27) for _ in range(2))
-    q1, q2 = (rng.uniform(-3.14, 3.14) for _ in range(2))
+    tx, ty = (rng.uniform(-reacher.TARGET_RANGE, reacher.TARGET_RANGE) for _ in range(2))
+    q1, q2 = (rng.uniform(-reacher.ANGLE_RANGE, reacher.ANGLE_RANGE) for _ in range(2))
     return q1, q2, 0.0, 0.0, tx, ty
 
 
 def _start_double_pendulum(rng: np.random.Generator) -> TaskState:
     # pybullet_envs restores a saved state before it draws the angles; all that this does is to centre the cart.
-    th, ga = (rng.uniform(-0.1, 0.1) for _ in range(2))
+    th, ga = (rng.uniform(-double_pendulum.ANGLE_RANGE, double_pendulum.ANGLE_RANGE) for _ in range(2))
     return 0.0, th, ga, 0.0, 0.0, 0.0
 
 
 REACHER = TaskFace(
     name="Reacher",
-    env_dt=Duration("2ms"),
-    time_limit=Duration("2.4s"),
-    action_size=2,
+    env_dt=Reacher.env_dt,
+    time_limit=Reacher.time_limit,
+    action_size=Reacher.action_size,
     # Bullet holds speeds below 100 rad/s, so that the elbow passes its limit by no more than 0.2 rad. A target beyond
     # its own limit it would push inwards during the episode.
-    observation_limits=(0.27, 0.27, 0.5, 0.5, 1.0, 1.0, 10.0, 1.1, 10.0),
-    state_limits={"q1": inf, "q2": 3.2, "w1": 100.0, "w2": 100.0, "tx": 0.27, "ty": 0.27},
+    observation_limits=(reacher.TARGET_RANGE, reacher.TARGET_RANGE, 0.5, 0.5, 1.0, 1.0, 10.0, 1.1, 10.0),
+    state_limits={
+        "q1": inf,
+        "q2": 3.2,
+        "w1": 100.0,
+        "w2": 100.0,
+        "tx": reacher.TARGET_RANGE,
+        "ty": reacher.TARGET_RANGE,
+    },
     draw_start=_start_reacher,
     picture=lambda state, caption: draw_reacher(state[0], state[1], (state[4], state[5]), caption),
 )
 DOUBLE_PENDULUM = TaskFace(
     name="Double Pendulum",
-    env_dt=Duration("4ms"),
-    time_limit=Duration("16s"),
-    action_size=1,
+    env_dt=DoublePendulum.env_dt,
+    time_limit=DoublePendulum.time_limit,
+    action_size=DoublePendulum.action_size,
     # Bullet holds speeds below 100. At the rail's ends it gives way to a fast cart, by far less than 10 m.
     observation_limits=(10.0, 100.0, 11.0, 1.0, 1.0, 100.0, 1.0, 1.0, 100.0),
     state_limits={"x": 1.5, "th": inf, "ga": inf, "v": 100.0, "w": 100.0, "u": 100.0},
@@ -117,7 +127,7 @@ class TaskEnv(gymnasium.Env[Observation, Action], ABC):
                 raise InputError(f"{render_mode!r} is no render mode: give one of {modes}, or None.")
             import_pygame()
         self.render_mode = render_mode
-        self.metadata = {**self.metadata, "render_fps": round(1 / self.dt)}
+        self.metadata = {**self.metadata, "render_fps": frame_rate(self.dt)}
         self.action_space = self.face.action_space
         self.observation_space = self.face.observation_space
         self._window = Window(self.face.name) if render_mode == "human" else None

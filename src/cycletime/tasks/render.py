@@ -191,6 +191,11 @@ def _below(point: Point) -> Point:
     return point[0] + 0.004, point[1] - 0.006
 
 
+def frame_rate(dt: float) -> int:
+    """Frames per second that show steps of ``dt`` seconds in real time: whole, as video writers want, and not 0."""
+    return max(1, round(1 / dt))
+
+
 def import_pygame() -> ModuleType:
     """Pygame, or an error that names the extra."""
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")  # a greeting on standard output, among a program's results

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from cycletime.duration import Duration, DurationLike, cycle_steps
 from cycletime.errors import InputError
-from cycletime.tasks.cycle_time import CycleTime, recorded, whole_steps
+from cycletime.tasks.cycle_time import CycleTime, recorded, step_of, whole_steps
+from cycletime.tasks.render import frame_rate
 
 Infos = dict[str, Any]
 Transition = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Infos]
@@ -80,10 +81,10 @@ class VectorCycleTime(VectorWrapper[Any, Any, Any, Any, NDArray[Any]], gym.utils
     def __init__(
         self,
         env: VectorEnv[Any, Any, Any],
-        dt: DurationLike = "16ms",
+        dt: DurationLike,
+        *,
         env_dt: DurationLike | None = None,
         time_limit: DurationLike | None = None,
-        *,
         steps_past_end: bool = False,
     ) -> None:
         """Wrap a vector environment.
@@ -112,7 +113,7 @@ class VectorCycleTime(VectorWrapper[Any, Any, Any, Any, NDArray[Any]], gym.utils
             self._env_dt = _hold_inside(env, partial(CycleTime, dt=dt, env_dt=env_dt, time_limit=time_limit))
         else:
             _refuse_unless_ended_copies_wait(env, steps_past_end)
-            self._env_dt = _step_of_all(env, env_dt)
+            self._env_dt = step_of(env, env_dt)
         self._cycle_steps = cycle_steps(self._dt, self._env_dt)
         self._limit_steps = None
         if time_limit is not None:
@@ -121,7 +122,7 @@ class VectorCycleTime(VectorWrapper[Any, Any, Any, Any, NDArray[Any]], gym.utils
         self._agent_steps = np.zeros(self.num_envs, np.int64)
         self._ended = np.zeros(self.num_envs, np.bool_)
         self._last_observations: dict[int, Any] = {}
-        self.metadata = {**env.metadata, "render_fps": 1 / self.dt}
+        self.metadata = {**env.metadata, "render_fps": frame_rate(self.dt)}
 
     @property
     def dt(self) -> float:
@@ -243,13 +244,6 @@ def _refuse_unless_ended_copies_wait(env: VectorEnv[Any, Any, Any], steps_past_e
             f"{env} steps all copies at once, also those that end in the middle of a cycle: say steps_past_end=True "
             f"if its step() tolerates that, else {inside}."
         )
-
-
-def _step_of_all(env: VectorEnv[Any, Any, Any], env_dt: DurationLike | None) -> Duration:
-    published = getattr(env, "dt", None) if env_dt is None else env_dt
-    if published is None:
-        raise InputError(f"{env} publishes no time step (env.dt): give it, for example env_dt='20ms'.")
-    return Duration(published)
 
 
 def _reset_mask(options: dict[str, Any] | None, num_envs: int) -> NDArray[np.bool_]:

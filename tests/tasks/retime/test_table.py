@@ -1,5 +1,7 @@
 """Environments of the user's own, made known with `register_retiming`."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,6 +10,7 @@ import numpy as np
 import pytest
 
 from cycletime import Duration, InputError
+from cycletime.tasks.cycle_time import CycleTime
 from cycletime.tasks.retime import (
     AttributeClock,
     Clock,
@@ -73,6 +76,26 @@ def test_an_environment_of_one_s_own_keeps_its_return(sled_id: str, env_dt: str)
     assert Duration(env_dt) * env_steps == Duration("3s")
     # 1.5 m of progress, one goal, and 30 own steps at 0.5 m/s
     assert total_reward == pytest.approx(1.5 + 7.0 + 30 * (2.0 * 0.5 - 0.3), rel=1e-9)
+
+
+def test_an_environment_that_publishes_no_step_composes_with_cycle_time(sled_id: str) -> None:
+    register_retiming(sled_id, SLED_TERMS, AttributeClock("tau"))
+    env = CycleTime(retime(sled_id, "50ms"), "100ms", time_limit="2s")
+    assert (env.env_dt, env.cycle_steps) == (0.05, 2)
+    env.reset()
+    assert env.step(np.array([1.0]))[4]["elapsed_s"] == 0.1
+    with pytest.raises(InputError, match=r"env_dt is 0.1s, but a step of .* lasts 50ms: leave env_dt out"):
+        CycleTime(retime(sled_id, "50ms"), "100ms", env_dt="100ms")
+    with pytest.raises(InputError, match=r"time limit 4s is never reached, since .* after 3s already"):
+        CycleTime(retime(sled_id, "50ms"), "100ms", time_limit="4s")
+
+
+def test_the_command_refuses_an_unknown_environment_in_one_sentence() -> None:
+    command = [sys.executable, "-m", "cycletime.tasks.retime", "CartPole-v1"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("The reward terms of 'CartPole-v1' are not known")
+    assert ran.stderr.count("\n") == 1
 
 
 @pytest.mark.filterwarnings("ignore:.*Hopper-v4 is out of date")

@@ -9,6 +9,7 @@ from math import sqrt
 from statistics import fmean, stdev
 
 from cycletime.duration import Duration
+from cycletime.errors import InputError
 from cycletime.tasks.retime import BUILT_IN, RETIMINGS, WorldComparison, compare_worlds, own_time_limit, own_time_step
 
 SEEDS = range(30)
@@ -53,4 +54,8 @@ def _row(worlds: Sequence[WorldComparison]) -> str:
 
 if __name__ == "__main__":
     chosen = sys.argv[1:] or BUILT_IN
-    print(terms_table(chosen), worlds_table(chosen), sep="\n\n")
+    try:
+        print(terms_table(chosen), worlds_table(chosen), sep="\n\n")
+    except InputError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)

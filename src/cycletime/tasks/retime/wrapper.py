@@ -14,6 +14,7 @@ from gymnasium.utils import RecordConstructorArgs
 from cycletime.duration import DurationLike
 from cycletime.errors import InputError
 from cycletime.tasks.cycle_time import layers_of, recorded
+from cycletime.tasks.render import frame_rate
 from cycletime.tasks.retime.clocks import TimeStep, choose_time_step
 from cycletime.tasks.retime.rewards import scaling
 from cycletime.tasks.retime.table import find_retiming
@@ -45,6 +46,11 @@ class Retime(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         """The environment's time step in seconds."""
         return float(self.time_step.env_dt)
 
+    @property
+    def dt(self) -> float:
+        """The same, under the name by which `CycleTime` asks how long a step lasts."""
+        return self.env_dt
+
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:  # noqa: ANN401
         """One step of `env_dt`; the summands of the reward in ``info`` are multiplied like the reward."""
         observation, reward, terminated, truncated, info = self.env.step(action)
@@ -62,7 +68,7 @@ class Retime(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         env = self.env.unwrapped
         self._clock.write(env, self.time_step)
         # A dictionary of this instance's own: the one of the class belongs to every other environment of its kind.
-        env.metadata = env.metadata | {"render_fps": max(1, round(1 / self.time_step.env_dt.exact_s))}
+        env.metadata = env.metadata | {"render_fps": frame_rate(self.env_dt)}
 
 
 def refuse_second_retiming(env: gym.Env[Any, Any]) -> None:
