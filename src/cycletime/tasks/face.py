@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 from typing import Any, ClassVar, TypeAlias
 
@@ -50,9 +51,9 @@ class TaskFace:
     picture: Callable[[TaskState, str], Frame]
     """The picture of a state, with a caption."""
 
-    @property
+    @cached_property
     def limit_steps(self) -> int:
-        """The time limit in environment steps."""
+        """The time limit in environment steps; asked for at every step, so that it is computed once."""
         return cycle_steps(self.time_limit, self.env_dt)
 
     @property
@@ -180,7 +181,8 @@ class TaskEnv(gymnasium.Env[Observation, Action], ABC):
             self._window.close()
 
     def _elapsed_s(self) -> float:
-        return float(self.face.env_dt * self._env_steps) if self._env_steps else 0.0
+        exact_s = self.face.env_dt.exact_s
+        return (self._env_steps or 0) * exact_s.numerator / exact_s.denominator
 
     def _show(self) -> None:
         if self._window is not None:
