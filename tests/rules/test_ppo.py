@@ -238,3 +238,11 @@ def test_a_count_survives_every_transfer(batch: int, count: int, dt: Duration) -
     counted = PPO(dt="16ms", batch=batch, minibatch=batch // count, minibatch_count=count)
     assert counted.at(dt).minibatch_count == count
     assert counted.at(dt).at("16ms").minibatch_count == count
+
+
+def test_a_changed_number_of_minibatches_is_reported_too_where_a_library_counted_them() -> None:
+    counted = PPO.from_("cleanrl", dt="16ms", num_steps=2000, num_minibatches=40)
+    assert any("40 became 42" in note for note in counted.at("64ms").notes)
+    uneven = PPO.from_("skrl", dt="16ms", n_envs=10, rollouts=10, mini_batches=40)  # 2.5 samples each, read as 2
+    assert uneven.at("16ms").notes == ()
+    assert uneven.at("8ms").notes == ()

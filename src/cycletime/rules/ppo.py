@@ -88,11 +88,14 @@ class PPO(Hyperparameters):
         return super()._carried(field, formula, rho)
 
     def _notes_on(self, before: Self, rule: str) -> tuple[str, ...]:
-        if self.minibatch_count is not None:
+        ratio = Fraction(self.batch, self.minibatch)
+        if ratio == Fraction(before.batch, before.minibatch):
             return ()
-        ratio, ratio_before = Fraction(self.batch, self.minibatch), Fraction(before.batch, before.minibatch)
+        # What a library counted, where m was rounded already when it was read.
+        ratio_before = Fraction(before.minibatch_count or Fraction(before.batch, before.minibatch))
         shift = float(ratio / ratio_before) - 1
         moved = f"batch / minibatch moved from {float(ratio_before):.4g} to {float(ratio):.4g} ({shift:+.1%})"
-        if self.minibatches != before.minibatches:
-            return (f"Mini-batches per epoch: {before.minibatches} became {self.minibatches}, since rounding {moved}.",)
+        count, count_before = self.minibatches, ceil(ratio_before)
+        if count != count_before:
+            return (f"Mini-batches per epoch: {count_before} became {count}, since rounding {moved}.",)
         return (f"Rounding {moved}.",) if abs(shift) > REPORTED_SHIFT else ()

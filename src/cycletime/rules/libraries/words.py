@@ -10,6 +10,7 @@ from typing import Any
 
 from cycletime.errors import InputError
 from cycletime.rules.formulas import Number
+from cycletime.rules.quantities import whole_number
 
 
 @dataclass(frozen=True)
@@ -100,10 +101,7 @@ class Given:
 
     def count(self, word: Word) -> int:
         """A value that must be a whole number of at least 1."""
-        value = self.number(word)
-        if not isinstance(value, int) or value < 1:
-            raise InputError(f"{self.library}'s {word.name} is {value!r}: it must be a whole number of at least 1.")
-        return value
+        return whole_number(f"{self.library}'s {word.name}", self.number(word))
 
     def refuse_the_rest(self) -> None:
         """Refuse names that were not asked for, since a misspelt one would be lost silently."""
