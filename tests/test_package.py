@@ -28,7 +28,13 @@ def test_the_package_is_typed_and_has_one_version() -> None:
 def test_nowhere_is_a_time_floor_divided() -> None:
     """Floats get it wrong (0.12 // 0.04 is 2.0), so '//' is for counts: each use is listed here and looked at."""
     counts_only = {
+        "agents/ppo.py": 3,  # samples and mini-batches
         "duration.py": 1,  # 10**places // denominator, both whole
+        "loops/compiled.py": 1,  # learning periods in a chunk
+        "loops/rollout.py": 1,  # cycles of whole environment steps in an episode, rounded up
+        "loops/stepped.py": 2,  # rows of agent steps
+        "loops/stepped_calls.py": 3,  # learning periods and copies
+        "loops/stepped_learner.py": 1,  # rows in a learning period
         "rules/libraries/ppo_words.py": 4,  # samples, environments, mini-batches
         "rules/zoo/rewriting.py": 1,  # columns of text
     }

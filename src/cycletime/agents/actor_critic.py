@@ -1,0 +1,95 @@
+"""One-step actor-critic as in the paper's Algorithm 3: plain gradient steps, from each transition once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from cycletime.agents.agent import LearnWhen, Metrics, TimeLimit, rate, seen_by_jax
+from cycletime.agents.buffer import Buffer
+from cycletime.agents.checks import check_choice, check_fractions, check_hidden, check_positive
+from cycletime.agents.gaussians import entropy
+from cycletime.agents.networks import Network
+from cycletime.agents.policy_and_value import (
+    Policy,
+    log_probability_of,
+    new_parameters,
+    policy_mean,
+    state_value,
+)
+
+
+class ActorCriticState(NamedTuple):
+    """Psi: what learning changes."""
+
+    policy: Policy
+    """theta."""
+    value: Network
+    """w."""
+    current_discount: jax.Array
+    """I, the product of discounts since the episode's start."""
+
+
+@seen_by_jax
+@dataclass(frozen=True, kw_only=True)
+class ActorCritic:
+    """One-step actor-critic's hyper-parameters. The paper names none; these rates learn its tasks slowly but surely."""
+
+    discount: float = rate(0.99)
+    """gamma, per agent step."""
+    policy_rate: float = rate(1e-4)
+    """eta^theta, the policy's learning rate."""
+    value_rate: float = rate(1e-3)
+    """eta^w, the value's learning rate."""
+    hidden: tuple[int, ...] = (64, 64)
+    """Sizes of the tanh layers, of the policy's network and of the value's."""
+    noise_std: float = 1.0
+    """sigma at the start."""
+    time_limit: TimeLimit = "terminal"
+    """Whether an episode that the time limit ended counts as terminal, or its value goes on."""
+
+    learn_when: ClassVar[LearnWhen] = "batch"
+    capacity: ClassVar[int] = 1
+    period: ClassVar[int] = 1
+    learns_from: ClassVar[int] = 1
+    random_steps: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        """Refuse values that make no sense."""
+        check_fractions(self, "discount")
+        check_positive(self, "policy_rate", "value_rate", "noise_std")
+        check_hidden(self)
+        check_choice(self, "time_limit", ("terminal", "bootstrap"))
+
+    def initialize(self, key: jax.Array, observation_size: int, action_size: int) -> ActorCriticState:
+        """Initialize parameters theta and w; I = 1."""
+        parameters = new_parameters(key, observation_size, action_size, self.hidden, self.noise_std)
+        return ActorCriticState(*parameters, current_discount=jnp.ones(()))
+
+    def act(self, psi: ActorCriticState, observation: jax.Array, noise: jax.Array) -> jax.Array:
+        """A ~ N(mu(S), sigma^2)."""
+        return policy_mean(psi.policy, observation) + jnp.exp(psi.policy.log_std) * noise
+
+    def draw(self, key: jax.Array, action_size: int) -> None:
+        """Nothing in its learning is random."""
+
+    def learn(self, psi: ActorCriticState, buffer: Buffer, draws: None) -> tuple[ActorCriticState, Metrics]:
+        """One step from the only transition in the buffer."""
+        s, a, r, next_s, terminated, truncated, _ = buffer.read(buffer.rows[0, 0])
+        ended = jnp.maximum(terminated, truncated)
+        terminal = ended if self.time_limit == "terminal" else terminated
+        value, value_gradient = jax.value_and_grad(state_value)(psi.value, s)
+        policy_gradient = jax.grad(log_probability_of)(psi.policy, s, a)
+        error = r + (1 - terminal) * self.discount * state_value(psi.value, next_s) - value
+
+        policy_step = self.policy_rate * psi.current_discount * error
+        value_step = self.value_rate * psi.current_discount * error
+        after = ActorCriticState(
+            policy=jax.tree.map(lambda theta, g: theta + policy_step * g, psi.policy, policy_gradient),
+            value=jax.tree.map(lambda w, g: w + value_step * g, psi.value, value_gradient),
+            current_discount=jnp.where(ended > 0, 1.0, self.discount * psi.current_discount),
+        )
+        return after, {"value_error": error, "entropy": entropy(after.policy.log_std)}

@@ -1,0 +1,52 @@
+"""Refusals that the agents share: one sentence with the value and what would be right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+from numbers import Real
+from typing import Any
+
+from cycletime.errors import InputError
+
+
+def check_counts(agent: object, *names: str, least: int = 1) -> None:
+    """Refuse counts that are no whole numbers, or too small."""
+    for name in names:
+        value = getattr(agent, name)
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise InputError(f"{name} is {value!r}: it must be a whole number of at least {least}.")
+
+
+def check_fractions(agent: object, *names: str) -> None:
+    """Refuse what is no number from 0 to 1."""
+    for name in names:
+        value = getattr(agent, name)
+        if not _is_number(value) or not 0 <= value <= 1:
+            raise InputError(f"{name} is {value!r}: it must lie between 0 and 1.")
+
+
+def check_positive(agent: object, *names: str) -> None:
+    """Refuse what is not above zero."""
+    for name in names:
+        value = getattr(agent, name)
+        if not _is_number(value) or not 0 < value < inf:
+            raise InputError(f"{name} is {value!r}: it must be above 0.")
+
+
+def check_choice(agent: object, name: str, choices: Sequence[str]) -> None:
+    """Refuse a word that is none of the choices."""
+    value = getattr(agent, name)
+    if value not in choices:
+        raise InputError(f"{name} is {value!r}: it must be {' or '.join(map(repr, choices))}.")
+
+
+def check_hidden(agent: object) -> None:
+    """Refuse layers that are no sizes."""
+    hidden = getattr(agent, "hidden")  # noqa: B009 - agents share the name, not a base class
+    if not isinstance(hidden, tuple) or not all(type(size) is int and size > 0 for size in hidden):
+        raise InputError(f"hidden is {hidden!r}: it must be a tuple of layer sizes, such as (64, 64).")
+
+
+def _is_number(value: Any) -> bool:  # noqa: ANN401 - that is the question
+    return isinstance(value, Real) and not isinstance(value, bool)

@@ -1,0 +1,51 @@
+"""Agents from hyper-parameters that a rule has carried to a cycle time."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from fractions import Fraction
+from typing import Any, overload
+
+from cycletime import rules
+from cycletime.agents.ppo import PPO
+from cycletime.agents.sac import SAC
+from cycletime.errors import InputError
+
+
+@overload
+def agent_for(values: rules.PPO, **others: object) -> PPO: ...
+@overload
+def agent_for(values: rules.SAC, **others: object) -> SAC: ...
+def agent_for(values: rules.PPO | rules.SAC, **others: object) -> PPO | SAC:
+    """The agent with these values; `others` are fields of the agent that no rule knows, such as `hidden`.
+
+    Example:
+        >>> agent_for(rules.PPO(dt="16ms").at("4ms"), learn_when="episode_end").batch
+        8000
+    """
+    agent = PPO if isinstance(values, rules.PPO) else SAC
+    known = {each.name for each in fields(agent)}
+    stated: dict[str, Any] = {
+        each.name: getattr(values, each.name)
+        for each in fields(values)
+        if each.name in known and getattr(values, each.name) is not None
+    }
+    if isinstance(values, rules.SAC):
+        if values.noise_std is not None:
+            raise InputError(
+                f"noise_std is {values.noise_std}: SAC here adds no noise to its policy's own; leave it out."
+            )
+        stated |= _update_rhythm(values.updates_per_step)
+    return agent(**{**stated, **others})
+
+
+def _update_rhythm(updates_per_step: float | None) -> dict[str, int]:
+    """U and g for so many gradient steps per agent step."""
+    if updates_per_step is None:
+        return {}
+    rhythm = Fraction(updates_per_step).limit_denominator(1000)
+    if rhythm <= 0 or abs(rhythm - Fraction(updates_per_step)) > 1e-9 * rhythm:
+        raise InputError(
+            f"updates_per_step is {updates_per_step}: it must be a fraction of small whole numbers, such as 0.25 or 4."
+        )
+    return {"gradient_steps": rhythm.numerator, "learning_period": rhythm.denominator}

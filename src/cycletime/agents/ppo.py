@@ -1,0 +1,250 @@
+"""Proximal policy optimisation as in the paper's Algorithm 4.
+
+Where the paper is silent this follows its released code: initial weights, the time limit as a terminal, one Adam for
+policy and value (which, as Adam works number by number, is the same as two with one rate).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.flatten_util import ravel_pytree
+
+from cycletime.agents.adam import AdamState, adam_start, adam_step
+from cycletime.agents.agent import LearnWhen, Metrics, TimeLimit, rate, seen_by_jax
+from cycletime.agents.averages import mean_of, normalized
+from cycletime.agents.buffer import Buffer, Transition
+from cycletime.agents.checks import check_choice, check_counts, check_fractions, check_hidden, check_positive
+from cycletime.agents.gaussians import divergence, entropy, log_probability
+from cycletime.agents.lambda_returns import lambda_advantages
+from cycletime.agents.networks import Network
+from cycletime.agents.policy_and_value import (
+    Parameters,
+    Policy,
+    log_probability_of,
+    new_parameters,
+    policy_mean,
+    state_value,
+)
+from cycletime.agents.shuffles import shuffles
+from cycletime.errors import InputError
+
+
+class PPOState(NamedTuple):
+    """Psi: what learning changes."""
+
+    parameters: Parameters
+    optimizer: AdamState
+
+
+class Sample(NamedTuple):
+    """An element of D, or a mini-batch of them."""
+
+    observation: jax.Array
+    """S."""
+    action: jax.Array
+    """A."""
+    advantage: jax.Array
+    """h~, normalised over the whole batch."""
+    lambda_return: jax.Array
+    """G^lambda."""
+    old_log_probability: jax.Array
+    """log pi_theta_old(A|S)."""
+    weight: jax.Array | None
+    """As in `Transition`."""
+
+
+@seen_by_jax
+@dataclass(frozen=True, kw_only=True)
+class PPO:
+    """PPO's hyper-parameters; the defaults are the paper's baseline."""
+
+    batch: int = 2000
+    """b, the transitions that it learns from."""
+    minibatch: int = 50
+    """m, the samples of one gradient step."""
+    discount: float = rate(0.99)
+    """gamma, per agent step."""
+    trace_decay: float = rate(0.95)
+    """lambda, per agent step."""
+    learning_rate: float = rate(3e-4)
+    """eta, of policy and value alike."""
+    clip: float = rate(0.2)
+    """epsilon, how far the ratio of probabilities may move before it stops to count."""
+    epochs: int = 10
+    """N, how often each sample is used."""
+    hidden: tuple[int, ...] = (64, 64)
+    """Sizes of the tanh layers, of the policy's network and of the value's."""
+    noise_std: float = 1.0
+    """sigma at the start."""
+    learning_period: int | None = None
+    """U, the agent steps from one learning to the next; by default b."""
+    learn_when: LearnWhen = "batch"
+    """'batch': every U agent steps, as the paper says. 'episode_end': at the end of the episode in which the b-th
+    sample is stored, from the first b, as the released code does; samples beyond are dropped."""
+    time_limit: TimeLimit = "terminal"
+    """Whether an episode that the time limit ended counts as terminal, or its value goes on."""
+    batch_end: Literal["successor", "episode_end"] = "successor"
+    """Whose value follows the last sample of a batch that is cut inside an episode: its own successor's, or, as in the
+    released code, that of the observation at the episode's end."""
+    slices: Literal["given", "even"] = "given"
+    """'given': mini-batches of m samples. 'even': as in the released code, of b // (b // m), which may be nearly 2m.
+    The last one of an epoch is short where they do not fill the batch."""
+
+    def __post_init__(self) -> None:
+        """Refuse values that make no sense."""
+        check_counts(self, "batch", "minibatch", "epochs")
+        if self.learning_period is not None:
+            check_counts(self, "learning_period")
+        check_fractions(self, "discount", "trace_decay")
+        check_positive(self, "learning_rate", "clip", "noise_std")
+        check_hidden(self)
+        check_choice(self, "learn_when", ("batch", "episode_end"))
+        check_choice(self, "time_limit", ("terminal", "bootstrap"))
+        check_choice(self, "batch_end", ("successor", "episode_end"))
+        check_choice(self, "slices", ("given", "even"))
+        if self.minibatch > self.batch:
+            raise InputError(f"minibatch is {self.minibatch}: it must be at most the batch, {self.batch}.")
+        if self.learn_when == "episode_end" and self.period != self.batch:
+            raise InputError(
+                f"learning_period is {self.learning_period}: with learn_when='episode_end' the batch alone decides, "
+                f"so leave it out or give {self.batch}."
+            )
+        if self.batch_end == "episode_end" and self.learn_when != "episode_end":
+            raise InputError("batch_end is 'episode_end': that needs learn_when='episode_end' as well.")
+
+    @property
+    def capacity(self) -> int:
+        """The buffer holds the batch."""
+        return self.batch
+
+    @property
+    def period(self) -> int:
+        """U."""
+        return self.batch if self.learning_period is None else self.learning_period
+
+    @property
+    def learns_from(self) -> int:
+        """It learns from full batches only."""
+        return self.batch
+
+    @property
+    def random_steps(self) -> int:
+        """Its own noise explores from the start."""
+        return 0
+
+    @property
+    def slice_sizes(self) -> tuple[int, int, int]:
+        """How many mini-batches of one size an epoch has, that size, and the size of a last short one or 0."""
+        size = self.minibatch if self.slices == "given" else self.batch // (self.batch // self.minibatch)
+        return self.batch // size, size, self.batch % size
+
+    def initialize(self, key: jax.Array, observation_size: int, action_size: int) -> PPOState:
+        """Initialize parameters theta and w."""
+        parameters = new_parameters(key, observation_size, action_size, self.hidden, self.noise_std)
+        return PPOState(parameters, adam_start(parameters))
+
+    def act(self, psi: PPOState, observation: jax.Array, noise: jax.Array) -> jax.Array:
+        """A ~ N(mu(S), sigma^2)."""
+        policy = psi.parameters.policy
+        return policy_mean(policy, observation) + jnp.exp(policy.log_std) * noise
+
+    def draw(self, key: jax.Array, action_size: int) -> jax.Array:
+        """The order of the samples in each epoch."""
+        return shuffles(key, self.epochs, self.batch)
+
+    def learn(self, psi: PPOState, buffer: Buffer, draws: jax.Array) -> tuple[PPOState, Metrics]:
+        """N epochs of mini-batches over the batch."""
+        data = self.samples(psi.parameters, buffer)
+        rows, read = _as_rows(data)
+        count, size, short = self.slice_sizes
+
+        def update(psi: PPOState, minibatch: jax.Array) -> tuple[PPOState, None]:
+            return self.update(psi, read(minibatch)), None
+
+        def epoch(psi: PPOState, order: jax.Array) -> tuple[PPOState, None]:
+            shuffled = rows[order]
+            slices = shuffled[: count * size].reshape(count, size, -1)
+            psi, _ = lax.scan(update, psi, slices)
+            if short:
+                psi, _ = update(psi, shuffled[count * size :])
+            return psi, None
+
+        after, _ = lax.scan(epoch, psi, draws)
+        return after, self._metrics(psi.parameters, after.parameters, data)
+
+    def samples(self, parameters: Parameters, buffer: Buffer) -> Sample:
+        """D, from the batch in the order of time."""
+        batch = buffer.oldest_first()
+        value, next_value = (
+            state_value(parameters.value, batch.observation),
+            self._next_value(parameters, batch, buffer),
+        )
+        advantage = lambda_advantages(batch.reward, value, next_value, batch.ended, self.discount, self.trace_decay)
+        data = Sample(
+            observation=batch.observation,
+            action=batch.action,
+            advantage=normalized(advantage, batch.weight),
+            lambda_return=advantage + value,
+            old_log_probability=log_probability_of(parameters.policy, batch.observation, batch.action),
+            weight=batch.weight,
+        )
+        flat: Sample = jax.tree.map(lambda part: part.reshape(-1, *part.shape[2:]), data)
+        return flat
+
+    def update(self, psi: PPOState, minibatch: Sample) -> PPOState:
+        """One gradient step of theta and w."""
+        gradient = jax.grad(self.loss)(psi.parameters, minibatch)
+        return PPOState(*adam_step(psi.parameters, gradient, psi.optimizer, self.learning_rate))
+
+    def loss(self, parameters: Parameters, minibatch: Sample) -> jax.Array:
+        """L_theta and the squared error of the value, each averaged over the mini-batch."""
+        return self.policy_loss(parameters.policy, minibatch) + value_loss(parameters.value, minibatch)
+
+    def policy_loss(self, policy: Policy, minibatch: Sample) -> jax.Array:
+        """L_theta = -min(rho h~, rho_clip h~)."""
+        log_probability = log_probability_of(policy, minibatch.observation, minibatch.action)
+        ratio = jnp.exp(log_probability - minibatch.old_log_probability)
+        clipped = jnp.clip(ratio, 1 - self.clip, 1 + self.clip)
+        advantage = minibatch.advantage
+        return -mean_of(jnp.minimum(ratio * advantage, clipped * advantage), minibatch.weight)
+
+    def _next_value(self, parameters: Parameters, batch: Transition, buffer: Buffer) -> jax.Array:
+        """v(S'), and 0 where S' is terminal."""
+        next_value = state_value(parameters.value, batch.next_observation)
+        if self.batch_end == "episode_end":
+            next_value = next_value.at[-1].set(state_value(parameters.value, buffer.newest_successor))
+        terminal = batch.ended if self.time_limit == "terminal" else batch.terminated
+        return (1 - terminal) * next_value
+
+    def _metrics(self, before: Parameters, after: Parameters, data: Sample) -> Metrics:
+        """What the learning did, on the whole batch."""
+        old, new = policy_mean(before.policy, data.observation), policy_mean(after.policy, data.observation)
+        log_std = after.policy.log_std
+        ratio = jnp.exp(log_probability(new, log_std, data.action) - data.old_log_probability)
+        clipped = jnp.abs(ratio - 1) > self.clip
+        return {
+            "policy_loss": self.policy_loss(after.policy, data),
+            "value_loss": value_loss(after.value, data),
+            "entropy": entropy(log_std),
+            "kl": mean_of(divergence(old, before.policy.log_std, new, log_std), data.weight),
+            "clip_fraction": mean_of(clipped.astype(ratio.dtype), data.weight),
+        }
+
+
+def value_loss(value: Network, minibatch: Sample) -> jax.Array:
+    """(G^lambda - v(S))^2."""
+    error = minibatch.lambda_return - state_value(value, minibatch.observation)
+    return mean_of(error**2, minibatch.weight)
+
+
+def _as_rows(data: Sample) -> tuple[jax.Array, Callable[[jax.Array], Sample]]:
+    """The samples as rows of one array, which is shuffled and sliced faster than its parts, and how to read them."""
+    _, read = ravel_pytree(jax.tree.map(lambda part: part[0], data))
+    rows = jax.vmap(lambda sample: ravel_pytree(sample)[0])(data)
+    return rows, jax.vmap(read)

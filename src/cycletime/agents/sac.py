@@ -1,0 +1,266 @@
+"""Soft actor-critic as in the paper's Algorithm 5.
+
+Where the paper is silent or cannot run as written this follows its released code: actions squashed by tanh, Adam on
+log alpha, uniform actions at the start, Xavier-uniform weights, a time limit that is no terminal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import ClassVar, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from cycletime.agents.adam import AdamState, adam_start, adam_step
+from cycletime.agents.agent import LearnWhen, Metrics, TimeLimit, rate, seen_by_jax
+from cycletime.agents.averages import mean_of
+from cycletime.agents.buffer import Buffer, Transition
+from cycletime.agents.checks import check_choice, check_counts, check_fractions, check_hidden, check_positive
+from cycletime.agents.gaussians import squashed_sample
+from cycletime.agents.networks import Network, new_network, outputs, xavier_uniform
+from cycletime.errors import InputError
+
+LOG_STD_RANGE = (-20.0, 2.0)
+"""Where the released code clips log sigma."""
+
+
+class Critics(NamedTuple):
+    """w_1 and w_2."""
+
+    first: Network
+    second: Network
+
+
+class SACState(NamedTuple):
+    """Psi: what learning changes."""
+
+    policy: Network
+    """theta."""
+    policy_optimizer: AdamState
+    critics: Critics
+    """w_1, w_2."""
+    critics_optimizer: AdamState
+    targets: Critics
+    """w-bar_1, w-bar_2."""
+    temperature: jax.Array
+    """log alpha, or alpha itself where `temperature` says so."""
+    temperature_optimizer: AdamState
+    acting: Network | None
+    """The policy from before the last update, where that one acts."""
+
+
+class SACDraws(NamedTuple):
+    """The random numbers of g gradient steps."""
+
+    samples: jax.Array
+    """[g, m] words that choose from the buffer."""
+    next_noise: jax.Array
+    """[g, m, |A|] for A~ at S'."""
+    noise: jax.Array
+    """[g, m, |A|], the epsilon of the reparameterisation at S."""
+
+
+@seen_by_jax
+@dataclass(frozen=True, kw_only=True)
+class SAC:
+    """SAC's hyper-parameters; the defaults are the paper's baseline."""
+
+    discount: float = rate(0.99)
+    """gamma, per agent step."""
+    learning_rate: float = rate(3e-4)
+    """eta, of policy, action values and temperature alike."""
+    target_smoothing: float = rate(0.005)
+    """tau, how far the targets move at each gradient step."""
+    minibatch: int = 256
+    """m, the samples of one gradient step."""
+    replay_capacity: int = 1_000_000
+    """b, the transitions that the buffer holds."""
+    learning_period: int = 1
+    """U, the agent steps from one learning to the next."""
+    gradient_steps: int = 1
+    """g, the gradient steps of one learning."""
+    warmup_steps: int = 10_000
+    """The agent steps of uniform actions at the start; the released code's 160 s, at 16 ms."""
+    hidden: tuple[int, ...] = (256, 256)
+    """Sizes of the ReLU layers, of the policy's network and of each critic."""
+    target_entropy: float | None = None
+    """H-bar; by default -|A|."""
+    time_limit: TimeLimit = "bootstrap"
+    """Whether an episode that the time limit ended counts as terminal, or its value goes on."""
+    temperature: Literal["log_alpha", "alpha"] = "log_alpha"
+    """What Adam works on: log alpha, which keeps alpha above zero, or alpha itself as the paper writes."""
+    critic_weight: float = 0.5
+    """The factor of the critics' squared error: the paper's 1/2, or the released code's 1."""
+    acts: Literal["after_learning", "before_learning"] = "after_learning"
+    """Whether an action comes from the policy after the last update or, as in the released code, before it."""
+
+    learn_when: ClassVar[LearnWhen] = "batch"
+
+    def __post_init__(self) -> None:
+        """Refuse values that make no sense."""
+        check_counts(self, "minibatch", "replay_capacity", "learning_period", "gradient_steps")
+        check_counts(self, "warmup_steps", least=0)
+        check_fractions(self, "discount", "target_smoothing")
+        check_positive(self, "learning_rate", "critic_weight")
+        if self.target_entropy is not None and not isfinite(self.target_entropy):
+            raise InputError(
+                f"target_entropy is {self.target_entropy!r}: it must be a finite number, or None for -|A|."
+            )
+        check_hidden(self)
+        check_choice(self, "time_limit", ("terminal", "bootstrap"))
+        check_choice(self, "temperature", ("log_alpha", "alpha"))
+        check_choice(self, "acts", ("after_learning", "before_learning"))
+        if self.minibatch > self.replay_capacity:
+            raise InputError(
+                f"minibatch is {self.minibatch}: it must be at most the replay's capacity, {self.replay_capacity}."
+            )
+
+    @property
+    def capacity(self) -> int:
+        """The buffer is the replay."""
+        return self.replay_capacity
+
+    @property
+    def period(self) -> int:
+        """U."""
+        return self.learning_period
+
+    @property
+    def learns_from(self) -> int:
+        """Updates begin once a mini-batch is stored."""
+        return self.minibatch
+
+    @property
+    def random_steps(self) -> int:
+        """The warm-up."""
+        return self.warmup_steps
+
+    def initialize(self, key: jax.Array, observation_size: int, action_size: int) -> SACState:
+        """Initialize parameters theta, w_1 and w_2; the targets equal the critics, and alpha is 1."""
+        keys = jax.random.split(key, 3)
+        policy = new_network(keys[0], (observation_size, *self.hidden, 2 * action_size), xavier_uniform)
+        critic_sizes = (observation_size + action_size, *self.hidden, 1)
+        critics = Critics(*(new_network(key, critic_sizes, xavier_uniform) for key in keys[1:]))
+        temperature = jnp.zeros(()) if self.temperature == "log_alpha" else jnp.ones(())
+        return SACState(
+            policy=policy,
+            policy_optimizer=adam_start(policy),
+            critics=critics,
+            critics_optimizer=adam_start(critics),
+            targets=critics,
+            temperature=temperature,
+            temperature_optimizer=adam_start(temperature),
+            acting=policy if self.acts == "before_learning" else None,
+        )
+
+    def act(self, psi: SACState, observation: jax.Array, noise: jax.Array) -> jax.Array:
+        """A = tanh(mu(S) + epsilon sigma(S))."""
+        policy = psi.policy if psi.acting is None else psi.acting
+        return squashed_sample(*_mean_and_log_std(policy, observation), noise)[0]
+
+    def draw(self, key: jax.Array, action_size: int) -> SACDraws:
+        """Which samples, and the noise of their actions."""
+        sample_key, noise_key = jax.random.split(key)
+        shape = (self.gradient_steps, self.minibatch)
+        next_noise, noise = jax.random.normal(noise_key, (2, *shape, action_size))
+        return SACDraws(jax.random.bits(sample_key, shape, jnp.uint32), next_noise, noise)
+
+    def learn(self, psi: SACState, buffer: Buffer, draws: SACDraws) -> tuple[SACState, Metrics]:
+        """Take g gradient steps."""
+
+        def gradient_step(state: SACState, draws: SACDraws) -> tuple[SACState, Metrics]:
+            return self.update(state, buffer.sample(draws.samples), draws.next_noise, draws.noise)
+
+        if self.gradient_steps == 1:
+            after, metrics = gradient_step(psi, jax.tree.map(lambda each: each[0], draws))
+        else:
+            after, metrics = lax.scan(gradient_step, psi, draws)
+            metrics = jax.tree.map(jnp.mean, metrics)
+        return after._replace(acting=psi.policy if self.acts == "before_learning" else None), metrics
+
+    def update(
+        self, psi: SACState, minibatch: Transition, next_noise: jax.Array, noise: jax.Array
+    ) -> tuple[SACState, Metrics]:
+        """One gradient step of w_1 and w_2, theta, alpha and the targets, in this order."""
+        alpha = self.alpha(psi.temperature)
+        backup = self.backup(psi, minibatch, next_noise)
+        critics_loss, gradient = jax.value_and_grad(self.critics_loss)(psi.critics, minibatch, backup)
+        critics, critics_optimizer = adam_step(psi.critics, gradient, psi.critics_optimizer, self.learning_rate)
+        (policy_loss, log_probability), policy_gradient = jax.value_and_grad(policy_loss_of, has_aux=True)(
+            psi.policy, critics, alpha, minibatch, noise
+        )
+        policy, policy_optimizer = adam_step(psi.policy, policy_gradient, psi.policy_optimizer, self.learning_rate)
+        mean_log_probability = mean_of(log_probability, minibatch.weight)
+        temperature, temperature_optimizer = adam_step(
+            psi.temperature,
+            -mean_log_probability - self._target_entropy(noise.shape[-1]),
+            psi.temperature_optimizer,
+            self.learning_rate,
+        )
+        tau = self.target_smoothing
+        targets = jax.tree.map(lambda w, target: tau * w + (1 - tau) * target, critics, psi.targets)
+        after = SACState(
+            policy=policy,
+            policy_optimizer=policy_optimizer,
+            critics=critics,
+            critics_optimizer=critics_optimizer,
+            targets=targets,
+            temperature=temperature,
+            temperature_optimizer=temperature_optimizer,
+            acting=psi.acting,
+        )
+        metrics = {
+            "critics_loss": critics_loss,
+            "policy_loss": policy_loss,
+            "entropy": -mean_log_probability,
+            "alpha": alpha,
+            "action_value": mean_of(backup, minibatch.weight),
+        }
+        return after, metrics
+
+    def alpha(self, temperature: jax.Array) -> jax.Array:
+        """The temperature itself, whatever Adam works on."""
+        return jnp.exp(temperature) if self.temperature == "log_alpha" else temperature
+
+    def backup(self, psi: SACState, minibatch: Transition, next_noise: jax.Array) -> jax.Array:
+        """R + (1 - T) gamma V(S'), with V(S') = min of the targets at A~ minus alpha log pi(A~|S')."""
+        state = minibatch.next_observation
+        action, log_probability = squashed_sample(*_mean_and_log_std(psi.policy, state), next_noise)
+        smaller = jnp.minimum(*_action_values(psi.targets, state, action))
+        value = smaller - self.alpha(psi.temperature) * log_probability
+        terminal = minibatch.ended if self.time_limit == "terminal" else minibatch.terminated
+        return minibatch.reward + (1 - terminal) * self.discount * value
+
+    def critics_loss(self, critics: Critics, minibatch: Transition, backup: jax.Array) -> jax.Array:
+        """L_w1 + L_w2, each half the squared error."""
+        first, second = _action_values(critics, minibatch.observation, minibatch.action)
+        return self.critic_weight * mean_of((first - backup) ** 2 + (second - backup) ** 2, minibatch.weight)
+
+    def _target_entropy(self, action_size: int) -> float:
+        return -float(action_size) if self.target_entropy is None else self.target_entropy
+
+
+def policy_loss_of(
+    policy: Network, critics: Critics, alpha: jax.Array, minibatch: Transition, noise: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """L_theta = alpha log pi(f|S) - min(q_w1, q_w2)(S, f), and log pi(f|S) of each sample."""
+    state = minibatch.observation
+    action, log_probability = squashed_sample(*_mean_and_log_std(policy, state), noise)
+    smaller = jnp.minimum(*_action_values(critics, state, action))
+    return mean_of(alpha * log_probability - smaller, minibatch.weight), log_probability
+
+
+def _mean_and_log_std(policy: Network, observation: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Both share the hidden layers."""
+    mean, log_std = jnp.split(outputs(policy, observation, jax.nn.relu), 2, axis=-1)
+    return mean, jnp.clip(log_std, *LOG_STD_RANGE)
+
+
+def _action_values(critics: Critics, observation: jax.Array, action: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """q_w1 and q_w2."""
+    both = jnp.concatenate([observation, action], axis=-1)
+    first, second = (outputs(critic, both, jax.nn.relu)[..., 0] for critic in critics)
+    return first, second

@@ -1,0 +1,184 @@
+"""The paper's mathematics in plain NumPy, and builders of transitions.
+
+Nothing here calls the code under test to make an expected value: networks are multiplied out, gradients are
+propagated by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import jax
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from cycletime.agents import Buffer, Transition
+
+Array: TypeAlias = npt.NDArray[np.float64]
+Weights: TypeAlias = list[Array]
+"""Weight and bias of each layer, in turn."""
+
+
+@pytest.fixture(scope="module")
+def float64() -> Iterator[None]:
+    """JAX in double precision for a whole file."""
+    with jax.enable_x64(True):
+        yield
+
+
+def arrays_of(tree: object) -> Weights:
+    """The numbers of a JAX tree, as copies."""
+    return [np.array(leaf, np.float64) for leaf in jax.tree.leaves(tree)]
+
+
+def assert_trees_close(tree: object, expected: Sequence[Array], atol: float = 1e-9) -> None:
+    """Hold a JAX tree against arrays in the order of its leaves."""
+    leaves = jax.tree.leaves(tree)
+    assert len(leaves) == len(expected)
+    for leaf, array in zip(leaves, expected, strict=True):
+        assert leaf.shape == array.shape
+        np.testing.assert_allclose(leaf, array, rtol=0, atol=atol)
+
+
+@dataclass
+class Dense:
+    """A network of dense layers; `forward` remembers what `backward` needs."""
+
+    weights: Weights
+    kind: str
+
+    def forward(self, inputs: Array) -> Array:
+        self.inputs = [inputs]
+        for layer in range(0, len(self.weights), 2):
+            outputs = self.inputs[-1] @ self.weights[layer] + self.weights[layer + 1]
+            if layer + 2 == len(self.weights):
+                return outputs
+            self.inputs.append(np.tanh(outputs) if self.kind == "tanh" else np.maximum(outputs, 0))
+        raise AssertionError("a network has a last layer")
+
+    def backward(self, slope: Array) -> tuple[Weights, Array]:
+        """From the loss's slope in the outputs [samples, outputs]: summed over samples, in weights and in inputs."""
+        gradient: Weights = []
+        for layer in range(len(self.weights) - 2, -1, -2):
+            inputs = self.inputs[layer // 2]
+            gradient = [inputs.T @ slope, slope.sum(axis=0), *gradient]
+            slope = slope @ self.weights[layer].T
+            if layer:
+                slope = slope * (1 - inputs**2 if self.kind == "tanh" else inputs > 0)
+        return gradient, slope
+
+
+class KingmaBa:
+    """Adam, Algorithm 1 of Kingma & Ba (2014), line by line."""
+
+    def __init__(self, parameters: Weights, rate: float) -> None:
+        self.rate, self.t = rate, 0
+        self.m = [np.zeros_like(each) for each in parameters]
+        self.v = [np.zeros_like(each) for each in parameters]
+
+    def step(self, parameters: Weights, gradient: Weights) -> Weights:
+        self.t += 1
+        self.m = [0.9 * m + 0.1 * g for m, g in zip(self.m, gradient, strict=True)]
+        self.v = [0.999 * v + 0.001 * g**2 for v, g in zip(self.v, gradient, strict=True)]
+        m_hat = [m / (1 - 0.9**self.t) for m in self.m]
+        v_hat = [v / (1 - 0.999**self.t) for v in self.v]
+        return [
+            theta - self.rate * m / (np.sqrt(v) + 1e-8) for theta, m, v in zip(parameters, m_hat, v_hat, strict=True)
+        ]
+
+
+def slopes(function: Callable[[Weights], float], parameters: Weights, step: float = 1e-6) -> Weights:
+    """The gradient by central differences."""
+    gradient = [np.zeros_like(each) for each in parameters]
+    for array, slope in zip(parameters, gradient, strict=True):
+        for index in np.ndindex(array.shape):
+            here = array[index]
+            array[index] = here + step
+            above = function(parameters)
+            array[index] = here - step
+            below = function(parameters)
+            array[index] = here
+            slope[index] = (above - below) / (2 * step)
+    return gradient
+
+
+def normal_log_density(mean: Array, log_std: Array, action: Array) -> Array:
+    """The sum over components of log N(action; mean, std^2)."""
+    std = np.exp(log_std)
+    each = np.log(1 / (std * np.sqrt(2 * np.pi))) - (action - mean) ** 2 / (2 * std**2)
+    return np.asarray(each.sum(axis=-1))
+
+
+def lambda_returns(
+    reward: Array, value: Array, end_value: Array, ended: Sequence[int], gamma: float, lam: float
+) -> Array:
+    """Algorithm 4's G^lambda by its explicit sum.
+
+    `value` is v(S_t). `end_value` is what follows where an episode or the batch ends: 0 after a terminal, so that the
+    longest return is the paper's G_t, else v of the last successor.
+    """
+    returns = np.zeros(len(reward))
+    for t in range(len(reward)):
+        end = next((j for j in range(t, len(reward)) if ended[j]), len(reward) - 1) + 1
+
+        def rewards(n: int, t: int = t) -> float:
+            return float(sum(gamma ** (j - 1) * reward[t + j - 1] for j in range(1, n + 1)))
+
+        longest = end - t
+        whole = rewards(longest) + gamma**longest * end_value[end - 1]
+        shorter = [rewards(n) + gamma**n * value[t + n] for n in range(1, longest)]
+        returns[t] = lam ** (longest - 1) * whole + (1 - lam) * sum(
+            lam ** (n - 1) * g for n, g in enumerate(shorter, start=1)
+        )
+    return returns
+
+
+def random_transitions(
+    count: int,
+    observation_size: int = 3,
+    action_size: int = 2,
+    terminated: Sequence[int] = (),
+    truncated: Sequence[int] = (),
+    seed: int = 0,
+) -> Transition:
+    """Transitions in the order of time, where S' is the next S unless an episode ended at one of the given places."""
+    random = np.random.default_rng(seed)
+    observation = random.normal(size=(count, observation_size))
+    successor = np.vstack([observation[1:], random.normal(size=(1, observation_size))])
+    for place in (*terminated, *truncated):
+        successor[place] = random.normal(size=observation_size)
+    parts: list[Any] = [
+        observation,
+        random.uniform(-0.9, 0.9, size=(count, action_size)),
+        random.normal(size=count),
+        successor,
+        np.isin(np.arange(count), terminated).astype(float),
+        np.isin(np.arange(count), truncated).astype(float),
+    ]
+    return Transition(*parts)
+
+
+def filled_buffer(*columns: Transition, capacity: int | None = None) -> Buffer:
+    """A buffer with one column for each copy's transitions."""
+    rows, observation_size = columns[0].observation.shape
+    has_gaps = columns[0].weight is not None
+    buffer = Buffer.empty(
+        capacity or rows, observation_size, columns[0].action.shape[1], len(columns), has_gaps=has_gaps
+    )
+    return stored(buffer, jax.tree.map(lambda *parts: np.stack(parts, axis=1), *columns))
+
+
+def stored(buffer: Buffer, transitions: Transition) -> Buffer:
+    """The buffer after storing one row after another."""
+    store = jax.jit(Buffer.store)
+    for row in range(len(transitions.reward)):
+        buffer = store(buffer, row_of(transitions, row))
+    return buffer
+
+
+def row_of(transitions: Transition, row: int) -> Transition:
+    one: Transition = jax.tree.map(lambda part: part[row], transitions)
+    return one

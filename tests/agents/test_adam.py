@@ -1,0 +1,57 @@
+"""Adam against Kingma & Ba's Algorithm 1 and against optax."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax  # type: ignore[import-untyped]
+import pytest
+
+from cycletime.agents.adam import adam_start, adam_step
+from tests.agents.conftest import Array, KingmaBa, arrays_of, assert_trees_close
+
+pytestmark = pytest.mark.usefixtures("float64")
+STEPS = 50
+
+
+def some_gradients() -> list[tuple[Array, Array]]:
+    random = np.random.default_rng(1)
+    # From huge to tiny, and exactly zero at times: where the bias correction and epsilon show.
+    scale = np.array([1e4, 1.0, 1e-4, 1e-9])
+    return [(scale * random.normal(size=(3, 4)), random.normal(size=2) * (step % 3 > 0)) for step in range(STEPS)]
+
+
+@pytest.mark.parametrize("rate", [3e-4, 0.1])
+def test_fifty_steps_are_those_of_kingma_and_ba(rate: float) -> None:
+    parameters = (jnp.linspace(-1, 1, 12).reshape(3, 4), jnp.ones(2))
+    expected, reference = arrays_of(parameters), KingmaBa(arrays_of(parameters), rate)
+    state, step = adam_start(parameters), jax.jit(adam_step)
+    for gradient in some_gradients():
+        parameters, state = step(parameters, gradient, state, rate)
+        expected = reference.step(expected, list(gradient))
+        assert_trees_close(parameters, expected, atol=1e-12)
+    assert state.taken == STEPS
+
+
+def test_fifty_steps_are_those_of_optax() -> None:
+    parameters = (jnp.linspace(-1, 1, 12).reshape(3, 4), jnp.ones(2))
+    theirs, optimizer = parameters, optax.adam(3e-4)
+    step, update = jax.jit(adam_step), jax.jit(optimizer.update)
+    state, their_state = adam_start(parameters), optimizer.init(parameters)
+    for gradient in some_gradients():
+        parameters, state = step(parameters, gradient, state, 3e-4)
+        updates, their_state = update(gradient, their_state)
+        theirs = optax.apply_updates(theirs, updates)
+    assert_trees_close(parameters, arrays_of(theirs), atol=1e-12)
+
+
+def test_the_first_step_goes_down_the_gradient_by_the_learning_rate() -> None:
+    parameters = jnp.array([1.0, 1.0, 1.0])
+    after, _ = adam_step(parameters, jnp.array([5.0, -0.01, 0.0]), adam_start(parameters), 0.25)
+    np.testing.assert_allclose(after, [0.75, 1.25, 1.0], atol=1e-6)
+
+
+def test_single_precision_stays_single() -> None:
+    with jax.enable_x64(False):
+        parameters = jnp.ones(2)
+        after, state = adam_step(parameters, jnp.ones(2), adam_start(parameters), 0.1)
+        assert {leaf.dtype for leaf in jax.tree.leaves((after, state))} == {np.dtype("float32"), np.dtype("int32")}

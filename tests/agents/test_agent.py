@@ -1,0 +1,154 @@
+"""What all agents share: trees of rates, actions of every size, and the random start."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from cycletime.agents import PPO, SAC, ActorCritic
+from cycletime.agents.agent import choose_action
+from tests.agents.conftest import Dense, arrays_of, assert_trees_close, filled_buffer, random_transitions
+
+PPO_AGENT = PPO(batch=6, minibatch=6, epochs=1, hidden=(4,))
+SAC_AGENT = SAC(minibatch=4, replay_capacity=6, hidden=(4,), warmup_steps=100)
+ACTOR_CRITIC_AGENT = ActorCritic(hidden=(4,))
+AGENTS: list[Any] = [PPO_AGENT, SAC_AGENT, ACTOR_CRITIC_AGENT]
+EACH = pytest.mark.parametrize("agent", AGENTS, ids=["PPO", "SAC", "actor-critic"])
+RATES = {
+    PPO: {"discount": 0.5, "trace_decay": 0.25, "learning_rate": 0.1, "clip": 0.3},
+    SAC: {"discount": 0.5, "learning_rate": 0.1, "target_smoothing": 0.3},
+    ActorCritic: {"discount": 0.5, "policy_rate": 0.1, "value_rate": 0.2},
+}
+
+
+@EACH
+def test_agents_that_differ_in_rates_only_are_the_same_tree(agent: Any) -> None:  # noqa: ANN401
+    rates = RATES[type(agent)]
+    other = replace(agent, **rates)
+    assert structure_of(agent) == structure_of(other)
+    assert sorted(jax.tree.leaves(other)) == sorted(rates.values())
+    assert structure_of(agent) != structure_of(replace(agent, hidden=(5,)))
+    assert structure_of(agent) != structure_of(replace(agent, time_limit=flipped(agent.time_limit)))
+
+
+def fresh(agent: Any, seed: int = 0, action_size: int = 2) -> Any:  # noqa: ANN401
+    """A fresh state for three observations; as one program, which compiles faster than its parts."""
+    return jax.jit(lambda key: agent.initialize(key, 3, action_size))(jax.random.key(seed))
+
+
+def structure_of(tree: object) -> Any:  # noqa: ANN401 - JAX's type of structures does not tell that they compare
+    return jax.tree.structure(tree)
+
+
+def flipped(time_limit: str) -> str:
+    return "bootstrap" if time_limit == "terminal" else "terminal"
+
+
+@EACH
+def test_a_tree_gives_back_the_agent(agent: Any) -> None:  # noqa: ANN401
+    other = replace(agent, **RATES[type(agent)])
+    leaves, structure = jax.tree.flatten(other)
+    assert jax.tree.unflatten(structure, leaves) == other
+
+
+@EACH
+def test_a_tree_is_put_together_without_checks(agent: Any) -> None:  # noqa: ANN401
+    leaves, structure = jax.tree.flatten(agent)
+    made = jax.tree.unflatten(structure, [jnp.full(3, 7.0) for _ in leaves])
+    np.testing.assert_array_equal(made.discount, [7.0, 7.0, 7.0])
+    assert jax.tree.map(lambda _: None, agent).discount is None
+
+
+@EACH
+def test_agents_side_by_side_learn_as_each_alone(agent: Any) -> None:  # noqa: ANN401
+    with jax.enable_x64(True):
+        pair = [agent, replace(agent, **RATES[type(agent)])]
+        states = [fresh(each, seed) for seed, each in enumerate(pair)]
+        buffers = [filled_buffer(random_transitions(agent.capacity, seed=seed)) for seed in range(2)]
+        draws = [each.draw(jax.random.key(seed), 2) for seed, each in enumerate(pair)]
+        learn: Callable[..., Any] = jax.jit(type(agent).learn)
+        together = (jax.tree.map(lambda *leaves: jnp.stack(leaves), *each) for each in (pair, states, buffers, draws))
+        found = jax.jit(jax.vmap(type(agent).learn))(*together)
+        alone = [learn(*each) for each in zip(pair, states, buffers, draws, strict=True)]
+        for lane, expected in enumerate(alone):
+            assert_trees_close(jax.tree.map(lambda leaf, lane=lane: leaf[lane], found), arrays_of(expected), 1e-10)
+        first, second = (np.concatenate([np.ravel(each) for each in arrays_of(one)]) for one in alone)
+        assert not np.allclose(first, second)
+
+
+@EACH
+def test_new_rates_need_no_new_compilation(agent: Any) -> None:  # noqa: ANN401
+    traced = []
+
+    @jax.jit
+    def count(agent: Any) -> Any:  # noqa: ANN401
+        traced.append(agent)
+        return agent.discount
+
+    assert count(agent) == np.float32(agent.discount)
+    assert count(replace(agent, discount=0.125)) == 0.125
+    assert len(traced) == 1
+
+
+@EACH
+@pytest.mark.parametrize("action_size", [1, 2, 7])
+def test_without_noise_the_action_is_the_policys_mean(agent: Any, action_size: int) -> None:  # noqa: ANN401
+    with jax.enable_x64(True):
+        psi = fresh(agent, action_size, action_size)
+        observation, noise = np.array([0.5, -2.0, 1.0]), np.linspace(-1, 1, action_size) - 0.3
+        if isinstance(agent, SAC):
+            network = Dense(arrays_of(psi.policy), "relu")
+            mean, log_std = np.split(network.forward(observation[None])[0], 2)
+            expected, noisy = np.tanh(mean), np.tanh(mean + np.exp(log_std) * noise)
+        else:
+            policy = psi.policy if isinstance(agent, ActorCritic) else psi.parameters.policy
+            expected = Dense(arrays_of(policy.network), "tanh").forward(observation[None])[0]
+            noisy = expected + noise  # sigma begins at 1
+        found = agent.act(psi, jnp.asarray(observation), jnp.zeros(action_size))
+        assert found.shape == (action_size,)
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+        np.testing.assert_allclose(agent.act(psi, jnp.asarray(observation), jnp.asarray(noise)), noisy, atol=1e-12)
+
+
+@EACH
+def test_single_precision_stays_single(agent: Any) -> None:  # noqa: ANN401
+    psi = fresh(agent)
+    buffer = filled_buffer(random_transitions(agent.capacity))
+    after, told = jax.eval_shape(agent.learn, psi, buffer, agent.draw(jax.random.key(0), 2))
+    assert structure_of(after) == structure_of(psi)
+    assert [leaf.dtype for leaf in jax.tree.leaves(after)] == [leaf.dtype for leaf in jax.tree.leaves(psi)]
+    assert {leaf.dtype for leaf in told.values()} == {np.dtype("float32")}
+    assert {leaf.shape for leaf in told.values()} == {()}
+
+
+def test_the_random_start_is_uniform_and_ends_on_time() -> None:
+    psi = fresh(SAC_AGENT)
+    observation = jnp.array([0.5, -2.0, 1.0])
+    noise = jax.random.normal(jax.random.key(1), (5000, 2))
+    chosen = jax.jit(
+        jax.vmap(lambda noise, steps: choose_action(SAC_AGENT, psi, observation, noise, steps), in_axes=(0, None))
+    )
+    for steps in (0, 99):
+        actions = np.sort(np.ravel(chosen(noise, jnp.asarray(steps))))
+        assert np.all(np.abs(actions) <= 1)
+        # Against the distribution function (a + 1) / 2; Kolmogorov and Smirnov's bound for one in a thousand times.
+        ranks = (np.arange(actions.size) + 0.5) / actions.size
+        assert np.max(np.abs((actions + 1) / 2 - ranks)) < 1.95 / np.sqrt(actions.size)
+    components = np.asarray(chosen(noise, jnp.asarray(0)))
+    assert abs(np.corrcoef(components.T)[0, 1]) < 0.05
+    policy = jax.vmap(lambda noise: SAC_AGENT.act(psi, observation, noise))(noise)
+    for steps in (100, 101, 10**6):
+        np.testing.assert_allclose(chosen(noise, jnp.asarray(steps)), policy, atol=1e-6)
+    assert not np.allclose(components, policy, atol=0.05)
+
+
+@pytest.mark.parametrize("agent", [PPO_AGENT, replace(SAC_AGENT, warmup_steps=0), ACTOR_CRITIC_AGENT])
+def test_without_a_random_start_the_policy_acts_at_once(agent: Any) -> None:  # noqa: ANN401
+    psi = fresh(agent)
+    observation, noise = jnp.array([0.5, -2.0, 1.0]), jnp.array([0.4, -1.0])
+    found = choose_action(agent, psi, observation, noise, jnp.asarray(0))
+    np.testing.assert_array_equal(found, agent.act(psi, observation, noise))

@@ -1,0 +1,39 @@
+from typing import Any
+
+import pytest
+
+from cycletime import rules
+from cycletime.agents import PPO, SAC, agent_for
+from cycletime.errors import InputError
+
+
+def test_the_papers_values_are_the_defaults_of_both() -> None:
+    assert agent_for(rules.PPO(dt="16ms")) == PPO()
+    assert agent_for(rules.SAC(dt="16ms")) == SAC()
+
+
+def test_carried_values_arrive() -> None:
+    agent = agent_for(rules.PPO(dt="16ms").at("32ms"), learn_when="episode_end")
+    assert (agent.batch, agent.minibatch, agent.period, agent.learn_when) == (1000, 25, 1000, "episode_end")
+    assert agent.discount == pytest.approx(0.99**2)
+    assert agent.trace_decay == pytest.approx(0.95**2)
+
+
+def test_parts_of_sac_that_are_counted_in_steps_arrive() -> None:
+    values = rules.SAC(dt="16ms", discount=0.8515).at("4ms", also=["warm-up", "replay-capacity", "updates-per-second"])
+    agent = agent_for(values)
+    assert (agent.warmup_steps, agent.replay_capacity) == (40_000, 4_000_000)
+    assert (agent.gradient_steps, agent.learning_period) == (1, 4)
+    assert agent.discount == pytest.approx(0.8515**0.25)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"updates_per_step": 0.1234567}, "updates_per_step is 0.1234567"),
+        ({"noise_std": 0.1}, "noise_std is 0.1: SAC here adds no noise"),
+    ],
+)
+def test_what_the_agent_cannot_do_is_refused(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        agent_for(rules.SAC(dt="16ms", **values))
