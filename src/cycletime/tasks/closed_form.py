@@ -47,6 +47,8 @@ class ClosedFormTask(ABC):
     """The environment's time step, the same at every cycle time."""
     time_limit: ClassVar[Duration]
     """The longest episode."""
+    shortest_episode: ClassVar[Duration]
+    """No episode ends sooner, whatever is done."""
     can_terminate: ClassVar[bool]
     """Whether episodes can end before the time limit."""
     observation_size: ClassVar[int]

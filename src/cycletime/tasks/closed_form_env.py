@@ -103,7 +103,11 @@ class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     """The task."""
     task: ClassVar[Any]
     """The task's functions."""
-    metadata: dict[str, Any] = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": ["rgb_array"]}  # noqa: RUF012
+    metadata: dict[str, Any] = {  # noqa: RUF012 - declared so by Gymnasium
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+        "render_modes": ["rgb_array"],
+        "raw_actions": True,
+    }
 
     def __init__(self, num_envs: int = 1, dt: DurationLike = BASELINE_DT, render_mode: str | None = None) -> None:
         """Make so many copies at one cycle time."""

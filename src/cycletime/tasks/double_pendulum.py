@@ -63,6 +63,7 @@ class DoublePendulum(ClosedFormTask):
 
     env_dt: ClassVar = Duration("4ms")
     time_limit: ClassVar = Duration("16s")
+    shortest_episode: ClassVar = Duration("100ms")
     can_terminate: ClassVar = True
     observation_size: ClassVar = 9
     action_size: ClassVar = 1

@@ -118,7 +118,8 @@ class TaskEnv(gymnasium.Env[Observation, Action], ABC):
 
     face: ClassVar[TaskFace]
     """The task."""
-    metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array"]}  # noqa: RUF012 - declared so by Gymnasium
+    metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array"], "raw_actions": True}  # noqa: RUF012 - as Gymnasium
+    """Raw actions are not clipped outside: the torque is, the cost sees what the agent wanted."""
 
     def __init__(self, render_mode: str | None = None) -> None:
         """Prepare spaces and drawing; with a render mode, pygame is needed as well."""

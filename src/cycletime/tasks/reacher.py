@@ -61,6 +61,7 @@ class Reacher(ClosedFormTask):
 
     env_dt: ClassVar = Duration("2ms")
     time_limit: ClassVar = Duration("2.4s")
+    shortest_episode: ClassVar = time_limit
     can_terminate: ClassVar = False
     observation_size: ClassVar = 9
     action_size: ClassVar = 2

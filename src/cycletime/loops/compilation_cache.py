@@ -1,0 +1,34 @@
+"""Compiled programs are kept on disk, so that a program is compiled once on a machine and not once a process."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import jax
+
+VARIABLE = "CYCLETIME_CACHE"
+
+
+def keep_compiled_programs() -> None:
+    """Let JAX keep its programs in $CYCLETIME_CACHE, or in the user's cache folder; a folder that is set stays."""
+    if jax.config.jax_compilation_cache_dir:  # type: ignore[attr-defined]
+        return
+    folder = _folder()
+    if folder is not None:
+        jax.config.update("jax_compilation_cache_dir", str(folder))  # type: ignore[no-untyped-call]
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)  # type: ignore[no-untyped-call]
+
+
+def _folder() -> Path | None:
+    """The folder to use; None where the user wants none (an empty variable) or it cannot be made."""
+    wanted = os.environ.get(VARIABLE)
+    if wanted == "":
+        return None
+    cache_home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(wanted) if wanted else Path(cache_home) / "cycletime" / "programs"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None  # a run without a cache is better than none
+    return folder if os.access(folder, os.W_OK) else None

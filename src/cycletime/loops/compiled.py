@@ -1,0 +1,220 @@
+"""The compiled loop: runs on a closed-form task, in chunks so that progress shows and a run can stop anywhere.
+
+A run ends with the learning period in which its environment steps reach the budget. On CPUs a program carries one run;
+on GPUs it may carry several, its lanes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from cycletime.agents import Agent
+from cycletime.agents.agent import Psi
+from cycletime.duration import DurationField, cycle_steps
+from cycletime.errors import InputError
+from cycletime.loops.compilation_cache import keep_compiled_programs
+from cycletime.loops.episodes import Episodes
+from cycletime.loops.program import LoopState, Report, Shape, advance, initialize
+from cycletime.loops.rollout import World
+from cycletime.tasks.closed_form import ClosedFormTask
+
+MOST_PERIODS, MOST_AGENT_STEPS = 1024, 20_000
+"""What a chunk holds at most. Its random numbers are drawn for that many periods."""
+CHUNK_S = 1.0
+"""How long a chunk should take."""
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where the lanes of a program are. With the loop and its agents, all that is needed to go on."""
+
+    state: LoopState
+    """Arrays of JAX; the next chunk takes them over, so save or copy before it what you want to keep."""
+    period: int
+    """The learning periods done."""
+    ended_env_steps: NDArray[np.int64]
+    """By lane, the environment steps of all episodes that ended."""
+    ended_agent_steps: NDArray[np.int64]
+    """By lane, their agent steps."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """What happened since the last chunk; one entry for each run."""
+
+    position: Position
+    """Where the lanes are now."""
+    env_steps: tuple[int, ...]
+    """Environment steps done, at most the budget."""
+    episodes: tuple[Episodes, ...]
+    """The episodes that ended, none beyond the budget."""
+    metrics: tuple[Mapping[str, NDArray[Any]], ...]
+    """By name, one number for each learning period; none of a run that was finished before."""
+    finished: Mapping[int, Psi] = field(default_factory=dict)
+    """Runs that reached their budget in this chunk, with what they learned."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompiledLoop:
+    """Algorithm 1 for runs that share all shapes."""
+
+    task: ClosedFormTask
+    """The world."""
+    agent: Agent
+    """The agent, or one whose shapes all agents have."""
+    dt: DurationField = DurationField()
+    """The action-cycle time."""
+    env_steps: int
+    """The budget of each run, in environment steps."""
+    width: int = 1
+    """The runs that one program carries. Part of a run's identity, since it can change a run's last bits."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot run."""
+        cycle_steps(self.dt, self.task.env_dt)
+        for name in ("env_steps", "width"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise InputError(f"{name} is {value!r}: it must be a whole number of at least 1.")
+
+    def start(self, seeds: Sequence[int], agents: Sequence[Agent] | None = None) -> tuple[Position, Agent]:
+        """The lanes before their first step, and their agents as one; lanes without a run repeat the last."""
+        agents = [self.agent] * len(seeds) if agents is None else list(agents)
+        self._check_lanes(seeds, agents)
+        lanes = [*range(len(seeds)), *[len(seeds) - 1] * (self.width - len(seeds))]
+        keys = jnp.stack([jax.random.key(seeds[lane]) for lane in lanes])
+        agent = jax.tree.map(lambda *rates: jnp.asarray(rates, jnp.float32), *(agents[lane] for lane in lanes))
+        if self.width == 1:
+            agent, keys = jax.tree.map(lambda rate: rate[0], agent), keys[0]
+            state = initialize(self.shape, agent, keys)
+        else:
+            state = jax.vmap(lambda agent, key: initialize(self.shape, agent, key))(agent, keys)
+        nothing = np.zeros(self.width, np.int64)
+        return Position(state, 0, nothing, nothing), agent
+
+    def run(
+        self, seeds: Sequence[int], agents: Sequence[Agent] | None = None, position: Position | None = None
+    ) -> Iterator[Chunk]:
+        """Train one agent for each seed, from the start or from a position; ends when all reached the budget."""
+        keep_compiled_programs()
+        start, agent = self.start(seeds, agents)
+        position = start if position is None else position
+        periods, runs = 1, len(seeds)  # one, until it is known how long one takes
+        while (left := self._periods_left(position, runs)) > 0:
+            began, learns = time.perf_counter(), position.period >= self._periods_before_learning
+            if not learns:
+                left = min(left, self._periods_before_learning - position.period)
+            now = min(left, periods)
+            chunk = self._advance(agent, position, now, runs, learns=learns)
+            per_period_s = (time.perf_counter() - began) / now
+            yield chunk
+            position = chunk.position
+            periods = int(np.clip(CHUNK_S / per_period_s, 1, self.shape.periods))
+
+    @property
+    def shape(self) -> Shape:
+        """What the program is compiled for."""
+        world = World(self.task, cycle_steps(self.dt, self.task.env_dt))
+        return Shape(
+            world=world,
+            capacity=min(self.agent.capacity, self._most_agent_steps(world)),
+            periods=int(np.clip(MOST_AGENT_STEPS // self.agent.period, 1, MOST_PERIODS)),
+            alone=self.width == 1,
+        )
+
+    @property
+    def _periods_before_learning(self) -> int:
+        return max(0, ceil(self.agent.learns_from / self.agent.period) - 1)
+
+    def _most_agent_steps(self, world: World) -> int:
+        """No run takes more agent steps: full cycles, and one more for each episode that cuts a cycle short."""
+        shortest = cycle_steps(self.task.shortest_episode, self.task.env_dt)
+        last_period = world.steps_until_learning(self.agent)
+        return ceil(self.env_steps / world.cycle_steps) + ceil(self.env_steps / shortest) + last_period
+
+    def _check_lanes(self, seeds: Sequence[int], agents: Sequence[Agent]) -> None:
+        if not 1 <= len(seeds) <= self.width:
+            raise InputError(f"There are {len(seeds)} seeds: a program of width {self.width} takes 1 to {self.width}.")
+        for seed in seeds:
+            if not _is_seed(seed):
+                raise InputError(f"The seed is {seed!r}: it must be a whole number from 0 to 2**32 - 1.")
+        if len(agents) != len(seeds):
+            raise InputError(f"There are {len(agents)} agents for {len(seeds)} seeds: give one for each seed.")
+        for agent in agents:
+            if str(jax.tree.structure(agent)) != str(jax.tree.structure(self.agent)):
+                raise InputError(f"{agent} does not have the shapes of {self.agent}: only rates may differ.")
+
+    def _periods_left(self, position: Position, runs: int) -> int:
+        """The most periods in which no run that is not finished can pass its budget by more than its last period."""
+        most = self.shape.world.steps_until_learning(self.agent) * self.shape.world.cycle_steps
+        left = self.env_steps - self._env_steps(position)[:runs]
+        unfinished = left[left > 0]
+        return ceil(int(unfinished.min()) / most) if len(unfinished) else 0
+
+    def _env_steps(self, position: Position) -> NDArray[np.int64]:
+        current = np.atleast_1d(np.asarray(position.state.walk.state.env_steps, np.int64))
+        return position.ended_env_steps + current
+
+    def _advance(self, agent: Agent, position: Position, periods: int, runs: int, *, learns: bool) -> Chunk:
+        before, ended = self._env_steps(position), np.atleast_1d(position.state.walk.episodes)
+        state, report = advance(self.shape, agent, position.state, jnp.int32(periods), learns=learns)
+        counts = np.atleast_1d(state.walk.episodes) - ended
+        episodes = [self._episodes(report, position, lane, int(counts[lane])) for lane in range(self.width)]
+        position = Position(
+            state,
+            position.period + periods,
+            position.ended_env_steps + [each.length_steps.sum() for each in episodes],
+            np.array(
+                [
+                    each.agent_steps[-1] if len(each) else old
+                    for each, old in zip(episodes, position.ended_agent_steps, strict=True)
+                ]
+            ),
+        )
+        after = self._env_steps(position)
+        metrics = {
+            name: np.asarray(table).reshape(self.width, -1)[:, :periods] for name, table in report.metrics.items()
+        }
+        going = before < self.env_steps
+        return Chunk(
+            position=position,
+            env_steps=tuple(min(int(steps), self.env_steps) for steps in after[:runs]),
+            episodes=tuple(each.up_to(self.env_steps) for each in episodes[:runs]),
+            metrics=tuple(
+                {name: table[lane] for name, table in metrics.items() if going[lane]} for lane in range(runs)
+            ),
+            finished={
+                lane: state.psi if self.width == 1 else jax.tree.map(lambda leaf: leaf[lane], state.psi)  # noqa: B023
+                for lane in range(runs)
+                if going[lane] and after[lane] >= self.env_steps
+            },
+        )
+
+    def _episodes(self, report: Report, position: Position, lane: int, count: int) -> Episodes:
+        """The episodes of a lane that a chunk recorded."""
+        tables = [np.asarray(table).reshape(self.width, -1)[lane] for table in report.records]
+        if count > len(tables[0]):
+            raise RuntimeError(
+                f"{count} episodes ended in a chunk with room for {len(tables[0])}: {self.task} has a wrong "
+                "shortest_episode."
+            )
+        returns, env_steps, agent_steps = (table[:count] for table in tables)
+        return Episodes(
+            env_steps=position.ended_env_steps[lane] + np.cumsum(env_steps, dtype=np.int64),
+            agent_steps=position.ended_agent_steps[lane] + np.cumsum(agent_steps, dtype=np.int64),
+            returns=returns.astype(np.float64),
+            length_steps=env_steps.astype(np.int64),
+        )
+
+
+def _is_seed(seed: object) -> bool:
+    return isinstance(seed, int | np.integer) and not isinstance(seed, bool) and 0 <= int(seed) < 2**32

@@ -1,0 +1,146 @@
+"""Algorithm 1 around a closed-form task as one compiled program: a chunk of learning periods.
+
+The program's shapes depend on the task, the agent's shapes, k, the buffer's capacity and the number of lanes, and on
+nothing else: seeds and the agents' rates are data. A lane's numbers differ in their last bits between widths, and not
+by its place or its neighbours at one width.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from cycletime.agents import Agent, Buffer
+from cycletime.agents.agent import Draws, Metrics, Psi
+from cycletime.loops.randomness import Purpose, key_for, keys_for
+from cycletime.loops.rollout import Progress, Records, Rollout, Supply, Walk, World
+
+
+class LoopState(NamedTuple):
+    """All that a run is, between two learning periods."""
+
+    seed_key: jax.Array
+    """The run's seed, from which all random numbers follow."""
+    period: jax.Array
+    """The learning periods done."""
+    agent_steps: jax.Array
+    """The agent steps done."""
+    psi: Psi
+    """What the agent has learned."""
+    walk: Walk
+    """Where the task is."""
+    buffer: Buffer
+    """What the agent remembers."""
+
+
+class Report(NamedTuple):
+    """What a chunk tells."""
+
+    records: Records
+    """The episodes that ended in it; the tables may have room for more."""
+    metrics: Metrics
+    """By name, one number for each learning period; empty while the agent does not learn yet."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a program is compiled for, besides the agent's own shapes."""
+
+    world: World
+    capacity: int
+    """Rows in the buffer."""
+    periods: int
+    """The most learning periods of one chunk."""
+    alone: bool
+    """Whether it carries one run, or several under `vmap`."""
+
+
+@partial(jax.jit, static_argnames="shape")
+def initialize(shape: Shape, agent: Agent, seed_key: jax.Array) -> LoopState:
+    """A run before its first step."""
+    task = shape.world.task
+    state = task.reset(key_for(seed_key, Purpose.STARTS))
+    count, nothing = jnp.zeros((), jnp.int32), jnp.zeros((), task.dtype)
+    return LoopState(
+        seed_key=seed_key,
+        period=count,
+        agent_steps=count,
+        psi=agent.initialize(key_for(seed_key, Purpose.INITIALIZE), task.observation_size, task.action_size),
+        walk=Walk(count, state, task.observe(state), nothing, count, count),
+        buffer=Buffer.empty(shape.capacity, task.observation_size, task.action_size),
+    )
+
+
+@partial(jax.jit, static_argnames=("shape", "learns"), donate_argnames="state")
+def advance(
+    shape: Shape, agent: Agent, state: LoopState, periods: jax.Array, *, learns: bool
+) -> tuple[LoopState, Report]:
+    """The run after so many learning periods more; without learning, while there is too little to learn from."""
+    if shape.alone:
+        return _advance(shape, agent, state, periods=periods, learns=learns)
+    lanes = partial(_advance, shape, periods=periods, learns=learns)
+    after: tuple[LoopState, Report] = jax.vmap(lanes)(agent, state)
+    return after
+
+
+def _advance(
+    shape: Shape, agent: Agent, state: LoopState, *, periods: jax.Array, learns: bool
+) -> tuple[LoopState, Report]:
+    noise, draws, starts = _draw(shape, agent, state, learns)
+    first = state.walk.episodes
+
+    def period(index: jax.Array, carry: tuple[LoopState, Report]) -> tuple[LoopState, Report]:
+        state, report = carry
+        rollout = Rollout(shape.world, agent, state.psi, state.agent_steps, Supply(noise[index], starts, first))
+        roll_out = rollout.alone if shape.alone else rollout.side_by_side
+        walk, buffer, records = roll_out(Progress(state.walk, state.buffer, report.records))
+        psi, metrics = state.psi, report.metrics
+        if learns:
+            psi, told = agent.learn(psi, buffer, jax.tree.map(lambda each: each[index], draws))
+            metrics = jax.tree.map(lambda table, number: table.at[index].set(number), metrics, told)
+        if agent.learn_when == "episode_end":
+            buffer = buffer.emptied()
+        after = LoopState(
+            seed_key=state.seed_key,
+            period=state.period + 1,
+            agent_steps=state.agent_steps + walk.steps,
+            psi=psi,
+            walk=walk._replace(steps=jnp.zeros_like(walk.steps)),
+            buffer=buffer,
+        )
+        return after, Report(records, metrics)
+
+    start = (state, _empty_report(shape, agent, state, draws, learns))
+    after: tuple[LoopState, Report] = lax.fori_loop(0, periods, period, start)
+    return after
+
+
+def _draw(shape: Shape, agent: Agent, state: LoopState, learns: bool) -> tuple[jax.Array, Draws, object]:
+    """All random numbers of a chunk: noise and draws of each period, and starts of as many episodes as can begin."""
+    task, steps = shape.world.task, shape.world.steps_until_learning(agent)
+    periods = state.period + jnp.arange(shape.periods)
+    episodes = state.walk.episodes + 1 + jnp.arange(shape.world.most_episodes(shape.periods * steps))
+    wanted = {Purpose.NOISE: periods, Purpose.LEARNING: periods, Purpose.STARTS: episodes}
+    keys = keys_for(state.seed_key, wanted)
+    noise = jax.vmap(lambda key: jax.random.normal(key, (steps, task.action_size)))(keys[Purpose.NOISE])
+    draws = jax.vmap(lambda key: agent.draw(key, task.action_size))(keys[Purpose.LEARNING]) if learns else None
+    return noise, draws, jax.vmap(task.reset)(keys[Purpose.STARTS])
+
+
+def _empty_report(shape: Shape, agent: Agent, state: LoopState, draws: Draws, learns: bool) -> Report:
+    dtype, episodes = (
+        shape.world.task.dtype,
+        shape.world.most_episodes(shape.periods * shape.world.steps_until_learning(agent)),
+    )
+    numbers, counts = jnp.zeros((episodes,), dtype), jnp.zeros((episodes,), jnp.int32)
+    metrics: Metrics = {}
+    if learns:
+        one = jax.tree.map(lambda each: each[0], draws)
+        told = jax.eval_shape(agent.learn, state.psi, state.buffer, one)[1]
+        metrics = {name: jnp.zeros((shape.periods,), each.dtype) for name, each in told.items()}
+    return Report(Records(numbers, counts, counts), metrics)

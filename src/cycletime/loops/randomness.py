@@ -1,0 +1,39 @@
+"""A run's random numbers, each a function of the seed, a purpose and a count.
+
+So they depend neither on how a run is cut into chunks nor on where it was stopped and resumed, and they can be drawn in
+bulk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+class Purpose(IntEnum):
+    """What random numbers are for. The numbers are part of every run's identity: never change them."""
+
+    INITIALIZE = 0
+    NOISE = 1
+    STARTS = 2
+    LEARNING = 3
+
+
+def key_for(seed_key: jax.Array, purpose: Purpose | jax.Array, count: jax.Array | int = 0) -> jax.Array:
+    """The key of the count-th draw for a purpose."""
+    return jax.random.fold_in(jax.random.fold_in(seed_key, purpose), count)
+
+
+def keys_for(seed_key: jax.Array, wanted: Mapping[Purpose, jax.Array]) -> dict[Purpose, jax.Array]:
+    """What `key_for` gives for several counts of several purposes, in one piece since each piece is compiled anew."""
+    lengths = [len(counts) for counts in wanted.values()]
+    purposes = np.repeat(list(wanted), lengths)
+    keys = jax.vmap(lambda purpose, count: key_for(seed_key, purpose, count))(
+        jnp.asarray(purposes), jnp.concatenate(list(wanted.values()))
+    )
+    parts = jnp.split(keys, np.cumsum(lengths)[:-1])
+    return dict(zip(wanted, parts, strict=True))

@@ -1,0 +1,169 @@
+"""The part of Algorithm 1 between two learnings: act, hold, store, and begin anew at an episode's end.
+
+There are two forms of it. A run alone has a loop over episodes around one over cycles, so that a new episode is only
+computed where one ends. Runs side by side (under `vmap`) must all take the same path, so that every cycle chooses
+between going on and beginning anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from cycletime.agents import Agent, Buffer, Transition
+from cycletime.agents.agent import Psi, choose_action
+from cycletime.duration import Duration, cycle_steps
+from cycletime.tasks.closed_form import ClosedFormTask, State
+
+
+@dataclass(frozen=True)
+class World:
+    """A task at a cycle time."""
+
+    task: ClosedFormTask
+    cycle_steps: int
+    """k, the environment steps that an action is held for."""
+
+    def cycles_in(self, duration: Duration) -> int:
+        """The agent steps of an episode that lasts so long."""
+        return -(-cycle_steps(duration, self.task.env_dt) // self.cycle_steps)
+
+    def steps_until_learning(self, agent: Agent) -> int:
+        """The most agent steps from one learning to the next."""
+        if agent.learn_when == "batch":
+            return agent.period
+        longest, shortest = self.cycles_in(self.task.time_limit), self.cycles_in(self.task.shortest_episode)
+        if longest == shortest:
+            return ceil(agent.period / longest) * longest
+        return agent.period - 1 + longest
+
+    def most_episodes(self, agent_steps: int) -> int:
+        """No more episodes than this end within so many agent steps."""
+        return ceil(agent_steps / self.cycles_in(self.task.shortest_episode)) + 1
+
+
+class Walk(NamedTuple):
+    """Where a run is in its task."""
+
+    steps: jax.Array
+    """Agent steps since the last learning."""
+    state: State
+    """The task's."""
+    observation: jax.Array
+    """What the agent sees of it."""
+    episode_return: jax.Array
+    """The rewards of the current episode so far."""
+    episode_steps: jax.Array
+    """Its agent steps so far."""
+    episodes: jax.Array
+    """The episodes that ended since the run began."""
+
+
+class Records(NamedTuple):
+    """The episodes that ended in a chunk of learning periods, one after the other."""
+
+    episode_return: jax.Array
+    env_steps: jax.Array
+    agent_steps: jax.Array
+
+
+class Progress(NamedTuple):
+    """What a rollout changes."""
+
+    walk: Walk
+    buffer: Buffer
+    records: Records
+
+
+class Supply(NamedTuple):
+    """What was drawn beforehand."""
+
+    noise: jax.Array
+    """[steps, |A|], for the actions."""
+    starts: State
+    """States that episodes begin with."""
+    first: jax.Array
+    """The number of the episode after which the first of them begins, and which the first record is of."""
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """One rollout: who acts, where, and with which random numbers."""
+
+    world: World
+    agent: Agent
+    psi: Psi
+    agent_steps: jax.Array
+    """The run's agent steps before it."""
+    supply: Supply
+
+    def alone(self, progress: Progress) -> Progress:
+        """Go on until it is time to learn; the form for one run."""
+
+        def goes_on(carry: tuple[Walk, Buffer, jax.Array]) -> jax.Array:
+            walk, _, ended = carry
+            return ~ended if self.agent.learn_when == "episode_end" else ~ended & (walk.steps < self.agent.period)
+
+        def episode(progress: Progress) -> Progress:
+            start = (progress.walk, progress.buffer, jnp.zeros((), jnp.bool))
+            walk, buffer, ended = lax.while_loop(goes_on, lambda carry: self._cycle(*carry[:2]), start)
+            return Progress(*self._close(walk, ended, progress.records, buffer))
+
+        return lax.while_loop(lambda progress: progress.walk.steps < self.agent.period, episode, progress)
+
+    def side_by_side(self, progress: Progress) -> Progress:
+        """Go on until it is time to learn; the form for `vmap`."""
+        steps = self.world.steps_until_learning(self.agent)
+        may_wait = self.agent.learn_when == "episode_end" and self.world.task.can_terminate
+
+        def cycle(progress: Progress, _: None) -> tuple[Progress, None]:
+            walk, buffer, ended = self._cycle(progress.walk, progress.buffer)
+            after = Progress(*self._close(walk, ended, progress.records, buffer))
+            if not may_wait:
+                return after, None
+            # Others still roll out: this run learns at the end of the episode that filled its batch.
+            waits = (progress.walk.steps >= self.agent.period) & (progress.walk.episode_steps == 0)
+            return jax.tree.map(lambda old, new: jnp.where(waits, old, new), progress, after), None
+
+        return lax.scan(cycle, progress, None, length=steps)[0]
+
+    def _cycle(self, walk: Walk, buffer: Buffer) -> tuple[Walk, Buffer, jax.Array]:
+        """Act, hold the action, store the transition."""
+        action = choose_action(
+            self.agent, self.psi, walk.observation, self.supply.noise[walk.steps], self.agent_steps + walk.steps
+        )
+        step = self.world.task.cycle(walk.state, action, self.world.cycle_steps)
+        transition = Transition(
+            walk.observation, action, step.reward, step.observation, step.terminated, step.truncated
+        )
+        first_only = self.agent.learn_when == "episode_end"
+        buffer = buffer.store_first(transition) if first_only else buffer.store(transition)
+        walk = Walk(
+            steps=walk.steps + 1,
+            state=step.state,
+            observation=step.observation,
+            episode_return=walk.episode_return + step.reward,
+            episode_steps=walk.episode_steps + 1,
+            episodes=walk.episodes,
+        )
+        return walk, buffer, step.terminated | step.truncated
+
+    def _close(self, walk: Walk, ended: jax.Array, records: Records, buffer: Buffer) -> tuple[Walk, Buffer, Records]:
+        """Record the episode, and begin another if it ended; if not, what was recorded is written over later."""
+        index = walk.episodes - self.supply.first
+        now = Records(walk.episode_return, walk.state.env_steps, walk.episode_steps)
+        records = jax.tree.map(lambda table, number: table.at[index].set(number), records, now)
+        fresh = jax.tree.map(lambda table: table[index], self.supply.starts)
+        begun = walk._replace(
+            state=fresh,
+            observation=self.world.task.observe(fresh),
+            episode_return=jnp.zeros_like(walk.episode_return),
+            episode_steps=jnp.zeros_like(walk.episode_steps),
+            episodes=walk.episodes + 1,
+        )
+        return jax.tree.map(lambda new, old: jnp.where(ended, new, old), begun, walk), buffer, records

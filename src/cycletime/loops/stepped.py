@@ -1,0 +1,252 @@
+"""The stepped loop: Algorithm 1 with the same agents on any Gymnasium environment, single or vector.
+
+One step of the environment is one agent step: `tasks.CycleTime` holds the action inside of it. A run ends with the
+learning period in which its environment steps reach the budget, as in the compiled loop, and draws the same random
+numbers for its agent; episodes begin with the environment's own.
+
+Several copies take their agent steps in rows. A vector environment may spend a step of a copy on beginning an episode
+anew (Gymnasium's NEXT_STEP mode). Such a gap takes an agent step's place in the row, and so in the learning period, in
+the buffer and in the random start, but weighs nothing in learning and is counted neither as an agent step nor as an
+environment step in the curve. A step in which all copies only begin anew is no row.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Any, NamedTuple
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+from gymnasium.vector import VectorEnv
+from numpy.typing import NDArray
+
+from cycletime.agents import Agent, Buffer
+from cycletime.agents.agent import Psi
+from cycletime.errors import InputError
+from cycletime.loops.compilation_cache import keep_compiled_programs
+from cycletime.loops.compiled import CHUNK_S
+from cycletime.loops.episodes import Episodes
+from cycletime.loops.stepped_calls import initialize
+from cycletime.loops.stepped_env import Copies, copies_of
+from cycletime.loops.stepped_learner import Learner
+from cycletime.loops.stepped_records import Records
+
+
+class SteppedPosition(NamedTuple):
+    """Where a run is: with the loop and the seed, all that is needed to go on. A tree of arrays and numbers."""
+
+    psi: Psi
+    """What the agent has learned."""
+    buffer: Buffer
+    """What it remembers; the next chunk writes into it, so save or copy before it what you want to keep."""
+    period: int
+    """The learning periods done."""
+    rows: int
+    """The rows stored; with one environment, its agent steps."""
+    period_rows: int
+    """Those since the last learning period ended."""
+    env_steps: int
+    """Environment steps done, also those beyond the budget."""
+    agent_steps: int
+    """Agent steps done."""
+    episodes: int
+    """The episodes that ended."""
+    exact: bool
+    """Whether a run that goes on from here equals one that was never stopped, bit for bit. Not so inside episodes, as
+    in all vector environments: there new ones begin."""
+
+
+@dataclass(frozen=True)
+class SteppedChunk:
+    """What happened since the last chunk."""
+
+    position: SteppedPosition
+    """Where the run is now."""
+    env_steps: int
+    """Environment steps done, at most the budget."""
+    episodes: Episodes
+    """The episodes that ended, none beyond the budget."""
+    metrics: Mapping[str, NDArray[Any]]
+    """By name, one number for each learning."""
+    finished: Psi | None = None
+    """What was learned, where the run reached its budget."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SteppedLoop:
+    """Algorithm 1 for one run."""
+
+    env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]
+    """The world. One step of it is one agent step: wrap it in `CycleTime` to set the cycle time."""
+    agent: Agent
+    """Who learns."""
+    env_steps: int
+    """The budget in environment steps, of all copies together: what the environment tells as
+    ``info["cycle_steps"]``, else one for each step."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot run."""
+        _check_env_steps(self.env_steps)
+        copies = copies_of(self.env).copies
+        if isinstance(self.env, VectorEnv):
+            self._check_rows(copies)
+
+    def _check_rows(self, copies: int) -> None:
+        """Refuse an agent that cannot learn from rows of so many agent steps."""
+        agent, whole = self.agent, self.agent.capacity // copies * copies
+        if agent.learn_when == "episode_end":
+            raise InputError(
+                f"learn_when is 'episode_end', but the episodes of {self.env} end at different times: give a single "
+                "environment, or learn_when='batch'."
+            )
+        if whole < agent.learns_from:
+            raise InputError(
+                f"The agent learns from {agent.learns_from} transitions at a time, which {copies} copies cannot fill "
+                "evenly: give a batch that is a multiple of them."
+            )
+        # An agent that needs its whole buffer would learn from the same again; one that samples gains from it.
+        samples = agent.learns_from < agent.capacity
+        if agent.period % copies and (copies % agent.period or not samples):
+            raise InputError(
+                f"The learning period is {agent.period} agent steps: it must be a multiple of the {copies} copies"
+                f"{', or divide their number' if samples else ''}."
+            )
+
+    def start(self, seed: int) -> SteppedPosition:
+        """A run before its first step."""
+        _check_seed(seed)
+        copies = copies_of(self.env)
+        sizes = copies.observation_size, copies.bounds.size
+        return SteppedPosition(
+            psi=initialize(_data(self.agent), jax.random.key(seed), *sizes),
+            buffer=Buffer.empty(self._capacity(copies), *sizes, copies.copies, has_gaps=copies.has_gaps),
+            period=0,
+            rows=0,
+            period_rows=0,
+            env_steps=0,
+            agent_steps=0,
+            episodes=0,
+            exact=True,
+        )
+
+    def run(self, seed: int, position: SteppedPosition | None = None) -> Iterator[SteppedChunk]:
+        """Train from the start or from a position, which stays as it is; ends when the budget is reached.
+
+        A single environment gives a chunk at the first episode's end after about a second, a vector environment at a
+        learning period's end.
+        """
+        keep_compiled_programs()
+        run = _Run(self, seed, self.start(seed) if position is None else self._copied(seed, position))
+        began = time.perf_counter()
+        while not run.is_finished():
+            run.step()
+            if run.is_finished() or (run.may_pause and time.perf_counter() - began > CHUNK_S):
+                yield run.chunk()
+                began = time.perf_counter()
+
+    def _copied(self, seed: int, position: SteppedPosition) -> SteppedPosition:
+        """A copy of a position, since the buffer is written to in place; it must have the shapes of this run."""
+        start = jax.eval_shape(lambda: self.start(seed))
+        leaves, likes = (jax.tree.leaves((each.psi, each.buffer)) for each in (position, start))
+        if [np.shape(leaf) for leaf in leaves] != [like.shape for like in likes]:
+            raise InputError("The position's arrays have other shapes than this run's: give one of the same loop.")
+        copies = [jnp.array(leaf, like.dtype) for leaf, like in zip(leaves, likes, strict=True)]
+        psi, buffer = jax.tree.unflatten(jax.tree.structure((start.psi, start.buffer)), copies)
+        return position._replace(psi=psi, buffer=buffer)
+
+    def _capacity(self, copies: Copies) -> int:
+        """Rows in the buffer: no more than the run can fill, each agent step taking at least one environment step."""
+        most = ceil(self.env_steps / copies.copies) + ceil(self.agent.period / copies.copies)
+        if copies.has_gaps:
+            most *= 2  # after every gap there is an agent step
+        if self.agent.learn_when == "episode_end":
+            return self.agent.capacity
+        return min(self.agent.capacity // copies.copies, most)
+
+
+@dataclass
+class _Run:
+    """A run while it goes on."""
+
+    loop: SteppedLoop
+    seed: int
+    position: SteppedPosition
+    observation: NDArray[np.float32] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Take over the position."""
+        self.copies = copies_of(self.loop.env)
+        self.learner = Learner(_data(self.loop.agent), self.seed, self.position, self.copies)
+        self.records = Records(self.copies.copies, self.position)
+        self.begins = True
+
+    def is_finished(self) -> bool:
+        """Whether the learning period in which the budget was reached is over."""
+        return self.records.env_steps >= self.loop.env_steps and self.learner.period_rows == 0
+
+    @property
+    def may_pause(self) -> bool:
+        """Whether a run can go on well from here: at an episode's end, else where the least is in hand."""
+        return self.begins if self.copies.can_resume else self.learner.period_rows == 0
+
+    def step(self) -> None:
+        """Act, step, store, count, and learn when it is time."""
+        if self.begins:
+            self.observation = self.copies.begin(self.seed, self.records.episodes)
+            self.records.check(observation=self.observation)
+            self.begins = False
+        actions = self.learner.act(self.observation)
+        self.records.check(action=actions)
+        outcome = self.copies.step(actions)
+        self.records.check(reward=outcome.reward, successor=outcome.successor)
+        if outcome.real.any():
+            self.records.count(outcome)
+            self.learner.store(self.observation, actions, outcome)
+            self.learner.learn_if_due(ended=bool((outcome.terminated | outcome.truncated).any()))
+        if outcome.observation is not outcome.successor:
+            self.records.check(observation=outcome.observation)
+        self.observation = outcome.observation
+        self.begins = self.copies.can_resume and bool(outcome.terminated[0] or outcome.truncated[0])
+
+    def chunk(self) -> SteppedChunk:
+        """What happened since the last chunk."""
+        learner, records = self.learner, self.records
+        position = SteppedPosition(
+            psi=learner.psi,
+            buffer=learner.flushed(),
+            period=learner.period,
+            rows=learner.rows,
+            period_rows=learner.period_rows,
+            env_steps=records.env_steps,
+            agent_steps=records.agent_steps,
+            episodes=records.episodes,
+            exact=self.begins,
+        )
+        return SteppedChunk(
+            position=position,
+            env_steps=min(records.env_steps, self.loop.env_steps),
+            episodes=records.taken().up_to(self.loop.env_steps),
+            metrics=learner.taken_metrics(),
+            finished=learner.psi if self.is_finished() else None,
+        )
+
+
+def _data(agent: Agent) -> Agent:
+    """The agent with its rates as arrays, which calls take faster than numbers."""
+    as_data: Agent = jax.tree.map(lambda rate: jnp.asarray(rate, jnp.float32), agent)
+    return as_data
+
+
+def _check_env_steps(env_steps: object) -> None:
+    if isinstance(env_steps, bool) or not isinstance(env_steps, int) or env_steps < 1:
+        raise InputError(f"env_steps is {env_steps!r}: it must be a whole number of at least 1.")
+
+
+def _check_seed(seed: object) -> None:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32:
+        raise InputError(f"The seed is {seed!r}: it must be a whole number from 0 to 2**32 - 1.")

@@ -1,0 +1,198 @@
+"""What the stepped loop calls of JAX: compiled once for an agent's shapes, whatever loop calls it.
+
+A call costs more than a small network, so that there are few: one to act, and one to store rows and learn. Rows are
+gathered outside of JAX until the agent learns. Random numbers are drawn for many learning periods at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from numpy.typing import NDArray
+
+from cycletime.agents import Agent, Buffer
+from cycletime.agents.agent import Draws, Psi, choose_action
+from cycletime.loops.randomness import Purpose, key_for
+
+MOST_PERIODS, MOST_AGENT_STEPS = 256, 20_000
+"""What random numbers are drawn for at once, at most."""
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=["numbers"], meta_fields=["names"])
+@dataclass(frozen=True)
+class Told:
+    """The metrics of one or several learnings, in one array since each array costs time to fetch."""
+
+    names: tuple[str, ...]
+    numbers: jax.Array
+    """[learnings, names]."""
+
+
+class Learned(NamedTuple):
+    """What learning gives."""
+
+    psi: Psi
+    buffer: Buffer
+    told: Told
+
+
+@partial(jax.jit, static_argnames=("observation_size", "action_size"))
+def initialize(agent: Agent, seed_key: jax.Array, observation_size: int, action_size: int) -> Psi:
+    """Psi before the first step."""
+    return agent.initialize(key_for(seed_key, Purpose.INITIALIZE), observation_size, action_size)
+
+
+class Actor:
+    """The policy as a call that takes only those arrays of Psi that acting needs, since each costs time."""
+
+    def __init__(self, agent: Agent, psi: Psi, copies: int, observation_size: int, action_size: int) -> None:
+        """Find out which those are."""
+        self._agent = agent
+        leaves, structure = jax.tree.flatten((agent, psi))
+        examples = [np.zeros((copies, size), np.float32) for size in (observation_size, action_size)]
+        everything = jax.make_jaxpr(_act)(agent, psi, *examples, np.int32(0)).jaxpr
+        needed = {id(each) for equation in everything.eqns for each in equation.invars}
+        self._used = tuple(at for at, each in enumerate(everything.invars[: len(leaves)]) if id(each) in needed)
+        self._call = _compiled_act(structure, self._used)
+        self._take(psi)
+
+    def act(
+        self, psi: Psi, observation: NDArray[np.float32], noise: NDArray[np.float32], agent_steps: int
+    ) -> NDArray[np.float32]:
+        """The actions of all copies, [copies, |A|], the first of which is the run's agent step of this number."""
+        if psi is not self._psi:
+            self._take(psi)
+        return np.asarray(self._call(self._taken, observation, noise, np.int32(agent_steps)))
+
+    def _take(self, psi: Psi) -> None:
+        leaves = jax.tree.leaves((self._agent, psi))
+        self._psi, self._taken = psi, [leaves[at] for at in self._used]
+
+
+@lru_cache
+def _compiled_act(structure: Any, used: tuple[int, ...]) -> Any:  # noqa: ANN401 - types of JAX that have no name
+    def act(taken: list[jax.Array], *rest: jax.Array) -> jax.Array:
+        leaves = dict(zip(used, taken, strict=True))
+        agent, psi = jax.tree.unflatten(structure, [leaves.get(at) for at in range(structure.num_leaves)])
+        return _act(agent, psi, *rest)
+
+    return jax.jit(act)
+
+
+def _act(agent: Agent, psi: Psi, observation: jax.Array, noise: jax.Array, agent_steps: jax.Array) -> jax.Array:
+    numbers = agent_steps + jnp.arange(len(observation))[:, None]
+    return choose_action(agent, psi, observation, noise, numbers)
+
+
+@partial(jax.jit, static_argnames="first_only", donate_argnames="buffer")
+def store(buffer: Buffer, rows: jax.Array, count: jax.Array, first_only: bool) -> Buffer:
+    """The buffer with the first `count` of some rows, written in place; when it is full, over the oldest or nowhere."""
+
+    def add(index: jax.Array, buffer: Buffer) -> Buffer:
+        transition = buffer.read(rows[index])
+        return buffer.store_first(transition) if first_only else buffer.store(transition)
+
+    stored: Buffer = lax.fori_loop(0, count, add, buffer)
+    return stored
+
+
+@partial(jax.jit, static_argnames="learnings", donate_argnames="buffer")
+def store_and_learn(
+    agent: Agent,
+    psi: Psi,
+    buffer: Buffer,
+    rows: jax.Array,
+    count: jax.Array,
+    draws: Draws,
+    index: jax.Array,
+    learnings: int,
+) -> Learned:
+    """Store rows, then learn so many times, with the random numbers from an index on."""
+    episode_end = agent.learn_when == "episode_end"
+    buffer = store(buffer, rows, count, first_only=episode_end)
+
+    def learn(psi: Psi, index: jax.Array) -> tuple[Psi, jax.Array]:
+        psi, metrics = agent.learn(psi, buffer, jax.tree.map(lambda each: each[index], draws))
+        names.append(tuple(metrics))
+        return psi, jnp.stack([jnp.asarray(number, jnp.float32) for number in metrics.values()])
+
+    names: list[tuple[str, ...]] = []
+    if learnings == 1:
+        psi, numbers = learn(psi, index)
+        numbers = numbers[None]
+    else:
+        psi, numbers = lax.scan(learn, psi, index + jnp.arange(learnings))
+    return Learned(psi, buffer.emptied() if episode_end else buffer, Told(names[0], numbers))
+
+
+@partial(jax.jit, static_argnames=("periods", "steps", "action_size"))
+def _draw_noise(seed_key: jax.Array, first: jax.Array, periods: int, steps: int, action_size: int) -> jax.Array:
+    keys = jax.vmap(lambda period: key_for(seed_key, Purpose.NOISE, period))(first + jnp.arange(periods))
+    noise: jax.Array = jax.vmap(lambda key: jax.random.normal(key, (steps, action_size)))(keys)
+    return noise.reshape(-1, action_size)
+
+
+@partial(jax.jit, static_argnames=("periods", "action_size"))
+def _draw_learning(agent: Agent, seed_key: jax.Array, first: jax.Array, periods: int, action_size: int) -> Draws:
+    keys = jax.vmap(lambda period: key_for(seed_key, Purpose.LEARNING, period))(first + jnp.arange(periods))
+    return jax.vmap(lambda key: agent.draw(key, action_size))(keys)
+
+
+@dataclass
+class Supply:
+    """A run's random numbers, the same as the compiled loop's for each agent step and each learning period.
+
+    With several copies, those of a row take the numbers of as many agent steps that follow each other.
+    """
+
+    agent: Agent
+    seed_key: jax.Array
+    action_size: int
+    copies: int
+    _noise: NDArray[np.float32] = field(init=False)
+    _noise_from: int = field(default=0, init=False)
+    """The period that the noise in hand begins with."""
+    _draws: Draws = field(default=None, init=False)
+    _draws_from: int = field(default=0, init=False)
+    _draws_until: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        """Nothing is drawn yet."""
+        self._noise = np.zeros((0, self.action_size), np.float32)
+
+    @property
+    def learnings(self) -> int:
+        """Learning periods that one row makes up, where it has more agent steps than one of them."""
+        return max(1, self.copies // self.agent.period)
+
+    def noise(self, period: int, row: int) -> NDArray[np.float32]:
+        """The noise of a period's row, [copies, |A|]."""
+        at = (period - self._noise_from) * self.agent.period + row * self.copies
+        waits = self.agent.learn_when == "episode_end"
+        if at < 0 or at + self.copies > len(self._noise) or (waits and period != self._noise_from):
+            steps, periods = self.agent.period, 1 if waits else self._periods
+            # A period that waits for an episode's end has no known length. More numbers of a key begin with the same.
+            while waits and steps <= row:
+                steps *= 2
+            self._noise = np.asarray(_draw_noise(self.seed_key, np.int32(period), periods, steps, self.action_size))
+            self._noise_from, at = period, row * self.copies
+        return self._noise[at : at + self.copies]
+
+    def draws(self, period: int) -> tuple[Draws, np.int32]:
+        """The random numbers of many learnings, and where those of a period and the next ones stand among them."""
+        if not self._draws_from <= period < self._draws_until:
+            self._draws = _draw_learning(self.agent, self.seed_key, np.int32(period), self._periods, self.action_size)
+            self._draws_from, self._draws_until = period, period + self._periods
+        return self._draws, np.int32(period - self._draws_from)
+
+    @property
+    def _periods(self) -> int:
+        """Whole rows only."""
+        periods = int(np.clip(MOST_AGENT_STEPS // self.agent.period, 1, MOST_PERIODS))
+        return max(1, periods // self.learnings) * self.learnings

@@ -1,0 +1,188 @@
+"""One Gymnasium environment or several copies of one, behind one face: rows of agent steps with their true successors.
+
+Vector environments begin new episodes by themselves, in one of three ways (Gymnasium's autoreset modes), which the
+loop need not know: here a row says for each copy what came of its action, and what the copy shows next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from numpy.typing import NDArray
+
+from cycletime.errors import InputError
+from cycletime.loops.action_bounds import ActionBounds, observation_size_of
+from cycletime.tasks.cycle_time import AnyEnv
+
+
+class Outcome(NamedTuple):
+    """What one step did; each has an entry for every copy."""
+
+    successor: NDArray[np.float32]
+    """S'; at an episode's end its last observation."""
+    reward: NDArray[np.float64]
+    """The sum of rewards of the cycle."""
+    terminated: NDArray[np.bool_]
+    """Whether the task itself ended the episode."""
+    truncated: NDArray[np.bool_]
+    """Whether a time limit did."""
+    env_steps: NDArray[np.int64]
+    """How many environment steps it lasted."""
+    real: NDArray[np.bool_]
+    """Whether the copy took an agent step; if not it only began a new episode."""
+    observation: NDArray[np.float32]
+    """What the agent sees next; not yet of a new episode where the loop begins episodes."""
+
+
+class Copies(Protocol):
+    """What the loop steps."""
+
+    @property
+    def copies(self) -> int:
+        """How many there are."""
+
+    @property
+    def observation_size(self) -> int:
+        """Numbers in an observation."""
+
+    @property
+    def bounds(self) -> ActionBounds:
+        """The actions."""
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether a copy can spend a row on beginning a new episode while others take agent steps."""
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether all that follows a reset with a seed is determined by it; then the loop resets at every end."""
+
+    def begin(self, seed: int, episode: int) -> NDArray[np.float32]:
+        """Begin the run's n-th episode, in several copies that and the following ones."""
+
+    def step(self, actions: NDArray[np.float32]) -> Outcome:
+        """Take one step with the agent's actions, [copies, |A|]."""
+
+
+def copies_of(env: AnyEnv) -> Copies:
+    """An environment as copies."""
+    if isinstance(env, VectorEnv):
+        return Several(env)
+    if isinstance(env, gymnasium.Env):
+        return One(env)
+    raise InputError(f"{env!r} is no environment: give a gymnasium.Env or a gymnasium.vector.VectorEnv.")
+
+
+def seed_of(seed: int, episode: int) -> int:
+    """The seed that an episode is reset with: a function of the run's seed and the episode's number alone."""
+    return int(np.random.SeedSequence([seed, episode]).generate_state(1)[0])
+
+
+@dataclass
+class One:
+    """A single environment."""
+
+    env: gymnasium.Env[Any, Any]
+    observation_size: int = field(init=False)
+    bounds: ActionBounds = field(init=False)
+    copies: int = field(default=1, init=False)
+    has_gaps: bool = field(default=False, init=False)
+    can_resume: bool = field(default=True, init=False)
+
+    def __post_init__(self) -> None:
+        """Refuse spaces that the agents cannot use."""
+        self.observation_size, self.bounds = observation_size_of(self.env), ActionBounds.of(self.env)
+
+    def begin(self, seed: int, episode: int) -> NDArray[np.float32]:
+        """Begin the run's n-th episode."""
+        observation, _ = self.env.reset(seed=seed_of(seed, episode))
+        return _numbers([observation])
+
+    def step(self, actions: NDArray[np.float32]) -> Outcome:
+        """Take one step."""
+        observation, reward, terminated, truncated, info = self.env.step(self.bounds.reach(actions[0]))
+        successor = _numbers([observation])
+        return Outcome(
+            successor,
+            np.array([reward], np.float64),
+            np.array([terminated], np.bool_),
+            np.array([truncated], np.bool_),
+            np.array([max(1, info.get("cycle_steps", 1))], np.int64),
+            np.ones(1, np.bool_),
+            successor,
+        )
+
+
+@dataclass
+class Several:
+    """A vector environment. Its state is not known, so that its runs cannot be resumed identically."""
+
+    env: VectorEnv[Any, Any, Any]
+    observation_size: int = field(init=False)
+    bounds: ActionBounds = field(init=False)
+    can_resume: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        """Refuse spaces that the agents cannot use, and unknown ways to begin anew."""
+        self.observation_size, self.bounds = observation_size_of(self.env), ActionBounds.of(self.env)
+        mode = self.env.metadata.get("autoreset_mode")
+        try:
+            self.mode = AutoresetMode(mode)
+        except ValueError:
+            known = ", ".join(str(each) for each in AutoresetMode)
+            raise InputError(
+                f"{self.env} has the autoreset_mode {mode!r} in its metadata: give one of {known}."
+            ) from None
+        self._begins = np.zeros(self.copies, np.bool_)
+
+    @property
+    def copies(self) -> int:
+        """How many there are."""
+        return self.env.num_envs
+
+    @property
+    def has_gaps(self) -> bool:
+        """A row in which all copies only begin anew is no row at all, so that one copy has no gaps."""
+        return self.mode is AutoresetMode.NEXT_STEP and self.copies > 1
+
+    def begin(self, seed: int, episode: int) -> NDArray[np.float32]:
+        """Begin an episode in every copy."""
+        observation, _ = self.env.reset(seed=seed_of(seed, episode))
+        self._begins = np.zeros(self.copies, np.bool_)
+        return _numbers(observation)
+
+    def step(self, actions: NDArray[np.float32]) -> Outcome:
+        """Take one step in every copy."""
+        real = ~self._begins
+        seen, reward, terminated, truncated, infos = self.env.step(self.bounds.reach(actions))
+        observation = _numbers(seen)
+        terminated, truncated = np.array(terminated, np.bool_), np.array(truncated, np.bool_)
+        ended, successor, env_steps = terminated | truncated, observation, _env_steps(infos, real)
+        if self.mode is AutoresetMode.NEXT_STEP:
+            self._begins = ended
+        elif ended.any() and self.mode is AutoresetMode.SAME_STEP:
+            successor = observation.copy()
+            successor[ended] = _numbers([infos["final_obs"][copy] for copy in np.flatnonzero(ended)])
+            env_steps = np.where(ended, _env_steps(infos.get("final_info", {}), real), env_steps)
+        elif ended.any():
+            fresh, _ = self.env.reset(options={"reset_mask": ended.copy()})
+            observation = np.where(ended[:, None], _numbers(fresh), observation)
+        return Outcome(successor, np.array(reward, np.float64), terminated, truncated, env_steps, real, observation)
+
+
+def _numbers(observations: Any) -> NDArray[np.float32]:  # noqa: ANN401 - whatever an environment gives
+    """A copy, since environments may use their arrays again while JAX still reads them."""
+    with np.errstate(over="ignore"):  # an infinity is refused later, with the step at which it came
+        return np.array(observations, np.float32)
+
+
+def _env_steps(infos: dict[str, Any], real: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """What each copy reports as its cycle, at least 1; nothing of a copy that only began anew."""
+    if "cycle_steps" not in infos:
+        return real.astype(np.int64)
+    reports = infos.get("_cycle_steps", np.ones_like(real))
+    return np.where(real, np.where(reports, np.maximum(infos["cycle_steps"], 1), 1), 0).astype(np.int64)

@@ -1,0 +1,161 @@
+"""Runs in chunks: where they stop, that chunks, lanes and neighbours leave no trace, and bad input."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from cycletime.agents import PPO, SAC, Agent
+from cycletime.agents.agent import Psi
+from cycletime.errors import InputError
+from cycletime.loops import Chunk, CompiledLoop, Episodes
+from cycletime.loops import compiled as module
+from cycletime.loops.program import advance
+from cycletime.tasks import Reacher
+from cycletime.tasks.closed_form import ClosedFormTask
+
+AGENT = PPO(batch=24, minibatch=10, hidden=(8,), epochs=1)
+
+
+def make_loop(task: ClosedFormTask, **overrides: object) -> CompiledLoop:
+    options: dict[str, Any] = {"task": task, "agent": AGENT, "dt": "40ms", "env_steps": 1000, **overrides}
+    return CompiledLoop(**options)
+
+
+def finish(chunks: list[Chunk], run: int = 0) -> tuple[Episodes, Psi]:
+    psi = next(chunk.finished[run] for chunk in chunks if run in chunk.finished)
+    return Episodes.joined(chunk.episodes[run] for chunk in chunks), psi
+
+
+def assert_same_bits(one: object, other: object) -> None:
+    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+
+
+def assert_same_runs(one: tuple[Episodes, Psi], other: tuple[Episodes, Psi]) -> None:
+    assert_same_bits(one[1], other[1])
+    assert_same_bits(list(vars(one[0]).values()), list(vars(other[0]).values()))
+
+
+def test_a_run_ends_with_the_learning_that_reaches_its_budget(wander: ClosedFormTask) -> None:
+    chunks = list(make_loop(wander).run([0]))
+    episodes, _ = finish(chunks)
+    assert chunks[-1].env_steps == (1000,)
+    assert [list(chunk.finished) for chunk in chunks] == [[]] * (len(chunks) - 1) + [[0]]
+    assert 1000 - 13 <= episodes.env_steps[-1] <= 1000
+    np.testing.assert_array_equal(np.diff(episodes.env_steps), episodes.length_steps[1:])
+    assert episodes.env_steps[0] == episodes.length_steps[0]
+    position = chunks[-1].position
+    done = int(position.ended_env_steps[0]) + int(position.state.walk.state.env_steps)
+    assert 1000 <= done < 1000 + 24 * 4
+    assert int(position.state.agent_steps) == 24 * position.period
+    assert sum(len(chunk.metrics[0]["kl"]) for chunk in chunks) == position.period
+
+
+def test_chunks_leave_no_trace(wander: ClosedFormTask, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = finish(list(make_loop(wander).run([0])))
+    monkeypatch.setattr(module, "CHUNK_S", 0.0)  # one period each
+    cut = list(make_loop(wander).run([0]))
+    assert len(cut) > 8
+    assert_same_runs(finish(cut), whole)
+
+
+def test_a_run_goes_on_from_a_saved_position(wander: ClosedFormTask, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = finish(list(make_loop(wander).run([5])))
+    monkeypatch.setattr(module, "CHUNK_S", 0.0)
+    begun = []
+    for chunk in make_loop(wander).run([5]):
+        begun.append(chunk)
+        if len(begun) == 4:
+            break
+    saved = jax.tree.map(lambda leaf: leaf.copy(), begun[-1].position.state)
+    position = module.Position(
+        saved, begun[-1].position.period, begun[-1].position.ended_env_steps, begun[-1].position.ended_agent_steps
+    )
+    rest = list(make_loop(wander).run([5], position=position))
+    assert_same_runs(finish([*begun, *rest]), whole)
+
+
+def test_a_lane_knows_neither_its_place_nor_its_neighbours(wander: ClosedFormTask) -> None:
+    """Rates differ between lanes without a new compilation, and short groups are padded."""
+    loop = make_loop(wander, width=3)
+    hasty = PPO(batch=24, minibatch=10, hidden=(8,), epochs=1, discount=0.5, learning_rate=1e-2)
+    together = list(loop.run([1, 2, 3], [AGENT, hasty, AGENT]))
+    programs = advance._cache_size()  # type: ignore[attr-defined]
+    padded = list(loop.run([2], [hasty]))
+    elsewhere = list(loop.run([3, 9, 2], [AGENT, AGENT, hasty]))
+    assert advance._cache_size() == programs  # type: ignore[attr-defined]
+    assert_same_runs(finish(padded), finish(together, 1))
+    assert_same_runs(finish(elsewhere, 2), finish(together, 1))
+    assert_same_runs(finish(elsewhere, 0), finish(together, 2))
+    assert {run for chunk in together for run in chunk.finished} == {0, 1, 2}
+    alone = finish(list(make_loop(wander).run([1])))[0]
+    np.testing.assert_allclose(alone.returns[:8], finish(together)[0].returns[:8], rtol=1e-4)
+
+
+def test_the_replay_is_as_large_as_the_run_can_fill_and_changed_in_place() -> None:
+    agent = SAC(hidden=(4,), minibatch=8)
+    loop = CompiledLoop(task=Reacher(), agent=agent, dt="16ms", env_steps=400_000)
+    assert 50_000 <= loop.shape.capacity < 50_500
+    assert make_loop(Reacher(), agent=SAC(replay_capacity=300), dt="16ms").shape.capacity == 127
+    position, tree = loop.start([0])
+    replay = position.state.buffer.rows
+    lowered = advance.lower(loop.shape, tree, position.state, jnp.int32(1), learns=True)
+    memory = lowered.compile().memory_analysis()
+    assert memory
+    assert memory.temp_size_in_bytes < replay.nbytes / 4
+    assert memory.alias_size_in_bytes > replay.nbytes
+
+
+def test_learning_begins_when_enough_is_stored(wander: ClosedFormTask) -> None:
+    agent = SAC(minibatch=50, warmup_steps=0, hidden=(4,), learning_period=4)
+    chunks = list(make_loop(wander, agent=agent, env_steps=300).run([0]))
+    learned = sum(len(chunk.metrics[0].get("alpha", ())) for chunk in chunks)
+    assert chunks[0].metrics[0] == {}
+    assert learned == chunks[-1].position.period - 12  # 12 x 4 are fewer than 50
+
+
+def test_more_episodes_than_a_task_allows_are_no_silent_loss(
+    wander: ClosedFormTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Wrong(type(wander)):  # type: ignore[misc]
+        shortest_episode = wander.time_limit
+
+    monkeypatch.setattr(module, "MOST_AGENT_STEPS", 24)
+    with pytest.raises(RuntimeError, match="shortest_episode"):
+        list(make_loop(Wrong()).run([0]))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ({"dt": "15ms"}, "The cycle time 15ms is no whole multiple"),
+        ({"env_steps": 0}, "env_steps is 0: it must be a whole number of at least 1."),
+        ({"env_steps": 1e6}, "env_steps is 1000000.0: it must be a whole number"),
+        ({"width": 0}, "width is 0"),
+    ],
+)
+def test_what_cannot_run_is_refused(overrides: dict[str, Any], message: str, wander: ClosedFormTask) -> None:
+    with pytest.raises(InputError, match=message):
+        make_loop(wander, **overrides)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "agents", "message"),
+    [
+        ([], None, "There are 0 seeds: a program of width 1 takes 1 to 1."),
+        ([1, 2], None, "There are 2 seeds"),
+        ([-1], None, "The seed is -1: it must be a whole number from 0"),
+        ([2**32], None, "The seed is 4294967296"),
+        ([0.5], None, "The seed is 0.5"),
+        ([1], [AGENT, AGENT], "There are 2 agents for 1 seeds"),
+        ([1], [PPO(batch=25, minibatch=10)], "only rates may differ"),
+    ],
+)
+def test_lanes_that_do_not_fit_are_refused(
+    seeds: list[int], agents: list[Agent] | None, message: str, wander: ClosedFormTask
+) -> None:
+    with pytest.raises(InputError, match=message):
+        list(make_loop(wander).run(seeds, agents))

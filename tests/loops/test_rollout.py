@@ -1,0 +1,170 @@
+"""The compiled loop against Algorithm 1 written out, environment step by environment step."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from cycletime.agents import PPO, SAC, ActorCritic, Agent, Buffer
+from cycletime.agents.agent import Psi, choose_action
+from cycletime.loops.program import LoopState, Report, Shape, advance, initialize
+from cycletime.loops.randomness import Purpose, key_for
+from cycletime.loops.rollout import World
+from cycletime.tasks import DoublePendulum, Reacher
+from cycletime.tasks.closed_form import ClosedFormTask
+
+SEED = jax.random.key(3)
+
+
+def buffer_of(kept: list[Any], agent: Agent, task: ClosedFormTask, newest: jax.Array, agent_steps: int) -> Buffer:
+    """The buffer as the agent would find it: what a list of transitions holds, oldest first.
+
+    SAC draws places in the buffer, so that for it each transition must stand in the place where it was stored.
+    """
+    if isinstance(agent, SAC) and len(kept) == agent.capacity:
+        newest_place = agent_steps % agent.capacity
+        kept = kept[-newest_place:] + kept[:-newest_place] if newest_place else kept
+    rows = [np.concatenate([np.asarray(part, np.float32).reshape(-1) for part in row]) for row in kept]
+    room = np.zeros((agent.capacity - len(rows), len(rows[0])), np.float32)
+    return Buffer(
+        rows=jnp.asarray(np.concatenate([np.stack(rows), room]))[:, None],
+        stored=jnp.int32(len(rows)),
+        newest_successor=jnp.asarray(newest)[None],
+        observation_size=task.observation_size,
+        action_size=task.action_size,
+    )
+
+
+def algorithm_1(task: ClosedFormTask, agent: Agent, k: int, learnings: int) -> tuple[Psi, list[tuple[float, int, int]]]:
+    """The paper's loop as it is written: one environment step at a time, with a list for a buffer.
+
+    Returns what was learned, and the return, environment steps and agent steps of each episode.
+    """
+    initialize = jax.jit(agent.initialize, static_argnums=(1, 2))
+    psi = initialize(key_for(SEED, Purpose.INITIALIZE), task.observation_size, task.action_size)
+    one_step, observe = jax.jit(task.step), jax.jit(task.observe)
+    begin = jax.jit(lambda count: task.reset(key_for(SEED, Purpose.STARTS, count)))
+    draw = jax.jit(lambda count: agent.draw(key_for(SEED, Purpose.LEARNING, count), task.action_size))
+    act = jax.jit(lambda psi, s, noise, n: choose_action(agent, psi, s, noise, n))
+    learn = jax.jit(agent.learn)
+    period, used = 0, 0  # learning periods done, agent steps in the current one
+    at_end = agent.learn_when == "episode_end"
+    most = World(task, k).steps_until_learning(agent)
+
+    @jax.jit
+    def noise_of(period: int) -> jax.Array:
+        return jax.random.normal(key_for(SEED, Purpose.NOISE, period), (most, task.action_size))
+
+    noise = noise_of(0)
+    kept: list[Any] = []
+    episodes: list[tuple[float, int, int]] = []
+    state = begin(0)
+    j = agent_steps = in_episode = 0
+    total = 0.0
+    while period < learnings:
+        if j % k == 0:
+            seen, reward = np.asarray(observe(state)), 0.0
+            action = act(psi, seen, noise[used], agent_steps)
+        step = one_step(state, action)
+        reward += float(step.reward)
+        ended = bool(step.terminated | step.truncated)
+        if (j + 1) % k == 0 or ended:
+            row = (seen, action, reward, step.observation, step.terminated, step.truncated)
+            kept = [*kept, row]
+            kept = kept[: agent.capacity] if at_end else kept[-agent.capacity :]
+            agent_steps, used, in_episode, total = agent_steps + 1, used + 1, in_episode + 1, total + reward
+            due = (ended and used >= agent.period) if at_end else agent_steps % agent.period == 0
+            if due:
+                if len(kept) >= agent.learns_from:
+                    psi, _ = learn(psi, buffer_of(kept, agent, task, step.observation, agent_steps), draw(period))
+                period, used = period + 1, 0
+                noise, kept = noise_of(period), [] if at_end else kept
+        j += 1
+        state = step.state
+        if ended:
+            episodes.append((total, j, in_episode))
+            j, in_episode, total = 0, 0, 0.0
+            state = begin(len(episodes))
+    return psi, episodes
+
+
+def compiled(
+    task: ClosedFormTask, agent: Agent, k: int, learnings: int, width: int = 1
+) -> tuple[LoopState, Report, int]:
+    """The same by the compiled loop; of several lanes, the last one."""
+    shape = Shape(World(task, k), agent.capacity, periods=max(learnings, 4), alone=width == 1)
+    before = max(0, -(-agent.learns_from // agent.period) - 1)
+    if width == 1:
+        state = initialize(shape, agent, SEED)
+    else:
+        keys = jnp.stack([*jax.random.split(jax.random.key(9), width - 1), SEED])
+        agent = jax.tree.map(lambda rate: jnp.full((width,), rate), agent)
+        state = jax.vmap(lambda agent, key: initialize(shape, agent, key))(agent, keys)
+    if before:
+        state, _ = advance(shape, agent, state, jnp.int32(before), learns=False)
+    first = state.walk.episodes + 0  # a copy, since the next call takes the state over
+    state, report = advance(shape, agent, state, jnp.int32(learnings - before), learns=True)
+    if width > 1:
+        first, state, report = jax.tree.map(lambda leaf: leaf[-1], (first, state, report))
+    return state, report, int(first)
+
+
+def assert_alike(ours: object, expected: object, tolerance: float) -> None:
+    for one, other in zip(jax.tree.leaves(ours), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=tolerance, atol=tolerance)
+
+
+SMALL: dict[str, Any] = {"hidden": (8,), "epochs": 2, "minibatch": 3}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _compile_quickly() -> Iterator[None]:
+    """What is compared here is what programs compute, not how fast."""
+    jax.config.update("jax_disable_most_optimizations", True)  # type: ignore[no-untyped-call]
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)  # type: ignore[no-untyped-call]
+
+
+@pytest.mark.parametrize(
+    ("agent", "widths"),
+    [
+        pytest.param(PPO(batch=20, learning_period=8, **SMALL), (1, 3), id="U below b"),
+        pytest.param(PPO(batch=8, learning_period=21, **SMALL), (1,), id="U above b"),
+        pytest.param(
+            PPO(batch=20, learn_when="episode_end", batch_end="episode_end", **SMALL), (1, 3), id="released PPO"
+        ),
+        pytest.param(
+            SAC(minibatch=16, warmup_steps=20, replay_capacity=30, learning_period=3, hidden=(8,)), (1, 3), id="SAC"
+        ),
+        pytest.param(
+            SAC(minibatch=8, warmup_steps=5, gradient_steps=2, acts="before_learning", hidden=(8,), replay_capacity=99),
+            (1,),
+            id="SAC with two gradient steps",
+        ),
+        pytest.param(ActorCritic(hidden=(8,)), (1,), id="actor-critic"),
+    ],
+)
+def test_equals_algorithm_1_written_out(agent: Agent, widths: tuple[int, ...], wander: ClosedFormTask) -> None:
+    """Episodes of the toy end inside cycles of 4 steps, and after 13 at the latest. Alone, and as a lane of three."""
+    learnings = 30 if agent.period <= 3 else 6
+    psi, episodes = algorithm_1(wander, agent, 4, learnings)
+    for width in widths:
+        state, report, first = compiled(wander, agent, 4, learnings, width)
+        assert_alike(state.psi, psi, 2e-4)
+        counted = int(state.walk.episodes)
+        assert counted == len(episodes) > 3
+        for table, column in zip(report.records, zip(*episodes[first:], strict=True), strict=True):
+            np.testing.assert_allclose(np.asarray(table)[: counted - first], column, atol=1e-4)
+
+
+def test_bounds_on_steps_and_episodes(wander: ClosedFormTask) -> None:
+    assert World(Reacher(), 8).steps_until_learning(PPO()) == 2000
+    at_end = PPO(learn_when="episode_end")
+    assert World(Reacher(), 8).steps_until_learning(at_end) == 2100  # 14 episodes of 150 cycles
+    assert World(DoublePendulum(), 4).steps_until_learning(at_end) == 2999  # the b-th sample begins the longest episode
+    assert World(Reacher(), 32).cycles_in(Reacher.time_limit) == 38
+    assert World(Reacher(), 8).most_episodes(2000) == 15
+    assert World(wander, 4).most_episodes(10) == 11

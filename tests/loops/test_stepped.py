@@ -1,0 +1,395 @@
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from gymnasium.spaces import Box
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from numpy.typing import NDArray
+
+from cycletime.agents import PPO, SAC, ActorCritic, Agent, Buffer, Transition
+from cycletime.agents.agent import Metrics, Psi, choose_action, seen_by_jax
+from cycletime.agents.ppo import PPOState
+from cycletime.errors import InputError
+from cycletime.loops import stepped
+from cycletime.loops.episodes import Episodes
+from cycletime.loops.randomness import Purpose, key_for
+from cycletime.loops.stepped import SteppedChunk, SteppedLoop, SteppedPosition
+from cycletime.tasks import CycleTime
+
+
+class Clock(gymnasium.Env[Any, Any]):
+    """Rewards tell the environment steps since it was made; episodes of seven steps terminate and truncate by turns."""
+
+    def __init__(self, length: int = 7) -> None:
+        self.observation_space, self.action_space = Box(-1e4, 1e4, (2,)), Box(-1.0, 1.0, (1,))
+        self.length, self.total, self.episode = length, 0, -1
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        self.episode, self.steps = self.episode + 1, 0
+        return self._seen(), {}
+
+    def step(self, action: object) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.steps, self.total = self.steps + 1, self.total + 1
+        ended = self.steps == self.length
+        odd = bool(self.episode % 2)
+        return self._seen(), float(self.total - 1), ended and not odd, ended and odd, {}
+
+    def _seen(self) -> NDArray[np.float32]:
+        return np.array([self.episode, self.steps], np.float32)
+
+
+@seen_by_jax
+@dataclass(frozen=True, kw_only=True)
+class Spy(PPO):
+    """Learns nothing, and tells from what it would have."""
+
+    def learn(self, psi: PPOState, buffer: Buffer, draws: jax.Array) -> tuple[PPOState, Metrics]:
+        reward = buffer.oldest_first().reward[:, 0]
+        return psi, {"oldest": reward[0], "newest": reward[-1], "last": buffer.newest_successor[0, 1]}
+
+
+def ppo(**overrides: Any) -> PPO:  # noqa: ANN401 - any of its fields
+    return PPO(**{"batch": 32, "minibatch": 8, "epochs": 2, "hidden": (8,), **overrides})
+
+
+def spy(**overrides: Any) -> Spy:  # noqa: ANN401
+    return Spy(**{"batch": 6, "minibatch": 1, "hidden": (4,), **overrides})
+
+
+def sac(**overrides: Any) -> SAC:  # noqa: ANN401
+    sizes = {"minibatch": 8, "hidden": (8,), "warmup_steps": 20, "replay_capacity": 64}
+    return SAC(**{**sizes, **overrides})
+
+
+def trained(loop: SteppedLoop, seed: int = 0) -> SteppedChunk:
+    (chunk,) = loop.run(seed)
+    return chunk
+
+
+def stored(buffer: Buffer) -> Transition:
+    """What a buffer that never overflowed holds, [rows, copies, ...]."""
+    return cast(Transition, jax.tree.map(np.asarray, buffer.read(buffer.rows[: int(buffer.stored)])))
+
+
+def told(loop: SteppedLoop) -> list[tuple[float, ...]]:
+    return [tuple(map(float, row)) for row in zip(*trained(loop).metrics.values(), strict=True)]
+
+
+@pytest.fixture(autouse=True)
+def one_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stepped, "CHUNK_S", np.inf)
+
+
+@pytest.fixture
+def chunks_at_every_episode_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stepped, "CHUNK_S", 0.0)
+
+
+# Counters, with cycles that episodes cut short.
+
+
+def test_counters_where_episodes_end_inside_a_cycle() -> None:
+    env = CycleTime(Clock(), "3ms", env_dt="1ms")
+    chunk = trained(SteppedLoop(env=env, agent=spy(), env_steps=21))
+    # Seven environment steps are cycles of 3, 3 and 1. Twelve agent steps are 4 episodes; the fourth is over budget.
+    assert (chunk.position.agent_steps, chunk.position.env_steps, chunk.env_steps) == (12, 28, 21)
+    np.testing.assert_array_equal(chunk.episodes.env_steps, [7, 14, 21])
+    np.testing.assert_array_equal(chunk.episodes.agent_steps, [3, 6, 9])
+    np.testing.assert_array_equal(chunk.episodes.length_steps, [7, 7, 7])
+    np.testing.assert_array_equal(chunk.episodes.returns, [sum(range(start, start + 7)) for start in (0, 7, 14)])
+
+
+def test_transitions_keep_the_two_ends_apart_and_the_last_observation() -> None:
+    env = CycleTime(Clock(), "3ms", env_dt="1ms")
+    batch = stored(trained(SteppedLoop(env=env, agent=spy(), env_steps=14)).position.buffer)
+    np.testing.assert_array_equal(batch.observation[:, 0], [[0, 0], [0, 3], [0, 6], [1, 0], [1, 3], [1, 6]])
+    np.testing.assert_array_equal(batch.next_observation[:, 0], [[0, 3], [0, 6], [0, 7], [1, 3], [1, 6], [1, 7]])
+    np.testing.assert_array_equal(batch.reward[:, 0], [0 + 1 + 2, 3 + 4 + 5, 6, 7 + 8 + 9, 10 + 11 + 12, 13])
+    np.testing.assert_array_equal(batch.terminated[:, 0], [0, 0, 1, 0, 0, 0])
+    np.testing.assert_array_equal(batch.truncated[:, 0], [0, 0, 0, 0, 0, 1])
+
+
+def algorithm_1(env: gymnasium.Env[Any, Any], agent: Agent, seed: int, cycle_steps: int, steps: int) -> Psi:
+    """The paper's Algorithm 1, line by line, with episodes begun as the loop promises."""
+    seed_key, episode = jax.random.key(seed), 0
+    psi = jax.jit(agent.initialize, static_argnums=(1, 2))(key_for(seed_key, Purpose.INITIALIZE), 3, 1)
+    buffer = Buffer.empty(agent.capacity, 3, 1)
+    learn, store = jax.jit(agent.learn), jax.jit(Buffer.store)
+    draw = jax.jit(lambda period: agent.draw(key_for(seed_key, Purpose.LEARNING, period), 1))
+
+    @jax.jit
+    def choose(psi: Psi, seen: jax.Array, k: jax.Array) -> jax.Array:
+        noise = jax.random.normal(key_for(seed_key, Purpose.NOISE, k // agent.period), (agent.period, 1))
+        return choose_action(agent, psi, seen, noise[k % agent.period], k)
+
+    state, _ = env.reset(seed=int(np.random.SeedSequence([seed, 0]).generate_state(1)[0]))
+    j = k = 0
+    for _ in range(steps):
+        if j % cycle_steps == 0:
+            seen, total = state, 0.0
+            action = np.asarray(choose(psi, seen, k))
+        state, reward, terminated, truncated, _ = env.step(np.clip(2 * action, -2, 2))
+        total += float(reward)
+        if (j + 1) % cycle_steps == 0 or terminated or truncated:
+            parts = (seen, action, total, state, terminated, truncated)
+            buffer = store(buffer, Transition(*(np.asarray(part, np.float32) for part in parts)))  # type: ignore[arg-type]
+            if (k + 1) % agent.period == 0 and k + 1 >= agent.learns_from:
+                psi, _ = learn(psi, buffer, draw(k // agent.period))
+            k += 1
+        j += 1
+        if terminated or truncated:
+            episode += 1
+            state, _ = env.reset(seed=int(np.random.SeedSequence([seed, episode]).generate_state(1)[0]))
+            j = 0
+    return psi
+
+
+@pytest.mark.parametrize("agent", [ppo(learning_period=20), sac(), ActorCritic(hidden=(8,))], ids=["ppo", "sac", "ac"])
+def test_it_learns_what_algorithm_1_learns(agent: Agent) -> None:
+    # 200 is no multiple of 3: the episode's last cycle has two steps. 60 agent steps are 178 environment steps.
+    steps = 2 * 200 - 2 if agent.period > 1 else 220
+    loop = SteppedLoop(env=CycleTime(gymnasium.make("Pendulum-v1"), "150ms"), agent=agent, env_steps=steps)
+    chunk = trained(loop, seed=3)
+    expected = algorithm_1(gymnasium.make("Pendulum-v1"), agent, 3, 3, chunk.position.env_steps)
+    jax.tree.map(
+        lambda got, want: np.testing.assert_allclose(got, want, rtol=2e-3, atol=2e-4), chunk.finished, expected
+    )
+    start = loop.start(3).psi
+    assert any(
+        (np.asarray(a) != np.asarray(b)).any() for a, b in zip(*map(jax.tree.leaves, (start, expected)), strict=True)
+    )
+
+
+class Target(gymnasium.Env[Any, Any]):
+    """Episodes of ten steps; the best action is 3 where the observation is 1, and 1 where it is -1."""
+
+    observation_space, action_space = Box(-1.0, 1.0, (1,)), Box(0.0, 4.0, (1,))
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.steps = 0
+        return self._seen(), {}
+
+    def step(self, action: NDArray[Any]) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        reward = -((float(action[0]) - (2 + self.sign)) ** 2)
+        self.steps += 1
+        return self._seen(), reward, False, self.steps == 10, {}
+
+    def _seen(self) -> NDArray[np.float32]:
+        self.sign = 1.0 if self.np_random.random() < 0.5 else -1.0
+        return np.array([self.sign], np.float32)
+
+
+def test_ppo_finds_the_best_actions_of_a_toy_task() -> None:
+    agent = PPO(batch=200, minibatch=50, learning_rate=3e-3, hidden=(16,), discount=0.0, noise_std=0.5)
+    chunk = trained(SteppedLoop(env=Target(), agent=agent, env_steps=6000), seed=1)
+    assert chunk.finished is not None
+    best = [float(agent.act(chunk.finished, jnp.array([sign]), jnp.zeros(1))[0]) for sign in (1.0, -1.0)]
+    np.testing.assert_allclose(best, [0.5, -0.5], atol=0.1)
+    returns = chunk.episodes.returns
+    assert returns[:50].mean() < -10
+    assert returns[-50:].mean() > -5
+
+
+# Other worlds.
+
+
+@pytest.mark.parametrize(
+    ("make", "cycle_steps"),
+    [
+        (lambda: CycleTime(gymnasium.make("Reacher-v5"), "40ms"), 2),
+        (lambda: CycleTime(gymnasium.make("cycletime/BulletReacher-v0"), "16ms"), 8),
+        (lambda: gymnasium.make("cycletime/Reacher-v0", dt="8ms"), 4),
+    ],
+    ids=["mujoco", "bullet", "closed-form"],
+)
+def test_it_runs_elsewhere(make: Callable[[], gymnasium.Env[Any, Any]], cycle_steps: int) -> None:
+    env = make()
+    chunk = trained(SteppedLoop(env=env, agent=ppo(), env_steps=90 * cycle_steps))
+    assert chunk.position.agent_steps == 96
+    assert chunk.position.env_steps == 96 * cycle_steps
+    assert len(chunk.metrics["kl"]) == 3
+    assert np.isfinite(chunk.metrics["kl"]).all()
+    assert (chunk.metrics["kl"] > 0).all()
+    env.close()
+
+
+# Stopping and going on.
+
+
+def saved(position: SteppedPosition) -> SteppedPosition:
+    """What another module would write and read."""
+    return cast(SteppedPosition, jax.tree.map(np.array, position))
+
+
+def run_and_resume(
+    make: Callable[[], gymnasium.Env[Any, Any]], agent: Agent, env_steps: int, stop: int
+) -> Iterator[Any]:
+    def loop() -> SteppedLoop:
+        return SteppedLoop(env=make(), agent=agent, env_steps=env_steps)
+
+    whole = list(loop().run(5))
+    first = list(itertools.islice(loop().run(5), stop))
+    position = saved(first[-1].position)
+    assert position.exact
+    assert first[-1].finished is None
+    rest = list(loop().run(5, position))
+    for chunks in (whole, first + rest):
+        episodes = Episodes.joined(chunk.episodes for chunk in chunks)
+        metrics = [number for chunk in chunks for number in chunk.metrics.values()]
+        last = chunks[-1].position
+        numbers = last.period, last.rows, last.period_rows, last.env_steps, last.agent_steps, last.episodes
+        yield [*jax.tree.leaves((chunks[-1].finished, last.buffer)), numbers, *vars(episodes).values()], len(metrics)
+
+
+@pytest.mark.usefixtures("chunks_at_every_episode_end")
+@pytest.mark.parametrize(
+    ("make", "agent", "env_steps", "stop"),
+    [
+        (lambda: gymnasium.make("cycletime/Reacher-v0", dt="64ms"), ppo(), 6000, 3),
+        (lambda: gymnasium.make("Pendulum-v1"), sac(), 500, 1),
+        (lambda: gymnasium.make("Pendulum-v1"), ppo(learning_period=20), 700, 2),
+        (lambda: gymnasium.make("Pendulum-v1"), ppo(batch=300, minibatch=150, learn_when="episode_end"), 1000, 3),
+        (lambda: gymnasium.make("Pendulum-v1"), ActorCritic(hidden=(8,)), 500, 1),
+    ],
+    ids=["ppo-reacher", "sac", "ppo-pendulum", "ppo-episode-end", "ac"],
+)
+def test_a_run_that_was_stopped_and_resumed_is_the_same_bit_for_bit(
+    make: Callable[[], gymnasium.Env[Any, Any]], agent: Agent, env_steps: int, stop: int
+) -> None:
+    (whole, _), (resumed, _) = run_and_resume(make, agent, env_steps, stop)
+    for one, other in zip(whole, resumed, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_resuming_leaves_the_given_position_as_it_is() -> None:
+    loop = SteppedLoop(env=Clock(), agent=spy(), env_steps=30)
+    start = loop.start(0)
+    before = saved(start)
+    list(loop.run(0, start))
+    jax.tree.map(np.testing.assert_array_equal, saved(start), before)
+
+
+def test_a_finished_run_has_nothing_left_to_do() -> None:
+    loop = SteppedLoop(env=Clock(), agent=spy(), env_steps=30)
+    assert list(loop.run(0, trained(loop).position)) == []
+
+
+def test_a_run_that_ends_inside_an_episode_is_not_exact() -> None:
+    assert not trained(SteppedLoop(env=Clock(), agent=spy(), env_steps=30)).position.exact
+    assert trained(SteppedLoop(env=Clock(), agent=spy(), env_steps=42)).position.exact
+
+
+def test_seeds_give_different_runs() -> None:
+    loops = [(SteppedLoop(env=Clock(), agent=spy(), env_steps=6), seed) for seed in (1, 1, 2)]
+    first, again, other = (stored(trained(*each).position.buffer).action for each in loops)
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).all()
+
+
+# Several copies.
+
+
+def vector(copies: int, mode: AutoresetMode = AutoresetMode.NEXT_STEP) -> SyncVectorEnv:
+    return SyncVectorEnv([partial(Clock, 5 + copy) for copy in range(copies)], autoreset_mode=mode)
+
+
+def test_sac_learns_once_for_each_place_of_a_row() -> None:
+    chunk = trained(SteppedLoop(env=vector(4), agent=sac(), env_steps=100))
+    # Gaps take a place, and learn as well.
+    assert chunk.position.rows * 4 > chunk.position.agent_steps
+    assert chunk.position.period == chunk.position.rows * 4
+    assert len(chunk.metrics["alpha"]) == chunk.position.period - 4  # the first row is too little to learn from
+    assert not chunk.position.exact
+
+
+@pytest.mark.parametrize("mode", AutoresetMode)
+def test_ppo_trains_in_all_modes(mode: AutoresetMode) -> None:
+    chunk = trained(SteppedLoop(env=vector(4, mode), agent=ppo(), env_steps=300))
+    assert set(chunk.episodes.length_steps) == {5, 6, 7, 8}
+    assert np.isfinite(chunk.metrics["value_loss"]).all()
+    assert 300 <= chunk.position.env_steps < 300 + 32
+
+
+def test_a_vector_environment_of_the_tasks_runs_and_counts_cycles() -> None:
+    env = gymnasium.make_vec("cycletime/Reacher-v0", num_envs=4, dt="64ms")
+    chunk = trained(SteppedLoop(env=env, agent=spy(batch=40), env_steps=4 * 1200))
+    # All copies end together, so that the step in which they begin anew is no row: 38 cycles, the last of 16 steps.
+    np.testing.assert_array_equal(chunk.episodes.length_steps, [1200] * 4)
+    np.testing.assert_array_equal(chunk.episodes.agent_steps, [38 * 4] * 4)
+    assert chunk.position.rows * 4 == chunk.position.agent_steps == 160
+
+
+@pytest.mark.usefixtures("chunks_at_every_episode_end")
+def test_a_vector_environment_goes_on_with_new_episodes_and_says_so() -> None:
+    agent = ppo()
+    first = next(SteppedLoop(env=vector(4), agent=agent, env_steps=300).run(0))
+    assert not first.position.exact
+    assert first.position.period_rows == 0
+    *_, last = SteppedLoop(env=vector(4), agent=agent, env_steps=300).run(0, saved(first.position))
+    assert last.finished is not None
+    assert last.position.period == last.position.rows * 4 // 32
+    assert last.env_steps == 300
+
+
+# Wrong inputs.
+
+
+@pytest.mark.parametrize(
+    ("make", "agent", "message"),
+    [
+        (lambda: vector(4), spy(batch=8, learn_when="episode_end"), "'episode_end'"),
+        (lambda: vector(4), ppo(batch=30), "30 transitions at a time, which 4 copies"),
+        (lambda: vector(4), ppo(batch=32, learning_period=6), "6 agent steps: it must be a multiple of the 4 copies."),
+        (lambda: vector(4), ppo(batch=32, learning_period=2), "2 agent steps"),
+        (lambda: vector(4), sac(learning_period=3), "multiple of the 4 copies, or divide"),
+        (lambda: vector(2), ActorCritic(), "1 transitions at a time"),
+        (lambda: "Pendulum-v1", ppo(), "'Pendulum-v1' is no environment"),
+        (lambda: gymnasium.make("CartPole-v1"), ppo(), "Discrete"),
+    ],
+)
+def test_what_cannot_run_is_refused(make: Callable[[], Any], agent: Agent, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        SteppedLoop(env=make(), agent=agent, env_steps=100)
+
+
+@pytest.mark.parametrize("env_steps", [0, -1, 1.5, True, "many"])
+def test_budgets_that_are_no_counts_are_refused(env_steps: Any) -> None:  # noqa: ANN401
+    with pytest.raises(InputError, match="env_steps is"):
+        SteppedLoop(env=Clock(), agent=spy(), env_steps=env_steps)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32, 0.5, None])
+def test_seeds_that_are_none_are_refused(seed: Any) -> None:  # noqa: ANN401
+    with pytest.raises(InputError, match="seed is"):
+        SteppedLoop(env=Clock(), agent=spy(), env_steps=4).start(seed)
+
+
+def test_a_position_of_other_shapes_is_refused() -> None:
+    position = SteppedLoop(env=Clock(), agent=spy(hidden=(5,)), env_steps=30).start(0)
+    with pytest.raises(InputError, match="other shapes"):
+        next(SteppedLoop(env=Clock(), agent=spy(), env_steps=30).run(0, position))
+
+
+@pytest.mark.parametrize("wrong", ["reward", "successor"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
+def test_numbers_that_are_none_stop_the_run_and_say_where(wrong: str, value: float) -> None:
+    class Broken(Clock):
+        def step(self, action: object) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+            seen, reward, *rest = super().step(action)
+            bad = self.total == 10
+            seen = np.array([value, 0.0]) if bad and wrong == "successor" else seen
+            return (seen, value if bad and wrong == "reward" else reward, *rest)  # type: ignore[return-value]
+
+    loop = SteppedLoop(env=Broken(), agent=spy(), env_steps=30)
+    with pytest.raises(InputError, match=rf"The {wrong} is .* at agent step 3 of episode 2: the environment must"):
+        list(loop.run(0))

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from gymnasium.spaces import Box
+from numpy.typing import NDArray
+
+from cycletime.agents import PPO, SAC, Buffer
+from cycletime.agents.agent import Metrics, choose_action, seen_by_jax
+from cycletime.agents.ppo import PPOState
+from cycletime.loops import stepped
+from cycletime.loops.randomness import Purpose, key_for
+from cycletime.loops.stepped import SteppedChunk, SteppedLoop
+
+
+class Clock(gymnasium.Env[Any, Any]):
+    """Rewards tell the environment steps since it was made; episodes of seven steps terminate and truncate by turns."""
+
+    def __init__(self, length: int = 7) -> None:
+        self.observation_space, self.action_space = Box(-1e4, 1e4, (2,)), Box(-1.0, 1.0, (1,))
+        self.length, self.total, self.episode = length, 0, -1
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        self.episode, self.steps = self.episode + 1, 0
+        return self._seen(), {}
+
+    def step(self, action: object) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.steps, self.total = self.steps + 1, self.total + 1
+        ended = self.steps == self.length
+        odd = bool(self.episode % 2)
+        return self._seen(), float(self.total - 1), ended and not odd, ended and odd, {}
+
+    def _seen(self) -> NDArray[np.float32]:
+        return np.array([self.episode, self.steps], np.float32)
+
+
+@seen_by_jax
+@dataclass(frozen=True, kw_only=True)
+class Spy(PPO):
+    """Learns nothing, and tells from what it would have."""
+
+    def learn(self, psi: PPOState, buffer: Buffer, draws: jax.Array) -> tuple[PPOState, Metrics]:
+        reward = buffer.oldest_first().reward[:, 0]
+        return psi, {"oldest": reward[0], "newest": reward[-1], "last": buffer.newest_successor[0, 1]}
+
+
+def spy(**overrides: Any) -> Spy:  # noqa: ANN401 - any of its fields
+    return Spy(**{"minibatch": 1, "hidden": (4,), **overrides})
+
+
+@pytest.fixture(autouse=True)
+def one_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stepped, "CHUNK_S", np.inf)
+
+
+def trained(loop: SteppedLoop, seed: int = 0) -> SteppedChunk:
+    (chunk,) = loop.run(seed)
+    return chunk
+
+
+def told(loop: SteppedLoop) -> list[tuple[float, ...]]:
+    return [tuple(map(float, row)) for row in zip(*trained(loop).metrics.values(), strict=True)]
+
+
+def test_learning_period_shorter_than_the_batch_learns_from_the_last_batch_at_each_period() -> None:
+    numbers = told(SteppedLoop(env=Clock(100), agent=spy(batch=6, learning_period=3), env_steps=14))
+    # The first period ends before a batch is there; the last is the one in which 14 steps are reached.
+    assert [row[:2] for row in numbers] == [(0, 5), (3, 8), (6, 11), (9, 14)]
+
+
+def test_learning_period_longer_than_the_batch_forgets_the_oldest() -> None:
+    numbers = told(SteppedLoop(env=Clock(100), agent=spy(batch=6, learning_period=9), env_steps=19))
+    assert [row[:2] for row in numbers] == [(3, 8), (12, 17), (21, 26)]
+
+
+def test_more_rows_than_are_gathered_at_once_arrive_in_order() -> None:
+    numbers = told(SteppedLoop(env=Clock(1000), agent=spy(batch=700), env_steps=1400))
+    assert [row[:2] for row in numbers] == [(0, 699), (700, 1399)]
+
+
+def test_learning_at_episode_ends_takes_the_first_batch_and_the_last_observation() -> None:
+    # Episodes of 7 and a batch of 10: each learning waits for two episodes, whose last four samples are dropped.
+    loop = SteppedLoop(env=Clock(), agent=spy(batch=10, learn_when="episode_end"), env_steps=29)
+    assert told(loop) == [(0, 9, 7), (14, 23, 7), (28, 37, 7)]
+
+
+def test_episodes_longer_than_the_drawn_noise_go_on_with_the_same_numbers() -> None:
+    loop = SteppedLoop(env=Clock(25), agent=spy(batch=3, learn_when="episode_end"), env_steps=1)
+    last = trained(loop, seed=7)
+    assert last.position.agent_steps == 25
+    noise = jax.random.normal(key_for(jax.random.key(7), Purpose.NOISE, 0), (25, 1))
+    expected = choose_action(loop.agent, last.finished, jnp.array([0.0, 1.0]), noise[1], jnp.int32(1))
+    # The batch keeps only its first three, and learning emptied it: its rows are still there to be read.
+    np.testing.assert_allclose(last.position.buffer.read(last.position.buffer.rows[1, 0]).action, expected, rtol=1e-6)
+
+
+def test_nothing_is_learned_before_there_is_enough() -> None:
+    chunk = trained(SteppedLoop(env=Clock(), agent=SAC(minibatch=8, hidden=(4,)), env_steps=12))
+    assert len(chunk.metrics["alpha"]) == 12 - 7

@@ -1,0 +1,78 @@
+"""All three agents learn toy tasks with known values, in seconds."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from cycletime.agents import PPO, SAC, ActorCritic, Agent
+from cycletime.agents.agent import Psi
+from cycletime.agents.policy_and_value import state_value
+from cycletime.loops import CompiledLoop, Episodes
+from cycletime.tasks.closed_form import ClosedFormTask
+
+AIMERS: dict[str, tuple[Agent, int]] = {
+    "ppo": (PPO(batch=200, minibatch=50, hidden=(16,), learning_rate=3e-3, noise_std=0.5), 20_000),
+    "sac": (SAC(minibatch=64, hidden=(16,), learning_rate=3e-3, warmup_steps=200, target_entropy=-3.0), 3_000),
+    "actor-critic": (ActorCritic(hidden=(16,), policy_rate=1e-2, value_rate=5e-2, noise_std=0.5), 60_000),
+}
+
+
+def train(task: ClosedFormTask, agent: Agent, env_steps: int, dt: str = "10ms") -> tuple[Psi, Episodes]:
+    chunks = list(CompiledLoop(task=task, agent=agent, dt=dt, env_steps=env_steps).run([0]))
+    return chunks[-1].finished[0], Episodes.joined(chunk.episodes[0] for chunk in chunks)
+
+
+@pytest.mark.parametrize("name", AIMERS)
+def test_aims_at_half_of_what_it_sees(name: str, aim: ClosedFormTask) -> None:
+    agent, env_steps = AIMERS[name]
+    psi, episodes = train(aim, agent, env_steps)
+    seen = jnp.linspace(-1, 1, 21)[:, None]
+    aimed = jax.vmap(lambda each: agent.act(psi, each, jnp.zeros(1)))(seen)
+    np.testing.assert_allclose(aimed, seen / 2, atol=0.12)
+    assert episodes.returns[-100:].mean() > -0.1 > -0.2 > episodes.returns[:50].mean()
+
+
+@pytest.mark.parametrize("discount", [1.0, 0.7])
+@pytest.mark.parametrize("name", ["ppo", "actor-critic"])
+def test_the_value_of_a_countdown_is_the_discounted_rest(name: str, discount: float, countdown: ClosedFormTask) -> None:
+    """Cycles of two steps, each worth 2; four of them to an episode, whose end is terminal."""
+    agents: dict[str, Agent] = {
+        "ppo": PPO(batch=200, minibatch=50, hidden=(16,), learning_rate=3e-3, discount=discount),
+        "actor-critic": ActorCritic(hidden=(16,), value_rate=2e-2, policy_rate=1e-6, discount=discount),
+    }
+    psi, _ = train(countdown, agents[name], 24_000, dt="20ms")
+    value = psi.parameters.value if name == "ppo" else psi.value
+    left = np.array([4, 3, 2, 1])
+    expected = 2.0 * np.array([sum(discount**step for step in range(rest)) for rest in left])
+    found = jax.vmap(lambda seen: state_value(value, seen))(jnp.asarray(left)[:, None] / 4)
+    np.testing.assert_allclose(found, expected, atol=0.35)
+
+
+def test_a_time_limit_that_is_no_terminal_makes_the_countdown_endless(countdown: ClosedFormTask) -> None:
+    """With gamma 1/2 and 2 per cycle the value is 4 everywhere."""
+    agent = PPO(batch=200, minibatch=50, hidden=(16,), learning_rate=3e-3, discount=0.5, time_limit="bootstrap")
+    psi, _ = train(countdown, agent, 24_000, dt="20ms")
+    found = jax.vmap(lambda seen: state_value(psi.parameters.value, seen))(jnp.array([[1.0], [0.5], [0.25]]))
+    np.testing.assert_allclose(found, [4, 4, 4], atol=0.35)
+
+
+def test_the_action_value_of_a_countdown(countdown: ClosedFormTask) -> None:
+    """SAC's critics with hardly any entropy in them: the discounted rest again, here without a terminal."""
+    agent = SAC(
+        minibatch=64,
+        hidden=(16,),
+        learning_rate=3e-3,
+        warmup_steps=10_000,
+        discount=0.5,
+        target_smoothing=0.05,
+        temperature="alpha",
+    )
+    loop = CompiledLoop(task=countdown, agent=agent, dt="20ms", env_steps=6_000)
+    chunks = list(loop.run([0]))
+    backup = np.concatenate([chunk.metrics[0].get("action_value", []) for chunk in chunks])
+    alpha = np.concatenate([chunk.metrics[0].get("alpha", []) for chunk in chunks])
+    entropy = np.concatenate([chunk.metrics[0].get("entropy", []) for chunk in chunks])
+    # q = 2 + gamma (q + alpha H), so that q = (2 + gamma alpha H) / (1 - gamma).
+    expected = (2 + 0.5 * alpha[-200:] * entropy[-200:]) / 0.5
+    assert backup[-200:].mean() == pytest.approx(expected.mean(), abs=0.3)
