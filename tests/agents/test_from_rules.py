@@ -27,6 +27,17 @@ def test_parts_of_sac_that_are_counted_in_steps_arrive() -> None:
     assert agent.discount == pytest.approx(0.8515**0.25)
 
 
+@pytest.mark.parametrize(("dt", "steps"), [("4ms", 40_000), ("64ms", 2_500), ("30ms", 5_334)])
+def test_random_actions_fill_160_s_at_every_cycle_time(dt: str, steps: int) -> None:
+    assert agent_for(rules.SAC(dt="16ms").at(dt)).warmup_steps == steps
+    assert agent_for(rules.SAC(dt="16ms", warmup_steps=7)).warmup_steps == 7
+
+
+def test_a_field_that_there_is_not_is_named() -> None:
+    with pytest.raises(InputError, match="'hiden' is no field of PPO: give some of batch, "):
+        agent_for(rules.PPO(dt="16ms"), hiden=(3,))
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from cycletime import rules
 from cycletime.agents import PPO, SAC, Agent
 from cycletime.agents.agent import Psi
 from cycletime.errors import InputError
@@ -70,12 +71,22 @@ def test_a_run_goes_on_from_a_saved_position(wander: ClosedFormTask, monkeypatch
         begun.append(chunk)
         if len(begun) == 4:
             break
-    saved = jax.tree.map(lambda leaf: leaf.copy(), begun[-1].position.state)
-    position = module.Position(
-        saved, begun[-1].position.period, begun[-1].position.ended_env_steps, begun[-1].position.ended_agent_steps
-    )
-    rest = list(make_loop(wander).run([5], position=position))
+    position = begun[-1].position.copied()
+    rest = list(make_loop(wander).run([5], position=begun[-1].position))
     assert_same_runs(finish([*begun, *rest]), whole)
+    assert_same_runs(finish([*begun, *make_loop(wander).run([5], position=position)]), whole)
+    with pytest.raises(InputError, match=r"The position was taken over by the chunk after it: .* position.copied\(\)"):
+        list(make_loop(wander).run([5], position=position))
+    with pytest.raises(InputError, match="The position belongs to other seeds"):
+        list(make_loop(wander).run([6], position=rest[-1].position))
+    assert list(make_loop(wander).run([5], position=rest[-1].position)) == []
+
+
+def test_what_was_learned_stays_when_a_run_goes_on(wander: ClosedFormTask) -> None:
+    last = list(make_loop(wander).run([0]))[-1]
+    for _ in make_loop(wander, env_steps=1200).run([0], position=last.position):
+        pass
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(last.finished[0]))
 
 
 def test_a_lane_knows_neither_its_place_nor_its_neighbours(wander: ClosedFormTask) -> None:
@@ -100,9 +111,9 @@ def test_the_replay_is_as_large_as_the_run_can_fill_and_changed_in_place() -> No
     loop = CompiledLoop(task=Reacher(), agent=agent, dt="16ms", env_steps=400_000)
     assert 50_000 <= loop.shape.capacity < 50_500
     assert make_loop(Reacher(), agent=SAC(replay_capacity=300), dt="16ms").shape.capacity == 127
-    position, tree = loop.start([0])
-    replay = position.state.buffer.rows
-    lowered = advance.lower(loop.shape, tree, position.state, jnp.int32(1), learns=True)
+    state = loop.start([0]).state
+    replay, rates = state.buffer.rows, jax.tree.map(jnp.float32, agent)
+    lowered = advance.lower(loop.shape, rates, state, jnp.int32(1), learns=True)
     memory = lowered.compile().memory_analysis()
     assert memory
     assert memory.temp_size_in_bytes < replay.nbytes / 4
@@ -135,6 +146,12 @@ def test_more_episodes_than_a_task_allows_are_no_silent_loss(
         ({"env_steps": 0}, "env_steps is 0: it must be a whole number of at least 1."),
         ({"env_steps": 1e6}, "env_steps is 1000000.0: it must be a whole number"),
         ({"width": 0}, "width is 0"),
+        ({"env_steps": 2**31}, "env_steps is 2147483648: it must be below"),
+        ({"agent": PPO}, "is no agent: give an object of cycletime.agents"),
+        (
+            {"agent": rules.PPO(dt="16ms")},
+            "are hyper-parameters: make an agent of them with",
+        ),
     ],
 )
 def test_what_cannot_run_is_refused(overrides: dict[str, Any], message: str, wander: ClosedFormTask) -> None:
@@ -159,3 +176,13 @@ def test_lanes_that_do_not_fit_are_refused(
 ) -> None:
     with pytest.raises(InputError, match=message):
         list(make_loop(wander).run(seeds, agents))
+
+
+def test_a_task_and_jax_must_compute_alike(wander: ClosedFormTask) -> None:
+    with jax.enable_x64(True), pytest.raises(InputError, match="The task computes in float32, JAX in float64"):
+        make_loop(wander)
+
+
+def test_many_gradient_steps_make_short_chunks(wander: ClosedFormTask) -> None:
+    assert make_loop(wander, agent=SAC()).shape.periods == 1024
+    assert make_loop(wander, agent=SAC(gradient_steps=64)).shape.periods < 100

@@ -36,7 +36,7 @@ class ActorCriticState(NamedTuple):
 @seen_by_jax
 @dataclass(frozen=True, kw_only=True)
 class ActorCritic:
-    """One-step actor-critic's hyper-parameters. The paper names none; these rates learn its tasks slowly but surely."""
+    """One-step actor-critic's hyper-parameters. The paper names none; these are small ones."""
 
     discount: float = rate(0.99)
     """gamma, per agent step."""
@@ -78,9 +78,10 @@ class ActorCritic:
 
     def learn(self, psi: ActorCriticState, buffer: Buffer, draws: None) -> tuple[ActorCriticState, Metrics]:
         """One step from the only transition in the buffer."""
-        s, a, r, next_s, terminated, truncated, _ = buffer.read(buffer.rows[0, 0])
-        ended = jnp.maximum(terminated, truncated)
-        terminal = ended if self.time_limit == "terminal" else terminated
+        transition = buffer.read(buffer.rows[0, 0])
+        s, a, r, next_s = transition[:4]
+        ended = transition.ended
+        terminal = ended if self.time_limit == "terminal" else transition.terminated
         value, value_gradient = jax.value_and_grad(state_value)(psi.value, s)
         policy_gradient = jax.grad(log_probability_of)(psi.policy, s, a)
         error = r + (1 - terminal) * self.discount * state_value(psi.value, next_s) - value

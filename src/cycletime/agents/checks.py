@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
+import jax.numpy as jnp
+
+from cycletime import rules
 from cycletime.errors import InputError
 
 
-def check_counts(agent: object, *names: str, least: int = 1) -> None:
+def check_counts(owner: object, *names: str, least: int = 1) -> None:
     """Refuse counts that are no whole numbers, or too small."""
     for name in names:
-        value = getattr(agent, name)
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        value = getattr(owner, name)
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
             raise InputError(f"{name} is {value!r}: it must be a whole number of at least {least}.")
 
 
@@ -46,6 +49,23 @@ def check_hidden(agent: object) -> None:
     hidden = getattr(agent, "hidden")  # noqa: B009 - agents share the name, not a base class
     if not isinstance(hidden, tuple) or not all(type(size) is int and size > 0 for size in hidden):
         raise InputError(f"hidden is {hidden!r}: it must be a tuple of layer sizes, such as (64, 64).")
+
+
+def check_agent(agent: object) -> None:
+    """Refuse what is no agent."""
+    if isinstance(agent, rules.PPO | rules.SAC):
+        raise InputError(f"{agent} are hyper-parameters: make an agent of them with cycletime.agents.agent_for.")
+    if isinstance(agent, type) or not callable(getattr(agent, "learn", None)):
+        raise InputError(f"{agent!r} is no agent: give an object of cycletime.agents, such as PPO().")
+
+
+def check_precision(dtype: Any) -> None:  # noqa: ANN401 - what JAX takes for a type
+    """Refuse a precision other than JAX's own, which networks and random numbers have: a run must not mix both."""
+    own = jnp.zeros(()).dtype
+    if own != jnp.dtype(dtype):
+        raise InputError(
+            f"The task computes in {jnp.dtype(dtype)}, JAX in {own}: let both be the same (jax_enable_x64 sets JAX's)."
+        )
 
 
 def _is_number(value: Any) -> bool:  # noqa: ANN401 - that is the question

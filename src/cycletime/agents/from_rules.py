@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import fields
 from fractions import Fraction
+from math import ceil
 from typing import Any, overload
 
 from cycletime import rules
 from cycletime.agents.ppo import PPO
 from cycletime.agents.sac import SAC
 from cycletime.errors import InputError
+
+WARMUP_S = 160
+"""The released code's random start of SAC, in seconds."""
 
 
 @overload
@@ -36,6 +40,11 @@ def agent_for(values: rules.PPO | rules.SAC, **others: object) -> PPO | SAC:
                 f"noise_std is {values.noise_std}: SAC here adds no noise to its policy's own; leave it out."
             )
         stated |= _update_rhythm(values.updates_per_step)
+        # Random actions fill the same time at every cycle time, as in the released code, whether a rule says so or not.
+        stated.setdefault("warmup_steps", ceil(WARMUP_S / values.dt.exact_s))
+    for name in others:
+        if name not in known:
+            raise InputError(f"{name!r} is no field of {agent.__name__}: give some of {', '.join(sorted(known))}.")
     return agent(**{**stated, **others})
 
 

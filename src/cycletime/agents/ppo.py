@@ -75,7 +75,7 @@ class PPO:
     learning_rate: float = rate(3e-4)
     """eta, of policy and value alike."""
     clip: float = rate(0.2)
-    """epsilon, how far the ratio of probabilities may move before it stops to count."""
+    """epsilon, how far the ratio of probabilities may move before it stops counting."""
     epochs: int = 10
     """N, how often each sample is used."""
     hidden: tuple[int, ...] = (64, 64)

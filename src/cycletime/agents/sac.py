@@ -83,7 +83,8 @@ class SAC:
     gradient_steps: int = 1
     """g, the gradient steps of one learning."""
     warmup_steps: int = 10_000
-    """The agent steps of uniform actions at the start; the released code's 160 s, at 16 ms."""
+    """The agent steps of uniform actions at the start: the released code's 160 s, at 16 ms. `agent_for` knows how many
+    they are at another cycle time."""
     hidden: tuple[int, ...] = (256, 256)
     """Sizes of the ReLU layers, of the policy's network and of each critic."""
     target_entropy: float | None = None

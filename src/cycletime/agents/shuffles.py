@@ -1,8 +1,8 @@
 """Random orders, several at once.
 
 A random word with the index in its lowest bits is sorted as one number, which takes a CPU a quarter of the time that
-sorting pairs takes. Words whose random bits are equal keep their order, which
-of 2000 samples concerns one pair in a shuffle.
+sorting pairs takes. Words whose random bits are equal keep their order; of 2000
+samples that is one pair in a shuffle.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from math import ceil
 from typing import Any
 
@@ -19,16 +20,18 @@ from numpy.typing import NDArray
 
 from cycletime.agents import Agent
 from cycletime.agents.agent import Psi
+from cycletime.agents.checks import check_agent, check_counts, check_precision
 from cycletime.duration import DurationField, cycle_steps
 from cycletime.errors import InputError
 from cycletime.loops.compilation_cache import keep_compiled_programs
 from cycletime.loops.episodes import Episodes
 from cycletime.loops.program import LoopState, Report, Shape, advance, initialize
+from cycletime.loops.randomness import seed_key
 from cycletime.loops.rollout import World
 from cycletime.tasks.closed_form import ClosedFormTask
 
-MOST_PERIODS, MOST_AGENT_STEPS = 1024, 20_000
-"""What a chunk holds at most. Its random numbers are drawn for that many periods."""
+MOST_PERIODS, MOST_AGENT_STEPS, MOST_NUMBERS = 1024, 20_000, 2**22
+"""What a chunk holds at most: all its random numbers are drawn beforehand."""
 CHUNK_S = 1.0
 """How long a chunk should take."""
 
@@ -38,13 +41,17 @@ class Position:
     """Where the lanes of a program are. With the loop and its agents, all that is needed to go on."""
 
     state: LoopState
-    """Arrays of JAX; the next chunk takes them over, so save or copy before it what you want to keep."""
+    """Arrays of JAX. The next chunk takes them over: save the position before, or take a copy."""
     period: int
     """The learning periods done."""
     ended_env_steps: NDArray[np.int64]
     """By lane, the environment steps of all episodes that ended."""
     ended_agent_steps: NDArray[np.int64]
     """By lane, their agent steps."""
+
+    def copied(self) -> Position:
+        """A copy, which no chunk takes over."""
+        return replace(self, state=jax.tree.map(jnp.copy, self.state))
 
 
 @dataclass(frozen=True)
@@ -81,34 +88,35 @@ class CompiledLoop:
     def __post_init__(self) -> None:
         """Refuse what cannot run."""
         cycle_steps(self.dt, self.task.env_dt)
-        for name in ("env_steps", "width"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InputError(f"{name} is {value!r}: it must be a whole number of at least 1.")
+        check_agent(self.agent)
+        check_counts(self, "env_steps", "width")
+        check_precision(self.task.dtype)
+        if self.env_steps >= 2**31:
+            raise InputError(
+                f"env_steps is {self.env_steps}: it must be below 2**31, since steps are counted in 32 bits."
+            )
 
-    def start(self, seeds: Sequence[int], agents: Sequence[Agent] | None = None) -> tuple[Position, Agent]:
-        """The lanes before their first step, and their agents as one; lanes without a run repeat the last."""
-        agents = [self.agent] * len(seeds) if agents is None else list(agents)
-        self._check_lanes(seeds, agents)
-        lanes = [*range(len(seeds)), *[len(seeds) - 1] * (self.width - len(seeds))]
-        keys = jnp.stack([jax.random.key(seeds[lane]) for lane in lanes])
-        agent = jax.tree.map(lambda *rates: jnp.asarray(rates, jnp.float32), *(agents[lane] for lane in lanes))
-        if self.width == 1:
-            agent, keys = jax.tree.map(lambda rate: rate[0], agent), keys[0]
-            state = initialize(self.shape, agent, keys)
-        else:
-            state = jax.vmap(lambda agent, key: initialize(self.shape, agent, key))(agent, keys)
+    def start(self, seeds: Sequence[int], agents: Sequence[Agent] | None = None) -> Position:
+        """The lanes before their first step; lanes without a run repeat the last."""
+        agent, keys = self._lanes(seeds, agents)
+        begin = partial(initialize, self.shape)
+        state = begin(agent, keys) if self.width == 1 else jax.vmap(begin)(agent, keys)
         nothing = np.zeros(self.width, np.int64)
-        return Position(state, 0, nothing, nothing), agent
+        return Position(state, 0, nothing, nothing)
 
     def run(
         self, seeds: Sequence[int], agents: Sequence[Agent] | None = None, position: Position | None = None
     ) -> Iterator[Chunk]:
-        """Train one agent for each seed, from the start or from a position; ends when all reached the budget."""
+        """Train one agent for each seed, from the start or from a position; ends when all reached the budget.
+
+        A run that was finished at the position is not told of again.
+        """
         keep_compiled_programs()
-        start, agent = self.start(seeds, agents)
-        position = start if position is None else position
-        periods, runs = 1, len(seeds)  # one, until it is known how long one takes
+        agent, keys = self._lanes(seeds, agents)
+        if position is None:
+            position = self.start(seeds, agents)
+        self._check_position(position, keys)
+        periods, runs = 1, len(seeds)  # one period, until it is known how long one takes
         while (left := self._periods_left(position, runs)) > 0:
             began, learns = time.perf_counter(), position.period >= self._periods_before_learning
             if not learns:
@@ -120,14 +128,17 @@ class CompiledLoop:
             position = chunk.position
             periods = int(np.clip(CHUNK_S / per_period_s, 1, self.shape.periods))
 
-    @property
+    @cached_property
     def shape(self) -> Shape:
         """What the program is compiled for."""
         world = World(self.task, cycle_steps(self.dt, self.task.env_dt))
+        draws = jax.eval_shape(lambda key: self.agent.draw(key, self.task.action_size), jax.random.key(0))
+        numbers = max(1, sum(draw.size for draw in jax.tree.leaves(draws)))
+        periods = min(MOST_PERIODS, MOST_AGENT_STEPS // self.agent.period, MOST_NUMBERS // numbers)
         return Shape(
             world=world,
             capacity=min(self.agent.capacity, self._most_agent_steps(world)),
-            periods=int(np.clip(MOST_AGENT_STEPS // self.agent.period, 1, MOST_PERIODS)),
+            periods=max(1, periods),
             alone=self.width == 1,
         )
 
@@ -141,17 +152,35 @@ class CompiledLoop:
         last_period = world.steps_until_learning(self.agent)
         return ceil(self.env_steps / world.cycle_steps) + ceil(self.env_steps / shortest) + last_period
 
+    def _lanes(self, seeds: Sequence[int], agents: Sequence[Agent] | None) -> tuple[Agent, jax.Array]:
+        """The agents of all lanes as one whose rates are arrays, and the keys of their seeds."""
+        agents = [self.agent] * len(seeds) if agents is None else list(agents)
+        self._check_lanes(seeds, agents)
+        lanes = [*range(len(seeds)), *[len(seeds) - 1] * (self.width - len(seeds))]
+        keys = jnp.stack([seed_key(seeds[lane]) for lane in lanes])
+        rates = (agents[lane] for lane in lanes)
+        agent: Agent = jax.tree.map(lambda *each: jnp.asarray(each, self.task.dtype), *rates)
+        return (jax.tree.map(lambda rate: rate[0], agent), keys[0]) if self.width == 1 else (agent, keys)
+
     def _check_lanes(self, seeds: Sequence[int], agents: Sequence[Agent]) -> None:
         if not 1 <= len(seeds) <= self.width:
             raise InputError(f"There are {len(seeds)} seeds: a program of width {self.width} takes 1 to {self.width}.")
-        for seed in seeds:
-            if not _is_seed(seed):
-                raise InputError(f"The seed is {seed!r}: it must be a whole number from 0 to 2**32 - 1.")
         if len(agents) != len(seeds):
             raise InputError(f"There are {len(agents)} agents for {len(seeds)} seeds: give one for each seed.")
         for agent in agents:
-            if str(jax.tree.structure(agent)) != str(jax.tree.structure(self.agent)):
+            if jax.tree.structure(agent) != jax.tree.structure(self.agent):  # type: ignore[operator]
                 raise InputError(f"{agent} does not have the shapes of {self.agent}: only rates may differ.")
+
+    def _check_position(self, position: Position, keys: jax.Array) -> None:
+        """Refuse a position that a chunk has taken over, or that belongs to other runs."""
+        if position.state.seed_key.is_deleted():
+            raise InputError(
+                "The position was taken over by the chunk after it: copy a position that you want to use later, as in "
+                "position.copied(), before you ask for the next chunk."
+            )
+        given, own = (np.asarray(jax.random.key_data(each)).tolist() for each in (position.state.seed_key, keys))
+        if given != own:
+            raise InputError("The position belongs to other seeds, or to another width: give those that it came from.")
 
     def _periods_left(self, position: Position, runs: int) -> int:
         """The most periods in which no run that is not finished can pass its budget by more than its last period."""
@@ -165,7 +194,7 @@ class CompiledLoop:
         return position.ended_env_steps + current
 
     def _advance(self, agent: Agent, position: Position, periods: int, runs: int, *, learns: bool) -> Chunk:
-        before, ended = self._env_steps(position), np.atleast_1d(position.state.walk.episodes)
+        before, ended = self._env_steps(position), np.array(position.state.walk.episodes, np.int64, ndmin=1)
         state, report = advance(self.shape, agent, position.state, jnp.int32(periods), learns=learns)
         counts = np.atleast_1d(state.walk.episodes) - ended
         episodes = [self._episodes(report, position, lane, int(counts[lane])) for lane in range(self.width)]
@@ -193,11 +222,13 @@ class CompiledLoop:
                 {name: table[lane] for name, table in metrics.items() if going[lane]} for lane in range(runs)
             ),
             finished={
-                lane: state.psi if self.width == 1 else jax.tree.map(lambda leaf: leaf[lane], state.psi)  # noqa: B023
-                for lane in range(runs)
-                if going[lane] and after[lane] >= self.env_steps
+                lane: self._psi(state, lane) for lane in range(runs) if going[lane] and after[lane] >= self.env_steps
             },
         )
+
+    def _psi(self, state: LoopState, lane: int) -> Psi:
+        """What a lane has learned, in arrays that the next chunk does not take over."""
+        return jax.tree.map(lambda leaf: jnp.copy(leaf) if self.width == 1 else leaf[lane], state.psi)
 
     def _episodes(self, report: Report, position: Position, lane: int, count: int) -> Episodes:
         """The episodes of a lane that a chunk recorded."""
@@ -214,7 +245,3 @@ class CompiledLoop:
             returns=returns.astype(np.float64),
             length_steps=env_steps.astype(np.int64),
         )
-
-
-def _is_seed(seed: object) -> bool:
-    return isinstance(seed, int | np.integer) and not isinstance(seed, bool) and 0 <= int(seed) < 2**32

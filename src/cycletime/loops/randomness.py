@@ -13,6 +13,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from cycletime.errors import InputError
+
 
 class Purpose(IntEnum):
     """What random numbers are for. The numbers are part of every run's identity: never change them."""
@@ -21,6 +23,17 @@ class Purpose(IntEnum):
     NOISE = 1
     STARTS = 2
     LEARNING = 3
+
+
+def seed_key(seed: int) -> jax.Array:
+    """The key of a run's seed, from which all others follow."""
+    if not _is_seed(seed):
+        raise InputError(f"The seed is {seed!r}: it must be a whole number from 0 to 2**32 - 1.")
+    return jax.random.key(int(seed))
+
+
+def _is_seed(seed: object) -> bool:
+    return isinstance(seed, int | np.integer) and not isinstance(seed, bool) and 0 <= int(seed) < 2**32
 
 
 def key_for(seed_key: jax.Array, purpose: Purpose | jax.Array, count: jax.Array | int = 0) -> jax.Array:

@@ -33,14 +33,17 @@ class World:
         """The agent steps of an episode that lasts so long."""
         return -(-cycle_steps(duration, self.task.env_dt) // self.cycle_steps)
 
+    @property
+    def episodes_vary(self) -> bool:
+        """Whether some episodes have fewer agent steps than others."""
+        return self.cycles_in(self.task.shortest_episode) < self.cycles_in(self.task.time_limit)
+
     def steps_until_learning(self, agent: Agent) -> int:
         """The most agent steps from one learning to the next."""
         if agent.learn_when == "batch":
             return agent.period
-        longest, shortest = self.cycles_in(self.task.time_limit), self.cycles_in(self.task.shortest_episode)
-        if longest == shortest:
-            return ceil(agent.period / longest) * longest
-        return agent.period - 1 + longest
+        longest = self.cycles_in(self.task.time_limit)
+        return agent.period - 1 + longest if self.episodes_vary else ceil(agent.period / longest) * longest
 
     def most_episodes(self, agent_steps: int) -> int:
         """No more episodes than this end within so many agent steps."""
@@ -119,7 +122,7 @@ class Rollout:
     def side_by_side(self, progress: Progress) -> Progress:
         """Go on until it is time to learn; the form for `vmap`."""
         steps = self.world.steps_until_learning(self.agent)
-        may_wait = self.agent.learn_when == "episode_end" and self.world.task.can_terminate
+        may_wait = self.agent.learn_when == "episode_end" and self.world.episodes_vary
 
         def cycle(progress: Progress, _: None) -> tuple[Progress, None]:
             walk, buffer, ended = self._cycle(progress.walk, progress.buffer)

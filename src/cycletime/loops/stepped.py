@@ -27,14 +27,19 @@ from numpy.typing import NDArray
 
 from cycletime.agents import Agent, Buffer
 from cycletime.agents.agent import Psi
+from cycletime.agents.checks import check_agent, check_counts, check_precision
 from cycletime.errors import InputError
 from cycletime.loops.compilation_cache import keep_compiled_programs
 from cycletime.loops.compiled import CHUNK_S
 from cycletime.loops.episodes import Episodes
+from cycletime.loops.randomness import seed_key
 from cycletime.loops.stepped_calls import initialize
 from cycletime.loops.stepped_env import Copies, copies_of
 from cycletime.loops.stepped_learner import Learner
 from cycletime.loops.stepped_records import Records
+
+PATIENCE_STEPS = 10_000
+"""An episode that outlasts both this and the budget is taken for one without an end."""
 
 
 class SteppedPosition(NamedTuple):
@@ -57,8 +62,9 @@ class SteppedPosition(NamedTuple):
     episodes: int
     """The episodes that ended."""
     exact: bool
-    """Whether a run that goes on from here equals one that was never stopped, bit for bit. Not so inside episodes, as
-    in all vector environments: there new ones begin."""
+    """Whether a run that goes on from here equals one that was never stopped, bit for bit, given that a reset with a
+    seed determines an episode: wrappers with a memory, such as NormalizeObservation, and unseeded noise break that. Not
+    so inside episodes, as in all vector environments: there new ones begin."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +97,9 @@ class SteppedLoop:
 
     def __post_init__(self) -> None:
         """Refuse what cannot run."""
-        _check_env_steps(self.env_steps)
+        check_agent(self.agent)
+        check_counts(self, "env_steps")
+        check_precision(jnp.float32)
         copies = copies_of(self.env).copies
         if isinstance(self.env, VectorEnv):
             self._check_rows(copies)
@@ -104,10 +112,15 @@ class SteppedLoop:
                 f"learn_when is 'episode_end', but the episodes of {self.env} end at different times: give a single "
                 "environment, or learn_when='batch'."
             )
+        if agent.capacity < copies:
+            raise InputError(
+                f"{type(agent).__name__} keeps {agent.capacity} transitions at a time, but {copies} copies make more "
+                "in a step: give a single environment, or fewer copies."
+            )
         if whole < agent.learns_from:
             raise InputError(
-                f"The agent learns from {agent.learns_from} transitions at a time, which {copies} copies cannot fill "
-                "evenly: give a batch that is a multiple of them."
+                f"The agent learns from {agent.learns_from} transitions, which {copies} copies cannot fill evenly in a "
+                f"buffer of {agent.capacity}: give one whose size is a multiple of the copies."
             )
         # An agent that needs its whole buffer would learn from the same again; one that samples gains from it.
         samples = agent.learns_from < agent.capacity
@@ -119,11 +132,10 @@ class SteppedLoop:
 
     def start(self, seed: int) -> SteppedPosition:
         """A run before its first step."""
-        _check_seed(seed)
         copies = copies_of(self.env)
         sizes = copies.observation_size, copies.bounds.size
         return SteppedPosition(
-            psi=initialize(_data(self.agent), jax.random.key(seed), *sizes),
+            psi=initialize(_data(self.agent), seed_key(seed), *sizes),
             buffer=Buffer.empty(self._capacity(copies), *sizes, copies.copies, has_gaps=copies.has_gaps),
             period=0,
             rows=0,
@@ -138,7 +150,7 @@ class SteppedLoop:
         """Train from the start or from a position, which stays as it is; ends when the budget is reached.
 
         A single environment gives a chunk at the first episode's end after about a second, a vector environment at a
-        learning period's end.
+        learning period's end, and a run that was finished at the position none.
         """
         keep_compiled_programs()
         run = _Run(self, seed, self.start(seed) if position is None else self._copied(seed, position))
@@ -151,10 +163,20 @@ class SteppedLoop:
 
     def _copied(self, seed: int, position: SteppedPosition) -> SteppedPosition:
         """A copy of a position, since the buffer is written to in place; it must have the shapes of this run."""
+        if not isinstance(position, SteppedPosition):
+            raise InputError(f"The position is a {type(position).__name__}: give the position of a chunk of this loop.")
         start = jax.eval_shape(lambda: self.start(seed))
         leaves, likes = (jax.tree.leaves((each.psi, each.buffer)) for each in (position, start))
+        if any(isinstance(leaf, jax.Array) and leaf.is_deleted() for leaf in leaves):
+            raise InputError(
+                "The position was taken over by the chunk after it: copy a position that you want to use later, as in "
+                "jax.tree.map(numpy.array, position), before you ask for the next chunk."
+            )
         if [np.shape(leaf) for leaf in leaves] != [like.shape for like in likes]:
-            raise InputError("The position's arrays have other shapes than this run's: give one of the same loop.")
+            raise InputError(
+                "The position's arrays have other shapes than this run's: env_steps, the number of copies and the "
+                "agent's sizes must be those that it came from."
+            )
         copies = [jnp.array(leaf, like.dtype) for leaf, like in zip(leaves, likes, strict=True)]
         psi, buffer = jax.tree.unflatten(jax.tree.structure((start.psi, start.buffer)), copies)
         return position._replace(psi=psi, buffer=buffer)
@@ -208,10 +230,20 @@ class _Run:
             self.records.count(outcome)
             self.learner.store(self.observation, actions, outcome)
             self.learner.learn_if_due(ended=bool((outcome.terminated | outcome.truncated).any()))
+            self._check_that_episodes_end()
         if outcome.observation is not outcome.successor:
             self.records.check(observation=outcome.observation)
         self.observation = outcome.observation
         self.begins = self.copies.can_resume and bool(outcome.terminated[0] or outcome.truncated[0])
+
+    def _check_that_episodes_end(self) -> None:
+        """Refuse to wait for ever for an episode's end to learn at."""
+        waits = self.loop.agent.learn_when == "episode_end" and self.learner.period_rows > self.loop.agent.period
+        if waits and self.records.current_steps > max(self.loop.env_steps, PATIENCE_STEPS):
+            raise InputError(
+                f"An episode has lasted {self.records.current_steps} environment steps, more than the whole budget, "
+                "while learn_when is 'episode_end': give the environment a time limit, or learn_when='batch'."
+            )
 
     def chunk(self) -> SteppedChunk:
         """What happened since the last chunk."""
@@ -240,13 +272,3 @@ def _data(agent: Agent) -> Agent:
     """The agent with its rates as arrays, which calls take faster than numbers."""
     as_data: Agent = jax.tree.map(lambda rate: jnp.asarray(rate, jnp.float32), agent)
     return as_data
-
-
-def _check_env_steps(env_steps: object) -> None:
-    if isinstance(env_steps, bool) or not isinstance(env_steps, int) or env_steps < 1:
-        raise InputError(f"env_steps is {env_steps!r}: it must be a whole number of at least 1.")
-
-
-def _check_seed(seed: object) -> None:
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32:
-        raise InputError(f"The seed is {seed!r}: it must be a whole number from 0 to 2**32 - 1.")

@@ -100,7 +100,14 @@ class One:
     def begin(self, seed: int, episode: int) -> NDArray[np.float32]:
         """Begin the run's n-th episode."""
         observation, _ = self.env.reset(seed=seed_of(seed, episode))
-        return _numbers([observation])
+        return self._checked(_numbers([observation]))
+
+    def _checked(self, observation: NDArray[np.float32]) -> NDArray[np.float32]:
+        if observation.shape != (1, self.observation_size):
+            raise InputError(
+                f"The observation has the shape {observation.shape[1:]}: its space says ({self.observation_size},)."
+            )
+        return observation
 
     def step(self, actions: NDArray[np.float32]) -> Outcome:
         """Take one step."""
@@ -165,6 +172,11 @@ class Several:
         if self.mode is AutoresetMode.NEXT_STEP:
             self._begins = ended
         elif ended.any() and self.mode is AutoresetMode.SAME_STEP:
+            if "final_obs" not in infos:
+                raise InputError(
+                    f"{self.env} is in the mode SAME_STEP but gives no infos['final_obs'] at an episode's end: that is "
+                    "where its last observation must be."
+                )
             successor = observation.copy()
             successor[ended] = _numbers([infos["final_obs"][copy] for copy in np.flatnonzero(ended)])
             env_steps = np.where(ended, _env_steps(infos.get("final_info", {}), real), env_steps)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-import jax
 import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.agents import Agent, Buffer
 from cycletime.agents.agent import Psi
+from cycletime.loops.randomness import seed_key
 from cycletime.loops.stepped_calls import Actor, Supply, Told, store, store_and_learn
 from cycletime.loops.stepped_env import Copies, Outcome
 
@@ -50,7 +50,7 @@ class Learner:
         self.period, self.rows, self.period_rows = int(memory.period), int(memory.rows), int(memory.period_rows)
         self._buffer, self._copies = memory.buffer, copies.copies
         self._actor = Actor(agent, self.psi, copies.copies, copies.observation_size, copies.bounds.size)
-        self._supply = Supply(agent, jax.random.key(seed), copies.bounds.size, copies.copies)
+        self._supply = Supply(agent, seed_key(seed), copies.bounds.size, copies.copies)
         # One row where the agent learns after each, so that its call carries no more than that.
         self._room = min(MOST_ROWS, max(1, agent.period // copies.copies))
         self._gathered: list[NDArray[np.float32]] = []

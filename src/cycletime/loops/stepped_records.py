@@ -57,6 +57,11 @@ class Records:
             self._returns[copy] = self._lengths[copy] = self._steps[copy] = 0
             self.episodes += 1
 
+    @property
+    def current_steps(self) -> int:
+        """The environment steps of the current episode, of the longest among the copies."""
+        return int(self._lengths.max())
+
     def taken(self) -> Episodes:
         """The episodes that ended since the last call."""
         ended, self._ended = self._ended, []

@@ -1,0 +1,70 @@
+"""Our compiled loop on Reacher: python -m benchmarks.peers.ours ppo|sac DT."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from benchmarks.peers.worker import Cases, serve
+from cycletime.agents import PPO, SAC, Agent
+from cycletime.loops.compilation_cache import keep_compiled_programs
+from cycletime.loops.compiled import CompiledLoop
+from cycletime.loops.program import advance
+from cycletime.tasks import Reacher
+
+ENV_STEPS = 10_000_000
+AGENTS: dict[str, Agent] = {"ppo": PPO(), "sac": SAC(replay_capacity=62_500)}
+
+
+def prepare(name: str, dt: str) -> tuple[Cases, dict[str, object]]:
+    """Compile; for SAC also fill the replay, so that its samples come from all of it."""
+    keep_compiled_programs()
+    agent = AGENTS[name]
+    loop = CompiledLoop(task=Reacher(), agent=agent, dt=dt, env_steps=ENV_STEPS)
+    start, start_cpu = time.perf_counter(), time.process_time()
+    shape, state = loop.shape, loop.start([0]).state
+    rates = jax.tree.map(jnp.float32, agent)
+
+    def program(*, learns: bool) -> Any:  # noqa: ANN401
+        return advance.lower(shape, rates, state, jnp.int32(0), learns=learns).compile()
+
+    # PPO learns from its first period on, and never needs the program without learning.
+    fills = program(learns=False) if agent.learns_from > agent.period else None
+    start_longest = time.perf_counter()
+    learns = program(learns=True)
+    longest_s = time.perf_counter() - start_longest
+    compile_s, compile_cpu_s = time.perf_counter() - start, time.process_time() - start_cpu
+    while fills and int(state.agent_steps) < shape.capacity:
+        state, _ = fills(rates, state, jnp.int32(shape.periods))
+
+    def periods() -> float:
+        """Seconds of one learning period, in a full chunk."""
+        nonlocal state
+        start = time.perf_counter()
+        state, report = learns(rates, state, jnp.int32(shape.periods))
+        jax.block_until_ready((state, report))  # type: ignore[no-untyped-call]
+        return (time.perf_counter() - start) / shape.periods
+
+    def whole() -> float:
+        """Seconds of a whole run by the loop that users call, with what it compiles or loads."""
+        start = time.perf_counter()
+        finished = [lane for chunk in loop.run([1]) for lane in chunk.finished]
+        assert finished == [0]
+        return time.perf_counter() - start
+
+    def memory() -> float:
+        """The most bytes that this process ever held."""
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+    periods()
+    facts = {"compile_s": compile_s, "compile_cpu_s": compile_cpu_s, "longest_s": longest_s, "jax": jax.__version__}
+    return {"periods": periods, "whole": whole, "memory": memory}, facts
+
+
+if __name__ == "__main__":
+    serve(lambda: prepare(*sys.argv[1:]))

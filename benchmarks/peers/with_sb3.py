@@ -1,0 +1,106 @@
+"""Stable-Baselines3, or SBX, its sibling in JAX, on PyBullet's Reacher: python -m benchmarks.peers.with_sb3 sb3|sbx."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch  # type: ignore[import-not-found]
+
+import cycletime.tasks  # noqa: F401 - registers the task
+from benchmarks.peers.worker import Cases, serve
+
+STEPS = 2000
+REPLAY, MINIBATCH = 62_500, 256
+
+
+def reacher(dt: str) -> Any:  # noqa: ANN401
+    """PyBullet's, at a cycle time."""
+    return gymnasium.make("cycletime/BulletReacher-v0", dt=dt, disable_env_checker=True)
+
+
+def ppo_iteration(library: Any, tanh: object, dt: str) -> Callable[[], float]:  # noqa: ANN401
+    """Seconds of 2000 agent steps and 400 updates, with our networks and settings."""
+    model = library.PPO(
+        "MlpPolicy",
+        reacher(dt),
+        learning_rate=3e-4,
+        n_steps=STEPS,
+        batch_size=50,
+        n_epochs=10,
+        gamma=0.99,
+        gae_lambda=0.95,
+        clip_range=0.2,
+        ent_coef=0.0,
+        vf_coef=1.0,
+        max_grad_norm=1e9,
+        policy_kwargs={"net_arch": {"pi": [64, 64], "vf": [64, 64]}, "activation_fn": tanh, "log_std_init": 0.0},
+        seed=0,
+        device="cpu",
+    )
+
+    def run() -> float:
+        start = time.perf_counter()
+        model.learn(STEPS, log_interval=None, reset_num_timesteps=False)
+        return time.perf_counter() - start
+
+    run()
+    return run
+
+
+def sac_update(library: Any, steps: int, calls: int) -> Callable[[], float]:  # noqa: ANN401
+    """Seconds of one update, in calls of so many; without the agent steps between them, and from a full replay."""
+    model = library.SAC(
+        "MlpPolicy",
+        reacher("16ms"),
+        buffer_size=REPLAY,
+        batch_size=MINIBATCH,
+        learning_starts=150,
+        policy_kwargs={"net_arch": [256, 256]},
+        seed=0,
+        device="cpu",
+    )
+    model.learn(160)
+    replay, random = model.replay_buffer, np.random.default_rng(0)
+    replay.observations[:] = random.normal(size=replay.observations.shape)
+    replay.next_observations[:] = random.normal(size=replay.next_observations.shape)
+    replay.actions[:] = random.uniform(-1, 1, size=replay.actions.shape)
+    replay.rewards[:] = random.normal(size=replay.rewards.shape)
+    replay.full = True
+
+    def run() -> float:
+        start = time.perf_counter()
+        for _ in range(calls):
+            model.train(gradient_steps=steps, batch_size=MINIBATCH)
+        # SBX computes ahead of its caller, except for the losses that it logs.
+        if hasattr(model.policy, "actor_state"):
+            import jax
+
+            jax.block_until_ready((model.policy.actor_state.params, model.policy.qf_state))  # type: ignore[no-untyped-call]
+        return (time.perf_counter() - start) / (calls * steps)
+
+    run()
+    return run
+
+
+def prepare(name: str) -> tuple[Cases, dict[str, object]]:
+    """PPO at two cycle times, and SAC."""
+    torch.set_num_threads(1)
+    library = importlib.import_module({"sb3": "stable_baselines3", "sbx": "sbx"}[name])
+    tanh = torch.nn.Tanh if name == "sb3" else importlib.import_module("flax.linen").tanh
+    cases = {f"ppo {dt}": ppo_iteration(library, tanh, dt) for dt in ("16ms", "4ms")}
+    cases["sac"] = sac_update(library, 1, 50)
+    if name == "sb3":
+        return cases, {"versions": f"Stable-Baselines3 {version('stable-baselines3')}, torch {version('torch')}"}
+    cases["sac scanned"] = sac_update(library, 50, 2)
+    return cases, {"versions": f"SBX {version('sbx-rl')}, jax {version('jax')}"}
+
+
+if __name__ == "__main__":
+    serve(lambda: prepare(*sys.argv[1:]))
