@@ -30,7 +30,7 @@ def test_nowhere_is_a_time_floor_divided() -> None:
     counts_only = {
         "agents/ppo.py": 3,  # samples and mini-batches
         "duration.py": 1,  # 10**places // denominator, both whole
-        "loops/compiled.py": 1,  # learning periods in a chunk
+        "loops/compiled.py": 2,  # learning periods in a chunk, by their agent steps and by their random numbers
         "loops/rollout.py": 1,  # cycles of whole environment steps in an episode, rounded up
         "loops/stepped.py": 2,  # rows of agent steps
         "loops/stepped_calls.py": 3,  # learning periods and copies
