@@ -1,12 +1,19 @@
-"""Toy tasks with known values."""
+"""Toys: tasks with known values, an environment that tells the time, an agent that tells what it learns from."""
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
+import gymnasium
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
+from gymnasium.spaces import Box
+from numpy.typing import NDArray
 
+from cycletime.agents import PPO, Buffer
+from cycletime.agents.agent import Metrics, seen_by_jax
+from cycletime.agents.ppo import PPOState
 from cycletime.duration import Duration
 from cycletime.tasks.closed_form import ClosedFormTask
 
@@ -84,3 +91,34 @@ def countdown() -> Countdown:
 @pytest.fixture
 def wander() -> Wander:
     return Wander()
+
+
+class Clock(gymnasium.Env[Any, Any]):
+    """Rewards tell the environment steps since it was made; its episodes terminate and truncate by turns."""
+
+    def __init__(self, length: int = 7, first_reward: int = 0) -> None:
+        self.observation_space, self.action_space = Box(-1e4, 1e4, (2,)), Box(-1.0, 1.0, (1,))
+        self.length, self.reward, self.episode = length, first_reward - 1, -1
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        self.episode, self.steps = self.episode + 1, 0
+        return self._seen(), {}
+
+    def step(self, action: object) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.steps, self.reward = self.steps + 1, self.reward + 1
+        ended = self.steps == self.length
+        odd = bool(self.episode % 2)
+        return self._seen(), float(self.reward), ended and not odd, ended and odd, {}
+
+    def _seen(self) -> NDArray[np.float32]:
+        return np.array([self.episode, self.steps], np.float32)
+
+
+@seen_by_jax
+@dataclass(frozen=True, kw_only=True)
+class Spy(PPO):
+    """Learns nothing, and tells from what it would have."""
+
+    def learn(self, psi: PPOState, buffer: Buffer, draws: jax.Array) -> tuple[PPOState, Metrics]:
+        reward = buffer.oldest_first().reward[:, 0]
+        return psi, {"oldest": reward[0], "newest": reward[-1], "last": buffer.newest_successor[0, 1]}

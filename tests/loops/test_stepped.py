@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
@@ -16,45 +15,14 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
 
 from cycletime.agents import PPO, SAC, ActorCritic, Agent, Buffer, Transition
-from cycletime.agents.agent import Metrics, Psi, choose_action, seen_by_jax
-from cycletime.agents.ppo import PPOState
+from cycletime.agents.agent import Psi, choose_action
 from cycletime.errors import InputError
 from cycletime.loops import stepped
 from cycletime.loops.episodes import Episodes
 from cycletime.loops.randomness import Purpose, key_for
 from cycletime.loops.stepped import SteppedChunk, SteppedLoop, SteppedPosition
 from cycletime.tasks import CycleTime
-
-
-class Clock(gymnasium.Env[Any, Any]):
-    """Rewards tell the environment steps since it was made; episodes of seven steps terminate and truncate by turns."""
-
-    def __init__(self, length: int = 7) -> None:
-        self.observation_space, self.action_space = Box(-1e4, 1e4, (2,)), Box(-1.0, 1.0, (1,))
-        self.length, self.total, self.episode = length, 0, -1
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        self.episode, self.steps = self.episode + 1, 0
-        return self._seen(), {}
-
-    def step(self, action: object) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        self.steps, self.total = self.steps + 1, self.total + 1
-        ended = self.steps == self.length
-        odd = bool(self.episode % 2)
-        return self._seen(), float(self.total - 1), ended and not odd, ended and odd, {}
-
-    def _seen(self) -> NDArray[np.float32]:
-        return np.array([self.episode, self.steps], np.float32)
-
-
-@seen_by_jax
-@dataclass(frozen=True, kw_only=True)
-class Spy(PPO):
-    """Learns nothing, and tells from what it would have."""
-
-    def learn(self, psi: PPOState, buffer: Buffer, draws: jax.Array) -> tuple[PPOState, Metrics]:
-        reward = buffer.oldest_first().reward[:, 0]
-        return psi, {"oldest": reward[0], "newest": reward[-1], "last": buffer.newest_successor[0, 1]}
+from tests.loops.conftest import Clock, Spy
 
 
 def ppo(**overrides: Any) -> PPO:  # noqa: ANN401 - any of its fields
@@ -386,7 +354,7 @@ def test_numbers_that_are_none_stop_the_run_and_say_where(wrong: str, value: flo
     class Broken(Clock):
         def step(self, action: object) -> tuple[Any, float, bool, bool, dict[str, Any]]:
             seen, reward, *rest = super().step(action)
-            bad = self.total == 10
+            bad = self.reward + 1 == 10
             seen = np.array([value, 0.0]) if bad and wrong == "successor" else seen
             return (seen, value if bad and wrong == "reward" else reward, *rest)  # type: ignore[return-value]
 

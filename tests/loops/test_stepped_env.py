@@ -8,9 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
-from numpy.typing import NDArray
 
 from cycletime.agents import PPO, Transition
 from cycletime.errors import InputError
@@ -21,27 +19,9 @@ from cycletime.loops.stepped import SteppedLoop
 from cycletime.loops.stepped_env import One, copies_of
 from cycletime.tasks import CycleTime, DoublePendulum, Reacher
 from cycletime.tasks.closed_form import ClosedFormTask
+from tests.loops import conftest
 
-
-class Clock(gymnasium.Env[Any, Any]):
-    """Rewards tell the environment steps since it was made; its episodes terminate and truncate by turns."""
-
-    def __init__(self, length: int) -> None:
-        self.observation_space, self.action_space = Box(-1e4, 1e4, (2,)), Box(-1.0, 1.0, (1,))
-        self.length, self.total, self.episode = length, 0, -1
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        self.episode, self.steps = self.episode + 1, 0
-        return self._seen(), {}
-
-    def step(self, action: object) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        self.steps, self.total = self.steps + 1, self.total + 1
-        ended = self.steps == self.length
-        odd = bool(self.episode % 2)
-        return self._seen(), float(self.total), ended and not odd, ended and odd, {}
-
-    def _seen(self) -> NDArray[np.float32]:
-        return np.array([self.episode, self.steps], np.float32)
+Clock = partial(conftest.Clock, first_reward=1)
 
 
 def history(length: int, rows: int, *, gaps: bool) -> list[list[float]]:

@@ -1,53 +1,18 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from gymnasium.spaces import Box
-from numpy.typing import NDArray
 
-from cycletime.agents import PPO, SAC, Buffer
-from cycletime.agents.agent import Metrics, choose_action, seen_by_jax
-from cycletime.agents.ppo import PPOState
+from cycletime.agents import SAC
+from cycletime.agents.agent import choose_action
 from cycletime.loops import stepped
 from cycletime.loops.randomness import Purpose, key_for
 from cycletime.loops.stepped import SteppedChunk, SteppedLoop
-
-
-class Clock(gymnasium.Env[Any, Any]):
-    """Rewards tell the environment steps since it was made; episodes of seven steps terminate and truncate by turns."""
-
-    def __init__(self, length: int = 7) -> None:
-        self.observation_space, self.action_space = Box(-1e4, 1e4, (2,)), Box(-1.0, 1.0, (1,))
-        self.length, self.total, self.episode = length, 0, -1
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        self.episode, self.steps = self.episode + 1, 0
-        return self._seen(), {}
-
-    def step(self, action: object) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        self.steps, self.total = self.steps + 1, self.total + 1
-        ended = self.steps == self.length
-        odd = bool(self.episode % 2)
-        return self._seen(), float(self.total - 1), ended and not odd, ended and odd, {}
-
-    def _seen(self) -> NDArray[np.float32]:
-        return np.array([self.episode, self.steps], np.float32)
-
-
-@seen_by_jax
-@dataclass(frozen=True, kw_only=True)
-class Spy(PPO):
-    """Learns nothing, and tells from what it would have."""
-
-    def learn(self, psi: PPOState, buffer: Buffer, draws: jax.Array) -> tuple[PPOState, Metrics]:
-        reward = buffer.oldest_first().reward[:, 0]
-        return psi, {"oldest": reward[0], "newest": reward[-1], "last": buffer.newest_successor[0, 1]}
+from tests.loops.conftest import Clock, Spy
 
 
 def spy(**overrides: Any) -> Spy:  # noqa: ANN401 - any of its fields
