@@ -17,7 +17,7 @@ from jax import lax
 
 from cycletime.agents import Agent, Buffer
 from cycletime.agents.agent import Draws, Metrics, Psi
-from cycletime.loops.randomness import Purpose, key_for, keys_for
+from cycletime.loops.randomness import Purpose, draws_of, key_for, keys_for, noise_of
 from cycletime.loops.rollout import Progress, Records, Rollout, Supply, Walk, World
 
 
@@ -127,17 +127,15 @@ def _draw(shape: Shape, agent: Agent, state: LoopState, learns: bool) -> tuple[j
     episodes = state.walk.episodes + 1 + jnp.arange(shape.world.most_episodes(shape.periods * steps))
     wanted = {Purpose.NOISE: periods, Purpose.LEARNING: periods, Purpose.STARTS: episodes}
     keys = keys_for(state.seed_key, wanted)
-    noise = jax.vmap(lambda key: jax.random.normal(key, (steps, task.action_size)))(keys[Purpose.NOISE])
-    draws = jax.vmap(lambda key: agent.draw(key, task.action_size))(keys[Purpose.LEARNING]) if learns else None
+    noise = noise_of(keys[Purpose.NOISE], steps, task.action_size)
+    draws = draws_of(agent, keys[Purpose.LEARNING], task.action_size) if learns else None
     return noise, draws, jax.vmap(task.reset)(keys[Purpose.STARTS])
 
 
 def _empty_report(shape: Shape, agent: Agent, state: LoopState, draws: Draws, learns: bool) -> Report:
-    dtype, episodes = (
-        shape.world.task.dtype,
-        shape.world.most_episodes(shape.periods * shape.world.steps_until_learning(agent)),
-    )
-    numbers, counts = jnp.zeros((episodes,), dtype), jnp.zeros((episodes,), jnp.int32)
+    world = shape.world
+    episodes = world.most_episodes(shape.periods * world.steps_until_learning(agent))
+    numbers, counts = jnp.zeros((episodes,), world.task.dtype), jnp.zeros((episodes,), jnp.int32)
     metrics: Metrics = {}
     if learns:
         one = jax.tree.map(lambda each: each[0], draws)

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from cycletime.agents.agent import Agent, Draws
 from cycletime.errors import InputError
 
 
@@ -50,3 +51,14 @@ def keys_for(seed_key: jax.Array, wanted: Mapping[Purpose, jax.Array]) -> dict[P
     )
     parts = jnp.split(keys, np.cumsum(lengths)[:-1])
     return dict(zip(wanted, parts, strict=True))
+
+
+def noise_of(keys: jax.Array, steps: int, action_size: int) -> jax.Array:
+    """The noise of several learning periods, [periods, steps, |A|]; more steps begin with the same numbers."""
+    noise: jax.Array = jax.vmap(lambda key: jax.random.normal(key, (steps, action_size)))(keys)
+    return noise
+
+
+def draws_of(agent: Agent, keys: jax.Array, action_size: int) -> Draws:
+    """The agent's random numbers of several learnings."""
+    return jax.vmap(lambda key: agent.draw(key, action_size))(keys)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from cycletime.agents import Agent, Buffer
 from cycletime.agents.agent import Draws, Psi, choose_action
-from cycletime.loops.randomness import Purpose, key_for
+from cycletime.loops.randomness import Purpose, draws_of, key_for, keys_for, noise_of
 
 MOST_PERIODS, MOST_AGENT_STEPS = 256, 20_000
 """What random numbers are drawn for at once, at most."""
@@ -133,15 +133,14 @@ def store_and_learn(
 
 @partial(jax.jit, static_argnames=("periods", "steps", "action_size"))
 def _draw_noise(seed_key: jax.Array, first: jax.Array, periods: int, steps: int, action_size: int) -> jax.Array:
-    keys = jax.vmap(lambda period: key_for(seed_key, Purpose.NOISE, period))(first + jnp.arange(periods))
-    noise: jax.Array = jax.vmap(lambda key: jax.random.normal(key, (steps, action_size)))(keys)
-    return noise.reshape(-1, action_size)
+    keys = keys_for(seed_key, {Purpose.NOISE: first + jnp.arange(periods)})[Purpose.NOISE]
+    return noise_of(keys, steps, action_size).reshape(-1, action_size)
 
 
 @partial(jax.jit, static_argnames=("periods", "action_size"))
 def _draw_learning(agent: Agent, seed_key: jax.Array, first: jax.Array, periods: int, action_size: int) -> Draws:
-    keys = jax.vmap(lambda period: key_for(seed_key, Purpose.LEARNING, period))(first + jnp.arange(periods))
-    return jax.vmap(lambda key: agent.draw(key, action_size))(keys)
+    keys = keys_for(seed_key, {Purpose.LEARNING: first + jnp.arange(periods)})[Purpose.LEARNING]
+    return draws_of(agent, keys, action_size)
 
 
 @dataclass
