@@ -1,6 +1,6 @@
 """Whether the agents learn the paper's tasks as well as they should, over seeds that were fixed beforehand.
 
-    python benchmarks/learning.py                       # all of it; about an hour on two cores
+    python benchmarks/learning.py                       # all of it; more than an hour on two cores
     python benchmarks/learning.py ppo-reacher           # one of them
 
 Baseline values at 16 ms. 'Average' is the mean over 100 bins of environment steps of the mean episodic return (the
@@ -48,6 +48,9 @@ class Case:
 
 CASES = {
     "ppo-reacher": Case(Reacher(), PPO(), 10_000_000, 40, average=(9.2, 0.9), last_tenth=(14.8, 0.9)),
+    "ppo-reacher-pytorch": Case(
+        Reacher(), PPO(initial_weights="pytorch"), 10_000_000, 40, average=(9.2, 0.9), last_tenth=(14.8, 0.9)
+    ),
     "sac-reacher": Case(Reacher(), SAC(discount=0.8515), 500_000, 10, average=(11.2, 0.6)),
     "ppo-double-pendulum": Case(DoublePendulum(), PPO(), 10_000_000, 10),
     "sac-double-pendulum": Case(DoublePendulum(), SAC(discount=0.9987), 1_000_000, 4),

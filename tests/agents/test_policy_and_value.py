@@ -27,6 +27,24 @@ def test_networks_begin_as_the_released_code_has_them(action_size: int) -> None:
     assert not np.array_equal(parameters.policy.network[0].weight, parameters.value[0].weight)
 
 
+def test_pytorch_s_weights_are_the_released_ones_with_full_last_layers() -> None:
+    released, plain = (new_parameters(jax.random.key(3), 3, 2, (8, 8), 1.0, kind) for kind in ("released", "pytorch"))
+    for small, full in ((released.policy.network, plain.policy.network), (released.value, plain.value)):
+        jax.tree.map(np.testing.assert_array_equal, small[:-1], full[:-1])
+        np.testing.assert_allclose(small[-1].weight, 0.1 * full[-1].weight)
+        assert np.all(np.asarray(full[-1].bias) != 0)
+
+
+def test_orthogonal_weights_keep_lengths_up_to_their_gain() -> None:
+    parameters = new_parameters(jax.random.key(3), 3, 2, (8, 8), 1.0, "orthogonal")
+    for network, last_gain in ((parameters.policy.network, 0.01), (parameters.value, 1.0)):
+        for layer, gain in zip(network, (sqrt(2), sqrt(2), last_gain), strict=True):
+            weight = np.asarray(layer.weight)
+            gram = weight @ weight.T if weight.shape[0] < weight.shape[1] else weight.T @ weight
+            np.testing.assert_allclose(gram, gain**2 * np.eye(len(gram)), atol=1e-9)
+            np.testing.assert_array_equal(layer.bias, np.zeros_like(layer.bias))
+
+
 def test_mean_value_and_log_probability_are_the_networks() -> None:
     parameters = new_parameters(jax.random.key(1), 3, 2, (6, 5), 0.5)
     random = np.random.default_rng(0)

@@ -53,6 +53,9 @@ def test_a_run_ends_with_the_learning_that_reaches_its_budget(wander: ClosedForm
     assert 1000 <= done < 1000 + 24 * 4
     assert int(position.state.agent_steps) == 24 * position.period
     assert sum(len(chunk.metrics[0]["kl"]) for chunk in chunks) == position.period
+    learned_at = np.concatenate([chunk.metrics[0]["agent_steps"] for chunk in chunks])
+    assert learned_at.dtype == np.int64
+    np.testing.assert_array_equal(learned_at, 24 * np.arange(1, position.period + 1))
 
 
 def test_chunks_leave_no_trace(wander: ClosedFormTask, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,6 +129,8 @@ def test_learning_begins_when_enough_is_stored(wander: ClosedFormTask) -> None:
     learned = sum(len(chunk.metrics[0].get("alpha", ())) for chunk in chunks)
     assert chunks[0].metrics[0] == {}
     assert learned == chunks[-1].position.period - 12  # 12 x 4 are fewer than 50
+    learned_at = np.concatenate([chunk.metrics[0].get("agent_steps", []) for chunk in chunks])
+    np.testing.assert_array_equal(learned_at, 52 + 4 * np.arange(learned))
 
 
 def test_more_episodes_than_a_task_allows_are_no_silent_loss(

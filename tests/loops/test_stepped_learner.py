@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from cycletime.agents import SAC
 from cycletime.agents.agent import choose_action
@@ -52,7 +54,7 @@ def test_more_rows_than_are_gathered_at_once_arrive_in_order() -> None:
 def test_learning_at_episode_ends_takes_the_first_batch_and_the_last_observation() -> None:
     # Episodes of 7 and a batch of 10: each learning waits for two episodes, whose last four samples are dropped.
     loop = SteppedLoop(env=Clock(), agent=spy(batch=10, learn_when="episode_end"), env_steps=29)
-    assert told(loop) == [(0, 9, 7), (14, 23, 7), (28, 37, 7)]
+    assert told(loop) == [(0, 9, 7, 14), (14, 23, 7, 28), (28, 37, 7, 42)]
 
 
 def test_episodes_longer_than_the_drawn_noise_go_on_with_the_same_numbers() -> None:
@@ -68,3 +70,21 @@ def test_episodes_longer_than_the_drawn_noise_go_on_with_the_same_numbers() -> N
 def test_nothing_is_learned_before_there_is_enough() -> None:
     chunk = trained(SteppedLoop(env=Clock(), agent=SAC(minibatch=8, hidden=(4,)), env_steps=12))
     assert len(chunk.metrics["alpha"]) == 12 - 7
+    np.testing.assert_array_equal(chunk.metrics["agent_steps"], [8, 9, 10, 11, 12])
+
+
+def test_learnings_tell_the_agent_steps_as_whole_numbers() -> None:
+    loop = SteppedLoop(env=Clock(100), agent=spy(batch=4), env_steps=12)
+    far = loop.start(0)._replace(agent_steps=2**25 + 1)  # beyond what a float32 can count
+    (chunk,) = loop.run(0, far)
+    assert chunk.metrics["agent_steps"].dtype == np.int64
+    assert (chunk.metrics["agent_steps"] - 2**25 - 1).tolist() == [4, 8, 12]
+
+
+def test_learnings_after_a_row_of_copies_share_its_agent_steps_without_gaps() -> None:
+    env = SyncVectorEnv([partial(Clock, length) for length in (2, 9)], autoreset_mode=AutoresetMode.NEXT_STEP)
+    agent = SAC(minibatch=2, hidden=(4,), warmup_steps=0)
+    chunk = trained(SteppedLoop(env=env, agent=agent, env_steps=9))
+    # The third step only resets the first copy, whose place still learns.
+    np.testing.assert_array_equal(chunk.metrics["agent_steps"], [2, 2, 4, 4, 5, 5, 7, 7, 9, 9])
+    assert chunk.position.agent_steps == 9

@@ -11,9 +11,13 @@ import jax.numpy as jnp
 from cycletime.agents.agent import LearnWhen, Metrics, TimeLimit, rate, seen_by_jax
 from cycletime.agents.buffer import Buffer
 from cycletime.agents.checks import check_choice, check_fractions, check_hidden, check_positive
+from cycletime.agents.exploration import CoherentNoise, check_exploration
 from cycletime.agents.gaussians import entropy
 from cycletime.agents.networks import Network
+from cycletime.agents.policies import PolicyNetwork
 from cycletime.agents.policy_and_value import (
+    INITIAL_WEIGHTS,
+    InitialWeights,
     Policy,
     log_probability_of,
     new_parameters,
@@ -48,8 +52,13 @@ class ActorCritic:
     """Sizes of the tanh layers, of the policy's network and of the value's."""
     noise_std: float = 1.0
     """sigma at the start."""
+    initial_weights: InitialWeights = "released"
+    """'released': as the paper's released code begins, PyTorch's default with the last layers ten times smaller.
+    'pytorch': that default throughout. 'orthogonal': as Stable-Baselines3 and CleanRL begin."""
     time_limit: TimeLimit = "terminal"
     """Whether an episode that the time limit ended counts as terminal, or its value goes on."""
+    exploration: CoherentNoise | None = None
+    """What makes the noise of its actions coherent in time; None leaves it white."""
 
     learn_when: ClassVar[LearnWhen] = "batch"
     capacity: ClassVar[int] = 1
@@ -62,11 +71,15 @@ class ActorCritic:
         check_fractions(self, "discount")
         check_positive(self, "policy_rate", "value_rate", "noise_std")
         check_hidden(self)
+        check_choice(self, "initial_weights", INITIAL_WEIGHTS)
         check_choice(self, "time_limit", ("terminal", "bootstrap"))
+        check_exploration(self)
 
     def initialize(self, key: jax.Array, observation_size: int, action_size: int) -> ActorCriticState:
         """Initialize parameters theta and w; I = 1."""
-        parameters = new_parameters(key, observation_size, action_size, self.hidden, self.noise_std)
+        parameters = new_parameters(
+            key, observation_size, action_size, self.hidden, self.noise_std, self.initial_weights
+        )
         return ActorCriticState(*parameters, current_discount=jnp.ones(()))
 
     def act(self, psi: ActorCriticState, observation: jax.Array, noise: jax.Array) -> jax.Array:
@@ -94,3 +107,7 @@ class ActorCritic:
             current_discount=jnp.where(ended > 0, 1.0, self.discount * psi.current_discount),
         )
         return after, {"value_error": error, "entropy": entropy(after.policy.log_std)}
+
+    def policy(self, psi: ActorCriticState) -> PolicyNetwork:
+        """The policy by itself."""
+        return PolicyNetwork(psi.policy.network, "tanh", psi.policy.log_std, squashed=False)

@@ -12,6 +12,8 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 import jax
 
 from cycletime.agents.buffer import Buffer
+from cycletime.agents.exploration import CoherentNoise
+from cycletime.agents.policies import PolicyNetwork
 
 Psi: TypeAlias = Any
 """An agent's own NamedTuple of everything that learning changes."""
@@ -48,6 +50,10 @@ class Agent(Protocol):
     def random_steps(self) -> int:
         """The agent steps at a run's start that are taken at random."""
 
+    @property
+    def exploration(self) -> CoherentNoise | None:
+        """What makes the noise of its actions coherent in time; None leaves it white."""
+
     def initialize(self, key: jax.Array, observation_size: int, action_size: int) -> Psi:
         """A fresh state."""
 
@@ -59,6 +65,9 @@ class Agent(Protocol):
 
     def learn(self, psi: Psi, buffer: Buffer, draws: Draws) -> tuple[Psi, Metrics]:
         """The state after learning from the buffer."""
+
+    def policy(self, psi: Psi) -> PolicyNetwork:
+        """The newest policy by itself, for taking it elsewhere."""
 
 
 def choose_action(

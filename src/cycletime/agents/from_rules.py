@@ -8,6 +8,7 @@ from math import ceil
 from typing import Any, overload
 
 from cycletime import rules
+from cycletime.agents.exploration import CoherentNoise, Exploration, check_cycle
 from cycletime.agents.ppo import PPO
 from cycletime.agents.sac import SAC
 from cycletime.errors import InputError
@@ -22,6 +23,8 @@ def agent_for(values: rules.PPO, **others: object) -> PPO: ...
 def agent_for(values: rules.SAC, **others: object) -> SAC: ...
 def agent_for(values: rules.PPO | rules.SAC, **others: object) -> PPO | SAC:
     """The agent with these values; `others` are fields of the agent that no rule knows, such as `hidden`.
+
+    An `exploration` in seconds, such as `OrnsteinUhlenbeck("100ms")`, is taken at the values' cycle time.
 
     Example:
         >>> agent_for(rules.PPO(dt="16ms").at("4ms"), learn_when="episode_end").batch
@@ -45,6 +48,11 @@ def agent_for(values: rules.PPO | rules.SAC, **others: object) -> PPO | SAC:
     for name in others:
         if name not in known:
             raise InputError(f"{name!r} is no field of {agent.__name__}: give some of {', '.join(sorted(known))}.")
+    noise = others.get("exploration")
+    if isinstance(noise, Exploration):
+        others["exploration"] = noise.at(values.dt)
+    elif isinstance(noise, CoherentNoise):
+        check_cycle(noise, values.dt)
     return agent(**{**stated, **others})
 
 

@@ -52,6 +52,12 @@ def xavier_uniform(key: jax.Array, inputs: int, outputs: int) -> Layer:
     return Layer(jax.random.uniform(key, (inputs, outputs), minval=-bound, maxval=bound), jnp.zeros((outputs,)))
 
 
+def orthogonal(gain: float) -> NewLayer:
+    """Orthogonal weights times a gain, biases zero."""
+    new_weight = jax.nn.initializers.orthogonal(gain)
+    return lambda key, inputs, outputs: Layer(new_weight(key, (inputs, outputs)), jnp.zeros((outputs,)))
+
+
 def with_small_last_layer(network: Network) -> Network:
     """The released PPO's: the last layer's weights ten times smaller, its biases zero, so that it begins near zero."""
     *hidden, last = network

@@ -20,10 +20,14 @@ from cycletime.agents.agent import LearnWhen, Metrics, TimeLimit, rate, seen_by_
 from cycletime.agents.averages import mean_of, normalized
 from cycletime.agents.buffer import Buffer, Transition
 from cycletime.agents.checks import check_choice, check_counts, check_fractions, check_hidden, check_positive
+from cycletime.agents.exploration import CoherentNoise, check_exploration
 from cycletime.agents.gaussians import divergence, entropy, log_probability
 from cycletime.agents.lambda_returns import lambda_advantages
 from cycletime.agents.networks import Network
+from cycletime.agents.policies import PolicyNetwork
 from cycletime.agents.policy_and_value import (
+    INITIAL_WEIGHTS,
+    InitialWeights,
     Parameters,
     Policy,
     log_probability_of,
@@ -82,6 +86,9 @@ class PPO:
     """Sizes of the tanh layers, of the policy's network and of the value's."""
     noise_std: float = 1.0
     """sigma at the start."""
+    initial_weights: InitialWeights = "released"
+    """'released': as the paper's released code begins, PyTorch's default with the last layers ten times smaller.
+    'pytorch': that default throughout. 'orthogonal': as Stable-Baselines3 and CleanRL begin."""
     learning_period: int | None = None
     """U, the agent steps from one learning to the next; by default b."""
     learn_when: LearnWhen = "batch"
@@ -95,6 +102,9 @@ class PPO:
     slices: Literal["given", "even"] = "given"
     """'given': mini-batches of m samples. 'even': as in the released code, of b // (b // m), which may be nearly 2m.
     The last one of an epoch is short where they do not fill the batch."""
+    exploration: CoherentNoise | None = None
+    """What makes the noise of its actions coherent in time; None leaves it white. The log-probabilities
+    stay those of each action by itself, whose distribution it does not change."""
 
     def __post_init__(self) -> None:
         """Refuse values that make no sense."""
@@ -104,10 +114,12 @@ class PPO:
         check_fractions(self, "discount", "trace_decay")
         check_positive(self, "learning_rate", "clip", "noise_std")
         check_hidden(self)
+        check_choice(self, "initial_weights", INITIAL_WEIGHTS)
         check_choice(self, "learn_when", ("batch", "episode_end"))
         check_choice(self, "time_limit", ("terminal", "bootstrap"))
         check_choice(self, "batch_end", ("successor", "episode_end"))
         check_choice(self, "slices", ("given", "even"))
+        check_exploration(self)
         if self.minibatch > self.batch:
             raise InputError(f"minibatch is {self.minibatch}: it must be at most the batch, {self.batch}.")
         if self.learn_when == "episode_end" and self.period != self.batch:
@@ -146,13 +158,20 @@ class PPO:
 
     def initialize(self, key: jax.Array, observation_size: int, action_size: int) -> PPOState:
         """Initialize parameters theta and w."""
-        parameters = new_parameters(key, observation_size, action_size, self.hidden, self.noise_std)
+        parameters = new_parameters(
+            key, observation_size, action_size, self.hidden, self.noise_std, self.initial_weights
+        )
         return PPOState(parameters, adam_start(parameters))
 
     def act(self, psi: PPOState, observation: jax.Array, noise: jax.Array) -> jax.Array:
         """A ~ N(mu(S), sigma^2)."""
         policy = psi.parameters.policy
         return policy_mean(policy, observation) + jnp.exp(policy.log_std) * noise
+
+    def policy(self, psi: PPOState) -> PolicyNetwork:
+        """The policy by itself."""
+        policy = psi.parameters.policy
+        return PolicyNetwork(policy.network, "tanh", policy.log_std, squashed=False)
 
     def draw(self, key: jax.Array, action_size: int) -> jax.Array:
         """The order of the samples in each epoch."""

@@ -19,12 +19,11 @@ from cycletime.agents.agent import LearnWhen, Metrics, TimeLimit, rate, seen_by_
 from cycletime.agents.averages import mean_of
 from cycletime.agents.buffer import Buffer, Transition
 from cycletime.agents.checks import check_choice, check_counts, check_fractions, check_hidden, check_positive
+from cycletime.agents.exploration import CoherentNoise, check_exploration
 from cycletime.agents.gaussians import squashed_sample
 from cycletime.agents.networks import Network, new_network, outputs, xavier_uniform
+from cycletime.agents.policies import LOG_STD_RANGE, PolicyNetwork
 from cycletime.errors import InputError
-
-LOG_STD_RANGE = (-20.0, 2.0)
-"""Where the released code clips log sigma."""
 
 
 class Critics(NamedTuple):
@@ -97,6 +96,9 @@ class SAC:
     """The factor of the critics' squared error: the paper's 1/2, or the released code's 1."""
     acts: Literal["after_learning", "before_learning"] = "after_learning"
     """Whether an action comes from the policy after the last update or, as in the released code, before it."""
+    exploration: CoherentNoise | None = None
+    """What makes the noise of its actions coherent in time; None leaves it white. The uniform actions
+    at the start are coherent as well."""
 
     learn_when: ClassVar[LearnWhen] = "batch"
 
@@ -114,6 +116,7 @@ class SAC:
         check_choice(self, "time_limit", ("terminal", "bootstrap"))
         check_choice(self, "temperature", ("log_alpha", "alpha"))
         check_choice(self, "acts", ("after_learning", "before_learning"))
+        check_exploration(self)
         if self.minibatch > self.replay_capacity:
             raise InputError(
                 f"minibatch is {self.minibatch}: it must be at most the replay's capacity, {self.replay_capacity}."
@@ -161,6 +164,10 @@ class SAC:
         """A = tanh(mu(S) + epsilon sigma(S))."""
         policy = psi.policy if psi.acting is None else psi.acting
         return squashed_sample(*_mean_and_log_std(policy, observation), noise)[0]
+
+    def policy(self, psi: SACState) -> PolicyNetwork:
+        """The newest policy by itself, also where the one before it acts."""
+        return PolicyNetwork(psi.policy, "relu", log_std=None, squashed=True)
 
     def draw(self, key: jax.Array, action_size: int) -> SACDraws:
         """Which samples, and the noise of their actions."""

@@ -52,6 +52,11 @@ class ActionBounds:
             dtype=space.dtype,
         )
 
+    @classmethod
+    def raw(cls, size: int) -> ActionBounds:
+        """Those of a world that takes actions as they are, such as the paper's tasks."""
+        return cls(np.zeros(size), np.ones(size), np.full(size, -np.inf), np.full(size, np.inf), np.float32)
+
     @property
     def size(self) -> int:
         """Numbers in an action."""

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from cycletime.agents import Agent
 from cycletime.agents.agent import Psi
 from cycletime.agents.checks import check_agent, check_counts, check_precision
+from cycletime.agents.exploration import check_cycle
 from cycletime.duration import DurationField, cycle_steps
 from cycletime.errors import InputError
 from cycletime.loops.compilation_cache import keep_compiled_programs
@@ -65,7 +66,8 @@ class Chunk:
     episodes: tuple[Episodes, ...]
     """The episodes that ended, none beyond the budget."""
     metrics: tuple[Mapping[str, NDArray[Any]], ...]
-    """By name, one number for each learning period; none of a run that was finished before."""
+    """By name, one number for each learning period, and as `agent_steps` the run's agent steps at each; none of a run
+    that was finished before."""
     finished: Mapping[int, Psi] = field(default_factory=dict)
     """Runs that reached their budget in this chunk, with what they learned."""
 
@@ -89,6 +91,7 @@ class CompiledLoop:
         """Refuse what cannot run."""
         cycle_steps(self.dt, self.task.env_dt)
         check_agent(self.agent)
+        check_cycle(self.agent.exploration, self.dt)
         check_counts(self, "env_steps", "width")
         check_precision(self.task.dtype)
         if self.env_steps >= 2**31:
@@ -213,6 +216,8 @@ class CompiledLoop:
         metrics = {
             name: np.asarray(table).reshape(self.width, -1)[:, :periods] for name, table in report.metrics.items()
         }
+        if metrics:
+            metrics["agent_steps"] = metrics["agent_steps"].astype(np.int64)
         going = before < self.env_steps
         return Chunk(
             position=position,

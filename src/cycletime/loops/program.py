@@ -17,7 +17,8 @@ from jax import lax
 
 from cycletime.agents import Agent, Buffer
 from cycletime.agents.agent import Draws, Metrics, Psi
-from cycletime.loops.randomness import Purpose, draws_of, key_for, keys_for, noise_of
+from cycletime.agents.exploration import blank_state, normals_per_step
+from cycletime.loops.randomness import Purpose, draws_of, key_for, keys_for, normals_of
 from cycletime.loops.rollout import Progress, Records, Rollout, Supply, Walk, World
 
 
@@ -44,7 +45,8 @@ class Report(NamedTuple):
     records: Records
     """The episodes that ended in it; the tables may have room for more."""
     metrics: Metrics
-    """By name, one number for each learning period; empty while the agent does not learn yet."""
+    """By name, one number for each learning period, and the run's `agent_steps` at each; empty while the agent does not
+    learn yet."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +68,13 @@ def initialize(shape: Shape, agent: Agent, seed_key: jax.Array) -> LoopState:
     task = shape.world.task
     state = task.reset(key_for(seed_key, Purpose.STARTS))
     count, nothing = jnp.zeros((), jnp.int32), jnp.zeros((), task.dtype)
+    noise = blank_state(agent.exploration, task.action_size, dtype=task.dtype)
     return LoopState(
         seed_key=seed_key,
         period=count,
         agent_steps=count,
         psi=agent.initialize(key_for(seed_key, Purpose.INITIALIZE), task.observation_size, task.action_size),
-        walk=Walk(count, state, task.observe(state), nothing, count, count),
+        walk=Walk(count, state, task.observe(state), nothing, count, count, noise),
         buffer=Buffer.empty(shape.capacity, task.observation_size, task.action_size),
     )
 
@@ -91,24 +94,25 @@ def advance(
 def _advance(
     shape: Shape, agent: Agent, state: LoopState, *, periods: jax.Array, learns: bool
 ) -> tuple[LoopState, Report]:
-    noise, draws, starts = _draw(shape, agent, state, learns)
+    normals, draws, starts = _draw(shape, agent, state, learns)
     first = state.walk.episodes
 
     def period(index: jax.Array, carry: tuple[LoopState, Report]) -> tuple[LoopState, Report]:
         state, report = carry
-        rollout = Rollout(shape.world, agent, state.psi, state.agent_steps, Supply(noise[index], starts, first))
+        rollout = Rollout(shape.world, agent, state.psi, state.agent_steps, Supply(normals[index], starts, first))
         roll_out = rollout.alone if shape.alone else rollout.side_by_side
         walk, buffer, records = roll_out(Progress(state.walk, state.buffer, report.records))
-        psi, metrics = state.psi, report.metrics
+        psi, metrics, agent_steps = state.psi, report.metrics, state.agent_steps + walk.steps
         if learns:
             psi, told = agent.learn(psi, buffer, jax.tree.map(lambda each: each[index], draws))
+            told = {**told, "agent_steps": agent_steps}
             metrics = jax.tree.map(lambda table, number: table.at[index].set(number), metrics, told)
         if agent.learn_when == "episode_end":
             buffer = buffer.emptied()
         after = LoopState(
             seed_key=state.seed_key,
             period=state.period + 1,
-            agent_steps=state.agent_steps + walk.steps,
+            agent_steps=agent_steps,
             psi=psi,
             walk=walk._replace(steps=jnp.zeros_like(walk.steps)),
             buffer=buffer,
@@ -121,15 +125,15 @@ def _advance(
 
 
 def _draw(shape: Shape, agent: Agent, state: LoopState, learns: bool) -> tuple[jax.Array, Draws, object]:
-    """All random numbers of a chunk: noise and draws of each period, and starts of as many episodes as can begin."""
+    """All random numbers of a chunk: normals and draws of each period, and starts of as many episodes as can begin."""
     task, steps = shape.world.task, shape.world.steps_until_learning(agent)
     periods = state.period + jnp.arange(shape.periods)
     episodes = state.walk.episodes + 1 + jnp.arange(shape.world.most_episodes(shape.periods * steps))
     wanted = {Purpose.NOISE: periods, Purpose.LEARNING: periods, Purpose.STARTS: episodes}
     keys = keys_for(state.seed_key, wanted)
-    noise = noise_of(keys[Purpose.NOISE], steps, task.action_size)
+    normals = normals_of(keys[Purpose.NOISE], steps, normals_per_step(agent.exploration, task.action_size))
     draws = draws_of(agent, keys[Purpose.LEARNING], task.action_size) if learns else None
-    return noise, draws, jax.vmap(task.reset)(keys[Purpose.STARTS])
+    return normals, draws, jax.vmap(task.reset)(keys[Purpose.STARTS])
 
 
 def _empty_report(shape: Shape, agent: Agent, state: LoopState, draws: Draws, learns: bool) -> Report:
@@ -141,4 +145,5 @@ def _empty_report(shape: Shape, agent: Agent, state: LoopState, draws: Draws, le
         one = jax.tree.map(lambda each: each[0], draws)
         told = jax.eval_shape(agent.learn, state.psi, state.buffer, one)[1]
         metrics = {name: jnp.zeros((shape.periods,), each.dtype) for name, each in told.items()}
+        metrics["agent_steps"] = jnp.zeros((shape.periods,), jnp.int32)
     return Report(Records(numbers, counts, counts), metrics)

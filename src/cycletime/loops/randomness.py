@@ -30,7 +30,8 @@ def seed_key(seed: int) -> jax.Array:
     """The key of a run's seed, from which all others follow."""
     if not _is_seed(seed):
         raise InputError(f"The seed is {seed!r}: it must be a whole number from 0 to 2**32 - 1.")
-    return jax.random.key(int(seed))
+    # By name, so that JAX's own setting cannot change a run's numbers.
+    return jax.random.key(int(seed), impl="threefry2x32")
 
 
 def _is_seed(seed: object) -> bool:
@@ -53,10 +54,10 @@ def keys_for(seed_key: jax.Array, wanted: Mapping[Purpose, jax.Array]) -> dict[P
     return dict(zip(wanted, parts, strict=True))
 
 
-def noise_of(keys: jax.Array, steps: int, action_size: int) -> jax.Array:
-    """The noise of several learning periods, [periods, steps, |A|]; more steps begin with the same numbers."""
-    noise: jax.Array = jax.vmap(lambda key: jax.random.normal(key, (steps, action_size)))(keys)
-    return noise
+def normals_of(keys: jax.Array, steps: int, numbers: int) -> jax.Array:
+    """What noise is made of in several learning periods, [periods, steps, numbers]; more steps begin with the same."""
+    normals: jax.Array = jax.vmap(lambda key: jax.random.normal(key, (steps, numbers)))(keys)
+    return normals
 
 
 def draws_of(agent: Agent, keys: jax.Array, action_size: int) -> Draws:

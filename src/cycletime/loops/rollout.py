@@ -17,6 +17,7 @@ from jax import lax
 
 from cycletime.agents import Agent, Buffer, Transition
 from cycletime.agents.agent import Psi, choose_action
+from cycletime.agents.exploration import NoiseState, explore
 from cycletime.duration import Duration, cycle_steps
 from cycletime.tasks.closed_form import ClosedFormTask, State
 
@@ -65,6 +66,8 @@ class Walk(NamedTuple):
     """Its agent steps so far."""
     episodes: jax.Array
     """The episodes that ended since the run began."""
+    noise: NoiseState = None
+    """The state of noise that is coherent in time."""
 
 
 class Records(NamedTuple):
@@ -86,8 +89,8 @@ class Progress(NamedTuple):
 class Supply(NamedTuple):
     """What was drawn beforehand."""
 
-    noise: jax.Array
-    """[steps, |A|], for the actions."""
+    normals: jax.Array
+    """[steps, numbers], for the noise of the actions."""
     starts: State
     """States that episodes begin with."""
     first: jax.Array
@@ -137,9 +140,9 @@ class Rollout:
 
     def _cycle(self, walk: Walk, buffer: Buffer) -> tuple[Walk, Buffer, jax.Array]:
         """Act, hold the action, store the transition."""
-        action = choose_action(
-            self.agent, self.psi, walk.observation, self.supply.noise[walk.steps], self.agent_steps + walk.steps
-        )
+        normals, begins = self.supply.normals[walk.steps], walk.episode_steps == 0
+        noise, noise_state = explore(self.agent.exploration, walk.noise, normals, begins)
+        action = choose_action(self.agent, self.psi, walk.observation, noise, self.agent_steps + walk.steps)
         step = self.world.task.cycle(walk.state, action, self.world.cycle_steps)
         transition = Transition(
             walk.observation, action, step.reward, step.observation, step.terminated, step.truncated
@@ -153,6 +156,7 @@ class Rollout:
             episode_return=walk.episode_return + step.reward,
             episode_steps=walk.episode_steps + 1,
             episodes=walk.episodes,
+            noise=noise_state,
         )
         return walk, buffer, step.terminated | step.truncated
 

@@ -33,11 +33,13 @@ from cycletime.loops.compilation_cache import keep_compiled_programs
 from cycletime.loops.compiled import CHUNK_S
 from cycletime.loops.episodes import Episodes
 from cycletime.loops.randomness import seed_key
-from cycletime.loops.stepped_calls import initialize
-from cycletime.loops.stepped_env import Copies, copies_of
+from cycletime.loops.stepped_calls import as_data, initialize
+from cycletime.loops.stepped_env import Copies, check_step, copies_of
 from cycletime.loops.stepped_learner import Learner
 from cycletime.loops.stepped_records import Records
 
+LONG_EPISODE_S = 20.0
+"""An episode that lasts longer does not hold up the chunks."""
 PATIENCE_STEPS = 10_000
 """An episode that outlasts both this and the budget is taken for one without an end."""
 
@@ -78,7 +80,8 @@ class SteppedChunk:
     episodes: Episodes
     """The episodes that ended, none beyond the budget."""
     metrics: Mapping[str, NDArray[Any]]
-    """By name, one number for each learning."""
+    """By name, one number for each learning, and as `agent_steps` the run's agent steps at each, counted as in the
+    position: after a row of several copies that makes several learnings, they all have the same."""
     finished: Psi | None = None
     """What was learned, where the run reached its budget."""
 
@@ -101,6 +104,7 @@ class SteppedLoop:
         check_counts(self, "env_steps")
         check_precision(jnp.float32)
         copies = copies_of(self.env).copies
+        check_step(self.env, self.agent.exploration)
         if isinstance(self.env, VectorEnv):
             self._check_rows(copies)
 
@@ -135,7 +139,7 @@ class SteppedLoop:
         copies = copies_of(self.env)
         sizes = copies.observation_size, copies.bounds.size
         return SteppedPosition(
-            psi=initialize(_data(self.agent), seed_key(seed), *sizes),
+            psi=initialize(as_data(self.agent), seed_key(seed), *sizes),
             buffer=Buffer.empty(self._capacity(copies), *sizes, copies.copies, has_gaps=copies.has_gaps),
             period=0,
             rows=0,
@@ -149,15 +153,15 @@ class SteppedLoop:
     def run(self, seed: int, position: SteppedPosition | None = None) -> Iterator[SteppedChunk]:
         """Train from the start or from a position, which stays as it is; ends when the budget is reached.
 
-        A single environment gives a chunk at the first episode's end after about a second, a vector environment at a
-        learning period's end, and a run that was finished at the position none.
+        A single environment gives a chunk at the first episode's end after about a second, or inside an episode of more
+        than 20 s; a vector environment at a learning period's end; and a run that was finished at the position none.
         """
         keep_compiled_programs()
         run = _Run(self, seed, self.start(seed) if position is None else self._copied(seed, position))
         began = time.perf_counter()
         while not run.is_finished():
             run.step()
-            if run.is_finished() or (run.may_pause and time.perf_counter() - began > CHUNK_S):
+            if run.is_finished() or run.may_pause(time.perf_counter() - began):
                 yield run.chunk()
                 began = time.perf_counter()
 
@@ -203,7 +207,7 @@ class _Run:
     def __post_init__(self) -> None:
         """Take over the position."""
         self.copies = copies_of(self.loop.env)
-        self.learner = Learner(_data(self.loop.agent), self.seed, self.position, self.copies)
+        self.learner = Learner(as_data(self.loop.agent), self.seed, self.position, self.copies)
         self.records = Records(self.copies.copies, self.position)
         self.begins = True
 
@@ -211,10 +215,10 @@ class _Run:
         """Whether the learning period in which the budget was reached is over."""
         return self.records.env_steps >= self.loop.env_steps and self.learner.period_rows == 0
 
-    @property
-    def may_pause(self) -> bool:
-        """Whether a run can go on well from here: at an episode's end, else where the least is in hand."""
-        return self.begins if self.copies.can_resume else self.learner.period_rows == 0
+    def may_pause(self, waited_s: float) -> bool:
+        """Whether it is time for a chunk: at an episode's end, else where the least is in hand."""
+        patience_s = CHUNK_S if self.begins or not self.copies.can_resume else LONG_EPISODE_S
+        return waited_s > patience_s and (self.begins or self.learner.period_rows == 0)
 
     def step(self) -> None:
         """Act, step, store, count, and learn when it is time."""
@@ -266,9 +270,3 @@ class _Run:
             metrics=learner.taken_metrics(),
             finished=learner.psi if self.is_finished() else None,
         )
-
-
-def _data(agent: Agent) -> Agent:
-    """The agent with its rates as arrays, which calls take faster than numbers."""
-    as_data: Agent = jax.tree.map(lambda rate: jnp.asarray(rate, jnp.float32), agent)
-    return as_data

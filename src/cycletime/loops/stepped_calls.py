@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from cycletime.agents import Agent, Buffer
 from cycletime.agents.agent import Draws, Psi, choose_action
-from cycletime.loops.randomness import Purpose, draws_of, key_for, keys_for, noise_of
+from cycletime.agents.exploration import NoiseState, blank_state, explore, normals_per_step
+from cycletime.loops.randomness import Purpose, draws_of, key_for, keys_for, normals_of
 
 MOST_PERIODS, MOST_AGENT_STEPS = 256, 20_000
 """What random numbers are drawn for at once, at most."""
@@ -42,6 +43,12 @@ class Learned(NamedTuple):
     told: Told
 
 
+def as_data(agent: Agent) -> Agent:
+    """The agent with its rates as arrays, which calls take faster than numbers."""
+    data: Agent = jax.tree.map(lambda rate: jnp.asarray(rate, jnp.float32), agent)
+    return data
+
+
 @partial(jax.jit, static_argnames=("observation_size", "action_size"))
 def initialize(agent: Agent, seed_key: jax.Array, observation_size: int, action_size: int) -> Psi:
     """Psi before the first step."""
@@ -49,26 +56,42 @@ def initialize(agent: Agent, seed_key: jax.Array, observation_size: int, action_
 
 
 class Actor:
-    """The policy as a call that takes only those arrays of Psi that acting needs, since each costs time."""
+    """The policy as a call that takes only those arrays of Psi that acting needs, since each costs time.
+
+    It remembers the state of noise that is coherent in time.
+    """
 
     def __init__(self, agent: Agent, psi: Psi, copies: int, observation_size: int, action_size: int) -> None:
         """Find out which those are."""
-        self._agent = agent
+        self._agent, self._noise = agent, blank_state(agent.exploration, copies, action_size, dtype=jnp.float32)
         leaves, structure = jax.tree.flatten((agent, psi))
-        examples = [np.zeros((copies, size), np.float32) for size in (observation_size, action_size)]
-        everything = jax.make_jaxpr(_act)(agent, psi, *examples, np.int32(0)).jaxpr
+        sizes = observation_size, normals_per_step(agent.exploration, action_size)
+        examples = [np.zeros((copies, size), np.float32) for size in sizes]
+        self._begins = None if self._noise is None else np.zeros(copies, np.bool_)
+        everything = jax.make_jaxpr(_act)(agent, psi, *examples, np.int32(0), self._noise, self._begins).jaxpr
         needed = {id(each) for equation in everything.eqns for each in equation.invars}
         self._used = tuple(at for at, each in enumerate(everything.invars[: len(leaves)]) if id(each) in needed)
         self._call = _compiled_act(structure, self._used)
         self._take(psi)
 
     def act(
-        self, psi: Psi, observation: NDArray[np.float32], noise: NDArray[np.float32], agent_steps: int
+        self,
+        psi: Psi,
+        observation: NDArray[np.float32],
+        normals: NDArray[np.float32],
+        agent_steps: int,
+        begins: NDArray[np.bool_] | None = None,
     ) -> NDArray[np.float32]:
-        """The actions of all copies, [copies, |A|], the first of which is the run's agent step of this number."""
+        """The actions of all copies, [copies, |A|], the first of which is the run's agent step of this number.
+
+        `begins` says of each copy whether an episode begins with it; by default none does.
+        """
         if psi is not self._psi:
             self._take(psi)
-        return np.asarray(self._call(self._taken, observation, noise, np.int32(agent_steps)))
+        if begins is None or self._noise is None:
+            begins = self._begins  # nothing where it does not matter, since each array costs time
+        actions, self._noise = self._call(self._taken, observation, normals, np.int32(agent_steps), self._noise, begins)
+        return np.asarray(actions)
 
     def _take(self, psi: Psi) -> None:
         leaves = jax.tree.leaves((self._agent, psi))
@@ -77,7 +100,7 @@ class Actor:
 
 @lru_cache
 def _compiled_act(structure: Any, used: tuple[int, ...]) -> Any:  # noqa: ANN401 - types of JAX that have no name
-    def act(taken: list[jax.Array], *rest: jax.Array) -> jax.Array:
+    def act(taken: list[jax.Array], *rest: Any) -> tuple[jax.Array, NoiseState]:  # noqa: ANN401
         leaves = dict(zip(used, taken, strict=True))
         agent, psi = jax.tree.unflatten(structure, [leaves.get(at) for at in range(structure.num_leaves)])
         return _act(agent, psi, *rest)
@@ -85,9 +108,18 @@ def _compiled_act(structure: Any, used: tuple[int, ...]) -> Any:  # noqa: ANN401
     return jax.jit(act)
 
 
-def _act(agent: Agent, psi: Psi, observation: jax.Array, noise: jax.Array, agent_steps: jax.Array) -> jax.Array:
+def _act(
+    agent: Agent,
+    psi: Psi,
+    observation: jax.Array,
+    normals: jax.Array,
+    agent_steps: jax.Array,
+    noise_state: NoiseState,
+    begins: jax.Array,
+) -> tuple[jax.Array, NoiseState]:
     numbers = agent_steps + jnp.arange(len(observation))[:, None]
-    return choose_action(agent, psi, observation, noise, numbers)
+    noise, noise_state = explore(agent.exploration, noise_state, normals, begins)
+    return choose_action(agent, psi, observation, noise, numbers), noise_state
 
 
 @partial(jax.jit, static_argnames="first_only", donate_argnames="buffer")
@@ -131,10 +163,10 @@ def store_and_learn(
     return Learned(psi, buffer.emptied() if episode_end else buffer, Told(names[0], numbers))
 
 
-@partial(jax.jit, static_argnames=("periods", "steps", "action_size"))
-def _draw_noise(seed_key: jax.Array, first: jax.Array, periods: int, steps: int, action_size: int) -> jax.Array:
+@partial(jax.jit, static_argnames=("periods", "steps", "numbers"))
+def _draw_normals(seed_key: jax.Array, first: jax.Array, periods: int, steps: int, numbers: int) -> jax.Array:
     keys = keys_for(seed_key, {Purpose.NOISE: first + jnp.arange(periods)})[Purpose.NOISE]
-    return noise_of(keys, steps, action_size).reshape(-1, action_size)
+    return normals_of(keys, steps, numbers).reshape(-1, numbers)
 
 
 @partial(jax.jit, static_argnames=("periods", "action_size"))
@@ -154,16 +186,17 @@ class Supply:
     seed_key: jax.Array
     action_size: int
     copies: int
-    _noise: NDArray[np.float32] = field(init=False)
-    _noise_from: int = field(default=0, init=False)
-    """The period that the noise in hand begins with."""
+    _normals: NDArray[np.float32] = field(init=False)
+    _normals_from: int = field(default=0, init=False)
+    """The period that the normals in hand begin with."""
     _draws: Draws = field(default=None, init=False)
     _draws_from: int = field(default=0, init=False)
     _draws_until: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         """Nothing is drawn yet."""
-        self._noise = np.zeros((0, self.action_size), np.float32)
+        self._numbers = normals_per_step(self.agent.exploration, self.action_size)
+        self._normals = np.zeros((0, self._numbers), np.float32)
 
     @property
     def learnings(self) -> int:
@@ -171,17 +204,17 @@ class Supply:
         return max(1, self.copies // self.agent.period)
 
     def noise(self, period: int, row: int) -> NDArray[np.float32]:
-        """The noise of a period's row, [copies, |A|]."""
-        at = (period - self._noise_from) * self.agent.period + row * self.copies
+        """What the noise of a period's row is made of, [copies, numbers]."""
+        at = (period - self._normals_from) * self.agent.period + row * self.copies
         waits = self.agent.learn_when == "episode_end"
-        if at < 0 or at + self.copies > len(self._noise) or (waits and period != self._noise_from):
+        if at < 0 or at + self.copies > len(self._normals) or (waits and period != self._normals_from):
             steps, periods = self.agent.period, 1 if waits else self._periods
             # A period that waits for an episode's end has no known length. More numbers of a key begin with the same.
             while waits and steps <= row:
                 steps *= 2
-            self._noise = np.asarray(_draw_noise(self.seed_key, np.int32(period), periods, steps, self.action_size))
-            self._noise_from, at = period, row * self.copies
-        return self._noise[at : at + self.copies]
+            self._normals = np.asarray(_draw_normals(self.seed_key, np.int32(period), periods, steps, self._numbers))
+            self._normals_from, at = period, row * self.copies
+        return self._normals[at : at + self.copies]
 
     def draws(self, period: int) -> tuple[Draws, np.int32]:
         """The random numbers of many learnings, and where those of a period and the next ones stand among them."""

@@ -14,9 +14,13 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
+from cycletime.agents.exploration import CoherentNoise, check_cycle
+from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.loops.action_bounds import ActionBounds, observation_size_of
-from cycletime.tasks.cycle_time import AnyEnv
+from cycletime.tasks.closed_form_env import ClosedFormVectorEnv
+from cycletime.tasks.cycle_time import AnyEnv, step_of
+from cycletime.tasks.vector_cycle_time import VectorCycleTime
 
 
 class Outcome(NamedTuple):
@@ -75,6 +79,19 @@ def copies_of(env: AnyEnv) -> Copies:
     if isinstance(env, gymnasium.Env):
         return One(env)
     raise InputError(f"{env!r} is no environment: give a gymnasium.Env or a gymnasium.vector.VectorEnv.")
+
+
+def check_step(env: AnyEnv, coherent: CoherentNoise | None) -> None:
+    """Refuse noise for another cycle time than the environment's, where that one is known for sure."""
+    if coherent is None:
+        return
+    if isinstance(env, ClosedFormVectorEnv | VectorCycleTime):
+        check_cycle(coherent, Duration(env.dt))
+    elif isinstance(env, gymnasium.Env):
+        try:
+            step_of(env, coherent.dt)
+        except InputError:
+            check_cycle(coherent, step_of(env))
 
 
 def seed_of(seed: int, episode: int) -> int:

@@ -40,6 +40,10 @@ class Memory(Protocol):
     def period_rows(self) -> int:
         """Those since the last learning period ended."""
 
+    @property
+    def agent_steps(self) -> int:
+        """The agent steps done: rows times copies, less the gaps."""
+
 
 class Learner:
     """Psi, the buffer and when to learn."""
@@ -48,18 +52,22 @@ class Learner:
         """Go on from a memory, whose buffer is written to in place."""
         self.agent, self.psi = agent, memory.psi
         self.period, self.rows, self.period_rows = int(memory.period), int(memory.rows), int(memory.period_rows)
+        self._agent_steps = int(memory.agent_steps)
         self._buffer, self._copies = memory.buffer, copies.copies
+        # Whether a copy's next step is its episode's first; going on from a memory begins new episodes.
+        self._begins = np.ones(copies.copies, np.bool_)
         self._actor = Actor(agent, self.psi, copies.copies, copies.observation_size, copies.bounds.size)
         self._supply = Supply(agent, seed_key(seed), copies.bounds.size, copies.copies)
         # One row where the agent learns after each, so that its call carries no more than that.
         self._room = min(MOST_ROWS, max(1, agent.period // copies.copies))
         self._gathered: list[NDArray[np.float32]] = []
         self._told: list[Told] = []
+        self._told_at: list[int] = []
 
     def act(self, observation: NDArray[np.float32]) -> NDArray[np.float32]:
         """The agent's own actions, [copies, |A|]."""
-        noise = self._supply.noise(self.period, self.period_rows)
-        return self._actor.act(self.psi, observation, noise, self.rows * self._copies)
+        normals = self._supply.noise(self.period, self.period_rows)
+        return self._actor.act(self.psi, observation, normals, self.rows * self._copies, self._begins)
 
     def store(self, observation: NDArray[np.float32], actions: NDArray[np.float32], outcome: Outcome) -> None:
         """Remember a row, its parts in the order of `Transition`."""
@@ -72,6 +80,8 @@ class Learner:
         self._gathered.append(row)
         self.rows += 1
         self.period_rows += 1
+        self._agent_steps += int(np.count_nonzero(outcome.real))
+        self._begins = outcome.terminated | outcome.truncated | ~outcome.real
 
     def learn_if_due(self, *, ended: bool) -> None:
         """Learn at a learning period's end, once there is enough to learn from."""
@@ -92,12 +102,13 @@ class Learner:
         return self._buffer
 
     def taken_metrics(self) -> dict[str, NDArray[Any]]:
-        """By name, one number for each learning since the last call."""
-        told, self._told = self._told, []
+        """By name, one number for each learning since the last call, and the agent steps done at each."""
+        told, at, self._told, self._told_at = self._told, self._told_at, [], []
         if not told:
             return {}
         numbers = np.concatenate([np.asarray(each.numbers) for each in told])
-        return {name: numbers[:, column] for column, name in enumerate(told[0].names)}
+        metrics = {name: numbers[:, column] for column, name in enumerate(told[0].names)}
+        return {**metrics, "agent_steps": np.repeat(np.array(at, np.int64), self._supply.learnings)}
 
     def _learn(self) -> None:
         draws, index = self._supply.draws(self.period)
@@ -105,6 +116,7 @@ class Learner:
             self.agent, self.psi, self._buffer, *self._block(), draws, index, learnings=self._supply.learnings
         )
         self._told.append(told)
+        self._told_at.append(self._agent_steps)
 
     def _block(self) -> tuple[NDArray[np.float32], np.int32]:
         """What was gathered, in an array of always the same shape that nothing writes to afterwards."""

@@ -1,0 +1,273 @@
+"""Coherent noise against its autocorrelation in seconds, written out, and against the paper that it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import comb
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from cycletime import rules
+from cycletime.agents import PPO, SAC, ActorCritic, AutoRegressive, CoherentNoise, OrnsteinUhlenbeck, Pink, agent_for
+from cycletime.agents.agent import choose_action
+from cycletime.agents.exploration import Exploration, blank_state, explore, normals_per_step
+from cycletime.duration import Duration
+from cycletime.errors import InputError
+from tests.agents.conftest import Array, arrays_of, filled_buffer, normal_log_density, random_transitions
+
+TIMES_S = 0.01 * 1000 ** (np.arange(6) / 5)
+KINDS: dict[str, tuple[Exploration, Callable[[Array], Array]]] = {
+    "OU": (OrnsteinUhlenbeck("100ms"), lambda t: np.exp(-t / 0.1)),
+    "AR(1)": (AutoRegressive(1, "100ms"), lambda t: np.exp(-t / 0.1)),
+    "AR(2)": (AutoRegressive(2, "100ms"), lambda t: matern(t / 0.1, 1, 1)),
+    "AR(3)": (AutoRegressive(3, 0.1), lambda t: matern(t / 0.1, 1, 1, 1 / 3)),
+    "AR(5)": (AutoRegressive(5, "10Hz"), lambda t: matern(t / 0.1, 1, 1, 3 / 7, 2 / 21, 1 / 105)),
+    "pink": (Pink(), lambda t: np.exp(-t[:, None] / TIMES_S).mean(axis=1)),
+}
+EACH = pytest.mark.parametrize("kind", KINDS)
+
+
+def matern(r: Array, *coefficients: float) -> Array:
+    return np.asarray(sum(each * r**power for power, each in enumerate(coefficients)) * np.exp(-r))
+
+
+def matrices(noise: CoherentNoise) -> tuple[Array, Array, Array, Array]:
+    """L, F, G and c."""
+    start, carry, drive, read = (np.array(each) for each in (noise.start, noise.carry, noise.drive, noise.read))
+    return start, carry, drive, read
+
+
+def autocorrelation(noise: CoherentNoise, lags: int) -> Array:
+    start, carry, _, read = matrices(noise)
+    stationary = start @ start.T
+    return np.array([read @ np.linalg.matrix_power(carry, lag) @ stationary @ read for lag in range(lags)])
+
+
+@EACH
+@pytest.mark.parametrize("dt_s", [0.001, 0.016, 0.04, 0.25])
+def test_the_autocorrelation_in_seconds_is_the_same_at_every_cycle_time(kind: str, dt_s: float) -> None:
+    noise, expected = KINDS[kind]
+    lags = np.arange(60.0)
+    np.testing.assert_allclose(autocorrelation(noise.at(dt_s), 60), expected(lags * dt_s), rtol=0, atol=1e-12)
+
+
+@EACH
+@pytest.mark.parametrize("dt", ["1us", "1ms", "16ms", "1s", "4000s"])
+def test_every_step_has_the_distribution_of_the_first(kind: str, dt: str) -> None:
+    start, carry, drive, read = matrices(KINDS[kind][0].at(dt))
+    stationary = start @ start.T
+    np.testing.assert_allclose(carry @ stationary @ carry.T + drive @ drive.T, stationary, rtol=0, atol=1e-13)
+    assert read @ stationary @ read == pytest.approx(1, abs=1e-13)
+
+
+@EACH
+def test_five_short_cycles_are_one_long_one(kind: str) -> None:
+    """All of it: what is left and what is added."""
+    noise = KINDS[kind][0]
+    (_, carry, drive, _), (_, whole_carry, whole_drive, _) = matrices(noise.at("3ms")), matrices(noise.at("15ms"))
+    powers = [np.linalg.matrix_power(carry, power) @ drive for power in range(5)]
+    np.testing.assert_allclose(np.linalg.matrix_power(carry, 5), whole_carry, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(
+        sum(each @ each.T for each in powers), whole_drive @ whole_drive.T, rtol=1e-9, atol=1e-15
+    )
+
+
+def papers_autocorrelation(order: int, alpha: float, lags: list[int]) -> Array:
+    """Korenkevych et al.'s AR(p) with p equal roots, from the impulse response of 1 / (1 - alpha z)^p."""
+    length = 60 / (1 - alpha)
+    response = np.array([comb(k + order - 1, order - 1) * alpha**k for k in range(int(length))])
+    covariance = [response[: len(response) - lag] @ response[lag:] for lag in [0, *lags]]
+    return np.asarray(np.array(covariance[1:]) / covariance[0], np.float64)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_short_cycles_approach_the_papers_process(order: int) -> None:
+    def difference(h: float) -> float:
+        lags = [round(each / h) for each in (1, 2, 4)]
+        ours = autocorrelation(AutoRegressive(order, "1s").at(h), max(lags) + 1)[lags]
+        return float(np.abs(ours - papers_autocorrelation(order, float(np.exp(-h)), lags)).max())
+
+    if order == 1:
+        assert difference(1.0) < 1e-12
+    else:
+        assert difference(1.0) > 0.01
+        assert difference(0.01) < 1e-4
+
+
+def spectrum(noise: CoherentNoise, frequencies_hz: Array) -> Array:
+    """The filter's answer to white noise."""
+    _, carry, drive, read = matrices(noise)
+    turns = np.exp(2j * np.pi * frequencies_hz * float(noise.dt))
+    answers = [read @ np.linalg.solve(turn * np.eye(noise.size) - carry, drive) for turn in turns]
+    return np.array([float(np.vdot(each, each).real) for each in answers])
+
+
+@pytest.mark.parametrize(("slowest", "fastest"), [("10s", "10ms"), ("3s", "1ms")])
+def test_pink_noise_has_a_spectrum_of_one_over_f_between_its_times(slowest: str, fastest: str) -> None:
+    noise = Pink(slowest=slowest, fastest=fastest)
+    corners_hz = [1 / (2 * np.pi * float(Duration(each))) for each in (slowest, fastest)]
+
+    def slope(least_hz: float, most_hz: float) -> float:
+        frequencies = np.geomspace(least_hz, most_hz, 200)
+        return float(np.polyfit(np.log(frequencies), np.log(spectrum(noise.at("0.01ms"), frequencies)), 1)[0])
+
+    assert slope(4 * corners_hz[0], corners_hz[1] / 4) == pytest.approx(-1, abs=0.03)
+    assert slope(corners_hz[0] / 100, corners_hz[0] / 30) == pytest.approx(0, abs=0.01)
+    assert slope(10 * corners_hz[1], 12 * corners_hz[1]) == pytest.approx(-2, abs=0.05)
+
+
+def test_pink_noise_has_no_more_parts_than_its_times_need() -> None:
+    assert [Pink(slowest=slowest, fastest=1).at(1).size for slowest in (1.5, 4, 4.1, 16, 1000)] == [2, 2, 3, 3, 6]
+
+
+def walked(noise: CoherentNoise | None, steps: int, components: int, *, begins: tuple[int, ...] = (0,)) -> Array:
+    """What `explore` makes of white noise in float32, [steps, components]; the components are the ensemble."""
+    normals = jax.random.normal(jax.random.key(1), (steps, normals_per_step(noise, components)))
+
+    def step(state: Any, now: Any) -> Any:  # noqa: ANN401
+        return explore(noise, state, *now)[::-1]
+
+    first = jnp.isin(jnp.arange(steps), jnp.array(begins))
+    return np.asarray(jax.lax.scan(step, blank_state(noise, components), (normals, first))[1], np.float64)
+
+
+@EACH
+def test_drawn_noise_is_standard_normal_from_the_first_step_on(kind: str) -> None:
+    drawn = walked(KINDS[kind][0].at("20ms"), 30, 20_000)
+    for step in (0, 1, 29):
+        values = np.sort(drawn[step])
+        ranks = (np.arange(values.size) + 0.5) / values.size
+        # Kolmogorov and Smirnov's bound for one in ten thousand times.
+        assert np.max(np.abs(np.asarray(jax.scipy.stats.norm.cdf(values)) - ranks)) < 2.23 / np.sqrt(values.size)
+
+
+@EACH
+def test_drawn_noise_is_as_coherent_as_it_says_and_begins_anew_with_an_episode(kind: str) -> None:
+    noise, expected = KINDS[kind]
+    drawn = walked(noise.at("20ms"), 30, 20_000, begins=(0, 12))
+    found = [np.mean(drawn[13] * drawn[13 + lag]) for lag in range(17)]
+    np.testing.assert_allclose(found, expected(0.02 * np.arange(17.0)), rtol=0, atol=0.05)
+    assert abs(np.mean(drawn[11] * drawn[12])) < 0.04
+    assert abs(np.mean(drawn[12] ** 2) - 1) < 0.05
+    assert abs(np.mean(drawn[20, 1:] * drawn[20, :-1])) < 0.04
+
+
+def test_smooth_noise_stays_stationary_in_single_precision() -> None:
+    """Rounding may move five equal poles by its fifth root, some hundredths; these are only 1/100 away from 1."""
+    drawn = walked(AutoRegressive(5, "1s").at("10ms"), 4000, 1000)
+    assert np.mean(drawn[2000:] ** 2) == pytest.approx(1, abs=0.05)
+
+
+def test_white_noise_is_left_as_it_is() -> None:
+    normals = jnp.arange(3.0)
+    assert explore(None, blank_state(None, 3), normals, jnp.array(True)) == (normals, None)
+    assert normals_per_step(None, 3) == 3
+
+
+def test_equal_noises_are_one_key() -> None:
+    assert len({OrnsteinUhlenbeck("0.1").at("40ms"), AutoRegressive(1, "100ms").at(0.04)}) == 1
+    assert len({OrnsteinUhlenbeck("0.1"), OrnsteinUhlenbeck(0.1), OrnsteinUhlenbeck("0.2")}) == 2
+    assert Pink(slowest=10, fastest="100Hz") == Pink()
+
+
+# In agents.
+
+
+@pytest.mark.parametrize("agent", [PPO, SAC, ActorCritic])
+def test_the_noise_is_part_of_an_agents_structure(agent: type[PPO | SAC | ActorCritic]) -> None:
+    white, noisy = agent(), agent(exploration=Pink().at("16ms"))
+    leaves, structure = jax.tree.flatten(noisy)
+    assert len(leaves) == len(jax.tree.leaves(white))
+    assert str(structure) != str(jax.tree.structure(white))
+    assert jax.tree.unflatten(structure, leaves) == noisy
+
+
+@pytest.mark.parametrize("agent", [PPO, SAC, ActorCritic])
+@pytest.mark.parametrize(
+    ("noise", "message"),
+    [
+        (OrnsteinUhlenbeck("100ms"), r"exploration is OrnsteinUhlenbeck\(.*\): call .at\(dt\) with the cycle time"),
+        (Pink(), r"exploration is Pink\(.*\): call .at\(dt\)"),
+        ("pink", "exploration is 'pink': give noise such as"),
+        (0.1, "exploration is 0.1: give noise such as"),
+    ],
+)
+def test_noise_without_a_cycle_time_is_refused(agent: Any, noise: object, message: str) -> None:  # noqa: ANN401
+    with pytest.raises(InputError, match=message):
+        agent(exploration=noise)
+
+
+def test_carried_values_bring_the_cycle_time() -> None:
+    noise = AutoRegressive(2, "100ms")
+    assert agent_for(rules.PPO(dt="16ms").at("4ms"), exploration=noise).exploration == noise.at("4ms")
+    assert agent_for(rules.SAC(dt="16ms"), exploration=noise.at("16ms")).exploration == noise.at("16ms")
+    assert agent_for(rules.SAC(dt="16ms"), exploration=None).exploration is None
+    with pytest.raises(InputError, match=r"made for a cycle time of 16ms: here it is 4ms, so call .at\('4ms'\)"):
+        agent_for(rules.PPO(dt="16ms").at("4ms"), exploration=noise.at("16ms"))
+
+
+def test_ppo_takes_each_action_by_itself_whatever_came_before() -> None:
+    """The old log-probability is the marginal distribution's."""
+    with jax.enable_x64(True):
+        agent = PPO(batch=12, minibatch=4, hidden=(4,), exploration=OrnsteinUhlenbeck("1s").at("10ms"))
+        psi = jax.jit(agent.initialize, static_argnums=(1, 2))(jax.random.key(0), 3, 2)
+        transitions = random_transitions(12)
+        noise = walked(agent.exploration, 12, 2)
+        policy = psi.parameters.policy
+        mean = np.asarray(agent.act(psi, jnp.asarray(transitions.observation), jnp.zeros((12, 2))))
+        action = np.asarray(agent.act(psi, jnp.asarray(transitions.observation), jnp.asarray(noise)))
+        np.testing.assert_allclose(action - mean, noise, atol=1e-12)  # sigma is 1
+        found = jax.jit(agent.samples)(psi.parameters, filled_buffer(transitions._replace(action=action)))  # type: ignore[arg-type]
+        expected = normal_log_density(mean, arrays_of(policy.log_std)[0], action)
+        np.testing.assert_allclose(found.old_log_probability, expected, atol=1e-12)
+        assert np.corrcoef(noise[:-1, 0], noise[1:, 0])[0, 1] > 0.5
+
+
+def test_the_random_start_of_sac_is_uniform_and_coherent() -> None:
+    with jax.enable_x64(True):
+        agent = SAC(minibatch=4, hidden=(4,), exploration=OrnsteinUhlenbeck("100ms").at("40ms"))
+        psi = jax.jit(agent.initialize, static_argnums=(1, 2))(jax.random.key(0), 3, 20_000)
+        drawn = jnp.asarray(walked(agent.exploration, 2, 20_000))
+        choose = jax.jit(lambda noise: choose_action(agent, psi, jnp.zeros(3), noise, jnp.asarray(5)))
+        first, second = (np.asarray(choose(noise)) for noise in drawn)
+    ranks = (np.arange(first.size) + 0.5) / first.size
+    assert np.max(np.abs((np.sort(first) + 1) / 2 - ranks)) < 2.23 / np.sqrt(first.size)
+    # Two uniform numbers that are made of normal ones are correlated a little less than those (Pearson 1907).
+    expected = 6 / np.pi * np.arcsin(np.exp(-0.4) / 2)
+    assert 3 * np.mean(first * second) == pytest.approx(expected, abs=0.04)
+
+
+# Wrong inputs.
+
+
+WRONG: list[tuple[Any, tuple[Any, ...], str]] = [
+    (AutoRegressive, (0, "1s"), "order is 0: it must be a whole number of at least 1."),
+    (AutoRegressive, (1.5, "1s"), "order is 1.5: it must be a whole number"),
+    (AutoRegressive, (6, "1s"), "order is 6: it must be at most 5."),
+    (AutoRegressive, (2, 0), "0 is no time span: give a positive time"),
+    (OrnsteinUhlenbeck, (0,), "0 is no time span"),
+    (OrnsteinUhlenbeck, ("-1s",), "'-1s' is no time span"),
+    (OrnsteinUhlenbeck, (float("inf"),), "inf is no time span"),
+    (OrnsteinUhlenbeck, (None,), "None is no time span"),
+    (Pink, ("10ms", "1s"), "fastest is 1s: it must be shorter than slowest, 10ms."),
+    (Pink, ("1s", "1s"), "fastest is 1s: it must be shorter than slowest, 1s."),
+    (Pink, (0,), "0 is no time span"),
+    (OrnsteinUhlenbeck("1s").at, (0,), "0 is no time span"),
+    (Pink().at, ("now",), "'now' is no time span"),
+]
+
+
+@pytest.mark.parametrize(("make", "arguments", "message"), WRONG)
+def test_what_is_no_noise_is_refused(make: Any, arguments: tuple[Any, ...], message: str) -> None:  # noqa: ANN401
+    with pytest.raises(InputError, match=message):
+        make(*arguments)
+
+
+def test_a_changed_copy_is_checked_as_well() -> None:
+    with pytest.raises(InputError, match="order is 9"):
+        replace(AutoRegressive(2, "1s"), order=9)
