@@ -1,5 +1,9 @@
-"""The one exception that means 'the input is wrong', so that the command line can tell it from a defect."""
+"""The exceptions that are no defects of the program, so that the command line can tell them from one."""
 
 
 class InputError(ValueError):
     """A wrong input: its message is one sentence with the offending value and what would be right."""
+
+
+class RunError(RuntimeError):
+    """A run that cannot go on though nothing was typed wrong, such as on a full disk: one sentence, nothing lost."""

@@ -1,0 +1,1 @@
+"""One training on disk: its spec, identity, learning curve, checkpoints and policy."""

@@ -1,0 +1,152 @@
+"""Checkpoints: arrays as safetensors and a manifest beside them, the last two kept. Nothing is loaded by pickle."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from hashlib import file_digest, sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from cycletime.errors import RunError
+from cycletime.runs.files import disk_errors, sweep, write_whole
+
+FORMAT = 1
+KEPT = 2
+_ARRAYS, _MANIFEST = "arrays.safetensors", "manifest.json"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a checkpoint says of itself."""
+
+    identity: str
+    """The run that it belongs to."""
+    env_steps: int
+    """How far the run was."""
+    agent_steps: int
+    """The same in agent steps."""
+    metrics_bytes: int
+    """The length of the metrics file then."""
+    exact: bool
+    """Whether a run that goes on from here equals one that was never stopped."""
+    sessions: int
+    """How many times the run was begun or resumed until then."""
+    wall_s: float
+    """How long it was computed until then, on the wall clock."""
+    machine: Mapping[str, str]
+    """What computed it; on another machine the last bits may differ."""
+    remarks: tuple[str, ...] = ()
+    """Why the run is not identical to an uninterrupted one, where it was resumed in a way that can change bits."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A moment of a run."""
+
+    manifest: Manifest
+    arrays: Mapping[str, NDArray[Any]]
+
+
+class DamagedError(Exception):
+    """A checkpoint that cannot be used; the message says why."""
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """The checkpoints of one run."""
+
+    folder: Path
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Keep a checkpoint, and of the older ones the newest."""
+        with disk_errors(self.folder):
+            self.folder.mkdir(exist_ok=True)
+        number = self._numbers()[-1] + 1 if self._numbers() else 1
+        write_whole(self.folder / f"{number:06d}", lambda unfinished: _write(unfinished, checkpoint))
+        for old in self._numbers()[:-KEPT]:
+            shutil.rmtree(self.folder / f"{old:06d}", ignore_errors=True)
+
+    def newest(self, identity: str) -> tuple[Checkpoint | None, list[str]]:
+        """The newest that can be used, if there is any, and what is wrong with those after it, which are put aside.
+
+        Raises:
+            RunError: if there are some and none can be used.
+        """
+        sweep(self.folder)
+        wrong: dict[Path, str] = {}
+        for number in reversed(self._numbers()):
+            path = self.folder / f"{number:06d}"
+            try:
+                checkpoint = _read(path, identity)
+            except DamagedError as error:
+                wrong[path] = f"The checkpoint {path} {error}"
+                continue
+            return checkpoint, [f"{told}; it is now {_put_aside(path)}." for path, told in wrong.items()]
+        if wrong:
+            raise RunError(
+                f"{'. '.join(wrong.values())}. No other is left: restore one, or delete {self.folder.parent} to begin "
+                "anew."
+            )
+        return None, []
+
+    def remove(self) -> None:
+        """Remove all of them."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _numbers(self) -> list[int]:
+        return sorted(int(each.name) for each in self.folder.glob("*") if each.name.isdecimal())
+
+
+def _write(folder: Path, checkpoint: Checkpoint) -> None:
+    folder.mkdir()
+    arrays = folder / _ARRAYS
+    save_file({name: np.asarray(array, order="C") for name, array in checkpoint.arrays.items()}, arrays)
+    told = {"format": FORMAT, **asdict(checkpoint.manifest), "arrays_sha256": _hash(arrays)}
+    (folder / _MANIFEST).write_text(json.dumps({**told, "sha256": _hash_of_json(told)}, indent=1) + "\n")
+
+
+def _put_aside(path: Path) -> Path:
+    """Give a checkpoint that cannot be used another name, so that it does not count as one of the last two."""
+    aside = path.with_name(f"unusable-{path.name}")
+    shutil.rmtree(aside, ignore_errors=True)
+    with disk_errors(aside):
+        return path.replace(aside)
+
+
+def _read(folder: Path, identity: str) -> Checkpoint:
+    try:
+        told = json.loads((folder / _MANIFEST).read_text())
+        own = told.pop("sha256")
+        if own != _hash_of_json(told):
+            raise DamagedError(f"is damaged: its {_MANIFEST} was changed")
+        version, digest = told.pop("format"), told.pop("arrays_sha256")
+        if version != FORMAT:
+            raise DamagedError(f"has the format {version}, and this version of cycletime reads {FORMAT}")
+        manifest = Manifest(**{**told, "remarks": tuple(told["remarks"])})
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise DamagedError(f"is damaged: its {_MANIFEST} cannot be read") from error
+    if manifest.identity != identity:
+        raise DamagedError(f"belongs to another run ({manifest.identity[:10]}, and this is {identity[:10]})")
+    try:
+        if _hash(folder / _ARRAYS) != digest:
+            raise DamagedError(f"is damaged: {_ARRAYS} is not what its manifest says")
+        return Checkpoint(manifest, load_file(folder / _ARRAYS))
+    except (OSError, SafetensorError) as error:
+        raise DamagedError(f"is damaged: its {_ARRAYS} cannot be read") from error
+
+
+def _hash_of_json(told: Mapping[str, Any]) -> str:
+    return sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,101 @@
+"""Where a run was computed, and by which code: what its result carries, and what can change its last bits."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+
+_CHANGES_BITS = {
+    "jax": "JAX",
+    "jaxlib": "jaxlib",
+    "device": "device",
+    "processor": "processor",
+    "cores": "number of cores",  # over which XLA splits larger sums
+}
+_SIMULATORS = ("gymnasium", "mujoco", "pybullet")
+
+
+@cache
+def this_machine() -> Mapping[str, str]:
+    """The machine and the software that computes here."""
+    import jax
+
+    device = jax.devices()[0]
+    return {
+        "cycletime": code_version(),
+        "jax": jax.__version__,
+        "jaxlib": version("jaxlib"),
+        "device": device.device_kind,
+        "processor": processor(),
+        "cores": str(cores()),
+        "system": platform.system(),
+        "python": platform.python_version(),
+        **{package: version(package) for package in _SIMULATORS if find_spec(package)},
+    }
+
+
+def differences(then: Mapping[str, str], now: Mapping[str, str], simulators: Iterable[str] = ()) -> tuple[str, ...]:
+    """In words, what can make numbers computed now differ in their last bits from those computed then.
+
+    Args:
+        then: A machine.
+        now: Another, or the same later.
+        simulators: The packages that simulate the run's world.
+    """
+    matters = {**_CHANGES_BITS, **{package: package for package in simulators}}
+    return tuple(
+        f"{label} {then.get(key, 'unknown')} then, {now.get(key, 'unknown')} now"
+        for key, label in matters.items()
+        if then.get(key) != now.get(key)
+    )
+
+
+def code_version() -> str:
+    """The package's version, with the commit where it runs from a checkout."""
+    try:
+        release = version("cycletime")
+    except PackageNotFoundError:  # a bare source folder on the path, as on a GPU machine without pip
+        release = "unknown"
+    commit = _commit()
+    return f"{release}+{commit}" if commit else release
+
+
+def _commit() -> str:
+    """The checkout's commit, with -dirty where files were changed since; nothing where there is no checkout."""
+    root = Path(__file__).parents[3]
+    if not (root / ".git").exists():
+        return ""
+    try:
+        told = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--exclude=*"],
+            cwd=root,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=10,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return told.stdout.strip()
+
+
+def cores() -> int:
+    """Those that this process may use, as many as XLA has threads."""
+    affinity = getattr(os, "sched_getaffinity", None)  # where the system has it
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def processor() -> str:
+    """Its name; programs are compiled for the very processor."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()

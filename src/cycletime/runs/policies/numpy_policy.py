@@ -1,0 +1,138 @@
+"""A trained policy in NumPy alone: this file and the policy.npz beside it are all that a robot's computer needs.
+
+from policy import NumpyPolicy
+
+policy = NumpyPolicy.load("policy.npz")
+action = policy.act(observation)  # every policy.dt_s seconds
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FORMAT = 1
+"""Of the file; a newer file than this program is refused."""
+LOG_STD_RANGE = (-20.0, 2.0)
+"""Where log sigma is clipped if it comes from the network."""
+
+
+def _relu(numbers: NDArray[Any]) -> NDArray[Any]:
+    positive: NDArray[Any] = np.maximum(numbers, 0)
+    return positive
+
+
+_ACTIVATIONS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {"tanh": np.tanh, "relu": _relu}
+
+
+class NumpyPolicy:
+    """A normal policy whose mean is a network of dense layers."""
+
+    dt_s: float
+    """The action-cycle time that it was trained at, in seconds."""
+    observation_size: int
+    """Numbers in an observation."""
+    action_size: int
+    """Numbers in an action."""
+    description: dict[str, Any]
+    """What else is known of it: the world, the run's identity and how many environment steps it was trained for."""
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]], description: Mapping[str, Any]) -> None:
+        """Take the arrays and the description that a file holds.
+
+        Raises:
+            ValueError: if they do not belong together.
+        """
+        if description.get("format") != FORMAT:
+            raise ValueError(f"The policy has the format {description.get('format')!r}: this program reads {FORMAT}.")
+        try:
+            self.description = dict(description)
+            self.dt_s = float(description["dt_s"])
+            self.observation_size = int(description["observation_size"])
+            self.action_size = int(description["action_size"])
+            self._squashed = bool(description["squashed"])
+            self._activation = _ACTIVATIONS[description["activation"]]
+            self._dtype = np.dtype(description["action_dtype"])
+            count = sum(name.endswith(".weight") for name in arrays)
+            self._layers = [(arrays[f"layers.{i}.weight"], arrays[f"layers.{i}.bias"]) for i in range(count)]
+            self._log_std = arrays.get("log_std")
+            self._centre, self._half, self._low, self._high = (
+                arrays[f"action.{name}"] for name in ("centre", "half", "low", "high")
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"The policy is incomplete: {error} is missing or wrong.") from None
+        self._refuse_wrong_shapes()
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> NumpyPolicy:
+        """Read a policy.npz.
+
+        Raises:
+            ValueError: if it is none.
+        """
+        try:
+            with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as named:
+                arrays = {name: named[name] for name in named.files}
+            description = json.loads(str(arrays.pop("description")))
+        except FileNotFoundError:
+            raise
+        except (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+            raise ValueError(f"{path} is no exported policy: {error}.") from error
+        return cls(arrays, description)
+
+    def act(self, observation: Any, rng: np.random.Generator | None = None) -> NDArray[Any]:  # noqa: ANN401
+        """What the environment is to be given: the policy's mean, or with a generator an action drawn from it.
+
+        Args:
+            observation: Numbers of the shape [observation_size], or [batch, observation_size].
+            rng: Such as ``numpy.random.default_rng()``.
+
+        Raises:
+            ValueError: if the observation has another shape, or is not finite.
+        """
+        action, std = self.mean_and_std(observation)
+        if rng is not None:
+            action = action + std * rng.standard_normal(action.shape, np.float32)
+        if self._squashed:
+            action = np.tanh(action)
+        reached: NDArray[Any] = np.clip(self._centre + self._half * action, self._low, self._high).astype(self._dtype)
+        return reached
+
+    def mean_and_std(self, observation: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:  # noqa: ANN401
+        """Mu and sigma, before squashing and before the mapping to the environment's actions."""
+        numbers = np.asarray(observation, np.float32)
+        if numbers.ndim not in (1, 2) or numbers.shape[-1] != self.observation_size:
+            size = self.observation_size
+            raise ValueError(f"The observation has the shape {numbers.shape}: it must be ({size},) or (batch, {size}).")
+        if not np.isfinite(numbers).all():
+            raise ValueError("The observation is not finite: a sensor or a computation before it has failed.")
+        for weight, bias in self._layers[:-1]:
+            numbers = self._activation(numbers @ weight + bias)
+        weight, bias = self._layers[-1]
+        numbers = numbers @ weight + bias
+        if self._log_std is not None:
+            return numbers, np.broadcast_to(np.exp(self._log_std), numbers.shape)
+        mean, log_std = numbers[..., : self.action_size], numbers[..., self.action_size :]
+        return mean, np.exp(np.clip(log_std, *LOG_STD_RANGE))
+
+    def _refuse_wrong_shapes(self) -> None:
+        outputs = self.action_size * (1 if self._log_std is not None else 2)
+        sizes = [self.observation_size, *(bias.size for _, bias in self._layers[:-1]), outputs]
+        shapes = [(weight.shape, bias.shape) for weight, bias in self._layers]
+        fits = shapes == [((m, n), (n,)) for m, n in pairwise(sizes)]
+        of_actions = [self._centre, self._half, self._low, self._high]
+        if self._log_std is not None:
+            of_actions.append(self._log_std)
+        if not fits or any(each.shape != (self.action_size,) for each in of_actions):
+            raise ValueError(
+                f"The policy's arrays do not fit {self.observation_size} observed numbers and actions of "
+                f"{self.action_size}: export it anew."
+            )

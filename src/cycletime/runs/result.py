@@ -1,0 +1,71 @@
+"""What a finished run says of itself: its performance with all that is needed to trust it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from cycletime.loops import Episodes
+from cycletime.runs.machine import this_machine
+from cycletime.runs.spec import RunSpec
+
+BINS = 100
+"""Performance is the mean over so many equal bins of environment steps, as in the paper."""
+
+
+def result_of(
+    spec: RunSpec,
+    curve: Episodes,
+    *,
+    where: str,
+    agent_steps: int,
+    remarks: tuple[str, ...],
+    sessions: int,
+    wall_s: float,
+) -> dict[str, Any]:
+    """What result.json holds."""
+    return {
+        "format": 1,
+        "identity": spec.identity,
+        "world": spec.world.name,
+        "where": where,
+        "algorithm": spec.algorithm,
+        "dt": str(spec.dt),
+        "seed": spec.seed,
+        "env_steps": spec.env_steps,
+        "agent_steps": agent_steps,
+        "episodes": len(curve),
+        **performance(curve, spec.env_steps),
+        "resumed": _resumed(sessions, remarks),
+        "remarks": list(remarks),
+        "sessions": sessions,
+        "wall_s": round(wall_s, 3),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": dict(this_machine()),
+    }
+
+
+def performance(curve: Episodes, env_steps: int) -> dict[str, float | None]:
+    """The paper's measure, the same of the last tenth of learning, and the plain mean over episodes."""
+    if not len(curve):
+        return {"average_return": None, "last_tenth_return": None, "mean_over_episodes": None}
+    bins = curve.binned(env_steps, BINS)
+    return {
+        "average_return": _number(bins.mean()),
+        "last_tenth_return": _number(bins[-10:].mean()),
+        "mean_over_episodes": _number(curve.returns.mean()),
+    }
+
+
+def _number(mean: np.floating[Any]) -> float | None:
+    """None where learning went astray; JSON knows no infinity."""
+    return float(mean) if np.isfinite(mean) else None
+
+
+def _resumed(sessions: int, remarks: tuple[str, ...]) -> str:
+    """The label of the result."""
+    if remarks:
+        return "resumed, not identical"
+    return "resumed, identical" if sessions > 1 else "never"

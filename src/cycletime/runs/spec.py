@@ -1,0 +1,186 @@
+"""A run's spec, all that decides its numbers, and its identity, the hash of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import Field, asdict, dataclass, field, fields, replace
+from functools import cached_property
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Any, Literal
+
+from cycletime.agents import PPO, SAC, ActorCritic, Agent
+from cycletime.agents.checks import check_choice, check_counts
+from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUhlenbeck, Pink
+from cycletime.duration import Duration, DurationField, cycle_steps
+from cycletime.errors import InputError
+from cycletime.runs.worlds import GymnasiumEnv, PaperTask, World
+
+RESULT_VERSION = 1
+"""Raised whenever a change of the code changes the numbers of runs, so that old runs are not taken for new ones."""
+AGENTS = MappingProxyType({"actor-critic": ActorCritic, "ppo": PPO, "sac": SAC})
+"""The agents by name."""
+EXPLORATIONS: Mapping[str, type[Exploration]] = MappingProxyType(
+    {"ornstein-uhlenbeck": OrnsteinUhlenbeck, "autoregressive": AutoRegressive, "pink": Pink}
+)
+"""Noise that is coherent in time, by name."""
+
+
+@dataclass(frozen=True)
+class EngineSpec:
+    """What computes the run. Engines differ in the last bits, so they are part of a run's identity."""
+
+    name: Literal["compiled", "stepped"] = "compiled"
+    """'compiled': one program around a closed-form task. 'stepped': an environment, step by step."""
+    device: str = "cpu"
+    """JAX's platform: cpu, gpu, tpu."""
+    width: int = 1
+    """The runs that the program carries side by side."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no engine."""
+        check_choice(self, "name", ("compiled", "stepped"))
+        check_choice(self, "device", ("cpu", "gpu", "tpu"))
+        check_counts(self, "width")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSpec:
+    """One training."""
+
+    world: World
+    """What it trains on."""
+    agent: Agent
+    """Who learns, with its hyper-parameters at this cycle time."""
+    dt: DurationField = DurationField()
+    """The action-cycle time."""
+    env_steps: int
+    """The budget in environment steps."""
+    seed: int
+    """All random numbers follow from it."""
+    engine: EngineSpec = EngineSpec()
+    """What computes it."""
+    exploration: Exploration | None = None
+    """Noise that is coherent in time, in seconds; None is white noise."""
+    origin: Mapping[str, Any] = field(default_factory=dict)
+    """How the hyper-parameters came about: the rule, and the values and the cycle time that they were tuned at. Not
+    part of the identity, since it changes no number: where two rules agree, one run serves both."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no run."""
+        check_counts(self, "env_steps")
+        check_counts(self, "seed", least=0)
+        if self.seed >= 2**32:
+            raise InputError(f"seed is {self.seed}: it must be below 2**32.")
+        if type(self.agent) not in AGENTS.values():
+            raise InputError(f"{self.agent!r} is no agent whose runs can be kept: give one of {', '.join(AGENTS)}.")
+        if self.agent.exploration is not None:
+            raise InputError(
+                "The agent has an exploration at a cycle time: give the run its exploration in seconds instead, such "
+                "as exploration=OrnsteinUhlenbeck('100ms')."
+            )
+        if self.exploration is not None and not isinstance(self.exploration, Exploration):
+            raise InputError(f"exploration is {self.exploration!r}: give noise such as OrnsteinUhlenbeck('100ms').")
+        if self.engine.name == "compiled" and not isinstance(self.world, PaperTask):
+            raise InputError(f"{self.world.name!r} is an environment, which the compiled engine cannot run.")
+        if self.world.env_dt is not None:
+            cycle_steps(self.dt, self.world.env_dt)
+
+    @property
+    def algorithm(self) -> str:
+        """The agent's name."""
+        return next(name for name, kind in AGENTS.items() if isinstance(self.agent, kind))
+
+    @property
+    def bound_agent(self) -> Agent:
+        """The agent with its exploration at this cycle time."""
+        if self.exploration is None:
+            return self.agent
+        bound: Agent = replace(self.agent, exploration=self.exploration.at(self.dt))  # type: ignore[type-var]
+        return bound
+
+    @cached_property
+    def identity(self) -> str:
+        """64 hexadecimal digits that two runs share only if all their numbers are the same."""
+        told = {**self.as_json(), "result_version": RESULT_VERSION}
+        del told["origin"]
+        return sha256(json.dumps(told, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+    @property
+    def name(self) -> str:
+        """A name for its folder: readable, and different for different runs."""
+        readable = f"{self.world.name}-{self.algorithm}-{self.dt}-seed{self.seed}"
+        return re.sub(r"[^A-Za-z0-9.]+", "-", f"{readable}-{self.identity[:10]}").lstrip("-.")
+
+    def as_json(self) -> dict[str, Any]:
+        """What spec.json holds."""
+        return {
+            "world": _world_as_json(self.world),
+            "algorithm": self.algorithm,
+            "agent": {each.name: _plain(getattr(self.agent, each.name), each) for each in _own_fields(self.agent)},
+            "dt": str(self.dt),
+            "env_steps": int(self.env_steps),
+            "seed": int(self.seed),
+            "engine": asdict(self.engine),
+            "exploration": None if self.exploration is None else _exploration_as_json(self.exploration),
+            "origin": dict(self.origin),
+        }
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> RunSpec:
+        """The spec that spec.json holds; a KeyError, TypeError or ValueError where it holds none."""
+        agent = AGENTS[told["algorithm"]]
+        values = {name: tuple(value) if isinstance(value, list) else value for name, value in told["agent"].items()}
+        exploration = told["exploration"]
+        return cls(
+            world=_world_from_json(told["world"]),
+            agent=agent(**values),
+            dt=told["dt"],
+            env_steps=told["env_steps"],
+            seed=told["seed"],
+            engine=EngineSpec(**told["engine"]),
+            exploration=None if exploration is None else _exploration_from_json(exploration),
+            origin=told["origin"],
+        )
+
+
+def _own_fields(agent: Any) -> list[Field[Any]]:  # noqa: ANN401 - any dataclass
+    """The agent's fields but for its exploration, which the spec keeps in seconds."""
+    return [each for each in fields(agent) if each.name != "exploration"]
+
+
+def _plain(value: Any, its_field: Field[Any]) -> Any:  # noqa: ANN401 - any field
+    """A value as JSON has it, the same for 1 and 1.0 where the field is a rate."""
+    if isinstance(value, tuple):
+        return [int(each) for each in value]
+    if value is None or isinstance(value, str):
+        return value
+    return float(value) if "float" in str(its_field.type) else int(value)
+
+
+def _world_as_json(world: World) -> dict[str, Any]:
+    if isinstance(world, PaperTask):
+        return {"task": world.name}
+    return {"env": world.name, "env_dt": None if world.env_dt is None else str(world.env_dt)}
+
+
+def _world_from_json(told: Mapping[str, Any]) -> World:
+    if "task" in told:
+        return PaperTask(told["task"])
+    return GymnasiumEnv(told["env"], None if told["env_dt"] is None else Duration(told["env_dt"]))
+
+
+def _exploration_as_json(exploration: Exploration) -> dict[str, Any]:
+    name = next(name for name, kind in EXPLORATIONS.items() if isinstance(exploration, kind))
+    told = {each.name: getattr(exploration, each.name) for each in fields(exploration)}
+    return {
+        "noise": name,
+        **{key: str(each) if isinstance(each, Duration) else int(each) for key, each in told.items()},
+    }
+
+
+def _exploration_from_json(told: Mapping[str, Any]) -> Exploration:
+    values = dict(told)
+    return EXPLORATIONS[values.pop("noise")](**values)

@@ -1,0 +1,134 @@
+"""What a run trains on: one of the paper's tasks in closed form, or any Gymnasium environment by its id."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from importlib.util import find_spec
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from cycletime.duration import Duration, cycle_steps
+from cycletime.errors import InputError
+from cycletime.tasks import DoublePendulum, Reacher
+from cycletime.tasks.closed_form import ClosedFormTask
+
+if TYPE_CHECKING:
+    import gymnasium
+
+TASKS = MappingProxyType({"reacher": Reacher, "double-pendulum": DoublePendulum})
+"""The paper's tasks by name."""
+_GYMNASIUM_IDS = {"reacher": "cycletime/Reacher-v0", "double-pendulum": "cycletime/DoublePendulum-v0"}
+
+
+@dataclass(frozen=True)
+class PaperTask:
+    """One of the paper's tasks."""
+
+    name: str
+    """reacher or double-pendulum."""
+
+    def __post_init__(self) -> None:
+        """Refuse an unknown name."""
+        if self.name not in TASKS:
+            raise InputError(
+                f"{self.name!r} is no task: give {' or '.join(map(repr, TASKS))}, or a Gymnasium id as an environment."
+            )
+
+    @property
+    def task(self) -> ClosedFormTask:
+        """Its functions."""
+        made: ClosedFormTask = TASKS[self.name]()
+        return made
+
+    @property
+    def env_dt(self) -> Duration:
+        """Its time step."""
+        return self.task.env_dt
+
+
+@dataclass(frozen=True)
+class GymnasiumEnv:
+    """A Gymnasium environment."""
+
+    name: str
+    """Its id, such as Hopper-v5."""
+    env_dt: Duration | None = None
+    """Its time step: one that it is retimed to, where `retime` knows it, and else one that it does not publish."""
+
+    def __post_init__(self) -> None:
+        """Read the time step, so that it is the same however it was written."""
+        if self.env_dt is not None:
+            object.__setattr__(self, "env_dt", Duration(self.env_dt))
+
+
+World = PaperTask | GymnasiumEnv
+
+
+def make_env(world: World, dt: Duration, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
+    """The world as an environment of which one step is one agent step."""
+    if find_spec("gymnasium") is None:
+        raise InputError("Gymnasium is not installed: pip install gymnasium.")
+    import gymnasium
+
+    if isinstance(world, PaperTask):
+        task_env: gymnasium.Env[Any, Any] = gymnasium.make(_GYMNASIUM_IDS[world.name], dt=dt, render_mode=render_mode)
+        return task_env
+    return _held(world, dt, {} if render_mode is None else {"render_mode": render_mode})
+
+
+def _held(world: GymnasiumEnv, dt: Duration, keywords: dict[str, Any]) -> gymnasium.Env[Any, Any]:
+    """A Gymnasium environment that holds each action for a cycle."""
+    from cycletime.tasks import CycleTime
+    from cycletime.tasks.closed_form_env import ClosedFormEnv
+    from cycletime.tasks.retime import RETIMINGS, retime
+
+    _let_mujoco_draw_without_a_screen(keywords)
+    if world.env_dt is not None:
+        cycle_steps(dt, world.env_dt)  # before any simulator is started
+        if world.name in RETIMINGS:
+            return CycleTime(retime(world.name, world.env_dt, **keywords), dt)
+    env = _made(world.name, keywords)
+    if isinstance(env.unwrapped, ClosedFormEnv):
+        env.close()
+        own = Duration(env.unwrapped.env_dt)
+        if world.env_dt not in (None, own):
+            raise InputError(f"env_dt is {world.env_dt}: {world.name} has a time step of its own, {own}.")
+        return _made(world.name, {**keywords, "dt": dt})
+    return CycleTime(env, dt, env_dt=world.env_dt)
+
+
+def _made(name: str, keywords: dict[str, Any]) -> gymnasium.Env[Any, Any]:
+    """Make an environment, with its errors as sentences."""
+    import gymnasium
+    from gymnasium.error import DependencyNotInstalled
+
+    try:
+        env: gymnasium.Env[Any, Any] = gymnasium.make(name, **keywords)
+    except DependencyNotInstalled as error:
+        raise InputError(
+            f"{name!r} needs a package that is not installed ({_line(error)}): for MuJoCo's environments "
+            "pip install 'cycletime[mujoco]'."
+        ) from error
+    except gymnasium.error.Error as error:
+        raise InputError(
+            f"{name!r} is no environment that Gymnasium can make ({_line(error)}): give an id such as 'Reacher-v5', or "
+            "'module:Name-v0' for one that a module registers."
+        ) from error
+    except ImportError as error:
+        raise InputError(f"{name!r} needs a module that cannot be imported: {_line(error)}.") from error
+    if env.spec is not None and env.spec.id != name.rpartition(":")[2]:
+        env.close()
+        raise InputError(f"{name!r} has no version, and its newest may change: give {env.spec.id!r}.")
+    return env
+
+
+def _line(error: Exception) -> str:
+    return str(error).strip("'\"").split("\n")[0].rstrip(".")
+
+
+def _let_mujoco_draw_without_a_screen(keywords: dict[str, Any]) -> None:
+    """MuJoCo asks for a screen even for pictures in memory, unless told otherwise before it is imported."""
+    screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if keywords.get("render_mode") == "rgb_array" and not screen:
+        os.environ.setdefault("MUJOCO_GL", "egl")

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from cycletime.errors import RunError
+from cycletime.runs.lock import locked
+
+
+@contextmanager
+def holder(path: Path, seconds: float = 60) -> Iterator[subprocess.Popen[str]]:
+    """Another process that holds the lock."""
+    program = (
+        "import sys, time\n"
+        "from pathlib import Path\n"
+        "from cycletime.runs.lock import locked\n"
+        "with locked(Path(sys.argv[1])):\n"
+        "    print('held', flush=True)\n"
+        "    time.sleep(float(sys.argv[2]))\n"
+    )
+    arguments = [sys.executable, "-c", program, str(path), str(seconds)]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "held\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_second_process_is_refused_and_told_who_holds_it(tmp_path: Path) -> None:
+    with holder(tmp_path / "lock") as process:
+        with pytest.raises(RunError) as caught, locked(tmp_path / "lock"):
+            pytest.fail("two hold it")
+        assert str(caught.value) == (
+            f"The run {tmp_path} is being trained by process {process.pid} on {socket.gethostname()}: wait for it, or "
+            "end it and resume."
+        )
+        with pytest.raises(RunError, match=f"process {process.pid} "), locked(tmp_path / "lock"):
+            pytest.fail("being refused took it away")
+
+
+def test_a_holder_that_is_killed_holds_it_no_more(tmp_path: Path) -> None:
+    with holder(tmp_path / "lock") as process:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        with locked(tmp_path / "lock"):
+            assert f"process {os.getpid()} " in (tmp_path / "lock").read_text()
+
+
+def test_the_same_process_does_not_get_it_twice_but_again(tmp_path: Path) -> None:
+    for _ in range(2):
+        with (
+            locked(tmp_path / "lock"),
+            pytest.raises(RunError, match=f"process {os.getpid()} "),
+            locked(tmp_path / "lock"),
+        ):
+            pytest.fail("two hold it")
+
+
+def test_it_is_let_go_after_an_error_which_stays_what_it_is(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), locked(tmp_path / "lock"):
+        (tmp_path / "missing").read_text()
+    with locked(tmp_path / "lock"):
+        pass
+
+
+def test_a_shorter_name_leaves_nothing_of_a_longer_one(tmp_path: Path) -> None:
+    (tmp_path / "lock").write_text("process 123456789 on a machine with a long name\n" * 3)
+    with locked(tmp_path / "lock"):
+        assert (tmp_path / "lock").read_text() == f"process {os.getpid()} on {socket.gethostname()}\n"
+
+
+def test_who_waits_gets_it_when_the_other_is_done(tmp_path: Path) -> None:
+    with holder(tmp_path / "lock", seconds=0.3) as process:
+        began = time.monotonic()
+        with locked(tmp_path / "lock", wait=True):
+            assert time.monotonic() - began > 0.05
+            assert process.wait(timeout=10) == 0
+
+
+def test_a_lock_that_cannot_be_written_is_told_of(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match="cannot be written: Not a directory"), locked(tmp_path / "file" / "lock"):
+        pass
+    (tmp_path / "lock").symlink_to("/dev/full")
+    with pytest.raises(RunError, match="cannot be written: "), locked(tmp_path / "lock"):
+        pass

@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+from cycletime.duration import Duration
+from cycletime.errors import InputError
+from cycletime.runs.worlds import TASKS, GymnasiumEnv, PaperTask, World, make_env
+
+
+@contextmanager
+def made(world: World, dt: str) -> Iterator[gymnasium.Env[Any, Any]]:
+    env = make_env(world, Duration(dt))
+    try:
+        yield env
+    finally:
+        env.close()
+
+
+def clock_after_one_step(world: World, dt: str) -> tuple[float, float, int]:
+    """The env_dt and dt that the environment tells, and the environment steps that one of its steps took."""
+    with made(world, dt) as env:
+        env.reset(seed=0)
+        *_, info = env.step(np.zeros(env.action_space.shape or (), env.action_space.dtype))
+        return env.get_wrapper_attr("env_dt"), env.get_wrapper_attr("dt"), info["cycle_steps"]
+
+
+def episode(world: World, dt: str, agent_steps: int) -> list[float]:
+    """All numbers of a short episode."""
+    with made(world, dt) as env:
+        observation, _ = env.reset(seed=3)
+        numbers = [*map(float, observation)]
+        for _ in range(agent_steps):
+            observation, reward, *_ = env.step(np.full(env.action_space.shape or (), 0.1, np.float32))
+            numbers += [*map(float, observation), float(reward)]
+        return numbers
+
+
+def refusal(world: World, dt: str = "40ms") -> str:
+    with pytest.raises(InputError) as caught:
+        make_env(world, Duration(dt))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_paper_task_is_made_at_the_cycle_time_that_is_asked_for(name: str) -> None:
+    world = PaperTask(name)
+    env_dt, dt, steps = clock_after_one_step(world, "48ms")
+    assert (env_dt, dt) == (float(world.env_dt), 0.048)
+    assert steps == Duration("48ms") / world.env_dt
+
+
+def test_an_unknown_task_is_refused_with_those_there_are() -> None:
+    with pytest.raises(InputError, match=r"'Reacher' is no task: give 'reacher' or 'double-pendulum', or a Gymnasium"):
+        PaperTask("Reacher")
+
+
+def test_a_paper_task_by_its_gymnasium_id_is_the_same_environment() -> None:
+    assert episode(GymnasiumEnv("cycletime/Reacher-v0"), "20ms", 5) == episode(PaperTask("reacher"), "20ms", 5)
+
+
+def test_a_paper_task_by_its_gymnasium_id_keeps_its_own_time_step() -> None:
+    own = GymnasiumEnv("cycletime/Reacher-v0", Duration("2ms"))
+    assert clock_after_one_step(own, "40ms") == (0.002, 0.04, 20)
+    told = refusal(GymnasiumEnv("cycletime/Reacher-v0", Duration("10ms")))
+    assert told == "env_dt is 10ms: cycletime/Reacher-v0 has a time step of its own, 2ms."
+
+
+def test_mujoco_holds_its_own_steps_unless_it_is_retimed() -> None:
+    assert clock_after_one_step(GymnasiumEnv("Hopper-v5"), "40ms") == (0.008, 0.04, 5)
+    assert clock_after_one_step(GymnasiumEnv("Hopper-v5", Duration("2ms")), "40ms") == (0.002, 0.04, 20)
+
+
+def test_retiming_to_the_own_time_step_changes_no_number() -> None:
+    plain, retimed = GymnasiumEnv("Hopper-v5"), GymnasiumEnv("Hopper-v5", Duration("8ms"))
+    np.testing.assert_allclose(episode(plain, "16ms", 5), episode(retimed, "16ms", 5), rtol=1e-12)
+
+
+def test_an_environment_without_a_time_step_takes_the_one_that_is_given() -> None:
+    assert clock_after_one_step(GymnasiumEnv("CartPole-v1", Duration("20ms")), "60ms") == (0.02, 0.06, 3)
+    assert "publishes no time step" in refusal(GymnasiumEnv("CartPole-v1"))
+
+
+def test_a_time_step_is_the_same_however_it_is_written() -> None:
+    worlds = {GymnasiumEnv("CartPole-v1", dt) for dt in ("20ms", "0.02", "50Hz", 0.02, Duration("20ms"))}  # type: ignore[arg-type]
+    assert worlds == {GymnasiumEnv("CartPole-v1", Duration("20ms"))}
+
+
+@pytest.mark.parametrize(
+    ("world", "nearest"),
+    [
+        (PaperTask("reacher"), "42ms"),
+        (GymnasiumEnv("Hopper-v5"), "40ms and 48ms"),
+        (GymnasiumEnv("Hopper-v5", Duration("2ms")), "42ms and 44ms"),
+        (GymnasiumEnv("CartPole-v1", Duration("20ms")), "40ms and 60ms"),
+    ],
+)
+def test_a_cycle_that_is_no_multiple_is_refused_with_the_nearest(world: World, nearest: str) -> None:
+    assert nearest in refusal(world, "43ms")
+
+
+def test_a_cycle_that_is_no_multiple_is_refused_before_anything_is_looked_up() -> None:
+    assert "no whole multiple" in refusal(GymnasiumEnv("no such id", Duration("3ms")))
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("hopper-v5", "Did you mean: `Hopper`?"),
+        ("Hoper-v5", "Did you mean: `Hopper`?"),
+        ("Hopper-v99", "`v5`"),
+        ("nosuch/Hopper-v5", "Namespace nosuch not found"),
+        ("two words", "Malformed environment ID: two words"),
+        ("", "Malformed environment ID"),
+    ],
+)
+def test_an_unknown_id_is_refused_with_what_gymnasium_knows(name: str, hint: str) -> None:
+    told = refusal(GymnasiumEnv(name))
+    assert told.startswith(f"{name!r} is no environment that Gymnasium can make (")
+    assert hint in told
+
+
+@pytest.mark.filterwarnings("ignore:.*is out of date:DeprecationWarning")
+def test_a_version_that_gymnasium_has_dropped_is_refused_with_the_one_to_use() -> None:
+    assert "`Pendulum-v1`" in refusal(GymnasiumEnv("Pendulum-v0"))
+    assert "gymnasium-robotics" in refusal(GymnasiumEnv("Hopper-v2"))
+
+
+@pytest.mark.filterwarnings("ignore:.*Using the latest versioned environment:UserWarning")
+def test_an_id_without_a_version_is_refused_since_it_may_become_another_world() -> None:
+    assert "give 'Hopper-v5'" in refusal(GymnasiumEnv("Hopper"))
+
+
+def test_a_module_that_is_missing_is_named() -> None:
+    assert "No module named 'nosuch'" in refusal(GymnasiumEnv("nosuch:X-v0"))
+
+
+def test_a_module_registers_its_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "registering_toys.py").write_text(
+        "import gymnasium\n"
+        "gymnasium.register('toys/Pole-v0', 'gymnasium.envs.classic_control:CartPoleEnv', max_episode_steps=9)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    try:
+        world = GymnasiumEnv("registering_toys:toys/Pole-v0", Duration("20ms"))
+        assert clock_after_one_step(world, "60ms") == (0.02, 0.06, 3)
+    finally:
+        gymnasium.registry.pop("toys/Pole-v0", None)
+        sys.modules.pop("registering_toys", None)
+
+
+def test_a_package_that_an_environment_needs_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    for name in [name for name in sys.modules if name.startswith("gymnasium.envs.mujoco")]:
+        monkeypatch.delitem(sys.modules, name)
+    told = refusal(GymnasiumEnv("Hopper-v5"))
+    assert told.startswith("'Hopper-v5' needs a package that is not installed (")
+    assert "pip install 'cycletime[mujoco]'" in told
