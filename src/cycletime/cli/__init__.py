@@ -5,29 +5,24 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated
+from importlib import import_module
+from typing import Any
 
 import tyro
-from tyro.conf import FlagCreatePairsOff, OmitArgPrefixes, OmitSubcommandPrefixes, subcommand
+from tyro.conf import FlagCreatePairsOff
 
-from cycletime.cli.transfer import TransferPPO, TransferSAC, TransferZoo
-from cycletime.errors import InputError
+from cycletime.errors import InputError, RunError
 
-_ABOUT = "Carry reinforcement-learning hyper-parameters from one action-cycle time to another."
-
-
-@dataclass(frozen=True)
-class TransferCommand:
-    """Carry hyper-parameters to another cycle time."""
-
-    command: OmitSubcommandPrefixes[
-        OmitArgPrefixes[
-            Annotated[TransferPPO, subcommand("ppo")]
-            | Annotated[TransferSAC, subcommand("sac")]
-            | Annotated[TransferZoo, subcommand("zoo")]
-        ]
-    ]
+_ABOUT = "Reinforcement learning at any action-cycle time: carry hyper-parameters, train, watch, export."
+_COMMANDS = {
+    "transfer": ("transfer", "TransferCommand"),
+    "train": ("train", "Train"),
+    "resume": ("train", "Resume"),
+    "watch": ("watch", "Watch"),
+    "export": ("export", "Export"),
+    "latency": ("latency", "Latency"),
+}
+"""Commands, with the module and the class of each."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,17 +33,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     try:
         parsed = tyro.extras.subcommand_cli_from_dict(
-            {"transfer": TransferCommand},
+            _commands(words),
             prog="cycletime",
             description=f"{_ABOUT} 'cycletime --version' prints the version.",
             args=_with_zoo_named(words),
             config=(FlagCreatePairsOff,),
         )
-        status: int = parsed.command.run()
+        status: int = parsed.run()
         sys.stdout.flush()
     except InputError as error:
         print(f"cycletime: {error}", file=sys.stderr)
         return 2
+    except RunError as error:
+        print(f"cycletime: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("cycletime: Interrupted.", file=sys.stderr)
+        return 130
     except OSError as error:
         # Python flushes once more at exit, and must not complain again then.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -57,6 +58,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"cycletime: The output cannot be written: {error.strerror}.", file=sys.stderr)
         return 1
     return status
+
+
+def _commands(words: Sequence[str]) -> dict[str, Any]:
+    """The command that is asked for, or all of them: reading the options of each takes time."""
+    wanted = words[:1] if words and words[0] in _COMMANDS else list(_COMMANDS)
+    return {
+        name: getattr(import_module(f"cycletime.cli.{module}"), kind)
+        for name, (module, kind) in _COMMANDS.items()
+        if name in wanted
+    }
 
 
 def _with_zoo_named(words: list[str]) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from tyro.conf import arg
+from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, arg, subcommand
 
 from cycletime.cli.options import NONE, Count, Parts, Rate, Text, default_of_the_paper, default_of_the_released_code
 from cycletime.errors import InputError
@@ -155,6 +155,23 @@ class TransferZoo(Transfer):
         table = explain(carried.values, carried.notes)
         print(f"{table}\n\n{self.env}: {changes}", file=sys.stdout if self.out else sys.stderr)
         return 0
+
+
+@dataclass(frozen=True)
+class TransferCommand:
+    """Carry hyper-parameters to another cycle time."""
+
+    command: OmitSubcommandPrefixes[
+        OmitArgPrefixes[
+            Annotated[TransferPPO, subcommand("ppo")]
+            | Annotated[TransferSAC, subcommand("sac")]
+            | Annotated[TransferZoo, subcommand("zoo")]
+        ]
+    ]
+
+    def run(self) -> int:
+        """Carry and print."""
+        return self.command.run()
 
 
 def _carry_and_print(

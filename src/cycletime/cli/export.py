@@ -1,0 +1,68 @@
+"""`cycletime export`: a run's policy for computers without JAX."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from cycletime.cli.options import Text
+from cycletime.errors import InputError
+
+FORMATS = ("onnx", "numpy")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Export:
+    """Export a run's policy, as it was at the last checkpoint, to ONNX or to a folder that needs NumPy alone.
+
+    For example: cycletime export runs/reacher-ppo-16ms-seed0-1f0c7c38a2 --to onnx
+    """
+
+    folder: Annotated[Positional[Path], arg(metavar="RUN")]
+    """The run's folder."""
+    to: Annotated[str, arg(metavar="FORMAT")]
+    """onnx: one file. numpy: a folder with the weights and a program that acts with them."""
+    out: Annotated[Text, arg(metavar="PATH", help_behavior_hint="(default: policy.onnx or numpy/ in the run)")] = None
+    """The file, or for numpy the folder, to write."""
+    force: bool = False
+    """Replace what is there."""
+
+    def run(self) -> int:
+        """Export, compare with the JAX policy, and say how far it is from it."""
+        if self.to not in FORMATS:
+            raise InputError(f"{self.to!r} is no format: give --to onnx or --to numpy.")
+        os.environ.setdefault("JAX_PLATFORMS", "cpu")  # a GPU is of no use here, and someone may be training on it
+        from cycletime.runs.folder import RunFolder
+        from cycletime.runs.policies.policy_file import read_policy
+        from cycletime.runs.policies.travel import NUMPY_FILES, OBSERVATIONS, TOLERANCE, export_numpy, export_onnx
+
+        folder = RunFolder.open(self.folder)
+        out = Path(self.out) if self.out else folder.path / ("policy.onnx" if self.to == "onnx" else "numpy")
+        written = [out] if self.to == "onnx" else [out / name for name in NUMPY_FILES]
+        self._refuse_to_replace(out, written)
+        policy = read_policy(folder.policy_file)
+        worst = export_onnx(policy, out) if self.to == "onnx" else export_numpy(policy, out)
+        network = policy.network
+        print(f"{policy.world} at {policy.dt}, trained for {policy.env_steps:,} environment steps")
+        print(f"observations of {network.observation_size} numbers, actions of {network.action_size}")
+        for path in written:
+            print(f"wrote {path} ({path.stat().st_size:,} bytes)")
+        print(
+            f"worst difference from the JAX policy: {worst:.1e} ({OBSERVATIONS:,} observations, limit {TOLERANCE:.0e})"
+        )
+        return 0
+
+    def _refuse_to_replace(self, out: Path, written: list[Path]) -> None:
+        if self.to == "onnx" and out.is_dir():
+            raise InputError(f"{str(out)!r} is a folder: give the name of a file, such as --out policy.onnx.")
+        if self.to == "numpy" and out.exists() and not out.is_dir():
+            raise InputError(f"{str(out)!r} is a file: give the name of a folder.")
+        if self.force:
+            return
+        for path in written:
+            if path.exists():
+                raise InputError(f"{str(path)!r} exists already: add --force to replace it, or give another --out.")

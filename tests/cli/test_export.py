@@ -1,0 +1,103 @@
+"""`cycletime export` as people type it: what it writes, what it prints, and one sentence for wrong input."""
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from cycletime.cli import main
+from cycletime.loops.action_bounds import ActionBounds
+from cycletime.runs.folder import RunFolder
+from cycletime.runs.policies.numpy_policy import NumpyPolicy
+from cycletime.runs.policies.onnx_export import onnx_actions
+from cycletime.runs.policies.policy_file import write_policy
+from tests.runs.policies.conftest import BOUNDS, Trained, observations, spec_of, trained
+
+
+@pytest.fixture
+def policy() -> Trained:
+    return trained(bounds=BOUNDS["bounded"])
+
+
+@pytest.fixture
+def run(tmp_path: Path, policy: Trained) -> Path:
+    folder = RunFolder.create(tmp_path / "runs", spec_of())
+    write_policy(folder.policy_file, policy.saved.network, policy.saved.bounds, folder.spec, 4000)
+    return folder.path
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: object) -> str:
+    assert main(["export", *map(str, words)]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("cycletime: ")
+    assert printed.err.count("\n") == 1
+    return printed.err
+
+
+def told_difference(printed: str) -> float:
+    (worst,) = re.findall(
+        r"^worst difference from the JAX policy: (\S+) \(1,000 observations, limit 1e-05\)$", printed, re.MULTILINE
+    )
+    return float(worst)
+
+
+def test_onnx(run: Path, policy: Trained, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", str(run), "--to", "onnx"]) == 0
+    printed = capsys.readouterr().out
+    file = run / "policy.onnx"
+    assert f"wrote {file} ({file.stat().st_size:,} bytes)" in printed
+    assert "reacher at 16ms, trained for 4,000 environment steps" in printed
+    assert 0 < told_difference(printed) < 1e-5
+    acted = onnx_actions(onnx.load(file), observations())
+    np.testing.assert_allclose(acted, policy.act(observations()), atol=1e-5)
+
+
+def test_numpy(run: Path, policy: Trained, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", str(run), "--to", "numpy", "--out", str(tmp_path / "for" / "robot")]) == 0
+    printed = capsys.readouterr().out
+    assert f"wrote {tmp_path / 'for' / 'robot' / 'policy.py'}" in printed
+    assert 0 < told_difference(printed) < 1e-5
+    acted = NumpyPolicy.load(tmp_path / "for" / "robot" / "policy.npz").act(observations())
+    np.testing.assert_allclose(acted, policy.act(observations()), atol=1e-5)
+    assert sorted(path.name for path in (tmp_path / "for" / "robot").iterdir()) == ["policy.npz", "policy.py"]
+
+
+@pytest.mark.parametrize(("to", "file"), [("onnx", "policy.onnx"), ("numpy", "numpy/policy.py")])
+def test_nothing_is_replaced_without_force(to: str, file: str, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (run / file).parent.mkdir(exist_ok=True)
+    (run / file).write_text("mine")
+    assert "exists already: add --force to replace it" in refused(capsys, run, "--to", to)
+    assert (run / file).read_text() == "mine"
+    assert main(["export", str(run), "--to", to, "--force"]) == 0
+    assert (run / file).read_bytes() != b"mine"
+
+
+def test_wrong_inputs_are_told_in_one_sentence(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert "'torch' is no format: give --to onnx or --to numpy" in refused(capsys, run, "--to", "torch")
+    assert "is no run" in refused(capsys, tmp_path, "--to", "onnx")
+    assert "is a folder" in refused(capsys, run, "--to", "onnx", "--out", tmp_path)
+    assert "is a file" in refused(capsys, run, "--to", "numpy", "--out", tmp_path / "file")
+    file = run / "policy.safetensors"
+    file.write_bytes(file.read_bytes()[:-1])
+    assert "is damaged or no policy" in refused(capsys, run, "--to", "onnx")
+    file.unlink()
+    assert "a run writes its policy with its first checkpoint" in refused(capsys, run, "--to", "onnx")
+    assert sorted(path.name for path in run.iterdir()) == ["spec.json"]
+
+
+def test_a_missing_onnx_is_told(run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    assert "pip install 'cycletime[onnx]'" in refused(capsys, run, "--to", "onnx")
+
+
+def test_a_policy_of_a_diverged_run_is_not_exported(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = RunFolder.open(run)
+    nan = trained(bounds=ActionBounds.raw(2), scale=float("nan"))
+    write_policy(folder.policy_file, nan.saved.network, nan.saved.bounds, folder.spec, 4000)
+    assert "its training has diverged" in refused(capsys, run, "--to", "numpy")
+    assert not (run / "numpy").exists()

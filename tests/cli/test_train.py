@@ -1,0 +1,390 @@
+"""`cycletime train` and `cycletime resume` as people type them: sentences for wrong input, signals, a full disk."""
+
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import pytest
+
+from cycletime import rules
+from cycletime.cli import main
+from cycletime.cli import progress as progress_module
+from cycletime.cli.progress import ProgressBar
+from cycletime.engines.training import Progress
+from cycletime.loops import Episodes
+from cycletime.runs.folder import RunFolder
+from cycletime.runs.spec import RunSpec
+from cycletime.runs.worlds import PaperTask
+
+REACHER = "--task reacher --dt 16ms --env-steps 1000"
+PENDULUM = "--env Pendulum-v1 --env-dt 50ms --algorithm actor-critic --dt 50ms --set hidden=64,64"
+FILES = ("curve.parquet", "metrics.jsonl", "policy.safetensors")
+NO_TIME_SPAN = "is no time span: give a positive time such as '16ms', '0.016s', '0.016' (seconds) or '62.5Hz'."
+ONE_WORLD = "Give either --task (reacher or double-pendulum) or --env (a Gymnasium id)."
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (
+            "--task walker --dt 16ms --env-steps 9",
+            "'walker' is no task: give 'reacher' or 'double-pendulum', or a Gymnasium id as an environment.",
+        ),
+        (f"{REACHER} --env Reacher-v5", ONE_WORLD),
+        ("--dt 16ms --env-steps 1000", ONE_WORLD),
+        (f"{REACHER} --env-dt 2ms", "--env-dt is 2ms: the paper's tasks have a time step of their own."),
+        (f"{REACHER} --algorithm dqn", "'dqn' is no algorithm: give 'ppo', 'sac', 'actor-critic'."),
+        (
+            "--task reacher --dt 17ms --env-steps 9",
+            "The cycle time 17ms is no whole multiple of the environment time step 2ms: the nearest cycle times are "
+            "16ms and 18ms.",
+        ),
+        (
+            "--env Reacher-v5 --dt 25ms --env-steps 9",
+            "The cycle time 25ms is no whole multiple of the environment time step 20ms: the nearest cycle times are "
+            "20ms and 40ms.",
+        ),
+        ("--task reacher --dt -16ms --env-steps 9", f"'-16ms' {NO_TIME_SPAN}"),
+        ("--task reacher --dt fast --env-steps 9", f"'fast' {NO_TIME_SPAN}"),
+        (f"{REACHER} --checkpoint-every never", f"'never' {NO_TIME_SPAN}"),
+        (
+            "--task reacher --dt 16ms",
+            "--env-steps is missing: say how long to train, such as --env-steps 1e6.",
+        ),
+        ("--task reacher --dt 16ms --env-steps -5", "env_steps is -5: it must be a whole number of at least 1."),
+        ("--task reacher --dt 16ms --env-steps 0", "env_steps is 0: it must be a whole number of at least 1."),
+        (
+            "--task reacher --dt 16ms --env-steps 3e9",
+            "env_steps is 3000000000: it must be below 2**31, since steps are counted in 32 bits.",
+        ),
+        (f"{REACHER} --seed 4294967296", "seed is 4294967296: it must be below 2**32."),
+        (f"{REACHER} --seed 4294967295 --seeds 2", "seed is 4294967296: it must be below 2**32."),
+        (f"{REACHER} --seed -1", "seed is -1: it must be a whole number of at least 0."),
+        (f"{REACHER} --seeds 0", "--seeds is 0: it must be at least 1."),
+        (
+            f"{REACHER} --rule scaled",
+            "--rule is 'scaled': it needs --tuned-at, the cycle time that the values are from.",
+        ),
+        (
+            f"{REACHER} --rule linear --tuned-at 32ms",
+            "Unknown rule 'linear' for ppo: choose one of baseline, dt-aware, scaled, constant.",
+        ),
+        (f"{REACHER} --algorithm sac --batch 100", "--batch is 100: sac has no such value."),
+        (f"{REACHER} --algorithm actor-critic --tuned-at 4ms", "--tuned-at is 4ms: actor-critic has no such value."),
+        (f"{REACHER} --batch 10 --minibatch 20", "minibatch is 20: it must be at most the batch, 10."),
+        (f"{REACHER} --discount 1.5", "discount is 1.5: it must be a number in (0, 1]."),
+        (f"{REACHER} --set hidden=a,b", "--set hidden=a,b: 'a,b' does not fit hidden, which is tuple[int, ...]."),
+        (f"{REACHER} --set epochs=inf", "--set epochs=inf: 'inf' does not fit epochs, which is int."),
+        (f"{REACHER} --set epochs=1.5", "--set epochs=1.5: '1.5' does not fit epochs, which is int."),
+        (f"{REACHER} --set learn_when=never", "learn_when is 'never': it must be 'batch' or 'episode_end'."),
+        (f"{REACHER} --noise brown", "'brown' is no noise: give white, ornstein-uhlenbeck, autoregressive, pink."),
+        (
+            f"{REACHER} --noise ornstein-uhlenbeck",
+            "--correlation is missing: ornstein-uhlenbeck noise needs its time, such as 100ms.",
+        ),
+        (f"{REACHER} --noise pink --order 2", "--order is 2: only autoregressive noise has one."),
+        (
+            f"{REACHER} --correlation 100ms",
+            "--correlation is 100ms: white noise has none, so give --noise as well.",
+        ),
+        (f"{REACHER} --track visdom", "'visdom' is no tracker: give one of tensorboard, wandb, mlflow, trackio."),
+        (f"{REACHER} --device tpu", "'tpu' is no device: give 'cpu' or 'gpu'."),
+    ],
+)
+def test_wrong_input_is_one_sentence_and_leaves_no_folder(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, words: str, says: str
+) -> None:
+    status = main(["train", *words.split(), "--out", str(tmp_path / "runs")])
+    captured = capsys.readouterr()
+    assert (status, captured.out, captured.err) == (2, "", f"cycletime: {says}\n")
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (f"{REACHER} --set hiden=32", "--set hiden=32: give NAME=VALUE with a field of ppo: batch, batch_end, clip,"),
+        (f"{REACHER} --set hidden", "--set hidden: give NAME=VALUE with a field of ppo: batch, batch_end, clip,"),
+        ("--env Nope-v9 --dt 16ms --env-steps 9", "'Nope-v9' is no environment that Gymnasium can make"),
+        ("--env no_module:A-v0 --dt 16ms --env-steps 9", "'no_module:A-v0' needs"),
+        ("--task reacher --dt 16ms --env-steps 1.5", "'1.5' is no whole number such as 2000 or 1e6."),
+        (f"{REACHER} --batsh 10", "--batch"),
+    ],
+)
+def test_of_long_sentences_the_beginning(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, words: str, says: str
+) -> None:
+    try:
+        status: object = main(["train", *words.split(), "--out", str(tmp_path / "runs")])
+    except SystemExit as leaving:  # tyro's own way, for what it cannot parse
+        status = leaving.code
+    captured = capsys.readouterr()
+    assert (status, captured.out) == (2, "")
+    assert says in " ".join(captured.err.replace("│", " ").split())
+    assert "Traceback" not in captured.err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_missing_extra_is_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("mujoco", "tensorboard")]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in [name for name in sys.modules if name.startswith("gymnasium.envs.mujoco")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    out = ["--out", str(tmp_path / "runs")]
+    assert main(["train", "--env", "Reacher-v5", "--dt", "20ms", "--env-steps", "9", *out]) == 2
+    assert "pip install 'cycletime[mujoco]'" in capsys.readouterr().err
+    assert main(["train", *REACHER.split(), "--track", "tensorboard", *out]) == 2
+    says = "cycletime: TensorBoard is not installed: pip install 'cycletime[tensorboard]'.\n"
+    assert capsys.readouterr().err == says
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_missing_gpu_is_told_of(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_devices() -> None:
+        raise RuntimeError("Unknown backend cuda")
+
+    monkeypatch.setattr(type(jax.config), "update", lambda *words: None)
+    monkeypatch.setattr(jax, "devices", no_devices)
+    assert main(["train", *REACHER.split(), "--device", "gpu", "--out", str(tmp_path / "runs")]) == 2
+    says = "cycletime: JAX finds no GPU here: leave out --device, or pip install 'jax[cuda13]'.\n"
+    assert capsys.readouterr().err == says
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_told_of(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(["train", *REACHER.split(), "--out", str(tmp_path / "file" / "runs")]) == 1
+    assert re.fullmatch(r"cycletime: .*/file/runs/reacher.* cannot be written: .*\.\n", capsys.readouterr().err)
+    assert (tmp_path / "file").read_text() == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([], "There is nothing to resume: give the folder of a run."),
+        (["nowhere"], "'nowhere' is no run: there is no spec.json in it."),
+    ],
+)
+def test_what_is_no_run_is_not_resumed(capsys: pytest.CaptureFixture[str], words: list[str], says: str) -> None:
+    assert main(["resume", *words]) == 2
+    assert capsys.readouterr().err == f"cycletime: {says}\n"
+
+
+def test_carried_values_are_those_of_the_rules(tmp_path: Path) -> None:
+    words = "--task reacher --dt 8ms --env-steps 100 --batch 400 --tuned-at 16ms --seeds 2 --seed 5"
+    made = [
+        _train_nothing(f"{words} {rule}", tmp_path / str(place)) for place, rule in enumerate(("", "--rule scaled"))
+    ]
+    tuned = rules.PPO(dt="16ms", batch=400)
+    for specs, rule in zip(made, ("dt-aware", "scaled"), strict=True):
+        wanted = tuned.at("8ms", rule)
+        assert [spec["seed"] for spec in specs] == [5, 6]
+        for spec in specs:
+            carried = {name: spec["agent"][name] for name in ("batch", "minibatch", "discount", "trace_decay")}
+            assert carried == {name: getattr(wanted, name) for name in carried}
+            assert spec["origin"] == {"rule": rule, "tuned_at": "16ms", "tuned": tuned.stated()}
+
+
+def test_values_that_are_not_carried_are_the_paper_s_and_what_is_set(tmp_path: Path) -> None:
+    words = (
+        "--algorithm sac --discount .9 --set hidden=32,32 target_entropy=none replay_capacity=1e5 acts=before_learning"
+    )
+    (spec,) = _train_nothing(f"{REACHER} {words} --noise pink --correlation 5s", tmp_path)
+    wanted = {"discount": 0.9, "hidden": [32, 32], "target_entropy": None, "replay_capacity": 100_000, "minibatch": 256}
+    assert {name: spec["agent"][name] for name in wanted} == wanted
+    assert spec["agent"]["acts"] == "before_learning"
+    assert spec["exploration"] == {"noise": "pink", "slowest": "5s", "fastest": "10ms"}
+    assert spec["origin"] == {}
+
+
+def _train_nothing(words: str, out: Path) -> list[dict[str, Any]]:
+    """The specs of a command whose runs are held by someone else, so that none is trained."""
+    from cycletime.cli.train import Train, train_all  # noqa: F401 - loads what is patched
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cycletime.cli.train.train_all", lambda folders, options: 0)
+        assert main(["train", *words.split(), "--out", str(out)]) == 0
+    return [json.loads(path.read_text()) for path in sorted(out.glob("*/spec.json"))]
+
+
+def test_the_speed_is_that_of_the_last_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s, shown = 0.0, []
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)
+    bar = ProgressBar("a run")
+    monkeypatch.setattr(bar.console, "print", lambda text, **options: shown.append(text))
+    monkeypatch.setattr(progress_module, "LINE_S", 0)
+    from cycletime.agents import PPO
+
+    spec = RunSpec(world=PaperTask("reacher"), agent=PPO(), dt="16ms", env_steps=100_000, seed=0)
+    bar.begin(RunFolder(Path("nowhere"), spec), 1_000)
+    for now_s, env_steps in ((60.0, 1_100), (61.0, 2_100), (71.0, 4_100), (72.0, 7_100), (81.0, 16_100)):  # noqa: B007
+        bar.update(Progress(env_steps, env_steps, Episodes.none(), []))
+    speeds = [re.search(r"([\d,]+) env steps/s", text) for text in shown[1:]]
+    assert shown[0] == "a run: goes on from 1,000 environment steps"
+    assert [each and each[1] for each in speeds] == [None, "1,000", "200", "455", "1,200"]
+
+
+def command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "cycletime", *words]
+
+
+def folder_in(out: Path) -> Path:
+    return next(out.glob("*/spec.json")).parent
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that nobody disturbs, through a pseudo-terminal; its folder, with what was on the terminal beside it."""
+    out = tmp_path_factory.mktemp("whole")
+    leader, follower = pty.openpty()
+    words = command("train", *PENDULUM.split(), "--env-steps", "6000", "--out", str(out))
+    terminal = {**os.environ, "TERM": "xterm", "COLUMNS": "150"}
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=follower, env=terminal) as process:
+        os.close(follower)
+        shown = b""
+        while chunk := _read(leader):
+            shown += chunk
+        process.wait()
+    os.close(leader)
+    (out / "shown").write_bytes(shown)
+    return folder_in(out)
+
+
+def _read(leader: int) -> bytes:
+    try:
+        return os.read(leader, 1000)
+    except OSError:  # Linux's way to say that the other side has left
+        return b""
+
+
+def same_as(whole: Path, folder: Path) -> bool:
+    return all((whole / name).read_bytes() == (folder / name).read_bytes() for name in FILES)
+
+
+def test_a_terminal_shows_a_bar_with_the_speed(whole: Path) -> None:
+    shown = (whole.parent / "shown").read_bytes().decode()
+    assert "Pendulum-v1 actor-critic 50ms seed 0" in shown
+    assert "━" in shown
+    assert re.search(r"return -[\d,.]+, [\d,]+ env steps/s", shown)
+    assert "100%" in shown
+    assert "Traceback" not in shown
+
+
+def wait_for(is_so: Path, pattern: str, process: "subprocess.Popen[str]") -> None:
+    ends = time.monotonic() + 120
+    while not list(is_so.glob(pattern)):
+        assert process.poll() is None
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_saves_and_leaves_and_the_resumed_run_is_the_same(
+    tmp_path: Path, whole: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals, status: int
+) -> None:
+    words = command("train", *PENDULUM.split(), "--env-steps", "6000", "--out", str(tmp_path))
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        wait_for(tmp_path, "*/metrics.jsonl", process)  # it is written to from the start on
+        process.send_signal(number)
+        out, complaint = process.communicate(timeout=120)
+    folder = folder_in(tmp_path)
+    assert (process.returncode, out) == (status, "")
+    assert "Stopping at the next good moment (about a second, or the episode's end)" in complaint
+    assert complaint.endswith(f"Stopped. To go on: cycletime resume {folder}\n")
+    assert len(list((folder / "checkpoints").iterdir())) == 1
+    again = ["train", *PENDULUM.split(), "--env-steps", "6000", "--out", str(tmp_path)]
+    assert main(again) == 2
+    assert capsys.readouterr().err == (
+        f"cycletime: {folder} has a run of this spec that was stopped: add --resume to go on with it, or delete the "
+        "folder to begin anew.\n"
+    )
+    assert main(["resume", str(folder)] if number == signal.SIGINT else [*again, "--resume"]) == 0
+    assert "resumed, identical" in capsys.readouterr().out
+    assert same_as(whole, folder)
+
+
+def test_a_second_signal_ends_it_at_once_and_loses_nothing(tmp_path: Path, whole: Path) -> None:
+    words = command(
+        "train", *PENDULUM.split(), "--env-steps", "1e6", "--out", str(tmp_path), "--checkpoint-every", "1ms"
+    )
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        wait_for(tmp_path, "*/checkpoints/0*", process)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, complaint = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert complaint.endswith("cycletime: Interrupted.\n") or "To go on" in complaint
+    assert "Traceback" not in complaint
+    folder = RunFolder.open(folder_in(tmp_path))
+    checkpoint, damaged = folder.checkpoints.newest(folder.spec.identity)
+    assert checkpoint is not None
+    assert (damaged, not list(folder.path.rglob(".writing-*"))) == ([], True)
+
+
+def test_two_processes_on_one_run_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = command("train", *PENDULUM.split(), "--env-steps", "1e6", "--out", str(tmp_path))
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        wait_for(tmp_path, "*/metrics.jsonl", process)
+        folder = folder_in(tmp_path)
+        assert main(["resume", str(folder)]) == 1
+        says = rf"cycletime: The run {folder} is being trained by process {process.pid} on .*: wait for it, or end it"
+        assert re.match(says, capsys.readouterr().err)
+        assert process.poll() is None
+        process.terminate()
+        process.communicate(timeout=120)
+    assert process.returncode == 143
+
+
+def limited(words: Sequence[str], most_bytes: int) -> "subprocess.CompletedProcess[str]":
+    """Run the command where no file may grow beyond a size, as on a disk that is full."""
+    program = f"""
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, ({most_bytes}, {most_bytes}))
+from cycletime.cli import main
+sys.exit(main({list(words)!r}))
+"""
+    no_cache = {**os.environ, "CYCLETIME_CACHE": ""}
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env=no_cache)
+
+
+def test_a_disk_that_refuses_a_checkpoint_is_one_sentence_and_with_room_the_run_is_the_same(
+    tmp_path: Path, whole: Path
+) -> None:
+    words = ["train", *PENDULUM.split(), "--env-steps", "6000", "--out", str(tmp_path), "--checkpoint-every", "1ms"]
+    ran = limited(words, 30_000)  # the policy is smaller, a checkpoint larger
+    folder = folder_in(tmp_path)
+    assert ran.returncode == 1
+    assert ran.stderr.endswith(f"cycletime: {folder}/checkpoints/000001 cannot be written: File too large.\n")
+    assert "Traceback" not in ran.stderr
+    assert not list(folder.rglob(".writing-*"))
+    assert main(["resume", str(folder)]) == 0
+    assert same_as(whole, folder)
+
+
+def test_a_finished_run_is_told_again_and_not_trained_again(
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(whole, tmp_path / whole.name)
+    before = (tmp_path / whole.name / "result.json").stat().st_mtime_ns
+    assert main(["train", *PENDULUM.split(), "--env-steps", "6000", "--out", str(tmp_path)]) == 0
+    told = capsys.readouterr().out
+    assert re.match(r"seed 0: average return -[\d,.]+, last tenth -[\d,.]+ \(30 episodes\), \d+ s\n", told)
+    assert told.endswith(f"  {tmp_path / whole.name}\n")
+    assert (tmp_path / whole.name / "result.json").stat().st_mtime_ns == before
