@@ -43,7 +43,7 @@ ONE_WORLD = "Give either --task (reacher or double-pendulum) or --env (a Gymnasi
         (f"{REACHER} --env Reacher-v5", ONE_WORLD),
         ("--dt 16ms --env-steps 1000", ONE_WORLD),
         (f"{REACHER} --env-dt 2ms", "--env-dt is 2ms: the paper's tasks have a time step of their own."),
-        (f"{REACHER} --algorithm dqn", "'dqn' is no algorithm: give 'ppo', 'sac', 'actor-critic'."),
+        (f"{REACHER} --algorithm dqn", "'dqn' is no algorithm: give one of actor-critic, ppo, sac."),
         (
             "--task reacher --dt 17ms --env-steps 9",
             "The cycle time 17ms is no whole multiple of the environment time step 2ms: the nearest cycle times are "
@@ -73,14 +73,17 @@ ONE_WORLD = "Give either --task (reacher or double-pendulum) or --env (a Gymnasi
         (f"{REACHER} --seeds 0", "--seeds is 0: it must be at least 1."),
         (
             f"{REACHER} --rule scaled",
-            "--rule is 'scaled': it needs --tuned-at, the cycle time that the values are from.",
+            "The rule is 'scaled': it needs tuned_at, the cycle time that the values are from.",
         ),
         (
             f"{REACHER} --rule linear --tuned-at 32ms",
             "Unknown rule 'linear' for ppo: choose one of baseline, dt-aware, scaled, constant.",
         ),
-        (f"{REACHER} --algorithm sac --batch 100", "--batch is 100: sac has no such value."),
-        (f"{REACHER} --algorithm actor-critic --tuned-at 4ms", "--tuned-at is 4ms: actor-critic has no such value."),
+        (f"{REACHER} --algorithm sac --batch 100", "batch is 100: sac has no such value, but discount, minibatch."),
+        (
+            f"{REACHER} --algorithm actor-critic --tuned-at 4ms",
+            "tuned_at is 4ms: no rule carries the values of actor-critic to another cycle time.",
+        ),
         (f"{REACHER} --batch 10 --minibatch 20", "minibatch is 20: it must be at most the batch, 10."),
         (f"{REACHER} --discount 1.5", "discount is 1.5: it must be a number in (0, 1]."),
         (f"{REACHER} --set hidden=a,b", "--set hidden=a,b: 'a,b' does not fit hidden, which is tuple[int, ...]."),

@@ -14,7 +14,7 @@ from tyro.conf import Positional, arg
 from cycletime.cli.options import NONE, Count, Parts, Rate, Text, default_of_the_paper
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.rules import PPO, SAC
+from cycletime.rules import PPO
 
 if TYPE_CHECKING:
     from cycletime.agents import Agent
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from cycletime.runs.spec import RunSpec
     from cycletime.runs.worlds import World
 
-ALGORITHMS = ("ppo", "sac", "actor-critic")
 _NOISES = "white, ornstein-uhlenbeck, autoregressive, pink"
 
 
@@ -88,10 +87,11 @@ class Train(Running):
         None
     )
     """The cycle time that these values were tuned at."""
-    rule: Annotated[Text, arg(metavar="RULE", help_behavior_hint="(default: dt-aware for ppo, baseline for sac)")] = (
-        None
-    )
-    """How they are carried to --dt: baseline, dt-aware, scaled or constant."""
+    rule: Annotated[
+        Text, arg(metavar="RULE", help_behavior_hint="(default: dt-aware for ppo, tuned-scaled for sac)")
+    ] = None
+    """How they are carried to --dt: baseline, dt-aware, scaled or constant; for sac baseline or scaled, of a tuned
+    discount also called tuned and tuned-scaled."""
     set: Annotated[Parts, arg(metavar="NAME=VALUE ...")] = NONE
     """Other fields of the agent, such as learn_when=episode_end hidden=32,32 learning_rate=1e-3."""
     noise: Annotated[str, arg(metavar="NOISE")] = "white"
@@ -169,35 +169,19 @@ class Train(Running):
 
     def _agent(self) -> tuple[Agent, dict[str, Any]]:
         """The agent at this cycle time, and how its values came about."""
-        from cycletime.agents import ActorCritic, agent_for
+        from cycletime.runs.carried import carried_agent
 
+        names = ("batch", "minibatch", "discount", "trace_decay")
+        values = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         others = self._others()
-        if self.algorithm == "actor-critic":
-            self._refuse("actor-critic", "batch", "minibatch", "trace_decay", "tuned_at", "rule")
-            own = {} if self.discount is None else {"discount": self.discount}
-            return ActorCritic(**{**own, **others}), {}
-        names = (
-            ("batch", "minibatch", "discount", "trace_decay") if self.algorithm == "ppo" else ("discount", "minibatch")
-        )
-        if self.algorithm == "sac":
-            self._refuse("sac", "batch", "trace_decay")
-        if self.tuned_at is None and self.rule is not None:
-            raise InputError(f"--rule is {self.rule!r}: it needs --tuned-at, the cycle time that the values are from.")
-        given: dict[str, Any] = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        kind = PPO if self.algorithm == "ppo" else SAC
-        tuned = kind(dt=self.tuned_at or self.dt, **given)
-        values = tuned.at(self.dt, self.rule)
-        origin = (
-            {"rule": values.origin.rule, "tuned_at": str(tuned.dt), "tuned": tuned.stated()} if values.origin else {}
-        )
-        return agent_for(values, **others), origin if self.tuned_at else {}
+        return carried_agent(self.algorithm, values, dt=self.dt, tuned_at=self.tuned_at, rule=self.rule, others=others)
 
     def _others(self) -> dict[str, Any]:
         """The fields given by --set."""
         from cycletime.runs.spec import AGENTS
 
         if self.algorithm not in AGENTS:
-            raise InputError(f"{self.algorithm!r} is no algorithm: give {', '.join(map(repr, ALGORITHMS))}.")
+            raise InputError(f"{self.algorithm!r} is no algorithm: give one of {', '.join(AGENTS)}.")
         kinds = {each.name: str(each.type) for each in fields(AGENTS[self.algorithm])}
         kinds.pop("exploration", None)
         return dict(_setting(word, kinds, self.algorithm) for word in self.set)
@@ -220,12 +204,6 @@ class Train(Running):
         if self.noise == "ornstein-uhlenbeck":
             return OrnsteinUhlenbeck(self.correlation)
         return AutoRegressive(2 if self.order is None else self.order, self.correlation)
-
-    def _refuse(self, algorithm: str, *names: str) -> None:
-        for name in names:
-            if getattr(self, name) is not None:
-                flag = name.replace("_", "-")
-                raise InputError(f"--{flag} is {getattr(self, name)}: {algorithm} has no such value.")
 
 
 @dataclass(frozen=True, kw_only=True)

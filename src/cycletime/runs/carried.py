@@ -1,0 +1,60 @@
+"""The agent at a cycle time, from values that were tuned at another: what a command line or a study file says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cycletime import rules
+from cycletime.agents import ActorCritic, Agent, agent_for
+from cycletime.duration import DurationLike
+from cycletime.errors import InputError
+from cycletime.runs.spec import AGENTS
+
+TUNABLE = {
+    "ppo": ("batch", "minibatch", "discount", "trace_decay"),
+    "sac": ("discount", "minibatch"),
+    "actor-critic": ("discount",),
+}
+"""By algorithm, the values that are tuned at a cycle time; rules carry them."""
+
+
+def carried_agent(
+    algorithm: str,
+    values: Mapping[str, Any],
+    *,
+    dt: DurationLike,
+    tuned_at: DurationLike | None = None,
+    rule: str | None = None,
+    others: Mapping[str, Any] | None = None,
+) -> tuple[Agent, dict[str, Any]]:
+    """The agent at `dt`, and how its values came about, for `RunSpec.origin`.
+
+    Args:
+        algorithm: ppo, sac or actor-critic.
+        values: Some of its tunable values; the others are the paper's baseline.
+        dt: The cycle time that the agent is for.
+        tuned_at: The cycle time that the values are from; None if they are for `dt`, so that nothing is carried.
+        rule: How they are carried, by default the algorithm's own rule.
+        others: Further fields of the agent.
+    """
+    if algorithm not in AGENTS:
+        raise InputError(f"{algorithm!r} is no algorithm: give one of {', '.join(AGENTS)}.")
+    for name, value in values.items():
+        if name not in TUNABLE[algorithm]:
+            raise InputError(f"{name} is {value}: {algorithm} has no such value, but {', '.join(TUNABLE[algorithm])}.")
+    if rule is not None and tuned_at is None:
+        raise InputError(f"The rule is {rule!r}: it needs tuned_at, the cycle time that the values are from.")
+    if algorithm == "actor-critic":
+        if tuned_at is not None:
+            raise InputError(
+                f"tuned_at is {tuned_at}: no rule carries the values of actor-critic to another cycle time."
+            )
+        return ActorCritic(**{**values, **(others or {})}), {}
+    kind = rules.PPO if algorithm == "ppo" else rules.SAC
+    tuned = kind(dt=dt if tuned_at is None else tuned_at, **values)
+    carried = tuned.at(dt, rule)
+    if tuned_at is None:
+        return agent_for(carried, **(others or {})), {}
+    used = rule or tuned.default_rule
+    return agent_for(carried, **(others or {})), {"rule": used, "tuned_at": str(tuned.dt), "tuned": tuned.stated()}

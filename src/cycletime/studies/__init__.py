@@ -1,0 +1,1 @@
+"""Many runs: specified in one file, planned, executed anywhere, resumed, and judged."""
