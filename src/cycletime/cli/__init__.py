@@ -20,6 +20,7 @@ _COMMANDS = {
     "resume": ("train", "Resume"),
     "watch": ("watch", "Watch"),
     "export": ("export", "Export"),
+    "study": ("study", "StudyCommand"),
     "latency": ("latency", "Latency"),
 }
 """Commands, with the module and the class of each."""

@@ -1,0 +1,1 @@
+"""Who computes the runs of a study: processes on this machine, Ray, or Slurm."""

@@ -1,0 +1,46 @@
+"""What every executor does: it takes jobs, and tells what becomes of their runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from cycletime.studies.work import Outcome
+
+
+@dataclass(frozen=True)
+class Job:
+    """Runs that one program serves, for one worker."""
+
+    key: str
+    """The program."""
+    specs: tuple[Mapping[str, Any], ...]
+    """The runs' specs, as `RunSpec.as_json` gives them."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to a run."""
+
+    name: str
+    """The run's."""
+    env_steps: int | None = None
+    """How far it is now."""
+    outcome: Outcome | None = None
+    """What became of it, at the end."""
+    error: str | None = None
+    """What went wrong, where something did."""
+
+
+class Executor(Protocol):
+    """Computes jobs of a study whose folder all workers can reach."""
+
+    @property
+    def workers(self) -> int:
+        """How many runs it computes at a time, about."""
+
+    def execute(
+        self, folder: str, jobs: Sequence[Job], tell: Callable[[Event], None], stop: Callable[[], bool]
+    ) -> None:
+        """Compute all jobs; return when each run has an outcome, or when asked to stop and all have saved."""

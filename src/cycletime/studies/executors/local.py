@@ -1,0 +1,146 @@
+"""Processes on this machine, one for each core, with one thread each."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+from cycletime.runs.machine import cores
+from cycletime.runs.spec import RunSpec
+from cycletime.studies.executors.executor import Event, Job
+from cycletime.studies.worker import ONE_THREAD
+
+MOST_DEATHS = 5
+"""A run whose worker dies so often, killed or out of memory, is given up for now."""
+
+
+@dataclass
+class Worker:
+    """A process, and the runs that it was given."""
+
+    process: subprocess.Popen[str]
+    key: str | None = None
+    """The program that it has compiled."""
+    run: tuple[str, Mapping[str, Any]] | None = None
+    """The name and the spec of the run in hand."""
+
+    def give(self, key: str, name: str, spec: Mapping[str, Any]) -> None:
+        """Let it train a run."""
+        self.key, self.run = key, (name, spec)
+        assert self.process.stdin is not None, "it was made with a pipe"
+        with suppress(BrokenPipeError):  # it died, and its end is heard of elsewhere
+            self.process.stdin.write(json.dumps(spec) + "\n")
+            self.process.stdin.flush()
+
+
+@dataclass(frozen=True)
+class Local:
+    """The default executor."""
+
+    workers: int = field(default_factory=cores)
+    """Processes."""
+
+    def execute(
+        self, folder: str, jobs: Sequence[Job], tell: Callable[[Event], None], stop: Callable[[], bool]
+    ) -> None:
+        """Compute all jobs."""
+        _Shift(folder, jobs, tell, min(self.workers, sum(len(job.specs) for job in jobs))).work(stop)
+
+
+class _Shift:
+    """Workers while there is something to do."""
+
+    def __init__(self, folder: str, jobs: Sequence[Job], tell: Callable[[Event], None], workers: int) -> None:
+        """Hire the workers."""
+        self.folder, self.tell = folder, tell
+        self.waiting: dict[str, deque[Mapping[str, Any]]] = {}
+        for job in jobs:
+            self.waiting.setdefault(job.key, deque()).extend(job.specs)
+        self.heard: queue.SimpleQueue[tuple[Worker, str | None]] = queue.SimpleQueue()
+        self.deaths: dict[str, int] = {}
+        self.crew = [self._hire() for _ in range(workers)]
+
+    def work(self, stop: Callable[[], bool]) -> None:
+        """Hand out runs until all have an outcome."""
+        try:
+            for worker in self.crew:
+                self._feed(worker)
+            while any(worker.run for worker in self.crew) and not stop():
+                try:
+                    worker, line = self.heard.get(timeout=0.5)
+                except queue.Empty:
+                    continue
+                if line is None:
+                    self._replace(worker)
+                else:
+                    self._hear(worker, json.loads(line))
+        finally:
+            self._dismiss()
+
+    def _hire(self) -> Worker:
+        number = len(getattr(self, "crew", ()))
+        process = subprocess.Popen(
+            [sys.executable, "-m", "cycletime.studies.worker", self.folder, f"worker {number} of {os.getpid()}"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **ONE_THREAD},
+        )
+        worker = Worker(process)
+        threading.Thread(target=self._listen, args=(worker, process.stdout), daemon=True).start()
+        return worker
+
+    def _listen(self, worker: Worker, lines: IO[str]) -> None:
+        for line in lines:
+            self.heard.put((worker, line))
+        self.heard.put((worker, None))
+
+    def _feed(self, worker: Worker) -> None:
+        """Give it the next run, of its own program if there is one left, else of the program with most."""
+        worker.run = None
+        keys = [key for key, specs in self.waiting.items() if specs]
+        if not keys:
+            return
+        key = worker.key if worker.key in keys else max(keys, key=lambda each: len(self.waiting[each]))
+        spec = self.waiting[key].popleft()
+        worker.give(key, RunSpec.from_json(spec).name, spec)
+
+    def _hear(self, worker: Worker, told: Mapping[str, Any]) -> None:
+        self.tell(Event(told["name"], told.get("env_steps"), told.get("outcome"), told.get("error")))
+        if told.get("outcome"):
+            self._feed(worker)
+
+    def _replace(self, worker: Worker) -> None:
+        """A worker died: another one takes its run, unless that run kills everyone."""
+        worker.process.wait()
+        hand, key = worker.run, worker.key
+        fresh = self._hire()
+        self.crew[self.crew.index(worker)] = fresh
+        if hand is None:
+            return
+        name, spec = hand
+        self.deaths[name] = self.deaths.get(name, 0) + 1
+        if self.deaths[name] >= MOST_DEATHS:
+            error = f"its worker died {MOST_DEATHS} times, the last time with status {worker.process.returncode}"
+            self.tell(Event(name, outcome="failed", error=error))
+            self._feed(fresh)
+        else:
+            fresh.give(key or "", name, spec)
+
+    def _dismiss(self) -> None:
+        """Let all save what they have, and go."""
+        for worker in self.crew:
+            if worker.process.stdin is not None:
+                with suppress(BrokenPipeError):
+                    worker.process.stdin.close()
+        for worker in self.crew:
+            worker.process.wait()
