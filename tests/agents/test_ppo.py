@@ -261,6 +261,7 @@ def test_draws_are_one_order_of_the_batch_for_each_epoch() -> None:
             "batch_end is 'x': it must be 'successor' or 'episode_end'.",
         ),
         ({"slices": "odd"}, "slices is 'odd': it must be 'given' or 'even'."),
+        ({"batch": 2**20 + 1}, "batch is 1048577: it must be at most 1048576, to be shuffled well."),
         ({"batch": 4, "minibatch": 5}, "minibatch is 5: it must be at most the batch, 4."),
         (
             {"learn_when": "episode_end", "learning_period": 3},

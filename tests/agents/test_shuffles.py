@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from cycletime.agents.shuffles import shuffles
-from cycletime.errors import InputError
 
 
 @pytest.mark.parametrize("length", [1, 2, 8, 9, 2000])
@@ -35,9 +34,3 @@ def test_each_number_is_equally_often_at_each_place() -> None:
     table = np.array([[np.sum(orders[:, place] == number) for number in range(length)] for place in range(length)])
     # Rows and columns are fixed: (11 - 1)^2 degrees of freedom, of which 149.4 is exceeded once in a thousand times.
     assert np.sum((table - 1000) ** 2 / 1000) * (length - 1) / length < 149.4
-
-
-def test_what_is_too_long_is_refused() -> None:
-    with pytest.raises(InputError) as refusal:
-        shuffles(jax.random.key(0), 1, 2**20 + 1)
-    assert str(refusal.value) == "A batch of 1048577 is too long to be shuffled: it must be at most 1048576."

@@ -70,7 +70,7 @@ ONE_WORLD = "Give either --task (reacher or double-pendulum) or --env (a Gymnasi
         (f"{REACHER} --seed 4294967296", "seed is 4294967296: it must be below 2**32."),
         (f"{REACHER} --seed 4294967295 --seeds 2", "seed is 4294967296: it must be below 2**32."),
         (f"{REACHER} --seed -1", "seed is -1: it must be a whole number of at least 0."),
-        (f"{REACHER} --seeds 0", "--seeds is 0: it must be at least 1."),
+        (f"{REACHER} --seeds 0", "--seeds is 0: it must be from 1 to 10000."),
         (
             f"{REACHER} --rule scaled",
             "The rule is 'scaled': it needs tuned_at, the cycle time that the values are from.",
@@ -218,7 +218,7 @@ def test_values_that_are_not_carried_are_the_paper_s_and_what_is_set(tmp_path: P
 
 def _train_nothing(words: str, out: Path) -> list[dict[str, Any]]:
     """The specs of a command whose runs are held by someone else, so that none is trained."""
-    from cycletime.cli.train import Train, train_all  # noqa: F401 - loads what is patched
+    from cycletime.cli.train import Train  # noqa: F401 - loads what is patched
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("cycletime.cli.train.train_all", lambda folders, options: 0)
@@ -381,6 +381,51 @@ def test_a_disk_that_refuses_a_checkpoint_is_one_sentence_and_with_room_the_run_
     assert same_as(whole, folder)
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            "--tuned-at 16ms --dt 32ms --batch 400 --minibatch 10",
+            "ppo at 32ms: batch 200, minibatch 5, discount 0.9801, trace_decay 0.9025 (dt-aware from 16ms)\n",
+        ),
+        (
+            "--algorithm sac --dt 32ms --tuned-at 16ms --discount 0.851 --also target-smoothing",
+            "sac at 32ms: minibatch 256, discount 0.724201 (tuned-scaled from 16ms)\n"
+            "note: the random start lasts 80,000 environment steps, so that the policy never acts.\n",
+        ),
+        (
+            "--dt 64ms",
+            "ppo at 64ms: batch 2000, minibatch 50, discount 0.99, trace_decay 0.95\n"
+            "note: the first learning comes at 64,000 environment steps, and the run ends with it.\n",
+        ),
+    ],
+)
+def test_the_values_are_told_and_what_they_mean_for_a_short_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: str, told: str
+) -> None:
+    _train_nothing(f"--task reacher --env-steps 20000 {words}", tmp_path)
+    assert capsys.readouterr().err == told
+
+
+@pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT])
+def test_a_run_whose_standard_error_is_gone_goes_on_and_still_saves_when_asked_to_stop(
+    tmp_path: Path, signal_number: signal.Signals
+) -> None:
+    read, write = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cycletime", "train", *PENDULUM.split(), "--env-steps", "1e7", "--out", str(tmp_path)],
+        stderr=write,
+        text=True,
+    )
+    os.close(write)
+    os.read(read, 1)
+    os.close(read)  # from now on nobody listens
+    wait_for(tmp_path, "*/metrics.jsonl", process)
+    process.send_signal(signal_number)
+    assert process.wait(60) == 128 + signal_number
+    assert len(list(tmp_path.glob("*/checkpoints/0*"))) == 1
+
+
 def test_a_finished_run_is_told_again_and_not_trained_again(
     whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -388,6 +433,8 @@ def test_a_finished_run_is_told_again_and_not_trained_again(
     before = (tmp_path / whole.name / "result.json").stat().st_mtime_ns
     assert main(["train", *PENDULUM.split(), "--env-steps", "6000", "--out", str(tmp_path)]) == 0
     told = capsys.readouterr().out
-    assert re.match(r"seed 0: average return -[\d,.]+, last tenth -[\d,.]+ \(30 episodes\), \d+ s\n", told)
+    assert re.match(
+        r"finished before: seed 0: average return -[\d,.]+, last tenth -[\d,.]+ \(30 episodes\), \d+ s\n", told
+    )
     assert told.endswith(f"  {tmp_path / whole.name}\n")
     assert (tmp_path / whole.name / "result.json").stat().st_mtime_ns == before

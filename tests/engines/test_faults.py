@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import pytest
 
 from cycletime.duration import Duration
@@ -194,10 +195,50 @@ def test_an_environment_whose_seed_does_not_determine_its_episodes_is_labelled_w
     assert (alone.result()["resumed"], alone.result()["remarks"]) == ("never", [])
 
 
+def test_an_environment_that_was_changed_in_between_is_noticed(
+    stopped: RunFolder, make_ear: Ears, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(walk_class(), "noise", lambda self: float(self.np_random.normal(0, 0.2)))
+    ear = make_ear()
+    train(stopped, listeners=[ear])
+    assert ear.remarks == ["Resumed, not identical: toys/Walk-v0 does not behave as it did."]
+
+
+def walk_class() -> type:
+    return type(gymnasium.make("toys/Walk-v0").unwrapped)
+
+
+def test_a_run_whose_folder_is_deleted_while_it_is_trained_writes_no_more(
+    tmp_path: Path, walk: RunSpec, make_ear: Ears
+) -> None:
+    folder = RunFolder.create(tmp_path, walk)
+
+    def delete_and_begin_anew() -> None:
+        shutil.rmtree(folder.path)
+        RunFolder.create(tmp_path, walk)
+
+    ear = make_ear(does=delete_and_begin_anew)
+    with pytest.raises(
+        RunError, match=r"^The run .* was deleted or replaced while it was trained: nothing was saved\.$"
+    ):
+        train(folder, listeners=[ear])
+    assert [each.name for each in folder.path.iterdir()] == ["spec.json"]
+
+
+def test_a_finished_run_on_a_disk_that_is_read_only_by_now_is_finished(
+    whole: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: RunFolder) -> None:
+        raise RunError("the lock cannot be written")
+
+    monkeypatch.setattr(RunFolder, "locked", refuse)
+    assert train(whole) == "finished"
+
+
 def test_environments_are_told_apart_by_whether_a_used_one_begins_like_a_fresh_one() -> None:
     def begins_alike(name: str) -> bool:
         used, fresh = (make_env(GymnasiumEnv(name, Duration("50ms")), Duration("50ms")) for _ in range(2))
-        return stepped.begins_alike(used, fresh, seed=1)
+        return stepped.begins_like(stepped.trace(fresh, seed=1), used, seed=1)
 
     names = ("toys/Walk-v0", "Pendulum-v1", "toys/Unseeded-v0", "toys/Wearing-v0")
     assert [begins_alike(name) for name in names] == [True, True, False, False]
@@ -232,9 +273,9 @@ def test_a_moment_inside_an_episode_does_not_replace_one_that_a_run_goes_on_from
 @pytest.mark.parametrize(
     ("env_id", "dt", "where", "simulators"),
     [
-        ("toys/Walk-v0", "50ms", "Gymnasium", ("gymnasium",)),
-        ("Reacher-v5", "20ms", "MuJoCo", ("gymnasium", "mujoco")),
-        ("cycletime/BulletReacher-v0", "16ms", "PyBullet", ("pybullet",)),
+        ("toys/Walk-v0", "50ms", "Gymnasium", ("gymnasium", "numpy")),
+        ("Reacher-v5", "20ms", "MuJoCo", ("gymnasium", "mujoco", "numpy")),
+        ("cycletime/BulletReacher-v0", "16ms", "PyBullet", ("pybullet", "numpy")),
         ("cycletime/Reacher-v0", "16ms", "closed form", ()),
     ],
 )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cycletime.engines import training
-from cycletime.engines.engine import Step
+from cycletime.engines.engine import Chunk
 from cycletime.engines.training import train
 from cycletime.errors import InputError, RunError
 from cycletime.runs.folder import RunFolder
@@ -39,8 +39,8 @@ def test_checkpoints_wait_their_time_and_take_a_twentieth_of_it_at_most(
         nonlocal now_s
         now_s += seconds
 
-    def save(self: object, step: Step) -> None:
-        saved.append(step.env_steps)
+    def save(self: object, chunk: Chunk) -> None:
+        saved.append(chunk.env_steps)
         pass_time(2)
 
     monkeypatch.setattr(time, "monotonic", lambda: now_s)

@@ -43,6 +43,7 @@ def a_manifest(env_steps: int = 100, **overrides: Any) -> Manifest:  # noqa: ANN
         "exact": True,
         "sessions": 2,
         "wall_s": 1.5,
+        "world": "1f",
         "machine": {"jax": "0.10", "processor": "\N{GREEK SMALL LETTER MU}P"},
         "remarks": ("stopped inside an episode",),
         **overrides,

@@ -43,7 +43,7 @@ def refusal(path: Path) -> str:
 
 
 def with_a_checkpoint(folder: RunFolder) -> RunFolder:
-    manifest = Manifest(SPEC.identity, 1, 1, 0, exact=True, sessions=1, wall_s=0.0, machine={})
+    manifest = Manifest(SPEC.identity, 1, 1, 0, exact=True, sessions=1, wall_s=0.0, world="", machine={})
     folder.checkpoints.save(Checkpoint(manifest, {}))
     return folder
 

@@ -52,7 +52,7 @@ def numbers_of(leaf: Any) -> NDArray[Any]:  # noqa: ANN401 - any leaf
 
 
 def through_disk(folder: Path, tree: object) -> dict[str, NDArray[Any]]:
-    manifest = Manifest("identity", 1, 1, 0, exact=True, sessions=1, wall_s=0.0, machine={})
+    manifest = Manifest("identity", 1, 1, 0, exact=True, sessions=1, wall_s=0.0, world="", machine={})
     checkpoints = Checkpoints(folder / "checkpoints")
     checkpoints.save(Checkpoint(manifest, named_arrays(tree)))
     checkpoint, _ = checkpoints.newest("identity")

@@ -35,7 +35,7 @@ from cycletime.agents.policy_and_value import (
     policy_mean,
     state_value,
 )
-from cycletime.agents.shuffles import shuffles
+from cycletime.agents.shuffles import LONGEST, shuffles
 from cycletime.errors import InputError
 
 
@@ -120,6 +120,8 @@ class PPO:
         check_choice(self, "batch_end", ("successor", "episode_end"))
         check_choice(self, "slices", ("given", "even"))
         check_exploration(self)
+        if self.batch > LONGEST:
+            raise InputError(f"batch is {self.batch}: it must be at most {LONGEST}, to be shuffled well.")
         if self.minibatch > self.batch:
             raise InputError(f"minibatch is {self.minibatch}: it must be at most the batch, {self.batch}.")
         if self.learn_when == "episode_end" and self.period != self.batch:

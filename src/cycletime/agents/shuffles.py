@@ -10,16 +10,12 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from cycletime.errors import InputError
-
-_MOST = 2**20
+LONGEST = 2**20
 """Beyond this too few random bits would be left."""
 
 
 def shuffles(key: jax.Array, count: int, length: int) -> jax.Array:
     """So many random orders of the numbers below `length`, [count, length]."""
-    if length > _MOST:
-        raise InputError(f"A batch of {length} is too long to be shuffled: it must be at most {_MOST}.")
     mask = jnp.uint32(2 ** (length - 1).bit_length() - 1)
     words = jax.random.bits(key, (count, length), jnp.uint32) & ~mask
     words |= jnp.arange(length, dtype=jnp.uint32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -17,7 +18,7 @@ _ABOUT = "Reinforcement learning at any action-cycle time: carry hyper-parameter
 _COMMANDS = {
     "transfer": ("transfer", "TransferCommand"),
     "train": ("train", "Train"),
-    "resume": ("train", "Resume"),
+    "resume": ("resume", "Resume"),
     "watch": ("watch", "Watch"),
     "export": ("export", "Export"),
     "study": ("study", "StudyCommand"),
@@ -52,13 +53,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("cycletime: Interrupted.", file=sys.stderr)
         return 130
     except OSError as error:
+        return _status_after(error)
+    return status
+
+
+def _status_after(error: OSError) -> int:
+    """Tell what the system refused: to write the output, or something else."""
+    gone = _reader_is_gone()
+    if error.filename is None:
         # Python flushes once more at exit, and must not complain again then.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):  # the reader, such as head, has seen enough
+        if isinstance(error, BrokenPipeError) and gone:  # the reader, such as head, has seen enough
             return 0
         print(f"cycletime: The output cannot be written: {error.strerror}.", file=sys.stderr)
-        return 1
-    return status
+    else:
+        print(f"cycletime: {error.filename}: {error.strerror}.", file=sys.stderr)
+    return 1
+
+
+def _reader_is_gone() -> bool:
+    """Whether standard output is a pipe that nobody reads any more."""
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), 0)
+    return any(what & select.POLLERR for _, what in poll.poll(0))
 
 
 def _commands(words: Sequence[str]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from cycletime.cli.options import Text
+from cycletime.cli.options import Text, the_one
 from cycletime.errors import InputError
 
 FORMATS = ("onnx", "numpy")
@@ -22,7 +22,7 @@ class Export:
     For example: cycletime export runs/reacher-ppo-16ms-seed0-1f0c7c38a2 --to onnx
     """
 
-    folder: Annotated[Positional[Path], arg(metavar="RUN")]
+    folders: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN", help_behavior_hint="(required)")]
     """The run's folder."""
     to: Annotated[str, arg(metavar="FORMAT")]
     """onnx: one file. numpy: a folder with the weights and a program that acts with them."""
@@ -40,7 +40,7 @@ class Export:
         from cycletime.runs.policies.policy_file import read_policy
         from cycletime.runs.policies.travel import NUMPY_FILES, OBSERVATIONS, TOLERANCE, export_numpy, export_onnx
 
-        folder = RunFolder.open(self.folder)
+        folder = RunFolder.open(the_one(self.folders))
         out = Path(self.out) if self.out else folder.path / ("policy.onnx" if self.to == "onnx" else "numpy")
         written = [out] if self.to == "onnx" else [out / name for name in NUMPY_FILES]
         self._refuse_to_replace(out, written)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Annotated, Any, Optional, TypeAlias
 
 from tyro.conf import arg
 from tyro.constructors import PrimitiveConstructorSpec
+
+from cycletime.errors import InputError
 
 _MOST_DIGITS = 18
 
@@ -64,3 +67,11 @@ def default_of_the_paper(value: object) -> Any:  # noqa: ANN401 - tyro's own typ
 def default_of_the_released_code(value: object) -> Any:  # noqa: ANN401 - tyro's own type is private
     """The same where the paper is silent, and the authors' code ran at 16 ms with a value."""
     return arg(help_behavior_hint=f"(default: {value}, the released code's at 16 ms)")
+
+
+def the_one(folders: tuple[Path, ...]) -> Path:
+    """The run of a command that takes one; a shell's * may have found none or several."""
+    if len(folders) != 1:
+        found = ", ".join(map(str, folders)) or "none"
+        raise InputError(f"This command takes one run, and was given {len(folders)} ({found}): name one of them.")
+    return folders[0]

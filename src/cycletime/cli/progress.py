@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from typing import Literal
+from collections.abc import Callable
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from cycletime.engines.training import Listener, Status
 from cycletime.engines.training import Progress as RunProgress
 from cycletime.runs.folder import RunFolder
 
@@ -18,6 +19,43 @@ _RECENT = 100
 """The episodes whose mean return is shown."""
 _RECENT_S = 10.0
 """The time that the speed is of, at least, so that neither compilation nor a long past counts."""
+
+
+def shown(label: str) -> Listener:
+    """The bar of a run; where standard error goes away nothing is shown any more, and the run goes on."""
+    return Unseen(ProgressBar(label))
+
+
+class Unseen:
+    """A listener that falls silent where nobody can be told."""
+
+    def __init__(self, listener: Listener) -> None:
+        """Stand before a listener."""
+        self._listener: Listener | None = listener
+
+    def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
+        """Pass it on."""
+        self._try(lambda listener: listener.begin(folder, resumed_from))
+
+    def update(self, progress: RunProgress) -> None:
+        """Pass it on."""
+        self._try(lambda listener: listener.update(progress))
+
+    def remark(self, sentence: str) -> None:
+        """Pass it on."""
+        self._try(lambda listener: listener.remark(sentence))
+
+    def end(self, status: Status) -> None:
+        """Pass it on."""
+        self._try(lambda listener: listener.end(status))
+
+    def _try(self, call: Callable[[Listener], None]) -> None:
+        if self._listener is None:
+            return
+        try:
+            call(self._listener)
+        except (OSError, SystemExit):  # rich leaves the program where a pipe is broken
+            self._listener = None
 
 
 class ProgressBar:
@@ -67,7 +105,7 @@ class ProgressBar:
         """Show what the user should know."""
         self.console.print(f"{self.label}: {sentence}", style="yellow", highlight=False, soft_wrap=True)
 
-    def end(self, status: Literal["finished", "stopped", "failed"]) -> None:
+    def end(self, status: Status) -> None:
         """Take the bar away."""
         if self._bar is not None:
             self._bar.stop()

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -39,8 +39,9 @@ def stopping() -> Iterator[Stopper]:
         if stopper.signal is not None:
             raise KeyboardInterrupt
         stopper.signal = signal.Signals(number)
-        # Not by print, which fails where the signal came in the middle of another print.
-        os.write(sys.stderr.fileno(), _TOLD)
+        # Not by print, which fails where the signal came in the middle of another print. Nobody may be there to read.
+        with suppress(OSError, AttributeError, ValueError):
+            os.write(sys.stderr.fileno(), _TOLD)
 
     # Who started the program may have had it ignore a signal, as shells do with Ctrl-C for what runs in the background.
     heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]

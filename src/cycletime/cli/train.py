@@ -1,17 +1,17 @@
-"""`cycletime train` and `cycletime resume`: run specs from options, trained one after another."""
+"""`cycletime train`: specs of runs from options."""
 
 from __future__ import annotations
 
-import shlex
-import sys
 from contextlib import closing
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tyro.conf import Positional, arg
+from tyro.conf import arg
 
 from cycletime.cli.options import NONE, Count, Parts, Rate, Text, default_of_the_paper
+from cycletime.cli.running import Running, prepare_jax, say, train_all
+from cycletime.cli.settings import settings_of
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.rules import PPO
@@ -19,37 +19,13 @@ from cycletime.rules import PPO
 if TYPE_CHECKING:
     from cycletime.agents import Agent
     from cycletime.agents.exploration import Exploration
-    from cycletime.cli.progress import ProgressBar
-    from cycletime.engines.training import Listener
     from cycletime.runs.folder import RunFolder
     from cycletime.runs.spec import RunSpec
     from cycletime.runs.worlds import World
 
+MOST_SEEDS = 10_000
+"""More are a study."""
 _NOISES = "white, ornstein-uhlenbeck, autoregressive, pink"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Running:
-    """What training and resuming share."""
-
-    checkpoint_every: Annotated[str, arg(metavar="TIME")] = "30s"
-    """The time between two checkpoints, at least."""
-    track: Annotated[Parts, arg(metavar="TRACKER ...")] = NONE
-    """Log to these as well: tensorboard, wandb, mlflow, trackio."""
-
-    @property
-    def checkpoint_s(self) -> float:
-        """The seconds between two checkpoints."""
-        return float(Duration(self.checkpoint_every))
-
-    def listeners(self, bar: ProgressBar) -> list[Listener]:
-        """Who is told of a run."""
-        if not self.track:
-            return [bar]
-        from cycletime.engines.tracking import tracked
-        from cycletime.runs.trackers import trackers_for
-
-        return [bar, *tracked(trackers_for(self.track), bar.remark)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,11 +68,14 @@ class Train(Running):
     ] = None
     """How they are carried to --dt: baseline, dt-aware, scaled or constant; for sac baseline or scaled, of a tuned
     discount also called tuned and tuned-scaled."""
+    also: Parts = NONE
+    """Carry as well, as in 'cycletime transfer': for sac replay-capacity, target-smoothing, updates-per-second; the
+    random start always lasts as long in seconds."""
     set: Annotated[Parts, arg(metavar="NAME=VALUE ...")] = NONE
     """Other fields of the agent, such as learn_when=episode_end hidden=32,32 learning_rate=1e-3."""
     noise: Annotated[str, arg(metavar="NOISE")] = "white"
     """The exploration's noise: white, ornstein-uhlenbeck, autoregressive or pink."""
-    correlation: Annotated[Text, arg(metavar="TIME", help_behavior_hint="(no default)")] = None
+    correlation: Annotated[Text, arg(metavar="TIME", help_behavior_hint="(for pink 10s by default)")] = None
     """The correlation time of Ornstein-Uhlenbeck and autoregressive noise; for pink its longest time."""
     order: Annotated[Count, arg(help_behavior_hint="(default: 2)")] = None
     """The order of autoregressive noise."""
@@ -110,12 +89,15 @@ class Train(Running):
     def run(self) -> int:
         """Train all seeds."""
         specs = self.specs()
-        self._refuse_what_cannot_run(specs[0])
+        announcement = self._tried_out(specs[0])
         from cycletime.runs.folder import RunFolder
 
         folders = [RunFolder.create(self.out, spec) for spec in specs]
         if not self.resume:
             _refuse_begun(folders)
+        elif not any(folder.has_begun or folder.is_finished for folder in folders):
+            say("There is nothing to resume of this spec, so it begins anew.")
+        say(announcement)
         return train_all(folders, self)
 
     def specs(self) -> list[RunSpec]:
@@ -124,12 +106,12 @@ class Train(Running):
             raise InputError("--env-steps is missing: say how long to train, such as --env-steps 1e6.")
         if self.device not in ("cpu", "gpu"):
             raise InputError(f"{self.device!r} is no device: give 'cpu' or 'gpu'.")
-        _prepare_jax(self.device)
+        prepare_jax(self.device)
         from cycletime.runs.spec import EngineSpec, RunSpec
 
         world, first, count = self._world(), self.seed or 0, 1 if self.seeds is None else self.seeds
-        if count < 1:
-            raise InputError(f"--seeds is {count}: it must be at least 1.")
+        if not 1 <= count <= MOST_SEEDS:
+            raise InputError(f"--seeds is {count}: it must be from 1 to {MOST_SEEDS}.")
         agent, origin = self._agent()
         engine = EngineSpec("compiled" if self.task else "stepped", self.device)
         return [
@@ -146,14 +128,13 @@ class Train(Running):
             for seed in range(first, first + count)
         ]
 
-    def _refuse_what_cannot_run(self, spec: RunSpec) -> None:
-        """Find fault before there is a folder."""
-        from cycletime.cli.progress import ProgressBar
+    def _tried_out(self, spec: RunSpec) -> str:
+        """Find fault before there is a folder; and what there is to say of the run."""
         from cycletime.engines.training import engine_for
 
-        _, _ = self.checkpoint_s, self.listeners(ProgressBar(""))
-        with closing(engine_for(spec)):
-            pass
+        _, _ = self.checkpoint_s, self.listeners("")
+        with closing(engine_for(spec)) as engine:
+            return _announced(spec, engine.cycle_steps)
 
     def _world(self) -> World:
         from cycletime.runs.worlds import GymnasiumEnv, PaperTask
@@ -173,18 +154,15 @@ class Train(Running):
 
         names = ("batch", "minibatch", "discount", "trace_decay")
         values = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        others = self._others()
-        return carried_agent(self.algorithm, values, dt=self.dt, tuned_at=self.tuned_at, rule=self.rule, others=others)
-
-    def _others(self) -> dict[str, Any]:
-        """The fields given by --set."""
-        from cycletime.runs.spec import AGENTS
-
-        if self.algorithm not in AGENTS:
-            raise InputError(f"{self.algorithm!r} is no algorithm: give one of {', '.join(AGENTS)}.")
-        kinds = {each.name: str(each.type) for each in fields(AGENTS[self.algorithm])}
-        kinds.pop("exploration", None)
-        return dict(_setting(word, kinds, self.algorithm) for word in self.set)
+        return carried_agent(
+            self.algorithm,
+            values,
+            dt=self.dt,
+            tuned_at=self.tuned_at,
+            rule=self.rule,
+            also=self.also,
+            others=settings_of(self.set, self.algorithm, but_not=names),
+        )
 
     def _exploration(self) -> Exploration | None:
         from cycletime.agents.exploration import AutoRegressive, OrnsteinUhlenbeck, Pink
@@ -206,99 +184,26 @@ class Train(Running):
         return AutoRegressive(2 if self.order is None else self.order, self.correlation)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Resume(Running):
-    """Go on with runs that were stopped or killed: cycletime resume runs/reacher-ppo-16ms-seed0-..."""
-
-    folders: Positional[tuple[Path, ...]]
-    """The runs' folders."""
-
-    def run(self) -> int:
-        """Train them to their ends."""
-        from cycletime.runs.folder import RunFolder
-
-        if not self.folders:
-            raise InputError("There is nothing to resume: give the folder of a run.")
-        opened = [RunFolder.open(path) for path in self.folders]
-        devices = sorted({folder.spec.engine.device for folder in opened})
-        if len(devices) != 1:
-            raise InputError(f"The runs are for different devices ({', '.join(devices)}): resume them apart.")
-        _prepare_jax(devices[0])
-        return train_all(opened, self)
-
-
-def train_all(folders: list[RunFolder], options: Running) -> int:
-    """Train runs one after another; the exit status."""
-    from cycletime.cli.progress import ProgressBar
-    from cycletime.cli.stopping import stopping
-    from cycletime.engines.training import train
-
-    checkpoint_s = options.checkpoint_s
-    with stopping() as stopper:
-        for place, folder in enumerate(folders):
-            listeners = options.listeners(ProgressBar(_label(folder.spec)))
-            if stopper() or train(folder, listeners=listeners, stop=stopper, checkpoint_s=checkpoint_s) == "stopped":
-                left = shlex.join(str(each.path) for each in folders[place:])
-                print(f"Stopped. To go on: cycletime resume {left}", file=sys.stderr)
-                return stopper.status
-            _tell_result(folder)
-    return 0
-
-
-def _tell_result(folder: RunFolder) -> None:
-    told = folder.result()
-    numbers = "learning went astray, and some returns are no numbers" if told["episodes"] else "no episode ended"
-    if told["average_return"] is not None:
-        numbers = (
-            f"average return {told['average_return']:,.2f}, last tenth {told['last_tenth_return']:,.2f} "
-            f"({told['episodes']:,} episodes)"
-        )
-    resumed = "" if told["resumed"] == "never" else f", {told['resumed']}"
-    print(f"seed {told['seed']}: {numbers}, {told['wall_s']:,.0f} s{resumed}\n  {folder.path}")
-
-
-def _label(spec: RunSpec) -> str:
-    return f"{spec.world.name} {spec.algorithm} {spec.dt} seed {spec.seed}"
+def _announced(spec: RunSpec, cycle_steps: int) -> str:
+    """The values that training uses, and what a user may not expect of them."""
+    names = ("batch", "minibatch", "discount", "trace_decay")
+    values = ", ".join(f"{name} {getattr(spec.agent, name):g}" for name in names if hasattr(spec.agent, name))
+    carried = f" ({spec.origin['rule']} from {spec.origin['tuned_at']})" if spec.origin else ""
+    lines = [f"{spec.algorithm} at {spec.dt}: {values}{carried}"]
+    random, learning = (steps * cycle_steps for steps in (spec.agent.random_steps, spec.agent.period))
+    if random >= spec.env_steps:
+        lines.append(f"note: the random start lasts {random:,} environment steps, so that the policy never acts.")
+    elif learning > spec.env_steps:
+        lines.append(f"note: the first learning comes at {learning:,} environment steps, and the run ends with it.")
+    return "\n".join(lines)
 
 
 def _refuse_begun(folders: list[RunFolder]) -> None:
     for folder in folders:
         if folder.has_begun and not folder.is_finished:
+            with folder.locked():  # says so where somebody trains it at this moment
+                pass
             raise InputError(
                 f"{folder.path} has a run of this spec that was stopped: add --resume to go on with it, or delete the "
                 "folder to begin anew."
             )
-
-
-def _setting(word: str, kinds: dict[str, str], algorithm: str) -> tuple[str, Any]:
-    """A field's name and value, as in hidden=32,32."""
-    name, separator, text = word.partition("=")
-    if not separator or name not in kinds:
-        raise InputError(f"--set {word}: give NAME=VALUE with a field of {algorithm}: {', '.join(sorted(kinds))}.")
-    try:
-        return name, _value(text, kinds[name])
-    except (ValueError, OverflowError):
-        raise InputError(f"--set {word}: {text!r} does not fit {name}, which is {kinds[name]}.") from None
-
-
-def _value(text: str, kind: str) -> Any:  # noqa: ANN401 - any field
-    if text == "none" and "None" in kind:
-        return None
-    if "tuple" in kind:
-        return tuple(int(part) for part in text.split(","))
-    if "int" in kind:
-        return int(float(text)) if float(text) == int(float(text)) else int(text)
-    return float(text) if "float" in kind else text
-
-
-def _prepare_jax(device: str) -> None:
-    """Choose JAX's device, and let calls on a CPU return when they are done, which takes half the time."""
-    import jax
-
-    jax.config.update("jax_platforms", "cpu" if device == "cpu" else "cuda")  # type: ignore[no-untyped-call]
-    jax.config.update("jax_cpu_enable_async_dispatch", False)  # type: ignore[no-untyped-call]
-    if device == "gpu":
-        try:
-            jax.devices()
-        except RuntimeError:
-            raise InputError("JAX finds no GPU here: leave out --device, or pip install 'jax[cuda13]'.") from None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
-from cycletime.cli.options import Count, Text
+from cycletime.cli.options import Count, Text, the_one
 from cycletime.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Watch:
     For example: cycletime watch runs/reacher-ppo-16ms-seed0-1f0c7c38a2 --to film.gif
     """
 
-    folder: Annotated[Positional[Path], arg(metavar="RUN")]
+    folders: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN", help_behavior_hint="(required)")]
     """The run's folder."""
     to: Annotated[Text, arg(metavar="FILM", help_behavior_hint="(default: a window)")] = None
     """Write a film, whose name ends in .gif or .mp4."""
@@ -50,7 +50,7 @@ class Watch:
         seed = self.seed or 0
         if seed < 0:
             raise InputError(f"--seed is {seed}: it must be at least 0.")
-        folder = RunFolder.open(self.folder)
+        folder = RunFolder.open(the_one(self.folders))
         spec = folder.spec
         # What can go wrong is asked before anything slow is done.
         if self.to is None:

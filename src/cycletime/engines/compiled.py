@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.duration import Duration, cycle_steps
-from cycletime.engines.engine import Arrays, Step
+from cycletime.engines.engine import Arrays, Chunk
 from cycletime.errors import InputError
 from cycletime.loops import CompiledLoop, Position
 from cycletime.loops.action_bounds import ActionBounds
@@ -67,16 +67,21 @@ class CompiledEngine:
         return ActionBounds.raw(self.loop.task.action_size)
 
     @property
+    def fingerprint(self) -> str:
+        """The task is code, and the version of results stands for it."""
+        return ""
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """All of its state is kept."""
         return ()
 
-    def steps(self, arrays: Arrays | None) -> Iterator[Step]:
+    def chunks(self, arrays: Arrays | None) -> Iterator[Chunk]:
         """Train, from the start or from the arrays of a position."""
         keep_compiled_programs()  # before the example of a position is computed, which else takes seconds
         position = None if arrays is None else self._position(arrays)
         for chunk in self.loop.run([self.spec.seed], position=position):
-            yield Step(
+            yield Chunk(
                 env_steps=chunk.env_steps[0],
                 agent_steps=int(chunk.position.state.agent_steps),
                 episodes=chunk.episodes[0],
@@ -87,9 +92,9 @@ class CompiledEngine:
                 is_last=bool(chunk.finished),
             )
 
-    def arrays(self, step: Step) -> dict[str, NDArray[Any]]:
-        """A step's position as arrays."""
-        return named_arrays(_as_tree(step.position))
+    def arrays(self, chunk: Chunk) -> dict[str, NDArray[Any]]:
+        """A chunk's position as arrays."""
+        return named_arrays(_as_tree(chunk.position))
 
     def close(self) -> None:
         """There is nothing to let go of."""

@@ -1,4 +1,4 @@
-"""What every engine gives: the steps of one run, and positions that can be kept as arrays."""
+"""What every engine gives: the chunks of one run, and positions that can be kept as arrays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Arrays: TypeAlias = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class Step:
+class Chunk:
     """About a second of a run."""
 
     env_steps: int
@@ -31,7 +31,7 @@ class Step:
     psi: Psi
     """What was learned so far."""
     position: Any
-    """Where the run is, for `Engine.arrays`; the next step takes it over."""
+    """Where the run is, for `Engine.arrays`; the next chunk takes it over."""
     exact: bool
     """Whether a run that goes on from here equals one that was never stopped."""
     is_last: bool
@@ -62,14 +62,18 @@ class Engine(Protocol):
         """The actions that the world takes."""
 
     @property
+    def fingerprint(self) -> str:
+        """What the world does when it is tried out, so that a changed one is noticed; empty for closed forms."""
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """Why a run that is resumed may not be identical to an uninterrupted one; nothing where it will be."""
 
-    def steps(self, arrays: Arrays | None) -> Iterator[Step]:
+    def chunks(self, arrays: Arrays | None) -> Iterator[Chunk]:
         """Train, from the start or from the arrays of a position."""
 
-    def arrays(self, step: Step) -> dict[str, NDArray[Any]]:
-        """A step's position as arrays."""
+    def arrays(self, chunk: Chunk) -> dict[str, NDArray[Any]]:
+        """A chunk's position as arrays."""
 
     def close(self) -> None:
         """Let go of what it holds."""

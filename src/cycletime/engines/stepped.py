@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.duration import Duration, cycle_steps
-from cycletime.engines.engine import Arrays, Step
+from cycletime.engines.engine import Arrays, Chunk
 from cycletime.loops.action_bounds import ActionBounds
 from cycletime.loops.compilation_cache import keep_compiled_programs
-from cycletime.runs.spec import RunSpec
+from cycletime.runs.spec import RunSpec, refuse_longer_than
 from cycletime.runs.trees import named_arrays, tree_like
 from cycletime.runs.worlds import make_env
 
@@ -32,10 +33,10 @@ TRIED_STEPS = 50
 """The agent steps that a used and a fresh environment are compared over."""
 _SIMULATORS = {
     "cycletime.tasks.closed_form_env": ("closed form", ()),
-    "cycletime.tasks.bullet": ("PyBullet", ("pybullet",)),
-    "mujoco": ("MuJoCo", ("gymnasium", "mujoco")),
+    "cycletime.tasks.bullet": ("PyBullet", ("pybullet", "numpy")),
+    "mujoco": ("MuJoCo", ("gymnasium", "mujoco", "numpy")),
 }
-"""By a part of the environment's module: what simulates it, and the packages in which that stands."""
+"""By a part of the environment's module, or its model's: what simulates it, and the packages in which that stands."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,9 @@ class SteppedEngine:
 
     def __post_init__(self) -> None:
         """Refuse what this engine cannot compute."""
+        most_steps = self.env.spec.max_episode_steps if self.env.spec else None
+        if most_steps is not None:
+            refuse_longer_than(self.env_dt * most_steps, self.spec.dt)
         _ = self.loop
 
     @cached_property
@@ -72,8 +76,12 @@ class SteppedEngine:
 
     @property
     def _simulator(self) -> tuple[str, tuple[str, ...]]:
-        module = type(self.env.unwrapped).__module__
-        return next((known for part, known in _SIMULATORS.items() if part in module), ("Gymnasium", ("gymnasium",)))
+        world = self.env.unwrapped
+        # An environment of MuJoCo's has its model, whatever module it comes from.
+        modules = f"{type(world).__module__} {type(getattr(world, 'model', None)).__module__}"
+        return next(
+            (known for part, known in _SIMULATORS.items() if part in modules), ("Gymnasium", ("gymnasium", "numpy"))
+        )
 
     @cached_property
     def env_dt(self) -> Duration:
@@ -91,21 +99,33 @@ class SteppedEngine:
         return ActionBounds.of(self.env)
 
     @cached_property
+    def fingerprint(self) -> str:
+        """A hash of what a fresh environment does; one that changes only after many episodes is not found so."""
+        return sha256(b"".join(self._fresh_trace)).hexdigest()
+
+    @cached_property
     def remarks(self) -> tuple[str, ...]:
         """What the environment cannot promise."""
+        return (
+            ()
+            if begins_like(self._fresh_trace, self.env, self.spec.seed)
+            else (f"a reset of {self.spec.world.name} with a seed does not determine the episode",)
+        )
+
+    @cached_property
+    def _fresh_trace(self) -> list[bytes]:
         fresh = make_env(self.spec.world, self.spec.dt)
         try:
-            same = begins_alike(self.env, fresh, self.spec.seed)
+            return trace(fresh, self.spec.seed)
         finally:
             fresh.close()
-        return () if same else (f"a reset of {self.spec.world.name} with a seed does not determine the episode",)
 
-    def steps(self, arrays: Arrays | None) -> Iterator[Step]:
+    def chunks(self, arrays: Arrays | None) -> Iterator[Chunk]:
         """Train, from the start or from the arrays of a position."""
         keep_compiled_programs()  # before the example of a position is computed, which else takes seconds
         position = None if arrays is None else tree_like(self.loop.start(self.spec.seed), arrays)
         for chunk in self.loop.run(self.spec.seed, position):
-            yield Step(
+            yield Chunk(
                 env_steps=chunk.env_steps,
                 agent_steps=chunk.position.agent_steps,
                 episodes=chunk.episodes,
@@ -116,29 +136,27 @@ class SteppedEngine:
                 is_last=chunk.finished is not None,
             )
 
-    def arrays(self, step: Step) -> dict[str, NDArray[Any]]:
-        """A step's position as arrays."""
-        return named_arrays(step.position)
+    def arrays(self, chunk: Chunk) -> dict[str, NDArray[Any]]:
+        """A chunk's position as arrays."""
+        return named_arrays(chunk.position)
 
     def close(self) -> None:
         """Close the environment."""
         self.env.close()
 
 
-def begins_alike(used: gymnasium.Env[Any, Any], fresh: gymnasium.Env[Any, Any], seed: int) -> bool:
-    """Whether an environment that has been used gives the same bits after a reset with a seed as a fresh one."""
-    rng = np.random.default_rng(seed)
-    bounds = ActionBounds.of(used)
-    actions = bounds.reach(rng.uniform(-1, 1, (TRIED_STEPS, bounds.size)))
-    _trace(used, int(rng.integers(2**32)), actions[::-1])
-    seed_now = int(rng.integers(2**32))
-    return _trace(used, seed_now, actions) == _trace(fresh, seed_now, actions)
+def begins_like(fresh: list[bytes], used: gymnasium.Env[Any, Any], seed: int) -> bool:
+    """Whether an environment that has been used does the same after a reset with a seed as a fresh one did."""
+    trace(used, seed + 1)
+    return trace(used, seed) == fresh
 
 
-def _trace(env: gymnasium.Env[Any, Any], seed: int, actions: NDArray[Any]) -> list[bytes]:
+def trace(env: gymnasium.Env[Any, Any], seed: int) -> list[bytes]:
+    """What an environment shows after a reset with a seed, for actions that follow from it as well."""
+    bounds, rng = ActionBounds.of(env), np.random.default_rng(seed)
     observation, _ = env.reset(seed=seed)
     seen = [np.asarray(observation).tobytes()]
-    for action in actions:
+    for action in bounds.reach(rng.uniform(-1, 1, (TRIED_STEPS, bounds.size))):
         observation, reward, terminated, truncated, _ = env.step(action)
         seen.append(np.asarray(observation).tobytes() + np.float64(reward).tobytes())
         if terminated or truncated:

@@ -8,27 +8,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, fields
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol
 
 import jax
 from numpy.typing import NDArray
 
 from cycletime.engines.compiled import CompiledEngine
-from cycletime.engines.engine import Engine, Step
+from cycletime.engines.engine import Chunk, Engine
 from cycletime.engines.stepped import SteppedEngine
-from cycletime.errors import InputError
+from cycletime.errors import InputError, RunError
 from cycletime.loops import Episodes
 from cycletime.runs.checkpoints import Checkpoint, Manifest
 from cycletime.runs.curve import write_curve
 from cycletime.runs.files import write_whole
 from cycletime.runs.folder import RunFolder
+from cycletime.runs.lock import Lock
 from cycletime.runs.machine import differences, this_machine
 from cycletime.runs.metrics import MetricsFile, window_of
 from cycletime.runs.policies.policy_file import write_policy
-from cycletime.runs.result import result_of
+from cycletime.runs.result import hashes_of, result_of
 from cycletime.runs.spec import RunSpec
+from cycletime.runs.trackers.tracker import Status as Status
 
 CHECKPOINT_S = 30.0
 """How long a run goes on between two checkpoints."""
@@ -36,7 +38,6 @@ LONGEST_WAIT_S = 600.0
 """How long it waits for a moment to go on from exactly, where episodes are long: at an episode's end."""
 MOST_TIME_SAVING = 0.05
 """The share of a run's time that checkpoints may take; large ones come less often."""
-Status: TypeAlias = Literal["finished", "stopped", "failed"]
 _CURVE, _PENDING, _POSITION = "curve/", "pending/", "position/"
 
 
@@ -88,12 +89,16 @@ def train(
     Raises:
         RunError: if the run cannot go on: another process trains it, the disk is full, its checkpoints are damaged.
     """
-    with folder.locked():
+    if folder.is_finished:
+        with suppress(RunError), folder.locked():  # its disk may be read-only by now
+            folder.sweep()
+        return "finished"
+    with folder.locked() as lock:
         folder.sweep()
         if folder.is_finished:
             return "finished"
         with closing(engine_for(folder.spec)) as engine:
-            training = _Training(folder, engine, listeners, checkpoint_s)
+            training = _Training(folder, lock, engine, listeners, checkpoint_s)
             try:
                 status = training.run(stop)
             except BaseException as error:
@@ -117,8 +122,11 @@ def engine_for(spec: RunSpec) -> Engine:
 class _Training:
     """A training while it goes on."""
 
-    def __init__(self, folder: RunFolder, engine: Engine, listeners: Sequence[Listener], checkpoint_s: float) -> None:
+    def __init__(
+        self, folder: RunFolder, lock: Lock, engine: Engine, listeners: Sequence[Listener], checkpoint_s: float
+    ) -> None:
         """Read what there is."""
+        self.lock = lock
         self.folder, self.spec, self.engine, self.listeners = folder, folder.spec, engine, listeners
         window = window_of(self.spec.env_steps, engine.cycle_steps, self.spec.agent.period)
         self.metrics = MetricsFile(folder.metrics_file, window, engine.cycle_steps)
@@ -130,24 +138,25 @@ class _Training:
 
     def run(self, stop: Callable[[], bool]) -> Literal["finished", "stopped"]:
         """Train until the end, or until asked to stop."""
-        began = due = time.monotonic()
+        looked = time.monotonic()
+        due = looked + self.checkpoint_s
         position = self._resume()
-        for step in self.engine.steps(position):
-            self._record(step)
+        for chunk in self.engine.chunks(position):
+            self._record(chunk)
             now = time.monotonic()
-            self.wall_s, began = self.wall_s + now - began, now
-            if step.is_last:
-                self._finish(step)
+            self.wall_s, looked = self.wall_s + now - looked, now
+            if chunk.is_last:
+                self._finish(chunk)
                 return "finished"
             if stop():
-                if step.exact or not self.has_exact:
-                    self._save(step)
+                if chunk.exact or not self.has_exact:
+                    self._save(chunk)
                 return "stopped"
-            if now - due >= self.checkpoint_s and (step.exact or now - due >= LONGEST_WAIT_S):
-                self._save(step)
+            if now >= due and (chunk.exact or now >= due + LONGEST_WAIT_S):
+                self._save(chunk)
                 saved = time.monotonic()
-                due = saved + max(0.0, (saved - now) / MOST_TIME_SAVING - self.checkpoint_s)
-        raise AssertionError("an engine's last step says so")
+                due = saved + max(self.checkpoint_s, (saved - now) / MOST_TIME_SAVING)
+        raise AssertionError("an engine's last chunk says so")
 
     def tell(self, what: Callable[[Listener], None]) -> None:
         """Tell all listeners."""
@@ -159,7 +168,9 @@ class _Training:
         if self.checkpoint is None:
             return ()
         before = self.checkpoint.manifest
-        inside = () if before.exact else ("it was stopped inside an episode",)
+        inside: tuple[str, ...] = () if before.exact else ("it was stopped inside an episode",)
+        if before.world != self.engine.fingerprint and not self.engine.remarks:
+            inside += (f"{self.spec.world.name} does not behave as it did",)
         changed = differences(before.machine, this_machine(), self.engine.simulators)
         now = (*inside, *self.engine.remarks, *changed)
         return tuple(dict.fromkeys((*before.remarks, *now)))
@@ -179,58 +190,63 @@ class _Training:
             self.tell(lambda listener: listener.remark(sentence))  # noqa: B023 - called at once
         return _below(_POSITION, arrays)
 
-    def _record(self, step: Step) -> None:
-        """Add a step to the curve and the metrics, and tell."""
-        self.curve = Episodes.joined([self.curve, step.episodes])
-        lines = self.metrics.add(step.metrics, self.curve)
-        progress = Progress(step.env_steps, step.agent_steps, step.episodes, lines)
+    def _record(self, chunk: Chunk) -> None:
+        """Add a chunk to the curve and the metrics, and tell."""
+        self.lock.check()
+        self.curve = Episodes.joined([self.curve, chunk.episodes])
+        lines = self.metrics.add(chunk.metrics, self.curve)
+        progress = Progress(chunk.env_steps, chunk.agent_steps, chunk.episodes, lines)
         self.tell(lambda listener: listener.update(progress))
 
-    def _save(self, step: Step) -> None:
+    def _save(self, chunk: Chunk) -> None:
         """Write a checkpoint; the curve and the policy beside it are for whoever looks in the meantime."""
+        self.lock.check()
         self.metrics.flush()
         self._write_curve()
-        self._write_policy(step)
+        self._write_policy(chunk)
         curve = {each.name: getattr(self.curve, each.name) for each in fields(self.curve)}
-        parts = {_CURVE: curve, _PENDING: self.metrics.pending, _POSITION: self.engine.arrays(step)}
+        parts = {_CURVE: curve, _PENDING: self.metrics.pending, _POSITION: self.engine.arrays(chunk)}
         manifest = Manifest(
             identity=self.spec.identity,
-            env_steps=step.env_steps,
-            agent_steps=step.agent_steps,
+            env_steps=chunk.env_steps,
+            agent_steps=chunk.agent_steps,
             metrics_bytes=self.metrics.length,
-            exact=step.exact,
+            exact=chunk.exact,
             sessions=self.sessions,
             wall_s=self.wall_s,
+            world=self.engine.fingerprint,
             machine=this_machine(),
             remarks=self.remarks,
         )
         self.folder.checkpoints.save(Checkpoint(manifest, dict(_named(parts))))
-        self.has_exact = step.exact
+        self.has_exact = chunk.exact
 
-    def _finish(self, step: Step) -> None:
+    def _finish(self, chunk: Chunk) -> None:
         """Write what remains; the result comes last, since it says that all is there."""
+        self.lock.check()
         self.metrics.finish(self.curve)
         self.metrics.flush()
         self._write_curve()
-        self._write_policy(step)
+        self._write_policy(chunk)
         self.folder.write_result(
             result_of(
                 self.spec,
                 self.curve,
                 where=self.engine.where,
-                agent_steps=step.agent_steps,
+                agent_steps=chunk.agent_steps,
                 remarks=self.remarks,
                 sessions=self.sessions,
                 wall_s=self.wall_s,
+                files=hashes_of(self.folder),
             )
         )
 
     def _write_curve(self) -> None:
         write_whole(self.folder.curve_file, lambda path: write_curve(path, self.curve, self.engine.env_dt))
 
-    def _write_policy(self, step: Step) -> None:
-        network = self.spec.agent.policy(step.psi)
-        write_policy(self.folder.policy_file, network, self.engine.bounds, self.spec, step.env_steps)
+    def _write_policy(self, chunk: Chunk) -> None:
+        network = self.spec.agent.policy(chunk.psi)
+        write_policy(self.folder.policy_file, network, self.engine.bounds, self.spec, chunk.env_steps)
 
 
 def _named(parts: Mapping[str, Mapping[str, NDArray[Any]]]) -> Iterator[tuple[str, NDArray[Any]]]:

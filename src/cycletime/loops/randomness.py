@@ -30,7 +30,9 @@ def seed_key(seed: int) -> jax.Array:
     """The key of a run's seed, from which all others follow."""
     if not _is_seed(seed):
         raise InputError(f"The seed is {seed!r}: it must be a whole number from 0 to 2**32 - 1.")
-    # By name, so that JAX's own setting cannot change a run's numbers.
+    if not jax.config.jax_threefry_partitionable:  # type: ignore[attr-defined]
+        raise InputError("jax_threefry_partitionable is off: a run's numbers need it on, which is JAX's default.")
+    # By name, so that JAX's setting of the kind cannot change a run's numbers.
     return jax.random.key(int(seed), impl="threefry2x32")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from cycletime import rules
@@ -26,6 +26,7 @@ def carried_agent(
     dt: DurationLike,
     tuned_at: DurationLike | None = None,
     rule: str | None = None,
+    also: Collection[str] = (),
     others: Mapping[str, Any] | None = None,
 ) -> tuple[Agent, dict[str, Any]]:
     """The agent at `dt`, and how its values came about, for `RunSpec.origin`.
@@ -36,6 +37,7 @@ def carried_agent(
         dt: The cycle time that the agent is for.
         tuned_at: The cycle time that the values are from; None if they are for `dt`, so that nothing is carried.
         rule: How they are carried, by default the algorithm's own rule.
+        also: Parts that keep their meaning in seconds too, as in `rules`.
         others: Further fields of the agent.
     """
     if algorithm not in AGENTS:
@@ -43,8 +45,9 @@ def carried_agent(
     for name, value in values.items():
         if name not in TUNABLE[algorithm]:
             raise InputError(f"{name} is {value}: {algorithm} has no such value, but {', '.join(TUNABLE[algorithm])}.")
-    if rule is not None and tuned_at is None:
-        raise InputError(f"The rule is {rule!r}: it needs tuned_at, the cycle time that the values are from.")
+    if (rule is not None or also) and tuned_at is None:
+        what = f"The rule is {rule!r}" if rule is not None else f"{', '.join(also)} is to be carried"
+        raise InputError(f"{what}: it needs tuned_at, the cycle time that the values are from.")
     if algorithm == "actor-critic":
         if tuned_at is not None:
             raise InputError(
@@ -53,7 +56,7 @@ def carried_agent(
         return ActorCritic(**{**values, **(others or {})}), {}
     kind = rules.PPO if algorithm == "ppo" else rules.SAC
     tuned = kind(dt=dt if tuned_at is None else tuned_at, **values)
-    carried = tuned.at(dt, rule)
+    carried = tuned.at(dt, rule, also)
     if tuned_at is None:
         return agent_for(carried, **(others or {})), {}
     used = rule or tuned.default_rule

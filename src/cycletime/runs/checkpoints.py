@@ -41,6 +41,8 @@ class Manifest:
     """How many times the run was begun or resumed until then."""
     wall_s: float
     """How long it was computed until then, on the wall clock."""
+    world: str
+    """What the world did when it was tried out: a hash, empty where the code alone decides."""
     machine: Mapping[str, str]
     """What computed it; on another machine the last bits may differ."""
     remarks: tuple[str, ...] = ()

@@ -15,6 +15,8 @@ from safetensors import SafetensorError
 from cycletime.errors import RunError
 
 _UNFINISHED = ".writing-"
+_MASK = os.umask(0o077)
+os.umask(_MASK)  # it can only be read by setting it, which is done once, before there are threads
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
@@ -70,10 +72,8 @@ def _number(error: OSError | SafetensorError) -> int | None:
 
 def _open_to_others(path: Path) -> None:
     """Give files the mode that the user's mask asks for; safetensors makes its own for nobody else."""
-    mask = os.umask(0)
-    os.umask(mask)
     for each in path.iterdir() if path.is_dir() else [path]:
-        each.chmod(0o666 & ~mask)
+        each.chmod(0o666 & ~_MASK)
 
 
 def _flush(path: Path) -> None:

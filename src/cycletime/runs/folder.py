@@ -20,7 +20,7 @@ from typing import Any
 from cycletime.errors import InputError, RunError
 from cycletime.runs.checkpoints import Checkpoints
 from cycletime.runs.files import disk_errors, sweep, write_whole
-from cycletime.runs.lock import locked
+from cycletime.runs.lock import Lock, locked
 from cycletime.runs.spec import RunSpec
 
 FORMAT = 1
@@ -120,7 +120,7 @@ class RunFolder:
         self._write_json("result.json", result)
         self.checkpoints.remove()
 
-    def locked(self) -> AbstractContextManager[None]:
+    def locked(self) -> AbstractContextManager[Lock]:
         """Keep other processes away."""
         return locked(self.path / "lock")
 

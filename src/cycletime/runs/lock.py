@@ -7,14 +7,38 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from cycletime.errors import RunError
 from cycletime.runs.files import disk_errors
 
 
+@dataclass(frozen=True)
+class Lock:
+    """A lock that is held."""
+
+    path: Path
+    handle: int
+
+    def check(self) -> None:
+        """Refuse to go on where the file is gone or another one: somebody deleted the folder, and may train anew.
+
+        Raises:
+            RunError: if so.
+        """
+        try:
+            there = self.path.stat().st_ino
+        except OSError:
+            there = None
+        if there != os.fstat(self.handle).st_ino:
+            raise RunError(
+                f"The run {self.path.parent} was deleted or replaced while it was trained: nothing was saved."
+            )
+
+
 @contextmanager
-def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
+def locked(path: Path, *, wait: bool = False) -> Iterator[Lock]:
     """Hold the lock at a path, or wait for it where it is never held for long.
 
     Raises:
@@ -33,6 +57,6 @@ def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
                 ) from None
             os.ftruncate(handle, 0)
             os.pwrite(handle, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
-        yield
+        yield Lock(path, handle)
     finally:
         os.close(handle)

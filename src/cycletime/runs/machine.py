@@ -17,8 +17,10 @@ _CHANGES_BITS = {
     "device": "device",
     "processor": "processor",
     "cores": "number of cores",  # over which XLA splits larger sums
+    "xla_flags": "XLA_FLAGS",
+    "precision": "precision of matrix products",
 }
-_SIMULATORS = ("gymnasium", "mujoco", "pybullet")
+_SIMULATORS = ("numpy", "gymnasium", "mujoco", "pybullet")
 
 
 @cache
@@ -34,6 +36,8 @@ def this_machine() -> Mapping[str, str]:
         "device": device.device_kind,
         "processor": processor(),
         "cores": str(cores()),
+        "xla_flags": os.environ.get("XLA_FLAGS", "none"),
+        "precision": jax.config.jax_default_matmul_precision or "default",  # type: ignore[attr-defined]
         "system": platform.system(),
         "python": platform.python_version(),
         **{package: version(package) for package in _SIMULATORS if find_spec(package)},

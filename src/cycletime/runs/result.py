@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from hashlib import file_digest
 from typing import Any
 
 import numpy as np
 
 from cycletime.loops import Episodes
+from cycletime.runs.folder import RunFolder
 from cycletime.runs.machine import this_machine
 from cycletime.runs.spec import RunSpec
 
@@ -24,6 +27,7 @@ def result_of(
     remarks: tuple[str, ...],
     sessions: int,
     wall_s: float,
+    files: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """What result.json holds."""
     return {
@@ -42,9 +46,19 @@ def result_of(
         "remarks": list(remarks),
         "sessions": sessions,
         "wall_s": round(wall_s, 3),
+        "files": dict(files or {}),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": dict(this_machine()),
     }
+
+
+def hashes_of(folder: RunFolder) -> dict[str, str]:
+    """By name, the SHA-256 of the files that hold a run's numbers."""
+    hashes = {}
+    for path in (folder.curve_file, folder.metrics_file, folder.policy_file):
+        with path.open("rb") as file:
+            hashes[path.name] = file_digest(file, "sha256").hexdigest()
+    return hashes
 
 
 def performance(curve: Episodes, env_steps: int) -> dict[str, float | None]:

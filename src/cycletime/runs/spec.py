@@ -35,14 +35,14 @@ class EngineSpec:
     name: Literal["compiled", "stepped"] = "compiled"
     """'compiled': one program around a closed-form task. 'stepped': an environment, step by step."""
     device: str = "cpu"
-    """JAX's platform: cpu, gpu, tpu."""
+    """JAX's platform: cpu or gpu."""
     width: int = 1
     """The runs that the program carries side by side."""
 
     def __post_init__(self) -> None:
         """Refuse what is no engine."""
         check_choice(self, "name", ("compiled", "stepped"))
-        check_choice(self, "device", ("cpu", "gpu", "tpu"))
+        check_choice(self, "device", ("cpu", "gpu"))
         check_counts(self, "width")
 
 
@@ -87,6 +87,8 @@ class RunSpec:
             raise InputError(f"{self.world.name!r} is an environment, which the compiled engine cannot run.")
         if self.world.env_dt is not None:
             cycle_steps(self.dt, self.world.env_dt)
+        if isinstance(self.world, PaperTask):
+            refuse_longer_than(self.world.task.time_limit, self.dt)
 
     @property
     def algorithm(self) -> str:
@@ -144,6 +146,12 @@ class RunSpec:
             exploration=None if exploration is None else _exploration_from_json(exploration),
             origin=told["origin"],
         )
+
+
+def refuse_longer_than(episode: Duration, dt: Duration) -> None:
+    """Refuse a cycle that lasts longer than an episode: 16 is 16 seconds, and somebody meant milliseconds."""
+    if dt > episode:
+        raise InputError(f"The cycle time {dt} is longer than an episode, {episode}: give a unit, as in 16ms.")
 
 
 def _own_fields(agent: Any) -> list[Field[Any]]:  # noqa: ANN401 - any dataclass

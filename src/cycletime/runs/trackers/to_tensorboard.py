@@ -39,8 +39,7 @@ class TensorBoard:
         for earlier in sorted(folder.glob(f"*{_ENDING}")):
             self._take_back(earlier, last_step)
         # TensorBoard reads files in the order of their names.
-        seconds, nanoseconds = divmod(time.time_ns(), 10**9)
-        self._file = folder / f"events.out.tfevents.{seconds:010d}.{nanoseconds:09d}{_ENDING}"
+        self._file = folder / _name_after(sorted(folder.glob(f"*{_ENDING}")))
         self._file.touch(exist_ok=False)
         self._append(file_version="brain.Event:2")
         # For a TensorBoard that is running and has read the earlier files before they changed.
@@ -72,7 +71,7 @@ class TensorBoard:
             record for record, event in self._records(data) if event.HasField("file_version") or event.step <= last_step
         )
         if kept != data:
-            changed = file.with_name(f"{file.name}.new")
+            changed = file.with_name("rewritten")  # a name that TensorBoard does not read
             changed.write_bytes(kept)
             changed.replace(file)
 
@@ -87,6 +86,13 @@ class TensorBoard:
             event = data[start + _HEADER.size : stop - _CHECKSUM_BYTES]
             yield data[start:stop], self._event.Event.FromString(event)
             start = stop
+
+
+def _name_after(earlier: list[Path]) -> str:
+    """The present time, or a little more than the last file's where the clock was set back."""
+    last_ns = int("".join(earlier[-1].name.split(".")[3:5])) if earlier else 0
+    seconds, nanoseconds = divmod(max(time.time_ns(), last_ns + 1), 10**9)
+    return f"events.out.tfevents.{seconds:010d}.{nanoseconds:09d}{_ENDING}"
 
 
 def _load(module: str) -> Any:  # noqa: ANN401 - of a package without types

@@ -1,0 +1,104 @@
+"""Trainings one after another, as `train` and `resume` do them: what they share, and what they print."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from tyro.conf import arg
+
+from cycletime.cli.options import NONE, Parts
+from cycletime.duration import Duration
+from cycletime.errors import InputError
+
+if TYPE_CHECKING:
+    from cycletime.engines.training import Listener
+    from cycletime.runs.folder import RunFolder
+    from cycletime.runs.spec import RunSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Running:
+    """The options of both."""
+
+    checkpoint_every: Annotated[str, arg(metavar="TIME")] = "30s"
+    """The time between two checkpoints, at least."""
+    track: Annotated[Parts, arg(metavar="TRACKER ...")] = NONE
+    """Log to these as well: tensorboard, wandb, mlflow, trackio."""
+
+    @property
+    def checkpoint_s(self) -> float:
+        """The seconds between two checkpoints."""
+        return float(Duration(self.checkpoint_every))
+
+    def listeners(self, label: str) -> list[Listener]:
+        """Who is told of a run."""
+        from cycletime.cli.progress import shown
+
+        bar = shown(label)
+        if not self.track:
+            return [bar]
+        from cycletime.engines.tracking import tracked
+        from cycletime.runs.trackers import trackers_for
+
+        return [bar, *tracked(trackers_for(self.track), bar.remark)]
+
+
+def train_all(folders: list[RunFolder], options: Running) -> int:
+    """Train runs one after another; the exit status."""
+    from cycletime.cli.stopping import stopping
+    from cycletime.engines.training import train
+
+    checkpoint_s = options.checkpoint_s
+    with stopping() as stopper:
+        for place, folder in enumerate(folders):
+            if folder.is_finished:
+                print(f"finished before: {result_line(folder)}")
+                continue
+            listeners = options.listeners(label(folder.spec))
+            if stopper() or train(folder, listeners=listeners, stop=stopper, checkpoint_s=checkpoint_s) == "stopped":
+                left = shlex.join(str(each.path) for each in folders[place:])
+                say(f"Stopped. To go on: cycletime resume {left}")
+                return stopper.status
+            print(result_line(folder))
+    return 0
+
+
+def say(text: str) -> None:
+    """Tell on standard error, if anybody is there to read."""
+    with suppress(OSError, ValueError):
+        print(text, file=sys.stderr, flush=True)
+
+
+def result_line(folder: RunFolder) -> str:
+    """What became of a run, and where it is."""
+    told = folder.result()
+    numbers = "learning went astray, and some returns are no numbers" if told["episodes"] else "no episode ended"
+    if told["average_return"] is not None:
+        numbers = (
+            f"average return {told['average_return']:,.2f}, last tenth {told['last_tenth_return']:,.2f} "
+            f"({told['episodes']:,} episodes)"
+        )
+    resumed = "" if told["resumed"] == "never" else f", {told['resumed']}"
+    return f"seed {told['seed']}: {numbers}, {told['wall_s']:,.0f} s{resumed}\n  {folder.path}"
+
+
+def label(spec: RunSpec) -> str:
+    """What a run is called while it goes on."""
+    return f"{spec.world.name} {spec.algorithm} {spec.dt} seed {spec.seed}"
+
+
+def prepare_jax(device: str) -> None:
+    """Choose JAX's device, and let calls on a CPU return when they are done, which takes half the time."""
+    import jax
+
+    jax.config.update("jax_platforms", "cpu" if device == "cpu" else "cuda")  # type: ignore[no-untyped-call]
+    jax.config.update("jax_cpu_enable_async_dispatch", False)  # type: ignore[no-untyped-call]
+    if device == "gpu":
+        try:
+            jax.devices()
+        except (RuntimeError, AssertionError):
+            raise InputError("JAX finds no GPU here: leave out --device, or pip install 'jax[cuda13]'.") from None

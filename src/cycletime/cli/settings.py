@@ -1,0 +1,50 @@
+"""NAME=VALUE words for the fields of an agent, as in ``--set hidden=32,32 learn_when=episode_end``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import fields
+from difflib import get_close_matches
+from typing import Any
+
+from cycletime.errors import InputError
+
+
+def settings_of(words: Iterable[str], algorithm: str, but_not: Collection[str]) -> dict[str, Any]:
+    """The fields that the words set, but those that have an option of their own."""
+    from cycletime.runs.spec import AGENTS
+
+    if algorithm not in AGENTS:
+        raise InputError(f"{algorithm!r} is no algorithm: give one of {', '.join(AGENTS)}.")
+    kinds = {each.name: str(each.type) for each in fields(AGENTS[algorithm]) if each.name != "exploration"}
+    found: dict[str, Any] = {}
+    for word in words:
+        name, value = _setting(word, kinds, algorithm)
+        if name in but_not:
+            raise InputError(f"--set {word}: give --{name.replace('_', '-')} instead, which rules can carry.")
+        if name in found:
+            raise InputError(f"--set {word}: {name} is given twice.")
+        found[name] = value
+    return found
+
+
+def _setting(word: str, kinds: dict[str, str], algorithm: str) -> tuple[str, Any]:
+    name, separator, text = word.partition("=")
+    if not separator or name not in kinds:
+        near = "" if name in kinds else "".join(f"; did you mean {each}?" for each in get_close_matches(name, kinds, 1))
+        known = ", ".join(sorted(kinds))
+        raise InputError(f"--set {word}: give NAME=VALUE with a field of {algorithm}: {known}{near or '.'}")
+    try:
+        return name, _value(text, kinds[name])
+    except (ValueError, OverflowError):
+        raise InputError(f"--set {word}: {text!r} does not fit {name}, which is {kinds[name]}.") from None
+
+
+def _value(text: str, kind: str) -> Any:  # noqa: ANN401 - any field
+    if text == "none" and "None" in kind:
+        return None
+    if "tuple" in kind:
+        return tuple(int(part) for part in text.split(","))
+    if "int" in kind:
+        return int(float(text)) if float(text) == int(float(text)) else int(text)
+    return float(text) if "float" in kind else text
