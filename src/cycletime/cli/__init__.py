@@ -22,6 +22,7 @@ _COMMANDS = {
     "watch": ("watch", "Watch"),
     "export": ("export", "Export"),
     "study": ("study", "StudyCommand"),
+    "tune": ("tune", "Tune"),
     "latency": ("latency", "Latency"),
 }
 """Commands, with the module and the class of each."""

@@ -63,6 +63,8 @@ class Train(Running):
         None
     )
     """The cycle time that these values were tuned at."""
+    tuned: Annotated[Text, arg(metavar="FILE", help_behavior_hint="(instead of --tuned-at)")] = None
+    """A file of 'cycletime tune' with the values and their cycle time; options given beside it replace its values."""
     rule: Annotated[
         Text, arg(metavar="RULE", help_behavior_hint="(default: dt-aware for ppo, tuned-scaled for sac)")
     ] = None
@@ -154,14 +156,25 @@ class Train(Running):
 
         names = ("batch", "minibatch", "discount", "trace_decay")
         values = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        tuned_at, others = self.tuned_at, settings_of(self.set, self.algorithm, but_not=names)
+        if self.tuned is not None:
+            from cycletime.runs.tuned_file import read_tuned
+
+            if tuned_at is not None:
+                raise InputError(f"--tuned-at is {tuned_at}: the file of --tuned says it already, so leave one out.")
+            read = read_tuned(self.tuned).of(self.algorithm)
+            values, others = {**read.values, **values}, {**read.others, **others}
+            # No rule carries actor-critic's, so they are for their own cycle time.
+            at_home = self.algorithm == "actor-critic" and read.dt == Duration(self.dt)
+            tuned_at = None if at_home else str(read.dt)
         return carried_agent(
             self.algorithm,
             values,
             dt=self.dt,
-            tuned_at=self.tuned_at,
+            tuned_at=tuned_at,
             rule=self.rule,
             also=self.also,
-            others=settings_of(self.set, self.algorithm, but_not=names),
+            others=others,
         )
 
     def _exploration(self) -> Exploration | None:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, arg, subcommand
 
 from cycletime.cli.options import NONE, Count, Parts, Rate, Text, default_of_the_paper, default_of_the_released_code
+from cycletime.duration import DurationLike
 from cycletime.errors import InputError
 from cycletime.rules import PPO, SAC, Hyperparameters
 from cycletime.rules.explain import as_json, explain
@@ -24,8 +25,6 @@ _LIBRARIES = ", ".join(LIBRARIES)
 class Transfer:
     """What every transfer needs."""
 
-    from_dt: Annotated[str, arg(name="from", metavar="TIME")]
-    """The cycle time that the values were tuned at: 40ms, 0.04, 25Hz."""
     to_dt: Annotated[str, arg(name="to", metavar="TIME")]
     """The cycle time to carry them to."""
     json: bool = False
@@ -36,6 +35,10 @@ class Transfer:
 class TransferValues(Transfer):
     """What a transfer of values given on the command line needs."""
 
+    from_dt: Annotated[Text, arg(name="from", metavar="TIME", help_behavior_hint="(required without --tuned)")] = None
+    """The cycle time that the values were tuned at: 40ms, 0.04, 25Hz."""
+    tuned: Annotated[Text, arg(metavar="FILE", help_behavior_hint="(instead of --from)")] = None
+    """A file of 'cycletime tune' with the values; those given beside it replace them."""
     library: Annotated[Text, arg(name="for", metavar="LIBRARY", help_behavior_hint=f"(one of {_LIBRARIES})")] = None
     """Print the values in this library's words too."""
     n_envs: Annotated[Count, arg(help_behavior_hint="(default: 1)")] = None
@@ -109,6 +112,8 @@ class TransferZoo(Transfer):
     Prints the whole file with the new values, every other byte unchanged, and the table on standard error.
     """
 
+    from_dt: Annotated[str, arg(name="from", metavar="TIME")]
+    """The cycle time that the values were tuned at: 40ms, 0.04, 25Hz."""
     from_zoo: Annotated[Path, arg(metavar="FILE")]
     """The Zoo's file, such as hyperparams/ppo.yml."""
     env: Annotated[str, arg(metavar="ID")]
@@ -183,9 +188,10 @@ def _carry_and_print(
 ) -> int:
     if options.n_envs is not None and not options.library:
         raise InputError(f"--n-envs {options.n_envs} matters to a library's words only: name one with --for.")
-    given: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
-    carried = algorithm(dt=options.from_dt, **given).at(options.to_dt, rule, also)
-    notes = _notes_on_baseline(algorithm(dt=options.from_dt), given)
+    from_dt, tuned = _tuned(options, algorithm.algorithm)
+    given: dict[str, Any] = {**tuned, **{name: value for name, value in values.items() if value is not None}}
+    carried = algorithm(dt=from_dt, **given).at(options.to_dt, rule, also)
+    notes = _notes_on_baseline(algorithm(dt=from_dt), given)
     exported = carried.to(options.library, options.n_envs) if options.library else None
     if options.json:
         library = {"library": _library_json(exported)} if exported else {}
@@ -193,6 +199,20 @@ def _carry_and_print(
     else:
         print("\n".join([explain(carried, notes), *_library_lines(exported)]))
     return 0
+
+
+def _tuned(options: TransferValues, algorithm: str) -> tuple[DurationLike, Mapping[str, Any]]:
+    """The cycle time that values were tuned at, and those that stand in a file."""
+    if options.from_dt is not None and options.tuned is not None:
+        raise InputError(f"--from is {options.from_dt}: the file of --tuned says it already, so leave one out.")
+    if options.tuned is None:
+        if options.from_dt is None:
+            raise InputError("--from is missing: say at which cycle time the values were tuned, or give --tuned.")
+        return options.from_dt, {}
+    from cycletime.runs.tuned_file import read_tuned
+
+    read = read_tuned(options.tuned).of(algorithm)
+    return read.dt, read.values
 
 
 def _notes_on_baseline(baseline: Hyperparameters, given: Mapping[str, object]) -> tuple[str, ...]:

@@ -77,6 +77,7 @@ def train(
     listeners: Sequence[Listener] = (),
     stop: Callable[[], bool] = lambda: False,
     checkpoint_s: float = CHECKPOINT_S,
+    guard: Callable[[], object] = lambda: None,
 ) -> Literal["finished", "stopped"]:
     """Train a run to its end, from its last checkpoint if there is one; a finished run is left alone.
 
@@ -85,6 +86,7 @@ def train(
         listeners: Who is told.
         stop: Asked about once a second; where it says yes, a checkpoint is written and the run left for later.
         checkpoint_s: The seconds between two checkpoints, at least.
+        guard: Called before anything is written; raises where the run is no longer this process's.
 
     Raises:
         RunError: if the run cannot go on: another process trains it, the disk is full, its checkpoints are damaged.
@@ -98,7 +100,7 @@ def train(
         if folder.is_finished:
             return "finished"
         with closing(engine_for(folder.spec)) as engine:
-            training = _Training(folder, lock, engine, listeners, checkpoint_s)
+            training = _Training(folder, lock, guard, engine, listeners, checkpoint_s)
             try:
                 status = training.run(stop)
             except BaseException as error:
@@ -123,10 +125,16 @@ class _Training:
     """A training while it goes on."""
 
     def __init__(
-        self, folder: RunFolder, lock: Lock, engine: Engine, listeners: Sequence[Listener], checkpoint_s: float
+        self,
+        folder: RunFolder,
+        lock: Lock,
+        guard: Callable[[], object],
+        engine: Engine,
+        listeners: Sequence[Listener],
+        checkpoint_s: float,
     ) -> None:
         """Read what there is."""
-        self.lock = lock
+        self.lock, self.guard = lock, guard
         self.folder, self.spec, self.engine, self.listeners = folder, folder.spec, engine, listeners
         window = window_of(self.spec.env_steps, engine.cycle_steps, self.spec.agent.period)
         self.metrics = MetricsFile(folder.metrics_file, window, engine.cycle_steps)
@@ -163,6 +171,11 @@ class _Training:
         for listener in self.listeners:
             what(listener)
 
+    def _check(self) -> None:
+        """Whether the run is still this process's to write."""
+        self.lock.check()
+        self.guard()
+
     def _remarks(self) -> tuple[str, ...]:
         """Why the run, resumed here and now, may differ from one that was never stopped."""
         if self.checkpoint is None:
@@ -192,7 +205,7 @@ class _Training:
 
     def _record(self, chunk: Chunk) -> None:
         """Add a chunk to the curve and the metrics, and tell."""
-        self.lock.check()
+        self._check()
         self.curve = Episodes.joined([self.curve, chunk.episodes])
         lines = self.metrics.add(chunk.metrics, self.curve)
         progress = Progress(chunk.env_steps, chunk.agent_steps, chunk.episodes, lines)
@@ -200,7 +213,7 @@ class _Training:
 
     def _save(self, chunk: Chunk) -> None:
         """Write a checkpoint; the curve and the policy beside it are for whoever looks in the meantime."""
-        self.lock.check()
+        self._check()
         self.metrics.flush()
         self._write_curve()
         self._write_policy(chunk)
@@ -223,7 +236,7 @@ class _Training:
 
     def _finish(self, chunk: Chunk) -> None:
         """Write what remains; the result comes last, since it says that all is there."""
-        self.lock.check()
+        self._check()
         self.metrics.finish(self.curve)
         self.metrics.flush()
         self._write_curve()

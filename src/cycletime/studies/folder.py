@@ -8,10 +8,13 @@ runs/         the runs' folders; `cycletime.runs.folder` says what is in each, a
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import traceback
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
+from uuid import uuid4
 
 from cycletime.errors import InputError
 from cycletime.runs.files import disk_errors, write_whole
@@ -43,6 +46,8 @@ class StudyFolder:
             InputError: if the folder has another study, or began on another engine and is not told to change it.
         """
         folder = cls(path, study)
+        for cell in study.cells():
+            cell.run(study.seeds[0])  # refuses what cannot run, before anything is written
         if (path / "study.json").exists():
             before = cls.open(path).study
             if before.name != study.name:
@@ -56,8 +61,7 @@ class StudyFolder:
                 )
         with disk_errors(path):
             folder.runs.mkdir(parents=True, exist_ok=True)
-        told = {"format": FORMAT, "study": as_table(study)}
-        write_whole(path / "study.json", lambda file: file.write_text(json.dumps(told, indent=1) + "\n"))
+        folder._write()
         return folder
 
     @classmethod
@@ -80,6 +84,16 @@ class StudyFolder:
             raise InputError(f"{file} has the format {version}: this version of cycletime reads {FORMAT}.")
         return cls(path, study_from(table))
 
+    def _write(self) -> None:
+        file, own = self.path / "study.json", self.path / f".study-{uuid4().hex}.json"
+        text = json.dumps({"format": FORMAT, "study": as_table(self.study)}, indent=1) + "\n"
+        if file.exists() and file.read_text() == text:
+            return
+        # Under a name of its own first, since others may begin the same study in this moment.
+        write_whole(own, lambda unfinished: unfinished.write_text(text))
+        with disk_errors(file):
+            own.replace(file)
+
     @property
     def runs(self) -> Path:
         """Where the runs are."""
@@ -98,7 +112,7 @@ class StudyFolder:
             return "pending"
         if (path / "lease.json").exists() and holder_of(path):
             return "running"
-        if len(failures_of(path)) >= MOST_FAILURES:
+        if is_hopeless(failures_of(path)):
             return "failed"
         return "stopped" if any((path / "checkpoints").glob("[0-9]*")) else "pending"
 
@@ -109,26 +123,40 @@ def failures_of(run: Path) -> list[Mapping[str, Any]]:
         lines = (run / "failures.jsonl").read_text().splitlines()
     except OSError:
         return []
-    return [told for line in lines if (told := _json_or_none(line)) is not None]
+    return [told for line in lines if line and (told := _json_or_none(line)) is not None]
+
+
+def failure_of(error: Exception | str, *, gives_up: bool = False) -> dict[str, Any]:
+    """What went wrong, as it is noted; `gives_up` where the run is not to be tried again."""
+    text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+    trace = "" if isinstance(error, str) else "".join(traceback.format_exception(error))
+    when = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"when": when, "error": text, "traceback": trace, "gives_up": gives_up}
+
+
+def is_hopeless(failures: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a run with such failures is left alone."""
+    return len(failures) >= MOST_FAILURES or any(failure.get("gives_up") for failure in failures)
 
 
 def add_failure(run: Path, failure: Mapping[str, Any]) -> None:
     """Note that something went wrong with a run."""
     with disk_errors(run), (run / "failures.jsonl").open("a") as file:
-        file.write(json.dumps(failure) + "\n")
+        file.write("\n" + json.dumps(failure) + "\n")  # what was torn by a kill ends there
 
 
 def forget_failures(run: Path) -> None:
     """Let a run be tried again."""
-    (run / "failures.jsonl").unlink(missing_ok=True)
+    with disk_errors(run):
+        (run / "failures.jsonl").unlink(missing_ok=True)
 
 
 def _json_or_none(line: str) -> Mapping[str, Any] | None:
     try:
-        told: Mapping[str, Any] = json.loads(line)
+        told = json.loads(line)
     except ValueError:  # torn by a kill
         return None
-    return told
+    return told if isinstance(told, dict) else None
 
 
 def _engine(study: Study) -> str:

@@ -2,7 +2,9 @@
 
 A file that exists is the lease, made by a hard link since that is atomic on network file systems too. Its holder
 touches it every few seconds; one that nobody has touched for long, or whose process is dead on this very machine, is
-stale and may be taken. A holder that was frozen and finds its lease taken must not write any more.
+stale and may be taken. Whoever takes it, or gives it back, first makes the file that is named after the lease's token,
+its succession: that file can be made only once, so of many that try one succeeds, and the lease is never absent in
+between. A holder that was frozen and finds its lease taken must not write any more.
 """
 
 from __future__ import annotations
@@ -11,12 +13,16 @@ import json
 import os
 import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
+from cycletime.errors import RunError
 from cycletime.runs.files import disk_errors
 
 BEAT_S = 5.0
@@ -32,18 +38,32 @@ class Lease:
 
     path: Path
     token: str
+    on_loss: Callable[[], object] = lambda: None
+    """Called when a beat finds that the lease was taken."""
     _ended: threading.Event = field(default_factory=threading.Event)
     _lost: bool = False
 
     def is_lost(self) -> bool:
         """Whether another worker has taken it, so that this one must stop writing."""
-        return self._lost or _token(self.path) != self.token
+        if not self._lost:
+            self._lost = _token(self.path) != self.token or _succession(self.path, self.token).exists()
+        return self._lost
+
+    def check(self) -> None:
+        """Refuse to write where another worker has taken it.
+
+        Raises:
+            RunError: if so.
+        """
+        if self.is_lost():
+            raise RunError("The lease on this run was taken by another worker, since this one did not answer for long.")
 
     def beat(self) -> None:
         """Touch it until it is given back or lost."""
         while not self._ended.wait(BEAT_S):
             if self.is_lost():
-                self._lost = True
+                if not self._ended.is_set():
+                    self.on_loss()
                 return
             with suppress(OSError):
                 os.utime(self.path)
@@ -51,15 +71,23 @@ class Lease:
     def give_back(self) -> None:
         """Let others have it."""
         self._ended.set()
-        if not self.is_lost():
-            self.path.unlink(missing_ok=True)
+        if self.is_lost():
+            return
+        with _draft(self.path.parent, "giving back") as (_, draft):
+            succession = _succession(self.path, self.token)
+            if _linked(draft, succession):
+                if _token(self.path) == self.token:
+                    self.path.unlink(missing_ok=True)
+                succession.unlink(missing_ok=True)
+        _sweep(self.path.parent)
 
 
 @contextmanager
-def leased(folder: Path, worker: str) -> Iterator[Lease | None]:
+def leased(folder: Path, worker: str, on_loss: Callable[[], object] = lambda: None) -> Iterator[Lease | None]:
     """Hold the lease on a run's folder; None where somebody else does."""
-    lease = _taken(folder, worker)
-    if lease is None:
+    with disk_errors(folder / _NAME):
+        lease = _taken(folder, worker, on_loss)
+    if lease is None or lease.is_lost():
         yield None
         return
     heart = threading.Thread(target=lease.beat, daemon=True)
@@ -67,66 +95,97 @@ def leased(folder: Path, worker: str) -> Iterator[Lease | None]:
     try:
         yield lease
     finally:
-        lease.give_back()
+        with suppress(OSError):  # it goes stale by itself
+            lease.give_back()
         heart.join()
 
 
 def holder_of(folder: Path) -> str | None:
     """Who holds the lease on a run's folder; nobody where it is stale."""
     told = _told(folder / _NAME)
-    return None if told is None or _is_stale(folder / _NAME, told) else f"{told['worker']} on {told['host']}"
-
-
-def _taken(folder: Path, worker: str) -> Lease | None:
-    path, token = folder / _NAME, uuid4().hex
-    draft = folder / f".lease-{token}"
-    with disk_errors(path):
-        draft.write_text(
-            json.dumps({"token": token, "worker": worker, "host": socket.gethostname(), "pid": os.getpid()})
-        )
-    try:
-        for _ in range(2):  # once more after a stale one was put aside
-            with suppress(FileExistsError):
-                os.link(draft, path)
-                return Lease(path, token)
-            if not _put_aside_if_stale(path, draft):
-                return None
+    if told is None or _is_stale(folder / _NAME, told, _file_system_s(folder)):
         return None
+    return f"{told.get('worker')} on {told.get('host')}"
+
+
+def _taken(folder: Path, worker: str, on_loss: Callable[[], object]) -> Lease | None:
+    path = folder / _NAME
+    with _draft(folder, worker) as (token, draft):
+        if _linked(draft, path) or _succeeds(path, draft):
+            return Lease(path, token, on_loss)
+    return None
+
+
+def _succeeds(path: Path, draft: Path) -> bool:
+    """Put a draft in the place of a stale lease; whether it is there."""
+    now_s = draft.stat().st_mtime  # the file system's own clock, which is the one that touching goes by
+    told = _told(path)
+    if told is None:
+        return _linked(draft, path)  # given back in this very moment
+    place, first = path, str(told["token"])
+    while _is_stale(place, told, now_s):
+        place = _succession(path, told["token"])
+        if _linked(draft, place):
+            break
+        told = _told(place)  # who takes it may have died over it, and has a successor in turn
+        if told is None:
+            return False
+    else:
+        return False
+    still_there = _token(path) == first  # a succession is removed only after the lease was replaced
+    if still_there:
+        draft.rename(path)
+    if not still_there or place == _succession(path, first):
+        place.unlink(missing_ok=True)
+    return still_there
+
+
+@contextmanager
+def _draft(folder: Path, worker: str) -> Iterator[tuple[str, Path]]:
+    """A lease's token and its file, before it is in its place."""
+    token = uuid4().hex
+    draft = folder / f".lease-{token}"
+    told = {"token": token, "worker": worker, "host": socket.gethostname(), "processes": _processes()}
+    try:
+        draft.write_text(json.dumps({**told, "pid": os.getpid()}))
+        yield token, draft
     finally:
         draft.unlink(missing_ok=True)
 
 
-def _put_aside_if_stale(path: Path, draft: Path) -> bool:
-    """Remove a stale lease; whether it is gone. Of several that try only one removes it."""
-    told = _told(path)
-    if told is None:
-        return not path.exists()
-    if not _is_stale(path, told, now_s=draft.stat().st_mtime):
+def _linked(draft: Path, place: Path) -> bool:
+    """Give a file a further name, unless that is taken."""
+    try:
+        os.link(draft, place)
+    except FileExistsError:
+        with suppress(OSError):  # a network can repeat the question, and then refuses what it did the first time
+            return draft.samefile(place)
         return False
-    aside = path.with_name(f".lease-stale-{uuid4().hex}")
-    try:
-        path.rename(aside)
-    except FileNotFoundError:
-        return True
-    try:
-        if _token(aside) != told["token"]:  # somebody was faster, and this is the new lease: put it back
-            with suppress(FileExistsError):
-                os.link(aside, path)
-            return False
-        return True
-    finally:
-        aside.unlink(missing_ok=True)
+    return True
 
 
-def _is_stale(path: Path, told: dict[str, str], now_s: float | None = None) -> bool:
-    if told.get("host") == socket.gethostname() and not _is_alive(int(told.get("pid", 0))):
+def _succession(path: Path, token: str) -> Path:
+    return path.with_name(f".lease-after-{token}")
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what was left by those who died over a lease."""
+    leftovers = list(folder.glob(".lease-*"))
+    now_s = _file_system_s(folder) if leftovers else 0.0
+    for leftover in leftovers:
+        with suppress(OSError):
+            if now_s - leftover.stat().st_mtime > STALE_S:
+                leftover.unlink()
+
+
+def _is_stale(path: Path, told: dict[str, Any], now_s: float) -> bool:
+    if told.get("processes") == _processes() and not _is_alive(int(told.get("pid", 0))):
         return True
     try:
         touched_s = path.stat().st_mtime
     except OSError:
         return True
-    # The file system's own clock, which is the one that touching goes by.
-    return (_file_system_s(path.parent) if now_s is None else now_s) - touched_s > STALE_S
+    return now_s - touched_s > STALE_S
 
 
 def _file_system_s(folder: Path) -> float:
@@ -134,8 +193,21 @@ def _file_system_s(folder: Path) -> float:
     try:
         probe.touch()
         return probe.stat().st_mtime
+    except OSError:  # who may only read goes by the machine's clock
+        return time.time()
     finally:
-        probe.unlink(missing_ok=True)
+        with suppress(OSError):
+            probe.unlink(missing_ok=True)
+
+
+@cache
+def _processes() -> str:
+    """The same for processes that know each other's numbers; containers can share a host's name and yet do not."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        return socket.gethostname()
 
 
 def _is_alive(pid: int) -> bool:
@@ -145,17 +217,26 @@ def _is_alive(pid: int) -> bool:
         return False
     except PermissionError:
         return True
-    return pid > 0
-
-
-def _told(path: Path) -> dict[str, str] | None:
     try:
-        told: dict[str, str] = json.loads(path.read_text())
-    except (OSError, ValueError):
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return pid > 0
+    return state not in "ZX"  # a dead process that nobody has asked after yet
+
+
+def _told(path: Path) -> dict[str, Any] | None:
+    """What a lease says; None where there is none. One that a crash of the machine left empty is known by its file."""
+    try:
+        text, inode = path.read_text(), path.stat().st_ino
+    except OSError:
         return None
-    return told
+    try:
+        told = json.loads(text)
+        return {**told, "token": str(told["token"])}
+    except (ValueError, TypeError, KeyError):
+        return {"token": f"unreadable-{inode}"}
 
 
 def _token(path: Path) -> str | None:
     told = _told(path)
-    return None if told is None else told.get("token")
+    return None if told is None else str(told["token"])

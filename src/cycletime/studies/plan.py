@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
 
 from cycletime.duration import cycle_steps
-from cycletime.runs.spec import RunSpec
-from cycletime.runs.worlds import PaperTask
+from cycletime.runs.spec import RESULT_VERSION, RunSpec
 from cycletime.studies.folder import State, StudyFolder
 from cycletime.studies.spec import Cell, Study
 
@@ -43,19 +45,24 @@ class Plan:
         """Plan a study."""
         cells, runs, names, seen = tuple(study.cells()), [], {}, set()
         for index, cell in enumerate(cells):
-            own = []
-            for seed in study.seeds:
-                name = cell.run(seed).name
-                own.append(name)
+            names[index] = names_of(cell, study.seeds)
+            for seed, name in zip(study.seeds, names[index], strict=True):
                 if name not in seen:
                     seen.add(name)
                     runs.append(Planned(index, seed, name))
-            names[index] = tuple(own)
         return cls(study, cells, tuple(runs), names)
 
     def spec(self, planned: Planned) -> RunSpec:
         """A run's spec."""
         return self.cells[planned.cell].run(planned.seed)
+
+    def specs(self, runs: Sequence[Planned]) -> tuple[Mapping[str, Any], ...]:
+        """Runs' specs as `RunSpec.as_json` gives them; runs of a cell share all but the outermost table."""
+        cells: dict[int, Mapping[str, Any]] = {}
+        for planned in runs:
+            if planned.cell not in cells:
+                cells[planned.cell] = self.spec(planned).as_json()
+        return tuple({**cells[planned.cell], "seed": planned.seed} for planned in runs)
 
     def groups(self, runs: tuple[Planned, ...] | None = None) -> dict[str, list[Planned]]:
         """Runs, by default all, by the program that computes them; the largest group first."""
@@ -79,11 +86,29 @@ class Plan:
     def simulated_h(self) -> float:
         """Hours of the environments' time, of runs on tasks whose time step is known without making them."""
         seconds = 0.0
-        for planned in self.runs:
-            world = self.cells[planned.cell].world
-            env_dt = world.env_dt
-            seconds += self.study.env_steps * float(env_dt) if env_dt is not None else 0.0
+        for cell, count in Counter(planned.cell for planned in self.runs).items():
+            env_dt = self.cells[cell].world.env_dt
+            seconds += count * self.study.env_steps * float(env_dt) if env_dt is not None else 0.0
         return seconds / 3600
+
+
+def names_of(cell: Cell, seeds: Sequence[int]) -> tuple[str, ...]:
+    """The names of a cell's runs, as `RunSpec.name` gives them; a study may have too many to ask each run."""
+    first = cell.run(seeds[0])
+    told = {**first.as_json(), "result_version": RESULT_VERSION}
+    del told["origin"]
+    text = json.dumps(told, sort_keys=True, separators=(",", ":"))
+    before, after = text.rsplit(f'"seed":{first.seed},"world":', 1)
+    begun = sha256(f'{before}"seed":'.encode())
+    prefix = first.name.removesuffix(f"seed{first.seed}-{first.identity[:10]}")
+    names = []
+    for seed in seeds:
+        identity = begun.copy()
+        identity.update(f'{seed},"world":{after}'.encode())
+        names.append(f"{prefix}seed{seed}-{identity.hexdigest()[:10]}")
+    if names[0] != first.name:
+        raise AssertionError("a run's identity is not what it was when this was written")
+    return tuple(names)
 
 
 def program_key(cell: Cell) -> str:
@@ -95,5 +120,5 @@ def program_key(cell: Cell) -> str:
 
 def agent_steps_of(cell: Cell) -> float:
     """About the agent steps of one run, for estimates; an environment's step is taken for the cycle if unknown."""
-    env_dt = cell.world.task.env_dt if isinstance(cell.world, PaperTask) else cell.world.env_dt
+    env_dt = cell.world.env_dt
     return cell.env_steps / (1 if env_dt is None else cycle_steps(cell.dt, env_dt))

@@ -18,7 +18,7 @@ Whatever is one value may be a list, and the study has all combinations. Where a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import product
 from typing import Any
 
@@ -98,13 +98,23 @@ class Study:
     def __post_init__(self) -> None:
         """Refuse what is no study."""
         for name in ("worlds", "algorithms", "dts", "seeds"):
-            if not getattr(self, name):
-                raise InputError(f"The study {self.name!r} has no {name}: give at least one.")
-            if len(set(getattr(self, name))) != len(getattr(self, name)):
-                raise InputError(f"The study {self.name!r} has the same {name} twice: {getattr(self, name)}.")
+            given, called = getattr(self, name), "tasks or envs" if name == "worlds" else name
+            if not given:
+                raise InputError(f"The study {self.name!r} has no {called}: give at least one.")
+            if len(set(given)) != len(given):
+                words = ", ".join(str(getattr(each, "name", each)) for each in given)
+                raise InputError(f"The study {self.name!r} has some {called} twice: {words}.")
         for algorithm in self.algorithms:
             if algorithm not in AGENTS:
                 raise InputError(f"{algorithm!r} is no algorithm: give one of {', '.join(AGENTS)}.")
+            for grid in self._grids(algorithm):
+                _check_grid(algorithm, grid)
+            known = [each.name for each in fields(AGENTS[algorithm]) if each.name != "exploration"]
+            for name in self.others.get(algorithm, {}):
+                if name not in known:
+                    raise InputError(f"set has {name!r}: {algorithm} has {', '.join(known)}.")
+                if name in TUNABLE[algorithm]:
+                    raise InputError(f"set has {name!r}: it is a tuned value of {algorithm}, so give it in 'tuned'.")
 
     @property
     def size(self) -> int:
@@ -161,6 +171,14 @@ class Study:
 
 def _combinations(grid: Grid) -> list[dict[str, Any]]:
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+
+
+def _check_grid(algorithm: str, grid: Grid) -> None:
+    for name, values in grid.items():
+        if not values:
+            raise InputError(f"{name} of {algorithm} has no value: give at least one.")
+        if len(set(values)) != len(values):
+            raise InputError(f"{name} of {algorithm} has the same value twice: {list(values)}.")
 
 
 def is_tunable(algorithm: str, name: str) -> bool:

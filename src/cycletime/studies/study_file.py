@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from cycletime.errors import InputError
 from cycletime.rules import PPO, SAC
 from cycletime.runs.carried import TUNABLE
 from cycletime.runs.spec import AGENTS
+from cycletime.runs.tuned_file import read_tuned
 from cycletime.runs.worlds import GymnasiumEnv, PaperTask, World
 from cycletime.studies.spec import Grid, Study, Tuned
 
@@ -47,16 +49,17 @@ def study_from(told: Mapping[str, Any], folder: Path = Path()) -> Study:
     for algorithm in algorithms:
         if algorithm not in AGENTS:
             raise InputError(f"{algorithm!r} is no algorithm: give one of {', '.join(AGENTS)}.")
+    tuned, others = _tuned_and_others(told, algorithms, folder)
     return Study(
-        name=str(_needed(told, "name")),
+        name=_name(told),
         worlds=_worlds(told),
         algorithms=algorithms,
         dts=tuple(Duration(each) for each in _several(told, "dt")),
-        rules={algorithm: _rules(told, algorithm) for algorithm in algorithms},
+        rules=_rules(told, algorithms, tuned),
         seeds=_seeds(told),
         env_steps=_count("env_steps", _needed(told, "env_steps")),
-        tuned=_by_algorithm(told, "tuned", algorithms, folder),
-        others=_others(told, algorithms),
+        tuned=tuned,
+        others=others,
         device=str(told.get("device", "cpu")),
         width=_count("width", told.get("width", 1)),
     )
@@ -90,6 +93,13 @@ def _listed(grid: Grid) -> dict[str, list[Any]]:
     return {name: [list(each) if isinstance(each, tuple) else each for each in values] for name, values in grid.items()}
 
 
+def _name(told: Mapping[str, Any]) -> str:
+    name = _needed(told, "name")
+    if not isinstance(name, str) or not name.strip():
+        raise InputError(f"name is {name!r}: it must be a text, such as 'reacher-quick'.")
+    return name
+
+
 def _needed(told: Mapping[str, Any], key: str) -> Any:  # noqa: ANN401 - whatever TOML has
     if key not in told:
         raise InputError(f"{key!r} is missing: a study needs it.")
@@ -114,21 +124,46 @@ def _worlds(told: Mapping[str, Any]) -> tuple[World, ...]:
         raise InputError("'task' is missing: a study needs a task or an env, or several as 'tasks' and 'envs'.")
     tasks = _several(told, "task") if {"task", "tasks"} & set(given) else []
     envs = _several(told, "env") if {"env", "envs"} & set(given) else []
-    return (*(PaperTask(str(name)) for name in tasks), *(GymnasiumEnv(str(name), env_dt) for name in envs))
+    if env_dt is not None and not envs:
+        raise InputError(f"env_dt is {env_dt}: it is for environments, and the tasks have their own.")
+    for name in (*tasks, *envs):
+        if not isinstance(name, str):
+            raise InputError(f"{name!r} is no task and no environment: give a name, such as 'reacher'.")
+    return (*(PaperTask(name) for name in tasks), *(GymnasiumEnv(name, env_dt) for name in envs))
 
 
-def _rules(told: Mapping[str, Any], algorithm: str) -> tuple[str, ...]:
+def _rules(told: Mapping[str, Any], algorithms: tuple[str, ...], tuned: Mapping[str, Tuned]) -> dict[str, Any]:
+    """By algorithm, its rules; left out, its own where its values are from a cycle time."""
     if "rule" not in told and "rules" not in told:
-        return (_DEFAULT_RULES[algorithm],) if algorithm in _DEFAULT_RULES else ()
-    given = told.get("rules", told.get("rule"))
-    if isinstance(given, Mapping):
-        given = given.get(algorithm, [])
-    rules = tuple(str(each) for each in (given if isinstance(given, list) else [given]))
-    return rules if algorithm in _DEFAULT_RULES else ()
+        bare = [algorithm for algorithm, values in tuned.items() if values.dt is None]
+        return {
+            each: (_DEFAULT_RULES[each],) if each in _DEFAULT_RULES and each not in bare else () for each in algorithms
+        }
+    (given, *more) = _several(told, "rule") or [[]]
+    if isinstance(given, Mapping) and not more:
+        _check_algorithms("rules", given, algorithms)
+        by_algorithm = {name: each if isinstance(each, list) else [each] for name, each in given.items()}
+    else:
+        by_algorithm = {algorithm: _several(told, "rule") for algorithm in algorithms}
+    for algorithm, rules in by_algorithm.items():
+        for rule in rules:
+            if not isinstance(rule, str):
+                raise InputError(f"rules has {rule!r}: a rule is a name, such as 'dt-aware'.")
+        if len(set(rules)) != len(rules):
+            raise InputError(f"rules has the same one twice for {algorithm}: {rules}.")
+    return {each: tuple(by_algorithm.get(each, ())) if each in _DEFAULT_RULES else () for each in algorithms}
+
+
+def _check_algorithms(key: str, table: Mapping[str, Any], algorithms: tuple[str, ...]) -> None:
+    for name in table:
+        if name not in algorithms:
+            raise InputError(f"{key} has a table for {name!r}: the study has {', '.join(algorithms)}.")
 
 
 def _seeds(told: Mapping[str, Any]) -> tuple[int, ...]:
     """A number is how many, from 0 on; a list is the seeds themselves, as is the singular."""
+    if "seed" in told and "seeds" in told:
+        raise InputError("'seed' and 'seeds' are both given: give one of them.")
     if "seed" in told:
         return (_count("seed", told["seed"], least=0),)
     given = told.get("seeds", 1)
@@ -138,41 +173,34 @@ def _seeds(told: Mapping[str, Any]) -> tuple[int, ...]:
 
 
 def _count(name: str, value: Any, least: int = 1) -> int:  # noqa: ANN401 - whatever TOML has
-    whole = isinstance(value, int | float) and not isinstance(value, bool) and value == int(value)
+    whole = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and value == int(value)
     if not whole or value < least:
         raise InputError(f"{name} is {value!r}: it must be a whole number of at least {least}.")
     return int(value)
 
 
-def _by_algorithm(told: Mapping[str, Any], key: str, algorithms: tuple[str, ...], folder: Path) -> dict[str, Tuned]:
-    """Tuned values, for all algorithms or in a table for each, or in a file."""
-    table = told.get(key, {})
-    if isinstance(table, str):
-        table = _tuned_file(folder / table)
-    split = any(name in AGENTS for name in table)
-    found = {}
+def _tuned_and_others(
+    told: Mapping[str, Any], algorithms: tuple[str, ...], folder: Path
+) -> tuple[dict[str, Tuned], dict[str, Grid]]:
+    """Tuned values and further fields, for all algorithms or in a table for each, or in files."""
+    table, others = told.get("tuned", {}), _others(told, algorithms)
+    split = not isinstance(table, str) and _is_split("tuned", table, algorithms)
+    tuned = {}
     for algorithm in algorithms:
         own = table.get(algorithm) if split else table
         if isinstance(own, str):
-            own = _tuned_file(folder / own)
-        if own:
-            found[algorithm] = _tuned(algorithm, own)
-    return found
-
-
-def _tuned_file(path: Path) -> dict[str, Any]:
-    try:
-        table = tomllib.loads(path.read_text())
-    except OSError as error:
-        raise InputError(f"the tuned values in {path} cannot be read: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is no TOML file: {error}.") from error
-    tuned: dict[str, Any] = table.get("tuned", table)
-    return tuned
+            read = read_tuned(folder / own).of(algorithm)
+            tuned[algorithm] = _tuned(algorithm, {"dt": read.dt, **read.values})
+            # Fields that the study sets itself come before those of the file.
+            others[algorithm] = {**{name: (value,) for name, value in read.others.items()}, **others.get(algorithm, {})}
+        elif own is not None and (own or split):
+            tuned[algorithm] = _tuned(algorithm, own)
+    return tuned, others
 
 
 def _tuned(algorithm: str, table: Mapping[str, Any]) -> Tuned:
-    grid = _grid({name: value for name, value in table.items() if name != "dt"})
+    grid = _grid(table)
+    grid.pop("dt", None)
     for name in grid:
         if name not in TUNABLE[algorithm]:
             raise InputError(
@@ -183,15 +211,30 @@ def _tuned(algorithm: str, table: Mapping[str, Any]) -> Tuned:
 
 def _others(told: Mapping[str, Any], algorithms: tuple[str, ...]) -> dict[str, Grid]:
     table = told.get("set", {})
-    split = any(name in AGENTS for name in table)
+    split = _is_split("set", table, algorithms)
     return {algorithm: _grid(table.get(algorithm, {}) if split else table) for algorithm in algorithms if table}
 
 
+def _is_split(key: str, table: object, algorithms: tuple[str, ...]) -> bool:
+    """Whether a table has one for each algorithm."""
+    if not isinstance(table, Mapping):
+        raise InputError(f"{key} is {table!r}: it must be a table, such as [{key}] with a line for each value.")
+    if not any(name in AGENTS for name in table):
+        return False
+    _check_algorithms(key, table, algorithms)
+    return True
+
+
 def _grid(table: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
-    """By name, the values; a list is several of them, and a list in it is one, such as hidden layers."""
-    return {
-        name: tuple(
-            tuple(each) if isinstance(each, list) else each for each in (value if isinstance(value, list) else [value])
-        )
-        for name, value in table.items()
-    }
+    """By name, the values; a list is several of them, and a list in it is one, as are hidden layers."""
+    if not isinstance(table, Mapping):
+        raise InputError(f"{table!r} is no table of values: give a line for each, such as discount = 0.99.")
+    grid = {}
+    for name, value in table.items():
+        several = value if isinstance(value, list) else [value]
+        if name == "hidden" and several and not any(isinstance(each, list) for each in several):
+            several = [several]
+        if any(isinstance(each, dict) for each in several):
+            raise InputError(f"{name} is {value!r}: give a value, or a list of values to try.")
+        grid[name] = tuple(tuple(each) if isinstance(each, list) else each for each in several)
+    return grid

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import traceback
+import fcntl
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from cycletime.engines.training import Progress, Status, train
 from cycletime.errors import RunError
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.spec import RunSpec
-from cycletime.studies.folder import MOST_FAILURES, StudyFolder, add_failure, failures_of
+from cycletime.studies.folder import StudyFolder, add_failure, failure_of, failures_of, is_hopeless
 from cycletime.studies.lease import Lease, leased
 
 Outcome: TypeAlias = Literal["done", "failed", "busy", "stopped"]
@@ -27,44 +28,65 @@ def work_on(
     worker: str,
     stop: Callable[[], bool] = lambda: False,
     tell: Tell = lambda e: None,
+    on_loss: Callable[[], object] = lambda: None,
 ) -> Outcome:
-    """Train one run of a study, unless it is done, hopeless, or somebody else's at the moment."""
+    """Train one run of a study, unless it is done, hopeless, or somebody else's at the moment.
+
+    Args:
+        study: The study.
+        spec: The run.
+        worker: Who this is, for others to read.
+        stop: Asked about once a second whether to save and leave.
+        tell: Told how far the run is.
+        on_loss: Called from another thread if the lease was taken meanwhile; a process of its own should end there,
+            so that it writes nothing more.
+    """
     if study.state_of(spec.name) == "done":
         return "done"
-    folder = study.run_folder(spec)
-    with leased(folder.path, worker) as lease:
+    try:
+        folder = study.run_folder(spec)
+    except Exception as error:
+        return _failed(study.runs / spec.name, error)
+    with leased(folder.path, worker, on_loss) as lease:
         if lease is None:
             return "busy"
         if folder.is_finished:
             return "done"
-        if len(failures_of(folder.path)) >= MOST_FAILURES:
+        if is_hopeless(failures_of(folder.path)):
             return "failed"
+        if _is_locked(folder):
+            return "busy"
         return _train(folder, lease, stop, tell)
 
 
 def _train(folder: RunFolder, lease: Lease, stop: Callable[[], bool], tell: Tell) -> Outcome:
     try:
-        ended = train(folder, listeners=[_Watch(lease, tell)], stop=stop)
+        ended = train(folder, listeners=[_Watch(tell)], stop=stop, guard=lease.check)
     except Exception as error:
-        if not lease.is_lost():
-            add_failure(folder.path, _failure(error))
-        return "failed"
+        return "busy" if lease.is_lost() else _failed(folder.path, error)
     return "done" if ended == "finished" else "stopped"
 
 
-def _failure(error: Exception) -> dict[str, str]:
-    return {
-        "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "error": f"{type(error).__name__}: {error}",
-        "traceback": "".join(traceback.format_exception(error)),
-    }
+def _failed(run: Path, error: Exception) -> Outcome:
+    with suppress(RunError):  # a full disk takes no note either; the one who gave the run hears that it failed
+        add_failure(run, failure_of(error))
+    return "failed"
+
+
+def _is_locked(folder: RunFolder) -> bool:
+    """Whether somebody trains the run without a lease: by `cycletime resume`, or frozen and believed dead."""
+    with suppress(OSError), (folder.path / "lock").open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 @dataclass(frozen=True)
 class _Watch:
-    """Tells how far the run is, and ends it where the lease is lost, before anything more is written."""
+    """Tells how far the run is."""
 
-    lease: Lease
     tell: Tell
 
     def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
@@ -73,8 +95,6 @@ class _Watch:
 
     def update(self, progress: Progress) -> None:
         """Tell how far it is."""
-        if self.lease.is_lost():
-            raise RunError("The lease on this run was taken by another worker, since this one did not answer for long.")
         self.tell({"env_steps": progress.env_steps})
 
     def remark(self, sentence: str) -> None:

@@ -13,7 +13,7 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ ONE_THREAD = {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
 }
 """The environment of a worker that has one core."""
+LOST = 75
+"""The exit status of a worker that was frozen for so long that another took its run."""
 
 
 def main(arguments: list[str]) -> int:
@@ -32,24 +34,31 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who feeds it decides what Ctrl-C means
     specs: queue.SimpleQueue[str | None] = queue.SimpleQueue()
     ended = threading.Event()
-    signal.signal(signal.SIGTERM, lambda number, frame: ended.set())
-    threading.Thread(target=_read, args=(specs, ended), daemon=True).start()
+
+    def end(*_: object) -> None:
+        ended.set()
+        specs.put(None)
+
+    signal.signal(signal.SIGTERM, end)
+    threading.Thread(target=_read, args=(specs, end), daemon=True).start()
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever a library prints is not taken for ours
 
     def tell(told: Mapping[str, Any]) -> None:
-        out.write(json.dumps(told) + "\n")
-        out.flush()
+        try:
+            out.write(json.dumps(told) + "\n")
+            out.flush()
+        except OSError:  # nobody listens any more: save and go
+            end()
 
     _work(Path(path), name, specs, ended, tell)
     return 0
 
 
-def _read(specs: queue.SimpleQueue[str | None], ended: threading.Event) -> None:
+def _read(specs: queue.SimpleQueue[str | None], end: Callable[[], None]) -> None:
     for line in sys.stdin:
         specs.put(line)
-    ended.set()
-    specs.put(None)
+    end()
 
 
 def _work(
@@ -57,7 +66,7 @@ def _work(
     name: str,
     specs: queue.SimpleQueue[str | None],
     ended: threading.Event,
-    tell: Any,  # noqa: ANN401
+    tell: Callable[[Mapping[str, Any]], None],
 ) -> None:
     from cycletime.runs.spec import RunSpec
     from cycletime.studies.folder import StudyFolder, failures_of
@@ -73,6 +82,7 @@ def _work(
             worker=name,
             stop=ended.is_set,
             tell=lambda told, spec=spec: tell({"name": spec.name, **told}),  # type: ignore[misc]
+            on_loss=lambda: os._exit(LOST),
         )
         failures = failures_of(study.runs / spec.name) if outcome == "failed" else []
         tell({"name": spec.name, "outcome": outcome, **({"error": failures[-1]["error"]} if failures else {})})

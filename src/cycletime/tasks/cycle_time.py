@@ -133,7 +133,11 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
         try:
             return cycle_steps(self._dt, step)
         except InputError as error:
-            hint = " Shorter ones need a shorter step: see retime, or give --env-dt on the command line." if self._dt < step else ""
+            hint = (
+                " Shorter ones need a shorter step: see retime, or give --env-dt on the command line."
+                if self._dt < step
+                else ""
+            )
             if self._below:
                 name = self.env.spec.id if self.env.spec else self.env
                 hint = (
@@ -214,7 +218,10 @@ def _published_step(env: AnyEnv) -> Duration:
     else:
         published = getattr(env.unwrapped, "dt", None)
     if published is None:
-        raise InputError(f"{env} publishes no time step (env.unwrapped.dt): give it, for example env_dt='20ms' (--env-dt on the command line).")
+        raise InputError(
+            f"{env} publishes no time step (env.unwrapped.dt): give it, for example env_dt='20ms' (--env-dt on the "
+            "command line)."
+        )
     try:
         return Duration(published) * repeats
     except InputError:

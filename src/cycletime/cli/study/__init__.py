@@ -7,8 +7,14 @@ from typing import Annotated
 
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, subcommand
 
+from cycletime.cli.study.export import ExportStudy
+from cycletime.cli.study.import_ import ImportRuns
+from cycletime.cli.study.plan import PlanStudy
+from cycletime.cli.study.report import StudyReport
+from cycletime.cli.study.retry import RetryStudy
 from cycletime.cli.study.run import RunStudy
 from cycletime.cli.study.status import StudyStatus
+from cycletime.cli.study.verify import VerifyStudy
 
 
 @dataclass(frozen=True)
@@ -16,7 +22,16 @@ class StudyCommand:
     """Run many trainings from one file, and judge them."""
 
     command: OmitSubcommandPrefixes[
-        OmitArgPrefixes[Annotated[RunStudy, subcommand("run")] | Annotated[StudyStatus, subcommand("status")]]
+        OmitArgPrefixes[
+            Annotated[RunStudy, subcommand("run")]
+            | Annotated[PlanStudy, subcommand("plan")]
+            | Annotated[StudyStatus, subcommand("status")]
+            | Annotated[RetryStudy, subcommand("retry")]
+            | Annotated[VerifyStudy, subcommand("verify")]
+            | Annotated[ExportStudy, subcommand("export")]
+            | Annotated[ImportRuns, subcommand("import")]
+            | Annotated[StudyReport, subcommand("report")]
+        ]
     ]
 
     def run(self) -> int:

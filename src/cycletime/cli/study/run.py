@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
-from cycletime.cli.options import Count
-from cycletime.errors import InputError
+from cycletime.cli.options import NONE, Count, Parts, Rate, Text
 
 if TYPE_CHECKING:
     from cycletime.studies.executors.executor import Executor
@@ -30,9 +28,30 @@ class RunStudy:
     """Runs at a time."""
     change_engine: bool = False
     """Go on though the study began on another device or with another width."""
+    runs_per_job: Annotated[Count, arg(help_behavior_hint="(default: a few jobs for each worker)")] = None
+    """Runs that a Ray task or a Slurm job trains one after another."""
+    address: Annotated[Text, arg(metavar="ADDRESS", help_behavior_hint="(default: a cluster on this machine)")] = None
+    """Ray's cluster: auto, HOST:PORT or ray://HOST:PORT."""
+    gpus: Annotated[Rate, arg(help_behavior_hint="(default: none)")] = None
+    """GPUs for each run on Ray; 0.25 lets four share one."""
+    partition: Annotated[Text, arg(metavar="NAME", help_behavior_hint="(default: Slurm's)")] = None
+    """Slurm's partition."""
+    minutes: Annotated[Count, arg(help_behavior_hint="(default: the executor's)")] = None
+    """How long a Slurm job may take until it goes back into the queue."""
+    cpus: Annotated[Count, arg(help_behavior_hint="(default: the executor's)")] = None
+    """CPUs of a Slurm job."""
+    memory_gb: Annotated[Count, arg(help_behavior_hint="(default: the executor's)")] = None
+    """Memory of a Slurm job."""
+    gres: Annotated[Text, arg(metavar="GRES", help_behavior_hint="(default: none)")] = None
+    """Slurm's generic resources, such as gpu:1."""
+    array_size: Annotated[Count, arg(help_behavior_hint="(default: the executor's)")] = None
+    """The most jobs in a Slurm array."""
+    sbatch: Annotated[Parts, arg(metavar="NAME=VALUE ...")] = NONE
+    """Further options of sbatch, such as account=lab."""
 
     def run(self) -> int:
         """Run what is left; status 1 if some runs failed."""
+        from cycletime.cli.running import say
         from cycletime.cli.stopping import stopping
         from cycletime.cli.study.progress import StudyProgress
         from cycletime.studies.folder import StudyFolder
@@ -46,17 +65,12 @@ class RunStudy:
         told = ", ".join(f"{count:,} {state}" for state, count in sorted(counts.items()))
         print(f"{folder.study.name}: {told}")
         if stopper():
-            print(
-                f"Stopped. The same command goes on: cycletime study run {self.file} --out {self.out}", file=sys.stderr
-            )
+            say("Stopped. The same command goes on with it.")
             return stopper.status
         return 1 if counts["failed"] else 0
 
     def _executor(self) -> Executor:
-        from cycletime.studies.executors.local import Local
+        from cycletime.studies.executors.choose import ExecutorOptions, executor_for
 
-        if self.workers is not None and self.workers < 1:
-            raise InputError(f"--workers is {self.workers}: it must be at least 1.")
-        if self.executor == "local":
-            return Local() if self.workers is None else Local(self.workers)
-        raise InputError(f"{self.executor!r} is no executor: give local, ray or slurm.")
+        own = {each.name: getattr(self, each.name) for each in fields(ExecutorOptions) if each.name != "options"}
+        return executor_for(self.executor, ExecutorOptions(**own, options=tuple(self.sbatch)))

@@ -14,13 +14,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Any
 
+from cycletime.errors import RunError
 from cycletime.runs.machine import cores
 from cycletime.runs.spec import RunSpec
 from cycletime.studies.executors.executor import Event, Job
 from cycletime.studies.worker import ONE_THREAD
 
+WORKER = (sys.executable, "-m", "cycletime.studies.worker")
+"""The command of a worker, which takes the study's folder and a name."""
 MOST_DEATHS = 5
 """A run whose worker dies so often, killed or out of memory, is given up for now."""
+MOST_SILENT_DEATHS = 10
+"""If so many workers die in turn and none begins a run, it is not the run."""
 
 
 @dataclass
@@ -40,6 +45,12 @@ class Worker:
         with suppress(BrokenPipeError):  # it died, and its end is heard of elsewhere
             self.process.stdin.write(json.dumps(spec) + "\n")
             self.process.stdin.flush()
+
+    def dismiss(self) -> None:
+        """Let it save what it has, and go: its input ends."""
+        assert self.process.stdin is not None, "it was made with a pipe"
+        with suppress(BrokenPipeError):
+            self.process.stdin.close()
 
 
 @dataclass(frozen=True)
@@ -67,6 +78,7 @@ class _Shift:
             self.waiting.setdefault(job.key, deque()).extend(job.specs)
         self.heard: queue.SimpleQueue[tuple[Worker, str | None]] = queue.SimpleQueue()
         self.deaths: dict[str, int] = {}
+        self.silent_deaths = self.hired = 0
         self.crew = [self._hire() for _ in range(workers)]
 
     def work(self, stop: Callable[[], bool]) -> None:
@@ -82,26 +94,29 @@ class _Shift:
                 if line is None:
                     self._replace(worker)
                 else:
-                    self._hear(worker, json.loads(line))
+                    self._hear(worker, line)
         finally:
             self._dismiss()
 
     def _hire(self) -> Worker:
-        number = len(getattr(self, "crew", ()))
+        self.hired += 1
+        name = f"worker {self.hired} of {os.getpid()}"
         process = subprocess.Popen(
-            [sys.executable, "-m", "cycletime.studies.worker", self.folder, f"worker {number} of {os.getpid()}"],
+            [*WORKER, self.folder, name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, **ONE_THREAD},
+            start_new_session=True,  # Ctrl-C is for the one who feeds it, who then lets it save and go
         )
         worker = Worker(process)
         threading.Thread(target=self._listen, args=(worker, process.stdout), daemon=True).start()
         return worker
 
     def _listen(self, worker: Worker, lines: IO[str]) -> None:
-        for line in lines:
-            self.heard.put((worker, line))
+        with lines:
+            for line in lines:
+                self.heard.put((worker, line))
         self.heard.put((worker, None))
 
     def _feed(self, worker: Worker) -> None:
@@ -114,23 +129,35 @@ class _Shift:
         spec = self.waiting[key].popleft()
         worker.give(key, RunSpec.from_json(spec).name, spec)
 
-    def _hear(self, worker: Worker, told: Mapping[str, Any]) -> None:
+    def _hear(self, worker: Worker, line: str) -> None:
+        try:
+            told = json.loads(line)
+        except ValueError:  # its last words, cut off by a kill
+            return
+        self.silent_deaths = 0
         self.tell(Event(told["name"], told.get("env_steps"), told.get("outcome"), told.get("error")))
         if told.get("outcome"):
             self._feed(worker)
 
     def _replace(self, worker: Worker) -> None:
         """A worker died: another one takes its run, unless that run kills everyone."""
-        worker.process.wait()
-        hand, key = worker.run, worker.key
+        worker.dismiss()
+        status = worker.process.wait()
+        self.silent_deaths += 1
+        if self.silent_deaths >= MOST_SILENT_DEATHS:
+            raise RunError(
+                f"{MOST_SILENT_DEATHS} workers died one after another without a word, the last with status {status}: "
+                "what they printed says why; perhaps there is too little memory for so many (--workers)."
+            )
+        if worker.run is None:
+            self.crew.remove(worker)
+            return
+        (name, spec), key = worker.run, worker.key
         fresh = self._hire()
         self.crew[self.crew.index(worker)] = fresh
-        if hand is None:
-            return
-        name, spec = hand
         self.deaths[name] = self.deaths.get(name, 0) + 1
         if self.deaths[name] >= MOST_DEATHS:
-            error = f"its worker died {MOST_DEATHS} times, the last time with status {worker.process.returncode}"
+            error = f"its worker died {MOST_DEATHS} times, the last time with status {status}"
             self.tell(Event(name, outcome="failed", error=error))
             self._feed(fresh)
         else:
@@ -139,8 +166,6 @@ class _Shift:
     def _dismiss(self) -> None:
         """Let all save what they have, and go."""
         for worker in self.crew:
-            if worker.process.stdin is not None:
-                with suppress(BrokenPipeError):
-                    worker.process.stdin.close()
+            worker.dismiss()
         for worker in self.crew:
             worker.process.wait()

@@ -1,0 +1,33 @@
+"""`cycletime study export`: all learning curves of a study in one table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from cycletime.cli.options import Count
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportStudy:
+    """Write all learning curves into one tidy table: task, algorithm, rule, dt, seed, env_step, seconds, return."""
+
+    folder: Annotated[Positional[Path], arg(metavar="STUDY")]
+    """The study's folder."""
+    file: Annotated[Positional[Path], arg(metavar="FILE")]
+    """The table; its name ends with .parquet or .csv."""
+    bins: Annotated[Count, arg(help_behavior_hint="(default: a row for each episode)")] = None
+    """The mean return in so many equal bins of environment steps."""
+
+    def run(self) -> int:
+        """Write it."""
+        from cycletime.studies.export import export
+        from cycletime.studies.folder import StudyFolder
+
+        folder = StudyFolder.open(self.folder)
+        runs, rows = export(folder, self.file, self.bins)
+        print(f"{folder.study.name}: {rows:,} rows of {runs:,} runs in {self.file}")
+        return 0

@@ -1,0 +1,39 @@
+"""`cycletime study import`: take finished runs that were made elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from cycletime.cli.options import NONE, Parts
+from cycletime.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportRuns:
+    """Copy finished runs into a study that plans them, after they were verified."""
+
+    folder: Annotated[Positional[Path], arg(metavar="STUDY")]
+    """The study's folder."""
+    sources: Annotated[Positional[Parts], arg(metavar="FROM ...")] = NONE
+    """Folders of runs, or folders that contain some, such as other studies."""
+
+    def run(self) -> int:
+        """Copy them; status 1 if some are damaged."""
+        from cycletime.studies.folder import StudyFolder
+        from cycletime.studies.transfer import take_runs
+
+        if not self.sources:
+            raise InputError("There is nothing to import: give folders of runs, or folders that contain some.")
+        folder = StudyFolder.open(self.folder)
+        taken = take_runs(folder, [Path(source) for source in self.sources])
+        for run, wrong in taken.damaged.items():
+            print(f"  {run}: {wrong}")
+        print(
+            f"{folder.study.name}: {taken.taken:,} taken, {taken.known:,} known already, {taken.not_planned:,} not "
+            f"planned, {taken.busy:,} being trained, {len(taken.damaged):,} damaged"
+        )
+        return 1 if taken.damaged else 0

@@ -1,0 +1,77 @@
+"""`cycletime study plan`: what a study has to do, and how long that takes here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+from tyro.conf import Positional, arg
+
+from cycletime.cli.options import Count
+from cycletime.errors import InputError
+
+if TYPE_CHECKING:
+    from cycletime.studies.plan import Plan, Planned
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanStudy:
+    """Tell how many runs a study has, what they amount to, and how long they take on this machine."""
+
+    file: Annotated[Positional[Path], arg(metavar="FILE")]
+    """The study, a TOML file."""
+    out: Annotated[Optional[Path], arg(metavar="FOLDER", help_behavior_hint="(default: nothing is done)")] = None  # noqa: UP045
+    """Where the study is kept, to see what is done already."""
+    workers: Annotated[Count, arg(help_behavior_hint="(default: one for each core)")] = None
+    """Runs at a time."""
+    no_calibration: bool = False
+    """Do not try runs to estimate the time."""
+
+    def run(self) -> int:
+        """Print it."""
+        from cycletime.studies.folder import StudyFolder
+        from cycletime.studies.plan import Plan
+        from cycletime.studies.study_file import read_study
+
+        if self.workers is not None and self.workers < 1:
+            raise InputError(f"--workers is {self.workers}: it must be at least 1.")
+        study = read_study(self.file)
+        plan = Plan.of(study)
+        left = plan.runs
+        print(
+            f"{study.name}: {len(plan.runs):,} runs in {len(plan.groups()):,} groups, {plan.env_steps:,} environment "
+            f"steps, {plan.simulated_h:,.2f} simulated hours"
+        )
+        shared = len(plan.cells) * len(study.seeds) - len(plan.runs)
+        if shared:
+            print(f"  {shared:,} more are the same as others, since their rules agree, and run once")
+        if self.out is not None and (self.out / "study.json").exists():
+            states = list(plan.states(StudyFolder(self.out, study)))
+            counts = Counter(state for _, state in states)
+            print(f"  {', '.join(f'{count:,} {state}' for state, count in sorted(counts.items()))}")
+            left = tuple(planned for planned, state in states if state != "done")
+        if left and not self.no_calibration:
+            _print_estimate(plan, left, self.workers)
+        return 0
+
+
+def _print_estimate(plan: Plan, left: tuple[Planned, ...], given_workers: int | None) -> None:
+    from cycletime.cli.study.progress import spelled
+    from cycletime.runs.machine import cores, processor
+    from cycletime.studies.estimate import calibrate, estimate
+
+    workers = given_workers or cores()
+    costs, start_s = calibrate(plan, left)
+    for (task, algorithm), cost in costs.items():
+        print(
+            f"  {task} {algorithm}: {cost.agent_step_s * 1e6:,.1f} µs an agent step, {cost.program_s:,.1f} s until a "
+            "program is ready"
+        )
+    told = estimate(plan, left, costs, start_s, workers)
+    print(
+        f"about {spelled(told.wall_s)} with {workers} workers: {spelled(told.computing_s)} of computing and "
+        f"{spelled(told.programs_s)} for {len(plan.groups(left)):,} programs, shared among them"
+    )
+    print(f"  from a few seconds of one run of each kind, just now, on {processor()}; busy cores make it longer")

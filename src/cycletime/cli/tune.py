@@ -1,0 +1,136 @@
+"""`cycletime tune`: find hyper-parameters at one cycle time, and write them to a file that other commands read."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+from tyro.conf import Positional, arg
+
+from cycletime.cli.options import Count, Text
+from cycletime.errors import InputError
+
+if TYPE_CHECKING:
+    from cycletime.studies.tuning import Outcome, Trial
+    from cycletime.studies.tuning_file import Tuning
+
+_SHOWN = 10
+"""How many trials the table has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tune:
+    """Tune an algorithm at one cycle time, measure the winner with fresh seeds, and write its values to a file.
+
+    For example: cycletime tune tuning.toml --out tuning --write tuned.toml
+    """
+
+    file: Annotated[Positional[Path], arg(metavar="FILE")]
+    """What is tuned, a TOML file."""
+    out: Annotated[Path, arg(metavar="FOLDER")]
+    """Where the runs are kept; the same command goes on with them."""
+    write: Annotated[Optional[Path], arg(metavar="FILE", help_behavior_hint="(default: tuned.toml in --out)")] = None  # noqa: UP045
+    """Where the tuned values go."""
+    sampler: Annotated[Text, arg(metavar="SAMPLER", help_behavior_hint="(default: the file's)")] = None
+    """grid, or one of Optuna's: tpe, random, cmaes."""
+    trials: Annotated[Count, arg(help_behavior_hint="(default: the file's, else 40)")] = None
+    """How many trials a sampler makes; more can be added later."""
+    sampler_seed: Annotated[Count, arg(help_behavior_hint="(default: the file's, else 0)")] = None
+    """The sampler's seed."""
+    fresh_seeds: Annotated[Count, arg(help_behavior_hint="(default: the file's, else 30)")] = None
+    """With how many seeds that tuning never saw the winner is run again."""
+    executor: Annotated[str, arg(metavar="EXECUTOR")] = "local"
+    """Who computes: local, ray or slurm."""
+    workers: Annotated[Count, arg(help_behavior_hint="(default: one for each core)")] = None
+    """Runs at a time."""
+    change_engine: bool = False
+    """Go on though the tuning began on another device or with another width."""
+
+    def run(self) -> int:
+        """Tune, write, and tell; status 1 if some trials or fresh seeds have no score."""
+        from cycletime.cli.stopping import stopping
+        from cycletime.cli.study.progress import StudyProgress
+        from cycletime.studies.executors.choose import ExecutorOptions, executor_for
+        from cycletime.studies.tuning import tune
+        from cycletime.studies.tuning_file import read_tuning
+
+        options = {name: getattr(self, name) for name in ("sampler", "trials", "sampler_seed", "fresh_seeds")}
+        tuning = read_tuning(self.file, **options)
+        executor = executor_for(self.executor, ExecutorOptions(workers=self.workers))
+        file = self._written_to(tuning)
+        with stopping() as stopper:
+            outcome = tune(
+                tuning,
+                self.out,
+                executor,
+                watcher=StudyProgress(executor.workers),
+                stop=stopper,
+                change_engine=self.change_engine,
+            )
+        if outcome is None:
+            print("Stopped. The same command goes on.", file=sys.stderr)
+            return stopper.status
+        outcome.write(self.out, file)
+        print("\n".join([*_table(outcome), "", *_sentences(outcome), "", f"Written to {file}"]))
+        without = [trial for trial in (*outcome.ranking, outcome.fresh) if None in trial.scores]
+        return 1 if without else 0
+
+    def _written_to(self, tuning: Tuning) -> Path:
+        """The file, which must be ours to write: found out before hours of computing."""
+        from cycletime.runs.tuned_file import made_by
+
+        file = self.out / "tuned.toml" if self.write is None else self.write
+        if self.write is not None and not file.parent.is_dir():
+            raise InputError(f"--write is {file}: there is no folder {file.parent}.")
+        if file.is_dir() or (file.exists() and made_by(file, tuning.algorithm) != tuning.study.name):
+            raise InputError(f"{file} exists already, and not from this tuning: give another name with --write.")
+        return file
+
+
+def _table(outcome: Outcome) -> list[str]:
+    """The best trials."""
+    names = [*outcome.tuning.choices, *outcome.tuning.search]
+    shown = outcome.ranking[:_SHOWN]
+    rows = [["place", *names, "mean return", "s.e.", "n"]]
+    rows += [[str(place), *_values(trial, names), *_mean(trial)] for place, trial in enumerate(shown, start=1)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    left = len(outcome.ranking) - len(shown)
+    troubles = [f"trial {trial.number}: {trial.trouble}" for trial in outcome.ranking if trial.trouble]
+    return [*lines, *([f"and {left} more, in ranking.json"] if left else []), *troubles[:_SHOWN]]
+
+
+def _values(trial: Trial, names: list[str]) -> list[str]:
+    return [f"{value:.6g}" if isinstance(value := trial.point[name], float) else str(value) for name in names]
+
+
+def _mean(trial: Trial) -> list[str]:
+    if trial.mean is None:
+        return ["none", "", ""]
+    error = "" if trial.mean.high is None else f"{trial.mean.high - trial.mean.value:.4g}"
+    return [f"{trial.mean.value:.4f}", error, str(trial.mean.n)]
+
+
+def _sentences(outcome: Outcome) -> list[str]:
+    """What the numbers are worth."""
+    tuning, fall = outcome.tuning, outcome.fall
+    told = []
+    undecided = [each for each in outcome.against_others.values() if each.verdict != "better"]
+    if outcome.against_others:
+        told.append(
+            f"The winner is better than {len(outcome.against_others) - len(undecided)} of "
+            f"{len(outcome.against_others)} other trials; for {len(undecided)} that is not decided by the data."
+        )
+    seeds = tuning.unseen_seeds()
+    which = f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"
+    if fall is None:
+        return [*told, f"With fresh seeds ({which}) the winner has no mean: {outcome.fresh.trouble}."]
+    told.append(f"With fresh seeds ({which}) the winner has a mean return of {outcome.fresh.mean_of_finished}.")
+    moved, decided = fall.difference.value, fall.verdict != "not decided by the data"
+    how = "lower" if moved < 0 else "higher"
+    why = "the best of many looks better than it is" if moved < 0 and decided else ""
+    certain = why if decided else "a difference that the data do not decide"
+    told.append(f"That is {abs(moved):.4g} {how} than in tuning{f': {certain}' if certain else ''}.")
+    return told

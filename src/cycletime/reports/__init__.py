@@ -1,0 +1,1 @@
+"""What a study says: tables, a short text, and figures."""

@@ -1,0 +1,168 @@
+"""Plain figures: performance against cycle time, and learning curves. The same study gives the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, FixedLocator, MaxNLocator, NullLocator
+
+from cycletime.duration import Duration
+from cycletime.reports.scores import MEASURES, Panel
+from cycletime.reports.summary import Place, Summary
+from cycletime.reports.words import span
+from cycletime.runs.files import write_whole
+from cycletime.studies.statistics import Curve
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Okabe and Ito's, which people with any colour vision can tell apart."""
+_MARKERS = "osD^vPX"
+_DASHES: tuple[Literal["-", "--", "-.", ":"], ...] = ("-", "--", "-.", ":")
+_STYLE: dict[Any, Any] = {
+    "svg.hashsalt": "cycletime",  # else ids in the file are random
+    "svg.fonttype": "none",  # text stays text
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "figure.dpi": 150,
+}
+_METADATA = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}
+"""Without the date and the version of the library."""
+_COLUMNS = 3
+_DODGE = 0.02
+"""How far rules stand apart, as a share of the axis, so that their bars do not cover each other."""
+
+
+def save_figures(
+    folder: Path,
+    stem: str,
+    summary: Summary,
+    curves: Mapping[Place, Curve | None],
+    measure: str,
+    env_dt_s: float | None,
+) -> list[str]:
+    """Draw a panel that has scores, each figure as PNG and SVG; the PNGs' names."""
+    names = []
+    with mpl.rc_context(_STYLE):
+        figures = {"performance": performance_figure(summary, measure)}
+        if any(curves.values()):
+            figures["curves"] = curves_figure(summary.panel, curves, env_dt_s)
+        for kind, figure in figures.items():
+            for suffix, metadata in _METADATA.items():
+                path = folder / f"{stem}-{kind}.{suffix}"
+                write_whole(path, lambda file: figure.savefig(file, format=suffix, metadata=metadata))  # noqa: B023
+            names.append(f"{stem}-{kind}.png")
+    return names
+
+
+def performance_figure(summary: Summary, measure: str) -> Figure:
+    """The score of each rule against the cycle time."""
+    panel = summary.panel
+    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    axes = figure.add_subplot()
+    times = {dt: float(dt) * 1e3 for dt in panel.dts}
+    width = max(times.values()) / min(times.values()) if len(times) > 1 else 10.0
+    middle, apart = (len(panel.rules) - 1) / 2, _apart(list(times.values()), width, len(panel.rules))
+    for index, rule in enumerate(panel.rules):
+        _draw_rule(axes, summary, rule, index, times, apart ** (index - middle))
+    axes.set_xscale("log")
+    axes.set_xlim(min(times.values()) / width**0.08, max(times.values()) * width**0.08)
+    axes.xaxis.set_major_locator(FixedLocator(list(times.values())))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
+    axes.set_xlabel("cycle time (ms, logarithmic)")
+    axes.set_ylabel(MEASURES[measure][1])
+    axes.set_title(f"{panel.title}\n{summary.statistics.words}; data: {panel.where}", fontsize=9)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False)
+    return figure
+
+
+def _apart(times: list[float], width: float, rules: int) -> float:
+    """The factor between neighbouring rules' places, such that all of a cycle time stay nearer to it than to others."""
+    nearest = min((after / before for before, after in pairwise(times)), default=width)
+    return float(min(width**_DODGE, nearest ** (0.5 / rules)))
+
+
+def _draw_rule(axes: Axes, summary: Summary, rule: str, index: int, times: dict[Duration, float], shift: float) -> None:
+    drawn = {dt: each for dt in times if (each := summary.estimates[rule, dt]) is not None}
+    if not drawn:
+        return
+    seeds = sorted({each.n for each in drawn.values()})
+    below = [each.value - (each.value if each.low is None else each.low) for each in drawn.values()]
+    above = [(each.value if each.high is None else each.high) - each.value for each in drawn.values()]
+    axes.errorbar(
+        [times[dt] * shift for dt in drawn],
+        [each.value for each in drawn.values()],
+        yerr=[[max(0.0, each) for each in below], [max(0.0, each) for each in above]],
+        color=_COLOURS[index % len(_COLOURS)],
+        marker=_MARKERS[index % len(_MARKERS)],
+        linestyle=_DASHES[index % len(_DASHES)],
+        capsize=3,
+        label=f"{rule} ({_seeds(seeds)})",
+    )
+
+
+def curves_figure(panel: Panel, curves: Mapping[Place, Curve | None], env_dt_s: float | None) -> Figure:
+    """Learning curves: a part for each cycle time, a line for each rule, against steps and seconds."""
+    columns = min(_COLUMNS, len(panel.dts))
+    rows = ceil(len(panel.dts) / columns)
+    figure = Figure(figsize=(max(4.8, 3.1 * columns), 2.9 * rows + 0.7), layout="constrained")
+    every = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flatten().tolist()
+    for axes, dt in zip(every, panel.dts, strict=False):
+        for index, rule in enumerate(panel.rules):
+            _draw_curve(axes, curves[rule, dt], index)
+        axes.set_title(span(dt), fontsize=9, fontweight="bold")
+        axes.xaxis.set_major_locator(MaxNLocator(4))
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+        axes.tick_params(labelbottom=True)
+        axes.set_xlabel("environment steps")
+        if env_dt_s is not None:
+            top = axes.secondary_xaxis("top", functions=(lambda x: x * env_dt_s, lambda x: x / env_dt_s))
+            top.xaxis.set_major_locator(MaxNLocator(4))
+            top.set_xlabel("environment time (s)")
+            top.spines["top"].set_visible(True)
+    for axes in every[len(panel.dts) :]:
+        axes.remove()
+    for axes in every[::columns]:
+        axes.set_ylabel("episodic return")
+    bands = {curve.interval for curve in curves.values() if curve is not None and curve.low is not None}
+    band = f"means, bands ± one {bands.pop()}" if bands else "no bands from 1 run"
+    figure.suptitle(f"{panel.title}\n{band}; data: {panel.where}", fontsize=9)
+    _add_legend(figure, panel, curves)
+    return figure
+
+
+def _draw_curve(axes: Axes, curve: Curve | None, index: int) -> None:
+    if curve is None:
+        return
+    colour = _COLOURS[index % len(_COLOURS)]
+    axes.plot(curve.env_steps, curve.mean, color=colour, linestyle=_DASHES[index % len(_DASHES)], linewidth=1.3)
+    if curve.low is not None and curve.high is not None:
+        axes.fill_between(curve.env_steps, curve.low, curve.high, color=colour, alpha=0.2, linewidth=0)
+
+
+def _add_legend(figure: Figure, panel: Panel, curves: Mapping[Place, Curve | None]) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = []
+    for index, rule in enumerate(panel.rules):
+        seeds = sorted({curve.n for dt in panel.dts if (curve := curves[rule, dt]) is not None})
+        colour, dash = _COLOURS[index % len(_COLOURS)], _DASHES[index % len(_DASHES)]
+        if seeds:
+            handles.append(Line2D([], [], color=colour, linestyle=dash, label=f"{rule} ({_seeds(seeds)})"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)
+
+
+def _seeds(numbers: list[int]) -> str:
+    """The number of seeds in a legend."""
+    return f"n = {numbers[0]} seeds" if len(numbers) == 1 else f"n = {numbers[0]} to {numbers[-1]} seeds"

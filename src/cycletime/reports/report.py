@@ -1,0 +1,152 @@
+"""A report: all that a study says, and the files that hold it.
+
+report.md     tables, text and figures
+report.json   the same for programs
+scores.csv    a row for each run
+*.png, *.svg  the figures
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cycletime.errors import InputError
+from cycletime.reports.answer import Answer, completeness, saving_text
+from cycletime.reports.curves import env_dt_of, panel_curves
+from cycletime.reports.savings import Saving, savings
+from cycletime.reports.scores import MEASURES, StudyScores, load_scores
+from cycletime.reports.summary import Statistics, Summary
+from cycletime.runs.files import disk_errors, write_whole
+from cycletime.studies.folder import StudyFolder
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a study says."""
+
+    scores: StudyScores
+    statistics: Statistics
+    summaries: tuple[Summary, ...]
+    answers: tuple[Answer, ...]
+    """Of each panel in turn."""
+    savings: tuple[Saving, ...]
+    command: str
+    """What made it."""
+
+    @classmethod
+    def of(
+        cls,
+        folder: StudyFolder,
+        *,
+        measure: str = "average",
+        statistics: Statistics | None = None,
+        grid_points: int | None = None,
+        command: str = "",
+    ) -> Report:
+        """Read a study and compute what it says.
+
+        Args:
+            folder: The study, finished or not.
+            measure: A name of `MEASURES`.
+            statistics: The number of each cell and its interval; by default the paper's mean and standard error.
+            grid_points: Points of the grid that tuning each cycle time would take; by default the study's or paper's.
+            command: What the report says that it was made by.
+        """
+        if measure not in MEASURES:
+            raise InputError(f"{measure!r} is no measure: give one of {', '.join(MEASURES)}.")
+        if grid_points is not None and grid_points < 1:
+            raise InputError(f"The grid has {grid_points} points: it must have at least 1.")
+        statistics, scores = statistics or Statistics(), load_scores(folder, measure)
+        summaries = tuple(Summary.of(panel, statistics) for panel in scores.panels)
+        answers = tuple(Answer.of(summary) for summary in summaries)
+        return cls(scores, statistics, summaries, answers, tuple(savings(scores, grid_points)), command)
+
+    @property
+    def name(self) -> str:
+        """The study's."""
+        return self.scores.folder.study.name
+
+    @property
+    def completeness(self) -> tuple[str, ...]:
+        """How many runs there are."""
+        return completeness(self.scores)
+
+    @property
+    def saving_sentences(self) -> tuple[str, ...]:
+        """What rules save, for each task and algorithm."""
+        several = len(self.savings) > 1
+        return tuple(
+            f"{saving.task}, {saving.algorithm}: {sentence}" if several else sentence
+            for saving in self.savings
+            for sentence in saving_text(saving)
+        )
+
+    def machines(self) -> list[tuple[str, int]]:
+        """The code and machines that made the runs, with how many each made."""
+        machines = [run.result.get("machine", {}) for run in self.scores.runs() if run.result]
+        told = (
+            f"cycletime {each.get('cycletime', 'unknown')}, JAX {each.get('jax', 'unknown')} on "
+            f"{each.get('device', 'unknown')} ({each.get('processor', 'unknown')}, {each.get('cores', '?')} cores)"
+            for each in machines
+        )
+        return sorted(Counter(told).items())
+
+    def write(self, out: Path) -> None:
+        """Write all files of the report into a folder, which is made if it is not there."""
+        from cycletime.reports.as_json import as_json
+        from cycletime.reports.figures import save_figures
+        from cycletime.reports.markdown import as_markdown
+
+        with disk_errors(out):
+            out.mkdir(parents=True, exist_ok=True)
+        figures: list[list[str]] = []
+        for stem, summary in zip(self._stems(), self.summaries, strict=True):
+            panel = summary.panel
+            drawn = any(summary.estimates.values())
+            figures.append(
+                save_figures(out, stem, summary, panel_curves(panel), self.scores.measure, env_dt_of(panel))
+                if drawn
+                else []
+            )
+        _write_text(out / "scores.csv", lambda: _csv(self.scores))
+        _write_text(out / "report.json", lambda: json.dumps(as_json(self), indent=1) + "\n")
+        _write_text(out / "report.md", lambda: as_markdown(self, figures))
+
+    def _stems(self) -> list[str]:
+        """A file name for each panel; a number where two would have the same."""
+        seen: Counter[str] = Counter()
+        stems = []
+        for summary in self.summaries:
+            stem = re.sub(r"[^a-z0-9.]+", "-", summary.panel.title.lower()).strip("-.")
+            seen[stem] += 1
+            stems.append(stem if seen[stem] == 1 else f"{stem}-{seen[stem]}")
+        return stems
+
+
+def _write_text(path: Path, text: Callable[[], str]) -> None:
+    made = text()
+    write_whole(path, lambda file: file.write_text(made))
+
+
+def _csv(scores: StudyScores) -> str:
+    """A row for each cell and seed; two cells may share a run."""
+    varied = list(dict.fromkeys(name for panel in scores.panels for name in panel.hyperparameters))
+    measures = [key for key, _ in MEASURES.values()]
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["task", "algorithm", "rule", "dt_s", *varied, "seed", "run", "outcome", *measures])
+    for panel in scores.panels:
+        own = [panel.hyperparameters.get(name, "") for name in varied]
+        for (rule, dt), runs in panel.cells.items():
+            for run in runs:
+                measured = [run.result.get(key) for key in measures]
+                place = [panel.task, panel.algorithm, rule, float(dt), *own, run.folder.spec.seed]
+                writer.writerow([*place, run.name, run.outcome, *measured])
+    return out.getvalue()

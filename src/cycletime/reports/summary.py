@@ -1,0 +1,172 @@
+"""The statistics of one panel: means with intervals, comparisons between rules and between cycle times."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from cycletime.duration import Duration
+from cycletime.errors import InputError
+from cycletime.reports.scores import Outcome, Panel
+from cycletime.studies.statistics import (
+    Comparison,
+    Estimate,
+    bootstrap,
+    compare,
+    frequency_averaged_score,
+    holm,
+    iqm,
+    mean_and_error,
+    mean_and_interval,
+)
+from cycletime.studies.statistics.means import NO_INTERVAL, mean, standard_error, t_errors
+
+INTERVALS = ("se", "t", "bootstrap")
+Place: TypeAlias = tuple[str, Duration]
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Which number stands for a cell, and which interval."""
+
+    interval: str = "se"
+    """One standard error, Student's t with 95 %, or a bootstrap with 95 %."""
+    iqm: bool = False
+    """Interquartile means instead of means."""
+
+    def __post_init__(self) -> None:
+        """Refuse what there is not."""
+        if self.interval not in INTERVALS:
+            raise InputError(f"{self.interval!r} is no interval: give one of {', '.join(INTERVALS)}.")
+        if self.iqm and self.interval != "bootstrap":
+            raise InputError(f"The interval is {self.interval!r}: an interquartile mean has only 'bootstrap'.")
+
+    def of(self, scores: Sequence[float]) -> Estimate:
+        """The number of a cell."""
+        if self.iqm:
+            return iqm(scores)
+        if self.interval == "bootstrap":
+            return bootstrap(scores, np.mean)
+        return mean_and_error(scores) if self.interval == "se" else mean_and_interval(scores)
+
+    @property
+    def words(self) -> str:
+        """What it is called."""
+        name = {"se": "± one standard error", "t": "[95 % t interval]", "bootstrap": "[95 % bootstrap interval]"}
+        return f"{'interquartile means' if self.iqm else 'means'} {name[self.interval]}"
+
+
+@dataclass(frozen=True)
+class Best:
+    """The cycle time of the highest mean of a rule, against the others."""
+
+    dt: Duration
+    mean: Estimate
+    runner_up: Duration | None
+    """The next; None where only one cycle time has scores."""
+    against: Mapping[Duration, Comparison]
+    """The best against each other cycle time, corrected for their number."""
+
+    @property
+    def undecided(self) -> tuple[Duration, ...]:
+        """Cycle times that the data do not decide it against."""
+        return tuple(sorted(dt for dt, each in self.against.items() if each.verdict != "better"))
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A panel with its statistics."""
+
+    panel: Panel
+    statistics: Statistics
+    estimates: Mapping[Place, Estimate | None]
+    """None for a cell without any score."""
+    comparisons: Mapping[Place, Comparison]
+    """Other rules against the first at the same cycle time, corrected for their number; none where runs are shared or
+    missing."""
+    averages: Mapping[str, Estimate | None]
+    """By rule, the frequency-averaged score; None where a cycle time has no score."""
+    advantages: Mapping[str, Estimate | None]
+    """By rule but the first, its frequency-averaged score minus that of the first."""
+    best: Mapping[str, Best | None]
+    """By rule, its best cycle time; None without any score."""
+
+    @classmethod
+    def of(cls, panel: Panel, statistics: Statistics) -> Summary:
+        """Compute them."""
+        scores = {place: panel.scores(*place) for place in panel.cells}
+        return cls(
+            panel=panel,
+            statistics=statistics,
+            estimates={place: statistics.of(each) if each else None for place, each in scores.items()},
+            comparisons=_against_first(panel),
+            averages={rule: _average(panel, rule) for rule in panel.rules},
+            advantages={rule: _advantage(panel, rule) for rule in panel.rules[1:]},
+            best={rule: _best(panel, rule) for rule in panel.rules},
+        )
+
+    def counts(self, place: Place) -> Counter[Outcome]:
+        """How many runs of a cell came to what."""
+        return Counter(run.outcome for run in self.panel.cells[place])
+
+    def verdict(self, place: Place) -> str:
+        """What stands beside a cell: better, worse, undecided, same runs, or nothing."""
+        rule, dt = place
+        if rule == self.panel.rules[0]:
+            return ""
+        if self.panel.shares_runs(rule, self.panel.rules[0], dt):
+            return "same runs"
+        verdict = self.comparisons[place].verdict if place in self.comparisons else ""
+        return "undecided" if verdict == "not decided by the data" else verdict
+
+
+def _against_first(panel: Panel) -> dict[Place, Comparison]:
+    """Rules that share their runs at a cycle time share a comparison too, which counts once."""
+    first, found, of = panel.rules[0], dict[Place, Comparison](), dict[Place, Place]()
+    for dt in panel.dts:
+        for rule in panel.rules[1:]:
+            ours, theirs = panel.scores(rule, dt), panel.scores(first, dt)
+            if ours and theirs and not panel.shares_runs(rule, first, dt):
+                alike = next(other for other in panel.rules[1:] if panel.shares_runs(rule, other, dt))
+                of[rule, dt] = (alike, dt)
+                found[alike, dt] = compare(ours, theirs)
+    corrected = holm(found)
+    return {place: corrected[own] for place, own in of.items()}
+
+
+def _average(panel: Panel, rule: str) -> Estimate | None:
+    cells = {dt: panel.scores(rule, dt) for dt in panel.dts}
+    return frequency_averaged_score(cells) if all(cells.values()) else None
+
+
+def _advantage(panel: Panel, rule: str) -> Estimate | None:
+    """Over all cycle times; where both rules have the same runs it is exactly zero, without uncertainty."""
+    first, count = panel.rules[0], len(panel.dts)
+    pairs = {dt: (panel.scores(rule, dt), panel.scores(first, dt)) for dt in panel.dts}
+    unlike = [dt for dt in panel.dts if not panel.shares_runs(rule, first, dt)]
+    if not unlike or not all(ours and theirs for ours, theirs in pairs.values()):
+        return None
+    cells = [np.array(cell) for dt in unlike for cell in pairs[dt]]
+    value = float(sum(float(mean(cell)) * (-1) ** index for index, cell in enumerate(cells))) / count
+    runs = tuple(map(len, cells))
+    if min(runs) < 2:
+        return Estimate(value, None, None, NO_INTERVAL, runs)
+    errors = np.array([float(standard_error(cell)) for cell in cells]) / count
+    error = float(np.hypot.reduce(errors))
+    # Welch and Satterthwaite's, for a sum of many means; a bootstrap is too narrow for few runs.
+    freedom = float(error**4 / np.sum(errors**4 / (np.array(runs) - 1))) if error > 0 else 1.0
+    half = t_errors(0.95, freedom) * error
+    return Estimate(value, value - half, value + half, "95 % Welch t", runs)
+
+
+def _best(panel: Panel, rule: str) -> Best | None:
+    scores = {dt: each for dt in panel.dts if (each := panel.scores(rule, dt))}
+    if not scores:
+        return None
+    first, *others = sorted(scores, key=lambda dt: -float(np.mean(scores[dt])))
+    against = holm({dt: compare(scores[first], scores[dt]) for dt in others})
+    return Best(first, mean_and_error(scores[first]), others[0] if others else None, against)

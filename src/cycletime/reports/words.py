@@ -1,0 +1,50 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+from math import floor, log10
+
+from cycletime.duration import Duration
+from cycletime.studies.statistics import Estimate
+
+_MOST_DECIMALS = 6
+
+
+def span(dt: Duration) -> str:
+    """A cycle time, with a space before its unit: '16 ms'."""
+    text = str(dt)
+    return next(f"{text.removesuffix(unit)} {unit}" for unit in ("ms", "us", "ns", "Hz", "s") if text.endswith(unit))
+
+
+def several(items: list[str]) -> str:
+    """Items with commas, and 'and' before the last."""
+    return " and ".join(filter(None, (", ".join(items[:-1]), items[-1]))) if items else ""
+
+
+def hours(amount: float | None) -> str:
+    """Hours of the environment's time."""
+    return "an unknown time" if amount is None else f"{amount:,.3g} h" if abs(amount) < 100 else f"{amount:,.0f} h"
+
+
+def value_and_interval(estimate: Estimate) -> str:
+    """'-16.52 ± 0.31', '-16.52 [-17.2, -15.9]', or the value alone."""
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.value:.4g}"
+    half = (estimate.high - estimate.low) / 2
+    form = f"z.{_decimals(half, estimate.value)}f"
+    if estimate.interval == "standard error":
+        return f"{estimate.value:{form}} ± {half:{form}}"
+    return f"{estimate.value:{form}} [{estimate.low:{form}}, {estimate.high:{form}}]"
+
+
+def difference(estimate: Estimate) -> str:
+    """'+1.2 (-0.4 to +2.8, 95 % Welch t)', with signs."""
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.value:+.4g} ({estimate.interval})"
+    form = f"+z.{_decimals((estimate.high - estimate.low) / 2, estimate.value)}f"
+    return f"{estimate.value:{form}} ({estimate.low:{form}} to {estimate.high:{form}}, {estimate.interval})"
+
+
+def _decimals(half: float, value: float) -> int:
+    """So many that both have two digits that count."""
+    return max([0, *(min(_MOST_DECIMALS, 1 - floor(log10(abs(each)))) for each in (half, value) if each)])

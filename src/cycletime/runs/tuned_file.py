@@ -1,0 +1,163 @@
+"""A file of tuned hyper-parameters, as `cycletime tune` writes it and people may: values, and where they were tuned.
+
+    [tuned.ppo]
+    dt = "16ms"
+    batch = 4000
+    minibatch = 25
+
+    [set.ppo]
+    hidden = [32, 32]
+
+A file for one algorithm may leave out its name: ``[tuned]``. Other tables, such as where the values come from, are for
+people to read. No JAX in here.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cycletime.duration import Duration
+from cycletime.errors import InputError
+from cycletime.rules import PPO, SAC, Hyperparameters
+from cycletime.runs.files import write_whole
+
+_TUNED, _SET = "tuned", "set"
+_KINDS: Mapping[str, type[Hyperparameters]] = {"ppo": PPO, "sac": SAC}
+_NAMES = {
+    **{name: tuple(quantity.field for quantity in kind.quantities) for name, kind in _KINDS.items()},
+    "actor-critic": ("discount",),
+}
+
+
+@dataclass(frozen=True)
+class TunedValues:
+    """The tuned hyper-parameters of an algorithm."""
+
+    dt: Duration
+    """The cycle time that they were tuned at."""
+    values: Mapping[str, Any]
+    """Those that rules carry to other cycle times."""
+    others: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of the agent, the same at every cycle time."""
+
+
+@dataclass(frozen=True)
+class TunedFile:
+    """What a file says, by algorithm where it names them."""
+
+    path: Path
+    tuned: Mapping[str, Any]
+    """The table of that name."""
+    others: Mapping[str, Any]
+    """The table 'set'."""
+
+    @property
+    def algorithms(self) -> tuple[str, ...]:
+        """Those that the file names; none where it is for whichever algorithm is asked for."""
+        return tuple(name for name in self.tuned if name in _NAMES)
+
+    def of(self, algorithm: str) -> TunedValues:
+        """The values of an algorithm.
+
+        Raises:
+            InputError: if the file has none, or they are no hyper-parameters of it.
+        """
+        if algorithm not in _NAMES:
+            raise InputError(f"{algorithm!r} is no algorithm: give one of {', '.join(sorted(_NAMES))}.")
+        if self.algorithms and algorithm not in self.tuned:
+            raise InputError(f"{self.path} has values of {', '.join(self.algorithms)}, and none of {algorithm}.")
+        values = dict(_table(self.path, _TUNED, self.tuned, algorithm))
+        others = dict(_table(self.path, _SET, self.others, algorithm))
+        try:
+            return TunedValues(_checked(algorithm, values), values, {name: _plain(others[name]) for name in others})
+        except InputError as error:
+            raise InputError(f"{self.path}: {error}") from error
+
+
+def read_tuned(path: Path | str) -> TunedFile:
+    """The tuned values in a file.
+
+    Raises:
+        InputError: if it cannot be read or has none.
+    """
+    path = Path(path)
+    try:
+        told = tomllib.loads(path.read_text())
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is no TOML file: {str(error).rstrip('.')}.") from error
+    for key in (_TUNED, _SET):
+        if not isinstance(told.get(key, {}), dict):
+            raise InputError(f"{path}: {key} is {told[key]!r}, and should be a table.")
+    if not told.get(_TUNED):
+        raise InputError(f"{path} has no tuned values: give them in a table such as [tuned.ppo].")
+    return TunedFile(path, told[_TUNED], told.get(_SET, {}))
+
+
+def write_tuned(path: Path, algorithm: str, tuned: TunedValues, origin: Mapping[str, Any]) -> None:
+    """Write the tuned values of an algorithm, and where they come from; `read_tuned` reads the values again."""
+    tables = {
+        f"{_TUNED}.{algorithm}": {"dt": str(tuned.dt), **tuned.values},
+        f"{_SET}.{algorithm}": tuned.others,
+        f"from.{algorithm}": origin,
+    }
+    text = "\n".join(_toml(name, table) for name, table in tables.items() if table)
+    write_whole(path, lambda file: file.write_text(text))
+
+
+def made_by(path: Path, algorithm: str) -> str | None:
+    """The study whose tuning wrote a file; None where no tuning did."""
+    try:
+        study = tomllib.loads(path.read_text())["from"][algorithm]["study"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return str(study)
+
+
+def _toml(name: str, table: Mapping[str, Any]) -> str:
+    lines = [f"{key} = {_toml_value(value)}\n" for key, value in table.items()]
+    return f"[{name}]\n{''.join(lines)}"
+
+
+def _toml_value(value: Any) -> str:  # noqa: ANN401 - whatever TOML has
+    if isinstance(value, Mapping):
+        inside = ", ".join(f"{key} = {_toml_value(each)}" for key, each in value.items())
+        return f"{{ {inside} }}" if inside else "{}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_toml_value(each) for each in value)}]"
+    if isinstance(value, float):
+        return repr(float(value))  # as JSON does, but JSON spells infinity otherwise
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _table(path: Path, key: str, table: Mapping[str, Any], algorithm: str) -> Mapping[str, Any]:
+    """The part of a table that is an algorithm's: its own, or all of it where no algorithm is named."""
+    found = table.get(algorithm, {}) if any(name in _NAMES for name in table) else table
+    if not isinstance(found, Mapping):
+        raise InputError(f"{path}: {key}.{algorithm} is {found!r}, and should be a table.")
+    return found
+
+
+def _checked(algorithm: str, values: dict[str, Any]) -> Duration:
+    """The cycle time, taken out of the values, which are checked."""
+    if "dt" not in values:
+        raise InputError("dt is missing: say at which cycle time the values were tuned, such as dt = '16ms'.")
+    dt = Duration(values.pop("dt"))
+    for name, value in values.items():
+        if name not in _NAMES[algorithm]:
+            raise InputError(f"{name!r} is no tuned value: {algorithm} has {', '.join(_NAMES[algorithm])}.")
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise InputError(f"{name} is {value!r}: it must be one number.")
+    if algorithm in _KINDS:
+        _KINDS[algorithm](dt=dt, **values)
+    return dt
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever TOML has
+    return tuple(value) if isinstance(value, list) else value

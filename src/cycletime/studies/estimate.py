@@ -1,0 +1,132 @@
+"""How long a study takes on this machine: what an agent step, a program and a process cost, from a short try.
+
+    wall time = (programs x compilation + agent steps x cost of one + runs x bookkeeping) / workers + start-up
+
+Programs are compiled once for all workers; what was compiled before is read from disk, and the try sees that too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from typing import Any, TypeAlias
+
+from cycletime.errors import RunError
+from cycletime.runs.spec import RunSpec
+from cycletime.studies.plan import Plan, Planned, agent_steps_of, program_key
+from cycletime.studies.worker import ONE_THREAD
+
+TRY_S = 3.0
+"""How long a run is tried, beyond its compilation."""
+RUN_S = 0.02
+"""What the files and the lease of a run cost, about; `benchmarks/studies.py` measures it."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What was seen of an algorithm on a task."""
+
+    agent_step_s: float
+    """The time of one agent step, with all the learning that it causes."""
+    program_s: float
+    """The time until the first steps were computed."""
+
+
+Costs: TypeAlias = Mapping[tuple[str, str], Cost]
+"""By task and algorithm."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """How long a study takes."""
+
+    wall_s: float
+    computing_s: float
+    """Of all workers together, without compilation."""
+    programs_s: float
+    """Of all workers together, for compilation."""
+
+
+def estimate(plan: Plan, runs: Iterable[Planned], costs: Costs, start_s: float, workers: int) -> Estimate:
+    """The time that runs of a plan take; costs that are not known count nothing."""
+    counts = Counter(planned.cell for planned in runs)
+    computing_s, programs = 0.0, {}
+    for index, count in counts.items():
+        cell = plan.cells[index]
+        cost = costs.get((cell.world.name, cell.run(0).algorithm), Cost(0, 0))
+        computing_s += count * (agent_steps_of(cell) * cost.agent_step_s + RUN_S)
+        programs[program_key(cell)] = cost.program_s
+    programs_s, busy = sum(programs.values()), min(workers, counts.total())
+    wall_s = (computing_s + programs_s) / busy + start_s if busy else 0.0
+    return Estimate(wall_s, computing_s, programs_s)
+
+
+def calibrate(plan: Plan, runs: Iterable[Planned]) -> tuple[Costs, float]:
+    """Try one run of each task and algorithm in a process like a worker's; the costs, and how long that took to start.
+
+    The cell in the middle of those in question is tried. Nothing is kept of it.
+    """
+    cells = sorted({planned.cell for planned in runs})
+    by_kind: dict[tuple[str, str], list[int]] = {}
+    for index in cells:
+        cell = plan.cells[index]
+        by_kind.setdefault((cell.world.name, cell.run(0).algorithm), []).append(index)
+    middle = [of_kind[round((len(of_kind) - 1) / 2)] for of_kind in by_kind.values()]
+    specs = [plan.cells[index].run(plan.study.seeds[0]).as_json() for index in middle]
+    began = time.time()
+    ran = subprocess.run(
+        [sys.executable, "-m", "cycletime.studies.estimate"],
+        input=json.dumps({"device": plan.study.device, "specs": specs}),
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **ONE_THREAD},
+    )
+    if ran.returncode:
+        raise RunError(f"The try failed: {(ran.stderr.strip() or 'nothing was said').splitlines()[-1].rstrip('.')}.")
+    told = json.loads(ran.stdout)
+    costs = {kind: Cost(**cost) for kind, cost in zip(by_kind, told["costs"], strict=True)}
+    return costs, max(0.0, told["began"] - began)
+
+
+def cost_of(spec: RunSpec, try_s: float = TRY_S) -> Cost:
+    """Train the beginning of a run, and forget it."""
+    from cycletime.engines.training import engine_for
+
+    program_s = learning_s = 0.0
+    learning_steps = steps_before = 0
+    compiled: set[bool] = set()
+    before_s = time.monotonic()
+    with closing(engine_for(spec)) as engine:
+        for chunk in engine.chunks(None):
+            passed_s, steps = time.monotonic() - before_s, chunk.agent_steps - steps_before
+            learns = bool(chunk.metrics) and len(chunk.metrics["agent_steps"]) > 0
+            if learns not in compiled:  # the program with learning and the one without, each at its first use
+                compiled.add(learns)
+                program_s += passed_s
+            elif learns:
+                learning_s, learning_steps = learning_s + passed_s, learning_steps + steps
+            if chunk.is_last or learning_s > try_s:
+                break
+            before_s, steps_before = time.monotonic(), chunk.agent_steps
+    return Cost(learning_s / learning_steps if learning_steps else 0.0, program_s)
+
+
+def _main() -> None:
+    from cycletime.studies.work import prepare_jax
+
+    began, asked = time.time(), json.load(sys.stdin)
+    prepare_jax(asked["device"])
+    costs: list[dict[str, Any]] = [asdict(cost_of(RunSpec.from_json(each))) for each in asked["specs"]]
+    print(json.dumps({"began": began, "costs": costs}))
+
+
+if __name__ == "__main__":
+    _main()

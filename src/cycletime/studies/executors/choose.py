@@ -1,0 +1,101 @@
+"""Who computes a study, by name, as the command line has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+from cycletime.errors import InputError
+from cycletime.studies.executors.executor import Executor
+
+_ONLY = {
+    "ray": ("address", "gpus"),
+    "slurm": ("partition", "minutes", "cpus", "memory_gb", "gres", "array_size", "options"),
+}
+"""Options that only one executor has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutorOptions:
+    """What there is to say to executors; None or nothing is their own default."""
+
+    workers: int | None = None
+    """Runs at a time."""
+    runs_per_job: int | None = None
+    """Runs that a Ray task or a Slurm job trains one after another."""
+    address: str | None = None
+    """Ray's cluster: auto, HOST:PORT or ray://HOST:PORT."""
+    gpus: float | None = None
+    """GPUs for each run on Ray; 0.25 lets four share one."""
+    partition: str | None = None
+    """Slurm's partition."""
+    minutes: int | None = None
+    """How long a Slurm job may take until it goes back into the queue."""
+    cpus: int | None = None
+    """CPUs of a Slurm job."""
+    memory_gb: int | None = None
+    """Memory of a Slurm job."""
+    gres: str | None = None
+    """Slurm's generic resources, such as gpu:1."""
+    array_size: int | None = None
+    """The most jobs in a Slurm array."""
+    options: Sequence[str] = ()
+    """Further options of sbatch, each as NAME=VALUE."""
+
+    @property
+    def given(self) -> dict[str, object]:
+        """Those that are not left to the executor."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: value for name, value in values.items() if value is not None and value != ()}
+
+
+def executor_for(name: str, options: ExecutorOptions) -> Executor:
+    """The executor of a name.
+
+    Raises:
+        InputError: if there is none, or it has no such option, or what it needs is missing.
+    """
+    if name not in ("local", *_ONLY):
+        raise InputError(f"{name!r} is no executor: give local, ray or slurm.")
+    given = options.given
+    for other, names in _ONLY.items():
+        for each in names:
+            if each in given and other != name:
+                label = "sbatch" if each == "options" else each
+                raise InputError(f"{label} is {given[each]!r}: that is for the executor {other}, and this is {name}.")
+    if name == "local" and options.runs_per_job is not None:
+        raise InputError(f"runs_per_job is {options.runs_per_job}: the executor local has no jobs; give ray or slurm.")
+    for each in ("workers", "runs_per_job"):
+        value = getattr(options, each)
+        if value is not None and value < 1:
+            raise InputError(f"{each} is {value}: it must be at least 1.")
+    return {"local": _local, "ray": _ray, "slurm": _slurm}[name](options)
+
+
+def _local(options: ExecutorOptions) -> Executor:
+    from cycletime.studies.executors.local import Local
+
+    return Local() if options.workers is None else Local(options.workers)
+
+
+def _ray(options: ExecutorOptions) -> Executor:
+    from cycletime.studies.executors.on_ray import OnRay
+
+    if options.gpus is not None and not options.gpus >= 0:
+        raise InputError(f"gpus is {options.gpus}: it must be at least 0.")
+    return OnRay.connect(
+        options.address, workers=options.workers, gpus=options.gpus or 0.0, runs_per_task=options.runs_per_job
+    )
+
+
+def _slurm(options: ExecutorOptions) -> Executor:
+    from cycletime.studies.executors.on_slurm import OnSlurm
+
+    given = options.given
+    further: dict[str, str] = {}
+    for each in options.options:
+        key, equals, value = each.partition("=")
+        if not equals or not key.strip("-"):
+            raise InputError(f"sbatch is {each!r}: give it as NAME=VALUE, such as account=lab.")
+        further[key.lstrip("-")] = value
+    return OnSlurm(**{**given, "options": further})  # type: ignore[arg-type]

@@ -1,0 +1,33 @@
+"""Statistics over runs: what a study's numbers are worth, each with its interval and its number of runs.
+
+A cell is the runs (seeds) of one task, algorithm, rule and cycle time, with one score for each run: a plain sequence.
+Several cells are a mapping from their names to such sequences, so that runs and cells cannot be mistaken for each
+other. Resampling is over runs, within each cell by itself. A higher score is better.
+"""
+
+from cycletime.studies.statistics.comparisons import Comparison, compare, holm
+from cycletime.studies.statistics.curves import Curve, mean_curve
+from cycletime.studies.statistics.means import Estimate, mean_and_error, mean_and_interval
+from cycletime.studies.statistics.resampling import (
+    Options,
+    bootstrap,
+    frequency_averaged_score,
+    iqm,
+    probability_of_improvement,
+)
+
+__all__ = [
+    "Comparison",
+    "Curve",
+    "Estimate",
+    "Options",
+    "bootstrap",
+    "compare",
+    "frequency_averaged_score",
+    "holm",
+    "iqm",
+    "mean_and_error",
+    "mean_and_interval",
+    "mean_curve",
+    "probability_of_improvement",
+]

@@ -1,0 +1,99 @@
+"""Comparisons of means: better, worse, or not decided by the data."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from cycletime.errors import InputError
+from cycletime.studies.statistics.means import NO_INTERVAL, Estimate, mean, percent, standard_error, t_errors
+from cycletime.studies.statistics.scores import Failed, Scores, finite_scores, left_out, numbers
+
+Label = TypeVar("Label", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Whether the runs of x have a higher mean than the runs of y."""
+
+    difference: Estimate
+    """The mean of x minus that of y; its interval is that of this comparison alone, also after `holm`."""
+    p_value: float | None
+    """How probable so large a difference, of either sign, is between equal means; None without an interval."""
+    confidence: float
+    """What a verdict needs: a `p_value` below 1 - confidence."""
+    comparisons: int = 1
+    """The `p_value` is corrected for so many."""
+
+    @property
+    def verdict(self) -> Literal["better", "worse", "not decided by the data"]:
+        """What the data say about x. That they decide nothing does not mean that x and y are equal."""
+        if self.p_value is None or self.p_value >= 1 - self.confidence:
+            return "not decided by the data"
+        return "better" if self.difference.value > 0 else "worse"
+
+
+def compare(
+    x: Scores, y: Scores, *, confidence: float = 0.95, paired: bool = False, failed: Failed = "refuse"
+) -> Comparison:
+    """The difference between two means, by Welch's t (unequal variances), or by the t of the pairs' differences.
+
+    Args:
+        x: The scores that are judged.
+        y: What they are judged against.
+        confidence: What the interval should cover and a verdict needs.
+        paired: Whether the i-th run of x and the i-th run of y belong together. Runs of different rules with the same
+            seed do not: they begin with the same random numbers and part at the first action that differs.
+        failed: What happens to scores that are not finite; of pairs, both runs are left out.
+
+    Raises:
+        InputError: if there are no scores, some are not finite, or pairs are wanted of unequal numbers of runs.
+    """
+    words = f"{percent(confidence)} {'paired' if paired else 'Welch'} t"
+    kept = [_differences(x, y, failed)] if paired else [finite_scores(x, failed), finite_scores(y, failed)]
+    groups, n_failed = [values for values, _ in kept], sum(astray for _, astray in kept)
+    n = tuple(map(len, groups))
+    value = float(mean(groups[0])) - (0.0 if paired else float(mean(groups[1])))
+    if min(n) < 2:
+        return Comparison(Estimate(value, None, None, NO_INTERVAL, n, n_failed), None, confidence)
+    errors = np.array([float(standard_error(group)) for group in groups])
+    error = float(np.hypot.reduce(errors))
+    if error == 0.0:
+        half, p_value = 0.0, float(value == 0.0)  # what the formulas below tend to
+    else:
+        # Welch and Satterthwaite's; for a single group it is n - 1.
+        freedom = float(1 / np.sum((errors / error) ** 4 / (np.array(n) - 1)))
+        half = t_errors(confidence, freedom) * error
+        p_value = float(2 * stats.t.sf(abs(value) / error, freedom))
+    return Comparison(Estimate(value, value - half, value + half, words, n, n_failed), p_value, confidence)
+
+
+def holm(table: Mapping[Label, Comparison]) -> dict[Label, Comparison]:
+    """The comparisons of a table with p-values corrected by Holm's method.
+
+    The probability that any verdict is given where there is no difference is then at most 1 - confidence for the whole
+    table. A comparison without a p-value counts as one with 1.
+    """
+    p_values = [1.0 if each.p_value is None else each.p_value for each in table.values()]
+    names, count, so_far = list(table), len(table), 0.0
+    corrected = dict(table)
+    for rank, index in enumerate(np.argsort(p_values, kind="stable").tolist()):
+        so_far = max(so_far, min(1.0, (count - rank) * p_values[index]))
+        each = table[names[index]]
+        p_value = None if each.p_value is None else so_far
+        corrected[names[index]] = replace(each, p_value=p_value, comparisons=count)
+    return corrected
+
+
+def _differences(x: Scores, y: Scores, failed: Failed) -> tuple[NDArray[np.float64], int]:
+    """Of the pairs in which both are finite, and how many others there are."""
+    a, b = numbers(x), numbers(y)
+    if len(a) != len(b):
+        raise InputError(f"{len(a)} and {len(b)} runs cannot be paired: give as many of both, in the same order.")
+    finite = np.isfinite(a) & np.isfinite(b)
+    return a[finite] - b[finite], left_out(finite, failed)

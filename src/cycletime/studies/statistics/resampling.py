@@ -1,0 +1,193 @@
+"""Bootstrap intervals: runs are drawn anew, within each cell by itself (stratified, as in rliable)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypedDict, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from cycletime.duration import Duration
+from cycletime.errors import InputError
+from cycletime.studies.statistics.means import NO_INTERVAL, Estimate, percent
+from cycletime.studies.statistics.scores import Failed, Scores, finite_scores
+
+Array = NDArray[np.float64]
+Cells = Scores | Mapping[Any, Scores]
+"""One cell, or several by their names."""
+Method = Literal["percentile", "BCa"]
+"""How the resamples become an interval."""
+
+RESAMPLES = 10_000
+"""The ends of a 95 % interval then vary from seed to seed by about 1 % of its width."""
+_NUMBERS_AT_ONCE = 2e6  # which bounds the memory
+
+
+class Resampling(TypedDict, total=False):
+    """How a bootstrap is done; all have defaults."""
+
+    confidence: float
+    """How much the interval should cover; 0.95."""
+    resamples: int
+    """How many times the runs of each cell are drawn anew, with replacement; 10,000."""
+    seed: int
+    """Of these draws; 0."""
+    method: Method
+    """'percentile', the default and rliable's; or 'BCa', which corrects bias and skewness (where it is undefined, with
+    nearly all resamples alike, it becomes 'percentile' and the estimate says so)."""
+
+
+class Options(Resampling, total=False):
+    """The same, and how failed runs are treated."""
+
+    failed: Failed
+    """What happens to scores that are not finite; 'refuse'."""
+
+
+def bootstrap(
+    scores: Cells, statistic: Callable[..., Any], *, failed: Failed = "refuse", **options: Unpack[Resampling]
+) -> Estimate:
+    """Any statistic of one or several cells, with a bootstrap interval.
+
+    Args:
+        scores: One cell, or several by their names.
+        statistic: A function of the cells in turn and of `axis`, the runs', such as `numpy.mean` for one cell. It is
+            called with arrays of many resamples at once.
+        failed: What happens to scores that are not finite.
+        options: See `Resampling`.
+
+    Raises:
+        InputError: if a cell is empty, scores are not finite, or an option is out of its range.
+    """
+    by_name = scores if isinstance(scores, Mapping) else {"": scores}
+    if not by_name:
+        raise InputError("There are no cells: give at least one, such as {'16ms': [...]}.")
+    kept = [finite_scores(cell, failed) for cell in by_name.values()]
+    cells, n_failed = [values for values, _ in kept], sum(astray for _, astray in kept)
+    low, high, interval, resamples = resampled(cells, statistic, **options)
+    return Estimate(
+        value=float(statistic(*cells, axis=-1)),
+        low=None if low is None else float(low),
+        high=None if high is None else float(high),
+        interval=interval,
+        cells=tuple(map(len, cells)),
+        n_failed=n_failed,
+        resamples=resamples,
+    )
+
+
+def iqm(scores: Cells, **options: Unpack[Options]) -> Estimate:
+    """The interquartile mean: of all runs of all cells together, without the lowest and the highest quarter.
+
+    A quarter is rounded down, as in rliable and SciPy; below four runs nothing is cut. A cell with more runs than
+    another weighs more. For options see `Options`.
+    """
+
+    def statistic(*cells: Array, axis: int) -> Array:
+        trimmed: Array = stats.trim_mean(np.concatenate(cells, axis), 0.25, axis)
+        return trimmed
+
+    return bootstrap(scores, statistic, **options)
+
+
+def probability_of_improvement(x: Cells, y: Cells, **options: Unpack[Options]) -> Estimate:
+    """How probable it is that a run of x has a higher score than a run of y; ties count half.
+
+    That is Mann and Whitney's U over the number of pairs. Of several cells (cycle times, say, with the same names in x
+    and y) it is the mean of their probabilities. Runs of x and y are drawn independently. For options see `Options`.
+
+    Raises:
+        InputError: as `bootstrap`, or if x and y have different cells.
+    """
+    if isinstance(x, Mapping) and isinstance(y, Mapping):
+        if unlike := x.keys() ^ y.keys():
+            names = ", ".join(sorted(map(str, unlike)))
+            raise InputError(f"Only one of the two has the cells {names}: give both the same ones.")
+        pairs = [(x[name], y[name]) for name in x]
+    elif isinstance(x, Mapping) or isinstance(y, Mapping):
+        raise InputError("Only one of the two is a mapping of cells: give both alike.")
+    else:
+        pairs = [(x, y)]
+
+    def statistic(*cells: Array, axis: int) -> Array:
+        del axis  # always the last
+        shares: Array = np.mean([_share_above(a, b) for a, b in zip(cells[::2], cells[1::2], strict=True)], axis=0)
+        return shares
+
+    return bootstrap(dict(enumerate(cell for pair in pairs for cell in pair)), statistic, **options)
+
+
+def frequency_averaged_score(scores: Mapping[Any, Scores], **options: Unpack[Options]) -> Estimate:
+    """The mean over cycle times of the mean over runs, on the scale of the scores.
+
+    Each listed cycle time weighs the same, however many runs it has: on a geometric grid that is uniform in log dt.
+
+    Args:
+        scores: The scores of the runs at each cycle time, such as {'4ms': [...], '8ms': [...]}.
+        options: See `Options`.
+
+    Raises:
+        InputError: as `bootstrap`, or if the names are no cycle times or not all different.
+    """
+    seen: dict[Duration, Any] = {}
+    for dt in scores:
+        if (other := seen.setdefault(Duration(dt), dt)) is not dt:
+            raise InputError(f"The cycle times {other!r} and {dt!r} are the same: give each once.")
+
+    def statistic(*cells: Array, axis: int) -> Array:
+        means: Array = np.mean([cell.mean(axis) for cell in cells], axis=0)
+        return means
+
+    return bootstrap(scores, statistic, **options)
+
+
+def resampled(
+    cells: Sequence[Array],
+    statistic: Callable[..., Any],
+    confidence: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    method: Method = "percentile",
+) -> tuple[Array | None, Array | None, str, int]:
+    """The interval's ends, which interval it is, and how many resamples it took; runs are the cells' last axis."""
+    words = f"{percent(confidence)} bootstrap"
+    if resamples < 1:
+        raise InputError(f"{resamples} resamples make no interval: take 1 or more, such as {RESAMPLES}.")
+    if method not in ("percentile", "BCa"):
+        raise InputError(f"{method!r} is no method of the bootstrap: take 'percentile' or 'BCa'.")
+    if min(cell.shape[-1] for cell in cells) < 2:
+        return None, None, NO_INTERVAL, 0
+    # The square is for statistics of all pairs.
+    largest = max(max(cell.size, cell.shape[-1] ** 2) for cell in cells)
+    # BCa divides by zero where it is undefined, which is treated below.
+    with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
+        warnings.simplefilter("ignore", stats.DegenerateDataWarning)
+        found = stats.bootstrap(
+            cells,
+            statistic,
+            vectorized=True,
+            axis=-1,
+            confidence_level=confidence,
+            n_resamples=resamples,
+            method=method,
+            batch=max(1, int(_NUMBERS_AT_ONCE / largest)),
+            rng=np.random.default_rng(seed),
+        )
+    low, high = found.confidence_interval
+    if method == "percentile":
+        return low, high, words, resamples
+    if np.isfinite([low, high]).all():
+        return low, high, f"{words} (BCa)", resamples
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(found.bootstrap_distribution, [tail, 1 - tail], axis=-1)
+    return low, high, f"{words} (percentile, as BCa is undefined)", resamples
+
+
+def _share_above(x: Array, y: Array) -> Array:
+    """The share of pairs in which x is above y; ties count half."""
+    x, y = x[..., :, np.newaxis], y[..., np.newaxis, :]
+    share: Array = (x > y).mean((-2, -1)) + (x == y).mean((-2, -1)) / 2
+    return share

@@ -1,0 +1,197 @@
+"""`cycletime tune` as people type it: the table, the sentences, the file, and what it refuses before it computes."""
+
+import json
+import re
+import shlex
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tyro
+
+from cycletime.cli.tune import Tune
+from cycletime.errors import InputError
+from cycletime.runs.folder import RunFolder
+from cycletime.runs.spec import RunSpec
+from cycletime.runs.tuned_file import read_tuned
+from cycletime.studies.executors import local
+from cycletime.studies.executors.executor import Event, Job
+from cycletime.studies.tuning_file import read_tuning
+
+FILE = """
+name = "toy"
+task = "reacher"
+algorithm = "sac"
+dt = "16ms"
+seeds = 2
+fresh_seeds = 3
+env_steps = 1000
+[tuned]
+discount = [0.5, 0.851, 0.99]
+"""
+MACHINE = {"cycletime": "1", "jax": "2", "jaxlib": "3", "device": "toy", "processor": "none", "python": "4"}
+
+
+@dataclass(frozen=True)
+class Toy:
+    """Writes results at once: best with a discount of 0.851, and a little worse with fresh seeds."""
+
+    workers: int = 2
+    interrupted: bool = False
+    astray: int | None = None
+
+    def execute(
+        self, folder: str, jobs: Sequence[Job], tell: Callable[[Event], None], stop: Callable[[], bool]
+    ) -> None:
+        if self.interrupted:
+            signal.raise_signal(signal.SIGTERM)
+        for told in [spec for job in jobs for spec in job.specs if not self.interrupted]:
+            spec: Any = RunSpec.from_json(told)
+            score = -abs(spec.agent.discount - 0.851) - spec.seed / 1000
+            result = {"average_return": None if spec.seed == self.astray else score, "machine": MACHINE}
+            RunFolder.create(Path(folder) / "runs", spec).write_result(result)
+            tell(Event(spec.name, outcome="done"))
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(local, "Local", Toy)
+    Path("tuning.toml").write_text(FILE)
+    return Path("tuning.toml")
+
+
+def tune(words: str) -> int:
+    return tyro.cli(Tune, args=shlex.split(words)).run()
+
+
+def test_it_prints_the_ranking_and_writes_the_winner(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tune(f"{file} --out out") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines[:4]] == [
+        ["place", "discount", "mean", "return", "s.e.", "n"],
+        ["1", "0.851", "-0.0005", "0.0005", "2"],
+        ["2", "0.99", "-0.1395", "0.0005", "2"],
+        ["3", "0.5", "-0.3515", "0.0005", "2"],
+    ]
+    assert lines[5:] == [
+        "The winner is better than 2 of 2 other trials; for 0 that is not decided by the data.",
+        "With fresh seeds (seeds 1000 to 1002) the winner has a mean return of -1.001 (-1.002 to -1, standard error, "
+        "n = 3).",
+        "That is 1 lower than in tuning: the best of many looks better than it is.",
+        "",
+        "Written to out/tuned.toml",
+    ]
+    assert read_tuned("out/tuned.toml").of("sac").values == {"discount": 0.851, "minibatch": 256}
+    ranking = json.loads(Path("out/ranking.json").read_text())
+    assert [(each["place"], each["values"]["discount"], each["n"]) for each in ranking] == [
+        (1, 0.851, 2),
+        (2, 0.99, 2),
+        (3, 0.5, 2),
+    ]
+
+
+def test_the_same_command_again_writes_the_same_file(file: Path) -> None:
+    Path("elsewhere").mkdir()
+    command = f"{file} --out out --write elsewhere/tuned.toml --fresh-seeds 1"
+    assert tune(command) == 0
+    before = Path("elsewhere/tuned.toml").read_bytes()
+    assert b'ranking = "../out/ranking.json"' in before
+    assert tune(command) == 0
+    assert Path("elsewhere/tuned.toml").read_bytes() == before
+    assert not Path("out/tuned.toml").exists()
+
+
+def test_options_choose_sampler_and_trials(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tune(f"{file} --out out --sampler random --trials 12 --sampler-seed 3") == 0
+    assert "and 2 more, in ranking.json" in capsys.readouterr().out
+    assert len(json.loads(Path("out/ranking.json").read_text())) == 12
+
+
+def test_a_signal_stops_it_with_the_signal_s_status(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(local, "Local", lambda: Toy(interrupted=True))
+    assert tune(f"{file} --out out") == 128 + signal.SIGTERM
+    assert "Stopped. The same command goes on." in capfd.readouterr().err
+    assert not Path("out/tuned.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("seed", "line"),
+    [
+        (1002, "the winner has a mean return of -1 (-1.001 to -1, standard error, n = 2, 1 failed)."),
+        (1000, "With fresh seeds (seed 1000) the winner has no mean: 1 of 1 runs went astray or ended no episode."),
+    ],
+)
+def test_fresh_runs_that_went_astray_are_told(
+    seed: int, line: str, file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(local, "Local", lambda: Toy(astray=seed))
+    assert tune(f"{file} --out out --fresh-seeds {seed - 999}") == 1
+    assert line in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("--out out --workers 0", r"^workers is 0: it must be at least 1\.$"),
+        ("--out out --executor abacus", r"^'abacus' is no executor: give local, ray or slurm\.$"),
+        ("--out out --write no/tuned.toml", r"^--write is no/tuned\.toml: there is no folder no\.$"),
+        ("--out out --write tuning.toml", r"^tuning\.toml exists already, and not from this tuning: give another"),
+        ("--out out --write .", r"^\. exists already, and not from this tuning: give another name with --write\.$"),
+        ("--out out --fresh-seeds 0", r"^tuning\.toml: fresh_seeds is 0: it must be at least 1\.$"),
+        ("--out out --sampler best", r"^tuning\.toml: 'best' is no sampler: give one of grid, tpe, random, cmaes\.$"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_is_computed(words: str, says: str, file: Path) -> None:
+    with pytest.raises(InputError, match=says):
+        tune(f"{file} {words}")
+    assert not Path("out").exists()
+    assert file.read_text() == FILE
+
+
+def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "tuning.toml"
+    with pytest.raises(InputError, match=r"tuning\.toml cannot be read: No such file"):
+        read_tuning(file)
+    file.write_text("name = ")
+    with pytest.raises(InputError, match=r"tuning\.toml is no TOML file: "):
+        read_tuning(file)
+    file.write_text('name = "toy"\n')
+    with pytest.raises(InputError, match=r"tuning\.toml: 'algorithm' is missing"):
+        read_tuning(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "algorithm", "sentence"),
+    [
+        ("[tuned.ppo]\ndt = '8ms'", "sac", " has values of ppo, and none of sac."),
+        ("[tuned.ppo]\nbatch = 9", "ppo", ": dt is missing: say at which cycle time *"),
+        ("[tuned]\ndt = '8ms'\nsize = 9", "sac", ": 'size' is no tuned value: sac has discount, *"),
+        ("[tuned]\ndt = '8ms'\ndiscount = [0.5, 0.9]", "sac", ": discount is [0.5, 0.9]: it must be one number."),
+        ("[tuned]\ndt = '8ms'\ndiscount = 1.5", "ppo", ": discount is 1.5: *"),
+        ("[tuned]\ndt = 'fast'", "ppo", ": 'fast' is no time span: *"),
+        ("[tuned]\ndt = '8ms'", "dqn", "'dqn' is no algorithm: give one of actor-critic, ppo, sac."),
+        ("[tuned]", "ppo", " has no tuned values: give them in a table such as [tuned.ppo]."),
+        ("tuned = 3", "ppo", ": tuned is 3, and should be a table."),
+        ("[tuned]\nppo = 3", "ppo", ": tuned.ppo is 3, and should be a table."),
+        ("tuned", "ppo", " is no TOML file: *"),
+    ],
+)
+def test_a_tuned_file_that_is_none_is_refused(text: str, algorithm: str, sentence: str, tmp_path: Path) -> None:
+    file = tmp_path / "tuned.toml"
+    file.write_text(text)
+    start = "" if sentence.startswith("'") else re.escape(str(file))
+    with pytest.raises(InputError, match=f"^{start}{re.escape(sentence)}$".replace(r"\*", ".*")):
+        read_tuned(file).of(algorithm)
+
+
+def test_a_tuned_file_by_hand_may_leave_out_the_algorithm(tmp_path: Path) -> None:
+    file = tmp_path / "tuned.toml"
+    file.write_text("[tuned]\ndt = 0.04\nbatch = 400\nminibatch = 10\n[set]\nhidden = [32, 32]\n")
+    read = read_tuned(file).of("ppo")
+    assert (str(read.dt), read.values, read.others) == ("40ms", {"batch": 400, "minibatch": 10}, {"hidden": (32, 32)})

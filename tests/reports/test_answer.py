@@ -1,0 +1,145 @@
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from cycletime.reports.report import Report
+from cycletime.studies.folder import StudyFolder
+
+MakeStudy = Callable[..., StudyFolder]
+
+
+def by_dt(means: Mapping[str, float]) -> Callable[[Mapping[str, Any], int], float]:
+    """Three seeds around a mean with a standard deviation of 1, the same for all rules."""
+    return lambda labels, seed: means[str(labels["dt"])] + seed - 1
+
+
+def test_what_is_decided_is_told_and_nothing_else(decided: StudyFolder) -> None:
+    (answer,) = Report.of(decided).answers
+    assert answer.best == (
+        "The best cycle time of baseline is 16 ms with a mean of -22.0 ± 1.2 (n = 3); the runner-up is 32 ms, +19.0 "
+        "(+14.8 to +23.2, 95 % Welch t): decided against all others.",
+        "The best cycle time of dt-aware is 16 ms with a mean of -22.0 ± 1.2 (n = 3); the runner-up is 32 ms, +4.0 "
+        "(-0.2 to +8.2, 95 % Welch t): not decided against 32 ms.",
+    )
+    assert answer.against == (
+        "dt-aware is better than baseline at 32 ms; the same as baseline at 16 ms, with the same values.",
+        "Over all cycle times, dt-aware minus baseline is +7.5 (+6.4 to +8.6, 95 % Welch t): better.",
+    )
+    first, rough = answer.undecided
+    assert first.startswith("16 ms against 32 ms with dt-aware: +4.0 (-0.2 to +8.2, 95 % Welch t), p = 0.055; about ")
+    assert "rough estimates" in rough
+
+
+def test_nothing_undecided_is_not_mentioned(make_study: MakeStudy) -> None:
+    (answer,) = Report.of(make_study(by_dt({"16ms": 0.0, "32ms": -50.0}), rules=["baseline"])).answers
+    assert answer.undecided == answer.against == ()
+
+
+def test_an_undecided_rule_is_told_with_the_seeds_that_would_decide_it(make_study: MakeStudy) -> None:
+    def score(labels: Mapping[str, Any], seed: int) -> float:
+        return (1.0 if labels["rule"] == "dt-aware" else 0.0) + seed - 1
+
+    (answer,) = Report.of(make_study(score, dts=["32ms"])).answers
+    # Two groups with a standard deviation of 1, a difference of 1, 80 % power: 17 each in every textbook.
+    assert answer.undecided[0] == (
+        "dt-aware against baseline at 32 ms: +1.0 (-1.3 to +3.3, 95 % Welch t), p = 0.29; about 17 seeds would decide "
+        "it, 14 more."
+    )
+    assert answer.against[0] == (
+        "dt-aware is neither better nor worse than baseline at any cycle time as far as the data decide."
+    )
+    assert answer.against[1].endswith(": undecided.")
+
+
+def test_a_worse_rule_and_undecided_cycle_times_are_told(make_study: MakeStudy) -> None:
+    def score(labels: Mapping[str, Any], seed: int) -> float:
+        worse = {"32ms": -60.0, "64ms": 0.1}[str(labels["dt"])]
+        return (worse if labels["rule"] == "dt-aware" else 0.0) + seed
+
+    (answer,) = Report.of(make_study(score, dts=["32ms", "64ms"])).answers
+    assert answer.against[0] == "dt-aware is worse than baseline at 32 ms; undecided at 64 ms."
+    assert answer.against[1].endswith(": worse.")
+    assert "so small a difference would take more than 1,000 seeds to decide" in answer.undecided[0]
+
+
+def test_rules_that_share_runs_share_a_sentence_and_count_once(make_study: MakeStudy) -> None:
+    # Below the cycle time that was tuned at, 'dt-aware' and 'constant' are the same.
+    folder = make_study(lambda labels, seed: float(seed), dts=["8ms"], rules=["baseline", "dt-aware", "constant"])
+    (answer,) = Report.of(folder).answers
+    assert len(answer.undecided) == 2
+    assert answer.undecided[0].startswith("dt-aware and constant against baseline at 8 ms: +0.0 (-2.3 to +2.3, ")
+    assert ", p = 1; " in answer.undecided[0]
+
+
+def test_a_runner_up_that_is_decided_while_a_wild_third_is_not(make_study: MakeStudy) -> None:
+    scores = {"16ms": [0.0, 0.1, 0.2], "32ms": [-5.0, -5.1, -5.2], "64ms": [-1.0, -90.0, 20.0]}
+    folder = make_study(lambda labels, seed: scores[str(labels["dt"])][seed], dts=list(scores), rules=["baseline"])
+    (answer,) = Report.of(folder).answers
+    assert answer.best[0].endswith("decided against the runner-up, but not against 64 ms.")
+
+
+def test_one_run_says_nothing_of_the_spread(make_study: MakeStudy) -> None:
+    (answer,) = Report.of(make_study(by_dt({"16ms": 0.0, "32ms": -50.0}), seeds=1, rules=["baseline"])).answers
+    assert answer.undecided[0] == (
+        "16 ms against 32 ms with baseline: +50 (no interval from 1 run); one run says nothing of the spread, so at "
+        "least 2 seeds are needed."
+    )
+
+
+def test_a_single_cycle_time_is_not_called_the_best(make_study: MakeStudy) -> None:
+    (answer,) = Report.of(make_study(by_dt({"16ms": 0.0}), dts=["16ms"], rules=["baseline"])).answers
+    assert answer.best == ("Only 16 ms has scores of baseline: a mean of 0.00 ± 0.58 (n = 3).",)
+
+
+def test_values_as_given_have_no_rule_to_speak_of(make_study: MakeStudy) -> None:
+    keys: dict[str, Any] = {"algorithm": "actor-critic", "rules": [], "tuned": {"discount": 0.9}}
+    report = Report.of(make_study(by_dt({"16ms": 0.0, "32ms": -50.0}), **keys))
+    assert report.answers[0].best[0].startswith("The best cycle time is 16 ms with a mean of ")
+    assert report.saving_sentences == ()
+
+
+def test_a_complete_study_says_so(decided: StudyFolder) -> None:
+    assert Report.of(decided).completeness == ("All 9 runs have a score.",)
+
+
+def test_an_incomplete_study_says_what_became_of_every_run(make_study: MakeStudy) -> None:
+    comes = ["astray", "failed", "damaged", None, -1.0, -2.0]
+    report = Report.of(make_study(lambda labels, seed: comes[seed], seeds=6, dts=["16ms"]))
+    assert report.completeness == (
+        "2 of 6 runs have a score; the others: 1 not done yet, 1 failed and given up ('cycletime study status' says "
+        "why), 1 without a finite score, since learning went astray or no episode ended and 1 with a result that "
+        "cannot be read ('cycletime study verify' says more).",
+        "The study is not complete: what follows is what there is so far.",
+        "Runs without a score are left out of means, so that rules which have some look better than they are.",
+    )
+
+
+def test_runs_that_were_resumed_inexactly_are_counted(decided: StudyFolder) -> None:
+    run = Report.of(decided).scores.runs()[0]
+    run.folder.write_result({**run.result, "remarks": ["processor A then, B now"]})
+    assert (
+        Report.of(decided).completeness[-1] == "Resumed in a way that may have changed their last bits: 1 of the runs."
+    )
+
+
+def test_a_saving_is_told_with_its_price_and_its_caution(decided: StudyFolder) -> None:
+    assert Report.of(decided).saving_sentences == (
+        "Tuning each of 2 cycle times by the paper's grid (5 batch sizes x 5 mini-batch sizes), since the study has "
+        "none, 25 points with 3 seeds, would take 150 runs (0.4 h); hours are of the environment's time, on a robot "
+        "those of the robot. Tuning at one of them and carrying the values by a rule takes 75 runs (0.2 h), and "
+        "measuring that as this study does 9 runs (0.024 h); so the rule saves 66 runs (0.176 h).",
+        "Whether carried values are as good as those is another question: this study does not tune each cycle time.",
+    )
+
+
+def test_a_study_that_takes_more_than_tuning_saves_nothing(make_study: MakeStudy) -> None:
+    tuned = {"dt": "16ms", "batch": [100, 200], "minibatch": 50}
+    (sentence,) = Report.of(make_study(lambda labels, seed: None, tuned=tuned)).saving_sentences
+    assert sentence.endswith(
+        "This study, which contains that grid where it is tuned, takes 18 runs (0.048 h), which is not less: measuring "
+        "rules costs more here than tuning each would."
+    )
+
+
+def test_of_several_tasks_each_saving_names_its_own(make_study: MakeStudy) -> None:
+    report = Report.of(make_study(lambda labels, seed: None, task=["reacher", "double-pendulum"]))
+    assert [each.split(":")[0] for each in report.saving_sentences[::2]] == ["reacher, ppo", "double-pendulum, ppo"]

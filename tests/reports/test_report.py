@@ -1,0 +1,123 @@
+import csv
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cycletime.errors import InputError, RunError
+from cycletime.reports.as_json import as_json
+from cycletime.reports.markdown import as_markdown
+from cycletime.reports.report import Report
+from cycletime.studies.folder import StudyFolder
+
+MakeStudy = Callable[..., StudyFolder]
+GOLDEN = Path(__file__).parent / "small.md"
+
+
+def test_markdown_is_what_it_was(decided: StudyFolder) -> None:
+    report = Report.of(decided, command="cycletime study report study")
+    told = as_markdown(report, [["reacher-ppo-performance.png", "reacher-ppo-curves.png"]])
+    # The ends of bootstrap intervals are SciPy's own draws.
+    assert re.sub(r"(frequency.*)", lambda line: re.sub(r"\[.*?\]", "[...]", line[0]), told) == GOLDEN.read_text()
+
+
+def test_all_files_are_written_and_the_same_each_time(decided: StudyFolder, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        Report.of(decided).write(tmp_path / "deep" / name)
+    one, two = (
+        {file.name: file.read_bytes() for file in (tmp_path / "deep" / name).iterdir()} for name in ("one", "two")
+    )
+    assert one == two
+    assert sorted(one) == [
+        "reacher-ppo-curves.png",
+        "reacher-ppo-curves.svg",
+        "reacher-ppo-performance.png",
+        "reacher-ppo-performance.svg",
+        "report.json",
+        "report.md",
+        "scores.csv",
+    ]
+    for target in re.findall(rb"\]\(([^)]+)\)", one["report.md"]):
+        assert target.decode() in one
+
+
+def test_a_row_for_each_cell_and_seed_is_in_the_csv(make_study: MakeStudy, tmp_path: Path) -> None:
+    comes: list[Any] = [-1.5, "astray", None]
+    Report.of(make_study(lambda labels, seed: comes[seed])).write(tmp_path)
+    with (tmp_path / "scores.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 12
+    first = {"task": "reacher", "algorithm": "ppo", "rule": "baseline", "dt_s": "0.032", "seed": "0"}
+    assert {key: rows[0][key] for key in first} == first
+    assert [row["outcome"] for row in rows[:3]] == ["scored", "astray", "unfinished"]
+    assert [row["average_return"] for row in rows[:3]] == ["-1.5", "", ""]
+
+
+def test_panels_with_the_same_words_have_files_of_their_own(make_study: MakeStudy, tmp_path: Path) -> None:
+    folder = make_study(lambda labels, seed: 1.0, dts=["16ms"], set={"hidden": [[8, 8], [88]]}, rules=["baseline"])
+    Report.of(folder).write(tmp_path)
+    assert sorted(file.name for file in tmp_path.glob("*performance.png")) == [
+        "reacher-ppo-hidden-8-8-performance.png",
+        "reacher-ppo-hidden-88-performance.png",
+    ]
+
+
+def test_a_study_without_any_score_is_reported_without_figures(make_study: MakeStudy, tmp_path: Path) -> None:
+    Report.of(make_study(lambda labels, seed: None)).write(tmp_path)
+    assert sorted(file.name for file in tmp_path.iterdir() if file.is_file()) == [
+        "report.json",
+        "report.md",
+        "scores.csv",
+    ]
+    told = (tmp_path / "report.md").read_text()
+    assert "0 of 9 runs have a score; the others: 9 not done yet." in told
+    assert "| 16 ms | - (0 of 3) | - (0 of 3) same runs |" in told
+
+
+def test_json_has_the_numbers_of_the_table(decided: StudyFolder) -> None:
+    told = json.loads(json.dumps(as_json(Report.of(decided)), allow_nan=False))
+    assert told["runs"] == {"planned": 9, "scored": 9}
+    (panel,) = told["panels"]
+    assert (panel["rules"], panel["dts_s"]) == (["baseline", "dt-aware"], [0.016, 0.032])
+    cell = panel["cells"][3]
+    assert (cell["rule"], cell["dt_s"], cell["scores"], cell["verdict"]) == (
+        "dt-aware",
+        0.032,
+        [-25, -26, -27],
+        "better",
+    )
+    assert cell["estimate"] | {"low": 0, "high": 0} == {
+        "value": -26.0, "low": 0, "high": 0, "interval": "standard error", "n": 3}  # fmt: skip
+    assert cell["comparison"]["difference"]["value"] == 15.0
+    assert panel["best"]["dt-aware"]["dt_s"] == 0.016
+    assert told["savings"][0]["runs"] == {"tuning_each": 150, "tuning_once": 75, "study": 9, "saved": 66}
+    assert told["made_by"][0]["runs"] == 9
+
+
+def test_json_of_nothing_has_no_number_that_json_lacks(make_study: MakeStudy) -> None:
+    told = as_json(Report.of(make_study(lambda labels, seed: "astray" if seed else None)))
+    (panel,) = json.loads(json.dumps(told, allow_nan=False))["panels"]
+    assert panel["cells"][0]["estimate"] is None
+    assert panel["cells"][0]["runs"] == {"planned": 3, "astray": 2, "unfinished": 1}
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({"measure": "median"}, "'median' is no measure: give one of average, last-tenth, episodes."),
+        ({"grid_points": 0}, "The grid has 0 points: it must have at least 1."),
+    ],
+)
+def test_what_there_is_not_is_refused(decided: StudyFolder, keys: dict[str, Any], says: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        Report.of(decided, **keys)
+    assert str(refusal.value) == says
+
+
+def test_a_folder_that_cannot_be_made_is_one_sentence(decided: StudyFolder, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match="cannot be written"):
+        Report.of(decided).write(tmp_path / "file" / "report")

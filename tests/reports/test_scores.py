@@ -1,0 +1,73 @@
+from collections.abc import Callable
+from typing import Any
+
+from cycletime.duration import Duration
+from cycletime.reports.scores import AS_GIVEN, load_scores
+from cycletime.studies.folder import StudyFolder
+
+MakeStudy = Callable[..., StudyFolder]
+AT_16, AT_32 = Duration("16ms"), Duration("32ms")
+
+
+def test_a_panel_has_rules_in_order_cycle_times_sorted_and_a_score_for_each_seed(decided: StudyFolder) -> None:
+    (panel,) = load_scores(decided).panels
+    assert (panel.title, panel.where) == ("reacher, ppo", "closed form")
+    assert panel.rules == ("baseline", "dt-aware")
+    assert panel.dts == (AT_16, AT_32)
+    assert panel.scores("baseline", AT_32) == [-40.0, -41.0, -42.0]
+    assert panel.scores("dt-aware", AT_32) == [-25.0, -26.0, -27.0]
+
+
+def test_where_rules_agree_they_share_runs_which_count_once(decided: StudyFolder) -> None:
+    scores = load_scores(decided)
+    (panel,) = scores.panels
+    assert panel.scores("baseline", AT_16) == panel.scores("dt-aware", AT_16) == [-20.0, -22.0, -24.0]
+    assert panel.shares_runs("baseline", "dt-aware", AT_16)
+    assert not panel.shares_runs("baseline", "dt-aware", AT_32)
+    assert scores.counts() == {"scored": 9}
+
+
+def test_runs_without_a_score_are_kept_with_the_reason(make_study: MakeStudy) -> None:
+    comes = ["astray", "failed", "damaged", None, -1.0]
+    folder = make_study(lambda labels, seed: comes[seed], seeds=5, dts=["16ms"])
+    scores = load_scores(folder)
+    assert scores.counts() == {"astray": 1, "failed": 1, "damaged": 1, "unfinished": 1, "scored": 1}
+    (panel,) = scores.panels
+    assert [run.outcome for run in panel.cells["baseline", AT_16]] == [
+        "astray", "failed", "damaged", "unfinished", "scored"]  # fmt: skip
+    assert panel.scores("baseline", AT_16) == [-1.0]
+
+
+def test_a_result_that_is_no_result_is_damaged(make_study: MakeStudy) -> None:
+    folder = make_study(lambda labels, seed: -1.0, seeds=3, dts=["16ms"], rules=["baseline"])
+    for run, text in zip(sorted(folder.runs.glob("*/")), ("[]", "{}", '{"average_return": "many"}'), strict=True):
+        (run / "result.json").write_text(text)
+    assert load_scores(folder).counts() == {"damaged": 3}
+
+
+def test_measures_are_those_of_the_result(make_study: MakeStudy) -> None:
+    folder = make_study(lambda labels, seed: -1.0, seeds=1, dts=["16ms"], rules=["baseline"])
+    (run,) = load_scores(folder).runs()
+    run.folder.write_result({**run.result, "average_return": 1.0, "last_tenth_return": 2, "mean_over_episodes": None})
+    assert [load_scores(folder, each).runs()[0].score for each in ("average", "last-tenth", "episodes")] == [1, 2, None]
+
+
+def test_tasks_algorithms_and_hyper_parameters_have_panels_of_their_own(make_study: MakeStudy) -> None:
+    keys: dict[str, Any] = {
+        "task": ["reacher", "double-pendulum"],
+        "algorithm": ["ppo", "actor-critic"],
+        "tuned": {"ppo": {"dt": "16ms", "batch": [100, 200], "minibatch": 50}},
+        "set": {"ppo": {"hidden": [[8], [16, 16]]}},
+        "rules": {"ppo": ["dt-aware"]},
+    }
+    panels = load_scores(make_study(lambda labels, seed: None, **keys)).panels
+    assert [panel.title for panel in panels[:5]] == [
+        "reacher, ppo, batch 100, hidden (8,)",
+        "reacher, ppo, batch 100, hidden (16, 16)",
+        "reacher, ppo, batch 200, hidden (8,)",
+        "reacher, ppo, batch 200, hidden (16, 16)",
+        "reacher, actor-critic",
+    ]
+    assert len(panels) == 10
+    assert panels[4].rules == (AS_GIVEN,)
+    assert panels[4].where == "no data yet"

@@ -1,0 +1,52 @@
+import io
+from collections.abc import Callable
+
+from rich.console import Console
+
+from cycletime.reports.report import Report
+from cycletime.reports.terminal import print_report
+from cycletime.studies.folder import StudyFolder
+
+MakeStudy = Callable[..., StudyFolder]
+
+
+def printed(folder: StudyFolder, width: int = 100) -> str:
+    out = io.StringIO()
+    print_report(Report.of(folder), Console(file=out, width=width))
+    return out.getvalue()
+
+
+def test_a_table_has_a_row_for_each_cycle_time_and_the_average_last(decided: StudyFolder) -> None:
+    rows = [line.split("│")[1:-1] for line in printed(decided).splitlines() if line.startswith("│")]
+    cells = [[cell.strip() for cell in row] for row in rows]
+    assert cells[:2] == [
+        ["16 ms", "-22.0 ± 1.2 (3)", "-22.0 ± 1.2 (3) same runs"],
+        ["32 ms", "-41.00 ± 0.58 (3)", "-26.00 ± 0.58 (3) better"],
+    ]
+    assert cells[2][0] == "frequency-averaged"
+    assert [cell.split(" ")[0] for cell in cells[2][1:]] == ["-31.5", "-24.0"]
+
+
+def test_cells_tell_what_became_of_runs(make_study: MakeStudy) -> None:
+    comes = [1.0, 3.0, "astray", "failed", "damaged", None]
+    told = printed(make_study(lambda labels, seed: comes[seed], seeds=6, rules=["baseline"]))
+    assert "2.0 ± 1.0 (2 of 6, 1 astray, 1 failed, 1 damaged)" in told
+
+
+def test_text_stays_within_the_terminal(decided: StudyFolder) -> None:
+    told = printed(decided, width=80)
+    assert max(map(len, told.splitlines())) <= 80
+    assert "What a rule saves" in told
+    assert "Best cycle time\n  The best cycle time of baseline is 16 ms" in told
+
+
+def test_few_runs_are_warned_of_and_many_are_not(make_study: MakeStudy) -> None:
+    def score(labels: object, seed: int) -> float:
+        return float(seed)
+
+    assert "Fewer than 10 runs in a cell" in printed(make_study(score, seeds=9, dts=["16ms"]))
+    assert "Fewer than 10 runs in a cell" not in printed(make_study(score, seeds=10, dts=["16ms"]))
+
+
+def test_brackets_in_names_are_no_markup(make_study: MakeStudy) -> None:
+    assert "[red]name" in printed(make_study(lambda labels, seed: 1.0, name="[red]name", seeds=1, dts=["16ms"]))

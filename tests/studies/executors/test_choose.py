@@ -1,0 +1,58 @@
+"""Executors by name, and sentences for what they cannot do."""
+
+import sys
+from typing import Any
+
+import pytest
+
+from cycletime.errors import InputError
+from cycletime.studies.executors.choose import ExecutorOptions, executor_for
+from cycletime.studies.executors.local import Local
+
+
+def test_local_is_one_process_for_each_core_or_as_many_as_are_given() -> None:
+    assert executor_for("local", ExecutorOptions()) == Local()
+    assert executor_for("local", ExecutorOptions(workers=3)).workers == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "sentence"),
+    [
+        ("dask", {}, "'dask' is no executor: give local, ray or slurm."),
+        ("local", {"workers": 0}, "workers is 0: it must be at least 1."),
+        ("slurm", {"runs_per_job": 0}, "runs_per_job is 0: it must be at least 1."),
+        ("local", {"runs_per_job": 5}, "runs_per_job is 5: the executor local has no jobs; give ray or slurm."),
+        ("local", {"address": "auto"}, "address is 'auto': that is for the executor ray, and this is local."),
+        ("slurm", {"gpus": 0.5}, "gpus is 0.5: that is for the executor ray, and this is slurm."),
+        ("ray", {"partition": "long"}, "partition is 'long': that is for the executor slurm, and this is ray."),
+        ("ray", {"options": ("qos=low",)}, "sbatch is ('qos=low',): that is for the executor slurm, and this is ray."),
+        ("ray", {"gpus": -1.0}, "gpus is -1.0: it must be at least 0."),
+        ("ray", {"gpus": float("nan")}, "gpus is nan: it must be at least 0."),
+        ("slurm", {"options": ("qos",)}, "sbatch is 'qos': give it as NAME=VALUE, such as account=lab."),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_sentence(name: str, given: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError) as caught:
+        executor_for(name, ExecutorOptions(**given))
+    assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "sentence"),
+    [
+        ("ray", "ray", "Ray is not installed: pip install 'cycletime[ray]'."),
+        ("slurm", "submitit", "submitit is not installed: pip install 'cycletime[slurm]'."),
+    ],
+)
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, name: str, package: str, sentence: str) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(InputError) as caught:
+        executor_for(name, ExecutorOptions())
+    assert str(caught.value) == sentence
+
+
+def test_without_slurm_s_commands_there_is_no_slurm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "submitit", sys)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(InputError, match="Slurm's sbatch is not on this machine"):
+        executor_for("slurm", ExecutorOptions())

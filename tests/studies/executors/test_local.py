@@ -1,0 +1,208 @@
+"""The local executor with workers that speak as real ones do, and misbehave; real ones are in tests/cli/study."""
+
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cycletime.errors import RunError
+from cycletime.studies import worker
+from cycletime.studies.executors import local
+from cycletime.studies.executors.executor import Event, Job
+from cycletime.studies.executors.local import Local
+from cycletime.studies.folder import StudyFolder
+from cycletime.studies.plan import Plan
+from cycletime.studies.running import jobs_of
+from cycletime.studies.spec import Study
+from cycletime.studies.study_file import study_from
+
+SAYS = """
+import json, os, signal, sys, time
+from pathlib import Path
+from cycletime.runs.spec import RunSpec
+
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+log = Path(sys.argv[1]) / f"log-{os.getpid()}"
+def say(**told):
+    print(json.dumps(told), flush=True)
+def tries(name):
+    with (Path(sys.argv[1]) / name).open("a") as file:
+        file.write("x")
+    return (Path(sys.argv[1]) / name).stat().st_size
+for line in sys.stdin:
+    spec = RunSpec.from_json(json.loads(line))
+    name, seed, dt = spec.name, spec.seed, str(spec.dt)
+    with log.open("a") as file:
+        file.write(f"{name} {os.environ['OMP_NUM_THREADS']} {os.getpgid(0) == os.getpid()}\\n")
+    say(name=name, env_steps=0)
+BEHAVES
+    say(name=name, outcome="done")
+(Path(sys.argv[1]) / f"left-{os.getpid()}").touch()
+"""
+
+
+@pytest.fixture
+def make_study() -> Callable[..., Study]:
+    """Six short runs of three programs, with some keys of the study's file changed."""
+    table = {"name": "s", "task": "reacher", "algorithm": "ppo", "dts": ["16ms", "32ms"], "seeds": 2, "env_steps": 99}
+    table |= {"rules": ["baseline", "dt-aware"], "tuned": {"dt": "16ms", "batch": 100}}
+    return lambda **keys: study_from({**table, **keys})
+
+
+@pytest.fixture
+def execute(
+    tmp_path: Path, make_study: Callable[..., Study], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., list[Event]]:
+    """Execute a study's jobs by workers that behave in some way."""
+
+    def run(
+        behaves: str = "    pass",
+        workers: int = 2,
+        stop: Callable[[], bool] = lambda: False,
+        **keys: Any,  # noqa: ANN401
+    ) -> list[Event]:
+        program = tmp_path / "worker.py"
+        program.write_text(SAYS.replace("BEHAVES", behaves))
+        monkeypatch.setattr(local, "WORKER", (sys.executable, str(program)))
+        events: list[Event] = []
+        plan = Plan.of(make_study(**keys))
+        Local(workers).execute(str(tmp_path), list(jobs_of(plan, plan.runs)), events.append, stop)
+        return events
+
+    return run
+
+
+def outcomes(events: Sequence[Event]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for event in events:
+        if event.outcome:
+            found.setdefault(event.name, []).append(event.outcome)
+    return found
+
+
+def test_each_run_is_given_once_to_workers_of_one_thread_each(
+    execute: Callable[..., list[Event]], tmp_path: Path
+) -> None:
+    events = execute("    time.sleep(0.05)", seeds=4)
+    assert list(outcomes(events).values()) == [["done"]] * 12
+    logs = [path.read_text().splitlines() for path in tmp_path.glob("log-*")]
+    assert len(logs) == 2
+    assert {tuple(line.split()[1:]) for lines in logs for line in lines} == {("1", "True")}
+    assert len(list(tmp_path.glob("left-*"))) == 2  # none is left behind
+
+
+def test_a_worker_stays_with_its_program_while_there_are_runs_of_it(
+    execute: Callable[..., list[Event]], tmp_path: Path, make_study: Callable[..., Study]
+) -> None:
+    execute("    time.sleep(0.02)", workers=1, seeds=4)
+    (log,) = tmp_path.glob("log-*")
+    groups = Plan.of(make_study(seeds=4)).groups()
+    key_of = {planned.name: key for key, group in groups.items() for planned in group}
+    keys = [key_of[line.split()[0]] for line in log.read_text().splitlines()]
+    assert sum(one != other for one, other in pairwise(keys)) == len(groups) - 1
+
+
+def test_no_more_workers_than_runs(execute: Callable[..., list[Event]], tmp_path: Path) -> None:
+    execute(workers=50, seeds=1, dts=["16ms"])
+    assert len(list(tmp_path.glob("log-*"))) == 1
+
+
+def test_a_worker_that_dies_is_replaced_and_its_run_is_given_again(execute: Callable[..., list[Event]]) -> None:
+    dies = "    if seed == 1 and tries(name) < 3: os.kill(os.getpid(), 9)"
+    events = execute(dies, seeds=3)
+    assert len(outcomes(events)) == 9
+    assert all(each == ["done"] for each in outcomes(events).values())
+
+
+def test_a_run_whose_worker_always_dies_is_given_up_and_the_others_go_on(execute: Callable[..., list[Event]]) -> None:
+    events = execute("    if seed == 0 and dt == '16ms': os.kill(os.getpid(), 9)")
+    found = outcomes(events)
+    assert sorted(found.values()) == [["done"]] * 5 + [["failed"]]
+    (failure,) = [event for event in events if event.outcome == "failed"]
+    assert "16ms-seed0" in failure.name
+    assert failure.error == "its worker died 5 times, the last time with status -9"
+
+
+def test_cut_off_words_of_the_dying_are_not_heard(execute: Callable[..., list[Event]]) -> None:
+    torn = """
+    if seed == 1 and tries(name) == 1:
+        print('{"name": "x", "outc', end="", flush=True)
+        os._exit(3)
+"""
+    found = outcomes(execute(torn))
+    assert (len(found), "x" in found) == (6, False)
+
+
+def test_workers_that_die_before_their_first_word_end_it_with_a_sentence(
+    execute: Callable[..., list[Event]],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    make_study: Callable[..., Study],
+) -> None:
+    monkeypatch.setattr(local, "WORKER", (sys.executable, "-c", "raise SystemExit(7)"))
+    plan = Plan.of(make_study(seeds=50))
+    with pytest.raises(RunError) as refusal:
+        Local(2).execute(str(tmp_path), list(jobs_of(plan, plan.runs)), lambda event: None, lambda: False)
+    assert str(refusal.value).startswith("10 workers died one after another without a word, the last with status 7: ")
+
+
+def test_asked_to_stop_it_lets_all_workers_leave_by_themselves(
+    execute: Callable[..., list[Event]], tmp_path: Path
+) -> None:
+    began = time.monotonic()
+
+    def stop() -> bool:
+        return len(list(tmp_path.glob("log-*"))) == 2 or time.monotonic() - began > 60
+
+    events = execute("    time.sleep(0.7)", seeds=50, stop=stop)
+    assert len(outcomes(events)) < 10
+    assert len(list(tmp_path.glob("left-*"))) == 2
+
+
+def test_an_idle_worker_that_is_asked_to_end_is_not_replaced(
+    execute: Callable[..., list[Event]], tmp_path: Path
+) -> None:
+    """Two runs, two workers: the quick one is killed while the other still works."""
+    slow = """
+    if seed == 1:
+        time.sleep(2)
+"""
+    killed: list[int] = []
+
+    def stop() -> bool:
+        for path in tmp_path.glob("log-*"):
+            if "seed0" in path.read_text() and not killed:
+                time.sleep(0.3)
+                killed.append(int(path.name.removeprefix("log-")))
+                os.kill(killed[0], signal.SIGKILL)
+        return False
+
+    found = outcomes(execute(slow, dts=["16ms"], stop=stop))
+    assert [each[-1] for each in found.values()] == ["done"] * 2
+    assert len(killed) == 1
+
+
+def test_a_real_worker_says_what_the_executor_reads(
+    make_study: Callable[..., Study], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trained: list[str]
+) -> None:
+    """The worker's own loop, in this process, with a training that takes no time."""
+    folder = StudyFolder.create(tmp_path / "study", make_study())
+    specs: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+    plan = Plan.of(folder.study)
+    for spec in plan.specs(plan.runs):
+        specs.put(json.dumps(spec))
+    specs.put(None)
+    told: list[Any] = []
+    monkeypatch.setattr("cycletime.studies.work.prepare_jax", lambda device: None)
+    worker._work(folder.path, "w", specs, threading.Event(), told.append)
+    assert told == [{"name": planned.name, "outcome": "done"} for planned in plan.runs]
+    assert all(isinstance(job, Job) for job in jobs_of(plan, plan.runs))

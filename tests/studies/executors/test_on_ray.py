@@ -1,0 +1,162 @@
+"""The real Ray: on a cluster that was started beside us, and on one that is started for the time being."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cycletime.errors import InputError
+from cycletime.studies.executors.executor import Event
+from cycletime.studies.executors.on_ray import OnRay
+from cycletime.studies.folder import StudyFolder, failures_of
+from cycletime.studies.running import run_study
+
+pytestmark = pytest.mark.ray
+LONG = {"env_steps": 12_000_000}
+"""Long enough to be killed in the middle."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _closed_to_others() -> Iterator[None]:
+    """Its own token for each cluster would be written to the user's home."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_MODE", "disabled")
+        patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # Ray asks for it in a warning
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _disconnect() -> Iterator[None]:
+    yield
+    import ray
+
+    ray.shutdown()
+
+
+@pytest.fixture(scope="module")
+def cluster(programs: Path) -> Iterator[str]:
+    """The address of a cluster of one machine, with two CPUs."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    folder = Path(tempfile.mkdtemp(prefix="ray", dir="/tmp"))  # short, since sockets are below it
+    command = [str(Path(sys.executable).with_name("ray")), "start", "--head", "--block", "--disable-usage-stats"]
+    place = ["--node-ip-address=127.0.0.1", f"--port={port}", f"--temp-dir={folder}"]
+    size = ["--include-dashboard=false", "--num-cpus=2", "--num-gpus=0"]
+    log = folder / "start.log"
+    with log.open("w") as out:
+        head = subprocess.Popen([*command, *place, *size], stdout=out, stderr=subprocess.STDOUT)
+    try:
+        end = time.monotonic() + 60
+        while "Ray runtime started" not in log.read_text():
+            assert head.poll() is None, log.read_text()
+            assert time.monotonic() < end, log.read_text()
+            time.sleep(0.2)
+        yield f"127.0.0.1:{port}"
+    finally:
+        head.terminate()
+        head.wait(timeout=60)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Killer:
+    """Kills the worker of a run with SIGKILL when the run is told of."""
+
+    def __init__(self, folder: StudyFolder, when: Callable[[Event], bool]) -> None:
+        self.folder, self.when = folder, when
+        self.killed: list[str] = []
+        self.outcomes: dict[str, list[str]] = {}
+
+    def begin(self, plan: object, states: object) -> None:
+        pass
+
+    def update(self, event: Event) -> None:
+        if event.outcome:
+            self.outcomes.setdefault(event.name, []).append(event.outcome)
+        elif self.when(event):
+            lease = json.loads((self.folder.runs / event.name / "lease.json").read_text())
+            assert lease["pid"] != os.getpid()
+            os.kill(lease["pid"], signal.SIGKILL)
+            self.killed.append(event.name)
+
+    def end(self) -> None:
+        pass
+
+
+def test_runs_are_stopped_and_their_workers_killed_and_end_with_the_same_bits(
+    cluster: str, make_study: Callable[..., StudyFolder], undisturbed: Callable[..., Any], hashes: Callable[..., Any]
+) -> None:
+    folder = make_study(**LONG)
+    executor = OnRay.connect(cluster)
+    assert executor.workers == 2
+    under_way: dict[str, int] = {}
+
+    class Watcher(Killer):
+        def update(self, event: Event) -> None:
+            super().update(event)
+            if event.env_steps:
+                under_way[event.name] = event.env_steps
+
+    watcher = Watcher(folder, lambda event: False)
+    counts = run_study(folder, executor, watcher=watcher, stop=lambda: len(under_way) == 2)
+    assert counts == {"stopped": 2}
+    assert sorted(watcher.outcomes.values()) == [["stopped"], ["stopped"]]
+
+    begun: set[str] = set()
+
+    def second_time(event: Event) -> bool:
+        """A while after the run went on from its checkpoint."""
+        assert event.env_steps, "it began anew"
+        again = event.name in begun and event.name not in killer.killed
+        begun.add(event.name)
+        return again
+
+    killer = Killer(folder, second_time)
+    assert run_study(folder, executor, watcher=killer) == {"done": 2}
+    assert sorted(killer.killed) == sorted(under_way)
+    assert sorted(killer.outcomes.values()) == [["done"], ["done"]]
+    assert hashes(folder) == undisturbed(**LONG)
+    results = [json.loads(file.read_text()) for file in folder.runs.glob("*/result.json")]
+    assert all(told["sessions"] >= 2 for told in results), "they went on from the checkpoints of the stop"
+
+
+def test_a_run_that_kills_every_worker_fails_and_the_others_are_done(
+    cluster: str, make_study: Callable[..., StudyFolder], hashes: Callable[..., Any]
+) -> None:
+    folder = make_study(**LONG)
+    bad = sorted(spec.name for _, spec in folder.study.runs())[0]
+    killer = Killer(folder, lambda event: event.name == bad)
+    counts = run_study(folder, OnRay.connect(cluster, runs_per_task=2), watcher=killer)
+    assert counts == {"done": 1, "failed": 1}
+    assert "died" in failures_of(folder.runs / bad)[-1]["error"]
+    assert set(hashes(folder)) == {spec.name for _, spec in folder.study.runs()} - {bad}
+
+
+def test_a_cluster_is_started_here_and_given_many_small_tasks(
+    programs: Path, make_study: Callable[..., StudyFolder], undisturbed: Callable[..., Any], hashes: Callable[..., Any]
+) -> None:
+    folder = make_study(seeds=12)
+    executor = OnRay.connect(workers=2, runs_per_task=1)
+    assert run_study(folder, executor) == {"done": 12}
+    assert hashes(folder) == undisturbed(seeds=12)
+    assert list((folder.path / "jobs").iterdir()) == []
+
+
+def test_a_cluster_without_gpus_cannot_serve_runs_that_need_some(cluster: str) -> None:
+    with pytest.raises(InputError, match=r"has 2 CPUs and 0 GPUs: a run needs a CPU and 0\.5 GPUs"):
+        OnRay.connect(cluster, gpus=0.5)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9", "127.0.0.1:port"])
+def test_where_there_is_no_cluster_that_is_said(address: str) -> None:
+    with pytest.raises(InputError, match=f"There is no Ray cluster at '{address}' "):
+        OnRay.connect(address)

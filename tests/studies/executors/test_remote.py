@@ -1,0 +1,164 @@
+"""Chunks of runs on a shared folder: whoever is told to work through one does, as often as it is told."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cycletime.errors import InputError
+from cycletime.studies.executors import remote
+from cycletime.studies.executors.executor import Job
+from cycletime.studies.executors.remote import Batch, chunked, work_through
+from cycletime.studies.folder import StudyFolder
+
+MakeStudy = Callable[..., StudyFolder]
+
+
+def lines(batch: Batch) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in batch.events(0).read_text().splitlines() if line]
+
+
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the runs that would have been trained: this machine does not train any."""
+    trained: list[str] = []
+
+    def instead(study: StudyFolder, spec: Any, *, tell: Any, stop: Any, **_: object) -> str:  # noqa: ANN401
+        trained.append(spec.name)
+        for env_steps in (0, 100, 200):
+            tell({"env_steps": env_steps})
+        return "stopped" if stop() else "done"
+
+    monkeypatch.setattr(remote, "work_on", instead)
+    return trained
+
+
+@pytest.mark.parametrize(
+    ("runs", "workers", "most", "sizes"),
+    [
+        ((10, 3), 1, None, [4, 4, 2, 3]),  # about four turns for the worker
+        ((10, 3), 1, 5, [5, 5, 3]),  # never two programs in one
+        ((10, 3), 100, None, [1] * 13),
+        ((50, 50), 1, None, [25, 25, 25, 25]),
+        ((2,), 1, 7, [2]),
+        ((), 3, None, []),
+        ((0,), 3, None, []),
+        ((0, 1), 3, None, [1]),  # a job may have lost its runs to somebody else
+    ],
+)
+def test_chunks_have_one_program_and_all_workers_get_some(
+    runs: tuple[int, ...], workers: int, most: int | None, sizes: list[int]
+) -> None:
+    jobs = [Job(f"program {n}", tuple({"job": n, "run": i} for i in range(count))) for n, count in enumerate(runs)]
+    chunks = chunked(jobs, workers, most)
+    assert [len(chunk) for chunk in chunks] == sizes
+    assert [spec for chunk in chunks for spec in chunk] == [spec for job in jobs for spec in job.specs]
+    assert all(len({spec["job"] for spec in chunk}) == 1 for chunk in chunks)
+
+
+def test_a_worker_writes_what_happens_to_each_run(
+    make_study: MakeStudy, jobs: Callable[[StudyFolder], list[Job]], work: list[str]
+) -> None:
+    folder = make_study()
+    batch = Batch.create(str(folder.path), chunked(jobs(folder), 1, 5))
+    work_through(str(batch.path), 0, "me")
+    first, second = work
+    assert lines(batch) == [
+        {"worker": "me"},
+        {"name": first},
+        {"name": first, "env_steps": 0},  # and no more within seconds, since thousands may write
+        {"name": first, "outcome": "done"},
+        {"name": second},
+        {"name": second, "env_steps": 0},
+        {"name": second, "outcome": "done"},
+        {"left": True},
+    ]
+
+
+def test_a_line_that_a_killed_worker_left_torn_does_not_spoil_the_next_worker_s(
+    make_study: MakeStudy, jobs: Callable[[StudyFolder], list[Job]], work: list[str]
+) -> None:
+    folder = make_study(seeds=1)
+    batch = Batch.create(str(folder.path), chunked(jobs(folder), 1))
+    batch.events(0).write_text('{"worker": "first"}\n{"name": "re')
+    work_through(str(batch.path), 0, "second")
+    told = [line for line in batch.events(0).read_text().splitlines() if line]
+    assert told[1] == '{"name": "re'
+    assert json.loads(told[2]) == {"worker": "second"}
+
+
+def test_a_worker_that_is_asked_to_stop_begins_nothing(
+    make_study: MakeStudy, jobs: Callable[[StudyFolder], list[Job]], work: list[str]
+) -> None:
+    folder = make_study()
+    batch = Batch.create(str(folder.path), chunked(jobs(folder), 1, 5))
+    batch.ask_to_stop()
+    work_through(str(batch.path), 0, "me")
+    assert work == []
+    assert lines(batch) == [{"worker": "me"}, {"left": True}]
+
+
+def test_a_worker_that_is_asked_to_stop_in_a_run_leaves_the_others(
+    make_study: MakeStudy, jobs: Callable[[StudyFolder], list[Job]], work: list[str]
+) -> None:
+    folder = make_study(seeds=3)
+    batch = Batch.create(str(folder.path), chunked(jobs(folder), 1, 5))
+    work_through(str(batch.path), 0, "me", stop=lambda: bool(work))
+    assert len(work) == 1
+    assert lines(batch)[-2:] == [{"name": work[0], "outcome": "stopped"}, {"left": True}]
+
+
+def test_nobody_works_on_a_batch_that_was_removed(
+    make_study: MakeStudy, jobs: Callable[[StudyFolder], list[Job]], work: list[str]
+) -> None:
+    folder = make_study()
+    batch = Batch.create(str(folder.path), chunked(jobs(folder), 1, 5))
+    batch.remove()
+    work_through(str(batch.path), 0, "late")
+    assert work == []
+    assert not batch.path.exists()
+    assert batch.is_asked_to_stop()
+
+
+def test_a_machine_that_does_not_see_the_study_says_so(tmp_path: Path) -> None:
+    batch = Batch.create(str(tmp_path), [({"seed": 0},)])
+    with pytest.raises(InputError, match=r"is no study: there is no study\.json in it"):
+        work_through(str(batch.path), 0, "far away")
+
+
+def test_a_chunk_is_trained_for_real_and_only_once(
+    make_study: MakeStudy,
+    jobs: Callable[[StudyFolder], list[Job]],
+    hashes: Callable[[StudyFolder], Any],
+    programs: Path,
+) -> None:
+    folder = make_study()
+    batch = Batch.create(str(folder.path), chunked(jobs(folder), 1, 5))
+    work_through(str(batch.path), 0, "me")
+    trained = hashes(folder)
+    written = {file: file.stat().st_mtime_ns for file in folder.runs.glob("*/result.json")}
+    work_through(str(batch.path), 0, "again")
+    assert len(trained) == 2
+    assert {file: file.stat().st_mtime_ns for file in folder.runs.glob("*/result.json")} == written
+    assert [told["outcome"] for told in lines(batch) if "outcome" in told] == ["done"] * 4
+
+
+def test_a_run_that_fails_is_told_with_its_error_and_the_next_one_is_trained(
+    make_study: MakeStudy, jobs: Callable[[StudyFolder], list[Job]], programs: Path
+) -> None:
+    folder = make_study()
+    batch = Batch.create(str(folder.path), chunked(jobs(folder), 1, 5))
+    first, second = (each.name for each in folder_runs(folder))
+    (folder.runs / first).mkdir()
+    (folder.runs / first / "curve.parquet").mkdir()  # where a file has to go
+    work_through(str(batch.path), 0, "me")
+    told = {each["name"]: each for each in lines(batch) if "outcome" in each}
+    assert told[first]["outcome"] == "failed"
+    assert told[first]["error"].startswith("RunError: ")
+    assert told[second]["outcome"] == "done"
+
+
+def folder_runs(folder: StudyFolder) -> list[Any]:
+    return [spec for _, spec in folder.study.runs()]

@@ -1,0 +1,247 @@
+"""Leases, with real processes that are frozen, killed, and many at once."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from cycletime.studies import lease as lease_module
+from cycletime.studies.lease import holder_of, leased
+
+CONTENDERS, ROUNDS = 20, 12
+CONTEST = f"""
+import os, sys, time
+from pathlib import Path
+from cycletime.studies.lease import leased
+
+def contend(folder, begins):
+    time.sleep(max(0, begins - time.time()))
+    with leased(folder, "contender") as lease:
+        with (folder / "tried").open("ab") as file:
+            file.write(b"x")
+        while (folder / "tried").stat().st_size < {CONTENDERS}:  # whoever holds it does so until all have tried
+            time.sleep(0.01)
+        os._exit(0 if lease is None else 2 if lease.is_lost() else 1)
+
+for folder in sorted(Path(sys.argv[1]).iterdir()):
+    begins = time.time() + 0.1
+    children = []
+    for _ in range({CONTENDERS}):
+        child = os.fork()
+        if child == 0:
+            contend(folder, begins)
+        children.append(child)
+    statuses = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    print(statuses.count(1), statuses.count(2), flush=True)
+"""
+HOLDER = """
+import os, sys, time
+from pathlib import Path
+from cycletime.studies import lease as leases
+
+leases.BEAT_S, leases.STALE_S = 0.1, float(sys.argv[2])
+folder = Path(sys.argv[1])
+with leases.leased(folder, "holder", on_loss=lambda: os._exit(75)) as lease:
+    print("held" if lease else "refused", flush=True)
+    while lease and not (folder / "end").exists():
+        if lease.is_lost():  # as every writer asks
+            os._exit(75)
+        with (folder / "written").open("a") as file:
+            file.write("x")
+        time.sleep(0.005)
+"""
+
+
+def told(**overrides: object) -> str:
+    mine = {"token": "old", "worker": "w", "host": "h", "processes": lease_module._processes(), "pid": os.getpid()}
+    return json.dumps({**mine, **overrides})
+
+
+def dead_pid() -> int:
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        pass
+    return process.pid
+
+
+def make_old(path: Path, seconds: float) -> None:
+    then = time.time() - seconds
+    os.utime(path, (then, then))
+
+
+@contextmanager
+def holding(folder: Path, stale_s: float = 120.0) -> Iterator["tuple[subprocess.Popen[str], str]"]:
+    words = [sys.executable, "-c", HOLDER, str(folder), str(stale_s)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        out: IO[str] | None = process.stdout
+        assert out is not None
+        try:
+            yield process, out.readline().strip()
+        finally:
+            process.kill()
+
+
+def is_taken(folder: Path) -> bool:
+    with leased(folder, "somebody") as lease:
+        return lease is not None
+
+
+def test_one_holds_it_and_gives_it_back_without_a_trace(tmp_path: Path) -> None:
+    with leased(tmp_path, "one") as lease:
+        assert lease is not None
+        assert not lease.is_lost()
+        assert holder_of(tmp_path) == f"one on {socket.gethostname()}"
+        assert not is_taken(tmp_path)
+        assert not lease.is_lost()
+        assert [path.name for path in tmp_path.iterdir()] == ["lease.json"]
+    assert not list(tmp_path.iterdir())
+    assert holder_of(tmp_path) is None
+    assert is_taken(tmp_path)
+
+
+def test_it_is_given_back_whatever_is_raised(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), leased(tmp_path, "one"):
+        _ = 1 / 0
+    assert not list(tmp_path.iterdir())
+
+
+def test_of_twenty_processes_one_takes_a_free_or_stale_lease(tmp_path: Path) -> None:
+    """The heirs of dead processes, of silent machines, of one who died over taking it, and of nobody."""
+    dead = dead_pid()
+    for number in range(ROUNDS):
+        folder = tmp_path / f"{number:02d}"
+        folder.mkdir()
+        path = folder / "lease.json"
+        if number % 4 == 0:
+            path.write_text(told(pid=dead))
+        elif number % 4 == 1:
+            path.write_text(told(processes="elsewhere"))
+            make_old(path, 300)
+        elif number % 4 == 2:
+            path.write_text(told(pid=dead))
+            (folder / ".lease-after-old").write_text(told(token="heir", pid=dead))
+    ran = subprocess.run([sys.executable, "-c", CONTEST, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines() == ["1 0"] * ROUNDS
+
+
+def test_a_killed_holder_loses_it_at_once_even_if_nobody_buried_it(tmp_path: Path) -> None:
+    with holding(tmp_path) as (process, said):
+        assert (said, is_taken(tmp_path)) == ("held", False)
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it is dead now, and still has its number
+        os.kill(process.pid, 0)
+        assert holder_of(tmp_path) is None
+        assert is_taken(tmp_path)
+
+
+def test_a_frozen_holder_that_wakes_up_writes_nothing_any_more(tmp_path: Path) -> None:
+    with holding(tmp_path, stale_s=1.0) as (process, said):
+        assert said == "held"
+        process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(lease_module, "STALE_S", 1.0)
+            assert not is_taken(tmp_path)
+            wait_until(lambda: holder_of(tmp_path) is None)
+            with leased(tmp_path, "heir") as lease:
+                assert lease is not None
+                before = (tmp_path / "written").stat().st_size
+                process.send_signal(signal.SIGCONT)
+                assert process.wait(timeout=60) == 75
+                # It may be in the middle of a write when it wakes up.
+                assert (tmp_path / "written").stat().st_size - before <= 1
+                assert not lease.is_lost()
+    assert not (tmp_path / "lease.json").exists()
+
+
+def test_a_beating_heart_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease_module, "STALE_S", 1.5)
+    with holding(tmp_path, stale_s=1.5) as (_, said):
+        assert said == "held"
+        ends = time.monotonic() + 4
+        while time.monotonic() < ends:
+            assert not is_taken(tmp_path)
+            time.sleep(0.2)
+
+
+def test_losing_it_is_noticed_and_what_the_heir_has_is_not_given_back(tmp_path: Path) -> None:
+    with leased(tmp_path, "one") as lease:
+        assert lease is not None
+        (tmp_path / "lease.json").unlink()
+        (tmp_path / "lease.json").write_text(told(token="heir"))
+        assert lease.is_lost()
+    assert json.loads((tmp_path / "lease.json").read_text())["token"] == "heir"
+
+
+def test_one_who_is_about_to_be_succeeded_has_lost_it(tmp_path: Path) -> None:
+    with leased(tmp_path, "one") as lease:
+        assert lease is not None
+        (tmp_path / f".lease-after-{lease.token}").write_text(told(token="heir"))
+        assert lease.is_lost()
+    assert (tmp_path / "lease.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("lease", "age_s", "taken"),
+    [
+        (told(), 10, False),  # alive
+        (told(), 300, True),  # alive, but silent
+        (told(processes="another machine", pid=2**22), 10, False),  # its number means nothing here
+        (told(processes="another machine", pid=2**22), 300, True),
+        ("", 10, False),  # a machine that lost its power may leave it empty
+        ("", 300, True),
+        ('{"no": "token"}', 300, True),
+    ],
+)
+def test_what_is_stale(tmp_path: Path, lease: str, age_s: float, taken: bool) -> None:
+    (tmp_path / "lease.json").write_text(lease)
+    make_old(tmp_path / "lease.json", age_s)
+    assert is_taken(tmp_path) is taken
+    assert (tmp_path / "lease.json").exists() is not taken
+
+
+def test_nobody_takes_what_a_living_process_is_just_taking(tmp_path: Path) -> None:
+    (tmp_path / "lease.json").write_text(told(pid=dead_pid()))
+    (tmp_path / ".lease-after-old").write_text(told(token="heir"))
+    assert not is_taken(tmp_path)
+    assert json.loads((tmp_path / "lease.json").read_text())["token"] == "old"
+
+
+def test_one_who_finds_the_lease_replaced_gives_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between reading a stale lease and the right to succeed it, somebody else was faster and is through."""
+    path = tmp_path / "lease.json"
+    path.write_text(told(pid=dead_pid()))
+    really = lease_module._linked
+
+    def slowly(draft: Path, place: Path) -> bool:
+        if place.name == ".lease-after-old":
+            path.write_text(told(token="faster"))
+        return really(draft, place)
+
+    monkeypatch.setattr(lease_module, "_linked", slowly)
+    assert not is_taken(tmp_path)
+    assert json.loads(path.read_text())["token"] == "faster"
+    assert [each.name for each in tmp_path.iterdir()] == ["lease.json"]
+
+
+def test_old_leftovers_are_swept(tmp_path: Path) -> None:
+    for name, age_s in ((".lease-draft", 500), (".lease-after-x", 500), (".lease-new", 1)):
+        (tmp_path / name).write_text(told())
+        make_old(tmp_path / name, age_s)
+    assert is_taken(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [".lease-new"]
+
+
+def wait_until(is_so: Callable[[], Any], most_s: float = 60.0) -> None:
+    ends = time.monotonic() + most_s
+    while not is_so():
+        assert time.monotonic() < ends
+        time.sleep(0.02)
