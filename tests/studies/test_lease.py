@@ -145,6 +145,7 @@ def test_a_killed_holder_loses_it_at_once_even_if_nobody_buried_it(tmp_path: Pat
 def test_a_frozen_holder_that_wakes_up_writes_nothing_any_more(tmp_path: Path) -> None:
     with holding(tmp_path, stale_s=1.0) as (process, said):
         assert said == "held"
+        wait_until((tmp_path / "written").exists)
         process.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
         with pytest.MonkeyPatch.context() as patch:

@@ -15,7 +15,7 @@ from cycletime.studies.spec import Study
 from cycletime.studies.study_file import study_from
 
 MANY = """
-import json, resource, sys, time
+import json, sys, time
 from pathlib import Path
 from cycletime.studies.folder import StudyFolder
 from cycletime.studies.plan import Plan
@@ -31,7 +31,9 @@ plan = Plan.of(folder.study)
 states = {planned.name: state for planned, state in plan.states(folder)}
 jobs = list(jobs_of(plan, plan.runs))
 specs = sum(len(job.specs) for job in jobs)
-memory_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+# Not from getrusage, whose peak begins with that of the process that started this one.
+status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+memory_mb = int(status["VmHWM"].split()[0]) / 1024
 print(json.dumps([len(states), specs, memory_mb, time.process_time() - began]))
 """
 
