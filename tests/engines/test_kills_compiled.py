@@ -10,7 +10,7 @@ SAC = """--task double-pendulum --algorithm sac --dt 32ms --minibatch 16 --noise
 CASES = [pytest.param(PPO, 1_500_000, id="ppo"), pytest.param(SAC, 600_000, id="sac")]
 
 
-@pytest.mark.parametrize(("words", "env_steps"), CASES)
+@pytest.mark.parametrize(("words", "env_steps"), CASES[:1])  # the other one takes too long for CI
 def test_a_run_that_is_killed_a_few_times(survives_kills: Callable[..., None], words: str, env_steps: int) -> None:
     survives_kills(words, env_steps, kills=2)
 
