@@ -167,6 +167,7 @@ def killed_and_compared(tmp_path: Path, runs: int, kills: int, env_steps: int, s
     assert all(trainings.count(name) >= count for name, count in sessions.items())
 
 
+@pytest.mark.slow  # a minute of both cores
 def test_a_study_whose_processes_are_killed_is_the_same_in_the_end(tmp_path: Path) -> None:
     killed_and_compared(tmp_path, runs=12, kills=4, env_steps=200_000, seed=20)
 
