@@ -92,11 +92,16 @@ def label(spec: RunSpec) -> str:
 
 
 def prepare_jax(device: str) -> None:
-    """Choose JAX's device, and let calls on a CPU return when they are done, which takes half the time."""
+    """Choose JAX's device.
+
+    Raises:
+        InputError: if there is none of this kind.
+    """
     import jax
 
-    jax.config.update("jax_platforms", "cpu" if device == "cpu" else "cuda")  # type: ignore[no-untyped-call]
-    jax.config.update("jax_cpu_enable_async_dispatch", False)  # type: ignore[no-untyped-call]
+    from cycletime.engines import devices
+
+    devices.prepare_jax(device)
     if device == "gpu":
         try:
             jax.devices()

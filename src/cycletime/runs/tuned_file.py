@@ -79,6 +79,20 @@ class TunedFile:
             raise InputError(f"{self.path}: {error}") from error
 
 
+def read_toml(path: Path) -> dict[str, Any]:
+    """The table in a TOML file.
+
+    Raises:
+        InputError: if it cannot be read, or is none.
+    """
+    try:
+        return tomllib.loads(path.read_text())
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is no TOML file: {str(error).rstrip('.')}.") from error
+
+
 def read_tuned(path: Path | str) -> TunedFile:
     """The tuned values in a file.
 
@@ -86,12 +100,7 @@ def read_tuned(path: Path | str) -> TunedFile:
         InputError: if it cannot be read or has none.
     """
     path = Path(path)
-    try:
-        told = tomllib.loads(path.read_text())
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is no TOML file: {str(error).rstrip('.')}.") from error
+    told = read_toml(path)
     for key in (_TUNED, _SET):
         if not isinstance(told.get(key, {}), dict):
             raise InputError(f"{path}: {key} is {told[key]!r}, and should be a table.")

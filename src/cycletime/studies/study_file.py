@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from math import isfinite
 from pathlib import Path
@@ -13,7 +12,7 @@ from cycletime.errors import InputError
 from cycletime.rules import PPO, SAC
 from cycletime.runs.carried import TUNABLE
 from cycletime.runs.spec import AGENTS
-from cycletime.runs.tuned_file import read_tuned
+from cycletime.runs.tuned_file import read_toml, read_tuned
 from cycletime.runs.worlds import GymnasiumEnv, PaperTask, World
 from cycletime.studies.spec import Grid, Study, Tuned
 
@@ -28,12 +27,7 @@ def read_study(path: Path) -> Study:
     Raises:
         InputError: if it cannot be read, or is no study; the sentence names the file.
     """
-    try:
-        told = tomllib.loads(path.read_text())
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is no TOML file: {error}.") from error
+    told = read_toml(path)
     try:
         return study_from(told, folder=path.parent)
     except InputError as error:

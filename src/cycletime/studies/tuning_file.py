@@ -17,7 +17,6 @@ It is a study at one cycle time. Lists of values are a grid; ranges are for Optu
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -29,6 +28,7 @@ from typing import Any, Literal, TypeAlias
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.runs.spec import AGENTS
+from cycletime.runs.tuned_file import read_toml
 from cycletime.studies.spec import Cell, Study, Tuned, is_tunable
 from cycletime.studies.study_file import study_from
 
@@ -187,12 +187,7 @@ def read_tuning(path: Path, **options: int | str | None) -> Tuning:
     Raises:
         InputError: if it cannot be read, or is no tuning; the sentence names the file.
     """
-    try:
-        told = tomllib.loads(path.read_text())
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is no TOML file: {str(error).rstrip('.')}.") from error
+    told = read_toml(path)
     told |= {name: option for name, option in options.items() if option is not None}
     try:
         return tuning_from(told, path.parent)

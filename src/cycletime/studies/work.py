@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from cycletime.engines.devices import prepare_jax as prepare_jax
 from cycletime.engines.training import Progress, Status, train
 from cycletime.errors import RunError
 from cycletime.runs.folder import RunFolder
@@ -103,11 +104,3 @@ class _Watch:
 
     def end(self, status: Status) -> None:
         """The outcome tells it."""
-
-
-def prepare_jax(device: str) -> None:
-    """Choose JAX's device, and let calls on a CPU return when they are done, which takes half the time."""
-    import jax
-
-    jax.config.update("jax_platforms", "cpu" if device == "cpu" else "cuda")  # type: ignore[no-untyped-call]
-    jax.config.update("jax_cpu_enable_async_dispatch", False)  # type: ignore[no-untyped-call]
