@@ -1,9 +1,26 @@
 """Property tests try the same examples each time, so that a failure is the change's and not the day's.
 
-For fresh examples: pytest --hypothesis-profile=default
+For fresh examples, and more: pytest --hypothesis-profile=default
 """
 
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import settings
 
-settings.register_profile("steady", deadline=None, derandomize=True)
+settings.register_profile("steady", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("steady")
+
+
+@pytest.fixture(scope="module")
+def compiled_quickly() -> Iterator[None]:
+    """JAX's programs of a whole file with few optimisations: most of the time of such tests is compilation.
+
+    For what is held against formulas and toys; files about bits, precision or programs have them as users do.
+    """
+    import jax  # not every test needs it
+
+    jax.config.update("jax_disable_most_optimizations", True)  # type: ignore[no-untyped-call]
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)  # type: ignore[no-untyped-call]
+    jax.clear_caches()  # type: ignore[no-untyped-call]

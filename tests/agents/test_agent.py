@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import jax
@@ -9,10 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from cycletime.agents import PPO, SAC, ActorCritic
+from cycletime.agents import PPO, SAC, ActorCritic, Buffer
 from cycletime.agents.agent import choose_action
 from tests.agents.conftest import Dense, arrays_of, assert_trees_close, filled_buffer, random_transitions
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
 PPO_AGENT = PPO(batch=6, minibatch=6, epochs=1, hidden=(4,))
 SAC_AGENT = SAC(minibatch=4, replay_capacity=6, hidden=(4,), warmup_steps=100)
 ACTOR_CRITIC_AGENT = ActorCritic(hidden=(4,))
@@ -37,7 +39,12 @@ def test_agents_that_differ_in_rates_only_are_the_same_tree(agent: Any) -> None:
 
 def fresh(agent: Any, seed: int = 0, action_size: int = 2) -> Any:  # noqa: ANN401
     """A fresh state for three observations; as one program, which compiles faster than its parts."""
-    return jax.jit(lambda key: agent.initialize(key, 3, action_size))(jax.random.key(seed))
+    return _initialize(agent, action_size)(jax.random.key(seed))
+
+
+@cache
+def _initialize(agent: Any, action_size: int) -> Callable[..., Any]:  # noqa: ANN401
+    return jax.jit(lambda key: agent.initialize(key, 3, action_size))
 
 
 def structure_of(tree: object) -> Any:  # noqa: ANN401 - JAX's type of structures does not tell that they compare
@@ -69,7 +76,8 @@ def test_agents_side_by_side_learn_as_each_alone(agent: Any) -> None:  # noqa: A
         pair = [agent, replace(agent, **RATES[type(agent)])]
         states = [fresh(each, seed) for seed, each in enumerate(pair)]
         buffers = [filled_buffer(random_transitions(agent.capacity, seed=seed)) for seed in range(2)]
-        draws = [each.draw(jax.random.key(seed), 2) for seed, each in enumerate(pair)]
+        draw = jax.jit(lambda key: agent.draw(key, 2))
+        draws = [draw(jax.random.key(seed)) for seed in range(2)]
         learn: Callable[..., Any] = jax.jit(type(agent).learn)
         together = (jax.tree.map(lambda *leaves: jnp.stack(leaves), *each) for each in (pair, states, buffers, draws))
         found = jax.jit(jax.vmap(type(agent).learn))(*together)
@@ -108,17 +116,19 @@ def test_without_noise_the_action_is_the_policys_mean(agent: Any, action_size: i
             policy = psi.policy if isinstance(agent, ActorCritic) else psi.parameters.policy
             expected = Dense(arrays_of(policy.network), "tanh").forward(observation[None])[0]
             noisy = expected + noise  # sigma begins at 1
-        found = agent.act(psi, jnp.asarray(observation), jnp.zeros(action_size))
+        act = jax.jit(agent.act)
+        found = act(psi, observation, np.zeros(action_size))
         assert found.shape == (action_size,)
         np.testing.assert_allclose(found, expected, atol=1e-12)
-        np.testing.assert_allclose(agent.act(psi, jnp.asarray(observation), jnp.asarray(noise)), noisy, atol=1e-12)
+        np.testing.assert_allclose(act(psi, observation, noise), noisy, atol=1e-12)
 
 
 @EACH
 def test_single_precision_stays_single(agent: Any) -> None:  # noqa: ANN401
     psi = fresh(agent)
-    buffer = filled_buffer(random_transitions(agent.capacity))
-    after, told = jax.eval_shape(agent.learn, psi, buffer, agent.draw(jax.random.key(0), 2))
+    buffer = Buffer.empty(agent.capacity, 3, 2)
+    draws = jax.eval_shape(lambda key: agent.draw(key, 2), jax.random.key(0))
+    after, told = jax.eval_shape(agent.learn, psi, buffer, draws)
     assert structure_of(after) == structure_of(psi)
     assert [leaf.dtype for leaf in jax.tree.leaves(after)] == [leaf.dtype for leaf in jax.tree.leaves(psi)]
     assert {leaf.dtype for leaf in told.values()} == {np.dtype("float32")}
@@ -129,9 +139,8 @@ def test_the_random_start_is_uniform_and_ends_on_time() -> None:
     psi = fresh(SAC_AGENT)
     observation = jnp.array([0.5, -2.0, 1.0])
     noise = jax.random.normal(jax.random.key(1), (5000, 2))
-    chosen = jax.jit(
-        jax.vmap(lambda noise, steps: choose_action(SAC_AGENT, psi, observation, noise, steps), in_axes=(0, None))
-    )
+    choose = jax.vmap(lambda noise, steps: choose_action(SAC_AGENT, psi, observation, noise, steps), in_axes=(0, None))
+    chosen = jax.jit(choose)
     for steps in (0, 99):
         actions = np.sort(np.ravel(chosen(noise, jnp.asarray(steps))))
         assert np.all(np.abs(actions) <= 1)
@@ -140,7 +149,7 @@ def test_the_random_start_is_uniform_and_ends_on_time() -> None:
         assert np.max(np.abs((actions + 1) / 2 - ranks)) < 1.95 / np.sqrt(actions.size)
     components = np.asarray(chosen(noise, jnp.asarray(0)))
     assert abs(np.corrcoef(components.T)[0, 1]) < 0.05
-    policy = jax.vmap(lambda noise: SAC_AGENT.act(psi, observation, noise))(noise)
+    policy = jax.jit(jax.vmap(lambda noise: SAC_AGENT.act(psi, observation, noise)))(noise)
     for steps in (100, 101, 10**6):
         np.testing.assert_allclose(chosen(noise, jnp.asarray(steps)), policy, atol=1e-6)
     assert not np.allclose(components, policy, atol=0.05)
@@ -150,5 +159,5 @@ def test_the_random_start_is_uniform_and_ends_on_time() -> None:
 def test_without_a_random_start_the_policy_acts_at_once(agent: Any) -> None:  # noqa: ANN401
     psi = fresh(agent)
     observation, noise = jnp.array([0.5, -2.0, 1.0]), jnp.array([0.4, -1.0])
-    found = choose_action(agent, psi, observation, noise, jnp.asarray(0))
-    np.testing.assert_array_equal(found, agent.act(psi, observation, noise))
+    found = jax.jit(lambda psi: choose_action(agent, psi, observation, noise, jnp.asarray(0)))(psi)
+    np.testing.assert_array_equal(found, jax.jit(lambda psi: agent.act(psi, observation, noise))(psi))

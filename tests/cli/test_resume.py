@@ -33,7 +33,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that nobody disturbs, through a pseudo-terminal; its folder, with what was on the terminal beside it."""
     out = tmp_path_factory.mktemp("whole")
     leader, follower = pty.openpty()
-    words = command("train", *PENDULUM.split(), "--env-steps", "6000", "--out", str(out))
+    words = command("train", *PENDULUM.split(), "--env-steps", "4000", "--out", str(out))
     terminal = {**os.environ, "TERM": "xterm", "COLUMNS": "150"}
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=follower, env=terminal) as process:
         os.close(follower)
@@ -78,7 +78,7 @@ def wait_for(is_so: Path, pattern: str, process: "subprocess.Popen[str]") -> Non
 def test_a_signal_saves_and_leaves_and_the_resumed_run_is_the_same(
     tmp_path: Path, whole: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals, status: int
 ) -> None:
-    words = command("train", *PENDULUM.split(), "--env-steps", "6000", "--out", str(tmp_path))
+    words = command("train", *PENDULUM.split(), "--env-steps", "4000", "--out", str(tmp_path))
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         wait_for(tmp_path, "*/metrics.jsonl", process)  # it is written to from the start on
         process.send_signal(number)
@@ -88,7 +88,7 @@ def test_a_signal_saves_and_leaves_and_the_resumed_run_is_the_same(
     assert "Stopping at the next good moment (about a second, or the episode's end)" in complaint
     assert complaint.endswith(f"Stopped. To go on: cycletime resume {folder}\n")
     assert len(list((folder / "checkpoints").iterdir())) == 1
-    again = ["train", *PENDULUM.split(), "--env-steps", "6000", "--out", str(tmp_path)]
+    again = ["train", *PENDULUM.split(), "--env-steps", "4000", "--out", str(tmp_path)]
     assert main(again) == 2
     assert capsys.readouterr().err == (
         f"cycletime: {folder} has a run of this spec that was stopped: add --resume to go on with it, or delete the "
@@ -147,7 +147,7 @@ sys.exit(main({list(words)!r}))
 def test_a_disk_that_refuses_a_checkpoint_is_one_sentence_and_with_room_the_run_is_the_same(
     tmp_path: Path, whole: Path
 ) -> None:
-    words = ["train", *PENDULUM.split(), "--env-steps", "6000", "--out", str(tmp_path), "--checkpoint-every", "1ms"]
+    words = ["train", *PENDULUM.split(), "--env-steps", "4000", "--out", str(tmp_path), "--checkpoint-every", "1ms"]
     ran = limited(words, 30_000)  # the policy is smaller, a checkpoint larger
     folder = folder_in(tmp_path)
     assert ran.returncode == 1
@@ -182,10 +182,10 @@ def test_a_finished_run_is_told_again_and_not_trained_again(
 ) -> None:
     shutil.copytree(whole, tmp_path / whole.name)
     before = (tmp_path / whole.name / "result.json").stat().st_mtime_ns
-    assert main(["train", *PENDULUM.split(), "--env-steps", "6000", "--out", str(tmp_path)]) == 0
+    assert main(["train", *PENDULUM.split(), "--env-steps", "4000", "--out", str(tmp_path)]) == 0
     told = capsys.readouterr().out
     assert re.match(
-        r"finished before: seed 0: average return -[\d,.]+, last tenth -[\d,.]+ \(30 episodes\), \d+ s\n", told
+        r"finished before: seed 0: average return -[\d,.]+, last tenth -[\d,.]+ \(20 episodes\), \d+ s\n", told
     )
     assert told.endswith(f"  {tmp_path / whole.name}\n")
     assert (tmp_path / whole.name / "result.json").stat().st_mtime_ns == before

@@ -28,6 +28,8 @@ from cycletime.loops.latency import (
 )
 from cycletime.loops.stepped_calls import Actor, Learned, Supply, Told, store_and_learn
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
+
 SMALL = [
     PPO(batch=12, minibatch=5, epochs=2, hidden=(4,)),
     SAC(minibatch=4, hidden=(4,), replay_capacity=20, warmup_steps=5),
