@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from cycletime.agents import SAC, Transition
+from cycletime.agents import PPO, SAC, Transition
 from cycletime.agents.networks import Network
-from cycletime.agents.sac import SACState
+from cycletime.agents.sac import SACState, StackedCritics, apart, stacked
 from tests.agents.conftest import (
     Array,
     Dense,
@@ -155,6 +155,27 @@ def test_learn_is_algorithm_5(choices: dict[str, Any], gradient_steps: int) -> N
         check_metrics(told, {name: float(np.mean([one[name] for one in each])) for name in each[0]})
         assert np.abs(np.asarray(psi.policy[0].weight) - np.asarray(before[0].weight)).max() > RATE / 2
         check_action(agent, psi, before if agent.acts == "before_learning" else psi.policy)
+
+
+def test_stacked_critics_learn_the_same() -> None:
+    agent = SAC(minibatch=6, replay_capacity=9, hidden=(7, 5), learning_rate=RATE)
+    psi, buffer = start(agent), filled_buffer(random_transitions(7, terminated=[1]), capacity=9)
+    draws = agent.draw(jax.random.key(0), 2)
+    expected, told = jax.jit(SAC.learn)(agent, psi, buffer, draws)
+    found, same = jax.jit(SAC.learn)(agent, stacked(psi), buffer, draws)
+    assert isinstance(found.critics, StackedCritics)
+    assert isinstance(found.critics_optimizer.mean, StackedCritics)
+    assert_trees_close(apart(found), jax.tree.leaves(expected))
+    check_metrics(same, {name: float(number) for name, number in told.items()})
+
+
+def test_stacking_can_be_undone_and_leaves_other_agents_alone() -> None:
+    psi = start(SAC(hidden=(7, 5)))
+    back = apart(stacked(psi))
+    assert str(jax.tree.structure(back)) == str(jax.tree.structure(psi))
+    assert all(jax.tree.leaves(jax.tree.map(np.array_equal, back, psi)))
+    other = PPO(hidden=(4,)).initialize(jax.random.key(0), 3, 2)
+    assert str(jax.tree.structure(stacked(other))) == str(jax.tree.structure(other))
 
 
 def check_action(agent: SAC, psi: SACState, policy: Network) -> None:

@@ -109,18 +109,55 @@ def test_a_lane_knows_neither_its_place_nor_its_neighbours(wander: ClosedFormTas
     np.testing.assert_allclose(alone.returns[:8], finish(together)[0].returns[:8], rtol=1e-4)
 
 
-def test_the_replay_is_as_large_as_the_run_can_fill_and_changed_in_place() -> None:
-    agent = SAC(hidden=(4,), minibatch=8)
-    loop = CompiledLoop(task=Reacher(), agent=agent, dt="16ms", env_steps=400_000)
+def lowered(loop: CompiledLoop) -> Any:  # noqa: ANN401 - JAX's
+    """The program that learns, for lanes of the loop's own agent."""
+    seeds = list(range(loop.width))
+    state, rates = loop.start(seeds).state, loop._lanes(seeds, None)[0]
+    return advance.lower(loop.shape, rates, state, jnp.int32(1), learns=True)
+
+
+def test_the_replay_is_as_large_as_the_run_can_fill() -> None:
+    loop = CompiledLoop(task=Reacher(), agent=SAC(hidden=(4,), minibatch=8), dt="16ms", env_steps=400_000)
     assert 50_000 <= loop.shape.capacity < 50_500
     assert make_loop(Reacher(), agent=SAC(replay_capacity=300), dt="16ms").shape.capacity == 127
-    state = loop.start([0]).state
-    replay, rates = state.buffer.rows, jax.tree.map(jnp.float32, agent)
-    lowered = advance.lower(loop.shape, rates, state, jnp.int32(1), learns=True)
-    memory = lowered.compile().memory_analysis()
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_the_replay_is_changed_in_place(wander: ClosedFormTask, width: int) -> None:
+    loop = make_loop(wander, agent=SAC(hidden=(4,), minibatch=8), dt="10ms", env_steps=100_000, width=width)
+    replay = loop.start(list(range(width))).state.buffer.rows
+    memory = lowered(loop).compile().memory_analysis()
     assert memory
     assert memory.temp_size_in_bytes < replay.nbytes / 4
     assert memory.alias_size_in_bytes > replay.nbytes
+
+
+def test_lanes_of_sac_learn_what_a_run_alone_learns(wander: ClosedFormTask) -> None:
+    """Inside the program the lanes' critics are stacked; nobody outside sees that."""
+    agent = SAC(minibatch=8, warmup_steps=10, hidden=(8,))
+    alone = finish(list(make_loop(wander, agent=agent, env_steps=200).run([4])))
+    lane = finish(list(make_loop(wander, agent=agent, env_steps=200, width=2).run([1, 4])), 1)
+    assert str(jax.tree.structure(lane[1])) == str(jax.tree.structure(alone[1]))
+    for one, other in zip(jax.tree.leaves(lane[1]), jax.tree.leaves(alone[1]), strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(lane[0].returns, alone[0].returns, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize(("matmul", "precision"), [("fastest", "HIGH"), ("float32", "HIGHEST")])
+def test_the_precision_of_products_is_the_loops_own(wander: ClosedFormTask, matmul: str, precision: str) -> None:
+    loop = make_loop(wander, agent=SAC(minibatch=8, hidden=(4,)), width=2, matmul=matmul)
+    with jax.default_matmul_precision("bfloat16"):
+        text = lowered(loop).as_text()
+    products = [line for line in text.splitlines() if "stablehlo.dot_general" in line]
+    assert len(products) >= 20
+    assert all(f"precision = [{precision}, {precision}]" in line for line in products)
+
+
+def test_many_lanes_make_short_chunks(wander: ClosedFormTask) -> None:
+    few, many = (make_loop(wander, agent=SAC(), width=width).shape.periods for width in (30, 720))
+    assert few == 1024
+    assert 200 < many < 300  # each of 768 numbers
 
 
 def test_learning_begins_when_enough_is_stored(wander: ClosedFormTask) -> None:
@@ -151,6 +188,7 @@ def test_more_episodes_than_a_task_allows_are_no_silent_loss(
         ({"env_steps": 0}, "env_steps is 0: it must be a whole number of at least 1."),
         ({"env_steps": 1e6}, "env_steps is 1000000.0: it must be a whole number"),
         ({"width": 0}, "width is 0"),
+        ({"matmul": "tf32"}, "matmul is 'tf32'"),
         ({"env_steps": 2**31}, "env_steps is 2147483648: it must be below"),
         ({"agent": PPO}, "is no agent: give an object of cycletime.agents"),
         (

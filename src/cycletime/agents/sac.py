@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 from cycletime.agents.adam import AdamState, adam_start, adam_step
-from cycletime.agents.agent import LearnWhen, Metrics, TimeLimit, rate, seen_by_jax
+from cycletime.agents.agent import LearnWhen, Metrics, Psi, TimeLimit, rate, seen_by_jax
 from cycletime.agents.averages import mean_of
 from cycletime.agents.buffer import Buffer, Transition
 from cycletime.agents.checks import check_choice, check_counts, check_fractions, check_hidden, check_positive
@@ -33,6 +33,12 @@ class Critics(NamedTuple):
     second: Network
 
 
+class StackedCritics(NamedTuple):
+    """w_1 and w_2 along the first axis of every array: half as many products of matrices, each twice as large."""
+
+    both: Network
+
+
 class SACState(NamedTuple):
     """Psi: what learning changes."""
 
@@ -40,7 +46,7 @@ class SACState(NamedTuple):
     """theta."""
     policy_optimizer: AdamState
     critics: Critics
-    """w_1, w_2."""
+    """w_1, w_2; a StackedCritics while many runs advance."""
     critics_optimizer: AdamState
     targets: Critics
     """w-bar_1, w-bar_2."""
@@ -267,8 +273,39 @@ def _mean_and_log_std(policy: Network, observation: jax.Array) -> tuple[jax.Arra
     return mean, jnp.clip(log_std, *LOG_STD_RANGE)
 
 
-def _action_values(critics: Critics, observation: jax.Array, action: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _action_values(
+    critics: Critics | StackedCritics, observation: jax.Array, action: jax.Array
+) -> tuple[jax.Array, jax.Array]:
     """q_w1 and q_w2."""
-    both = jnp.concatenate([observation, action], axis=-1)
-    first, second = (outputs(critic, both, jax.nn.relu)[..., 0] for critic in critics)
+    inputs = jnp.concatenate([observation, action], axis=-1)
+    if isinstance(critics, StackedCritics):
+        # Both get inputs of their own: shared ones would put the pair between the samples and their numbers.
+        twice = jnp.broadcast_to(inputs, (2, *inputs.shape))
+        values = jax.vmap(lambda critic, inputs: outputs(critic, inputs, jax.nn.relu)[..., 0])(critics.both, twice)
+        return values[0], values[1]
+    first, second = (outputs(critic, inputs, jax.nn.relu)[..., 0] for critic in critics)
     return first, second
+
+
+def stacked(psi: Psi) -> Psi:
+    """Any agent's state with its pairs of critics stacked, for the loop of many runs; CPUs are faster without."""
+
+    def stack(node: Any) -> Any:  # noqa: ANN401 - any node of a tree
+        return StackedCritics(jax.tree.map(lambda *both: jnp.stack(both), *node)) if _is_pair(node) else node
+
+    return jax.tree.map(stack, psi, is_leaf=_is_pair)
+
+
+def apart(psi: Psi) -> Psi:
+    """What `stacked` was given."""
+
+    def part(node: Any) -> Any:  # noqa: ANN401
+        if not isinstance(node, StackedCritics):
+            return node
+        return Critics(*(jax.tree.map(lambda both, index=index: both[index], node.both) for index in range(2)))
+
+    return jax.tree.map(part, psi, is_leaf=lambda node: isinstance(node, StackedCritics))
+
+
+def _is_pair(node: object) -> bool:
+    return isinstance(node, Critics)

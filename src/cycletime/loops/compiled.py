@@ -20,19 +20,22 @@ from numpy.typing import NDArray
 
 from cycletime.agents import Agent
 from cycletime.agents.agent import Psi
-from cycletime.agents.checks import check_agent, check_counts, check_precision
+from cycletime.agents.checks import check_agent, check_choice, check_counts, check_precision
 from cycletime.agents.exploration import check_cycle
 from cycletime.duration import DurationField, cycle_steps
 from cycletime.errors import InputError
 from cycletime.loops.compilation_cache import keep_compiled_programs
 from cycletime.loops.episodes import Episodes
-from cycletime.loops.program import LoopState, Report, Shape, advance, initialize
+from cycletime.loops.program import LoopState, Matmul, Report, Shape, advance, initialize
 from cycletime.loops.randomness import seed_key
 from cycletime.loops.rollout import World
 from cycletime.tasks.closed_form import ClosedFormTask
 
 MOST_PERIODS, MOST_AGENT_STEPS, MOST_NUMBERS = 1024, 20_000, 2**22
-"""What a chunk holds at most: all its random numbers are drawn beforehand."""
+"""What a chunk holds at most for each lane: all its random numbers are drawn beforehand."""
+MOST_NUMBERS_TOGETHER = 2**27
+"""The random numbers of all lanes together. A chunk draws for as many periods as it can hold, though many lanes have
+time for fewer."""
 CHUNK_S = 1.0
 """How long a chunk should take."""
 
@@ -86,6 +89,8 @@ class CompiledLoop:
     """The budget of each run, in environment steps."""
     width: int = 1
     """The runs that one program carries. Part of a run's identity, since it can change a run's last bits."""
+    matmul: Matmul = "fastest"
+    """How a GPU multiplies matrices: in TF32 where it can, or in float32, as CPUs do anyway."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot run."""
@@ -93,6 +98,7 @@ class CompiledLoop:
         check_agent(self.agent)
         check_cycle(self.agent.exploration, self.dt)
         check_counts(self, "env_steps", "width")
+        check_choice(self, "matmul", ("fastest", "float32"))
         check_precision(self.task.dtype)
         if self.env_steps >= 2**31:
             raise InputError(
@@ -108,11 +114,17 @@ class CompiledLoop:
         return Position(state, 0, nothing, nothing)
 
     def run(
-        self, seeds: Sequence[int], agents: Sequence[Agent] | None = None, position: Position | None = None
+        self,
+        seeds: Sequence[int],
+        agents: Sequence[Agent] | None = None,
+        position: Position | None = None,
+        *,
+        until: int | None = None,
     ) -> Iterator[Chunk]:
         """Train one agent for each seed, from the start or from a position; ends when all reached the budget.
 
-        A run that was finished at the position is not told of again.
+        A run that was finished at the position is not told of again. With `until`, it ends after so many learning
+        periods at the latest, counted from the runs' start.
         """
         keep_compiled_programs()
         agent, keys = self._lanes(seeds, agents)
@@ -120,7 +132,7 @@ class CompiledLoop:
             position = self.start(seeds, agents)
         self._check_position(position, keys)
         periods, runs = 1, len(seeds)  # one period, until it is known how long one takes
-        while (left := self._periods_left(position, runs)) > 0:
+        while (left := self._periods_left(position, runs, until)) > 0:
             began, learns = time.perf_counter(), position.period >= self._periods_before_learning
             if not learns:
                 left = min(left, self._periods_before_learning - position.period)
@@ -137,12 +149,14 @@ class CompiledLoop:
         world = World(self.task, cycle_steps(self.dt, self.task.env_dt))
         draws = jax.eval_shape(lambda key: self.agent.draw(key, self.task.action_size), jax.random.key(0))
         numbers = max(1, sum(draw.size for draw in jax.tree.leaves(draws)))
-        periods = min(MOST_PERIODS, MOST_AGENT_STEPS // self.agent.period, MOST_NUMBERS // numbers)
+        most_numbers = min(MOST_NUMBERS, int(MOST_NUMBERS_TOGETHER / self.width))
+        periods = min(MOST_PERIODS, MOST_AGENT_STEPS // self.agent.period, most_numbers // numbers)
         return Shape(
             world=world,
             capacity=min(self.agent.capacity, self._most_agent_steps(world)),
             periods=max(1, periods),
             alone=self.width == 1,
+            matmul=self.matmul,
         )
 
     @property
@@ -185,12 +199,13 @@ class CompiledLoop:
         if given != own:
             raise InputError("The position belongs to other seeds, or to another width: give those that it came from.")
 
-    def _periods_left(self, position: Position, runs: int) -> int:
+    def _periods_left(self, position: Position, runs: int, until: int | None = None) -> int:
         """The most periods in which no run that is not finished can pass its budget by more than its last period."""
         most = self.shape.world.steps_until_learning(self.agent) * self.shape.world.cycle_steps
         left = self.env_steps - self._env_steps(position)[:runs]
         unfinished = left[left > 0]
-        return ceil(int(unfinished.min()) / most) if len(unfinished) else 0
+        periods = ceil(int(unfinished.min()) / most) if len(unfinished) else 0
+        return periods if until is None else min(periods, until - position.period)
 
     def _env_steps(self, position: Position) -> NDArray[np.int64]:
         current = np.atleast_1d(np.asarray(position.state.walk.state.env_steps, np.int64))
@@ -199,6 +214,7 @@ class CompiledLoop:
     def _advance(self, agent: Agent, position: Position, periods: int, runs: int, *, learns: bool) -> Chunk:
         before, ended = self._env_steps(position), np.array(position.state.walk.episodes, np.int64, ndmin=1)
         state, report = advance(self.shape, agent, position.state, jnp.int32(periods), learns=learns)
+        report = jax.device_get(report)
         counts = np.atleast_1d(state.walk.episodes) - ended
         episodes = [self._episodes(report, position, lane, int(counts[lane])) for lane in range(self.width)]
         position = Position(
@@ -213,12 +229,11 @@ class CompiledLoop:
             ),
         )
         after = self._env_steps(position)
-        metrics = {
-            name: np.asarray(table).reshape(self.width, -1)[:, :periods] for name, table in report.metrics.items()
-        }
+        metrics = {name: table.reshape(self.width, -1)[:, :periods] for name, table in report.metrics.items()}
         if metrics:
             metrics["agent_steps"] = metrics["agent_steps"].astype(np.int64)
         going = before < self.env_steps
+        finished = [lane for lane in range(runs) if going[lane] and after[lane] >= self.env_steps]
         return Chunk(
             position=position,
             env_steps=tuple(min(int(steps), self.env_steps) for steps in after[:runs]),
@@ -226,14 +241,16 @@ class CompiledLoop:
             metrics=tuple(
                 {name: table[lane] for name, table in metrics.items() if going[lane]} for lane in range(runs)
             ),
-            finished={
-                lane: self._psi(state, lane) for lane in range(runs) if going[lane] and after[lane] >= self.env_steps
-            },
+            finished=self._learned(state, finished),
         )
 
-    def _psi(self, state: LoopState, lane: int) -> Psi:
-        """What a lane has learned, in arrays that the next chunk does not take over."""
-        return jax.tree.map(lambda leaf: jnp.copy(leaf) if self.width == 1 else leaf[lane], state.psi)
+    def _learned(self, state: LoopState, lanes: Sequence[int]) -> dict[int, Psi]:
+        """What lanes have learned, in arrays that the next chunk does not take over."""
+        if self.width == 1:
+            return {lane: jax.tree.map(jnp.copy, state.psi) for lane in lanes}
+        # All at once, since hundreds of lanes have tens of thousands of arrays.
+        psi = jax.device_get(state.psi) if lanes else None
+        return {lane: jax.tree.map(lambda leaf, lane=lane: leaf[lane].copy(), psi) for lane in lanes}
 
     def _episodes(self, report: Report, position: Position, lane: int, count: int) -> Episodes:
         """The episodes of a lane that a chunk recorded."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -18,8 +18,14 @@ from jax import lax
 from cycletime.agents import Agent, Buffer
 from cycletime.agents.agent import Draws, Metrics, Psi
 from cycletime.agents.exploration import blank_state, normals_per_step
+from cycletime.agents.sac import apart, stacked
 from cycletime.loops.randomness import Purpose, draws_of, key_for, keys_for, normals_of
 from cycletime.loops.rollout import Progress, Records, Rollout, Supply, Walk, World
+
+Matmul: TypeAlias = Literal["fastest", "float32"]
+"""How matrices are multiplied: in TF32 where the device can, as GPUs do, or with all of float32's digits."""
+# By name, so that JAX's setting of the precision cannot change a run's numbers.
+_PRECISIONS = {"fastest": "high", "float32": "highest"}
 
 
 class LoopState(NamedTuple):
@@ -60,6 +66,8 @@ class Shape:
     """The most learning periods of one chunk."""
     alone: bool
     """Whether it carries one run, or several under `vmap`."""
+    matmul: Matmul = "fastest"
+    """How matrices are multiplied."""
 
 
 @partial(jax.jit, static_argnames="shape")
@@ -84,11 +92,12 @@ def advance(
     shape: Shape, agent: Agent, state: LoopState, periods: jax.Array, *, learns: bool
 ) -> tuple[LoopState, Report]:
     """The run after so many learning periods more; without learning, while there is too little to learn from."""
-    if shape.alone:
-        return _advance(shape, agent, state, periods=periods, learns=learns)
-    lanes = partial(_advance, shape, periods=periods, learns=learns)
-    after: tuple[LoopState, Report] = jax.vmap(lanes)(agent, state)
-    return after
+    with jax.default_matmul_precision(_PRECISIONS[shape.matmul]):
+        if shape.alone:
+            return _advance(shape, agent, state, periods=periods, learns=learns)
+        lanes = partial(_advance, shape, periods=periods, learns=learns)
+        after: tuple[LoopState, Report] = jax.vmap(lanes)(agent, state)
+        return after
 
 
 def _advance(
@@ -96,6 +105,8 @@ def _advance(
 ) -> tuple[LoopState, Report]:
     normals, draws, starts = _draw(shape, agent, state, learns)
     first = state.walk.episodes
+    if not shape.alone:
+        state = state._replace(psi=stacked(state.psi))
 
     def period(index: jax.Array, carry: tuple[LoopState, Report]) -> tuple[LoopState, Report]:
         state, report = carry
@@ -120,8 +131,8 @@ def _advance(
         return after, Report(records, metrics)
 
     start = (state, _empty_report(shape, agent, state, draws, learns))
-    after: tuple[LoopState, Report] = lax.fori_loop(0, periods, period, start)
-    return after
+    state, report = lax.fori_loop(0, periods, period, start)
+    return state._replace(psi=apart(state.psi)), report
 
 
 def _draw(shape: Shape, agent: Agent, state: LoopState, learns: bool) -> tuple[jax.Array, Draws, object]:
