@@ -16,16 +16,18 @@ def test_what_is_decided_is_told_and_nothing_else(decided: StudyFolder) -> None:
     (answer,) = Report.of(decided).answers
     assert answer.best == (
         "The best cycle time of baseline is 16 ms with a mean of -22.0 ± 1.2 (n = 3); the runner-up is 32 ms, +19.0 "
-        "(+14.8 to +23.2, 95 % Welch t): decided against all others.",
+        "(+14.8 to +23.2, 95 % Welch t, n = 3 + 3): decided against all others.",
         "The best cycle time of dt-aware is 16 ms with a mean of -22.0 ± 1.2 (n = 3); the runner-up is 32 ms, +4.0 "
-        "(-0.2 to +8.2, 95 % Welch t): not decided against 32 ms.",
+        "(-0.2 to +8.2, 95 % Welch t, n = 3 + 3): not decided against 32 ms.",
     )
     assert answer.against == (
         "dt-aware is better than baseline at 32 ms; the same as baseline at 16 ms, with the same values.",
-        "Over all cycle times, dt-aware minus baseline is +7.5 (+6.4 to +8.6, 95 % Welch t): better.",
+        "Over all cycle times, dt-aware minus baseline is +7.5 (+6.4 to +8.6, 95 % Welch t, n = 3 + 3): better.",
     )
     first, rough = answer.undecided
-    assert first.startswith("16 ms against 32 ms with dt-aware: +4.0 (-0.2 to +8.2, 95 % Welch t), p = 0.055; about ")
+    assert first.startswith(
+        "16 ms against 32 ms with dt-aware: +4.0 (-0.2 to +8.2, 95 % Welch t, n = 3 + 3), p = 0.055; about "
+    )
     assert "rough estimates" in rough
 
 
@@ -41,8 +43,8 @@ def test_an_undecided_rule_is_told_with_the_seeds_that_would_decide_it(make_stud
     (answer,) = Report.of(make_study(score, dts=["32ms"])).answers
     # Two groups with a standard deviation of 1, a difference of 1, 80 % power: 17 each in every textbook.
     assert answer.undecided[0] == (
-        "dt-aware against baseline at 32 ms: +1.0 (-1.3 to +3.3, 95 % Welch t), p = 0.29; about 17 seeds would decide "
-        "it, 14 more."
+        "dt-aware against baseline at 32 ms: +1.0 (-1.3 to +3.3, 95 % Welch t, n = 3 + 3), p = 0.29; about 17 "
+        "seeds would decide it, 14 more."
     )
     assert answer.against[0] == (
         "dt-aware is neither better nor worse than baseline at any cycle time as far as the data decide."
@@ -80,8 +82,8 @@ def test_a_runner_up_that_is_decided_while_a_wild_third_is_not(make_study: MakeS
 def test_one_run_says_nothing_of_the_spread(make_study: MakeStudy) -> None:
     (answer,) = Report.of(make_study(by_dt({"16ms": 0.0, "32ms": -50.0}), seeds=1, rules=["baseline"])).answers
     assert answer.undecided[0] == (
-        "16 ms against 32 ms with baseline: +50 (no interval from 1 run); one run says nothing of the spread, so at "
-        "least 2 seeds are needed."
+        "16 ms against 32 ms with baseline: +50 (no interval from 1 run, n = 1 + 1); one run says nothing of "
+        "the spread, so at least 2 seeds are needed."
     )
 
 
@@ -123,10 +125,11 @@ def test_runs_that_were_resumed_inexactly_are_counted(decided: StudyFolder) -> N
 
 def test_a_saving_is_told_with_its_price_and_its_caution(decided: StudyFolder) -> None:
     assert Report.of(decided).saving_sentences == (
-        "Tuning each of 2 cycle times by the paper's grid (5 batch sizes x 5 mini-batch sizes), since the study has "
-        "none, 25 points with 3 seeds, would take 150 runs (0.4 h); hours are of the environment's time, on a robot "
-        "those of the robot. Tuning at one of them and carrying the values by a rule takes 75 runs (0.2 h), and "
-        "measuring that as this study does 9 runs (0.024 h); so the rule saves 66 runs (0.176 h).",
+        "Tuning each of 2 cycle times by the paper's grid (5 batch sizes x 5 mini-batch sizes), since the study does "
+        "not say how its values were tuned, 25 points with 3 seeds, would take 150 runs (0.4 h); hours are of the "
+        "environment's time, on a robot those of the robot. Tuning at one of them and carrying the values by a rule "
+        "takes 75 runs (0.2 h), and measuring that as this study does 9 runs (0.024 h); so the rule saves 66 runs "
+        "(0.176 h).",
         "Whether carried values are as good as those is another question: this study does not tune each cycle time.",
     )
 

@@ -1,4 +1,5 @@
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,16 @@ def test_one_of_a_kind_can_be_drawn(make_study: MakeStudy, keys: dict[str, Any])
     performance, curves = texts(make_study(lambda labels, seed: float(seed), **keys))
     assert "reacher, ppo" in performance & curves
     assert ("no bands from 1 run; data: closed form" in curves) == (keys == {"seeds": 1})
+    assert ("no intervals from 1 run; data: closed form" in performance) == (keys == {"seeds": 1})
+    assert ("baseline (n = 1 seed)" in performance & curves) == (keys == {"seeds": 1})
+
+
+def test_crowded_cycle_times_are_written_aslant(make_study: MakeStudy) -> None:
+    for dts, slant in ((["8ms", "16ms", "32ms"], 0.0), (["2ms", "10ms", "12ms", "128ms"], 60.0)):
+        folder = make_study(lambda labels, seed: 1.0, dts=dts, seeds=1, name=str(slant), rules=["baseline"])
+        (axes,) = performance_figure(Summary.of(panel_of(folder), Statistics()), "average").axes
+        assert {label.get_rotation() for label in axes.get_xticklabels()} == {slant}
+        shutil.rmtree(folder.path)
 
 
 def test_seven_cycle_times_have_a_part_each_and_no_empty_one(make_study: MakeStudy) -> None:

@@ -31,6 +31,7 @@ def test_at_least_one_more_is_needed() -> None:
 def test_nothing_is_told_of_one_run_or_of_no_difference() -> None:
     assert seeds_needed([1.0], scores(0.0, 1.0)) is None
     assert seeds_needed(scores(0.0, 1.0), scores(0.0, 1.0)) is None
+    assert seeds_needed([1.0, 1.0], [1.0, 1.0]) is None
 
 
 def test_the_most_seeds_are_told_and_no_more() -> None:

@@ -57,7 +57,7 @@ def test_a_row_for_each_cell_and_seed_is_in_the_csv(make_study: MakeStudy, tmp_p
 
 
 def test_panels_with_the_same_words_have_files_of_their_own(make_study: MakeStudy, tmp_path: Path) -> None:
-    folder = make_study(lambda labels, seed: 1.0, dts=["16ms"], set={"hidden": [[8, 8], [88]]}, rules=["baseline"])
+    folder = make_study(lambda labels, seed: 1.0, set={"hidden": [[8, 8], [88]]}, rules=["baseline"])
     Report.of(folder).write(tmp_path)
     assert sorted(file.name for file in tmp_path.glob("*performance.png")) == [
         "reacher-ppo-hidden-8-8-performance.png",
@@ -92,6 +92,9 @@ def test_json_has_the_numbers_of_the_table(decided: StudyFolder) -> None:
     assert cell["estimate"] | {"low": 0, "high": 0} == {
         "value": -26.0, "low": 0, "high": 0, "interval": "standard error", "n": 3}  # fmt: skip
     assert cell["comparison"]["difference"]["value"] == 15.0
+    assert cell["probability_of_improvement"] | {"interval": ""} == {
+        "value": 1.0, "low": 1.0, "high": 1.0, "interval": "", "n": 6}  # fmt: skip
+    assert panel["cells"][1]["probability_of_improvement"] is None  # the same runs
     assert panel["best"]["dt-aware"]["dt_s"] == 0.016
     assert told["savings"][0]["runs"] == {"tuning_each": 150, "tuning_once": 75, "study": 9, "saved": 66}
     assert told["made_by"][0]["runs"] == 9

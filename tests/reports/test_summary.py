@@ -120,7 +120,8 @@ def test_the_best_cycle_time_is_compared_with_all_others(make_study: MakeStudy) 
     assert best is not None
     assert (best.dt, best.runner_up, best.undecided) == (AT_32, AT_16, (AT_16,))
     alone = stats.ttest_ind([0, 1, 2], [-1, 0, 1], equal_var=False).pvalue
-    assert best.against[AT_16].p_value == pytest.approx(alone)  # the larger of two is not corrected by Holm
+    # The best is chosen by the data, so that it is three pairs, of which this has the second smallest p at most.
+    assert best.against[AT_16].p_value == pytest.approx(2 * alone)
     assert best.against[AT_64].verdict == "better"
 
 

@@ -1,5 +1,6 @@
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from rich.console import Console
 
@@ -25,6 +26,18 @@ def test_a_table_has_a_row_for_each_cycle_time_and_the_average_last(decided: Stu
     ]
     assert cells[2][0] == "frequency-averaged"
     assert [cell.split(" ")[0] for cell in cells[2][1:]] == ["-31.5", "-24.0"]
+
+
+def test_one_cycle_time_has_no_average(make_study: MakeStudy) -> None:
+    assert "frequency-averaged" not in printed(make_study(lambda labels, seed: 1.0, dts=["16ms"]))
+
+
+def test_the_average_says_how_many_runs_it_rests_on(make_study: MakeStudy) -> None:
+    def score(labels: Mapping[str, Any], seed: int) -> float | None:
+        return None if labels["rule"] == "dt-aware" and seed == 2 else 1.0
+
+    told = " ".join(printed(make_study(score, dts=["8ms", "32ms"]), width=200).split())
+    assert "with a 95 % bootstrap interval (baseline: n = 3 + 3, dt-aware: n = 2 + 2)." in told
 
 
 def test_cells_tell_what_became_of_runs(make_study: MakeStudy) -> None:

@@ -27,8 +27,13 @@ def test_numbers_have_the_digits_that_count(given: Estimate, said: str) -> None:
 
 
 def test_differences_have_signs() -> None:
-    assert difference(estimate(1.5, -0.02, 3.02, "95 % Welch t")) == "+1.5 (+0.0 to +3.0, 95 % Welch t)"
-    assert difference(estimate(-2.0, None, None, "no interval from 1 run")) == "-2 (no interval from 1 run)"
+    assert difference(estimate(1.5, 0.5, 2.5, "95 % Welch t")) == "+1.5 (+0.5 to +2.5, 95 % Welch t, n = 3)"
+    assert difference(estimate(-2.0, None, None, "no interval from 1 run")) == "-2 (no interval from 1 run, n = 3)"
+
+
+def test_an_end_near_zero_keeps_its_sign() -> None:
+    assert difference(estimate(1.5, -0.02, 3.02, "t")) == "+1.50 (-0.02 to +3.02, t, n = 3)"
+    assert difference(estimate(1.5, 0.0, 3.0, "t")) == "+1.5 (+0.0 to +3.0, t, n = 3)"
 
 
 @pytest.mark.parametrize(("given", "said"), [("16ms", "16 ms"), ("2s", "2 s"), ("60Hz", "60 Hz"), ("125us", "125 us")])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ import pytest
 from safetensors import SafetensorError
 
 from cycletime.errors import RunError
-from cycletime.runs.files import disk_errors, sweep, write_whole
+from cycletime.runs.files import disk_errors, sweep, write_first, write_last, write_whole
 
 FULL = "the disk is full; make room and resume, what was saved before is untouched"
 
@@ -190,3 +191,59 @@ def test_a_path_below_a_file_or_a_missing_folder_is_told_of(tmp_path: Path) -> N
         write_whole(tmp_path / "file" / "below", lambda unfinished: unfinished.write_text("new"))
     with pytest.raises(RunError, match=r"below cannot be written: No such file or directory\.$"):
         write_whole(tmp_path / "missing" / "below", lambda unfinished: unfinished.write_text("new"))
+
+
+def test_of_files_that_are_made_at_once_the_first_stays(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+
+    def second(unfinished: Path) -> None:
+        write_first(path, lambda first: first.write_text("first"))
+        unfinished.write_text("second")
+
+    write_first(path, second)
+    assert path.read_text() == "first"
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+def test_whoever_was_first_may_have_swept_what_the_second_writes(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+
+    def second(unfinished: Path) -> None:
+        unfinished.write_text("second")
+        write_first(path, lambda first: first.write_text("first"))
+        sweep(tmp_path)
+
+    write_first(path, second)
+    assert path.read_text() == "first"
+
+
+def test_without_hard_links_a_file_is_made_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def link(source: Path, target: Path) -> None:
+        raise PermissionError(errno.EPERM, "no links here")
+
+    monkeypatch.setattr(os, "link", link)
+    write_first(tmp_path / "file", lambda unfinished: unfinished.write_text("made"))
+    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("file", "made")]
+
+
+def test_a_first_file_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    def full(unfinished: Path) -> None:
+        unfinished.write_text("begun")
+        raise OSError(errno.ENOSPC, "no space")
+
+    with pytest.raises(RunError, match=f"file cannot be written: {FULL}"):
+        write_first(tmp_path / "file", full)
+    assert not list(tmp_path.iterdir())
+
+
+def test_of_files_that_are_replaced_at_once_the_last_stays(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    def last(unfinished: Path) -> None:
+        unfinished.write_text("last")
+        write_last(path, lambda first: first.write_text("first"))
+        assert path.read_text() == "first"
+
+    write_last(path, last)
+    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("file", "last")]

@@ -167,7 +167,7 @@ def test_a_run_of_code_that_gives_other_numbers_is_refused(tmp_path: Path, monke
         ({"dt": "15ms"}, "the nearest cycle times are 14ms and 16ms."),
         ({"agent": {"gamma": 1}}, "unexpected keyword argument 'gamma'."),
         ({"agent": []}, "cannot be read as a run's spec: "),
-        ({"engine": {"name": "cuda"}}, "name is 'cuda': it must be 'compiled' or 'stepped'."),
+        ({"engine": {"name": "metal"}}, "name is 'metal': it must be 'compiled' or 'stepped' or 'cuda'."),
         ({"exploration": {"noise": "brown"}}, "it lacks, or does not know, 'brown'."),
         ({"identity": 3}, "it says 3 and is "),
     ],

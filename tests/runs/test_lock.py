@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +18,7 @@ from cycletime.runs.lock import locked
 
 
 @contextmanager
-def holder(path: Path, seconds: float = 60) -> Iterator[subprocess.Popen[str]]:
+def holder(path: Path) -> Iterator[subprocess.Popen[str]]:
     """Another process that holds the lock."""
     program = (
         "import sys, time\n"
@@ -25,9 +26,9 @@ def holder(path: Path, seconds: float = 60) -> Iterator[subprocess.Popen[str]]:
         "from cycletime.runs.lock import locked\n"
         "with locked(Path(sys.argv[1])):\n"
         "    print('held', flush=True)\n"
-        "    time.sleep(float(sys.argv[2]))\n"
+        "    time.sleep(60)\n"
     )
-    arguments = [sys.executable, "-c", program, str(path), str(seconds)]
+    arguments = [sys.executable, "-c", program, str(path)]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -80,12 +81,22 @@ def test_a_shorter_name_leaves_nothing_of_a_longer_one(tmp_path: Path) -> None:
         assert (tmp_path / "lock").read_text() == f"process {os.getpid()} on {socket.gethostname()}\n"
 
 
-def test_who_waits_gets_it_when_the_other_is_done(tmp_path: Path) -> None:
-    with holder(tmp_path / "lock", seconds=0.3) as process:
-        began = time.monotonic()
-        with locked(tmp_path / "lock", wait=True):
-            assert time.monotonic() - began > 0.05
-            assert process.wait(timeout=10) == 0
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS])
+def test_a_file_system_without_locks_is_refused_unless_a_lease_is_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def flock(handle: int, how: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with pytest.raises(RunError) as caught, locked(tmp_path / "lock"):
+        pytest.fail("nobody can hold it")
+    assert str(caught.value) == (
+        f"The file system of {tmp_path} has no locks ({os.strerror(number)}), which keep two processes off one run: "
+        "give a folder on another one."
+    )
+    with locked(tmp_path / "lock", needed=False) as lock:
+        lock.check()
 
 
 def test_a_lock_that_cannot_be_written_is_told_of(tmp_path: Path) -> None:

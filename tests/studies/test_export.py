@@ -1,4 +1,5 @@
 import csv
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from cycletime.errors import InputError
+from cycletime.errors import InputError, RunError
 from cycletime.runs.folder import RunFolder
 from cycletime.studies.export import export
 from cycletime.studies.folder import StudyFolder
@@ -36,7 +37,7 @@ def make_done(
 def test_a_row_for_each_episode_of_each_run_that_is_done(make_done: Callable[..., StudyFolder], tmp_path: Path) -> None:
     folder = make_done(seeds=3, but=(1,))
     # Four cells of two done seeds; at 16 ms two cells have the same runs.
-    assert export(folder, tmp_path / "curves.parquet") == (8, 32)
+    assert export(folder, tmp_path / "curves.parquet") == (6, 32)
     table = pq.read_table(tmp_path / "curves.parquet")
     assert table.column_names == COLUMNS
     rows = table.to_pylist()
@@ -59,7 +60,7 @@ def test_a_row_for_each_episode_of_each_run_that_is_done(make_done: Callable[...
 
 def test_csv_says_the_same_as_parquet(make_done: Callable[..., StudyFolder], tmp_path: Path) -> None:
     folder = make_done()
-    assert export(folder, tmp_path / "c.csv", bins=8) == export(folder, tmp_path / "c.parquet", bins=8) == (8, 64)
+    assert export(folder, tmp_path / "c.csv", bins=8) == export(folder, tmp_path / "c.parquet", bins=8) == (6, 64)
     with (tmp_path / "c.csv").open() as file:
         rows = list(csv.DictReader(file))
     for row, wanted in zip(rows, pq.read_table(tmp_path / "c.parquet").to_pylist(), strict=True):
@@ -119,3 +120,23 @@ def test_what_cannot_be_written_is_refused(
         export(make_done(), tmp_path / name, bins)
     assert str(refusal.value).endswith(says)
     assert not (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize("bins", [None, 10])
+def test_a_curve_that_cannot_be_read_is_named_and_no_table_written(
+    make_done: Callable[..., StudyFolder], tmp_path: Path, bins: int | None
+) -> None:
+    folder = make_done()
+    curve = sorted(folder.runs.glob("*/curve.parquet"))[0]
+    curve.unlink()
+    with pytest.raises(RunError, match=f"^{re.escape(str(curve))} cannot be read as a learning curve: "):
+        export(folder, tmp_path / "c.csv", bins)
+    assert not (tmp_path / "c.csv").exists()
+
+
+def test_points_are_columns(make_done: Callable[..., StudyFolder], tmp_path: Path) -> None:
+    points = [{"batch": 100, "discount": 0.9}, {"batch": 200, "discount": 0.5}]
+    folder = make_done(points=points, tuned={"dt": "16ms", "minibatch": 50}, rules=["baseline"], seeds=1, dts=["16ms"])
+    assert export(folder, tmp_path / "c.parquet", bins=1) == (2, 2)
+    rows = pq.read_table(tmp_path / "c.parquet").to_pylist()
+    assert [{name: row[name] for name in ("batch", "discount")} for row in rows] == points

@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
@@ -9,7 +9,7 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.runs.spec import EngineSpec, RunSpec
 from cycletime.runs.worlds import GymnasiumEnv, PaperTask
-from cycletime.studies.spec import Study, Tuned, is_tunable
+from cycletime.studies.spec import Study, Tuned
 
 
 def a_study(**overrides: Any) -> Study:  # noqa: ANN401 - any field
@@ -111,6 +111,10 @@ def test_the_width_and_the_device_are_part_of_the_identity() -> None:
         ({"dts": (Duration("8ms"), Duration("0.008"))}, "The study 's' has some dts twice: 8ms, 8ms."),
         ({"algorithms": ("dqn",)}, "'dqn' is no algorithm: give one of actor-critic, ppo, sac."),
         ({"others": {"ppo": {"epochs": ()}}}, "epochs of ppo has no value: give at least one."),
+        (
+            {"others": {"ppo": {"hidden": ([8], [8, 8])}}},
+            "hidden is [8]: give one number or text, or a tuple such as (64, 64).",
+        ),
         ({"others": {"ppo": {"epochs": (3, 3)}}}, "epochs of ppo has the same value twice: [3, 3]."),
         ({"others": {"ppo": {"batch": (3,)}}}, "set has 'batch': it is a tuned value of ppo, so give it in 'tuned'."),
     ],
@@ -121,11 +125,41 @@ def test_what_is_no_study_is_refused(change: dict[str, Any], says: str) -> None:
     assert str(refusal.value) == says
 
 
-def test_only_what_rules_carry_is_tunable() -> None:
-    asked: Callable[[str, str], bool] = is_tunable
-    assert [asked("ppo", "batch"), asked("sac", "batch"), asked("ppo", "hidden"), asked("dqn", "batch")] == [
-        True,
-        False,
-        False,
-        False,
-    ]
+POINTS = ({"batch": 1000, "minibatch": 50, "epochs": 2}, {"batch": 4000, "minibatch": 25, "epochs": 5})
+
+
+def test_points_are_choices_that_are_no_grid_and_are_carried_like_others() -> None:
+    study = a_study(points={"ppo": POINTS}, tuned={"ppo": Tuned(Duration("16ms"), {"discount": (0.9, 0.99)})})
+    labels = [cell.labels for cell in study.cells() if cell.labels["rule"] == "dt-aware" and str(cell.dt) == "8ms"]
+    wanted = [{**point, "discount": discount} for point in POINTS for discount in (0.9, 0.99)]
+    assert [{name: each[name] for name in wanted[0]} for each in labels] == wanted
+    agents = [cell.run(0).as_json()["agent"] for cell in study.cells() if cell.labels["rule"] == "dt-aware"]
+    assert {(each["batch"], each["epochs"]) for each in agents} == {(2000, 2), (8000, 5), (1000, 2), (4000, 5)}
+
+
+def test_a_point_is_the_run_that_the_same_values_are_without_it() -> None:
+    _, point = next(a_study(points={"ppo": POINTS[:1]}, tuned={}, rules={}).runs())
+    grid = {"ppo": Tuned(None, {"batch": (1000,), "minibatch": (50,)})}
+    _, by_grid = next(a_study(tuned=grid, others={"ppo": {"epochs": (2,)}}, rules={}).runs())
+    assert point.identity == by_grid.identity
+
+
+@pytest.mark.parametrize(
+    ("points", "says"),
+    [
+        (
+            ({"batch": 1}, {"minibatch": 1}),
+            "points has one with batch and one with minibatch: give all the same names.",
+        ),
+        (({"batch": 1}, {}), "points has one with batch and one with nothing: give all the same names."),
+        (({"epochs": 1}, {"epochs": 1}), "points has the same one twice: {'epochs': 1}."),
+        (({"hidden": [8]},), "hidden is [8]: give one number or text, or a tuple such as (64, 64)."),
+        (({"bach": 1},), "points has 'bach': ppo has batch, *"),
+        (({"exploration": 1},), "points has 'exploration': ppo has batch, *"),
+        (({"batch": 9},), "batch of ppo has a value in 'points' and elsewhere: give one of them."),
+    ],
+)
+def test_what_are_no_points_is_refused(points: Any, says: str) -> None:  # noqa: ANN401
+    with pytest.raises(InputError) as refusal:
+        a_study(points={"ppo": points}, tuned={"ppo": Tuned(None, {"batch": (2000,)} if "9" in str(points) else {})})
+    assert fnmatchcase(str(refusal.value), says.replace("[", "[[]"))

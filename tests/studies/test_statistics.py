@@ -193,6 +193,27 @@ def test_holm_s_correction_never_exceeds_one_and_counts_what_was_not_decidable()
     assert holm({}) == {}
 
 
+def test_comparisons_that_the_data_chose_are_corrected_for_all_they_were_chosen_from() -> None:
+    alone = {name: Comparison(mean_and_error([1, 2]), p, 0.95) for name, p in (("a", 0.01), ("b", 0.002))}
+    table = holm(alone, comparisons=10)
+    assert [each.p_value for each in table.values()] == pytest.approx([9 * 0.01, 10 * 0.002])
+    assert {each.comparisons for each in table.values()} == {10}
+    with pytest.raises(InputError, match="comparisons is 1: the table has 2 already"):
+        holm(alone, comparisons=1)
+
+
+def test_the_best_of_many_equals_is_seldom_called_better() -> None:
+    studies = np.random.default_rng(0).normal(size=(300, 8, 10))
+    called = {"all pairs": 0, "its own": 0}
+    for study in studies:
+        best = int(np.argmax(study.mean(axis=-1)))
+        alone = {other: compare(study[best], study[other]) for other in range(8) if other != best}
+        for name, count in (("all pairs", 28), ("its own", None)):
+            verdicts = {each.verdict for each in holm(alone, comparisons=count).values()}
+            called[name] += "better" in verdicts
+    assert called["all pairs"] <= 0.05 * 300 < called["its own"]
+
+
 @pytest.mark.parametrize("n", [2, 5])
 def test_equal_scores_have_an_interval_without_width(n: int) -> None:
     scores = [0.1] * n  # whose sum is not exact

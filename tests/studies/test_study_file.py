@@ -1,5 +1,7 @@
 import json
 from collections.abc import Callable
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -7,9 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cycletime.duration import Duration
 from cycletime.errors import InputError
+from cycletime.runs.tuned_file import TunedValues, write_tuned
+from cycletime.runs.worlds import GymnasiumEnv
 from cycletime.studies.folder import StudyFolder
-from cycletime.studies.spec import Study
+from cycletime.studies.spec import Source, Study
 from cycletime.studies.study_file import as_table, read_study, study_from
 
 SMALLEST = """\
@@ -79,7 +84,7 @@ def test_a_table_is_read_as_the_study_that_it_was_written_from(
     discount: Any,  # noqa: ANN401
 ) -> None:
     told = {"name": "s", "tasks": tasks, "algorithms": algorithms, "dts": dts, "seeds": seeds, "env_steps": 900}
-    told |= {} if rules is None else {"rules": rules}
+    told |= {} if rules is None or algorithms == ["actor-critic"] else {"rules": rules}
     told |= {} if hidden is None else {"set": {"hidden": hidden}}
     told |= {} if discount is None else {"tuned": {"dt": "16ms", "discount": discount}}
     study = study_from(told)
@@ -115,6 +120,37 @@ def test_a_table_for_each_algorithm() -> None:
     assert (agents[0]["hidden"], agents[2]["hidden"]) == ([64, 64], [32, 32])
 
 
+def test_an_algorithm_that_a_table_of_rules_leaves_out_has_its_own() -> None:
+    told = {**GOOD, "algorithm": ["ppo", "sac", "actor-critic"], "rules": {"ppo": "baseline"}}
+    study = study_from(told)
+    assert [cell.labels["rule"] for cell in study.cells()] == ["baseline", "tuned-scaled", None]
+    assert study_from(as_table(study)).rules == study.rules
+    none = study_from({**told, "rules": {"ppo": [], "sac": []}})
+    assert [cell.labels["rule"] for cell in study_from(as_table(none)).cells()] == [None, None, None]
+
+
+def test_points_are_read_for_all_algorithms_or_for_each() -> None:
+    points = [{"discount": 0.9}, {"discount": 0.99}]
+    told = {**GOOD, "algorithms": ["ppo", "sac"]}
+    del told["algorithm"]
+    both = study_from({**told, "points": points})
+    found = [(cell.labels["algorithm"], cell.labels["discount"]) for cell in both.cells()]
+    assert found == [("ppo", 0.9), ("ppo", 0.99), ("sac", 0.9), ("sac", 0.99)]
+    own = study_from({**told, "points": {"ppo": [{"hidden": [8, 8], "discount": 0.9}]}})
+    assert own.points == {"ppo": ({"hidden": (8, 8), "discount": 0.9},)}
+    for study in (both, own):
+        assert list(study_from(json.loads(json.dumps(as_table(study)))).runs()) == list(study.runs())
+
+
+def test_environments_of_several_time_steps_cannot_be_kept_in_one_study() -> None:
+    told = {**GOOD, "envs": ["A-v0", "B-v0"], "env_dt": "4ms"}
+    del told["task"]
+    study = study_from(told)
+    other = replace(study, worlds=(study.worlds[0], GymnasiumEnv("B-v0")))
+    with pytest.raises(InputError, match=r"different env_dt \(A-v0 4ms, B-v0 none\): make a study of each"):
+        as_table(other)
+
+
 def test_left_out_rules_are_the_algorithms_own_and_none_where_values_are_from_no_cycle_time() -> None:
     told = {**GOOD, "algorithm": ["ppo", "sac", "actor-critic"]}
     del told["rules"]
@@ -130,8 +166,25 @@ def test_tuned_values_in_a_file_of_their_own(tmp_path: Path) -> None:
         'name = "s"\ntask = "reacher"\nalgorithm = "ppo"\ndt = "8ms"\nrule = "dt-aware"\nenv_steps = 9\n'
         'tuned = "values.toml"\n'
     )
-    (cell,) = read_study(tmp_path / "study.toml").cells()
+    study = read_study(tmp_path / "study.toml")
+    (cell,) = study.cells()
     assert cell.run(0).as_json()["agent"]["batch"] == 800
+    source = study.tuned["ppo"].source
+    assert source == Source("values.toml", sha256((tmp_path / "values.toml").read_bytes()).hexdigest())
+    assert study_from(json.loads(json.dumps(as_table(study)))).tuned == study.tuned
+
+
+def test_a_study_keeps_which_tuning_its_values_come_from(tmp_path: Path) -> None:
+    origin = {"study": "t", "trials": 9, "runs": 45, "simulated_hours": 2.5, "tuning": {"seeds": [0, 1, 2]}}
+    for name, told in (("a", origin), ("b", {"study": 3, "trials": -1, "runs": True, "tuning": [1]})):
+        write_tuned(tmp_path / name, "ppo", TunedValues(Duration("16ms"), {"batch": 400}), told)
+    sources = []
+    for name in ("a", "b"):
+        study = study_from({**GOOD, "tuned": name}, tmp_path)
+        again = StudyFolder.open(StudyFolder.create(tmp_path / f"study-{name}", study).path).study
+        assert again.tuned == study.tuned
+        sources.append(replace(study.tuned["ppo"].source or Source("", ""), sha256=""))
+    assert sources == [Source("a", "", "t", trials=9, seeds=3, runs=45, simulated_hours=2.5), Source("b", "")]
 
 
 @pytest.mark.parametrize(
@@ -164,9 +217,10 @@ NO_TIME = "is no time span: give a positive time such as '16ms', '0.016s', '0.01
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"nme": 1}, "'nme' is nothing that a study has: it has algorithm, algorithms, device, dt, dts, env, env_dt,"),
-        ({"name": ""}, "name is '': it must be a text, such as 'reacher-quick'."),
-        ({"name": 3}, "name is 3: it must be a text, such as 'reacher-quick'."),
+        ({"nme": 1}, "'nme' is nothing that a study has: it has algorithm, algorithms, device, dt, dts, engine, env,"),
+        ({"name": ""}, "name is '': it must be a text in one line, such as 'reacher-quick'."),
+        ({"name": "a\nb"}, "name is 'a\\nb': it must be a text in one line, such as 'reacher-quick'."),
+        ({"name": 3}, "name is 3: it must be a text in one line, such as 'reacher-quick'."),
         ({"task": "reecher"}, "'reecher' is no task: give 'reacher' or 'double-pendulum', or a Gymnasium id as an env"),
         ({"task": 3}, "3 is no task and no environment: give a name, such as 'reacher'."),
         ({"task": []}, "The study 's' has no tasks or envs: give at least one."),
@@ -181,6 +235,7 @@ NO_TIME = "is no time span: give a positive time such as '16ms', '0.016s', '0.01
         ({"rules": {"sac": ["tuned"]}}, "rules has a table for 'sac': the study has ppo."),
         ({"rules": ["scaled", "scaled"]}, "rules has the same one twice for ppo: ['scaled', 'scaled']."),
         ({"rule": "scaled"}, "'rule' and 'rules' are both given: give one of them."),
+        ({"seeds": 10**11}, "seeds is 100000000000: it is how many there are, at most 1,000,000."),
         ({"seeds": 0}, "seeds is 0: it must be a whole number of at least 1."),
         ({"seeds": 1.5}, "seeds is 1.5: it must be a whole number of at least 1."),
         ({"seeds": float("nan")}, "seeds is nan: it must be a whole number of at least 1."),
@@ -203,6 +258,23 @@ NO_TIME = "is no time span: give a positive time such as '16ms', '0.016s', '0.01
         ({"tuned": "no.toml"}, "no.toml cannot be read: No such file or directory."),
         ({"set": {"hiden": 3}}, "set has 'hiden': ppo has batch, minibatch, discount, trace_decay, learning_rate,"),
         ({"set": {"hidden": ["a"]}}, "hidden is ('a',): it must be a tuple of layer sizes, such as (64, 64)."),
+        ({"set": {"hidden": [[[8]]]}}, "hidden is [[8]]: give a value, or a list of values to try."),
+        ({"points": []}, "points is []: it must be a list of tables, such as [{ discount = 0.99 }, { discount ="),
+        ({"points": [3]}, "points is [3]: it must be a list of tables, such as [{ discount = 0.99 }, { discount ="),
+        ({"points": {"sac": [{"discount": 0.9}]}}, "points has a table for 'sac': the study has ppo."),
+        ({"points": [{"batch": [100, 200]}]}, "points has batch = [100, 200]: a point has one value for each name."),
+        ({"points": [{"hidden": [[8]]}]}, "hidden is [[8]]: give a value, or a list of values to try."),
+        ({"points": [{"batch": 10, "minibatch": 20}]}, "minibatch is 20: it must be at most the batch, 10."),
+        ({"tuned": {"dt": "16ms", "from": 3}}, "tuned has from = 3: it is for what study.json keeps of a file"),
+        (
+            {"tuned": {"dt": "16ms", "from": {"file": "a", "sha256": "b", "runs": "c"}}},
+            "tuned has runs = 'c' in 'from': it must be int.",
+        ),
+        (
+            {"algorithm": "actor-critic"},
+            "rules has 'baseline' for actor-critic: no rule carries its values, so leave it out.",
+        ),
+        ({"task": [], "env": ""}, "'' is no task and no environment: give a name, such as 'reacher'."),
         ({"set": [3]}, "set is [3]: it must be a table, such as [set] with a line for each value."),
         ({"set": {"epochs": 2.5}}, "epochs is 2.5: it must be a whole number of at least 1."),
         ({"set": {"exploration": "pink"}}, "set has 'exploration': ppo has batch, minibatch,"),

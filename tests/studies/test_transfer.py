@@ -10,7 +10,7 @@ from cycletime.studies.lease import leased
 from cycletime.studies.plan import Plan
 from cycletime.studies.spec import Study
 from cycletime.studies.transfer import take_runs
-from cycletime.studies.verify import damage_of
+from cycletime.studies.verify import damage_of, put_aside
 
 
 @pytest.fixture
@@ -53,6 +53,26 @@ def test_damaged_runs_are_left_where_they_are(elsewhere: StudyFolder, make_folde
     taken = take_runs(folder, [elsewhere.path])
     assert (taken.taken, list(taken.damaged)) == (2, [bad])
     assert folder.state_of(bad.name) == "pending"
+
+
+def test_what_another_study_has_put_aside_is_not_looked_at(
+    elsewhere: StudyFolder, make_folder: Callable[..., StudyFolder]
+) -> None:
+    folder = make_folder(seeds=2)
+    bad = sorted(elsewhere.runs.glob("*seed1*"))[0]
+    (bad / "curve.parquet").write_bytes(b"")
+    put_aside(elsewhere, bad)
+    taken = take_runs(folder, [elsewhere.path])
+    assert (taken.taken, taken.damaged) == (2, {})
+
+
+def test_a_run_whose_spec_was_changed_is_damaged(
+    elsewhere: StudyFolder, make_folder: Callable[..., StudyFolder]
+) -> None:
+    bad = sorted(elsewhere.runs.glob("*seed1*"))[0]
+    (bad / "spec.json").write_text("{}")
+    taken = take_runs(make_folder(seeds=2), [elsewhere.path])
+    assert list(taken.damaged) == [bad]
 
 
 def test_a_run_that_is_being_trained_is_left_to_its_worker_and_a_stopped_one_is_finished(

@@ -69,6 +69,14 @@ def test_files_that_were_cut_off_are_found_without_hashes_too(run: RunFolder, na
     assert says in (damage_of(run.path) or "")
 
 
+@pytest.mark.parametrize("text", ["[]", "3", '{"files": [1]}', '{"files": 3}'])
+def test_a_result_that_is_none_is_found(run: RunFolder, text: str) -> None:
+    told = json.loads(text)
+    text = json.dumps({**told, "identity": run.spec.identity}) if isinstance(told, dict) else text
+    (run.path / "result.json").write_text(text)
+    assert (damage_of(run.path) or "").startswith("result.json is no result: ")
+
+
 def test_a_changed_spec_is_found(run: RunFolder) -> None:
     told = json.loads((run.path / "spec.json").read_text())
     (run.path / "spec.json").write_text(json.dumps({**told, "seed": 77}))

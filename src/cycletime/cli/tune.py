@@ -13,8 +13,8 @@ from cycletime.cli.options import Count, Text
 from cycletime.errors import InputError
 
 if TYPE_CHECKING:
-    from cycletime.studies.tuning import Outcome, Trial
     from cycletime.studies.tuning_file import Tuning
+    from cycletime.studies.tuning_outcome import Outcome, Trial
 
 _SHOWN = 10
 """How many trials the table has."""
@@ -91,7 +91,7 @@ class Tune:
 
 def _table(outcome: Outcome) -> list[str]:
     """The best trials."""
-    names = [*outcome.tuning.choices, *outcome.tuning.search]
+    names = outcome.tuning.names
     shown = outcome.ranking[:_SHOWN]
     rows = [["place", *names, "mean return", "s.e.", "n"]]
     rows += [[str(place), *_values(trial, names), *_mean(trial)] for place, trial in enumerate(shown, start=1)]

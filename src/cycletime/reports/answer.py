@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cycletime.reports.power import MOST_SEEDS, POWER, seeds_needed
-from cycletime.reports.savings import Saving
+from cycletime.reports.savings import Price, Saving
 from cycletime.reports.scores import AS_GIVEN, Outcome, StudyScores
 from cycletime.reports.summary import Best, Summary
 from cycletime.reports.words import difference, hours, several, span, value_and_interval
@@ -39,8 +39,8 @@ class Answer:
         undecided = [*_undecided_rules(summary), *_undecided_dts(summary)]
         if undecided:
             undecided.append(
-                f"Numbers of seeds are rough estimates: for a verdict in {POWER:.0%} of such studies, if the true "
-                "differences and spreads are those seen here, which few seeds measure badly."
+                f"Numbers of seeds are rough estimates: for a verdict in {100 * POWER:.0f} % of such studies, if the "
+                "true differences and spreads are those seen here, which few seeds measure badly."
             )
         return cls(tuple(best), tuple(against), tuple(undecided))
 
@@ -66,37 +66,37 @@ def completeness(scores: StudyScores) -> tuple[str, ...]:
 
 def saving_text(saving: Saving) -> tuple[str, ...]:
     """What a rule saves."""
-
-    def priced(runs: int) -> str:
-        return f"{runs:,} runs ({hours(saving.hours(runs))})"
-
     once = (
-        f"Tuning at one of them and carrying the values by a rule takes {priced(saving.once_runs)}, and measuring that "
-        f"as this study does {priced(saving.study_runs)}"
-        if saving.once_runs
-        else f"This study, which contains that grid where it is tuned, takes {priced(saving.study_runs)}"
+        f"This study, which contains that grid where it is tuned, takes {_priced(saving.study)}"
+        if saving.contains_tuning
+        else f"Tuning at one of them and carrying the values by a rule takes {_priced(saving.once)}, and measuring "
+        f"that as this study does {_priced(saving.study)}"
     )
     saved = (
-        f"; so the rule saves {priced(saving.saved_runs)}."
-        if saving.saved_runs > 0
+        f"; so the rule saves {_priced(saving.saved)}."
+        if saving.saved.is_positive
         else ", which is not less: measuring rules costs more here than tuning each would."
     )
     told = (
-        f"Tuning each of {saving.dts} cycle times by {saving.grid}, {saving.points} points with {saving.seeds} seeds, "
-        f"would take {priced(saving.each_runs)}; hours are of the environment's time, on a robot those of the robot. "
+        f"Tuning each of {saving.dts} cycle times {saving.how}, {saving.points} points with {saving.seeds} seeds, "
+        f"would take {_priced(saving.each)}; hours are of the environment's time, on a robot those of the robot. "
         f"{once}{saved}"
     )
     caution = (
         "Whether carried values are as good as those is another question: this study does not tune each cycle time."
     )
-    return (told, caution) if saving.once_runs else (told,)
+    return (told,) if saving.contains_tuning else (told, caution)
+
+
+def _priced(price: Price) -> str:
+    return f"{price.runs:,} runs ({hours(price.hours)})"
 
 
 def _best_of(rule: str, best: Best) -> str:
     mean = f"a mean of {value_and_interval(best.mean)} (n = {best.mean.n})"
     name = "The best cycle time" if rule == AS_GIVEN else f"The best cycle time of {rule}"
     if best.runner_up is None:
-        return f"Only {span(best.dt)} has scores of {rule}: {mean}."
+        return f"Only {span(best.dt)} has scores{'' if rule == AS_GIVEN else f' of {rule}'}: {mean}."
     told = difference(best.against[best.runner_up].difference)
     if not best.undecided:
         decided = "decided against all others"
@@ -154,10 +154,8 @@ def _undecided_dts(summary: Summary) -> list[str]:
         if best is not None and best.runner_up in best.undecided:
             each = best.against[best.runner_up]
             x, y = (summary.panel.scores(rule, dt) for dt in (best.dt, best.runner_up))
-            told.append(
-                f"{span(best.dt)} against {span(best.runner_up)} with {rule}: {difference(each.difference)}{_p(each)}; "
-                f"{_needed(x, y, each)}."
-            )
+            what = f"{span(best.dt)} against {span(best.runner_up)}{'' if rule == AS_GIVEN else f' with {rule}'}"
+            told.append(f"{what}: {difference(each.difference)}{_p(each)}; {_needed(x, y, each)}.")
     return told
 
 

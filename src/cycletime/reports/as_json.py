@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from cycletime.reports.choices import Choices
 from cycletime.reports.report import Report
 from cycletime.reports.savings import Saving
+from cycletime.reports.scores import Panel
 from cycletime.reports.summary import Best, Place, Summary
-from cycletime.studies.statistics import Comparison, Estimate, iqm
+from cycletime.studies.statistics import Comparison, Estimate, iqm, probability_of_improvement
 
 FORMAT = 1
 
@@ -29,6 +31,7 @@ def as_json(report: Report) -> dict[str, Any]:
             }
             for summary, answer in zip(report.summaries, report.answers, strict=True)
         ],
+        "choices": [_choices(choices) for choices in report.choices],
         "savings": [_saving(saving) for saving in report.savings],
         "text": [*report.completeness, *report.saving_sentences],
         "command": report.command,
@@ -41,9 +44,7 @@ def _panel(summary: Summary) -> dict[str, Any]:
     return {
         "task": panel.task,
         "algorithm": panel.algorithm,
-        "hyperparameters": {
-            name: list(value) if isinstance(value, tuple) else value for name, value in panel.hyperparameters.items()
-        },
+        "hyperparameters": _hyperparameters(panel),
         "where": panel.where,
         "rules": panel.rules,
         "dts_s": [float(dt) for dt in panel.dts],
@@ -54,10 +55,37 @@ def _panel(summary: Summary) -> dict[str, Any]:
     }
 
 
+def _choices(choices: Choices) -> dict[str, Any]:
+    first = choices.panels[0]
+    ((rule, dt),) = first.cells
+    return {
+        "task": first.task,
+        "algorithm": first.algorithm,
+        "where": first.where,
+        "rule": rule,
+        "dt_s": float(dt),
+        "ranking": [
+            {
+                "hyperparameters": _hyperparameters(panel),
+                "scores": panel.scores(rule, dt),
+                "estimate": _estimate(estimate),
+                "verdict": choices.verdict(index) or None,
+                "comparison": _comparison(choices.against[index]) if index in choices.against else None,
+            }
+            for index, (panel, estimate) in enumerate(zip(choices.panels, choices.estimates, strict=True))
+        ],
+        "text": choices.sentences(),
+    }
+
+
+def _hyperparameters(panel: Panel) -> dict[str, Any]:
+    return {name: list(each) if isinstance(each, tuple) else each for name, each in panel.hyperparameters.items()}
+
+
 def _cell(summary: Summary, place: Place) -> dict[str, Any]:
     rule, dt = place
     scores = summary.panel.scores(rule, dt)
-    counts = summary.counts(place)
+    counts = summary.panel.counts(place)
     return {
         "rule": rule,
         "dt_s": float(dt),
@@ -67,7 +95,16 @@ def _cell(summary: Summary, place: Place) -> dict[str, Any]:
         "iqm": _estimate(iqm(scores) if scores else None),
         "verdict": summary.verdict(place) or None,
         "comparison": _comparison(summary.comparisons[place]) if place in summary.comparisons else None,
+        "probability_of_improvement": _improvement(summary, place),
     }
+
+
+def _improvement(summary: Summary, place: Place) -> dict[str, Any] | None:
+    """How probable a run of a cell is to beat one of the first rule's."""
+    if place not in summary.comparisons:
+        return None
+    ours, theirs = summary.panel.scores(*place), summary.panel.scores(summary.panel.rules[0], place[1])
+    return _estimate(probability_of_improvement(ours, theirs))
 
 
 def _estimate(estimate: Estimate | None) -> dict[str, Any] | None:
@@ -104,24 +141,14 @@ def _best(best: Best | None) -> dict[str, Any] | None:
 
 
 def _saving(saving: Saving) -> dict[str, Any]:
+    prices = {"tuning_each": saving.each, "tuning_once": saving.once, "study": saving.study, "saved": saving.saved}
     return {
         "task": saving.task,
         "algorithm": saving.algorithm,
+        "grid": saving.how,
         "grid_points": saving.points,
-        "grid": saving.grid,
-        "cycle_times": saving.dts,
         "seeds": saving.seeds,
-        "hours_per_run": saving.run_h,
-        "runs": {
-            "tuning_each": saving.each_runs,
-            "tuning_once": saving.once_runs,
-            "study": saving.study_runs,
-            "saved": saving.saved_runs,
-        },
-        "hours": {
-            "tuning_each": saving.hours(saving.each_runs),
-            "tuning_once": saving.hours(saving.once_runs),
-            "study": saving.hours(saving.study_runs),
-            "saved": saving.hours(saving.saved_runs),
-        },
+        "cycle_times": saving.dts,
+        "runs": {name: price.runs for name, price in prices.items()},
+        "hours": {name: price.hours for name, price in prices.items()},
     }

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from cycletime.duration import Duration
 from cycletime.errors import RunError
 from cycletime.reports.scores import Panel, RunScore
 from cycletime.reports.summary import Place
-from cycletime.runs.curve import read_curve
+from cycletime.runs.curve import env_dt_s_of, read_any_curve
 from cycletime.runs.result import BINS
 from cycletime.studies.statistics import Curve, mean_curve
 
@@ -33,7 +31,7 @@ def _binned(run: RunScore) -> NDArray[np.float64] | None:
     spec = run.folder.spec
     try:
         # The time step is for the episodes' lengths only, which bins do not need.
-        curve = read_curve(run.folder.curve_file, spec.world.env_dt or Duration("1s"))
+        curve = read_any_curve(run.folder.curve_file, spec.world.env_dt or Duration("1s"))
     except RunError:
         return None
     bins = curve.binned(spec.env_steps, BINS)
@@ -45,10 +43,6 @@ def env_dt_of(panel: Panel) -> float | None:
     for run in panel.runs():
         if (env_dt := run.folder.spec.world.env_dt) is not None:
             return float(env_dt)
-        if run.outcome == "scored":
-            try:
-                row = pq.read_table(run.folder.curve_file, columns=["env_steps", "seconds"]).slice(0, 1)
-            except (OSError, pa.ArrowException):
-                continue
-            return float(row["seconds"][0].as_py() / row["env_steps"][0].as_py())
+        if run.outcome == "scored" and (told := env_dt_s_of(run.folder.curve_file)) is not None:
+            return told
     return None

@@ -41,6 +41,8 @@ _METADATA = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}
 _COLUMNS = 3
 _DODGE = 0.02
 """How far rules stand apart, as a share of the axis, so that their bars do not cover each other."""
+_CROWDED = 0.05
+"""Cycle times that are nearer to each other, as a share of the axis, would write over each other."""
 
 
 def save_figures(
@@ -82,15 +84,24 @@ def performance_figure(summary: Summary, measure: str) -> Figure:
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
     axes.set_xlabel("cycle time (ms, logarithmic)")
     axes.set_ylabel(MEASURES[measure][1])
-    axes.set_title(f"{panel.title}\n{summary.statistics.words}; data: {panel.where}", fontsize=9)
+    if _nearest(list(times.values()), width) < width**_CROWDED:
+        axes.tick_params(axis="x", labelrotation=60)
+    words = (
+        summary.statistics.words if any(each and each.low is not None for each in summary.estimates.values()) else ""
+    )
+    axes.set_title(f"{panel.title}\n{words or 'no intervals from 1 run'}; data: {panel.where}", fontsize=9)
     figure.legend(loc="outside lower center", ncols=2, frameon=False)
     return figure
 
 
 def _apart(times: list[float], width: float, rules: int) -> float:
     """The factor between neighbouring rules' places, such that all of a cycle time stay nearer to it than to others."""
-    nearest = min((after / before for before, after in pairwise(times)), default=width)
-    return float(min(width**_DODGE, nearest ** (0.5 / rules)))
+    return float(min(width**_DODGE, _nearest(times, width) ** (0.5 / rules)))
+
+
+def _nearest(times: list[float], width: float) -> float:
+    """The factor between the two cycle times that are nearest to each other."""
+    return min((after / before for before, after in pairwise(times)), default=width)
 
 
 def _draw_rule(axes: Axes, summary: Summary, rule: str, index: int, times: dict[Duration, float], shift: float) -> None:
@@ -165,4 +176,6 @@ def _add_legend(figure: Figure, panel: Panel, curves: Mapping[Place, Curve | Non
 
 def _seeds(numbers: list[int]) -> str:
     """The number of seeds in a legend."""
-    return f"n = {numbers[0]} seeds" if len(numbers) == 1 else f"n = {numbers[0]} to {numbers[-1]} seeds"
+    if len(numbers) > 1:
+        return f"n = {numbers[0]} to {numbers[-1]} seeds"
+    return f"n = {numbers[0]} seed{'' if numbers[0] == 1 else 's'}"

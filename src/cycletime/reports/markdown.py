@@ -16,6 +16,8 @@ def as_markdown(report: Report, figures: Sequence[Sequence[str]] = ()) -> str:
         lines += ["", *_table(table_of(summary, report.scores.measure)), *_answer(answer)]
         for name in figures[index] if figures else ():
             lines += ["", f"![{summary.panel.title}: {_kind(name)}]({name})"]
+    for choices in report.choices:
+        lines += ["", *_table(choices.table(report.scores.measure)), "", *_list(choices.sentences())]
     if report.saving_sentences:
         lines += ["", "## What a rule saves", "", *_list(report.saving_sentences)]
     lines += ["", "## Where this comes from", ""]
@@ -39,7 +41,8 @@ def _answer(answer: Answer) -> list[str]:
 
 
 def _table(words: Words) -> list[str]:
-    rows = [words.header, tuple("---" for _ in words.header), *words.rows]
+    last = () if words.last is None else (words.last,)
+    rows = [words.header, tuple("---" for _ in words.header), *words.rows, *last]
     table = [f"| {' | '.join(row)} |" for row in rows]
     return [f"## {words.title}", "", *table, "", *_list(words.notes)]
 

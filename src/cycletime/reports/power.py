@@ -24,16 +24,17 @@ def seeds_needed(x: Sequence[float], y: Sequence[float], comparisons: int = 1, c
 
     Returns:
         At least one more than the smaller cell has; None where two runs of either are missing, so that nothing is
-        known of the spread, or where more than `MOST_SEEDS` are needed.
+        known of the spread, or where more than `MOST_SEEDS` are needed, as for a difference of zero.
     """
     n = min(len(x), len(y))
     if n < 2:
         return None
     difference, variances = abs(np.mean(x) - np.mean(y)), np.var(x, ddof=1) + np.var(y, ddof=1)
+    if difference == 0:
+        return None
     alpha = (1 - confidence) / comparisons
-    for seeds in range(n + 1, MOST_SEEDS + 1):
-        freedom = 2 * seeds - 2
-        errors = stats.t.ppf(1 - alpha / 2, freedom) + stats.t.ppf(POWER, freedom)
-        if errors * np.sqrt(variances / seeds) <= difference:
-            return seeds
-    return None
+    seeds = np.arange(n + 1, MOST_SEEDS + 1)
+    freedom = 2 * seeds - 2
+    errors = stats.t.ppf(1 - alpha / 2, freedom) + stats.t.ppf(POWER, freedom)
+    enough = errors * np.sqrt(variances / seeds) <= difference
+    return int(seeds[np.argmax(enough)]) if enough.any() else None

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from cycletime.errors import InputError
 from cycletime.reports.answer import Answer, completeness, saving_text
+from cycletime.reports.choices import Choices, split
 from cycletime.reports.curves import env_dt_of, panel_curves
 from cycletime.reports.savings import Saving, savings
 from cycletime.reports.scores import MEASURES, StudyScores, load_scores
@@ -36,6 +37,8 @@ class Report:
     summaries: tuple[Summary, ...]
     answers: tuple[Answer, ...]
     """Of each panel in turn."""
+    choices: tuple[Choices, ...]
+    """Panels of a single cell, many of which make one table."""
     savings: tuple[Saving, ...]
     command: str
     """What made it."""
@@ -64,9 +67,11 @@ class Report:
         if grid_points is not None and grid_points < 1:
             raise InputError(f"The grid has {grid_points} points: it must have at least 1.")
         statistics, scores = statistics or Statistics(), load_scores(folder, measure)
-        summaries = tuple(Summary.of(panel, statistics) for panel in scores.panels)
+        panels, groups = split(scores.panels)
+        summaries = tuple(Summary.of(panel, statistics) for panel in panels)
         answers = tuple(Answer.of(summary) for summary in summaries)
-        return cls(scores, statistics, summaries, answers, tuple(savings(scores, grid_points)), command)
+        choices = tuple(Choices.of(group, statistics) for group in groups)
+        return cls(scores, statistics, summaries, answers, choices, tuple(savings(scores, grid_points)), command)
 
     @property
     def name(self) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from cycletime.duration import Duration
 from cycletime.errors import RunError
+from cycletime.reports.words import hyperparameters
 from cycletime.runs.folder import RunFolder
 from cycletime.studies.folder import StudyFolder
 from cycletime.studies.plan import Plan
@@ -65,8 +66,7 @@ class Panel:
     @property
     def title(self) -> str:
         """What it is about."""
-        varied = [f"{name} {value}" for name, value in self.hyperparameters.items()]
-        return ", ".join([self.task, self.algorithm, *varied])
+        return ", ".join(filter(None, (self.task, self.algorithm, hyperparameters(self.hyperparameters))))
 
     @property
     def where(self) -> str:
@@ -81,6 +81,10 @@ class Panel:
     def scores(self, rule: str, dt: Duration) -> list[float]:
         """The finite scores of a cell."""
         return [run.score for run in self.cells[rule, dt] if run.score is not None]
+
+    def counts(self, place: tuple[str, Duration]) -> Counter[Outcome]:
+        """How many runs of a cell came to what."""
+        return Counter(run.outcome for run in self.cells[place])
 
     def shares_runs(self, rule: str, other: str, dt: Duration) -> bool:
         """Whether two rules agree at a cycle time, so that their cells are the same runs."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import comb
 from typing import TypeAlias
 
 import numpy as np
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.reports.scores import Outcome, Panel
+from cycletime.reports.scores import Panel
 from cycletime.studies.statistics import (
     Comparison,
     Estimate,
@@ -69,7 +69,7 @@ class Best:
     runner_up: Duration | None
     """The next; None where only one cycle time has scores."""
     against: Mapping[Duration, Comparison]
-    """The best against each other cycle time, corrected for their number."""
+    """The best against each other cycle time, corrected for all pairs of them."""
 
     @property
     def undecided(self) -> tuple[Duration, ...]:
@@ -108,10 +108,6 @@ class Summary:
             advantages={rule: _advantage(panel, rule) for rule in panel.rules[1:]},
             best={rule: _best(panel, rule) for rule in panel.rules},
         )
-
-    def counts(self, place: Place) -> Counter[Outcome]:
-        """How many runs of a cell came to what."""
-        return Counter(run.outcome for run in self.panel.cells[place])
 
     def verdict(self, place: Place) -> str:
         """What stands beside a cell: better, worse, undecided, same runs, or nothing."""
@@ -168,5 +164,7 @@ def _best(panel: Panel, rule: str) -> Best | None:
     if not scores:
         return None
     first, *others = sorted(scores, key=lambda dt: -float(np.mean(scores[dt])))
-    against = holm({dt: compare(scores[first], scores[dt]) for dt in others})
+    # The data chose the best, so that all pairs count as compared.
+    pairs = comb(len(scores), 2)
+    against = holm({dt: compare(scores[first], scores[dt]) for dt in others}, comparisons=pairs)
     return Best(first, mean_and_error(scores[first]), others[0] if others else None, against)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cycletime.reports.scores import MEASURES
+from cycletime.reports.scores import MEASURES, Panel
 from cycletime.reports.summary import Place, Summary
 from cycletime.reports.words import span, value_and_interval
 
@@ -18,9 +18,10 @@ class Words:
     title: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    """The last is the frequency-averaged score."""
     notes: tuple[str, ...]
     """What the numbers are."""
+    last: tuple[str, ...] | None = None
+    """A row that sums up the others."""
 
 
 def table_of(summary: Summary, measure: str) -> Words:
@@ -31,9 +32,13 @@ def table_of(summary: Summary, measure: str) -> Words:
     last = ("frequency-averaged", *(value_and_interval(each) if each else NO_SCORE for each in averages))
     notes = [
         f"Scores are the {MEASURES[measure][1]}; numbers are {summary.statistics.words} (number of runs). Data: "
-        f"{panel.where}.",
-        "The frequency-averaged score is the mean over the cycle times, with a 95 % bootstrap interval.",
+        f"{panel.where}."
     ]
+    if len(panel.dts) > 1:
+        notes.append(
+            "The frequency-averaged score is the mean over the cycle times, with a 95 % bootstrap interval"
+            f"{_rests_on(summary)}."
+        )
     if len(panel.rules) > 1:
         count = max((each.comparisons for each in summary.comparisons.values()), default=0)
         corrected = f", corrected for {count} comparisons (Holm)" if count > 1 else ""
@@ -43,22 +48,32 @@ def table_of(summary: Summary, measure: str) -> Words:
         )
     if _fewest(summary) < 10:
         notes.append("Fewer than 10 runs in a cell: bootstrap intervals are too narrow then, and means uncertain.")
-    return Words(panel.title, ("cycle time", *panel.rules), (*rows, last), tuple(notes))
+    return Words(
+        panel.title, ("cycle time", *panel.rules), tuple(rows), tuple(notes), last if len(panel.dts) > 1 else None
+    )
 
 
-def _cell(summary: Summary, place: Place) -> str:
-    estimate, verdict = summary.estimates[place], summary.verdict(place)
-    number = value_and_interval(estimate) if estimate else NO_SCORE
-    return f"{number} ({_runs(summary, place)}){f' {verdict}' if verdict else ''}"
-
-
-def _runs(summary: Summary, place: Place) -> str:
-    """The runs that count, and what became of the others."""
-    counts = summary.counts(place)
+def runs_of(panel: Panel, place: Place) -> str:
+    """The runs of a cell that count, and what became of the others."""
+    counts = panel.counts(place)
     scored, planned = counts["scored"], counts.total()
     lost = [f"{counts[outcome]} {outcome}" for outcome in ("astray", "failed", "damaged") if counts[outcome]]
     return ", ".join([f"{scored} of {planned}" if counts["unfinished"] else str(scored), *lost])
 
 
+def _rests_on(summary: Summary) -> str:
+    """The runs of the frequency-averaged scores."""
+    runs = {rule: each.runs for rule, each in summary.averages.items() if each}
+    if len(set(runs.values())) == 1:
+        return f" (n = {next(iter(runs.values()))})"
+    return f" ({', '.join(f'{rule}: n = {each}' for rule, each in runs.items())})" if runs else ""
+
+
+def _cell(summary: Summary, place: Place) -> str:
+    estimate, verdict = summary.estimates[place], summary.verdict(place)
+    number = value_and_interval(estimate) if estimate else NO_SCORE
+    return f"{number} ({runs_of(summary.panel, place)}){f' {verdict}' if verdict else ''}"
+
+
 def _fewest(summary: Summary) -> int:
-    return min(summary.counts(place)["scored"] for place in summary.panel.cells)
+    return min(summary.panel.counts(place)["scored"] for place in summary.panel.cells)

@@ -29,6 +29,12 @@ def print_report(report: Report, console: Console) -> None:
         for heading, sentences in sections(answer):
             console.print(Text(heading, "bold"))
             _print_sentences(console, sentences)
+    for choices in report.choices:
+        words = choices.table(report.scores.measure)
+        console.print()
+        console.print(_table(words))
+        _print_sentences(console, words.notes, "dim")
+        _print_sentences(console, choices.sentences())
     if report.saving_sentences:
         console.print()
         console.print(Text("What a rule saves", "bold"))
@@ -39,10 +45,11 @@ def _table(words: Words) -> Table:
     table = Table(title=escape(words.title), title_justify="left", title_style="bold")
     for index, name in enumerate(words.header):
         table.add_column(escape(name), justify="left" if index == 0 else "right")
-    for row in words.rows[:-1]:
+    for row in words.rows:
         table.add_row(*(_coloured(cell) for cell in row))
-    table.add_section()
-    table.add_row(*(Text(cell) for cell in words.rows[-1]))
+    if words.last is not None:
+        table.add_section()
+        table.add_row(*(Text(cell) for cell in words.last))
     return table
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import floor, log10
+from typing import Any
 
 from cycletime.duration import Duration
 from cycletime.studies.statistics import Estimate
@@ -14,6 +16,16 @@ def span(dt: Duration) -> str:
     """A cycle time, with a space before its unit: '16 ms'."""
     text = str(dt)
     return next(f"{text.removesuffix(unit)} {unit}" for unit in ("ms", "us", "ns", "Hz", "s") if text.endswith(unit))
+
+
+def value(hyperparameter: Any) -> str:  # noqa: ANN401 - any hyper-parameter
+    """A hyper-parameter, with six digits at most."""
+    return f"{hyperparameter:.6g}" if isinstance(hyperparameter, float) else str(hyperparameter)
+
+
+def hyperparameters(point: Mapping[str, Any]) -> str:
+    """Hyper-parameters with their names: 'batch 2000, discount 0.99'."""
+    return ", ".join(f"{name} {value(each)}" for name, each in point.items())
 
 
 def several(items: list[str]) -> str:
@@ -38,11 +50,15 @@ def value_and_interval(estimate: Estimate) -> str:
 
 
 def difference(estimate: Estimate) -> str:
-    """'+1.2 (-0.4 to +2.8, 95 % Welch t)', with signs."""
+    """'+1.2 (-0.4 to +2.8, 95 % Welch t, n = 3 + 3)', with signs."""
+    rests_on = f"{estimate.interval}, n = {estimate.runs}"
     if estimate.low is None or estimate.high is None:
-        return f"{estimate.value:+.4g} ({estimate.interval})"
-    form = f"+z.{_decimals((estimate.high - estimate.low) / 2, estimate.value)}f"
-    return f"{estimate.value:{form}} ({estimate.low:{form}} to {estimate.high:{form}}, {estimate.interval})"
+        return f"{estimate.value:+.4g} ({rests_on})"
+    # An end that is near zero must not lose its sign, which is what matters.
+    near = max((-floor(log10(abs(end))) for end in (estimate.low, estimate.high) if end), default=0)
+    half = (estimate.high - estimate.low) / 2
+    form = f"+z.{max(_decimals(half, estimate.value), min(_MOST_DECIMALS, near))}f"
+    return f"{estimate.value:{form}} ({estimate.low:{form}} to {estimate.high:{form}}, {rests_on})"
 
 
 def _decimals(half: float, value: float) -> int:

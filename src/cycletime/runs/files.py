@@ -9,12 +9,16 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from uuid import uuid4
 
 from safetensors import SafetensorError
 
-from cycletime.errors import RunError
+from cycletime.errors import DiskFullError, RunError
 
 _UNFINISHED = ".writing-"
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
+"""What file systems without hard links say."""
 _MASK = os.umask(0o077)
 os.umask(_MASK)  # it can only be read by setting it, which is done once, before there are threads
 
@@ -28,14 +32,40 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     with disk_errors(path):
         _remove(unfinished)
         try:
-            write(unfinished)
-            _open_to_others(unfinished)
-            _flush(unfinished)
+            _make(unfinished, write)
             unfinished.replace(path)
             _flush_folder(path.parent)
         except BaseException:
             _remove(unfinished)
             raise
+
+
+def write_first(path: Path, write: Callable[[Path], object]) -> None:
+    """Let `write` make a file that others may make in the same moment, on whatever machine: the first one's stays.
+
+    Without any lock, which not all network file systems have.
+    """
+    with disk_errors(path), _own(path) as unfinished:
+        try:
+            _make(unfinished, write)
+            os.link(unfinished, path)
+        except FileExistsError:
+            return
+        except OSError as error:
+            if path.exists():  # whoever was first may have swept, too
+                return
+            if error.errno not in _NO_LINKS:
+                raise
+            unfinished.replace(path)
+        _flush_folder(path.parent)
+
+
+def write_last(path: Path, write: Callable[[Path], object]) -> None:
+    """The same for a file that is to be replaced: the last one's stays."""
+    with disk_errors(path), _own(path) as unfinished:
+        _make(unfinished, write)
+        unfinished.replace(path)
+        _flush_folder(path.parent)
 
 
 def sweep(folder: Path) -> None:
@@ -50,12 +80,30 @@ def disk_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, SafetensorError) as error:
-        raise RunError(f"{path} cannot be written: {_reason(error)}.") from error
+        kind = DiskFullError if _number(error) in _FULL else RunError
+        raise kind(f"{path} cannot be written: {_reason(error)}.") from error
+
+
+@contextmanager
+def _own(path: Path) -> Iterator[Path]:
+    """Another name that nobody else takes, and which is gone afterwards."""
+    unfinished = path.with_name(f"{_UNFINISHED}{uuid4().hex}-{path.name}")
+    try:
+        yield unfinished
+    finally:
+        _remove(unfinished)
+
+
+def _make(unfinished: Path, write: Callable[[Path], object]) -> None:
+    """Have it written, readable, and on the disk."""
+    write(unfinished)
+    _open_to_others(unfinished)
+    _flush(unfinished)
 
 
 def _reason(error: OSError | SafetensorError) -> str:
     number = _number(error)
-    if number in (errno.ENOSPC, errno.EDQUOT):
+    if number in _FULL:
         return "the disk is full; make room and resume, what was saved before is untouched"
     if number in (errno.EACCES, errno.EPERM, errno.EROFS):
         return "the folder is read-only for you; give one that you may write to"

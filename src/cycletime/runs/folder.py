@@ -19,7 +19,7 @@ from typing import Any
 
 from cycletime.errors import InputError, RunError
 from cycletime.runs.checkpoints import Checkpoints
-from cycletime.runs.files import disk_errors, sweep, write_whole
+from cycletime.runs.files import disk_errors, sweep, write_first, write_whole
 from cycletime.runs.lock import Lock, locked
 from cycletime.runs.spec import RunSpec
 
@@ -40,10 +40,8 @@ class RunFolder:
         with disk_errors(folder.path):
             folder.path.mkdir(parents=True, exist_ok=True)
         if not (folder.path / "spec.json").exists():
-            # Another lock than the training's, so that whoever comes second waits a moment and then finds the file.
-            with locked(out / ".lock", wait=True):
-                if not (folder.path / "spec.json").exists():
-                    folder._write_json("spec.json", {"format": FORMAT, "identity": spec.identity, **spec.as_json()})
+            told = {"format": FORMAT, "identity": spec.identity, **spec.as_json()}
+            write_first(folder.path / "spec.json", lambda file: file.write_text(_text(told)))
         there = cls.open(folder.path)
         if there.spec.identity != spec.identity:
             raise InputError(f"{folder.path} holds another run, {there.spec.name}: put it back under its own name.")
@@ -117,12 +115,12 @@ class RunFolder:
 
     def write_result(self, result: Mapping[str, Any]) -> None:
         """Finish the run."""
-        self._write_json("result.json", result)
+        write_whole(self.path / "result.json", lambda file: file.write_text(_text(result)))
         self.checkpoints.remove()
 
-    def locked(self) -> AbstractContextManager[Lock]:
-        """Keep other processes away."""
-        return locked(self.path / "lock")
+    def locked(self, *, needed: bool = True) -> AbstractContextManager[Lock]:
+        """Keep other processes away; `needed` unless a lease does so already."""
+        return locked(self.path / "lock", needed=needed)
 
     def sweep(self) -> None:
         """Remove what a process that was killed left unfinished; for who holds the lock."""
@@ -130,5 +128,6 @@ class RunFolder:
         if self.is_finished:
             self.checkpoints.remove()
 
-    def _write_json(self, name: str, told: Mapping[str, Any]) -> None:
-        write_whole(self.path / name, lambda file: file.write_text(json.dumps(told, indent=1) + "\n"))
+
+def _text(told: Mapping[str, Any]) -> str:
+    return json.dumps(told, indent=1) + "\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import socket
@@ -12,6 +13,13 @@ from pathlib import Path
 
 from cycletime.errors import RunError
 from cycletime.runs.files import disk_errors
+
+_NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
+"""What file systems without locks say, such as Lustre as it is often mounted."""
+
+
+class HeldError(RunError):
+    """Another process holds the lock."""
 
 
 @dataclass(frozen=True)
@@ -38,25 +46,41 @@ class Lock:
 
 
 @contextmanager
-def locked(path: Path, *, wait: bool = False) -> Iterator[Lock]:
-    """Hold the lock at a path, or wait for it where it is never held for long.
+def locked(path: Path, *, needed: bool = True) -> Iterator[Lock]:
+    """Hold the lock at a path.
+
+    Args:
+        path: A file, made if it is not there.
+        needed: Whether to refuse a file system that has no locks. Who holds a lease besides does not need them.
 
     Raises:
-        RunError: if another process holds it.
+        RunError: if another process holds it, or there can be none.
     """
     with disk_errors(path):
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         with disk_errors(path):
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                holder = os.read(handle, 200).decode(errors="replace").strip() or "another process"
-                raise RunError(
-                    f"The run {path.parent} is being trained by {holder}: wait for it, or end it and resume."
-                ) from None
+            _lock(path, handle, needed=needed)
             os.ftruncate(handle, 0)
             os.pwrite(handle, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
         yield Lock(path, handle)
     finally:
         os.close(handle)
+
+
+def _lock(path: Path, handle: int, *, needed: bool) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = os.read(handle, 200).decode(errors="replace").strip() or "another process"
+        raise HeldError(
+            f"The run {path.parent} is being trained by {holder}: wait for it, or end it and resume."
+        ) from None
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        if needed:
+            raise RunError(
+                f"The file system of {path.parent} has no locks ({error.strerror}), which keep two processes off one "
+                "run: give a folder on another one."
+            ) from error

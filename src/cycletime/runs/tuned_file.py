@@ -8,8 +8,8 @@
     [set.ppo]
     hidden = [32, 32]
 
-A file for one algorithm may leave out its name: ``[tuned]``. Other tables, such as where the values come from, are for
-people to read. No JAX in here.
+A file for one algorithm may leave out its name: ``[tuned]``. A table ``[from.ppo]`` says where the values come from.
+No JAX in here.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.rules import PPO, SAC, Hyperparameters
-from cycletime.runs.files import write_whole
+from cycletime.runs.files import write_last
 
-_TUNED, _SET = "tuned", "set"
+_TUNED, _SET, _FROM = "tuned", "set", "from"
 _KINDS: Mapping[str, type[Hyperparameters]] = {"ppo": PPO, "sac": SAC}
 _NAMES = {
     **{name: tuple(quantity.field for quantity in kind.quantities) for name, kind in _KINDS.items()},
@@ -55,6 +56,10 @@ class TunedFile:
     """The table of that name."""
     others: Mapping[str, Any]
     """The table 'set'."""
+    origins: Mapping[str, Any] = field(default_factory=dict)
+    """The table 'from', which says where values come from."""
+    sha256: str = ""
+    """Of the file."""
 
     @property
     def algorithms(self) -> tuple[str, ...]:
@@ -78,6 +83,11 @@ class TunedFile:
         except InputError as error:
             raise InputError(f"{self.path}: {error}") from error
 
+    def origin(self, algorithm: str) -> Mapping[str, Any]:
+        """Where the values of an algorithm come from, as `cycletime tune` tells it; empty where nobody does."""
+        origin = self.origins.get(algorithm)
+        return origin if isinstance(origin, Mapping) else {}
+
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The table in a TOML file.
@@ -100,13 +110,14 @@ def read_tuned(path: Path | str) -> TunedFile:
         InputError: if it cannot be read or has none.
     """
     path = Path(path)
-    told = read_toml(path)
+    told, digest = read_toml(path), sha256(path.read_bytes()).hexdigest()
     for key in (_TUNED, _SET):
         if not isinstance(told.get(key, {}), dict):
             raise InputError(f"{path}: {key} is {told[key]!r}, and should be a table.")
     if not told.get(_TUNED):
         raise InputError(f"{path} has no tuned values: give them in a table such as [tuned.ppo].")
-    return TunedFile(path, told[_TUNED], told.get(_SET, {}))
+    origins = told.get(_FROM)
+    return TunedFile(path, told[_TUNED], told.get(_SET, {}), origins if isinstance(origins, dict) else {}, digest)
 
 
 def write_tuned(path: Path, algorithm: str, tuned: TunedValues, origin: Mapping[str, Any]) -> None:
@@ -114,19 +125,20 @@ def write_tuned(path: Path, algorithm: str, tuned: TunedValues, origin: Mapping[
     tables = {
         f"{_TUNED}.{algorithm}": {"dt": str(tuned.dt), **tuned.values},
         f"{_SET}.{algorithm}": tuned.others,
-        f"from.{algorithm}": origin,
+        f"{_FROM}.{algorithm}": origin,
     }
     text = "\n".join(_toml(name, table) for name, table in tables.items() if table)
-    write_whole(path, lambda file: file.write_text(text))
+    write_last(path, lambda file: file.write_text(text))
 
 
 def made_by(path: Path, algorithm: str) -> str | None:
-    """The study whose tuning wrote a file; None where no tuning did."""
+    """The study whose tuning wrote a file; None where no tuning did, or the file has other algorithms' values too."""
     try:
-        study = tomllib.loads(path.read_text())["from"][algorithm]["study"]
+        told = tomllib.loads(path.read_text())
+        study = told[_FROM][algorithm]["study"] if list(told[_TUNED]) == [algorithm] else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return str(study)
+    return None if study is None else str(study)
 
 
 def _toml(name: str, table: Mapping[str, Any]) -> str:

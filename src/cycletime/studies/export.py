@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.runs.curve import SCHEMA, read_curve
+from cycletime.runs.curve import env_dt_s_of, is_binned, read_any_curve, read_table
 from cycletime.runs.files import write_whole
 from cycletime.runs.folder import RunFolder
 from cycletime.studies.folder import StudyFolder
@@ -26,7 +26,7 @@ _WRITERS = {".parquet": pq.ParquetWriter, ".csv": pc.CSVWriter}
 
 
 def export(folder: StudyFolder, file: Path, bins: int | None = None) -> tuple[int, int]:
-    """Write the curves of all runs that are done; how many runs, and how many rows.
+    """Write the curves of all runs that are done; how many runs those are, each once, and how many rows.
 
     Runs that several cells share, since their rules agree, have rows for each cell.
 
@@ -41,17 +41,16 @@ def export(folder: StudyFolder, file: Path, bins: int | None = None) -> tuple[in
         raise InputError(f"bins is {bins}: it must be at least 1.")
     plan = Plan.of(folder.study)
     schema = _schema([cell.labels for cell in plan.cells])
-    counts = [0, 0]
+    rows: dict[str, list[int]] = {}
 
     def write(unfinished: Path) -> None:
-        counts[:] = [0, 0]
         with _writer(file.suffix, unfinished, schema) as writer:
-            for table in _tables(plan, folder, schema, bins):
+            for name, table in _tables(plan, folder, schema, bins):
                 writer.write_table(table)
-                counts[:] = [counts[0] + 1, counts[1] + table.num_rows]
+                rows.setdefault(name, []).append(table.num_rows)
 
     write_whole(file, write)
-    return counts[0], counts[1]
+    return len(rows), sum(map(sum, rows.values()))
 
 
 def _writer(suffix: str, path: Path, schema: pa.Schema) -> AbstractContextManager[Any]:
@@ -59,18 +58,21 @@ def _writer(suffix: str, path: Path, schema: pa.Schema) -> AbstractContextManage
     return writer
 
 
-def _tables(plan: Plan, folder: StudyFolder, schema: pa.Schema, bins: int | None) -> Iterator[pa.Table]:
+def _tables(plan: Plan, folder: StudyFolder, schema: pa.Schema, bins: int | None) -> Iterator[tuple[str, pa.Table]]:
+    """Of each cell and seed, the run's name and its rows."""
     for index, cell in enumerate(plan.cells):
         labels = {**cell.labels, "dt": float(cell.dt)}
         for seed, name in zip(plan.study.seeds, plan.names[index], strict=True):
             run = RunFolder(folder.runs / name, cell.run(seed))
             if run.is_finished:
-                yield _table({**labels, "seed": seed}, run, schema, bins)
+                yield name, _table({**labels, "seed": seed}, run, schema, bins)
 
 
 def _table(labels: Mapping[str, Any], run: RunFolder, schema: pa.Schema, bins: int | None) -> pa.Table:
     if bins is None:
-        table = pq.read_table(run.curve_file, schema=SCHEMA)
+        if is_binned(run.curve_file):
+            raise InputError(f"The curve of {run.spec.name} is kept in bins: export with --bins 100.")
+        table = read_table(run.curve_file)
         columns: dict[str, Any] = {
             "env_step": table["env_steps"],
             "seconds": table["seconds"],
@@ -88,11 +90,10 @@ def _table(labels: Mapping[str, Any], run: RunFolder, schema: pa.Schema, bins: i
 
 def _binned(run: RunFolder, bins: int) -> dict[str, Any]:
     """The mean return in equal bins, each told at its end; a run in which no episode ended has none."""
-    curve = read_curve(run.curve_file, run.spec.world.env_dt or Duration("1s"))
+    curve = read_any_curve(run.curve_file, run.spec.world.env_dt or Duration("1s"))
     if not len(curve):
         return {name: [] for name in ("env_step", "seconds", "return")}
-    first = pq.read_table(run.curve_file, schema=SCHEMA).slice(0, 1)
-    env_dt_s = run.spec.world.env_dt or first["seconds"][0].as_py() / first["env_steps"][0].as_py()
+    env_dt_s = run.spec.world.env_dt or env_dt_s_of(run.curve_file) or float("nan")
     ends = np.rint(np.linspace(0, run.spec.env_steps, bins + 1)[1:]).astype(np.int64)
     return {"env_step": ends, "seconds": ends * float(env_dt_s), "return": curve.binned(run.spec.env_steps, bins)}
 

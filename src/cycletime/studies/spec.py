@@ -12,7 +12,8 @@
     batch = 2000
 
 Whatever is one value may be a list, and the study has all combinations. Where algorithms differ, a table for each:
-``rules = { ppo = ["dt-aware"], sac = ["tuned"] }``, ``[tuned.ppo]``, ``[set.sac]``.
+``rules = { ppo = ["dt-aware"], sac = ["tuned"] }``, ``[tuned.ppo]``, ``[set.sac]``. Choices of hyper-parameters that
+are no grid are listed one by one: ``points = [{ batch = 2000, discount = 0.99 }, { batch = 500, discount = 0.9 }]``.
 """
 
 from __future__ import annotations
@@ -20,17 +21,41 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
 from cycletime.agents import Agent
+from cycletime.agents.checks import check_choice
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.runs.carried import TUNABLE, carried_agent
+from cycletime.runs.kernel_limits import refusal
 from cycletime.runs.spec import AGENTS, EngineSpec, RunSpec
 from cycletime.runs.worlds import PaperTask, World
 
 Grid = Mapping[str, tuple[Any, ...]]
 """By name, the values that are tried."""
+Point: TypeAlias = Mapping[str, Any]
+"""One value for each of some hyper-parameters."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file of tuned values, and what it says of the tuning that wrote it; None where it says nothing."""
+
+    file: str
+    """Its name, as the study gives it."""
+    sha256: str
+    """Of the whole file."""
+    tuning: str | None = None
+    """What the tuning is called."""
+    trials: int | None = None
+    """How many choices of values it tried."""
+    seeds: int | None = None
+    """Of each trial."""
+    runs: int | None = None
+    """Of all trials together, without those of the winner with fresh seeds."""
+    simulated_hours: float | None = None
+    """Of these runs, in the environment's time."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +65,8 @@ class Tuned:
     dt: Duration | None
     """None where they are for every cycle time as they are, and no rule carries them."""
     values: Grid = field(default_factory=dict)
+    source: Source | None = None
+    """The file that they were read from; None where the study gives them itself."""
 
 
 @dataclass(frozen=True)
@@ -90,13 +117,18 @@ class Study:
     """By algorithm, its values; left out, the paper's baseline at 16 ms."""
     others: Mapping[str, Grid] = field(default_factory=dict)
     """By algorithm, further fields of the agent."""
+    points: Mapping[str, tuple[Point, ...]] = field(default_factory=dict)
+    """By algorithm, choices of values that are no grid, on top of the others."""
     device: str = "cpu"
     """Where JAX computes."""
     width: int = 1
     """The runs that one program carries; more than 1 is for GPUs."""
+    engine: str = "compiled"
+    """What computes the paper's tasks: 'compiled', 'cuda' for the kernel, or 'auto' for the kernel where it can."""
 
     def __post_init__(self) -> None:
         """Refuse what is no study."""
+        check_choice(self, "engine", ("auto", "compiled", "cuda"))
         for name in ("worlds", "algorithms", "dts", "seeds"):
             given, called = getattr(self, name), "tasks or envs" if name == "worlds" else name
             if not given:
@@ -109,12 +141,16 @@ class Study:
                 raise InputError(f"{algorithm!r} is no algorithm: give one of {', '.join(AGENTS)}.")
             for grid in self._grids(algorithm):
                 _check_grid(algorithm, grid)
-            known = [each.name for each in fields(AGENTS[algorithm]) if each.name != "exploration"]
             for name in self.others.get(algorithm, {}):
-                if name not in known:
-                    raise InputError(f"set has {name!r}: {algorithm} has {', '.join(known)}.")
+                _check_field("set", algorithm, name)
                 if name in TUNABLE[algorithm]:
                     raise InputError(f"set has {name!r}: it is a tuned value of {algorithm}, so give it in 'tuned'.")
+            self._check_points(algorithm)
+
+    @property
+    def jax_device(self) -> str:
+        """Where JAX computes; of the kernel's runs it computes the first weights only."""
+        return "cpu" if all(cell.engine.name == "cuda" for cell in self.cells()) else self.device
 
     @property
     def size(self) -> int:
@@ -125,8 +161,8 @@ class Study:
         """All combinations but for seeds, in the order of a table."""
         for world, algorithm in product(self.worlds, self.algorithms):
             for dt, rule in product(self.dts, self.rules.get(algorithm) or (None,)):
-                for values, others in product(self._tried(algorithm), _combinations(self.others.get(algorithm, {}))):
-                    yield self._cell(world, algorithm, dt, rule, values, others)
+                for values in self._tried(algorithm):
+                    yield self._cell(world, algorithm, dt, rule, values)
 
     def runs(self) -> Iterator[tuple[Mapping[str, Any], RunSpec]]:
         """All runs, each with its labels and its seed among them. Two cells can share a run."""
@@ -134,53 +170,78 @@ class Study:
             for seed in self.seeds:
                 yield {**cell.labels, "seed": seed}, cell.run(seed)
 
-    def _tried(self, algorithm: str) -> list[dict[str, Any]]:
-        return _combinations(self.tuned[algorithm].values) if algorithm in self.tuned else [{}]
+    def _tried(self, algorithm: str) -> Iterator[dict[str, Any]]:
+        """All choices of hyper-parameters."""
+        grid = {name: values for each in self._grids(algorithm) for name, values in each.items()}
+        for point, values in product(self.points.get(algorithm) or ({},), product(*grid.values())):
+            yield {**dict(zip(grid, values, strict=True)), **point}
 
-    def _cell(
-        self,
-        world: World,
-        algorithm: str,
-        dt: Duration,
-        rule: str | None,
-        values: dict[str, Any],
-        others: dict[str, Any],
-    ) -> Cell:
+    def _cell(self, world: World, algorithm: str, dt: Duration, rule: str | None, values: dict[str, Any]) -> Cell:
         tuned_at = self.tuned[algorithm].dt if algorithm in self.tuned else Duration("16ms")
         carries = algorithm != "actor-critic" and rule is not None
         agent, origin = carried_agent(
             algorithm,
-            values,
+            {name: value for name, value in values.items() if name in TUNABLE[algorithm]},
             dt=dt,
             tuned_at=tuned_at if carries else None,
             rule=rule if carries else None,
-            others=others,
+            others={name: value for name, value in values.items() if name not in TUNABLE[algorithm]},
         )
         varied = {name for grid in self._grids(algorithm) for name, tried in grid.items() if len(tried) > 1}
-        hyperparameters = {name: value for name, value in {**values, **others}.items() if name in varied}
+        varied |= {name for point in self.points.get(algorithm, ())[:1] for name in point}
+        hyperparameters = {name: value for name, value in values.items() if name in varied}
         labels = {"task": world.name, "algorithm": algorithm, "rule": rule, "dt": dt, **hyperparameters}
-        engine = EngineSpec("compiled" if isinstance(world, PaperTask) else "stepped", self.device)
-        if engine.name == "compiled":
-            engine = replace(engine, width=self.width)
-        return Cell(labels, world, agent, dt, self.env_steps, engine, origin)
+        cell = Cell(labels, world, agent, dt, self.env_steps, EngineSpec("stepped", self.device), origin)
+        return replace(cell, engine=self._engine(cell))
+
+    def _engine(self, cell: Cell) -> EngineSpec:
+        if self.engine == "cuda" or (self.engine == "auto" and self.device == "gpu" and not refusal(cell.run(0))):
+            return EngineSpec("cuda", self.device)
+        if isinstance(cell.world, PaperTask):
+            return EngineSpec("compiled", self.device, self.width)
+        return cell.engine
+
+    def _check_points(self, algorithm: str) -> None:
+        points = self.points.get(algorithm, ())
+        for name in points[0] if points else ():
+            _check_field("points", algorithm, name)
+            if any(name in grid for grid in self._grids(algorithm)):
+                raise InputError(f"{name} of {algorithm} has a value in 'points' and elsewhere: give one of them.")
+        seen: set[frozenset[tuple[str, Any]]] = set()
+        for point in points:
+            if point.keys() != points[0].keys():
+                raise InputError(
+                    f"points has one with {', '.join(points[0]) or 'nothing'} and one with "
+                    f"{', '.join(point) or 'nothing'}: give all the same names."
+                )
+            key = frozenset((name, _hashable(name, value)) for name, value in point.items())
+            if key in seen:
+                raise InputError(f"points has the same one twice: {dict(point)}.")
+            seen.add(key)
 
     def _grids(self, algorithm: str) -> tuple[Grid, ...]:
         tuned = self.tuned[algorithm].values if algorithm in self.tuned else {}
         return tuned, self.others.get(algorithm, {})
 
 
-def _combinations(grid: Grid) -> list[dict[str, Any]]:
-    return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
-
-
 def _check_grid(algorithm: str, grid: Grid) -> None:
     for name, values in grid.items():
         if not values:
             raise InputError(f"{name} of {algorithm} has no value: give at least one.")
-        if len(set(values)) != len(values):
+        if len({_hashable(name, value) for value in values}) != len(values):
             raise InputError(f"{name} of {algorithm} has the same value twice: {list(values)}.")
 
 
-def is_tunable(algorithm: str, name: str) -> bool:
-    """Whether a hyper-parameter is one that rules carry."""
-    return name in TUNABLE.get(algorithm, ())
+def _hashable(name: str, value: Any) -> Any:  # noqa: ANN401 - any hyper-parameter
+    """The value itself, unless it is a list or the like."""
+    try:
+        hash(value)
+    except TypeError:
+        raise InputError(f"{name} is {value!r}: give one number or text, or a tuple such as (64, 64).") from None
+    return value
+
+
+def _check_field(where: str, algorithm: str, name: str) -> None:
+    known = [each.name for each in fields(AGENTS[algorithm]) if each.name != "exploration"]
+    if name not in known:
+        raise InputError(f"{where} has {name!r}: {algorithm} has {', '.join(known)}.")

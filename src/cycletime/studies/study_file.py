@@ -10,14 +10,18 @@ from typing import Any
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.rules import PPO, SAC
-from cycletime.runs.carried import TUNABLE
 from cycletime.runs.spec import AGENTS
-from cycletime.runs.tuned_file import read_toml, read_tuned
+from cycletime.runs.tuned_file import read_toml
 from cycletime.runs.worlds import GymnasiumEnv, PaperTask, World
-from cycletime.studies.spec import Grid, Study, Tuned
+from cycletime.studies.spec import Study, Tuned
+from cycletime.studies.study_values import check_algorithms, read_values, values_table
 
 _SINGULARS = {"task": "tasks", "env": "envs", "algorithm": "algorithms", "dt": "dts", "rule": "rules", "seed": "seeds"}
-_KNOWN = {*_SINGULARS, *_SINGULARS.values(), "name", "env_steps", "env_dt", "tuned", "set", "device", "width"}
+_KNOWN = {
+    *(*_SINGULARS, *_SINGULARS.values(), "name", "env_steps", "env_dt", "tuned", "set", "points"),
+    *("device", "width", "engine"),
+}
+_MOST_SEEDS = 1_000_000
 _DEFAULT_RULES = {"ppo": PPO.default_rule, "sac": SAC.default_rule}
 
 
@@ -43,7 +47,7 @@ def study_from(told: Mapping[str, Any], folder: Path = Path()) -> Study:
     for algorithm in algorithms:
         if algorithm not in AGENTS:
             raise InputError(f"{algorithm!r} is no algorithm: give one of {', '.join(AGENTS)}.")
-    tuned, others = _tuned_and_others(told, algorithms, folder)
+    tuned, others, points = read_values(told, algorithms, folder)
     return Study(
         name=_name(told),
         worlds=_worlds(told),
@@ -54,8 +58,10 @@ def study_from(told: Mapping[str, Any], folder: Path = Path()) -> Study:
         env_steps=_count("env_steps", _needed(told, "env_steps")),
         tuned=tuned,
         others=others,
+        points=points,
         device=str(told.get("device", "cpu")),
         width=_count("width", told.get("width", 1)),
+        engine=str(told.get("engine", "compiled")),
     )
 
 
@@ -64,33 +70,30 @@ def as_table(study: Study) -> dict[str, Any]:
     tasks = [world.name for world in study.worlds if isinstance(world, PaperTask)]
     envs = [world for world in study.worlds if isinstance(world, GymnasiumEnv)]
     table: dict[str, Any] = {"name": study.name, "tasks": tasks, "envs": [env.name for env in envs]}
-    if envs and envs[0].env_dt is not None:
+    env_dts = {env.env_dt for env in envs}
+    if len(env_dts) > 1:
+        words = ", ".join(f"{env.name} {env.env_dt or 'none'}" for env in envs)
+        raise InputError(f"The environments have different env_dt ({words}): make a study of each.")
+    if env_dts != {None} and envs:
         table["env_dt"] = str(envs[0].env_dt)
     return {
         **table,
         "algorithms": list(study.algorithms),
         "dts": [str(dt) for dt in study.dts],
-        "rules": {algorithm: list(rules) for algorithm, rules in study.rules.items()},
+        "rules": {algorithm: list(study.rules.get(algorithm, ())) for algorithm in study.algorithms},
         "seeds": list(study.seeds),
         "env_steps": study.env_steps,
-        "tuned": {
-            algorithm: {**({"dt": str(tuned.dt)} if tuned.dt else {}), **_listed(tuned.values)}
-            for algorithm, tuned in study.tuned.items()
-        },
-        "set": {algorithm: _listed(grid) for algorithm, grid in study.others.items()},
+        **values_table(study),
         "device": study.device,
         "width": study.width,
+        **({} if study.engine == "compiled" else {"engine": study.engine}),
     }
-
-
-def _listed(grid: Grid) -> dict[str, list[Any]]:
-    return {name: [list(each) if isinstance(each, tuple) else each for each in values] for name, values in grid.items()}
 
 
 def _name(told: Mapping[str, Any]) -> str:
     name = _needed(told, "name")
-    if not isinstance(name, str) or not name.strip():
-        raise InputError(f"name is {name!r}: it must be a text, such as 'reacher-quick'.")
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise InputError(f"name is {name!r}: it must be a text in one line, such as 'reacher-quick'.")
     return name
 
 
@@ -121,37 +124,39 @@ def _worlds(told: Mapping[str, Any]) -> tuple[World, ...]:
     if env_dt is not None and not envs:
         raise InputError(f"env_dt is {env_dt}: it is for environments, and the tasks have their own.")
     for name in (*tasks, *envs):
-        if not isinstance(name, str):
+        if not isinstance(name, str) or not name:
             raise InputError(f"{name!r} is no task and no environment: give a name, such as 'reacher'.")
     return (*(PaperTask(name) for name in tasks), *(GymnasiumEnv(name, env_dt) for name in envs))
 
 
 def _rules(told: Mapping[str, Any], algorithms: tuple[str, ...], tuned: Mapping[str, Tuned]) -> dict[str, Any]:
     """By algorithm, its rules; left out, its own where its values are from a cycle time."""
+    bare = [algorithm for algorithm, values in tuned.items() if values.dt is None]
+    own = {each: [_DEFAULT_RULES[each]] if each in _DEFAULT_RULES and each not in bare else [] for each in algorithms}
     if "rule" not in told and "rules" not in told:
-        bare = [algorithm for algorithm, values in tuned.items() if values.dt is None]
-        return {
-            each: (_DEFAULT_RULES[each],) if each in _DEFAULT_RULES and each not in bare else () for each in algorithms
-        }
-    (given, *more) = _several(told, "rule") or [[]]
-    if isinstance(given, Mapping) and not more:
-        _check_algorithms("rules", given, algorithms)
-        by_algorithm = {name: each if isinstance(each, list) else [each] for name, each in given.items()}
+        given = own
+    elif isinstance(table := told.get("rule", told.get("rules")), Mapping):
+        _several(told, "rule")  # which refuses both
+        check_algorithms("rules", table, algorithms)
+        listed = {name: each if isinstance(each, list) else [each] for name, each in table.items()}
+        given = {**own, **listed} if listed else {}
     else:
-        by_algorithm = {algorithm: _several(told, "rule") for algorithm in algorithms}
-    for algorithm, rules in by_algorithm.items():
-        for rule in rules:
-            if not isinstance(rule, str):
-                raise InputError(f"rules has {rule!r}: a rule is a name, such as 'dt-aware'.")
-        if len(set(rules)) != len(rules):
-            raise InputError(f"rules has the same one twice for {algorithm}: {rules}.")
-    return {each: tuple(by_algorithm.get(each, ())) if each in _DEFAULT_RULES else () for each in algorithms}
+        given = dict.fromkeys(algorithms, _several(told, "rule"))
+        if any(each in _DEFAULT_RULES for each in algorithms):
+            given = {each: rules if each in _DEFAULT_RULES else [] for each, rules in given.items()}
+    for algorithm, rules in given.items():
+        _check_rules(algorithm, rules)
+    return {each: tuple(given.get(each, ())) for each in algorithms}
 
 
-def _check_algorithms(key: str, table: Mapping[str, Any], algorithms: tuple[str, ...]) -> None:
-    for name in table:
-        if name not in algorithms:
-            raise InputError(f"{key} has a table for {name!r}: the study has {', '.join(algorithms)}.")
+def _check_rules(algorithm: str, rules: list[Any]) -> None:
+    for rule in rules:
+        if not isinstance(rule, str):
+            raise InputError(f"rules has {rule!r}: a rule is a name, such as 'dt-aware'.")
+        if algorithm not in _DEFAULT_RULES:
+            raise InputError(f"rules has {rule!r} for {algorithm}: no rule carries its values, so leave it out.")
+    if len(set(rules)) != len(rules):
+        raise InputError(f"rules has the same one twice for {algorithm}: {rules}.")
 
 
 def _seeds(told: Mapping[str, Any]) -> tuple[int, ...]:
@@ -163,7 +168,9 @@ def _seeds(told: Mapping[str, Any]) -> tuple[int, ...]:
     given = told.get("seeds", 1)
     if isinstance(given, list):
         return tuple(_count("seeds", each, least=0) for each in given)
-    return tuple(range(_count("seeds", given)))
+    if (count := _count("seeds", given)) > _MOST_SEEDS:
+        raise InputError(f"seeds is {given!r}: it is how many there are, at most {_MOST_SEEDS:,}.")
+    return tuple(range(count))
 
 
 def _count(name: str, value: Any, least: int = 1) -> int:  # noqa: ANN401 - whatever TOML has
@@ -171,64 +178,3 @@ def _count(name: str, value: Any, least: int = 1) -> int:  # noqa: ANN401 - what
     if not whole or value < least:
         raise InputError(f"{name} is {value!r}: it must be a whole number of at least {least}.")
     return int(value)
-
-
-def _tuned_and_others(
-    told: Mapping[str, Any], algorithms: tuple[str, ...], folder: Path
-) -> tuple[dict[str, Tuned], dict[str, Grid]]:
-    """Tuned values and further fields, for all algorithms or in a table for each, or in files."""
-    table, others = told.get("tuned", {}), _others(told, algorithms)
-    split = not isinstance(table, str) and _is_split("tuned", table, algorithms)
-    tuned = {}
-    for algorithm in algorithms:
-        own = table.get(algorithm) if split else table
-        if isinstance(own, str):
-            read = read_tuned(folder / own).of(algorithm)
-            tuned[algorithm] = _tuned(algorithm, {"dt": read.dt, **read.values})
-            # Fields that the study sets itself come before those of the file.
-            others[algorithm] = {**{name: (value,) for name, value in read.others.items()}, **others.get(algorithm, {})}
-        elif own is not None and (own or split):
-            tuned[algorithm] = _tuned(algorithm, own)
-    return tuned, others
-
-
-def _tuned(algorithm: str, table: Mapping[str, Any]) -> Tuned:
-    grid = _grid(table)
-    grid.pop("dt", None)
-    for name in grid:
-        if name not in TUNABLE[algorithm]:
-            raise InputError(
-                f"tuned has {name!r}: {algorithm} has {', '.join(TUNABLE[algorithm])}; other fields go to 'set'."
-            )
-    return Tuned(Duration(table["dt"]) if "dt" in table else None, grid)
-
-
-def _others(told: Mapping[str, Any], algorithms: tuple[str, ...]) -> dict[str, Grid]:
-    table = told.get("set", {})
-    split = _is_split("set", table, algorithms)
-    return {algorithm: _grid(table.get(algorithm, {}) if split else table) for algorithm in algorithms if table}
-
-
-def _is_split(key: str, table: object, algorithms: tuple[str, ...]) -> bool:
-    """Whether a table has one for each algorithm."""
-    if not isinstance(table, Mapping):
-        raise InputError(f"{key} is {table!r}: it must be a table, such as [{key}] with a line for each value.")
-    if not any(name in AGENTS for name in table):
-        return False
-    _check_algorithms(key, table, algorithms)
-    return True
-
-
-def _grid(table: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
-    """By name, the values; a list is several of them, and a list in it is one, as are hidden layers."""
-    if not isinstance(table, Mapping):
-        raise InputError(f"{table!r} is no table of values: give a line for each, such as discount = 0.99.")
-    grid = {}
-    for name, value in table.items():
-        several = value if isinstance(value, list) else [value]
-        if name == "hidden" and several and not any(isinstance(each, list) for each in several):
-            several = [several]
-        if any(isinstance(each, dict) for each in several):
-            raise InputError(f"{name} is {value!r}: give a value, or a list of values to try.")
-        grid[name] = tuple(tuple(each) if isinstance(each, list) else each for each in several)
-    return grid

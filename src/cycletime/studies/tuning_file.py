@@ -11,7 +11,7 @@
     batch = [1000, 2000, 4000]
     minibatch = [25, 50]
 
-It is a study at one cycle time. Lists of values are a grid; ranges are for Optuna's samplers:
+It is a study at one cycle time. Lists of values are a grid, points are trials; ranges are for Optuna's samplers:
 ``[search] discount = { low = 0.7, high = 0.999, horizon = true }``.
 """
 
@@ -29,16 +29,16 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.runs.spec import AGENTS
 from cycletime.runs.tuned_file import read_toml
-from cycletime.studies.spec import Cell, Study, Tuned, is_tunable
+from cycletime.studies.spec import Cell, Point, Study, Tuned
 from cycletime.studies.study_file import study_from
+from cycletime.studies.study_values import check_algorithms
 
 FIRST_FRESH_SEED = 1000
 """Fresh seeds begin here, or after the last tuning seed where that is higher."""
 SAMPLERS = ("grid", "tpe", "random", "cmaes")
 Sampler: TypeAlias = Literal["grid", "tpe", "random", "cmaes"]
-Point: TypeAlias = Mapping[str, Any]
-"""One value for each hyper-parameter that is tuned."""
-_OPTIONS = ("sampler", "trials", "sampler_seed", "fresh_seeds", "at_once")
+_OF_SAMPLERS = ("trials", "sampler_seed", "at_once")
+_OPTIONS = ("sampler", "fresh_seeds", *_OF_SAMPLERS)
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,9 @@ class Range:
         numbers = all(isinstance(end, int | float) and not isinstance(end, bool) for end in ends)
         if not numbers or not self.low < self.high or self.high == float("inf") or self.low == -float("inf"):
             raise InputError(f"The range goes from {self.low!r} to {self.high!r}: give numbers, the lower one first.")
+        for name in ("log", "horizon"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"{name} is {getattr(self, name)!r}: it must be true or false.")
         if self.horizon and (self.log or not 0 < self.low < self.high < 1):
             raise InputError(f"A horizon has the range from {self.low} to {self.high}: give rates between 0 and 1.")
         if self.log and self.low <= 0:
@@ -114,6 +117,8 @@ class Tuning:
         for name, least in (("trials", 1), ("fresh_seeds", 1), ("sampler_seed", 0), ("at_once", 1)):
             if (number := getattr(self, name)) is not None and number < least:
                 raise InputError(f"{name} is {number}: it must be at least {least}.")
+        if (last := self.unseen_seeds()[-1]) >= 2**32:
+            raise InputError(f"The last fresh seed would be {last}: seeds must be below 2**32.")
         self._check_space()
 
     @property
@@ -130,6 +135,15 @@ class Tuning:
     def _others(self) -> Mapping[str, tuple[Any, ...]]:
         return self.study.others.get(self.algorithm, {})
 
+    @property
+    def names(self) -> list[str]:
+        """What is tuned."""
+        return [*dict.fromkeys(name for point in self._points for name in point), *self.choices, *self.search]
+
+    @property
+    def _points(self) -> Sequence[Point]:
+        return self.study.points.get(self.algorithm, ())
+
     @cached_property
     def choices(self) -> dict[str, Choice]:
         """What has a list of values."""
@@ -142,8 +156,10 @@ class Tuning:
             raise InputError(f"tuned has dt {tuned.dt}: a tuning at {self.dt} carries nothing, so leave it out.")
         if twice := [name for name in self.search if name in tuned.values or name in self._others]:
             raise InputError(f"{twice[0]} has a range in 'search' and a value elsewhere: give one of them.")
-        if not self.search and not self.choices:
+        if not self.search and not self.choices and len(self._points) < 2:
             raise InputError("There is nothing to tune: give several values in 'tuned', or a range in 'search'.")
+        if self._points and self.sampler != "grid":
+            raise InputError(f"The sampler is {self.sampler}: 'points' are the trials themselves, so leave it out.")
         if self.search and self.sampler == "grid":
             raise InputError("A grid has no ranges: give lists of values instead of 'search', or another sampler.")
         if self.choices and self.sampler == "cmaes":
@@ -155,30 +171,34 @@ class Tuning:
     def grid(self) -> list[Point]:
         """All combinations."""
         lists = [choice.values for choice in self.choices.values()]
-        return [dict(zip(self.choices, values, strict=True)) for values in product(*lists)]
+        combinations = [dict(zip(self.choices, values, strict=True)) for values in product(*lists)]
+        return [{**point, **values} for point in self._points or ({},) for values in combinations]
 
-    def at(self, point: Point, seeds: Sequence[int] | None = None, name: str | None = None) -> Study:
-        """The study of one trial."""
-        tuned = {name: (value,) for name, value in point.items() if is_tunable(self.algorithm, name)}
-        others = {name: (value,) for name, value in point.items() if not is_tunable(self.algorithm, name)}
-        before = self.study.tuned.get(self.algorithm, Tuned(None)).values
+    def of(self, points: Sequence[Point], seeds: Sequence[int] | None = None, name: str | None = None) -> Study:
+        """The study of some trials."""
+        tuned = self.study.tuned.get(self.algorithm, Tuned(None)).values
+        fixed, others = (
+            {name: values for name, values in grid.items() if name not in self.choices}
+            for grid in (tuned, self._others)
+        )
         return replace(
             self.study,
             name=name or self.study.name,
             rules={},
-            tuned={self.algorithm: Tuned(None, {**before, **tuned})},
-            others={self.algorithm: {**self._others, **others}},
+            tuned={self.algorithm: Tuned(None, fixed)},
+            others={self.algorithm: others},
+            points={self.algorithm: tuple(points)},
             seeds=tuple(seeds) if seeds else self.study.seeds,
         )
 
     def cell(self, point: Point) -> Cell:
         """The trial's place; an InputError where its values make no sense together."""
-        return next(self.at(point).cells())
+        return next(self.of([point]).cells())
 
-    def unseen_seeds(self) -> tuple[int, ...]:
+    def unseen_seeds(self) -> range:
         """The fresh seeds."""
         first = max(FIRST_FRESH_SEED, max(self.study.seeds) + 1)
-        return tuple(range(first, first + self.fresh_seeds))
+        return range(first, first + self.fresh_seeds)
 
 
 def read_tuning(path: Path, **options: int | str | None) -> Tuning:
@@ -188,6 +208,8 @@ def read_tuning(path: Path, **options: int | str | None) -> Tuning:
         InputError: if it cannot be read, or is no tuning; the sentence names the file.
     """
     told = read_toml(path)
+    if options.get("sampler") == "grid":  # then the file's options of a sampler are not meant
+        told = {name: value for name, value in told.items() if name not in _OF_SAMPLERS}
     told |= {name: option for name, option in options.items() if option is not None}
     try:
         return tuning_from(told, path.parent)
@@ -201,20 +223,28 @@ def tuning_from(told: Mapping[str, Any], folder: Path = Path()) -> Tuning:
         raise InputError(f"{given[0]!r} is given: a tuning is at one cycle time, and carries nothing.")
     own = {*_OPTIONS, "search"}
     study = study_from({key: value for key, value in told.items() if key not in own}, folder)
-    ranges = _ranges(told.get("search", {}), study.algorithms[0])
+    ranges = _ranges(told.get("search", {}), study.algorithms)
     options = {name: told[name] for name in _OPTIONS if name in told}
     for name, value in options.items():
         if name != "sampler" and (isinstance(value, bool) or not isinstance(value, int)):
             raise InputError(f"{name} is {value!r}: it must be a whole number.")
-    return Tuning(study=study, search=ranges, **{"sampler": "tpe" if ranges else "grid", **options})
+    options.setdefault("sampler", "tpe" if ranges else "grid")
+    if options["sampler"] == "grid" and (idle := [name for name in _OF_SAMPLERS if name in options]):
+        raise InputError(
+            f"{idle[0]} is {options[idle[0]]}: a grid tries all its points, so leave it out, or give a sampler such as "
+            "'random'."
+        )
+    return Tuning(study=study, search=ranges, **options)
 
 
-def _ranges(table: Any, algorithm: str) -> dict[str, Range]:  # noqa: ANN401 - whatever TOML has
+def _ranges(table: Any, algorithms: tuple[str, ...]) -> dict[str, Range]:  # noqa: ANN401 - whatever TOML has
+    algorithm = algorithms[0]
     if isinstance(table, Mapping) and any(name in AGENTS for name in table):
+        check_algorithms("search", table, algorithms)
         table = table.get(algorithm, {})
-    known = [each.name for each in fields(AGENTS[algorithm])]
     if not isinstance(table, Mapping) or not all(isinstance(each, Mapping) for each in table.values()):
         raise InputError(f"search is {table!r}: give ranges, such as discount = {{ low = 0.8, high = 0.999 }}.")
+    known = [each.name for each in fields(AGENTS[algorithm]) if str(each.type).startswith(("int", "float"))]
     for name, told in table.items():
         if name not in known:
             raise InputError(f"search has {name!r}: {algorithm} has {', '.join(known)}.")

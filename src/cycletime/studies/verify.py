@@ -9,12 +9,16 @@ import numpy as np
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError, RunError
-from cycletime.runs.curve import read_curve
+from cycletime.loops import EpisodeBins
+from cycletime.runs.curve import read_any_curve
 from cycletime.runs.files import disk_errors
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.policies.policy_file import read_policy
 from cycletime.runs.result import hashes_of
 from cycletime.studies.folder import StudyFolder
+
+ASIDE = "damaged"
+"""The folder of a study that runs are put aside into."""
 
 
 def finished_runs(folder: StudyFolder) -> Iterator[Path]:
@@ -31,13 +35,15 @@ def damage_of(run: Path) -> str | None:
         return _damage(folder)
     except OSError as error:
         return f"{error.filename} cannot be read: {error.strerror}"
-    except (InputError, RunError, AttributeError) as error:
+    except (InputError, RunError) as error:
         return str(error).rstrip(".")
+    except (AttributeError, TypeError) as error:
+        return f"result.json is no result: {error}"
 
 
 def put_aside(folder: StudyFolder, run: Path) -> Path:
     """Move a run out of the study, so that it is run again; where it is now."""
-    aside = folder.path / "damaged"
+    aside = folder.path / ASIDE
     with disk_errors(aside):
         aside.mkdir(exist_ok=True)
         place, number = aside / run.name, 1
@@ -52,14 +58,20 @@ def _damage(folder: RunFolder) -> str | None:
     if result.get("identity") != folder.spec.identity:
         return "result.json belongs to another run"
     recorded = result.get("files") or {}  # runs of the first version have none
-    for name, digest in hashes_of(folder).items():
+    hashes = hashes_of(folder)
+    if folder.policy_file.name in recorded or not recorded:
+        folder.policy_file.stat()  # one that was there must not be lost
+    for name, digest in hashes.items():
         if recorded.get(name, digest) != digest:
             return f"{name} is not what was written: its hash is {digest[:10]}, and was {recorded[name][:10]}"
-    curve = read_curve(folder.curve_file, folder.spec.world.env_dt or Duration("1s"))
+    curve = read_any_curve(folder.curve_file, folder.spec.world.env_dt or Duration("1s"))
     if len(curve) != result.get("episodes"):
         return f"curve.parquet has {len(curve)} episodes, and the result {result.get('episodes')}"
-    if np.any(np.diff(curve.env_steps, prepend=0) <= 0) or np.any(curve.env_steps > folder.spec.env_steps):
+    ends = curve.env_steps[curve.counts > 0] if isinstance(curve, EpisodeBins) else curve.env_steps
+    if np.any(np.diff(ends, prepend=0) <= 0) or np.any(ends > folder.spec.env_steps):
         return "the episodes of curve.parquet are out of order"
+    if folder.policy_file.name not in hashes:
+        return None  # it came without one
     policy = read_policy(folder.policy_file)
     if (policy.identity, policy.env_steps) != (folder.spec.identity, folder.spec.env_steps):
         return f"policy.safetensors is not this run's last: it is of {policy.env_steps} environment steps"

@@ -48,7 +48,7 @@ def whole(file: Path) -> Path:
     out = file.parent / "whole"
     ran = subprocess.run(words(file, out), capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout) == (0, "three: 3 done\n"), ran.stderr
-    assert ran.stderr.startswith("three: 3 runs in 1 groups, 0 done; 1 at a time\n")
+    assert ran.stderr.startswith("three: 3 runs in 1 group, 0 done; 1 at a time\n")
     return out
 
 
@@ -197,7 +197,7 @@ def test_progress_tells_the_rate_and_the_time_left(monkeypatch: pytest.MonkeyPat
     progress.update(Event("unknown", env_steps=5, outcome="done"))
     progress.end()
     assert shown == [
-        "three: 3 runs in 1 groups, 1 done; 2 at a time",
+        "three: 3 runs in 1 group, 1 done; 2 at a time",
         "1 of 3 runs, 10,000 env steps/s, 70 s left",
         "2 of 3 runs, 10,000 env steps/s, 40 s left",
         f"{two} failed: Why: so",

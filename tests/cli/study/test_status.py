@@ -19,13 +19,21 @@ def test_it_counts_states_and_says_what_went_wrong(tmp_path: Path, capsys: pytes
     assert capsys.readouterr().out == "s: 5 pending\n"
     (runs[0] / "result.json").write_text("{}")
     (runs[1] / "checkpoints" / "000001").mkdir(parents=True)
-    for text in ("first", "second", "last"):
+    for text in ("first", "second"):
         add_failure(runs[2], failure_of(text))
+    try:
+        raise LookupError("last")
+    except LookupError as error:
+        add_failure(runs[2], failure_of(error))
     with leased(runs[3], "w"):
         assert main(["study", "status", str(folder.path)]) == 1
     assert capsys.readouterr().out == (
-        f"s: 1 done, 1 failed, 1 pending, 1 running, 1 stopped\n  {runs[2].name}: last\n"
+        f"s: 1 done, 1 failed, 1 pending, 1 running, 1 stopped\n  {runs[2].name}: LookupError: last\n"
     )
+    assert main(["study", "status", str(folder.path), "--tracebacks"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2] == "    Traceback (most recent call last):"
+    assert lines[-2:] == ['        raise LookupError("last")', "    LookupError: last"]
 
 
 def test_a_folder_without_a_study_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,8 +31,8 @@ class RetryStudy:
                 f"{self.only!r} is no run of {self.folder}: 'cycletime study status' names those that failed."
             )
         runs = [folder.runs / self.only] if self.only is not None else sorted(folder.runs.glob("*/"))
-        failed = [run for run in runs if failures_of(run)]
+        failed = [run for run in runs if failures_of(run) and not (run / "result.json").exists()]
         for run in failed:
             forget_failures(run)
-        print(f"{folder.study.name}: {len(failed):,} runs to be tried again")
+        print(f"{folder.study.name}: {len(failed):,} run{'' if len(failed) == 1 else 's'} to be tried again")
         return 0

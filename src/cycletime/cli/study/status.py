@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import indent
 from typing import Annotated
 
 from tyro.conf import Positional, arg
@@ -16,6 +17,8 @@ class StudyStatus:
 
     folder: Annotated[Positional[Path], arg(metavar="STUDY")]
     """The study's folder."""
+    tracebacks: bool = False
+    """Print where in the code runs failed, too."""
 
     def run(self) -> int:
         """Print it; status 1 if some runs failed."""
@@ -28,6 +31,8 @@ class StudyStatus:
         print(f"{folder.study.name}: {', '.join(f'{count:,} {state}' for state, count in sorted(counts.items()))}")
         for planned, state in states:
             if state == "failed":
-                last = failures_of(folder.runs / planned.name)[-1]
-                print(f"  {planned.name}: {last['error']}")
+                for last in failures_of(folder.runs / planned.name)[-1:]:  # none if they were forgotten just now
+                    print(f"  {planned.name}: {last.get('error')}")
+                    if self.tracebacks and last.get("traceback"):
+                        print(indent(str(last["traceback"]).rstrip(), "    "))
         return 1 if counts["failed"] else 0

@@ -73,14 +73,24 @@ def compare(
     return Comparison(Estimate(value, value - half, value + half, words, n, n_failed), p_value, confidence)
 
 
-def holm(table: Mapping[Label, Comparison]) -> dict[Label, Comparison]:
+def holm(table: Mapping[Label, Comparison], *, comparisons: int | None = None) -> dict[Label, Comparison]:
     """The comparisons of a table with p-values corrected by Holm's method.
 
     The probability that any verdict is given where there is no difference is then at most 1 - confidence for the whole
     table. A comparison without a p-value counts as one with 1.
+
+    Args:
+        table: By name, the comparisons.
+        comparisons: How many there are, where the table has only those that the data chose. The best of k against each
+            other, for example, are chosen of all k (k - 1) / 2 pairs.
+
+    Raises:
+        InputError: if there are fewer than the table has.
     """
+    if comparisons is not None and comparisons < len(table):
+        raise InputError(f"comparisons is {comparisons}: the table has {len(table)} already.")
     p_values = [1.0 if each.p_value is None else each.p_value for each in table.values()]
-    names, count, so_far = list(table), len(table), 0.0
+    names, count, so_far = list(table), len(table) if comparisons is None else comparisons, 0.0
     corrected = dict(table)
     for rank, index in enumerate(np.argsort(p_values, kind="stable").tolist()):
         so_far = max(so_far, min(1.0, (count - rank) * p_values[index]))

@@ -39,13 +39,17 @@ class Estimate:
         """The number of runs that count, of all cells together."""
         return sum(self.cells)
 
+    @property
+    def runs(self) -> str:
+        """The number of runs of each cell in words, such as '30 + 30' or '5 x 30'."""
+        alike = len(self.cells) > 2 and len(set(self.cells)) == 1
+        return f"{len(self.cells)} x {self.cells[0]}" if alike else " + ".join(map(str, self.cells))
+
     def __str__(self) -> str:
         """The value, the interval and the number of runs, such as '-4.1 (-4.6 to -3.7, standard error, n = 30)'."""
         ends = "" if self.low is None or self.high is None else f"{self.low:.4g} to {self.high:.4g}, "
-        alike = len(self.cells) > 2 and len(set(self.cells)) == 1
-        runs = f"{len(self.cells)} x {self.cells[0]}" if alike else " + ".join(map(str, self.cells))
         failed = f", {self.n_failed} failed" if self.n_failed else ""
-        return f"{self.value:.4g} ({ends}{self.interval}, n = {runs}{failed})"
+        return f"{self.value:.4g} ({ends}{self.interval}, n = {self.runs}{failed})"
 
 
 def mean_and_error(scores: Scores, *, failed: Failed = "refuse") -> Estimate:
