@@ -29,6 +29,8 @@ def test_nowhere_is_a_time_floor_divided() -> None:
     """Floats get it wrong (0.12 // 0.04 is 2.0), so '//' is for counts: each use is listed here and looked at."""
     counts_only = {
         "agents/ppo.py": 3,  # samples and mini-batches
+        "engines/cuda/layout.py": 1,  # bytes in words
+        "engines/cuda/random_words.py": 1,  # bits
         "duration.py": 1,  # 10**places // denominator, both whole
         "loops/compiled.py": 2,  # learning periods in a chunk, by their agent steps and by their random numbers
         "loops/rollout.py": 1,  # cycles of whole environment steps in an episode, rounded up

@@ -7,3 +7,7 @@ class InputError(ValueError):
 
 class RunError(RuntimeError):
     """A run that cannot go on though nothing was typed wrong, such as on a full disk: one sentence, nothing lost."""
+
+
+class DiskFullError(RunError):
+    """There is no room on the disk: the fault of no run, and no other run could be kept either."""

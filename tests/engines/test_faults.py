@@ -14,7 +14,7 @@ import gymnasium
 import pytest
 
 from cycletime.duration import Duration
-from cycletime.engines import stepped, training
+from cycletime.engines import record, stepped, training
 from cycletime.engines.training import train
 from cycletime.errors import InputError, RunError
 from cycletime.loops import stepped as loops_stepped
@@ -171,7 +171,7 @@ def test_a_run_that_moves_to_another_machine_is_labelled_for_good(
 ) -> None:
     before = this_machine()
     reason = f"{label} {before[key]} then, another now"
-    monkeypatch.setattr(training, "this_machine", lambda: {**before, key: "another"})
+    monkeypatch.setattr(record, "this_machine", lambda: {**before, key: "another"})
     first, second = make_ear(), make_ear()
     train(stopped, listeners=[first], stop=after(1))
     train(stopped, listeners=[second])  # there again, yet what came from elsewhere is still part of it

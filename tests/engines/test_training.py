@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from cycletime.engines import training
+from cycletime.engines import record, training
 from cycletime.engines.engine import Chunk
 from cycletime.engines.training import train
-from cycletime.errors import InputError, RunError
+from cycletime.errors import RunError
 from cycletime.runs.folder import RunFolder
-from cycletime.runs.spec import EngineSpec, RunSpec
-from cycletime.runs.worlds import PaperTask
+from cycletime.runs.spec import RunSpec
 
 Ears = Callable[..., Any]
 After = Callable[[int], Callable[[], bool]]
@@ -44,7 +43,7 @@ def test_checkpoints_wait_their_time_and_take_a_twentieth_of_it_at_most(
         pass_time(2)
 
     monkeypatch.setattr(time, "monotonic", lambda: now_s)
-    monkeypatch.setattr(training._Training, "_save", save)
+    monkeypatch.setattr(record.Record, "save", save)
     ear = make_ear(does=lambda: pass_time(1))  # each episode of 20 steps takes a second
     train(RunFolder.create(tmp_path, replace(walk, env_steps=2_000)), listeners=[ear], checkpoint_s=10)
     assert saved == [200, 1_000, 1_800]
@@ -103,9 +102,3 @@ def test_who_comes_second_is_told_so_and_harms_nothing(tmp_path: Path, walk: Run
         train(folder, listeners=[ear])
     assert ear.heard == []
     assert train(folder) == "finished"
-
-
-def test_an_engine_that_does_not_exist_is_refused(tmp_path: Path, walk: RunSpec) -> None:
-    wide = RunFolder.create(tmp_path, replace(walk, world=PaperTask("reacher"), dt="16ms", engine=EngineSpec(width=4)))
-    with pytest.raises(InputError, match="The width is 4: a run on its own has the width 1"):
-        train(wide)

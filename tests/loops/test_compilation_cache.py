@@ -47,3 +47,17 @@ def test_a_cache_that_the_user_set_up_stays(tmp_path: Path) -> None:
     setup = f"import jax; jax.config.update('jax_compilation_cache_dir', {str(tmp_path / 'own')!r})\n"
     assert str(tmp_path / "own") in run({"CYCLETIME_CACHE": str(tmp_path / "ours")}, setup)
     assert not (tmp_path / "ours").exists()
+
+
+NAME = "from cycletime.loops.compilation_cache import kept_programs as name; print(name(), name())"
+
+
+def test_kept_programs_have_one_name_for_all_processes_and_others_a_new_one_each_time(tmp_path: Path) -> None:
+    def names(folder: str) -> list[str]:
+        words = [sys.executable, "-c", NAME]
+        environment = {**os.environ, "CYCLETIME_CACHE": folder}
+        return subprocess.run(words, capture_output=True, text=True, check=True, env=environment).stdout.split()
+
+    first, again = names(str(tmp_path / "kept")), names(str(tmp_path / "kept"))
+    assert len({*first, *again}) == 1
+    assert len({*names(""), first[0]}) == 3

@@ -5,10 +5,12 @@ import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import pytest
 
+from cycletime.loops import compilation_cache
 from cycletime.runs import machine
 from cycletime.runs.machine import code_version, differences, this_machine
 
@@ -97,3 +99,13 @@ def test_a_checkout_without_git_is_known_by_its_version(tmp_path: Path, monkeypa
     monkeypatch.setattr(machine, "__file__", str(checkout(tmp_path)))
     monkeypatch.setenv("PATH", str(tmp_path))
     assert code_version() == version("cycletime")
+
+
+def test_programs_that_were_compiled_anew_are_told_of_on_gpus_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    then = dict(this_machine())
+    assert "programs" not in then
+    gpu = SimpleNamespace(device_kind="NVIDIA H200", platform="gpu")
+    monkeypatch.setattr(jax, "devices", lambda: [gpu])
+    monkeypatch.setattr(compilation_cache, "kept_programs", lambda: "ab")
+    one = dict(this_machine.__wrapped__())
+    assert differences(one, {**one, "programs": "cd"}) == ("compiled programs ab then, cd now",)

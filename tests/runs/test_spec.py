@@ -137,6 +137,7 @@ def test_every_field_of_a_run_but_its_origin_changes_the_identity() -> None:
         a_spec(engine=STEPPED),
         a_spec(engine=EngineSpec(device="gpu")),
         a_spec(engine=EngineSpec(width=2)),
+        a_spec(engine=EngineSpec(device="gpu", matmul="float32")),
         a_spec(exploration=OrnsteinUhlenbeck("100ms")),
         a_spec(exploration=OrnsteinUhlenbeck("101ms")),
         a_spec(exploration=AutoRegressive(1, "100ms")),
@@ -150,6 +151,18 @@ def test_every_field_of_a_run_but_its_origin_changes_the_identity() -> None:
     ]
     assert len({spec.identity for spec in specs}) == len(specs)
     assert a_spec(origin={"rule": "dt-aware"}).identity == a_spec().identity
+
+
+def test_only_an_engine_that_was_given_a_precision_tells_it() -> None:
+    """So that runs from before there was a choice keep their identity."""
+    assert a_spec(engine=EngineSpec(device="gpu")).as_json()["engine"] == {
+        "name": "compiled",
+        "device": "gpu",
+        "width": 1,
+    }
+    exact = a_spec(engine=EngineSpec(device="gpu", matmul="float32"))
+    assert exact.as_json()["engine"]["matmul"] == "float32"
+    assert RunSpec.from_json(exact.as_json()) == exact
 
 
 def test_a_result_version_of_the_code_changes_the_identity(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,9 +333,14 @@ def test_what_is_no_run_is_refused(overrides: dict[str, Any], sentence: str) -> 
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        ({"name": "cuda"}, "name is 'cuda': it must be 'compiled' or 'stepped'"),
+        ({"name": "kernel"}, "name is 'kernel': it must be 'compiled' or 'stepped' or 'cuda'"),
+        ({"name": "cuda"}, "The engine cuda has the device 'cpu' and the width 1: it needs 'gpu' and 1"),
+        ({"name": "cuda", "device": "gpu", "width": 2}, "The engine cuda has the device 'gpu' and the width 2"),
         ({"device": "cuda"}, "device is 'cuda': it must be 'cpu' or 'gpu'"),
         ({"width": 0}, "width is 0: it must be a whole number of at least 1"),
+        ({"matmul": "tf32"}, "matmul is 'tf32': it must be 'fastest' or 'float32'"),
+        ({"matmul": "float32"}, "matmul is 'float32' for the compiled engine on the cpu: only"),
+        ({"name": "stepped", "device": "gpu", "matmul": "float32"}, "matmul is 'float32' for the stepped engine"),
     ],
 )
 def test_what_is_no_engine_is_refused(values: dict[str, Any], sentence: str) -> None:

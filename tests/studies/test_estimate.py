@@ -29,6 +29,14 @@ def test_it_is_the_sum_of_its_parts_shared_among_workers(make_study: Callable[..
     assert estimate(plan, (), costs, 3.0, workers=2).wall_s == 0
 
 
+def test_runs_that_are_trained_together_take_the_time_of_one(make_study: Callable[..., Study]) -> None:
+    plan = Plan.of(make_study(env_steps=8000, seeds=5, width=2, rules=["baseline"], dts=["16ms"]))
+    costs = {("reacher", "ppo"): Cost(agent_step_s=0.01, program_s=7.0)}
+    told = estimate(plan, plan.runs, costs, start_s=3.0, workers=8)
+    assert told.computing_s == pytest.approx(3 * 10 + 5 * RUN_S)  # five runs in three turns
+    assert told.wall_s == pytest.approx((told.computing_s + 7) / 3 + 3)
+
+
 def test_a_kind_that_was_not_tried_counts_its_bookkeeping_alone(make_study: Callable[..., Study]) -> None:
     plan = Plan.of(make_study())
     assert estimate(plan, plan.runs, {}, 0.0, workers=1).wall_s == pytest.approx(6 * RUN_S)

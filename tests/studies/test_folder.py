@@ -104,7 +104,8 @@ sys.exit(max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in chi
         ("", "cannot be read as a study: Expecting value"),
         ("[]", "cannot be read as a study: list indices must be"),
         ('{"format": 2, "study": {}}', "has the format 2: this version of cycletime reads 1."),
-        ('{"format": 1, "study": {"name": "s"}}', "'algorithm' is missing: a study needs one"),
+        ('{"format": 1, "study": {"name": "s"}}', "study.json cannot be read as a study: 'algorithm' is missing: a"),
+        ('{"format": 1, "study": 3}', "study.json cannot be read as a study: 'int' object is not iterable."),
     ],
 )
 def test_what_is_no_study_is_one_sentence(tmp_path: Path, text: str, says: str) -> None:
@@ -116,6 +117,12 @@ def test_what_is_no_study_is_one_sentence(tmp_path: Path, text: str, says: str) 
     with pytest.raises(InputError) as refusal:
         StudyFolder.open(tmp_path)
     assert str(refusal.value) == f"'{tmp_path}' is no study: there is no study.json in it."
+
+
+def test_a_tuning_s_folder_is_told_from_a_study_s(tmp_path: Path, make_study: Callable[..., Study]) -> None:
+    StudyFolder.create(tmp_path / "trials", make_study())
+    with pytest.raises(InputError, match=r"no study\.json in it; it is a tuning, whose studies are trials and fresh"):
+        StudyFolder.open(tmp_path)
 
 
 def test_a_run_goes_through_its_states(

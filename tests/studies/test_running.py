@@ -226,3 +226,10 @@ def test_jobs_have_one_program_each_and_no_more_than_so_many_runs(make_folder: C
     for job in jobs:
         names = {planned.name for planned in keys[job.key]}
         assert {RunSpec.from_json(spec).name for spec in job.specs} <= names
+
+
+def test_jobs_do_not_break_apart_what_is_trained_together(make_folder: Callable[..., StudyFolder]) -> None:
+    plan = Plan.of(make_folder(seeds=7, width=3, rules=["baseline"], dts=["16ms"]).study)
+    assert [(len(job.specs), job.together) for job in jobs_of(plan, plan.runs, most=5)] == [(3, 3), (3, 3), (1, 3)]
+    assert [len(job.specs) for job in jobs_of(plan, plan.runs, most=6)] == [6, 1]
+    assert [len(job.specs) for job in jobs_of(plan, plan.runs, most=2)] == [3, 3, 1]

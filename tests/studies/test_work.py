@@ -1,3 +1,4 @@
+import errno
 import fcntl
 import os
 import signal
@@ -10,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from cycletime.engines.training import Listener, Progress
-from cycletime.errors import RunError
+from cycletime.errors import DiskFullError, RunError
 from cycletime.loops import Episodes
+from cycletime.runs import files
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.spec import RunSpec
-from cycletime.studies import work
+from cycletime.studies import lease, work
 from cycletime.studies.folder import StudyFolder, add_failure, failure_of, failures_of
 from cycletime.studies.lease import holder_of, leased
 from cycletime.studies.plan import Plan
@@ -121,6 +123,28 @@ def test_a_disk_that_takes_no_note_either_is_a_failure_all_the_same(
     monkeypatch.setattr(work, "train", full)
     monkeypatch.setattr(work, "add_failure", full)
     assert work_on(folder, spec, worker="w") == "failed"
+
+
+@pytest.mark.parametrize("where", ["making its folder", "taking its lease", "training"])
+def test_a_full_disk_is_nobody_s_failure_and_ends_the_work(
+    folder: StudyFolder, spec: RunSpec, trained: list[str], monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def no_room_to_finish(run: RunFolder, **_: object) -> None:
+        run.write_result({})
+
+    if where != "making its folder":
+        folder.run_folder(spec)
+    with monkeypatch.context() as patch:
+        patch.setattr(*((lease, "_linked", full) if where == "taking its lease" else (files, "_flush", full)))
+        patch.setattr(work, "train", no_room_to_finish)
+        with pytest.raises(DiskFullError, match=r" cannot be written: the disk is full; make room and resume, "):
+            work_on(folder, spec, worker="w")
+    assert failures_of(folder.runs / spec.name) == []
+    assert folder.state_of(spec.name) == "pending"
+    assert (work_on(folder, spec, worker="w"), trained) == ("done", [spec.name])
 
 
 def test_losing_the_lease_ends_the_run_without_a_note(

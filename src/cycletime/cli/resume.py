@@ -29,5 +29,8 @@ class Resume(Running):
         devices = sorted({folder.spec.engine.device for folder in opened})
         if len(devices) != 1:
             raise InputError(f"The runs are for different devices ({', '.join(devices)}): resume them apart.")
-        prepare_jax(devices[0])
+        on_kernel = [folder.spec.engine.name == "cuda" for folder in opened]
+        if len(set(on_kernel)) != 1:
+            raise InputError("Some of the runs are for the engine cuda, and others are not: resume them apart.")
+        prepare_jax("cpu" if on_kernel[0] else devices[0])
         return train_all(opened, self)

@@ -52,6 +52,8 @@ def train_all(folders: list[RunFolder], options: Running) -> int:
     from cycletime.cli.stopping import stopping
     from cycletime.engines.training import train
 
+    if len(folders) > 1 and all(folder.spec.engine.name == "cuda" for folder in folders):
+        return _train_together(folders, options)
     checkpoint_s = options.checkpoint_s
     with stopping() as stopper:
         for place, folder in enumerate(folders):
@@ -65,6 +67,29 @@ def train_all(folders: list[RunFolder], options: Running) -> int:
                 return stopper.status
             print(result_line(folder))
     return 0
+
+
+def _train_together(folders: list[RunFolder], options: Running) -> int:
+    """Train runs on the kernel, all at a time."""
+    from cycletime.cli.stopping import stopping
+    from cycletime.engines.record import Trainee
+    from cycletime.engines.tracking import tracked
+    from cycletime.engines.training import train_together
+    from cycletime.runs.trackers import trackers_for
+
+    trainees = [Trainee(folder, tracked(trackers_for(options.track), say)) for folder in folders]
+    with stopping() as stopper:
+        ends = train_together(trainees, stop=stopper, checkpoint_s=options.checkpoint_s)
+    for folder, ended in zip(folders, ends, strict=True):
+        if ended == "finished":
+            print(result_line(folder))
+        elif ended != "stopped":
+            say(f"seed {folder.spec.seed} failed: {ended}")
+    left = [folder for folder, ended in zip(folders, ends, strict=True) if ended == "stopped"]
+    if left:
+        say(f"Stopped. To go on: cycletime resume {shlex.join(str(folder.path) for folder in left)}")
+        return stopper.status
+    return 1 if any(isinstance(ended, Exception) for ended in ends) else 0
 
 
 def say(text: str) -> None:

@@ -83,6 +83,8 @@ class Train(Running):
     """The order of autoregressive noise."""
     device: Annotated[str, arg(metavar="DEVICE")] = "cpu"
     """Where JAX computes: cpu or gpu. A run alone is faster on a CPU."""
+    engine: Annotated[str, arg(metavar="ENGINE")] = "compiled"
+    """What computes a --task: compiled, or cuda, a kernel that trains all seeds of ppo together on an NVIDIA GPU."""
     out: Annotated[Path, arg(metavar="FOLDER")] = Path("runs")
     """Where runs are kept, each in a folder of its own."""
     resume: bool = False
@@ -108,7 +110,9 @@ class Train(Running):
             raise InputError("--env-steps is missing: say how long to train, such as --env-steps 1e6.")
         if self.device not in ("cpu", "gpu"):
             raise InputError(f"{self.device!r} is no device: give 'cpu' or 'gpu'.")
-        prepare_jax(self.device)
+        if self.engine not in ("compiled", "cuda"):
+            raise InputError(f"{self.engine!r} is no engine: give 'compiled' or 'cuda'.")
+        prepare_jax("cpu" if self.engine == "cuda" else self.device)
         from cycletime.runs.spec import EngineSpec, RunSpec
 
         world, first, count = self._world(), self.seed or 0, 1 if self.seeds is None else self.seeds
@@ -116,6 +120,8 @@ class Train(Running):
             raise InputError(f"--seeds is {count}: it must be from 1 to {MOST_SEEDS}.")
         agent, origin = self._agent()
         engine = EngineSpec("compiled" if self.task else "stepped", self.device)
+        if self.engine == "cuda":
+            engine = EngineSpec("cuda", "gpu")
         return [
             RunSpec(
                 world=world,

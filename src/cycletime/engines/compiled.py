@@ -1,24 +1,22 @@
-"""The engine for closed-form tasks: the compiled loop, one run a program."""
+"""The engine for closed-form tasks: the compiled loop, for one run or for as many as its program has lanes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from cycletime.duration import Duration, cycle_steps
 from cycletime.engines.engine import Arrays, Chunk
-from cycletime.errors import InputError
-from cycletime.loops import CompiledLoop, Position
-from cycletime.loops.action_bounds import ActionBounds
-from cycletime.loops.compilation_cache import keep_compiled_programs
+from cycletime.engines.lanes import Lanes
+from cycletime.errors import InputError, RunError
+from cycletime.loops import CompiledLoop
 from cycletime.runs.spec import RunSpec
-from cycletime.runs.trees import named_arrays, tree_like
 from cycletime.runs.worlds import PaperTask
+
+if TYPE_CHECKING:  # it needs Gymnasium, which GPU machines may lack
+    from cycletime.loops.action_bounds import ActionBounds
 
 
 @dataclass(frozen=True)
@@ -29,8 +27,6 @@ class CompiledEngine:
 
     def __post_init__(self) -> None:
         """Refuse what this engine cannot compute."""
-        if self.spec.engine.width != 1:
-            raise InputError(f"The width is {self.spec.engine.width}: a run on its own has the width 1.")
         _ = self.loop
 
     @cached_property
@@ -38,7 +34,12 @@ class CompiledEngine:
         """Algorithm 1."""
         assert isinstance(self.spec.world, PaperTask), "the spec refuses other worlds for this engine"
         return CompiledLoop(
-            task=self.spec.world.task, agent=self.spec.bound_agent, dt=self.spec.dt, env_steps=self.spec.env_steps
+            task=self.spec.world.task,
+            agent=self.spec.bound_agent,
+            dt=self.spec.dt,
+            env_steps=self.spec.env_steps,
+            width=self.spec.engine.width,
+            matmul=self.spec.engine.matmul,
         )
 
     @property
@@ -64,6 +65,8 @@ class CompiledEngine:
     @property
     def bounds(self) -> ActionBounds:
         """The paper's tasks take actions as they are."""
+        from cycletime.loops.action_bounds import ActionBounds
+
         return ActionBounds.raw(self.loop.task.action_size)
 
     @property
@@ -76,38 +79,67 @@ class CompiledEngine:
         """All of its state is kept."""
         return ()
 
-    def chunks(self, arrays: Arrays | None) -> Iterator[Chunk]:
-        """Train, from the start or from the arrays of a position."""
-        keep_compiled_programs()  # before the example of a position is computed, which else takes seconds
-        position = None if arrays is None else self._position(arrays)
-        for chunk in self.loop.run([self.spec.seed], position=position):
-            yield Chunk(
-                env_steps=chunk.env_steps[0],
-                agent_steps=int(chunk.position.state.agent_steps),
-                episodes=chunk.episodes[0],
-                metrics=chunk.metrics[0],
-                psi=chunk.position.state.psi,
-                position=chunk.position,
-                exact=True,
-                is_last=bool(chunk.finished),
-            )
+    @property
+    def card(self) -> str | None:
+        """JAX computes it."""
+        return None
 
-    def arrays(self, chunk: Chunk) -> dict[str, NDArray[Any]]:
-        """A chunk's position as arrays."""
-        return named_arrays(_as_tree(chunk.position))
+    @property
+    def told_every(self) -> int:
+        """All learnings are told."""
+        return 1
+
+    def chunks(self, arrays: Arrays | None) -> Iterator[Chunk]:
+        """Train, from the start or from the arrays of a moment."""
+        for told in CompiledGroup((self.spec,)).chunks({0: arrays}):
+            chunk = told[0]
+            if isinstance(chunk, RunError):
+                raise chunk
+            yield chunk
 
     def close(self) -> None:
         """There is nothing to let go of."""
 
-    def _position(self, arrays: Arrays) -> Position:
-        tree = tree_like(_as_tree(self.loop.start([self.spec.seed])), arrays)
-        return Position(tree["state"], int(tree["period"]), tree["ended_env_steps"], tree["ended_agent_steps"])
+
+@dataclass(frozen=True)
+class CompiledGroup:
+    """Runs that one program can carry; it has lanes for `width` of them, and repeats one where there are fewer."""
+
+    specs: tuple[RunSpec, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse runs that differ in more than seeds and rates."""
+        width = self.specs[0].engine.width
+        if len(self.specs) > width:
+            raise InputError(f"There are {len(self.specs)} runs: a program of the width {width} takes {width} of them.")
+        for spec in self.specs[1:]:
+            if _program(spec) != _program(self.specs[0]):
+                raise InputError(f"{spec.name} and {self.specs[0].name} need different programs: train them apart.")
+        _ = self.lanes
+
+    @cached_property
+    def settings(self) -> tuple[CompiledEngine, ...]:
+        """By run, its world."""
+        return tuple(CompiledEngine(spec) for spec in self.specs)
+
+    @cached_property
+    def lanes(self) -> Lanes:
+        """The program and its runs."""
+        agents = [spec.bound_agent for spec in self.specs]
+        return Lanes(self.settings[0].loop, [spec.seed for spec in self.specs], agents)
+
+    def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk | RunError]]:
+        """Train runs, each from its start or from the arrays of a moment."""
+        return self.lanes.chunks(starts)
+
+    def drop(self, run: int) -> None:
+        """Go on without a run."""
+        self.lanes.drop(run)
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
 
 
-def _as_tree(position: Position) -> dict[str, Any]:
-    return {
-        "state": position.state,
-        "period": np.int64(position.period),
-        "ended_env_steps": np.asarray(position.ended_env_steps, np.int64),
-        "ended_agent_steps": np.asarray(position.ended_agent_steps, np.int64),
-    }
+def _program(spec: RunSpec) -> tuple[object, ...]:
+    """What runs of one program share, besides the shapes of their agents, which the loop looks at."""
+    return spec.world, spec.dt, spec.env_steps, spec.engine, spec.exploration

@@ -1,19 +1,32 @@
-"""What every engine gives: the chunks of one run, and positions that can be kept as arrays."""
+"""What every engine gives: chunks of one run or of several together, and moments that can be kept as arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
 from cycletime.agents.agent import Psi
 from cycletime.duration import Duration
+from cycletime.errors import RunError
 from cycletime.loops import Episodes
-from cycletime.loops.action_bounds import ActionBounds
+
+if TYPE_CHECKING:  # it needs Gymnasium, which GPU machines may lack
+    from cycletime.loops.action_bounds import ActionBounds
 
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
+
+
+class Moment(Protocol):
+    """Where a run is; good until the run's next chunk is asked for, which may take its arrays over."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that is needed to go on from here, and nothing of other runs."""
+
+    def psi(self) -> Psi:
+        """What was learned so far."""
 
 
 @dataclass(frozen=True)
@@ -28,18 +41,16 @@ class Chunk:
     """The episodes that ended."""
     metrics: Mapping[str, NDArray[Any]]
     """By name, one number for each learning; their agent steps are one of them."""
-    psi: Psi
-    """What was learned so far."""
-    position: Any
-    """Where the run is, for `Engine.arrays`; the next chunk takes it over."""
+    moment: Moment
+    """Where the run is."""
     exact: bool
     """Whether a run that goes on from here equals one that was never stopped."""
     is_last: bool
     """Whether the run has reached its budget."""
 
 
-class Engine(Protocol):
-    """One run, ready to be computed."""
+class Setting(Protocol):
+    """What a run's files tell of the world that it is computed in."""
 
     @property
     def where(self) -> str:
@@ -69,11 +80,45 @@ class Engine(Protocol):
     def remarks(self) -> tuple[str, ...]:
         """Why a run that is resumed may not be identical to an uninterrupted one; nothing where it will be."""
 
-    def chunks(self, arrays: Arrays | None) -> Iterator[Chunk]:
-        """Train, from the start or from the arrays of a position."""
+    @property
+    def card(self) -> str | None:
+        """What computes the run where JAX does not: a GPU's name, and then nothing else decides its bits."""
 
-    def arrays(self, chunk: Chunk) -> dict[str, NDArray[Any]]:
-        """A chunk's position as arrays."""
+    @property
+    def told_every(self) -> int:
+        """From one learning whose metrics are told to the next; 1 where all are."""
+
+
+class Engine(Setting, Protocol):
+    """One run, ready to be computed."""
+
+    def chunks(self, arrays: Arrays | None) -> Iterator[Chunk]:
+        """Train, from the start or from the arrays of a moment."""
+
+    def close(self) -> None:
+        """Let go of what it holds."""
+
+
+class Group(Protocol):
+    """Several runs, ready to be computed together. They may begin at different moments and end at different times.
+
+    Runs are known by their place in the list that the group was made from. What a run computes depends on its own spec
+    alone, and neither on its place nor on the others, so that it can go on later in another group.
+    """
+
+    @property
+    def settings(self) -> Sequence[Setting]:
+        """By run, the world that it is computed in."""
+
+    def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk | RunError]]:
+        """Train runs, each from its start or from the arrays of a moment.
+
+        Each time, the chunks of all runs that went on since the last time; a run that cannot begin has an error once.
+        It ends when all runs have reached their budget or were dropped.
+        """
+
+    def drop(self, run: int) -> None:
+        """Go on without a run."""
 
     def close(self) -> None:
         """Let go of what it holds."""

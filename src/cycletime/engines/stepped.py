@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cycletime.agents.agent import Psi
 from cycletime.duration import Duration, cycle_steps
 from cycletime.engines.engine import Arrays, Chunk
 from cycletime.loops.action_bounds import ActionBounds
@@ -27,7 +28,7 @@ from cycletime.runs.worlds import make_env
 if TYPE_CHECKING:
     import gymnasium
 
-    from cycletime.loops import SteppedLoop
+    from cycletime.loops import SteppedLoop, SteppedPosition
 
 TRIED_STEPS = 50
 """The agent steps that a used and a fresh environment are compared over."""
@@ -112,6 +113,16 @@ class SteppedEngine:
             else (f"a reset of {self.spec.world.name} with a seed does not determine the episode",)
         )
 
+    @property
+    def card(self) -> str | None:
+        """JAX computes it."""
+        return None
+
+    @property
+    def told_every(self) -> int:
+        """All learnings are told."""
+        return 1
+
     @cached_property
     def _fresh_trace(self) -> list[bytes]:
         fresh = make_env(self.spec.world, self.spec.dt)
@@ -130,19 +141,29 @@ class SteppedEngine:
                 agent_steps=chunk.position.agent_steps,
                 episodes=chunk.episodes,
                 metrics=chunk.metrics,
-                psi=chunk.position.psi,
-                position=chunk.position,
+                moment=_Moment(chunk.position),
                 exact=chunk.position.exact,
                 is_last=chunk.finished is not None,
             )
 
-    def arrays(self, chunk: Chunk) -> dict[str, NDArray[Any]]:
-        """A chunk's position as arrays."""
-        return named_arrays(chunk.position)
-
     def close(self) -> None:
         """Close the environment."""
         self.env.close()
+
+
+@dataclass(frozen=True)
+class _Moment:
+    """Where a run is."""
+
+    position: SteppedPosition
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The position as arrays."""
+        return named_arrays(self.position)
+
+    def psi(self) -> Psi:
+        """What was learned."""
+        return self.position.psi
 
 
 def begins_like(fresh: list[bytes], used: gymnasium.Env[Any, Any], seed: int) -> bool:

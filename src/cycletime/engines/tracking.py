@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
-from cycletime.engines.training import Listener, Progress
+from cycletime.engines.record import Listener, Progress
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.trackers import Guarded, RunInfo, Status, Tracker
 

@@ -1,74 +1,35 @@
-"""One training, kept on disk so that it survives anything: resume, record, checkpoint, finish.
+"""Training, kept on disk so that it survives anything: runs are resumed, recorded, saved and finished.
 
-What is kept stands in `cycletime.runs.folder`. A checkpoint is the position of the loop and the learning curve, and it
-is written before anything that came after it counts; whatever a killed process wrote later is overwritten or cut off.
+Runs that are trained together share nothing but the program. Each has its own files, which `cycletime.engines.record`
+writes, and what goes wrong with those of one run ends that run alone.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
-from dataclasses import dataclass, fields
-from typing import Any, Literal, Protocol
+from contextlib import ExitStack, closing, contextmanager, suppress
+from typing import Literal, TypeAlias
 
-import jax
-from numpy.typing import NDArray
-
-from cycletime.engines.compiled import CompiledEngine
-from cycletime.engines.engine import Chunk, Engine
-from cycletime.engines.stepped import SteppedEngine
-from cycletime.errors import InputError, RunError
-from cycletime.loops import Episodes
-from cycletime.runs.checkpoints import Checkpoint, Manifest
-from cycletime.runs.curve import write_curve
-from cycletime.runs.files import write_whole
+from cycletime.engines.choosing import engine_for as engine_for
+from cycletime.engines.choosing import group_for
+from cycletime.engines.engine import Chunk, Group
+from cycletime.engines.open_files import allow_open_files
+from cycletime.engines.record import Listener as Listener
+from cycletime.engines.record import Progress as Progress
+from cycletime.engines.record import Record, Trainee
+from cycletime.engines.record import Status as Status
+from cycletime.errors import RunError
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.lock import Lock
-from cycletime.runs.machine import differences, this_machine
-from cycletime.runs.metrics import MetricsFile, window_of
-from cycletime.runs.policies.policy_file import write_policy
-from cycletime.runs.result import hashes_of, result_of
-from cycletime.runs.spec import RunSpec
-from cycletime.runs.trackers.tracker import Status as Status
 
 CHECKPOINT_S = 30.0
-"""How long a run goes on between two checkpoints."""
+"""How long runs go on between two checkpoints."""
 LONGEST_WAIT_S = 600.0
-"""How long it waits for a moment to go on from exactly, where episodes are long: at an episode's end."""
+"""How long a run waits for a moment to go on from exactly, where episodes are long: at an episode's end."""
 MOST_TIME_SAVING = 0.05
-"""The share of a run's time that checkpoints may take; large ones come less often."""
-_CURVE, _PENDING, _POSITION = "curve/", "pending/", "position/"
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What a listener is told, about once a second."""
-
-    env_steps: int
-    """Environment steps done."""
-    agent_steps: int
-    """Agent steps done."""
-    episodes: Episodes
-    """The episodes that ended since the last time."""
-    lines: Sequence[Mapping[str, Any]]
-    """The lines that were added to the metrics."""
-
-
-class Listener(Protocol):
-    """Who wants to know how a run goes: the progress bar, a tracker."""
-
-    def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
-        """The run begins, or goes on from a checkpoint at so many environment steps."""
-
-    def update(self, progress: Progress) -> None:
-        """The run went on."""
-
-    def remark(self, sentence: str) -> None:
-        """Something that the user should know."""
-
-    def end(self, status: Status) -> None:
-        """The run is finished, or was stopped and can be resumed, or something failed."""
+"""The share of the time that checkpoints may take; large ones come less often."""
+Ended: TypeAlias = Literal["finished", "stopped"]
 
 
 def train(
@@ -77,8 +38,8 @@ def train(
     listeners: Sequence[Listener] = (),
     stop: Callable[[], bool] = lambda: False,
     checkpoint_s: float = CHECKPOINT_S,
-    guard: Callable[[], object] = lambda: None,
-) -> Literal["finished", "stopped"]:
+    guard: Callable[[], object] | None = None,
+) -> Ended:
     """Train a run to its end, from its last checkpoint if there is one; a finished run is left alone.
 
     Args:
@@ -91,182 +52,178 @@ def train(
     Raises:
         RunError: if the run cannot go on: another process trains it, the disk is full, its checkpoints are damaged.
     """
+    (ended,) = train_together([Trainee(folder, listeners, guard)], stop=stop, checkpoint_s=checkpoint_s)
+    if isinstance(ended, Exception):
+        raise ended
+    return ended
+
+
+def train_together(
+    trainees: Sequence[Trainee], *, stop: Callable[[], bool] = lambda: False, checkpoint_s: float = CHECKPOINT_S
+) -> list[Ended | Exception]:
+    """Train runs of one program together, as `train` does with one; what became of each.
+
+    An error belongs to the run that it happened to, and the others go on; one of the engine itself ends all of them.
+    """
+    ends: dict[int, Ended | Exception] = {}
+    allow_open_files(len(trainees))
+    with ExitStack() as stack:
+        locks: dict[int, Lock] = {}
+        for run, trainee in enumerate(trainees):
+            try:
+                lock = _opened(trainee, stack)
+            except Exception as error:
+                ends[run] = error
+                continue
+            if lock is None:
+                ends[run] = "finished"
+            else:
+                locks[run] = lock
+        if locks:
+            given = list(locks)
+            told = _train([trainees[run] for run in given], list(locks.values()), stop, checkpoint_s)
+            ends |= dict(zip(given, told, strict=True))
+    return [ends[run] for run in range(len(trainees))]
+
+
+def _opened(trainee: Trainee, stack: ExitStack) -> Lock | None:
+    """The lock of a run that is to be trained, held until the stack is closed; None where it is finished."""
+    folder = trainee.folder
     if folder.is_finished:
         with suppress(RunError), folder.locked():  # its disk may be read-only by now
             folder.sweep()
-        return "finished"
-    with folder.locked() as lock:
-        folder.sweep()
-        if folder.is_finished:
-            return "finished"
-        with closing(engine_for(folder.spec)) as engine:
-            training = _Training(folder, lock, guard, engine, listeners, checkpoint_s)
-            try:
-                status = training.run(stop)
-            except BaseException as error:
-                how: Status = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"
-                training.tell(lambda listener: listener.end(how))
-                raise
-            training.tell(lambda listener: listener.end(status))
-            return status
+        return None
+    lock = stack.enter_context(folder.locked(needed=trainee.guard is None))
+    folder.sweep()
+    if folder.is_finished:  # meanwhile
+        return None
+    return lock
 
 
-def engine_for(spec: RunSpec) -> Engine:
-    """The engine that a spec asks for."""
-    here = jax.default_backend()
-    if here != spec.engine.device:
-        raise InputError(
-            f"The run is for {spec.engine.device!r}, but JAX computes on {here!r} here: set JAX_PLATFORMS."
-        )
-    return CompiledEngine(spec) if spec.engine.name == "compiled" else SteppedEngine(spec)
+def _train(
+    trainees: Sequence[Trainee], locks: Sequence[Lock], stop: Callable[[], bool], checkpoint_s: float
+) -> list[Ended | Exception]:
+    try:
+        group = group_for([trainee.folder.spec for trainee in trainees])
+    except Exception as error:
+        return [error] * len(trainees)
+    with closing(group):
+        training = _Training(group, checkpoint_s)
+        try:
+            for run, (trainee, lock) in enumerate(zip(trainees, locks, strict=True)):
+                training.begin(run, trainee, lock)
+            training.run(stop)
+        except Exception as error:
+            training.end_all(error)
+        except BaseException as error:
+            training.tell_all("stopped" if isinstance(error, KeyboardInterrupt) else "failed")
+            raise
+        return [training.ends[run] for run in range(len(trainees))]
 
 
 class _Training:
-    """A training while it goes on."""
+    """Runs while they are trained together."""
 
-    def __init__(
-        self,
-        folder: RunFolder,
-        lock: Lock,
-        guard: Callable[[], object],
-        engine: Engine,
-        listeners: Sequence[Listener],
-        checkpoint_s: float,
-    ) -> None:
-        """Read what there is."""
-        self.lock, self.guard = lock, guard
-        self.folder, self.spec, self.engine, self.listeners = folder, folder.spec, engine, listeners
-        window = window_of(self.spec.env_steps, engine.cycle_steps, self.spec.agent.period)
-        self.metrics = MetricsFile(folder.metrics_file, window, engine.cycle_steps)
-        self.checkpoint_s = checkpoint_s
-        self.checkpoint, self.damaged = folder.checkpoints.newest(self.spec.identity)
-        self.curve, self.remarks = Episodes.none(), self._remarks()
-        self.sessions, self.wall_s = 1, 0.0
-        self.has_exact = self.checkpoint is not None and self.checkpoint.manifest.exact
+    def __init__(self, group: Group, checkpoint_s: float) -> None:
+        """Begin with none of them."""
+        self.group, self.checkpoint_s = group, checkpoint_s
+        self.records: dict[int, Record] = {}
+        """Those that go on."""
+        self.unsaved: dict[int, Chunk] = {}
+        """Where they are, unless that has been saved."""
+        self.ends: dict[int, Ended | Exception] = {}
 
-    def run(self, stop: Callable[[], bool]) -> Literal["finished", "stopped"]:
-        """Train until the end, or until asked to stop."""
+    def begin(self, run: int, trainee: Trainee, lock: Lock) -> None:
+        """Read what there is of a run."""
+        try:
+            self.records[run] = Record(trainee, lock, self.group.settings[run])
+        except Exception as error:
+            self._leave(run, error)
+
+    def run(self, stop: Callable[[], bool]) -> None:
+        """Train all to their ends, or until asked to stop."""
         looked = time.monotonic()
         due = looked + self.checkpoint_s
-        position = self._resume()
-        for chunk in self.engine.chunks(position):
-            self._record(chunk)
+        starts = {}
+        for run, record in list(self.records.items()):
+            with self._trying(run):
+                starts[run] = record.resume()
+        for told in self.group.chunks({run: start for run, start in starts.items() if run in self.records}):
+            self._take(told)
             now = time.monotonic()
-            self.wall_s, looked = self.wall_s + now - looked, now
-            if chunk.is_last:
-                self._finish(chunk)
-                return "finished"
+            for run in told:
+                if run in self.records:
+                    self.records[run].wall_s += now - looked
+            looked = now
+            self._finish()
+            if not self.records:
+                return
             if stop():
-                if chunk.exact or not self.has_exact:
-                    self._save(chunk)
-                return "stopped"
-            if now >= due and (chunk.exact or now >= due + LONGEST_WAIT_S):
-                self._save(chunk)
+                self._stop()
+                return
+            if now >= due and self._save(patient=now < due + LONGEST_WAIT_S):
                 saved = time.monotonic()
                 due = saved + max(self.checkpoint_s, (saved - now) / MOST_TIME_SAVING)
-        raise AssertionError("an engine's last chunk says so")
+        if self.records:
+            raise AssertionError("an engine's last chunks say so")
 
-    def tell(self, what: Callable[[Listener], None]) -> None:
-        """Tell all listeners."""
-        for listener in self.listeners:
-            what(listener)
+    def end_all(self, error: Exception) -> None:
+        """Something failed that all of them need."""
+        for run in list(self.records):
+            self._leave(run, error)
 
-    def _check(self) -> None:
-        """Whether the run is still this process's to write."""
-        self.lock.check()
-        self.guard()
+    def tell_all(self, status: Status) -> None:
+        """Tell the listeners of all runs that go on how it ended."""
+        for record in self.records.values():
+            record.tell(lambda listener: listener.end(status))
 
-    def _remarks(self) -> tuple[str, ...]:
-        """Why the run, resumed here and now, may differ from one that was never stopped."""
-        if self.checkpoint is None:
-            return ()
-        before = self.checkpoint.manifest
-        inside: tuple[str, ...] = () if before.exact else ("it was stopped inside an episode",)
-        if before.world != self.engine.fingerprint and not self.engine.remarks:
-            inside += (f"{self.spec.world.name} does not behave as it did",)
-        changed = differences(before.machine, this_machine(), self.engine.simulators)
-        now = (*inside, *self.engine.remarks, *changed)
-        return tuple(dict.fromkeys((*before.remarks, *now)))
+    def _take(self, told: Mapping[int, Chunk | RunError]) -> None:
+        for run, chunk in told.items():
+            if run not in self.records:
+                continue
+            if isinstance(chunk, RunError):
+                self._leave(run, chunk)
+                continue
+            with self._trying(run):
+                self.unsaved[run] = chunk
+                self.records[run].add(chunk)
 
-    def _resume(self) -> dict[str, NDArray[Any]] | None:
-        """Go on from the checkpoint, if there is one."""
-        if self.checkpoint is None:
-            self.metrics.resume(0, {})
-            self.tell(lambda listener: listener.begin(self.folder, None))
-            return None
-        manifest, arrays = self.checkpoint.manifest, self.checkpoint.arrays
-        self.curve = Episodes(**_below(_CURVE, arrays))
-        self.metrics.resume(manifest.metrics_bytes, _below(_PENDING, arrays))
-        self.sessions, self.wall_s = manifest.sessions + 1, manifest.wall_s
-        self.tell(lambda listener: listener.begin(self.folder, manifest.env_steps))
-        for sentence in (*self.damaged, *(f"Resumed, not identical: {remark}." for remark in self.remarks)):
-            self.tell(lambda listener: listener.remark(sentence))  # noqa: B023 - called at once
-        return _below(_POSITION, arrays)
+    def _finish(self) -> None:
+        for run in [run for run, chunk in self.unsaved.items() if chunk.is_last]:
+            with self._trying(run):
+                self.records[run].finish(self.unsaved[run])
+                self._leave(run, "finished")
 
-    def _record(self, chunk: Chunk) -> None:
-        """Add a chunk to the curve and the metrics, and tell."""
-        self._check()
-        self.curve = Episodes.joined([self.curve, chunk.episodes])
-        lines = self.metrics.add(chunk.metrics, self.curve)
-        progress = Progress(chunk.env_steps, chunk.agent_steps, chunk.episodes, lines)
-        self.tell(lambda listener: listener.update(progress))
+    def _stop(self) -> None:
+        for run, record in list(self.records.items()):
+            with self._trying(run):
+                chunk = self.unsaved.get(run)
+                if chunk is not None and (chunk.exact or not record.has_exact):
+                    record.save(chunk)
+                self._leave(run, "stopped")
 
-    def _save(self, chunk: Chunk) -> None:
-        """Write a checkpoint; the curve and the policy beside it are for whoever looks in the meantime."""
-        self._check()
-        self.metrics.flush()
-        self._write_curve()
-        self._write_policy(chunk)
-        curve = {each.name: getattr(self.curve, each.name) for each in fields(self.curve)}
-        parts = {_CURVE: curve, _PENDING: self.metrics.pending, _POSITION: self.engine.arrays(chunk)}
-        manifest = Manifest(
-            identity=self.spec.identity,
-            env_steps=chunk.env_steps,
-            agent_steps=chunk.agent_steps,
-            metrics_bytes=self.metrics.length,
-            exact=chunk.exact,
-            sessions=self.sessions,
-            wall_s=self.wall_s,
-            world=self.engine.fingerprint,
-            machine=this_machine(),
-            remarks=self.remarks,
-        )
-        self.folder.checkpoints.save(Checkpoint(manifest, dict(_named(parts))))
-        self.has_exact = chunk.exact
+    def _save(self, *, patient: bool) -> bool:
+        """Write checkpoints of all runs that can go on from theirs exactly, or of all; whether there were any."""
+        ready = [run for run, chunk in self.unsaved.items() if chunk.exact or not patient]
+        for run in ready:
+            with self._trying(run):
+                self.records[run].save(self.unsaved.pop(run))
+        return bool(ready)
 
-    def _finish(self, chunk: Chunk) -> None:
-        """Write what remains; the result comes last, since it says that all is there."""
-        self._check()
-        self.metrics.finish(self.curve)
-        self.metrics.flush()
-        self._write_curve()
-        self._write_policy(chunk)
-        self.folder.write_result(
-            result_of(
-                self.spec,
-                self.curve,
-                where=self.engine.where,
-                agent_steps=chunk.agent_steps,
-                remarks=self.remarks,
-                sessions=self.sessions,
-                wall_s=self.wall_s,
-                files=hashes_of(self.folder),
-            )
-        )
+    @contextmanager
+    def _trying(self, run: int) -> Iterator[None]:
+        """Let what goes wrong with a run end that run alone."""
+        try:
+            yield
+        except Exception as error:
+            self._leave(run, error)
 
-    def _write_curve(self) -> None:
-        write_whole(self.folder.curve_file, lambda path: write_curve(path, self.curve, self.engine.env_dt))
-
-    def _write_policy(self, chunk: Chunk) -> None:
-        network = self.spec.agent.policy(chunk.psi)
-        write_policy(self.folder.policy_file, network, self.engine.bounds, self.spec, chunk.env_steps)
-
-
-def _named(parts: Mapping[str, Mapping[str, NDArray[Any]]]) -> Iterator[tuple[str, NDArray[Any]]]:
-    for prefix, arrays in parts.items():
-        for name, array in arrays.items():
-            yield prefix + name, array
-
-
-def _below(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+    def _leave(self, run: int, end: Ended | Exception) -> None:
+        """A run is over, for now."""
+        record, _ = self.records.pop(run, None), self.unsaved.pop(run, None)
+        self.ends[run] = end
+        if isinstance(end, Exception):
+            self.group.drop(run)
+        if record is not None:
+            with self._trying(run):
+                record.tell(lambda listener: listener.end("failed" if isinstance(end, Exception) else end))

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 
 from cycletime.errors import InputError
 from cycletime.loops.compiled import Chunk, CompiledLoop, Position
+from cycletime.loops.episode_bins import EpisodeBins
 from cycletime.loops.episodes import Episodes
 
-__all__ = ["Chunk", "CompiledLoop", "Episodes", "Position"]
+__all__ = ["Chunk", "CompiledLoop", "EpisodeBins", "Episodes", "Position"]
 _NEED_GYMNASIUM = ["SteppedChunk", "SteppedLoop", "SteppedPosition"]
 
 # The compiled loop also runs on GPU machines that have JAX and NumPy only.

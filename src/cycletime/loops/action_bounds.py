@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.errors import InputError
-from cycletime.tasks.cycle_time import AnyEnv
+
+if TYPE_CHECKING:  # GPU machines may have no Gymnasium, and need bounds of the paper's tasks only
+    import gymnasium
+
+    from cycletime.tasks.cycle_time import AnyEnv
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +38,10 @@ class ActionBounds:
         Numbers with two bounds are mapped from [-1, 1] and clipped, others are taken as they are. An environment whose
         metadata say `raw_actions`, as the paper's tasks do, clips by itself: its cost sees what the agent wanted.
         """
+        from gymnasium.spaces import Box
+
         space = getattr(env, "single_action_space", env.action_space)
-        if not isinstance(space, gymnasium.spaces.Box) or not np.issubdtype(space.dtype, np.floating):
+        if not isinstance(space, Box) or not np.issubdtype(space.dtype, np.floating):
             raise InputError(f"The actions are {space}: the agents need a Box of floating-point numbers.")
         _refuse_unless_flat(space, "actions", "give the environment a wrapper that takes flat ones")
         low, high = np.asarray(space.low, np.float64), np.asarray(space.high, np.float64)
@@ -70,8 +75,10 @@ class ActionBounds:
 
 def observation_size_of(env: AnyEnv) -> int:
     """Numbers in an observation; in one copy's, where there are several."""
+    from gymnasium.spaces import Box
+
     space = getattr(env, "single_observation_space", env.observation_space)
-    if not isinstance(space, gymnasium.spaces.Box):
+    if not isinstance(space, Box):
         raise InputError(
             f"The observations are {space}: the agents need a Box, which gymnasium.wrappers.FlattenObservation makes."
         )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
+from uuid import uuid4
 
 import jax
 
@@ -32,3 +34,26 @@ def _folder() -> Path | None:
     except OSError:
         return None  # a run without a cache is better than none
     return folder if os.access(folder, os.W_OK) else None
+
+
+def kept_programs() -> str:
+    """A name for the programs that are kept; another each time where none are.
+
+    On GPUs XLA tries several kernels when it compiles and takes the fastest, so that a program that is compiled anew
+    can give other last bits. A run that goes on with the programs that it began with does not.
+    """
+    keep_compiled_programs()
+    folder = jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]
+    if not folder:
+        return uuid4().hex
+    file = Path(folder) / "cycletime-name"
+    with suppress(OSError):
+        mine = file.with_name(f".{uuid4().hex}")
+        mine.write_text(uuid4().hex)
+        with suppress(FileExistsError):
+            os.link(mine, file)  # the first process that comes decides
+        mine.unlink()
+    try:
+        return file.read_text()
+    except OSError:
+        return uuid4().hex

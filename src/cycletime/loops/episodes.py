@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cycletime.loops.episode_bins import BINS, EpisodeBins
+
 
 @dataclass(frozen=True, eq=False)
 class Episodes:
@@ -47,20 +49,15 @@ class Episodes:
         """Those chosen by a mask or a slice."""
         return Episodes(*(getattr(self, each.name)[chosen] for each in fields(self)))
 
-    def binned(self, env_steps: int, bins: int = 100) -> NDArray[np.float64]:
+    def binned(self, env_steps: int, bins: int = BINS) -> NDArray[np.float64]:
         """The mean return in equal bins of environment steps; an empty bin repeats the last value.
 
         The mean over the bins is the paper's measure of performance (a plain mean over episodes would give more weight
         to times in which episodes are short). Bins before the first episode's end take the first value there is.
         """
-        if not len(self):
-            return np.full(bins, np.nan)
-        edges = np.linspace(0, env_steps, bins + 1)
-        # The bin of an episode that ends exactly at an edge is the one before it, so that the last step has a bin.
-        index = np.clip(np.searchsorted(edges, self.env_steps, side="left") - 1, 0, bins - 1)
-        counts = np.bincount(index, minlength=bins)
-        sums = np.bincount(index, weights=self.returns, minlength=bins)
-        filled = np.maximum.accumulate(np.where(counts > 0, np.arange(bins), -1))
-        filled = np.where(filled < 0, np.flatnonzero(counts)[0], filled)
-        means: NDArray[np.float64] = sums[filled] / counts[filled]
-        return means
+        return EpisodeBins.none(env_steps, bins).plus(self).means()
+
+    @property
+    def mean_return(self) -> float:
+        """The plain mean over episodes."""
+        return float(self.returns.mean())

@@ -19,6 +19,7 @@ _CHANGES_BITS = {
     "cores": "number of cores",  # over which XLA splits larger sums
     "xla_flags": "XLA_FLAGS",
     "precision": "precision of matrix products",
+    "programs": "compiled programs",
 }
 _SIMULATORS = ("numpy", "gymnasium", "mujoco", "pybullet")
 
@@ -27,6 +28,8 @@ _SIMULATORS = ("numpy", "gymnasium", "mujoco", "pybullet")
 def this_machine() -> Mapping[str, str]:
     """The machine and the software that computes here."""
     import jax
+
+    from cycletime.loops.compilation_cache import kept_programs
 
     device = jax.devices()[0]
     return {
@@ -40,19 +43,24 @@ def this_machine() -> Mapping[str, str]:
         "precision": jax.config.jax_default_matmul_precision or "default",  # type: ignore[attr-defined]
         "system": platform.system(),
         "python": platform.python_version(),
+        **({"programs": kept_programs()} if device.platform == "gpu" else {}),
         **{package: version(package) for package in _SIMULATORS if find_spec(package)},
     }
 
 
-def differences(then: Mapping[str, str], now: Mapping[str, str], simulators: Iterable[str] = ()) -> tuple[str, ...]:
+def differences(
+    then: Mapping[str, str], now: Mapping[str, str], simulators: Iterable[str] = (), only: Iterable[str] | None = None
+) -> tuple[str, ...]:
     """In words, what can make numbers computed now differ in their last bits from those computed then.
 
     Args:
         then: A machine.
         now: Another, or the same later.
         simulators: The packages that simulate the run's world.
+        only: What can change them, where that is less than it is for programs of JAX.
     """
     matters = {**_CHANGES_BITS, **{package: package for package in simulators}}
+    matters = matters if only is None else {key: matters[key] for key in only}
     return tuple(
         f"{label} {then.get(key, 'unknown')} then, {now.get(key, 'unknown')} now"
         for key, label in matters.items()

@@ -9,18 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from cycletime.loops import Episodes
+from cycletime.loops import EpisodeBins, Episodes
+from cycletime.loops.episode_bins import BINS as BINS
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.machine import this_machine
 from cycletime.runs.spec import RunSpec
 
-BINS = 100
-"""Performance is the mean over so many equal bins of environment steps, as in the paper."""
-
 
 def result_of(
     spec: RunSpec,
-    curve: Episodes,
+    curve: Episodes | EpisodeBins,
     *,
     where: str,
     agent_steps: int,
@@ -28,6 +26,7 @@ def result_of(
     sessions: int,
     wall_s: float,
     files: Mapping[str, str] | None = None,
+    machine: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """What result.json holds."""
     return {
@@ -47,21 +46,26 @@ def result_of(
         "sessions": sessions,
         "wall_s": round(wall_s, 3),
         "files": dict(files or {}),
+        **({"curve": f"{len(curve.counts)} bins"} if isinstance(curve, EpisodeBins) else {}),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": dict(this_machine()),
+        "machine": dict(this_machine() if machine is None else machine),
     }
 
 
 def hashes_of(folder: RunFolder) -> dict[str, str]:
-    """By name, the SHA-256 of the files that hold a run's numbers."""
+    """By name, the SHA-256 of the files that hold a run's numbers.
+
+    A run that was computed elsewhere may have come without its policy.
+    """
     hashes = {}
-    for path in (folder.curve_file, folder.metrics_file, folder.policy_file):
+    policy = [folder.policy_file] if folder.policy_file.exists() else []
+    for path in (folder.curve_file, folder.metrics_file, *policy):
         with path.open("rb") as file:
             hashes[path.name] = file_digest(file, "sha256").hexdigest()
     return hashes
 
 
-def performance(curve: Episodes, env_steps: int) -> dict[str, float | None]:
+def performance(curve: Episodes | EpisodeBins, env_steps: int) -> dict[str, float | None]:
     """The paper's measure, the same of the last tenth of learning, and the plain mean over episodes."""
     if not len(curve):
         return {"average_return": None, "last_tenth_return": None, "mean_over_episodes": None}
@@ -69,11 +73,11 @@ def performance(curve: Episodes, env_steps: int) -> dict[str, float | None]:
     return {
         "average_return": _number(bins.mean()),
         "last_tenth_return": _number(bins[-10:].mean()),
-        "mean_over_episodes": _number(curve.returns.mean()),
+        "mean_over_episodes": _number(curve.mean_return),
     }
 
 
-def _number(mean: np.floating[Any]) -> float | None:
+def _number(mean: np.floating[Any] | float) -> float | None:
     """None where learning went astray; JSON knows no infinity."""
     return float(mean) if np.isfinite(mean) else None
 

@@ -16,6 +16,7 @@ from cycletime.agents.checks import check_choice, check_counts
 from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUhlenbeck, Pink
 from cycletime.duration import Duration, DurationField, cycle_steps
 from cycletime.errors import InputError
+from cycletime.runs.kernel_limits import refusal
 from cycletime.runs.worlds import GymnasiumEnv, PaperTask, World
 
 RESULT_VERSION = 1
@@ -32,18 +33,38 @@ EXPLORATIONS: Mapping[str, type[Exploration]] = MappingProxyType(
 class EngineSpec:
     """What computes the run. Engines differ in the last bits, so they are part of a run's identity."""
 
-    name: Literal["compiled", "stepped"] = "compiled"
-    """'compiled': one program around a closed-form task. 'stepped': an environment, step by step."""
+    name: Literal["compiled", "stepped", "cuda"] = "compiled"
+    """'compiled': one program around a closed-form task. 'stepped': an environment, step by step. 'cuda': a kernel
+    for PPO on closed-form tasks."""
     device: str = "cpu"
     """JAX's platform: cpu or gpu."""
     width: int = 1
     """The runs that the program carries side by side."""
+    matmul: Literal["fastest", "float32"] = "fastest"
+    """How a GPU multiplies matrices: in TF32 where it can, or in float32, as CPUs do anyway."""
 
     def __post_init__(self) -> None:
         """Refuse what is no engine."""
-        check_choice(self, "name", ("compiled", "stepped"))
+        check_choice(self, "name", ("compiled", "stepped", "cuda"))
         check_choice(self, "device", ("cpu", "gpu"))
         check_counts(self, "width")
+        if self.name == "cuda" and (self.device, self.width) != ("gpu", 1):
+            raise InputError(
+                f"The engine cuda has the device {self.device!r} and the width {self.width}: it needs 'gpu' and 1."
+            )
+        check_choice(self, "matmul", ("fastest", "float32"))
+        if self.matmul == "float32" and (self.name, self.device) != ("compiled", "gpu"):
+            raise InputError(
+                f"matmul is 'float32' for the {self.name} engine on the {self.device}: only the compiled engine on a "
+                "gpu has the choice, leave it out."
+            )
+
+    def as_json(self) -> dict[str, Any]:
+        """What spec.json holds; without `matmul` where it is the default, which engines had before there was one."""
+        told = asdict(self)
+        if self.matmul == "fastest":
+            del told["matmul"]
+        return told
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +104,8 @@ class RunSpec:
             )
         if self.exploration is not None and not isinstance(self.exploration, Exploration):
             raise InputError(f"exploration is {self.exploration!r}: give noise such as OrnsteinUhlenbeck('100ms').")
+        if self.engine.name == "cuda" and (sentence := refusal(self)):
+            raise InputError(sentence)
         if self.engine.name == "compiled" and not isinstance(self.world, PaperTask):
             raise InputError(f"{self.world.name!r} is an environment, which the compiled engine cannot run.")
         if self.world.env_dt is not None:
@@ -125,7 +148,7 @@ class RunSpec:
             "dt": str(self.dt),
             "env_steps": int(self.env_steps),
             "seed": int(self.seed),
-            "engine": asdict(self.engine),
+            "engine": self.engine.as_json(),
             "exploration": None if self.exploration is None else _exploration_as_json(self.exploration),
             "origin": dict(self.origin),
         }

@@ -2,7 +2,8 @@
 
     wall time = (programs x compilation + agent steps x cost of one + runs x bookkeeping) / workers + start-up
 
-Programs are compiled once for all workers; what was compiled before is read from disk, and the try sees that too.
+Agent steps of runs that are trained together count once, at the cost of a step of the whole program. Programs are
+compiled once for all workers; what was compiled before is read from disk, and the try sees that too.
 """
 
 from __future__ import annotations
@@ -12,16 +13,19 @@ import os
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from math import ceil
 from typing import Any, TypeAlias
 
+from cycletime.engines.cuda.describing import learnings_of
+from cycletime.engines.cuda.device import find_device
+from cycletime.engines.cuda.expecting import expected_s
 from cycletime.errors import RunError
 from cycletime.runs.spec import RunSpec
-from cycletime.studies.plan import Plan, Planned, agent_steps_of, program_key
-from cycletime.studies.worker import ONE_THREAD
+from cycletime.studies.plan import Plan, Planned, agent_steps_of
+from cycletime.studies.worker import environment_for
 
 TRY_S = 3.0
 """How long a run is tried, beyond its compilation."""
@@ -34,9 +38,11 @@ class Cost:
     """What was seen of an algorithm on a task."""
 
     agent_step_s: float
-    """The time of one agent step, with all the learning that it causes."""
+    """The time of one agent step, with all the learning that it causes; of all lanes, where a program has several."""
     program_s: float
     """The time until the first steps were computed."""
+    blocks: int = 1
+    """The runs that a GPU trains at a time on the kernel; their times are expected by their sizes and not tried."""
 
 
 Costs: TypeAlias = Mapping[tuple[str, str], Cost]
@@ -56,16 +62,29 @@ class Estimate:
 
 def estimate(plan: Plan, runs: Iterable[Planned], costs: Costs, start_s: float, workers: int) -> Estimate:
     """The time that runs of a plan take; costs that are not known count nothing."""
-    counts = Counter(planned.cell for planned in runs)
-    computing_s, programs = 0.0, {}
-    for index, count in counts.items():
-        cell = plan.cells[index]
+    computing_s, programs_s, turns = 0.0, 0.0, 0
+    for group in plan.groups(tuple(runs)).values():
+        cell = plan.cells[group[0].cell]
         cost = costs.get((cell.world.name, cell.run(0).algorithm), Cost(0, 0))
-        computing_s += count * (agent_steps_of(cell) * cost.agent_step_s + RUN_S)
-        programs[program_key(cell)] = cost.program_s
-    programs_s, busy = sum(programs.values()), min(workers, counts.total())
+        if cell.engine.name == "cuda":
+            computing_s += _on_kernel_s(plan, group, cost.blocks)  # files are written meanwhile
+            programs_s += cost.program_s
+            turns += 1
+            continue
+        times = ceil(len(group) / plan.together(group[0]))
+        computing_s += times * agent_steps_of(cell) * cost.agent_step_s + len(group) * RUN_S
+        programs_s += cost.program_s
+        turns += times
+    busy = min(workers, turns)
     wall_s = (computing_s + programs_s) / busy + start_s if busy else 0.0
     return Estimate(wall_s, computing_s, programs_s)
+
+
+def _on_kernel_s(plan: Plan, group: Iterable[Planned], blocks: int) -> float:
+    """The time that a GPU takes for runs of all sizes: its blocks are busy until the longest run is left."""
+    by_cell = {cell: expected_s(plan.cells[cell].run(0)) for cell in {planned.cell for planned in group}}
+    seconds = [by_cell[planned.cell] for planned in group]
+    return max(sum(seconds) / blocks, max(seconds))
 
 
 def calibrate(plan: Plan, runs: Iterable[Planned]) -> tuple[Costs, float]:
@@ -83,11 +102,11 @@ def calibrate(plan: Plan, runs: Iterable[Planned]) -> tuple[Costs, float]:
     began = time.time()
     ran = subprocess.run(
         [sys.executable, "-m", "cycletime.studies.estimate"],
-        input=json.dumps({"device": plan.study.device, "specs": specs}),
+        input=json.dumps({"device": plan.study.jax_device, "specs": specs}),
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, **ONE_THREAD},
+        env={**os.environ, **environment_for(plan.study.device)},
     )
     if ran.returncode:
         raise RunError(f"The try failed: {(ran.stderr.strip() or 'nothing was said').splitlines()[-1].rstrip('.')}.")
@@ -100,6 +119,8 @@ def cost_of(spec: RunSpec, try_s: float = TRY_S) -> Cost:
     """Train the beginning of a run, and forget it."""
     from cycletime.engines.training import engine_for
 
+    if spec.engine.name == "cuda":
+        return _kernel_cost(spec)
     program_s = learning_s = 0.0
     learning_steps = steps_before = 0
     compiled: set[bool] = set()
@@ -117,6 +138,15 @@ def cost_of(spec: RunSpec, try_s: float = TRY_S) -> Cost:
                 break
             before_s, steps_before = time.monotonic(), chunk.agent_steps
     return Cost(learning_s / learning_steps if learning_steps else 0.0, program_s)
+
+
+def _kernel_cost(spec: RunSpec) -> Cost:
+    """What the card that is here makes of a run: the time to compile, and the expected time of a step of all blocks."""
+    began = time.monotonic()
+    blocks = find_device().blocks
+    program_s = time.monotonic() - began
+    steps = learnings_of(spec) * spec.agent.period
+    return Cost(expected_s(spec) / steps / blocks, program_s, blocks)
 
 
 def _main() -> None:

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
-from uuid import uuid4
 
 from cycletime.errors import InputError
-from cycletime.runs.files import disk_errors, write_whole
+from cycletime.runs.files import disk_errors, write_last
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.spec import RunSpec
 from cycletime.studies.lease import holder_of
@@ -48,13 +47,14 @@ class StudyFolder:
         folder = cls(path, study)
         for cell in study.cells():
             cell.run(study.seeds[0])  # refuses what cannot run, before anything is written
+        as_table(study)  # and what cannot be kept
         if (path / "study.json").exists():
             before = cls.open(path).study
             if before.name != study.name:
                 raise InputError(
                     f"{path} holds the study {before.name!r}, and not {study.name!r}: give another folder."
                 )
-            if (before.device, before.width) != (study.device, study.width) and not change_engine:
+            if _engine(before) != _engine(study) and not change_engine:
                 raise InputError(
                     f"The study in {path} began on {_engine(before)}, and is now to go on with {_engine(study)}: its "
                     "runs would not be comparable bit for bit, so give the same engine, or --change-engine."
@@ -74,7 +74,8 @@ class StudyFolder:
         path = Path(path)
         file = path / "study.json"
         if not file.is_file():
-            raise InputError(f"{str(path)!r} is no study: there is no study.json in it.")
+            tuning = "; it is a tuning, whose studies are trials and fresh in it" if _is_tuning(path) else ""
+            raise InputError(f"{str(path)!r} is no study: there is no study.json in it{tuning}.")
         try:
             told = json.loads(file.read_text())
             version, table = told["format"], told["study"]
@@ -82,17 +83,17 @@ class StudyFolder:
             raise InputError(f"{file} cannot be read as a study: {str(error).rstrip('.')}.") from error
         if version != FORMAT:
             raise InputError(f"{file} has the format {version}: this version of cycletime reads {FORMAT}.")
-        return cls(path, study_from(table))
+        try:
+            return cls(path, study_from(table))
+        except (InputError, TypeError, AttributeError) as error:
+            raise InputError(f"{file} cannot be read as a study: {str(error).rstrip('.')}.") from error
 
     def _write(self) -> None:
-        file, own = self.path / "study.json", self.path / f".study-{uuid4().hex}.json"
+        file = self.path / "study.json"
         text = json.dumps({"format": FORMAT, "study": as_table(self.study)}, indent=1) + "\n"
         if file.exists() and file.read_text() == text:
             return
-        # Under a name of its own first, since others may begin the same study in this moment.
-        write_whole(own, lambda unfinished: unfinished.write_text(text))
-        with disk_errors(file):
-            own.replace(file)
+        write_last(file, lambda unfinished: unfinished.write_text(text))
 
     @property
     def runs(self) -> Path:
@@ -151,6 +152,10 @@ def forget_failures(run: Path) -> None:
         (run / "failures.jsonl").unlink(missing_ok=True)
 
 
+def _is_tuning(path: Path) -> bool:
+    return (path / "trials" / "study.json").is_file()
+
+
 def _json_or_none(line: str) -> Mapping[str, Any] | None:
     try:
         told = json.loads(line)
@@ -160,4 +165,5 @@ def _json_or_none(line: str) -> Mapping[str, Any] | None:
 
 
 def _engine(study: Study) -> str:
-    return study.device if study.width == 1 else f"{study.device} with {study.width} runs in a program"
+    where = study.device if study.engine == "compiled" else f"{study.device} with the kernel"
+    return where if study.width == 1 else f"{where} with {study.width} runs in a program"

@@ -40,7 +40,6 @@ class Lease:
     token: str
     on_loss: Callable[[], object] = lambda: None
     """Called when a beat finds that the lease was taken."""
-    _ended: threading.Event = field(default_factory=threading.Event)
     _lost: bool = False
 
     def is_lost(self) -> bool:
@@ -59,18 +58,15 @@ class Lease:
             raise RunError("The lease on this run was taken by another worker, since this one did not answer for long.")
 
     def beat(self) -> None:
-        """Touch it until it is given back or lost."""
-        while not self._ended.wait(BEAT_S):
-            if self.is_lost():
-                if not self._ended.is_set():
-                    self.on_loss()
-                return
+        """Touch it, or tell that it is lost."""
+        if self.is_lost():
+            self.on_loss()
+        else:
             with suppress(OSError):
                 os.utime(self.path)
 
     def give_back(self) -> None:
         """Let others have it."""
-        self._ended.set()
         if self.is_lost():
             return
         with _draft(self.path.parent, "giving back") as (_, draft):
@@ -82,6 +78,49 @@ class Lease:
         _sweep(self.path.parent)
 
 
+@dataclass
+class _Heart:
+    """One thread that beats for all leases of this process, of which a group of runs has many."""
+
+    leases: dict[str, Lease] = field(default_factory=dict)
+    """By token."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    is_beating: bool = False
+
+    def begin(self, lease: Lease) -> None:
+        """Beat for one more."""
+        with self.lock:
+            self.leases[lease.token] = lease
+            if not self.is_beating:
+                self.is_beating = True
+                threading.Thread(target=self._beat, daemon=True).start()
+
+    def end(self, lease: Lease) -> None:
+        """Beat no more for it."""
+        with self.lock:
+            self.leases.pop(lease.token, None)
+
+    def _beat(self) -> None:
+        """Beat until there is nothing to beat for."""
+        while True:
+            threading.Event().wait(BEAT_S)  # which nobody sets
+            with self.lock:
+                if not self.leases:
+                    self.is_beating = False
+                    return
+                tokens = list(self.leases)
+            for token in tokens:
+                with self.lock:  # so that none is touched, or told to be lost, after it was given back
+                    lease = self.leases.get(token)
+                    if lease is not None:
+                        lease.beat()
+                        if lease.is_lost():
+                            del self.leases[token]
+
+
+_HEART = _Heart()
+
+
 @contextmanager
 def leased(folder: Path, worker: str, on_loss: Callable[[], object] = lambda: None) -> Iterator[Lease | None]:
     """Hold the lease on a run's folder; None where somebody else does."""
@@ -90,14 +129,13 @@ def leased(folder: Path, worker: str, on_loss: Callable[[], object] = lambda: No
     if lease is None or lease.is_lost():
         yield None
         return
-    heart = threading.Thread(target=lease.beat, daemon=True)
-    heart.start()
+    _HEART.begin(lease)
     try:
         yield lease
     finally:
+        _HEART.end(lease)
         with suppress(OSError):  # it goes stale by itself
             lease.give_back()
-        heart.join()
 
 
 def holder_of(folder: Path) -> str | None:

@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import Any
 
 from cycletime.duration import cycle_steps
+from cycletime.engines.choosing import most_together
 from cycletime.runs.spec import RESULT_VERSION, RunSpec
 from cycletime.studies.folder import State, StudyFolder
 from cycletime.studies.spec import Cell, Study
@@ -72,6 +73,10 @@ class Plan:
             found.setdefault(keys[planned.cell], []).append(planned)
         return dict(sorted(found.items(), key=lambda item: -len(item[1])))
 
+    def together(self, planned: Planned) -> int:
+        """How many runs of its group one worker trains together, at most."""
+        return most_together(self.cells[planned.cell].engine)
+
     def states(self, folder: StudyFolder) -> Iterator[tuple[Planned, State]]:
         """How far each run is."""
         for planned in self.runs:
@@ -113,6 +118,8 @@ def names_of(cell: Cell, seeds: Sequence[int]) -> tuple[str, ...]:
 
 def program_key(cell: Cell) -> str:
     """The same for cells whose runs one compiled program can compute: only seeds and rates differ."""
+    if cell.engine.name == "cuda":
+        return "cuda"  # one kernel for all
     told = cell.run(0).as_json()
     agent = {name: value for name, value in told["agent"].items() if name not in _RATES}
     return json.dumps([told["world"], told["algorithm"], agent, told["dt"], told["env_steps"], told["engine"]])

@@ -94,7 +94,9 @@ def _note_hopeless(plan: Plan, folder: StudyFolder, runs: Sequence[Planned], tol
 
 
 def jobs_of(plan: Plan, runs: Sequence[Planned], most: int = MOST_RUNS_IN_JOB) -> Iterator[Job]:
-    """Runs in jobs of one program each."""
+    """Runs in jobs of one program each; where several are trained together, no job breaks them apart."""
     for key, group in plan.groups(tuple(runs)).items():
-        for start in range(0, len(group), most):
-            yield Job(key, plan.specs(group[start : start + most]))
+        together = plan.together(group[0])
+        size = max(together, most - most % together)
+        for start in range(0, len(group), size):
+            yield Job(key, plan.specs(group[start : start + size]), together)

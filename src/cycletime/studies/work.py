@@ -1,17 +1,18 @@
-"""What a worker does with one run: take its lease, train it to its end, note what goes wrong."""
+"""What a worker does with a run, or with several together: take leases, train to the end, note what goes wrong."""
 
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from cycletime.engines.devices import prepare_jax as prepare_jax
-from cycletime.engines.training import Progress, Status, train
-from cycletime.errors import RunError
+from cycletime.engines.record import Trainee
+from cycletime.engines.training import Progress, Status, train, train_together
+from cycletime.errors import DiskFullError, RunError
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.spec import RunSpec
 from cycletime.studies.folder import StudyFolder, add_failure, failure_of, failures_of, is_hopeless
@@ -20,6 +21,7 @@ from cycletime.studies.lease import Lease, leased
 Outcome: TypeAlias = Literal["done", "failed", "busy", "stopped"]
 """Busy: another worker trains it. Failed: this time, or so often before that it is left alone."""
 Tell: TypeAlias = Callable[[Mapping[str, Any]], object]
+"""Takes what there is to say of a run: `env_steps`, a `remark`, in the end its `outcome` and the `error`."""
 
 
 def work_on(
@@ -41,31 +43,108 @@ def work_on(
         tell: Told how far the run is.
         on_loss: Called from another thread if the lease was taken meanwhile; a process of its own should end there,
             so that it writes nothing more.
+
+    Raises:
+        DiskFullError: if there is no room, which is no failure of the run.
     """
+    with ExitStack() as stack:
+        taken = _taken(study, spec, worker, on_loss, stack)
+        if isinstance(taken, str):
+            return taken
+        folder, lease = taken
+        try:
+            ended = train(folder, listeners=[_Watch(tell)], stop=stop, guard=lease.check)
+        except DiskFullError:
+            raise
+        except Exception as error:
+            return "busy" if lease.is_lost() else _failed(folder.path, error)
+        return "done" if ended == "finished" else "stopped"
+
+
+def work_together(
+    study: StudyFolder,
+    specs: Sequence[RunSpec],
+    *,
+    worker: str,
+    stop: Callable[[], bool] = lambda: False,
+    tell: Callable[[str, Mapping[str, Any]], object] = lambda name, e: None,
+    on_loss: Callable[[], object] = lambda: None,
+) -> dict[str, Outcome]:
+    """Train runs of one program together, each as `work_on` does; by name, what became of them.
+
+    Each outcome is told as well, as soon as it is known, so that a run that ends early is heard of early.
+
+    Raises:
+        DiskFullError: if there is no room, after the outcomes of those that had it are told.
+    """
+    outcomes: dict[str, Outcome] = {}
+
+    def settle(name: str, outcome: Outcome) -> None:
+        if name not in outcomes:
+            outcomes[name] = outcome
+            tell(name, {"outcome": outcome, **error_of(study, name, outcome)})
+
+    with ExitStack() as stack:
+        held: list[tuple[RunFolder, Lease]] = []
+        for spec in specs:
+            taken = _taken(study, spec, worker, on_loss, stack)
+            if isinstance(taken, str):
+                settle(spec.name, taken)
+            else:
+                held.append(taken)
+        trainees = [Trainee(folder, [_together_watch(folder, tell, settle)], lease.check) for folder, lease in held]
+        ends = train_together(trainees, stop=stop) if trainees else []
+        full: DiskFullError | None = None
+        for (folder, lease), ended in zip(held, ends, strict=True):
+            if isinstance(ended, DiskFullError):
+                full = ended
+            elif isinstance(ended, Exception):
+                settle(folder.spec.name, "busy" if lease.is_lost() else _failed(folder.path, ended))
+            else:
+                settle(folder.spec.name, "done" if ended == "finished" else "stopped")
+        if full:
+            raise full
+    return outcomes
+
+
+def error_of(study: StudyFolder, name: str, outcome: Outcome) -> dict[str, str]:
+    """What went wrong last with a run whose outcome is that it failed."""
+    failures = failures_of(study.runs / name) if outcome == "failed" else []
+    return {"error": failures[-1]["error"]} if failures else {}
+
+
+def _together_watch(
+    folder: RunFolder, tell: Callable[[str, Mapping[str, Any]], object], settle: Callable[[str, Outcome], None]
+) -> _Watch:
+    name = folder.spec.name
+    return _Watch(lambda told: tell(name, told), lambda: settle(name, "done"))
+
+
+def _taken(
+    study: StudyFolder, spec: RunSpec, worker: str, on_loss: Callable[[], object], stack: ExitStack
+) -> tuple[RunFolder, Lease] | Outcome:
+    """A run's folder and the lease on it, held until the stack is closed; or why there is nothing to train."""
     if study.state_of(spec.name) == "done":
         return "done"
     try:
         folder = study.run_folder(spec)
+    except DiskFullError:
+        raise
     except Exception as error:
         return _failed(study.runs / spec.name, error)
-    with leased(folder.path, worker, on_loss) as lease:
-        if lease is None:
-            return "busy"
-        if folder.is_finished:
-            return "done"
-        if is_hopeless(failures_of(folder.path)):
-            return "failed"
-        if _is_locked(folder):
-            return "busy"
-        return _train(folder, lease, stop, tell)
-
-
-def _train(folder: RunFolder, lease: Lease, stop: Callable[[], bool], tell: Tell) -> Outcome:
     try:
-        ended = train(folder, listeners=[_Watch(tell)], stop=stop, guard=lease.check)
-    except Exception as error:
-        return "busy" if lease.is_lost() else _failed(folder.path, error)
-    return "done" if ended == "finished" else "stopped"
+        lease = stack.enter_context(leased(folder.path, worker, on_loss))
+    except DiskFullError:
+        raise
+    except RunError as error:  # the disk takes no lease
+        return _failed(folder.path, error)
+    if lease is None:
+        return "busy"
+    if folder.is_finished:
+        return "done"
+    if is_hopeless(failures_of(folder.path)):
+        return "failed"
+    return "busy" if _is_locked(folder) else (folder, lease)
 
 
 def _failed(run: Path, error: Exception) -> Outcome:
@@ -89,6 +168,8 @@ class _Watch:
     """Tells how far the run is."""
 
     tell: Tell
+    finished: Callable[[], object] = lambda: None
+    """Called when the run's result is written."""
 
     def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
         """Tell where it begins."""
@@ -103,4 +184,6 @@ class _Watch:
         self.tell({"remark": sentence})
 
     def end(self, status: Status) -> None:
-        """The outcome tells it."""
+        """Tell that it is done; of other ends, the outcome tells more."""
+        if status == "finished":
+            self.finished()

@@ -1,8 +1,10 @@
-"""A worker process: it reads specs of runs, a line each, trains them, and writes what happens, a line each.
+"""A worker process: it reads specs of runs, trains them, and writes what happens, a line each.
 
     python -m cycletime.studies.worker STUDY NAME
 
-It ends when its input ends, after a checkpoint of the run in hand: so it does not outlive whoever feeds it.
+A line that it reads has the spec of a run, or a list of them, which it trains together.
+
+It ends when its input ends, after a checkpoint of the runs in hand: so it does not outlive whoever feeds it.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +27,17 @@ ONE_THREAD = {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
 }
 """The environment of a worker that has one core."""
+_PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"
 LOST = 75
 """The exit status of a worker that was frozen for so long that another took its run."""
+
+
+def environment_for(device: str) -> dict[str, str]:
+    """The variables of a worker, by where JAX computes."""
+    if device == "cpu":
+        return ONE_THREAD
+    # Memory as it is needed, since JAX would take most of a GPU at once and leave none to another command's worker.
+    return {_PREALLOCATE: os.environ.get(_PREALLOCATE, "false")}
 
 
 def main(arguments: list[str]) -> int:
@@ -51,7 +63,12 @@ def main(arguments: list[str]) -> int:
         except OSError:  # nobody listens any more: save and go
             end()
 
-    _work(Path(path), name, specs, ended, tell)
+    from cycletime.errors import DiskFullError
+
+    try:
+        _work(Path(path), name, specs, ended, tell)
+    except DiskFullError as error:
+        tell({"full": str(error)})
     return 0
 
 
@@ -69,23 +86,24 @@ def _work(
     tell: Callable[[Mapping[str, Any]], None],
 ) -> None:
     from cycletime.runs.spec import RunSpec
-    from cycletime.studies.folder import StudyFolder, failures_of
-    from cycletime.studies.work import prepare_jax, work_on
+    from cycletime.studies.folder import StudyFolder
+    from cycletime.studies.work import error_of, prepare_jax, work_on, work_together
 
     study = StudyFolder.open(path)
-    prepare_jax(study.study.device)
+    prepare_jax(study.study.jax_device)
+    common: dict[str, Any] = {"worker": name, "stop": ended.is_set, "on_loss": lambda: os._exit(LOST)}
+
+    def tell_of(run: str, told: Mapping[str, Any]) -> None:
+        tell({"name": run, **told})
+
     while not ended.is_set() and (line := specs.get()) is not None:
-        spec = RunSpec.from_json(json.loads(line))
-        outcome = work_on(
-            study,
-            spec,
-            worker=name,
-            stop=ended.is_set,
-            tell=lambda told, spec=spec: tell({"name": spec.name, **told}),  # type: ignore[misc]
-            on_loss=lambda: os._exit(LOST),
-        )
-        failures = failures_of(study.runs / spec.name) if outcome == "failed" else []
-        tell({"name": spec.name, "outcome": outcome, **({"error": failures[-1]["error"]} if failures else {})})
+        told = json.loads(line)
+        if isinstance(told, list):
+            work_together(study, [RunSpec.from_json(each) for each in told], tell=tell_of, **common)
+            continue
+        spec = RunSpec.from_json(told)
+        outcome = work_on(study, spec, tell=partial(tell_of, spec.name), **common)
+        tell_of(spec.name, {"outcome": outcome, **error_of(study, spec.name, outcome)})
 
 
 if __name__ == "__main__":

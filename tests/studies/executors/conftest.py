@@ -20,7 +20,9 @@ Hashes: TypeAlias = dict[str, Any]
 """By run, what its result says of its files."""
 
 
-def make_study(path: Path, *, env_steps: int = 2000, seeds: int = 2, dts: tuple[str, ...] = ("16ms",)) -> StudyFolder:
+def make_study(
+    path: Path, *, env_steps: int = 2000, seeds: int = 2, dts: tuple[str, ...] = ("16ms",), width: int = 1
+) -> StudyFolder:
     """The folder of a study whose runs are short, and whose programs are compiled once for all tests."""
     table = {
         "name": "small",
@@ -30,6 +32,7 @@ def make_study(path: Path, *, env_steps: int = 2000, seeds: int = 2, dts: tuple[
         "rules": ["baseline"],
         "seeds": seeds,
         "env_steps": env_steps,
+        "width": width,
         "tuned": {"dt": "16ms", "batch": 200, "minibatch": 50},
         "set": {"hidden": [[8, 8]], "epochs": 4},
     }

@@ -15,6 +15,11 @@ def test_local_is_one_process_for_each_core_or_as_many_as_are_given() -> None:
     assert executor_for("local", ExecutorOptions(workers=3)).workers == 3
 
 
+def test_a_gpu_has_one_process_unless_more_are_given() -> None:
+    assert executor_for("local", ExecutorOptions(), device="gpu").workers == 1
+    assert executor_for("local", ExecutorOptions(workers=3), device="gpu").workers == 3
+
+
 @pytest.mark.parametrize(
     ("name", "given", "sentence"),
     [

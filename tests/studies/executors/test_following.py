@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cycletime.errors import RunError
+from cycletime.errors import DiskFullError, RunError
 from cycletime.studies.executors import following
 from cycletime.studies.executors.executor import Event, Job
 from cycletime.studies.executors.following import MOST_SILENT, Chunk, Follower, Troubles
@@ -130,6 +130,15 @@ def test_a_run_whose_workers_die_before_they_can_say_where_it_begins_fails_too(s
     assert scene.failures(scene.second) == 1
 
 
+def test_all_runs_that_a_dying_worker_trained_together_are_at_fault_but_those_that_are_done(scene: Scene) -> None:
+    both: list[dict[str, Any]] = [{"name": name} for name in (scene.first, scene.second)]
+    scene.dies(*both, {"name": scene.first, "env_steps": 0}, {"name": scene.second, "env_steps": 0})
+    scene.again()
+    scene.dies(*both, {"name": scene.first, "env_steps": 0}, {"name": scene.second, "outcome": "done"})
+    assert (scene.failures(scene.first), scene.failures(scene.second)) == (1, 0)
+    assert scene.told[-1] == Event(scene.first, outcome="failed", error="killed")
+
+
 def test_a_run_that_gets_further_each_time_is_not_at_fault(scene: Scene) -> None:
     for begun_at in range(0, 10_000, 1000):
         scene.again()
@@ -161,7 +170,7 @@ def test_of_a_chunk_that_was_begun_before_only_what_is_new_is_told(scene: Scene)
     follower.look()
     assert scene.told == []
     assert scene.failures(scene.first) == 0
-    assert (chunk.hand, chunk.begun_at) == (scene.first, 0)
+    assert chunk.hand == {scene.first: 0}
 
 
 def test_workers_that_never_say_a_word_are_not_hired_for_ever(scene: Scene) -> None:
@@ -174,6 +183,13 @@ def test_workers_that_never_say_a_word_are_not_hired_for_ever(scene: Scene) -> N
     scene.follower.ended(scene.chunk, "ModuleNotFoundError: cycletime")
     with pytest.raises(RunError, match="ended without a word, the last one so: ModuleNotFoundError: cycletime"):
         scene.follower.look()
+
+
+def test_a_full_disk_ends_it_for_all_and_is_no_failure_of_the_run(scene: Scene) -> None:
+    scene.write({"worker": "w"}, {"name": scene.first}, {"full": "The disk is full."})
+    with pytest.raises(DiskFullError, match=r"^The disk is full\.$"):
+        scene.follower.look()
+    assert scene.failures(scene.first) == 0
 
 
 def test_a_word_from_anybody_ends_the_silence(scene: Scene) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from cycletime.errors import RunError
+from cycletime.errors import DiskFullError, RunError
 from cycletime.studies import worker
 from cycletime.studies.executors import local
 from cycletime.studies.executors.executor import Event, Job
@@ -39,7 +39,11 @@ def tries(name):
         file.write("x")
     return (Path(sys.argv[1]) / name).stat().st_size
 for line in sys.stdin:
-    spec = RunSpec.from_json(json.loads(line))
+  given = json.loads(line)
+  specs = [RunSpec.from_json(each) for each in (given if isinstance(given, list) else [given])]
+  with (Path(sys.argv[1]) / "given").open("a") as file:
+    file.write(json.dumps([spec.name for spec in specs]) + "\\n")
+  for spec in specs:
     name, seed, dt = spec.name, spec.seed, str(spec.dt)
     with log.open("a") as file:
         file.write(f"{name} {os.environ['OMP_NUM_THREADS']} {os.getpgid(0) == os.getpid()}\\n")
@@ -111,6 +115,28 @@ def test_a_worker_stays_with_its_program_while_there_are_runs_of_it(
     assert sum(one != other for one, other in pairwise(keys)) == len(groups) - 1
 
 
+def test_runs_of_one_program_are_given_together_where_it_carries_several(
+    execute: Callable[..., list[Event]], tmp_path: Path, make_study: Callable[..., Study]
+) -> None:
+    events = execute(workers=50, seeds=5, width=2)
+    assert list(outcomes(events).values()) == [["done"]] * 15
+    given = [json.loads(line) for line in (tmp_path / "given").read_text().splitlines()]
+    assert sorted(map(len, given)) == [1] * 3 + [2] * 6
+    groups = [{run.name for run in group} for group in Plan.of(make_study(seeds=5, width=2)).groups().values()]
+    assert all(any(group.issuperset(names) for group in groups) for names in given)
+    assert len(list(tmp_path.glob("log-*"))) <= 9  # no more workers than there are turns
+
+
+def test_when_a_worker_dies_with_several_runs_those_without_an_outcome_are_given_again(
+    execute: Callable[..., list[Event]], tmp_path: Path
+) -> None:
+    dies = "    if seed == 1 and tries(name) < 3: os.kill(os.getpid(), 9)"
+    events = execute(dies, workers=1, seeds=3, width=3, dts=["16ms"])
+    assert all(each == ["done"] for each in outcomes(events).values())
+    given = [json.loads(line) for line in (tmp_path / "given").read_text().splitlines()]
+    assert list(map(len, given)) == [3, 2, 2]
+
+
 def test_no_more_workers_than_runs(execute: Callable[..., list[Event]], tmp_path: Path) -> None:
     execute(workers=50, seeds=1, dts=["16ms"])
     assert len(list(tmp_path.glob("log-*"))) == 1
@@ -153,6 +179,13 @@ def test_workers_that_die_before_their_first_word_end_it_with_a_sentence(
     with pytest.raises(RunError) as refusal:
         Local(2).execute(str(tmp_path), list(jobs_of(plan, plan.runs)), lambda event: None, lambda: False)
     assert str(refusal.value).startswith("10 workers died one after another without a word, the last with status 7: ")
+
+
+def test_a_worker_that_finds_the_disk_full_ends_it_for_all(execute: Callable[..., list[Event]], tmp_path: Path) -> None:
+    says = "    if seed == 1: say(full=f'{name} cannot be written: the disk is full.')\n    time.sleep(0.2)"
+    with pytest.raises(DiskFullError, match=r"^reacher-ppo-.* cannot be written: the disk is full\.$"):
+        execute(says, seeds=6, workers=2)
+    assert len(list(tmp_path.glob("left-*"))) == 2
 
 
 def test_asked_to_stop_it_lets_all_workers_leave_by_themselves(

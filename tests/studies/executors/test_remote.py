@@ -1,5 +1,6 @@
 """Chunks of runs on a shared folder: whoever is told to work through one does, as often as it is told."""
 
+import errno
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from cycletime.errors import InputError
+from cycletime.errors import DiskFullError, InputError
+from cycletime.runs import files
 from cycletime.studies.executors import remote
 from cycletime.studies.executors.executor import Job
 from cycletime.studies.executors.remote import Batch, chunked, work_through
@@ -56,6 +58,44 @@ def test_chunks_have_one_program_and_all_workers_get_some(
     assert [len(chunk) for chunk in chunks] == sizes
     assert [spec for chunk in chunks for spec in chunk] == [spec for job in jobs for spec in job.specs]
     assert all(len({spec["job"] for spec in chunk}) == 1 for chunk in chunks)
+
+
+def test_runs_that_are_trained_together_are_in_one_chunk() -> None:
+    jobs = [Job("program", tuple({"run": run} for run in range(11)), together=4)]
+    assert [len(chunk) for chunk in chunked(jobs, 1)] == [4, 4, 3]
+    assert [len(chunk) for chunk in chunked(jobs * 3, 1)] == [11] * 3  # nine turns, about four for the worker
+    assert [len(chunk) for chunk in chunked(jobs, 1, 6)] == [6, 5]
+
+
+def test_a_worker_trains_as_many_together_as_their_program_carries(
+    make_study: MakeStudy,
+    jobs: Callable[[StudyFolder], list[Job]],
+    work: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = make_study(seeds=3, width=2)
+    batch = Batch.create(str(folder.path), chunked(jobs(folder), 1, 5))
+
+    def instead(study: StudyFolder, specs: Any, *, tell: Any, **_: object) -> None:  # noqa: ANN401
+        for spec in specs:
+            tell(spec.name, {"env_steps": 0})
+            tell(spec.name, {"remark": "not for others"})
+            tell(spec.name, {"env_steps": 100})
+        for spec in reversed(specs):
+            tell(spec.name, {"outcome": "done"})
+
+    monkeypatch.setattr(remote, "work_together", instead)
+    work_through(str(batch.path), 0, "me")
+    first, second, third = (spec.name for spec in folder_runs(folder))
+    assert work == [third]
+    assert lines(batch)[1:7] == [
+        {"name": first},
+        {"name": second},
+        {"name": first, "env_steps": 0},
+        {"name": second, "env_steps": 0},
+        {"name": second, "outcome": "done"},
+        {"name": first, "outcome": "done"},
+    ]
 
 
 def test_a_worker_writes_what_happens_to_each_run(
@@ -158,6 +198,22 @@ def test_a_run_that_fails_is_told_with_its_error_and_the_next_one_is_trained(
     assert told[first]["outcome"] == "failed"
     assert told[first]["error"].startswith("RunError: ")
     assert told[second]["outcome"] == "done"
+
+
+def test_a_full_disk_is_told_and_ends_the_chunk(
+    make_study: MakeStudy, jobs: Callable[[StudyFolder], list[Job]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    folder = make_study()
+    batch = Batch.create(str(folder.path), chunked(jobs(folder), 1, 5))
+    monkeypatch.setattr(files, "_flush", full)
+    with pytest.raises(
+        DiskFullError, match=r"spec\.json cannot be written: the disk is full; make room and resume"
+    ) as it:
+        work_through(str(batch.path), 0, "me")
+    assert lines(batch)[-1] == {"full": str(it.value)}
 
 
 def folder_runs(folder: StudyFolder) -> list[Any]:

@@ -24,26 +24,33 @@ class PlanStudy:
     """The study, a TOML file."""
     out: Annotated[Optional[Path], arg(metavar="FOLDER", help_behavior_hint="(default: nothing is done)")] = None  # noqa: UP045
     """Where the study is kept, to see what is done already."""
-    workers: Annotated[Count, arg(help_behavior_hint="(default: one for each core)")] = None
-    """Runs at a time."""
+    workers: Annotated[Count, arg(help_behavior_hint="(default: one for each core, or for the GPU)")] = None
+    """Processes at a time."""
     no_calibration: bool = False
     """Do not try runs to estimate the time."""
 
     def run(self) -> int:
         """Print it."""
+        from cycletime.cli.study.progress import in_groups
+        from cycletime.cli.study.run import study_of
         from cycletime.studies.folder import StudyFolder
+        from cycletime.studies.kernel_choice import told_engines
         from cycletime.studies.plan import Plan
-        from cycletime.studies.study_file import read_study
 
         if self.workers is not None and self.workers < 1:
             raise InputError(f"--workers is {self.workers}: it must be at least 1.")
-        study = read_study(self.file)
+        study = study_of(self.file, self.out)
         plan = Plan.of(study)
         left = plan.runs
         print(
-            f"{study.name}: {len(plan.runs):,} runs in {len(plan.groups()):,} groups, {plan.env_steps:,} environment "
+            f"{study.name}: {in_groups(plan)}, {plan.env_steps:,} environment "
             f"steps, {plan.simulated_h:,.2f} simulated hours"
         )
+        if study.width > 1:
+            print(f"  up to {study.width:,} runs of a group side by side in one program, on the {study.device}")
+        engines = told_engines(plan)
+        if "cuda" in engines:
+            print(f"  {', '.join(f'{count:,} runs on the engine {name}' for name, count in engines.items())}")
         shared = len(plan.cells) * len(study.seeds) - len(plan.runs)
         if shared:
             print(f"  {shared:,} more are the same as others, since their rules agree, and run once")
@@ -62,12 +69,13 @@ def _print_estimate(plan: Plan, left: tuple[Planned, ...], given_workers: int | 
     from cycletime.runs.machine import cores, processor
     from cycletime.studies.estimate import calibrate, estimate
 
-    workers = given_workers or cores()
+    workers = given_workers or (cores() if plan.study.device == "cpu" else 1)
     costs, start_s = calibrate(plan, left)
+    of_all = f" of {plan.study.width:,} runs" if plan.study.width > 1 else ""
     for (task, algorithm), cost in costs.items():
         print(
-            f"  {task} {algorithm}: {cost.agent_step_s * 1e6:,.1f} µs an agent step, {cost.program_s:,.1f} s until a "
-            "program is ready"
+            f"  {task} {algorithm}: {cost.agent_step_s * 1e6:,.1f} µs an agent step{of_all}, {cost.program_s:,.1f} s "
+            "until a program is ready"
         )
     told = estimate(plan, left, costs, start_s, workers)
     print(

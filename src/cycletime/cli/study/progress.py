@@ -56,8 +56,7 @@ class StudyProgress:
         self._began, self._due = time.monotonic(), 0.0
         self._steps: deque[tuple[float, int, str]] = deque()
         self.console.print(
-            f"{plan.study.name}: {self._all:,} runs in {len(plan.groups()):,} groups, {self._done:,} done; "
-            f"{self.workers} at a time",
+            f"{plan.study.name}: {in_groups(plan)}, {self._done:,} done; {self.workers} at a time",
             highlight=False,
         )
         if self.console.is_terminal:
@@ -108,6 +107,12 @@ class StudyProgress:
         else:
             told += f" ({'; '.join(groups)})" if groups else ""
             self.console.print(f"{self._done:,} of {self._all:,} runs, {told}", highlight=False, soft_wrap=True)
+
+
+def in_groups(plan: Plan) -> str:
+    """How many runs there are, and how many programs compute them."""
+    runs, groups = len(plan.runs), len(plan.groups())
+    return f"{runs:,} run{'' if runs == 1 else 's'} in {groups:,} group{'' if groups == 1 else 's'}"
 
 
 def spelled(seconds: float | None) -> str:

@@ -12,6 +12,7 @@ from cycletime.cli.options import NONE, Count, Parts, Rate, Text
 
 if TYPE_CHECKING:
     from cycletime.studies.executors.executor import Executor
+    from cycletime.studies.spec import Study
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,16 +25,16 @@ class RunStudy:
     """Where the study is kept."""
     executor: Annotated[str, arg(metavar="EXECUTOR")] = "local"
     """Who computes: local, ray or slurm."""
-    workers: Annotated[Count, arg(help_behavior_hint="(default: one for each core)")] = None
-    """Runs at a time."""
+    workers: Annotated[Count, arg(help_behavior_hint="(default: one for each core, or for the GPU)")] = None
+    """Processes, tasks or jobs at a time."""
     change_engine: bool = False
     """Go on though the study began on another device or with another width."""
     runs_per_job: Annotated[Count, arg(help_behavior_hint="(default: a few jobs for each worker)")] = None
-    """Runs that a Ray task or a Slurm job trains one after another."""
+    """Runs that a Ray task or a Slurm job trains."""
     address: Annotated[Text, arg(metavar="ADDRESS", help_behavior_hint="(default: a cluster on this machine)")] = None
     """Ray's cluster: auto, HOST:PORT or ray://HOST:PORT."""
-    gpus: Annotated[Rate, arg(help_behavior_hint="(default: none)")] = None
-    """GPUs for each run on Ray; 0.25 lets four share one."""
+    gpus: Annotated[Rate, arg(help_behavior_hint="(default: none, or 1 where the study is for GPUs)")] = None
+    """GPUs for each task on Ray; 0.25 lets four share one."""
     partition: Annotated[Text, arg(metavar="NAME", help_behavior_hint="(default: Slurm's)")] = None
     """Slurm's partition."""
     minutes: Annotated[Count, arg(help_behavior_hint="(default: the executor's)")] = None
@@ -56,12 +57,13 @@ class RunStudy:
         from cycletime.cli.study.progress import StudyProgress
         from cycletime.studies.folder import StudyFolder
         from cycletime.studies.running import run_study
-        from cycletime.studies.study_file import read_study
 
-        executor = self._executor()
-        folder = StudyFolder.create(self.out, read_study(self.file), change_engine=self.change_engine)
+        study = study_of(self.file, None if self.change_engine else self.out)
+        executor = self._executor(study.device)
+        folder = StudyFolder.create(self.out, study, change_engine=self.change_engine)
         with stopping() as stopper:
-            counts = run_study(folder, executor, watcher=StudyProgress(executor.workers), stop=stopper)
+            watcher = StudyProgress(executor.workers * study.width)
+            counts = run_study(folder, executor, watcher=watcher, stop=stopper)
         told = ", ".join(f"{count:,} {state}" for state, count in sorted(counts.items()))
         print(f"{folder.study.name}: {told}")
         if stopper():
@@ -69,8 +71,21 @@ class RunStudy:
             return stopper.status
         return 1 if counts["failed"] else 0
 
-    def _executor(self) -> Executor:
+    def _executor(self, device: str) -> Executor:
         from cycletime.studies.executors.choose import ExecutorOptions, executor_for
 
         own = {each.name: getattr(self, each.name) for each in fields(ExecutorOptions) if each.name != "options"}
-        return executor_for(self.executor, ExecutorOptions(**own, options=tuple(self.sbatch)))
+        return executor_for(self.executor, ExecutorOptions(**own, options=tuple(self.sbatch)), device)
+
+
+def study_of(file: Path, out: Path | None) -> Study:
+    """The study in a file, with its engine and width; the folder's, where it has begun there."""
+    from cycletime.cli.running import say
+    from cycletime.runs.tuned_file import read_toml
+    from cycletime.studies.kernel_choice import with_engine
+    from cycletime.studies.study_file import read_study
+    from cycletime.studies.width import with_width
+
+    told = read_toml(file)
+    study = with_engine(read_study(file), given="engine" in told, folder=out, note=say)
+    return with_width(study, given="width" in told, folder=out)

@@ -20,13 +20,13 @@ class ExecutorOptions:
     """What there is to say to executors; None or nothing is their own default."""
 
     workers: int | None = None
-    """Runs at a time."""
+    """Processes, tasks or jobs at a time."""
     runs_per_job: int | None = None
-    """Runs that a Ray task or a Slurm job trains one after another."""
+    """Runs that a Ray task or a Slurm job trains."""
     address: str | None = None
     """Ray's cluster: auto, HOST:PORT or ray://HOST:PORT."""
     gpus: float | None = None
-    """GPUs for each run on Ray; 0.25 lets four share one."""
+    """GPUs for each task on Ray; 0.25 lets four share one."""
     partition: str | None = None
     """Slurm's partition."""
     minutes: int | None = None
@@ -49,8 +49,8 @@ class ExecutorOptions:
         return {name: value for name, value in values.items() if value is not None and value != ()}
 
 
-def executor_for(name: str, options: ExecutorOptions) -> Executor:
-    """The executor of a name.
+def executor_for(name: str, options: ExecutorOptions, device: str = "cpu") -> Executor:
+    """The executor of a name, for a study on a device.
 
     Raises:
         InputError: if there is none, or it has no such option, or what it needs is missing.
@@ -69,26 +69,27 @@ def executor_for(name: str, options: ExecutorOptions) -> Executor:
         value = getattr(options, each)
         if value is not None and value < 1:
             raise InputError(f"{each} is {value}: it must be at least 1.")
-    return {"local": _local, "ray": _ray, "slurm": _slurm}[name](options)
+    return {"local": _local, "ray": _ray, "slurm": _slurm}[name](options, device)
 
 
-def _local(options: ExecutorOptions) -> Executor:
+def _local(options: ExecutorOptions, device: str) -> Executor:
     from cycletime.studies.executors.local import Local
 
-    return Local() if options.workers is None else Local(options.workers)
+    if options.workers is None:
+        return Local() if device == "cpu" else Local(1)  # several processes on one GPU only take turns
+    return Local(options.workers)
 
 
-def _ray(options: ExecutorOptions) -> Executor:
+def _ray(options: ExecutorOptions, device: str) -> Executor:
     from cycletime.studies.executors.on_ray import OnRay
 
     if options.gpus is not None and not options.gpus >= 0:
         raise InputError(f"gpus is {options.gpus}: it must be at least 0.")
-    return OnRay.connect(
-        options.address, workers=options.workers, gpus=options.gpus or 0.0, runs_per_task=options.runs_per_job
-    )
+    gpus = options.gpus if options.gpus is not None else 0.0 if device == "cpu" else 1.0
+    return OnRay.connect(options.address, workers=options.workers, gpus=gpus, runs_per_task=options.runs_per_job)
 
 
-def _slurm(options: ExecutorOptions) -> Executor:
+def _slurm(options: ExecutorOptions, device: str) -> Executor:
     from cycletime.studies.executors.on_slurm import OnSlurm
 
     given = options.given

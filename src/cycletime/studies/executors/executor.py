@@ -17,6 +17,8 @@ class Job:
     """The program."""
     specs: tuple[Mapping[str, Any], ...]
     """The runs' specs, as `RunSpec.as_json` gives them."""
+    together: int = 1
+    """How many of them a worker trains together, at most."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Executor(Protocol):
 
     @property
     def workers(self) -> int:
-        """How many runs it computes at a time, about."""
+        """How many workers it has at a time, about."""
 
     def execute(
         self, folder: str, jobs: Sequence[Job], tell: Callable[[Event], None], stop: Callable[[], bool]

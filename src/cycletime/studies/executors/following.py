@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cycletime.errors import RunError
+from cycletime.errors import DiskFullError, RunError
 from cycletime.runs.spec import RunSpec
 from cycletime.studies.executors.executor import Event
 from cycletime.studies.executors.remote import Batch
@@ -32,17 +32,15 @@ class Troubles:
 
 @dataclass
 class Chunk:
-    """Runs that one worker somewhere computes one after another."""
+    """Runs that one worker somewhere computes, one after another or some of them together."""
 
     batch: Batch
     index: int
     names: tuple[str, ...]
     read: int = 0
     """Bytes of its lines."""
-    hand: str | None = None
-    """The run that is being trained."""
-    begun_at: int | None = None
-    """Where that run began or went on, in environment steps."""
+    hand: dict[str, int | None] = field(default_factory=dict)
+    """The runs that are being trained, and where each began or went on, in environment steps."""
     told: set[str] = field(default_factory=set)
     """Runs that have an outcome."""
     left: bool = False
@@ -81,16 +79,14 @@ class Chunk:
     def take(self, told: Mapping[str, Any]) -> None:
         """Know what a line says."""
         if "worker" in told:
-            self.hand, self.left = None, False
-        elif "left" in told:
+            self.hand, self.left = {}, False
+        elif "left" in told or "full" in told:
             self.left = True
         elif "outcome" in told:
-            self.hand = None
+            self.hand.pop(told["name"], None)
             self.told.add(told["name"])
-        elif "env_steps" not in told:
-            self.hand, self.begun_at = told["name"], None
-        elif self.begun_at is None:
-            self.begun_at = told["env_steps"]
+        elif self.hand.get(told["name"]) is None:
+            self.hand[told["name"]] = told.get("env_steps")
 
 
 class Follower:
@@ -140,6 +136,8 @@ class Follower:
     def _hear(self, chunk: Chunk, told: Mapping[str, Any]) -> None:
         if "worker" in told:  # the first one, or another one after the first one died
             self._mourn(chunk, "its worker died")
+        elif "full" in told:
+            raise DiskFullError(told["full"])  # others would only train what cannot be kept
         elif "outcome" in told:
             self.tell(Event(told["name"], outcome=told["outcome"], error=told.get("error")))
         elif "env_steps" in told:
@@ -154,7 +152,7 @@ class Follower:
         for name in chunk.names:
             if name not in chunk.told and self.study.state_of(name) == "done":
                 self.tell(Event(name, outcome="done"))
-                chunk.hand = None if name == chunk.hand else chunk.hand
+                chunk.hand.pop(name, None)
         why = chunk.over[1] if chunk.over else ""
         if chunk.hand:
             self.kept.add(chunk.batch.name)
@@ -166,11 +164,10 @@ class Follower:
             )
 
     def _mourn(self, chunk: Chunk, why: str) -> None:
-        """A worker died; the run in its hand is at fault if it got no further than the time before."""
-        if chunk.hand is None:
-            return
+        """A worker died; a run in its hand is at fault if it got no further than the time before."""
         deaths = self.troubles.deaths
-        if chunk.hand in deaths and deaths[chunk.hand] == chunk.begun_at:
-            add_failure(self.study.runs / chunk.hand, failure_of(why))
-            self.tell(Event(chunk.hand, outcome="failed", error=why))
-        deaths[chunk.hand] = chunk.begun_at
+        for name, begun_at in chunk.hand.items():
+            if name in deaths and deaths[name] == begun_at:
+                add_failure(self.study.runs / name, failure_of(why))
+                self.tell(Event(name, outcome="failed", error=why))
+            deaths[name] = begun_at

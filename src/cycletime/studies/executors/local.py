@@ -1,8 +1,9 @@
-"""Processes on this machine, one for each core, with one thread each."""
+"""Processes on this machine: one for each core with one thread each, or one for a GPU."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import queue
 import subprocess
@@ -14,11 +15,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Any
 
-from cycletime.errors import RunError
+from cycletime.errors import DiskFullError, RunError
 from cycletime.runs.machine import cores
 from cycletime.runs.spec import RunSpec
 from cycletime.studies.executors.executor import Event, Job
-from cycletime.studies.worker import ONE_THREAD
+from cycletime.studies.worker import environment_for
 
 WORKER = (sys.executable, "-m", "cycletime.studies.worker")
 """The command of a worker, which takes the study's folder and a name."""
@@ -35,15 +36,15 @@ class Worker:
     process: subprocess.Popen[str]
     key: str | None = None
     """The program that it has compiled."""
-    run: tuple[str, Mapping[str, Any]] | None = None
-    """The name and the spec of the run in hand."""
+    runs: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The specs of the runs in hand, by name."""
 
-    def give(self, key: str, name: str, spec: Mapping[str, Any]) -> None:
-        """Let it train a run."""
-        self.key, self.run = key, (name, spec)
+    def give(self, key: str, specs: Sequence[Mapping[str, Any]]) -> None:
+        """Let it train runs together."""
+        self.key, self.runs = key, {RunSpec.from_json(spec).name: spec for spec in specs}
         assert self.process.stdin is not None, "it was made with a pipe"
         with suppress(BrokenPipeError):  # it died, and its end is heard of elsewhere
-            self.process.stdin.write(json.dumps(spec) + "\n")
+            self.process.stdin.write(json.dumps(specs[0] if len(specs) == 1 else list(specs)) + "\n")
             self.process.stdin.flush()
 
     def dismiss(self) -> None:
@@ -64,7 +65,7 @@ class Local:
         self, folder: str, jobs: Sequence[Job], tell: Callable[[Event], None], stop: Callable[[], bool]
     ) -> None:
         """Compute all jobs."""
-        _Shift(folder, jobs, tell, min(self.workers, sum(len(job.specs) for job in jobs))).work(stop)
+        _Shift(folder, jobs, tell, self.workers).work(stop)
 
 
 class _Shift:
@@ -74,19 +75,23 @@ class _Shift:
         """Hire the workers."""
         self.folder, self.tell = folder, tell
         self.waiting: dict[str, deque[Mapping[str, Any]]] = {}
+        self.together = {job.key: job.together for job in jobs}
         for job in jobs:
             self.waiting.setdefault(job.key, deque()).extend(job.specs)
+        first = next((spec for job in jobs for spec in job.specs), None)
+        self.environment = {**os.environ, **environment_for(first["engine"]["device"] if first else "cpu")}
         self.heard: queue.SimpleQueue[tuple[Worker, str | None]] = queue.SimpleQueue()
         self.deaths: dict[str, int] = {}
         self.silent_deaths = self.hired = 0
-        self.crew = [self._hire() for _ in range(workers)]
+        turns = sum(math.ceil(len(specs) / self.together[key]) for key, specs in self.waiting.items())
+        self.crew = [self._hire() for _ in range(min(workers, turns))]
 
     def work(self, stop: Callable[[], bool]) -> None:
         """Hand out runs until all have an outcome."""
         try:
             for worker in self.crew:
                 self._feed(worker)
-            while any(worker.run for worker in self.crew) and not stop():
+            while any(worker.runs for worker in self.crew) and not stop():
                 try:
                     worker, line = self.heard.get(timeout=0.5)
                 except queue.Empty:
@@ -106,7 +111,7 @@ class _Shift:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, **ONE_THREAD},
+            env=self.environment,
             start_new_session=True,  # Ctrl-C is for the one who feeds it, who then lets it save and go
         )
         worker = Worker(process)
@@ -120,14 +125,13 @@ class _Shift:
         self.heard.put((worker, None))
 
     def _feed(self, worker: Worker) -> None:
-        """Give it the next run, of its own program if there is one left, else of the program with most."""
-        worker.run = None
+        """Give it the next runs, of its own program if there are some left, else of the program with most."""
         keys = [key for key, specs in self.waiting.items() if specs]
         if not keys:
             return
         key = worker.key if worker.key in keys else max(keys, key=lambda each: len(self.waiting[each]))
-        spec = self.waiting[key].popleft()
-        worker.give(key, RunSpec.from_json(spec).name, spec)
+        count = min(self.together[key], len(self.waiting[key]))
+        worker.give(key, [self.waiting[key].popleft() for _ in range(count)])
 
     def _hear(self, worker: Worker, line: str) -> None:
         try:
@@ -135,12 +139,16 @@ class _Shift:
         except ValueError:  # its last words, cut off by a kill
             return
         self.silent_deaths = 0
+        if "full" in told:
+            raise DiskFullError(told["full"])  # others would only train what cannot be kept
         self.tell(Event(told["name"], told.get("env_steps"), told.get("outcome"), told.get("error")))
         if told.get("outcome"):
-            self._feed(worker)
+            worker.runs.pop(told["name"], None)
+            if not worker.runs:
+                self._feed(worker)
 
     def _replace(self, worker: Worker) -> None:
-        """A worker died: another one takes its run, unless that run kills everyone."""
+        """A worker died: another one takes its runs, unless they kill everyone."""
         worker.dismiss()
         status = worker.process.wait()
         self.silent_deaths += 1
@@ -149,19 +157,21 @@ class _Shift:
                 f"{MOST_SILENT_DEATHS} workers died one after another without a word, the last with status {status}: "
                 "what they printed says why; perhaps there is too little memory for so many (--workers)."
             )
-        if worker.run is None:
+        if not worker.runs:
             self.crew.remove(worker)
             return
-        (name, spec), key = worker.run, worker.key
         fresh = self._hire()
         self.crew[self.crew.index(worker)] = fresh
-        self.deaths[name] = self.deaths.get(name, 0) + 1
-        if self.deaths[name] >= MOST_DEATHS:
-            error = f"its worker died {MOST_DEATHS} times, the last time with status {status}"
-            self.tell(Event(name, outcome="failed", error=error))
-            self._feed(fresh)
+        for name in list(worker.runs):
+            self.deaths[name] = self.deaths.get(name, 0) + 1
+            if self.deaths[name] >= MOST_DEATHS:
+                del worker.runs[name]
+                error = f"its worker died {MOST_DEATHS} times, the last time with status {status}"
+                self.tell(Event(name, outcome="failed", error=error))
+        if worker.runs:
+            fresh.give(worker.key or "", list(worker.runs.values()))
         else:
-            fresh.give(key or "", name, spec)
+            self._feed(fresh)
 
     def _dismiss(self) -> None:
         """Let all save what they have, and go."""

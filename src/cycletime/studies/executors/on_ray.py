@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cycletime.errors import InputError
+from cycletime.errors import DiskFullError, InputError, RunError
 from cycletime.runs.machine import cores
 from cycletime.studies.executors.executor import Event, Job
 from cycletime.studies.executors.following import Chunk, Follower, Troubles
@@ -35,7 +35,7 @@ class OnRay:
     """Tasks on the Ray cluster that this process is connected to."""
 
     workers: int
-    """Runs at a time."""
+    """Tasks at a time."""
     gpus: float = 0.0
     """GPUs for each of them; 0.25 lets four share one."""
     runs_per_task: int | None = None
@@ -56,9 +56,9 @@ class OnRay:
         Args:
             address: 'auto' for the cluster that this machine belongs to, HOST:PORT, or ray://HOST:PORT from outside;
                 None starts one.
-            workers: Runs at a time; None takes what the cluster has.
+            workers: Tasks at a time; None takes what the cluster has.
             gpus: GPUs for each of them.
-            runs_per_task: Runs that one task trains one after another.
+            runs_per_task: Runs that one task trains.
 
         Raises:
             InputError: if Ray is not installed, or there is no such cluster, or it has too few GPUs.
@@ -85,7 +85,7 @@ class OnRay:
         if gpus:
             room = min(room, math.floor(there.get("GPU", 0) / gpus))
         if room < 1:
-            raise InputError(f"The Ray cluster has {_spelled(there)}: a run needs a CPU and {gpus:g} GPUs.")
+            raise InputError(f"The Ray cluster has {_spelled(there)}: a task needs a CPU and {gpus:g} GPUs.")
         return cls(min(workers or room, room), gpus, runs_per_task)
 
     def execute(
@@ -97,11 +97,11 @@ class OnRay:
         count = sum(1 for _ in batch.path.glob("*.json"))
         _Tasks(self, batch, follower, count).work(stop)
 
-    def task(self) -> Any:  # noqa: ANN401 - of Ray, whose types are its own
+    def task(self, device: str) -> Any:  # noqa: ANN401 - of Ray, whose types are its own
         """What Ray computes for a chunk."""
         import ray
 
-        variables = worker_environment()
+        variables = worker_environment(device)
         if 0 < self.gpus < 1:
             variables["XLA_PYTHON_CLIENT_MEM_FRACTION"] = f"{GPU_SHARE * self.gpus:.3f}"
         return ray.remote(work_through).options(
@@ -113,7 +113,7 @@ class _Tasks:
     """The tasks of a batch."""
 
     def __init__(self, executor: OnRay, batch: Batch, follower: Follower, count: int) -> None:
-        self.task, self.batch, self.follower = executor.task(), batch, follower
+        self.task, self.batch, self.follower = executor.task(follower.study.study.device), batch, follower
         self.most = executor.workers * QUEUED
         self.waiting = deque(range(count))
         self.running: dict[Any, Chunk] = {}
@@ -157,6 +157,8 @@ class _Tasks:
                 self.follower.ended(chunk)
             except ray.exceptions.RayError as error:
                 cause = getattr(error, "cause", None) or error
+                if isinstance(cause, DiskFullError):
+                    raise RunError(str(cause)) from error
                 told = str(cause).strip().splitlines() or [""]
                 self.follower.ended(chunk, f"{type(cause).__name__}: {told[0].rstrip('.')}")
             else:

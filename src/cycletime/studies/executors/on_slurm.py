@@ -10,10 +10,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cycletime.errors import InputError, RunError
+from cycletime.errors import DiskFullError, InputError, RunError
 from cycletime.runs.spec import RunSpec
 from cycletime.studies.executors.executor import Event, Job
 from cycletime.studies.executors.following import Chunk, Follower, Troubles
@@ -41,7 +41,7 @@ class OnSlurm:
     minutes: int = 240
     """How long a job may take; one that needs longer saves, and goes back into the queue."""
     cpus: int = 1
-    """CPUs of a job; a run uses one."""
+    """CPUs of a job, which uses one."""
     memory_gb: int | None = None
     """None is the cluster's default."""
     gres: str | None = None
@@ -93,8 +93,15 @@ class _Arrays:
         """Submit and follow until all is over."""
         self._adopt()
         taken = {name for chunk in self.follower.chunks for name in chunk.names}
-        left = [Job(job.key, tuple(spec for spec in job.specs if _name(spec) not in taken)) for job in jobs]
+        left = [replace(job, specs=tuple(spec for spec in job.specs if _name(spec) not in taken)) for job in jobs]
         self.waiting.extend(chunked(left, self.executor.workers, self.executor.runs_per_job))
+        try:
+            self._follow(stop)
+        except DiskFullError:
+            self._stop()
+            raise
+
+    def _follow(self, stop: Callable[[], bool]) -> None:
         stopping = False
         while self.waiting or self.follower.chunks:
             if stop() and not stopping:
@@ -119,7 +126,7 @@ class _Arrays:
     def _submit(self) -> None:
         import submitit
 
-        executor = self.executor
+        executor, variables = self.executor, worker_environment(self.follower.study.study.device)
         room = executor.array_size - len(self.follower.chunks)
         chunks = [self.waiting.popleft() for _ in range(min(room, len(self.waiting)))]
         batch = Batch.create(self.folder, chunks)
@@ -131,7 +138,7 @@ class _Arrays:
             cpus_per_task=executor.cpus,
             array_parallelism=executor.workers,
             signal_delay_s=min(SAVE_S, executor.minutes * 30),
-            setup=[f"export {name}={shlex.quote(value)}" for name, value in worker_environment().items()],
+            setup=[f"export {name}={shlex.quote(value)}" for name, value in variables.items()],
             stderr_to_stdout=True,
             additional_parameters={"requeue": True, **executor.options},
             **{name: value for name, value in wanted.items() if value is not None},

@@ -14,17 +14,20 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 from uuid import uuid4
 
+from cycletime.engines.choosing import most_together
+from cycletime.errors import DiskFullError
 from cycletime.runs.files import disk_errors, write_whole
 from cycletime.runs.spec import RunSpec
 from cycletime.studies.executors.executor import Job
-from cycletime.studies.folder import StudyFolder, failures_of
-from cycletime.studies.work import prepare_jax, work_on
-from cycletime.studies.worker import LOST, ONE_THREAD
+from cycletime.studies.folder import StudyFolder
+from cycletime.studies.work import error_of, prepare_jax, work_on, work_together
+from cycletime.studies.worker import LOST, environment_for
 
 Spec: TypeAlias = Mapping[str, Any]
 PROGRESS_S = 5.0
@@ -77,7 +80,7 @@ class Batch:
 
     def ask_to_stop(self) -> None:
         """Let all who work on it save and leave, and all who come later leave at once."""
-        with suppress(FileNotFoundError):  # removed, which says the same
+        with suppress(OSError):  # removed, which says the same; or the disk is full, and they leave by themselves
             (self.path / "stop").touch()
 
     def is_asked_to_stop(self) -> bool:
@@ -90,15 +93,23 @@ class Batch:
 
 
 def chunked(jobs: Sequence[Job], workers: int, most: int | None = None) -> list[tuple[Spec, ...]]:
-    """The jobs' runs in chunks of one program each: at most so many, by default such that all workers have a few."""
-    size = most or max(1, math.ceil(sum(len(job.specs) for job in jobs) / (workers * TURNS)))
-    return [job.specs[start : start + size] for job in jobs for start in range(0, len(job.specs), size)]
+    """The jobs' runs in chunks of one program each: at most so many, by default such that all workers have a few.
+
+    Runs that are trained together count as one for that, and are in one chunk.
+    """
+    turns = sum(math.ceil(len(job.specs) / job.together) for job in jobs)
+    each = max(1, math.ceil(turns / (workers * TURNS)))
+    chunks = []
+    for job in jobs:
+        size = most or each * job.together
+        chunks += [job.specs[start : start + size] for start in range(0, len(job.specs), size)]
+    return chunks
 
 
-def worker_environment() -> dict[str, str]:
+def worker_environment(device: str) -> dict[str, str]:
     """The variables that a worker needs, wherever it is."""
     cache = {name: os.environ[name] for name in ("CYCLETIME_CACHE",) if name in os.environ}
-    return {**ONE_THREAD, **cache}
+    return {**environment_for(device), **cache}
 
 
 def work_through(batch: str, index: int, worker: str, stop: Callable[[], bool] = lambda: False) -> None:
@@ -112,22 +123,33 @@ def work_through(batch: str, index: int, worker: str, stop: Callable[[], bool] =
         return
     asked = _Asked(given, stop)
     study = StudyFolder.open(given.path.parents[1])
-    prepare_jax(study.study.device)
+    prepare_jax(study.study.jax_device)
     with given.events(index).open("a") as file:
         diary = _Diary(file.write, file.flush)
         diary.write({"worker": worker})
-        for told in specs:
-            if asked():
-                break
-            spec = RunSpec.from_json(told)
-            diary.begin(spec.name)
-            outcome = work_on(
-                study, spec, worker=worker, stop=asked, tell=diary.progress, on_loss=lambda: os._exit(LOST)
-            )
-            failures = failures_of(study.runs / spec.name) if outcome == "failed" else []
-            error = {"error": failures[-1]["error"]} if failures else {}
-            diary.write({"name": spec.name, "outcome": outcome, **error})
+        try:
+            _train_in_turn(study, specs, worker, asked, diary)
+        except DiskFullError as error:
+            diary.write({"full": str(error)})  # a line may still find room
+            raise
         diary.write({"left": True})
+
+
+def _train_in_turn(study: StudyFolder, specs: Sequence[Spec], worker: str, asked: _Asked, diary: _Diary) -> None:
+    """Train runs one after another, or as many together as their engine takes."""
+    common: dict[str, Any] = {"worker": worker, "stop": asked, "on_loss": lambda: os._exit(LOST)}
+    while specs and not asked():
+        first = RunSpec.from_json(specs[0])
+        now, specs = specs[: most_together(first.engine)], specs[most_together(first.engine) :]
+        if len(now) == 1:
+            diary.begin(first.name)
+            outcome = work_on(study, first, tell=partial(diary.tell, first.name), **common)
+            diary.tell(first.name, {"outcome": outcome, **error_of(study, first.name, outcome)})
+        else:
+            runs = [first, *(RunSpec.from_json(told) for told in now[1:])]
+            for run in runs:
+                diary.begin(run.name)
+            work_together(study, runs, tell=diary.tell, **common)
 
 
 class _Asked:
@@ -151,20 +173,21 @@ class _Diary:
 
     out: Callable[[str], object]
     flush: Callable[[], object]
-    name: str = ""
-    due_s: float = 0.0
+    due_s: dict[str, float] = field(default_factory=dict)
+    """By run, when it may tell again how far it is."""
 
     def begin(self, name: str) -> None:
-        """The next run."""
-        self.name, self.due_s = name, 0.0
+        """A further run."""
         self.write({"name": name})
 
-    def progress(self, told: Mapping[str, Any]) -> None:
-        """How far the run is, now and then."""
+    def tell(self, name: str, told: Mapping[str, Any]) -> None:
+        """What became of a run; how far it is, now and then; and no remarks."""
         now = time.monotonic()
-        if "env_steps" in told and now >= self.due_s:
-            self.due_s = now + PROGRESS_S
-            self.write({"name": self.name, "env_steps": told["env_steps"]})
+        if "outcome" in told:
+            self.write({"name": name, **told})
+        elif "env_steps" in told and now >= self.due_s.get(name, 0.0):
+            self.due_s[name] = now + PROGRESS_S
+            self.write({"name": name, "env_steps": told["env_steps"]})
 
     def write(self, told: Mapping[str, Any]) -> None:
         """A line, after an end of whatever line a killed worker has left torn."""

@@ -1,0 +1,163 @@
+"""Runs as the kernel has them: how they are described to it, the state that they begin with, and what they learned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from math import ceil
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from cycletime.agents import PPO
+from cycletime.agents.adam import MEAN_DECAY, AdamState
+from cycletime.agents.networks import Layer, Network
+from cycletime.agents.policy_and_value import Parameters, Policy
+from cycletime.agents.ppo import PPOState
+from cycletime.duration import cycle_steps
+from cycletime.engines.cuda.layout import OBSERVATION, RUN, STATE_WORDS, Status, networks_of, position_of
+from cycletime.errors import RunError
+from cycletime.loops.compilation_cache import keep_compiled_programs
+from cycletime.loops.randomness import Purpose, key_for, seed_key
+from cycletime.loops.rollout import World
+from cycletime.runs.kernel_limits import refusal as refusal
+from cycletime.runs.spec import RunSpec
+from cycletime.runs.worlds import PaperTask
+
+State = NDArray[np.float32]
+TASKS = ("reacher", "double-pendulum")
+"""Their places are their numbers in the kernel."""
+REPORTS = 300
+"""About so many learnings of a run are reported; one costs about 3 % of a learning period."""
+
+
+def described(spec: RunSpec) -> NDArray[Any]:
+    """A run, one record of `layout.RUN`."""
+    world, agent = world_of(spec), spec.agent
+    assert isinstance(agent, PPO), "the spec refuses other agents for this engine"
+    run = np.zeros((), RUN)
+    numbers = {
+        "task": TASKS.index(spec.world.name),
+        "cycle_steps": world.cycle_steps,
+        "limit_steps": world.task.limit_steps,
+        "env_steps": spec.env_steps,
+        "actions": world.task.action_size,
+        "batch": agent.batch,
+        "slice": agent.slice_sizes[1],
+        "epochs": agent.epochs,
+        "until_episode_end": agent.learn_when == "episode_end",
+        "limit_is_terminal": agent.time_limit == "terminal",
+        "ends_with_episode": agent.batch_end == "episode_end",
+        "metrics_every": reported_every(spec),
+        "most_episodes": world.most_episodes(world.steps_until_learning(agent)),
+        "seed": spec.seed,
+        "discount": agent.discount,
+        "trace_decay": agent.trace_decay,
+        "learning_rate": agent.learning_rate,
+        "clip": agent.clip,
+    }
+    for name, number in numbers.items():
+        run[name] = number
+    return run
+
+
+def world_of(spec: RunSpec) -> World:
+    """A run's task at its cycle time."""
+    assert isinstance(spec.world, PaperTask), "the spec refuses other worlds for this engine"
+    return World(spec.world.task, cycle_steps(spec.dt, spec.world.env_dt))
+
+
+def learnings_of(spec: RunSpec) -> int:
+    """About how often a run learns."""
+    return ceil(spec.env_steps / (world_of(spec).cycle_steps * spec.agent.period))
+
+
+def reported_every(spec: RunSpec) -> int:
+    """From one learning that is reported to the next."""
+    return ceil(learnings_of(spec) / REPORTS)
+
+
+def fresh_states(specs: Sequence[RunSpec]) -> list[State]:
+    """The states that runs begin with; their weights are those of the compiled loop for the same seed."""
+    if not specs:
+        return []
+    keep_compiled_programs()
+    with jax.default_device(jax.local_devices(backend="cpu")[0]):
+        return [state_of(jax.device_get(_begun(_kind(spec), seed_key(spec.seed), _actions(spec)))) for spec in specs]
+
+
+def psi_of(state: State, actions: int) -> PPOState:
+    """What the agent has learned, as the agent itself has it."""
+    weights, means, squares = (_parameters(networks_of(state, kept), actions) for kept in range(3))
+    decay = float(position_of(state)["mean_decay"])
+    # The kernel keeps beta_1 to the power of the steps taken; where that is zero by now, the steps do not matter.
+    taken = round(np.log(decay) / np.log(MEAN_DECAY)) if decay > 0 else np.iinfo(np.int32).max
+    return PPOState(weights, AdamState(jnp.asarray(taken, jnp.int32), means, squares))
+
+
+def state_of(psi: PPOState) -> State:
+    """The state of a run before its first step, with an agent that has not learned yet."""
+    state = np.zeros(STATE_WORDS, np.float32)
+    policy, value = networks_of(state)
+    _fill(policy, psi.parameters.policy.network)
+    _fill(value, psi.parameters.value)
+    log_std = np.asarray(psi.parameters.policy.log_std)
+    policy["log_std"][: len(log_std)] = log_std
+    position = position_of(state)
+    position["status"] = Status.FRESH
+    position["mean_decay"] = position["square_decay"] = 1.0
+    return state
+
+
+def checked_state(words: NDArray[Any] | None) -> State:
+    """The state that a checkpoint holds.
+
+    Raises:
+        RunError: if it holds none.
+    """
+    if words is None or words.dtype != np.int32 or words.shape != (STATE_WORDS,):
+        kind = "nothing" if words is None else f"{words.dtype} of the shape {words.shape}"
+        raise RunError(f"The checkpoint has {kind} as the state of the kernel: it must be int32, ({STATE_WORDS},).")
+    return np.array(words).view(np.float32)
+
+
+@partial(jax.jit, static_argnums=(0, 2))
+def _begun(agent: PPO, key: jax.Array, actions: int) -> PPOState:
+    """What an agent begins with; compiled for one run, since that is compiled soonest and takes no time then."""
+    return agent.initialize(key_for(key, Purpose.INITIALIZE), OBSERVATION, actions)
+
+
+def _kind(spec: RunSpec) -> PPO:
+    """The agent, as far as its first weights depend on it."""
+    agent = spec.agent
+    assert isinstance(agent, PPO), "the spec refuses other agents for this engine"
+    return PPO(noise_std=agent.noise_std, initial_weights=agent.initial_weights)
+
+
+def _actions(spec: RunSpec) -> int:
+    return world_of(spec).task.action_size
+
+
+def _fill(kept: dict[str, NDArray[np.float32]], network: Network) -> None:
+    first, second, last = ((np.asarray(layer.weight), np.asarray(layer.bias)) for layer in network)
+    kept["first"][:OBSERVATION], kept["first"][OBSERVATION] = first
+    kept["second"][:], kept["second_bias"][:] = second
+    outputs = len(last[1])
+    kept["last"][:, :outputs], kept["last_bias"][:outputs] = last
+
+
+def _parameters(networks: Sequence[dict[str, NDArray[np.float32]]], actions: int) -> Parameters:
+    policy, value = networks
+    return Parameters(Policy(_network(policy, actions), jnp.asarray(policy["log_std"][:actions])), _network(value, 1))
+
+
+def _network(kept: dict[str, NDArray[np.float32]], outputs: int) -> Network:
+    layers = (
+        (kept["first"][:OBSERVATION], kept["first"][OBSERVATION]),
+        (kept["second"], kept["second_bias"]),
+        (kept["last"][:, :outputs], kept["last_bias"][:outputs]),
+    )
+    return tuple(Layer(jnp.asarray(weight), jnp.asarray(bias)) for weight, bias in layers)

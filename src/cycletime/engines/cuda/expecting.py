@@ -1,0 +1,30 @@
+"""About how long a run takes in a thread block: for the order of a queue, and for estimates.
+
+    time = agent steps x (a + b k) + gradient steps x (c + d m)
+
+The numbers are those of an H200 with all its multiprocessors busy; on another card their ratios matter more.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+
+from cycletime.agents import PPO
+from cycletime.engines.cuda.describing import learnings_of, world_of
+from cycletime.runs.spec import RunSpec
+
+ACTING_S = {"reacher": (0.73e-6, 0.09e-6), "double-pendulum": (0.71e-6, 0.095e-6)}
+"""By task, of an agent step and of each environment step in it."""
+LEARNING_S = (2.9e-6, 0.216e-6)
+"""Of a gradient step, and of each sample in it."""
+
+
+def expected_s(spec: RunSpec) -> float:
+    """The seconds of a whole run."""
+    agent = spec.agent
+    assert isinstance(agent, PPO), "the spec refuses other agents for this engine"
+    step, inner = ACTING_S[spec.world.name]
+    acting_s = agent.batch * (step + inner * world_of(spec).cycle_steps)
+    size = agent.slice_sizes[1]
+    learning_s = agent.epochs * ceil(agent.batch / size) * (LEARNING_S[0] + LEARNING_S[1] * size)
+    return learnings_of(spec) * (acting_s + learning_s)

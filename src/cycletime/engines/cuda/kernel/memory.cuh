@@ -1,0 +1,130 @@
+// What a block keeps in shared memory, and how it lies there.
+#pragma once
+#include "layout.cuh"
+#include <machine.cuh>
+
+// Matrices of 64 columns lie in rows of 64 words, with the columns of row r exchanged so that neither lanes on rows 0-3
+// (or 4-7) at eight neighbouring columns meet in one bank, nor lanes on rows 0, 2, 4, 6 (or 1, 3, 5, 7).
+DEVICE int turn_of(int row) { return (((row >> 1) & 1) + 2 * ((row ^ (row >> 2)) & 1)) << 3; }
+DEVICE int at(int row, int column) { return row * HIDDEN + (column ^ turn_of(row)); }
+
+// The same for samples' rows of 16 words.
+DEVICE int at_sample(int row, int column) { return row * INPUTS + (column ^ ((row >> 1 & 1) << 3 | (row >> 2 & 1) << 2)); }
+
+// The numbers of a network beside the second layer's weights, or Adam's means or squares of them.
+struct Small {
+    float first[INPUTS * HIDDEN];  // at(input, unit); rows beyond the tenth are zero
+    float second_bias[HIDDEN];
+    float last[HIDDEN * ACTIONS];
+    float last_bias[ACTIONS];
+    float log_std[ACTIONS];
+};
+
+// One network at work.
+struct Network {
+    float second[HIDDEN * HIDDEN];  // transposed: at(output, input)
+    float4 second_mean[8][HALF];    // Adam's, of the numbers that each thread works on
+    float4 second_square[8][HALF];
+    Small weight, mean, square;
+    float hidden[CHUNK * HIDDEN];   // at(sample, unit): what the first layer gives
+    float slope[CHUNK * HIDDEN];    // at(sample, unit): how the loss falls with the second layer's sums
+    float samples[2][CHUNK * INPUTS];
+    float parts[4][CHUNK * ACTIONS];  // each warp's share of the outputs
+    float pull[4][CHUNK * ACTIONS];   // how the loss falls with the outputs, a copy for each warp
+};
+
+// What the acting warp shares among its lanes.
+struct Acting {
+    float first[HIDDEN][12];  // of the policy: a unit's weights, then its bias
+    float hidden[HIDDEN];
+    float2 noise[32];
+};
+
+struct Shared {
+    Network network[2];  // the policy and the value
+    Run described;
+    Position position;
+    Acting acting;
+    float sums[THREADS][2];
+    int run, stop;
+    unsigned long long began_ns;
+};
+
+// A thread's place in the half of the block that works on its network, and the places in memory that it comes back to. In
+// all of them a tile of eight rows more is a fixed number of words more.
+struct Place {
+    int network, warp, lane, g, t, thread;
+    int own[4];        // rows 2t and 2t + 1 at its hidden unit, then both at the unit eight further
+    int across[2][4];  // row 2t (or 2t + 1) at column g of each eight of the first 32; the others lie 32 words further
+    int sample[4];     // of samples, rows 2t and 2t + 1 at number g, then both at number g + 8
+
+    DEVICE static Place here() {
+        Place place;
+        place.thread = machine::thread() % HALF, place.network = machine::thread() / HALF;
+        place.warp = place.thread / 32, place.lane = place.thread % 32;
+        place.g = place.lane / 4, place.t = place.lane % 4;
+#pragma unroll
+        for (int i = 0; i < 4; i++) place.own[i] = at(2 * place.t + i % 2, place.unit() + i / 2 * 8);
+#pragma unroll
+        for (int i = 0; i < 8; i++) place.across[i % 2][i / 2] = at(2 * place.t + i % 2, i / 2 * 8 + place.g);
+#pragma unroll
+        for (int i = 0; i < 4; i++) place.sample[i] = at_sample(2 * place.t + i % 2, i / 2 * 8 + place.g);
+        return place;
+    }
+    DEVICE int unit() const { return 16 * warp + g; }  // it works on this hidden unit and the one eight further
+    // Row g at columns k + 2t and k + 2t + 1, of which k is a multiple of eight.
+    DEVICE int along(int k) const { return g * HIDDEN + (k ^ turn_of(g)) + 2 * t; }
+    DEVICE void wait() const { machine::wait_for(1 + network, HALF); }
+};
+constexpr int TILE = 8 * HIDDEN, SAMPLE_TILE = 8 * INPUTS;  // the words of eight rows
+
+// Where a number that is kept in a run's state lies among the small ones.
+DEVICE float& small_number(Small& small, int kept) {
+    if (kept < SECOND) return small.first[at(kept / HIDDEN, kept % HIDDEN)];
+    return (&small.second_bias[0])[kept - SECOND_BIAS];
+}
+
+// Where in a run's state lies what a thread keeps of the second layer's moments.
+DEVICE int second_at(const Place& place, int n, int i) {
+    return SECOND + (place.unit() + i / 2 * 8) * HIDDEN + 8 * n + 2 * place.t + i % 2;
+}
+
+// Read a run's numbers from device memory; each half reads its own network.
+DEVICE void load_network(Network& network, float* state, const Place& place) {
+    const float* weights = numbers_of(state, WEIGHTS, place.network);
+    const float* means = numbers_of(state, MEANS, place.network);
+    const float* squares = numbers_of(state, SQUARES, place.network);
+    for (int i = place.thread; i < HIDDEN * HIDDEN; i += HALF)
+        network.second[at(i % HIDDEN, i / HIDDEN)] = weights[SECOND + i];
+    for (int i = 0; i < 32; i++) {
+        (&network.second_mean[i / 4][place.thread].x)[i % 4] = means[second_at(place, i / 4, i % 4)];
+        (&network.second_square[i / 4][place.thread].x)[i % 4] = squares[second_at(place, i / 4, i % 4)];
+    }
+    for (int i = place.thread; i < INPUTS * HIDDEN; i += HALF)
+        network.weight.first[i] = network.mean.first[i] = network.square.first[i] = 0;
+    place.wait();
+    for (int i = place.thread; i < NUMBERS; i += HALF) {
+        if (i >= SECOND && i < SECOND_BIAS) continue;
+        small_number(network.weight, i) = weights[i];
+        small_number(network.mean, i) = means[i];
+        small_number(network.square, i) = squares[i];
+    }
+}
+
+DEVICE void save_network(Network& network, float* state, const Place& place) {
+    float* weights = numbers_of(state, WEIGHTS, place.network);
+    float* means = numbers_of(state, MEANS, place.network);
+    float* squares = numbers_of(state, SQUARES, place.network);
+    for (int i = place.thread; i < HIDDEN * HIDDEN; i += HALF)
+        weights[SECOND + i] = network.second[at(i % HIDDEN, i / HIDDEN)];
+    for (int i = 0; i < 32; i++) {
+        means[second_at(place, i / 4, i % 4)] = (&network.second_mean[i / 4][place.thread].x)[i % 4];
+        squares[second_at(place, i / 4, i % 4)] = (&network.second_square[i / 4][place.thread].x)[i % 4];
+    }
+    for (int i = place.thread; i < NUMBERS; i += HALF) {
+        if (i >= SECOND && i < SECOND_BIAS) continue;
+        weights[i] = small_number(network.weight, i);
+        means[i] = small_number(network.mean, i);
+        squares[i] = small_number(network.square, i);
+    }
+}

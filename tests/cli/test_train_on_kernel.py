@@ -1,0 +1,67 @@
+"""`cycletime train --engine cuda`, on the emulated kernel, and on machines that have none."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from cycletime.cli import main
+from cycletime.engines import choosing
+from cycletime.engines.cuda import group
+from cycletime.engines.cuda.group import CudaGroup
+from tests.engines.cuda.emulated import Emulated, build
+
+WORDS = "train --engine cuda --task double-pendulum --dt 64ms --batch 10 --minibatch 5 --set epochs=1 --env-steps 300"
+
+
+@pytest.fixture(scope="module")
+def device(tmp_path_factory: pytest.TempPathFactory) -> Emulated:
+    return Emulated(build(tmp_path_factory.mktemp("emulator")))
+
+
+@pytest.fixture
+def _on_kernel(device: Emulated, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group, "find_device", lambda: device)
+    made = partial(CudaGroup, slices_s=(1e6,), most_periods=2)
+    monkeypatch.setattr(choosing, "CudaGroup", made)
+
+
+@pytest.mark.usefixtures("_on_kernel")
+def test_all_seeds_are_trained_together(tmp_path: Path, device: Emulated, capsys: pytest.CaptureFixture[str]) -> None:
+    before = device.launches
+    assert main([*WORDS.split(), "--seeds", "3", "--out", str(tmp_path)]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in told if line.startswith("seed")] == ["seed 0", "seed 1", "seed 2"]
+    results = [json.loads(path.read_text()) for path in tmp_path.glob("*/result.json")]
+    assert {result["seed"] for result in results} == {0, 1, 2}
+    longest = max(result["agent_steps"] for result in results)
+    assert device.launches - before <= longest / 20 + 1, "no more launches than the longest run needs by itself"
+
+
+@pytest.mark.usefixtures("_on_kernel")
+def test_one_seed_is_trained_like_any_other_run(tmp_path: Path) -> None:
+    assert main([*WORDS.split(), "--seed", "7", "--out", str(tmp_path)]) == 0
+    (folder,) = tmp_path.iterdir()
+    spec = json.loads((folder / "spec.json").read_text())
+    assert "cuda" in str(spec)
+    assert main(["resume", str(folder)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("--engine cuda --algorithm sac", "The engine cuda cannot train sac: it has ppo only."),
+        ("--engine cuda --noise pink", "The engine cuda explores with white noise only"),
+        ("--engine metal", "'metal' is no engine: give 'compiled' or 'cuda'."),
+        ("--engine cuda", "The engine cuda needs "),
+    ],
+)
+def test_what_cannot_be_trained_is_one_sentence_and_leaves_nothing(
+    tmp_path: Path, words: str, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "runs"
+    given = f"train --task reacher --dt 16ms --env-steps 1000 {words} --out {out}"
+    assert main(given.split()) != 0
+    assert sentence in capsys.readouterr().err
+    assert not out.exists()

@@ -1,0 +1,25 @@
+// The kernel as a function for ctypes: blocks one after the other, threads as machine.cuh says.
+#include "train.cu"
+
+float4 memory[sizeof(Shared) / sizeof(float4) + 1];
+
+namespace {
+Launch launched;
+}
+
+extern "C" int shared_bytes() { return sizeof(Shared); }
+extern "C" int launch_bytes() { return sizeof(Launch); }
+extern "C" int run_bytes() { return sizeof(Run); }
+extern "C" int position_bytes() { return sizeof(Position); }
+extern "C" int state_words() { return STATE_WORDS; }
+extern "C" int record_words() { return RECORD_WORDS; }
+extern "C" int report_words() { return REPORT_WORDS; }
+extern "C" int row_words() { return INPUTS; }
+extern "C" int aside_words() { return ASIDE; }
+
+extern "C" int emulate(const Launch* launch, int blocks, uint64_t schedule) {
+    launched = *launch;
+    for (int block = 0; block < blocks; block++)
+        if (!machine::run_block(block, THREADS, schedule + block, [] { train(&launched); })) return 1;
+    return 0;
+}

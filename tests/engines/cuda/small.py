@@ -1,0 +1,89 @@
+"""Small runs on the emulated kernel, and what they leave behind."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cycletime.agents import PPO
+from cycletime.agents.adam import adam_start
+from cycletime.agents.networks import Layer
+from cycletime.agents.policy_and_value import Parameters, Policy
+from cycletime.agents.ppo import PPOState
+from cycletime.engines.cuda.describing import described, state_of
+from cycletime.engines.cuda.device import Done, Work
+from cycletime.engines.cuda.layout import BESIDE, INPUTS, ROW, position_of, rows_for
+from cycletime.runs.spec import EngineSpec, RunSpec
+from cycletime.runs.worlds import PaperTask
+from tests.engines.cuda.emulated import Emulated
+
+CUDA = EngineSpec("cuda", "gpu")
+
+
+def make_spec(
+    task: str = "reacher",
+    dt: str = "16ms",
+    seed: int = 5,
+    env_steps: int = 10**7,
+    **agent: Any,  # noqa: ANN401
+) -> RunSpec:
+    small = {"batch": 60, "minibatch": 20, "epochs": 2, **agent}
+    return RunSpec(world=PaperTask(task), agent=PPO(**small), dt=dt, env_steps=env_steps, seed=seed, engine=CUDA)
+
+
+def make_psi(actions: int, seed: int = 0) -> PPOState:
+    """Weights that cost no compilation, with all layers about as large as they are once something was learned."""
+    rng = np.random.default_rng(seed)
+
+    def network(*sizes: int) -> tuple[Layer, ...]:
+        pairs = pairwise(sizes)
+        scaled = [(rng.normal(size=(n, m)) / np.sqrt(n), 0.1 * rng.normal(size=m)) for n, m in pairs]
+        return tuple(Layer(weight.astype(np.float32), bias.astype(np.float32)) for weight, bias in scaled)  # type: ignore[arg-type]
+
+    log_std = rng.uniform(-1, 0, actions).astype(np.float32)
+    parameters = Parameters(Policy(network(9, 64, 64, actions), log_std), network(9, 64, 64, 1))  # type: ignore[arg-type]
+    return PPOState(parameters, adam_start(parameters))
+
+
+@dataclass(frozen=True)
+class Learned:
+    """One run after some learnings in one launch."""
+
+    run: Any
+    before: NDArray[np.float32]
+    after: NDArray[np.float32]
+    done: Done
+    rows: NDArray[Any]
+    """Of the last batch, with what follows it."""
+    beside: NDArray[Any]
+
+    @property
+    def bits(self) -> tuple[bytes, ...]:
+        """All that the run gave."""
+        return tuple(each.tobytes() for each in (self.after, self.done.records[0], self.done.reports[0]))
+
+
+def work_of(specs: list[RunSpec], states: list[NDArray[np.float32]], periods: int = 1) -> Work:
+    runs = np.stack([described(spec) for spec in specs])
+    rows = max(rows_for(int(run["batch"]), int(run["most_episodes"])) for run in runs)
+    return Work(runs, np.stack(states), 1000, 100, rows + -rows % 8, 1e6, periods)
+
+
+def learn(device: Emulated, spec: RunSpec, state: NDArray[np.float32] | None = None, periods: int = 1) -> Learned:
+    """Train a run for some learning periods."""
+    run = described(spec)
+    before = state_of(make_psi(int(run["actions"]))) if state is None else state
+    work = work_of([spec], [before], periods)
+    device.begin(work)
+    done = device.finish()
+    assert device.scratch is not None, "it has computed"
+    start = work.most_rows * INPUTS
+    rows = device.scratch[0, :start].view(ROW).copy()
+    beside = device.scratch[0, start : start + 4 * work.most_rows].view(BESIDE).copy()
+    return Learned(run, before, done.states[0], done, rows, beside)
+
+
+def steps_of(state: NDArray[np.float32]) -> int:
+    return int(position_of(state)["agent_steps"])

@@ -1,0 +1,133 @@
+"""The device for real cards, with a stand-in for CuPy that keeps arrays in host memory and emulates the kernel."""
+
+import ctypes
+import sys
+from contextlib import nullcontext
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from cycletime.engines.cuda.describing import state_of
+from cycletime.engines.cuda.device import CupyDevice, Work
+from cycletime.errors import InputError, RunError
+from tests.engines.cuda.emulated import Emulated
+from tests.engines.cuda.small import make_psi, make_spec, work_of
+
+
+class CudaError(Exception):
+    pass
+
+
+class Array:
+    """An array that host code can reach by `get` only."""
+
+    def __init__(self, numbers: NDArray[Any]) -> None:
+        self.numbers = numbers
+        self.data = SimpleNamespace(ptr=numbers.ctypes.data)
+
+    def get(self) -> NDArray[Any]:
+        return np.array(self.numbers)
+
+    def __getitem__(self, index: Any) -> "Array":  # noqa: ANN401
+        return Array(np.ascontiguousarray(self.numbers[index]))
+
+
+class Cupy(SimpleNamespace):
+    """As much of CuPy as the device uses."""
+
+    def __init__(self, library: ctypes.CDLL, shared_bytes: int = 232_448, free_bytes: int = 2**30) -> None:
+        card = {
+            "name": b"A card",
+            "major": 9,
+            "minor": 0,
+            "multiProcessorCount": 2,
+            "sharedMemPerBlockOptin": shared_bytes,
+        }
+        runtime = SimpleNamespace(
+            getDeviceCount=lambda: 1,
+            getDeviceProperties=lambda _: card,
+            memGetInfo=lambda: (free_bytes, free_bytes),
+            CUDARuntimeError=CudaError,
+        )
+        errors = {
+            "driver": SimpleNamespace(CUDADriverError=CudaError),
+            "memory": SimpleNamespace(OutOfMemoryError=MemoryError),
+            "compiler": SimpleNamespace(CompileException=SyntaxError),
+        }
+        super().__init__(
+            library=library,
+            fails=False,
+            __spec__=SimpleNamespace(),
+            cuda=SimpleNamespace(runtime=runtime, Stream=lambda non_blocking: nullcontext(), **errors),
+            get_default_memory_pool=lambda: SimpleNamespace(free_bytes=lambda: 0),
+            asarray=lambda numbers: Array(np.array(numbers)),
+            arange=lambda count, dtype: Array(np.arange(count, dtype=dtype)),
+            zeros=lambda shape, dtype: Array(np.zeros(shape, dtype)),
+            empty=lambda shape, dtype: Array(np.full(shape, 7, dtype)),  # memory is never zero by itself
+            ndarray=lambda shape, dtype, memptr: Array(np.full(shape, memptr, dtype)),
+        )
+
+    def RawModule(self, *, code: str, options: tuple[str, ...], backend: str) -> SimpleNamespace:  # noqa: N802
+        assert "shared_bytes" in code
+        assert backend == "nvrtc"
+        assert any(option.startswith("-I") for option in options)
+        return SimpleNamespace(
+            get_function=lambda name: partial(self.launch), get_global=lambda name: self.library.shared_bytes()
+        )
+
+    def launch(self, grid: tuple[int], block: tuple[int], arguments: tuple[Array], shared_mem: int) -> None:
+        if self.fails:
+            raise CudaError("cudaErrorIllegalAddress: an illegal memory access was encountered")
+        assert block == (256,)
+        assert shared_mem == self.library.shared_bytes()
+        assert self.library.emulate(arguments[0].data.ptr, grid[0], 1) == 0
+
+
+@pytest.fixture
+def cupy(library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> Cupy:
+    made = Cupy(library)
+    monkeypatch.setitem(sys.modules, "cupy", made)
+    return made
+
+
+@pytest.fixture
+def work() -> Work:
+    specs = [make_spec(batch=20, epochs=1), make_spec("double-pendulum", batch=20, epochs=1, env_steps=100)]
+    return work_of(specs, [state_of(make_psi(2)), state_of(make_psi(1))], periods=2)
+
+
+@pytest.mark.usefixtures("cupy")
+def test_it_gives_what_the_kernel_gives(device: Emulated, work: Work) -> None:
+    card = CupyDevice()
+    assert (card.name, card.blocks) == ("A card", 2)
+    for _ in range(2):
+        for each in (card, device):
+            each.begin(work)
+        ours, theirs = card.finish(), device.finish()
+        assert ours.states.tobytes() == theirs.states.tobytes()
+        for name in ("records", "reports"):
+            pairs = zip(getattr(ours, name), getattr(theirs, name), strict=True)
+            assert all(one.tobytes() == other.tobytes() for one, other in pairs)
+    assert len(ours.records[1]) > 0
+
+
+def test_what_cuda_says_is_a_sentence(cupy: Cupy, work: Work) -> None:
+    card = CupyDevice()
+    cupy.fails = True
+    with pytest.raises(RunError, match=r"^A card failed: cudaErrorIllegalAddress: an illegal memory access was enc"):
+        card.begin(work)
+
+
+def test_cards_that_are_too_small_are_refused(
+    library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch, work: Work
+) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", Cupy(library, shared_bytes=101_376))
+    with pytest.raises(InputError, match=r"^A card has 99 KiB of shared memory for a thread block"):
+        CupyDevice()
+    monkeypatch.setitem(sys.modules, "cupy", Cupy(library, free_bytes=1000))
+    with pytest.raises(InputError, match=r"^A card has 0 MiB free, and the runs need"):
+        CupyDevice().begin(work)

@@ -1,0 +1,133 @@
+"""Runs as they are described to the kernel, and states as the agent has them."""
+
+from dataclasses import replace
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from cycletime.agents import PPO, SAC
+from cycletime.agents.exploration import OrnsteinUhlenbeck
+from cycletime.engines.compiled import CompiledEngine
+from cycletime.engines.cuda.describing import checked_state, described, fresh_states, psi_of, refusal, state_of
+from cycletime.engines.cuda.expecting import expected_s
+from cycletime.engines.cuda.layout import networks_of, position_of
+from cycletime.errors import InputError, RunError
+from cycletime.runs.spec import EngineSpec, RunSpec
+from cycletime.runs.worlds import GymnasiumEnv
+from tests.engines.cuda.emulated import Emulated
+from tests.engines.cuda.small import learn, make_psi, make_spec
+
+
+def test_a_description_has_all_that_the_spec_says() -> None:
+    agent: dict[str, Any] = {"batch": 70, "minibatch": 40, "slices": "even", "learn_when": "episode_end"}
+    spec = make_spec(
+        "double-pendulum", "16ms", 2**32 - 1, 10**6, **agent, batch_end="episode_end", time_limit="bootstrap"
+    )
+    told = {name: described(spec)[name].item() for name in described(spec).dtype.names or () if name != "unused"}
+    assert told == {
+        "task": 1,
+        "cycle_steps": 4,
+        "limit_steps": 4000,
+        "env_steps": 10**6,
+        "actions": 1,
+        "batch": 70,
+        "slice": 70,
+        "epochs": 2,
+        "until_episode_end": 1,
+        "limit_is_terminal": 0,
+        "ends_with_episode": 1,
+        "metrics_every": 12,
+        "most_episodes": 153 + 1,
+        "seed": 2**32 - 1,
+        "discount": pytest.approx(0.99),
+        "trace_decay": pytest.approx(0.95),
+        "learning_rate": pytest.approx(3e-4),
+        "clip": pytest.approx(0.2),
+    }
+
+
+@pytest.mark.parametrize(("env_steps", "every"), [(1, 1), (300 * 480, 1), (300 * 480 + 1, 2), (10**7, 70)])
+def test_about_three_hundred_learnings_are_reported(env_steps: int, every: int) -> None:
+    assert described(make_spec(env_steps=env_steps))["metrics_every"] == every
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"world": GymnasiumEnv("Hopper-v5")}, "The engine cuda cannot run 'Hopper-v5': it has the tasks reacher and"),
+        ({"agent": SAC()}, "The engine cuda cannot train sac: it has ppo only."),
+        ({"exploration": OrnsteinUhlenbeck("100ms")}, "The engine cuda explores with white noise only: leave"),
+        ({"agent": PPO(hidden=(32, 32))}, r"hidden is \(32, 32\): the engine cuda has networks of \(64, 64\) only."),
+        (
+            {"agent": PPO(learning_period=100)},
+            "learning_period is 100: the engine cuda learns once for each batch, 2000.",
+        ),
+        ({"agent": PPO(minibatch=513)}, "Mini-batches have 513 samples: the engine cuda takes 512 at most."),
+        ({"agent": PPO(minibatch=400, batch=700, slices="even")}, "Mini-batches have 700 samples"),
+        ({"env_steps": 2**31 - 1}, "env_steps is 2147483647: the engine cuda counts to 2147480767 for this run."),
+    ],
+)
+def test_what_the_kernel_cannot_take_is_refused_in_a_sentence(changes: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError, match=f"^{sentence}"):
+        replace(make_spec(), **changes)
+
+
+def test_a_run_for_another_engine_can_be_asked_about() -> None:
+    plain = replace(make_spec(), engine=EngineSpec())
+    assert refusal(plain) is None
+    assert refusal(replace(plain, agent=PPO(minibatch=512))) is None
+    assert refusal(replace(plain, agent=SAC())) is not None
+
+
+def test_first_weights_are_those_of_the_compiled_loop_for_the_same_seed() -> None:
+    spec = make_spec(seed=77, noise_std=0.5)
+    theirs = CompiledEngine(replace(spec, engine=EngineSpec())).loop.start([77]).state.psi
+    first, other = fresh_states([spec, replace(spec, seed=78)])
+    ours = psi_of(first, 2)
+    for one, another in zip(jax.tree.leaves(theirs), jax.tree.leaves(ours), strict=True):
+        np.testing.assert_array_equal(one, another)
+    assert not np.array_equal(first, other)
+
+
+def test_a_state_and_what_the_agent_has_are_the_same_numbers() -> None:
+    psi = make_psi(2, seed=3)
+    back = psi_of(state_of(psi), 2)
+    for one, another in zip(jax.tree.leaves(psi), jax.tree.leaves(back), strict=True):
+        np.testing.assert_array_equal(one, another)
+
+
+def test_gradient_steps_are_counted(device: Emulated) -> None:
+    told = learn(device, make_spec(batch=50, minibatch=20), periods=2)
+    assert int(psi_of(told.after, 2).optimizer.taken) == 2 * 2 * 3
+    policy_mean = networks_of(told.after, 1)[0]["second"]
+    np.testing.assert_array_equal(psi_of(told.after, 2).optimizer.mean.policy.network[1].weight, policy_mean)  # type: ignore[attr-defined]
+
+
+def test_a_state_goes_through_its_words() -> None:
+    state = state_of(make_psi(1))
+    position_of(state)["agent_steps"] = 0x7FC00001  # as a floating-point number, not a number
+    again = checked_state(state.view(np.int32))
+    assert again.tobytes() == state.tobytes()
+    with pytest.raises(RunError, match=r"^The checkpoint has float32 of the shape \(\d+,\) as the state"):
+        checked_state(state)
+    with pytest.raises(RunError, match=r"^The checkpoint has nothing as the state"):
+        checked_state(None)
+
+
+def test_longer_runs_are_expected_to_take_longer() -> None:
+    base = make_spec(batch=2000, minibatch=50, epochs=10)
+    seconds = expected_s(base)
+    assert 4 < seconds < 10, "an H200 takes about 7 s for it"
+    assert expected_s(replace(base, dt="8ms")) > 1.5 * seconds
+    assert expected_s(replace(base, agent=PPO(minibatch=12))) > 1.2 * seconds
+    assert expected_s(replace(base, env_steps=10**6)) == pytest.approx(seconds / 10, rel=0.02)
+
+
+def test_names_and_identities_tell_engines_apart() -> None:
+    on_kernel = make_spec()
+    plain: RunSpec = replace(on_kernel, engine=EngineSpec())
+    assert on_kernel.identity != plain.identity
+    assert on_kernel.as_json()["engine"] == {"name": "cuda", "device": "gpu", "width": 1}
+    assert RunSpec.from_json(on_kernel.as_json()) == on_kernel

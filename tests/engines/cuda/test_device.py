@@ -1,0 +1,139 @@
+"""What host and kernel agree on, and what is said of cards that cannot run the kernel."""
+
+import ctypes
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from cycletime.engines.cuda import device as cuda_device
+from cycletime.engines.cuda import layout
+from cycletime.engines.cuda.device import KERNEL, check_memory, check_shared_memory, checked_cupy, kernel_source
+from cycletime.engines.cuda.group import CudaEngine, CudaGroup
+from cycletime.errors import InputError
+from tests.engines.cuda.small import make_spec
+
+
+def test_both_sides_have_the_same_layout(library: ctypes.CDLL) -> None:
+    assert library.run_bytes() == layout.RUN.itemsize
+    assert library.position_bytes() == layout.POSITION.itemsize
+    assert library.launch_bytes() == layout.LAUNCH.itemsize
+    assert library.state_words() == layout.STATE_WORDS
+    assert 4 * library.record_words() == layout.RECORD.itemsize
+    assert 4 * library.report_words() == layout.REPORT.itemsize
+    assert 4 * library.row_words() == layout.ROW.itemsize
+    assert 4 * library.aside_words() == layout.BESIDE.itemsize
+
+
+def test_the_source_changes_with_any_of_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CuPy would else go on with a kernel that was compiled from other headers."""
+    before = kernel_source()
+    for path in KERNEL.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    monkeypatch.setattr(cuda_device, "KERNEL", tmp_path)
+    assert kernel_source() == before
+    with (tmp_path / "physics.cuh").open("a") as file:
+        file.write("// changed\n")
+    assert kernel_source() != before
+
+
+class CudaError(Exception):
+    def __init__(self, status: int) -> None:
+        super().__init__("cudaErrorSomething: words of CUDA.\nand more")
+        self.status = status
+
+
+def _cupy(count: int | Exception = 1, driver: int = 12080, **card: object) -> SimpleNamespace:
+    """As much of CuPy as is asked before anything is computed."""
+
+    def get_count() -> int:
+        if isinstance(count, Exception):
+            raise count
+        return count
+
+    told = {"name": b"NVIDIA Tesla V100", "major": 7, "minor": 0, **card}
+    calls = {"getDeviceProperties": lambda _: told, "driverGetVersion": lambda: driver}
+    runtime = SimpleNamespace(getDeviceCount=get_count, **calls)
+    return SimpleNamespace(cuda=SimpleNamespace(runtime=runtime), __spec__=SimpleNamespace())
+
+
+@pytest.mark.parametrize(
+    ("cupy", "sentence"),
+    [
+        (_cupy(0), "The engine cuda needs an NVIDIA GPU, and CUDA finds none here."),
+        (_cupy(CudaError(100)), "The engine cuda needs an NVIDIA GPU, and CUDA finds none here."),
+        (
+            _cupy(CudaError(35)),
+            "The NVIDIA driver here is too old for CuPy's CUDA: update it, or pip install cupy-cuda12x",
+        ),
+        (
+            _cupy(CudaError(999)),
+            "The engine cuda needs an NVIDIA GPU, and CUDA does not answer: cudaErrorSomething: words",
+        ),
+        (_cupy(CudaError(35), driver=0), "The engine cuda needs an NVIDIA GPU, and CUDA finds none here."),
+        (_cupy(), "NVIDIA Tesla V100 has compute capability 7.0: the engine cuda needs at least 8.0."),
+    ],
+)
+def test_a_card_that_cannot_be_used_gets_one_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+    cupy: SimpleNamespace,
+    sentence: str,
+) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    with pytest.raises(InputError) as told:
+        checked_cupy()
+    assert str(told.value).startswith(sentence)
+    assert "\n" not in str(told.value)
+
+
+def test_a_card_that_can_be_used_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    cupy = _cupy(major=8)
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    assert checked_cupy() is cupy
+
+
+def test_without_cupy_an_engine_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    cuda_device.find_device.cache_clear()
+    for make in (lambda: CudaGroup([make_spec()]), lambda: CudaEngine(make_spec())):
+        with pytest.raises(InputError, match=r"not installed: pip install 'cycletime\[cuda\]'\.$"):
+            make()
+
+
+def test_too_little_memory_is_told_with_both_numbers() -> None:
+    check_shared_memory("A card", 232_448, 223_744)
+    with pytest.raises(InputError, match=r"^A card has 99 KiB of shared memory .* needs 218 KiB"):
+        check_shared_memory("A card", 101_376, 223_744)
+    check_memory("A card", 2**30, 2**30)
+    with pytest.raises(InputError, match=r"^A card has 100 MiB free, and the runs need 1,024 MiB"):
+        check_memory("A card", 100 * 2**20, 2**30)
+
+
+def test_machines_with_jax_and_numpy_only_can_import_it() -> None:
+    missing = ("pyarrow", "tyro", "rich", "gymnasium", "optax", "safetensors", "scipy", "matplotlib", "yaml")
+    program = f"import sys; sys.modules.update(dict.fromkeys({missing})); import cycletime.engines.cuda.group"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_counts_are_read_and_forgotten() -> None:
+    states = np.zeros((2, layout.STATE_WORDS), np.float32)
+    layout.position_of(states[0])["records"], layout.position_of(states[1])["reports"] = 2, 1
+    records, reports = np.zeros((2, 3), layout.RECORD), np.zeros((2, 1), layout.REPORT)
+    records["env_steps"] = [[1, 2, 3], [4, 5, 6]]
+    done = cuda_device.read_back(states, records, reports)
+    assert [each["env_steps"].tolist() for each in done.records] == [[1, 2], []]
+    assert [len(each) for each in done.reports] == [0, 1]
+    assert not states.any()
+
+
+def test_a_cupy_that_cannot_be_imported_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cupy.py").write_text("raise ImportError('libnvrtc.so.13 is missing')\n")
+    monkeypatch.delitem(sys.modules, "cupy", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(
+        InputError, match=r"^The engine cuda needs CuPy, which cannot be imported: libnvrtc\.so\.13 is mi"
+    ):
+        checked_cupy()
