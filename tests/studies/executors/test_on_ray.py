@@ -152,7 +152,7 @@ def test_a_cluster_is_started_here_and_given_many_small_tasks(
 
 
 def test_a_cluster_without_gpus_cannot_serve_runs_that_need_some(cluster: str) -> None:
-    with pytest.raises(InputError, match=r"has 2 CPUs and 0 GPUs: a run needs a CPU and 0\.5 GPUs"):
+    with pytest.raises(InputError, match=r"has 2 CPUs and 0 GPUs: a task needs a CPU and 0\.5 GPUs"):
         OnRay.connect(cluster, gpus=0.5)
 
 
