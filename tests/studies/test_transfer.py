@@ -12,6 +12,8 @@ from cycletime.studies.spec import Study
 from cycletime.studies.transfer import take_runs
 from cycletime.studies.verify import damage_of, put_aside
 
+SOURCES = "a run's folder or one that contains some, or compact files"
+
 
 @pytest.fixture
 def elsewhere(tmp_path: Path, make_study: Callable[..., Study], finish: Callable[[RunFolder], None]) -> StudyFolder:
@@ -93,8 +95,8 @@ def test_a_run_that_is_being_trained_is_left_to_its_worker_and_a_stopped_one_is_
 def test_what_holds_no_run_is_refused(make_folder: Callable[..., StudyFolder], tmp_path: Path) -> None:
     folder = make_folder()
     for source, says in (
-        (tmp_path / "nowhere", f"{tmp_path / 'nowhere'} is no folder: give a run's folder, or one that contains some."),
-        (folder.path, f"There is no finished run in {folder.path}: give a run's folder, or one that contains some."),
+        (tmp_path / "nowhere", f"{tmp_path / 'nowhere'} is not there: give {SOURCES}."),
+        (folder.path, f"There is no finished run in {folder.path}: give {SOURCES}."),
     ):
         with pytest.raises(InputError) as refusal:
             take_runs(folder, [source])

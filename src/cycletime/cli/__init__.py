@@ -24,6 +24,7 @@ _COMMANDS = {
     "study": ("study", "StudyCommand"),
     "tune": ("tune", "Tune"),
     "latency": ("latency", "Latency"),
+    "gpu": ("gpu", "GpuCommand"),
 }
 """Commands, with the module and the class of each."""
 

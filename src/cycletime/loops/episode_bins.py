@@ -56,9 +56,8 @@ class EpisodeBins:
     def index_of(self, env_steps: NDArray[np.int64]) -> NDArray[np.int64]:
         """The bins of episodes that end at some environment steps."""
         bins = len(self.counts)
-        edges = np.linspace(0, self.budget, bins + 1)
-        # The bin of an episode that ends exactly at an edge is the one before it, so that the last step has a bin.
-        return np.clip(np.searchsorted(edges, env_steps, side="left") - 1, 0, bins - 1)
+        # An episode that ends exactly at an edge is in the bin before it, so that the last step has a bin.
+        return np.clip(np.ceil(env_steps * bins / self.budget).astype(np.int64) - 1, 0, bins - 1)
 
     def means(self) -> NDArray[np.float64]:
         """The mean return in each bin; an empty one repeats the last value, and takes the first there is before it."""

@@ -81,7 +81,7 @@ def test_a_plan_counts_what_there_is_to_do(file: Path, done: StudyFolder, printe
 
 def test_a_plan_says_how_long_it_takes_and_why(file: Path, printed: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
     cost = Cost(agent_step_s=0.01, program_s=10.0)
-    monkeypatch.setattr(estimate, "calibrate", lambda plan, runs: ({("reacher", "ppo"): cost}, 4.0))
+    monkeypatch.setattr(estimate, "calibrate", lambda plan, runs: ({("reacher", "ppo", "compiled"): cost}, 4.0))
     assert PlanStudy(file=file, workers=2).run() == 0
     # Two runs of 100 and four of 50 agent steps are 4 s, three programs 30 s.
     lines = printed().splitlines()

@@ -70,7 +70,7 @@ class Emulated:
             "states": states,
             "records": np.zeros((count, work.most_records), RECORD),
             "reports": np.zeros((count, work.most_reports), REPORT),
-            "scratch": np.zeros((blocks, scratch_words(work.most_rows)), np.float32),
+            "scratch": np.full((blocks, scratch_words(work.most_rows)), np.nan, np.float32),
         }
         launch = launch_of(work, {name: array.ctypes.data for name, array in arrays.items()})
         stuck = self.library.emulate(launch.ctypes.data, blocks, self.schedule)

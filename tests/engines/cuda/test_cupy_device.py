@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cycletime.engines.cuda.describing import state_of
 from cycletime.engines.cuda.device import CupyDevice, Work
+from cycletime.engines.cuda.layout import INPUTS
 from cycletime.errors import InputError, RunError
 from tests.engines.cuda.emulated import Emulated
 from tests.engines.cuda.small import make_psi, make_spec, work_of
@@ -51,8 +52,11 @@ class Cupy(SimpleNamespace):
             getDeviceCount=lambda: 1,
             getDeviceProperties=lambda _: card,
             memGetInfo=lambda: (free_bytes, free_bytes),
+            driverGetVersion=lambda: 13010,
+            runtimeGetVersion=lambda: 12090,
             CUDARuntimeError=CudaError,
         )
+        nvrtc = SimpleNamespace(getVersion=lambda: (12, 9))
         errors = {
             "driver": SimpleNamespace(CUDADriverError=CudaError),
             "memory": SimpleNamespace(OutOfMemoryError=MemoryError),
@@ -61,8 +65,9 @@ class Cupy(SimpleNamespace):
         super().__init__(
             library=library,
             fails=False,
+            __version__="14.2.0",
             __spec__=SimpleNamespace(),
-            cuda=SimpleNamespace(runtime=runtime, Stream=lambda non_blocking: nullcontext(), **errors),
+            cuda=SimpleNamespace(runtime=runtime, Stream=lambda non_blocking: nullcontext(), nvrtc=nvrtc, **errors),
             get_default_memory_pool=lambda: SimpleNamespace(free_bytes=lambda: 0),
             asarray=lambda numbers: Array(np.array(numbers)),
             arange=lambda count, dtype: Array(np.arange(count, dtype=dtype)),
@@ -113,6 +118,25 @@ def test_it_gives_what_the_kernel_gives(device: Emulated, work: Work) -> None:
             pairs = zip(getattr(ours, name), getattr(theirs, name), strict=True)
             assert all(one.tobytes() == other.tobytes() for one, other in pairs)
     assert len(ours.records[1]) > 0
+
+
+@pytest.mark.usefixtures("cupy")
+def test_it_tells_what_it_is_and_what_blocks_left_behind(device: Emulated, work: Work) -> None:
+    card = CupyDevice()
+    assert card.about == {
+        "compute capability": "9.0",
+        "multiprocessors": "2",
+        "shared memory": f"232448 bytes for a block, {device.library.shared_bytes()} needed",
+        "driver": "for CUDA 13.1",
+        "CUDA": "12.9",
+        "NVRTC": "12.9",
+        "CuPy": "14.2.0",
+    }
+    for each in (card, device):
+        each.begin(work)
+        each.finish()
+    batch = slice(0, 20 * INPUTS)
+    np.testing.assert_array_equal(card.left_behind()[0, batch], device.left_behind()[0, batch])
 
 
 def test_what_cuda_says_is_a_sentence(cupy: Cupy, work: Work) -> None:

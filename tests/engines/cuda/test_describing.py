@@ -131,3 +131,10 @@ def test_names_and_identities_tell_engines_apart() -> None:
     assert on_kernel.identity != plain.identity
     assert on_kernel.as_json()["engine"] == {"name": "cuda", "device": "gpu", "width": 1}
     assert RunSpec.from_json(on_kernel.as_json()) == on_kernel
+
+
+def test_gradient_steps_are_known_long_after_the_means_have_forgotten_their_start() -> None:
+    state = state_of(make_psi(2))
+    position = position_of(state)
+    position["mean_decay"], position["square_decay"] = 2.5e-323, 0.999**100_000
+    assert int(psi_of(state, 2).optimizer.taken) == 100_000

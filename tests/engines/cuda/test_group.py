@@ -14,13 +14,13 @@ import pytest
 from cycletime.duration import Duration
 from cycletime.engines import choosing, record
 from cycletime.engines.cuda import group
-from cycletime.engines.cuda.device import Done
+from cycletime.engines.cuda.device import Done, Work
 from cycletime.engines.cuda.group import CudaGroup
 from cycletime.engines.cuda.layout import position_of
 from cycletime.engines.engine import Chunk
 from cycletime.engines.record import Trainee
 from cycletime.engines.training import train, train_together
-from cycletime.errors import RunError
+from cycletime.errors import InputError, RunError
 from cycletime.loops import Episodes
 from cycletime.runs.curve import read_curve
 from cycletime.runs.folder import RunFolder
@@ -83,6 +83,25 @@ def test_the_next_slice_is_begun_before_the_last_is_told_of(
     assert device.given is not None
     chunks.close()  # type: ignore[attr-defined]
     assert device.given is None, "nothing is left computing"
+
+
+def test_what_was_computed_is_told_of_though_the_next_slice_cannot_begin(
+    device: Emulated, make_group: Callable[..., CudaGroup], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = make_spec("double-pendulum", batch=10, minibatch=5, epochs=1, env_steps=30)
+    chunks = make_group([short, SPECS[1]]).chunks({0: None, 1: None})
+    begin = device.begin
+
+    def only_once(work: Work) -> None:
+        if device.launches:
+            raise InputError("The card is full.")
+        begin(work)
+
+    monkeypatch.setattr(device, "begin", only_once)
+    told = next(chunks)
+    assert {run: isinstance(chunk, Chunk) and chunk.is_last for run, chunk in told.items()} == {0: True, 1: False}
+    with pytest.raises(InputError, match="The card is full"):
+        next(chunks)
 
 
 def test_a_run_that_is_dropped_goes_no_further(device: Emulated, make_group: Callable[..., CudaGroup]) -> None:
@@ -171,7 +190,7 @@ def test_a_run_that_was_killed_goes_on_from_its_checkpoint(
     assert left_by(whole) == left_by(cut)
 
 
-def test_only_another_card_makes_a_resumed_run_differ(
+def test_only_another_card_or_compiler_makes_a_resumed_run_differ(
     tmp_path: Path, on_kernel: Emulated, after: After, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folders = [RunFolder.create(tmp_path / name, SPECS[1]) for name in ("same", "other")]
@@ -182,8 +201,13 @@ def test_only_another_card_makes_a_resumed_run_differ(
     train(folders[0])
     assert folders[0].result()["resumed"] == "resumed, identical"
     monkeypatch.setattr(Emulated, "name", "another card")
+    monkeypatch.setattr(Emulated, "about", {"NVRTC": "13.1", "driver": "for CUDA 13.1"})
     train(folders[1])
-    assert folders[1].result()["remarks"] == ["device an emulated card then, another card now"]
+    assert folders[1].result()["remarks"] == [
+        "device an emulated card then, another card now",
+        "NVRTC unknown then, 13.1 now",
+    ]
+    assert folders[1].result()["machine"]["driver"] == "for CUDA 13.1"
 
 
 def _all_of(made: CudaGroup) -> dict[int, Chunk]:

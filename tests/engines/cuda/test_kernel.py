@@ -110,6 +110,17 @@ def test_neither_the_place_in_the_queue_nor_neighbours_change_a_run(library: cty
     assert bits([1], 1)[1] == together[1]
 
 
+def test_a_run_that_went_astray_leaves_the_next_one_of_its_block_alone(library: ctypes.CDLL) -> None:
+    spec = make_spec(batch=20, minibatch=20, epochs=1)  # of four tiles, the last one is not filled
+    astray, sound = state_of(make_psi(2)), state_of(make_psi(2, seed=1))
+    networks_of(astray)[1]["last_bias"][:] = np.nan
+    device = Emulated(library, blocks=1)
+    device.begin(work_of([spec, spec], [astray, sound], periods=1))
+    done = device.finish()
+    assert np.isnan(networks_of(done.states[0])[0]["second"]).all()
+    assert done.states[1].tobytes() == learn(device, spec, sound).after.tobytes()
+
+
 def test_a_run_ends_with_the_learning_in_which_it_reaches_its_budget(device: Emulated) -> None:
     spec = make_spec(dt="64ms", batch=20, epochs=1, env_steps=1500)
     told = learn(device, spec, periods=0)

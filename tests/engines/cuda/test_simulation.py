@@ -7,14 +7,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from cycletime.agents import PPO
 from cycletime.agents.ppo import Sample
 from cycletime.engines.cuda.describing import psi_of
 from cycletime.engines.cuda.layout import ENDED, TERMINAL, networks_of
-from cycletime.engines.cuda.random_words import Purpose, normals, philox, symmetric
-from cycletime.tasks import DoublePendulum, Reacher
+from cycletime.engines.cuda.random_words import Purpose, normals, philox
+from cycletime.engines.cuda.replay import outputs
+from cycletime.engines.cuda.simulating import TASKS, deviation
 from tests.engines.cuda.emulated import Emulated
 from tests.engines.cuda.small import Learned, learn, make_spec
 
@@ -30,30 +30,15 @@ CASES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_the_task_does_what_the_closed_form_does(device: Emulated, case: str) -> None:
     told = learn(device, make_spec(**{**CASES[case], "minibatch": 50, "epochs": 1}))
-    batch, actions = int(told.run["batch"]), int(told.run["actions"])
-    with jax.enable_x64(True):
-        task = (Reacher, DoublePendulum)[int(told.run["task"])](dtype=jnp.float64)
-        cycle = jax.jit(partial(task.cycle, cycle_steps=int(told.run["cycle_steps"])))
-        episode, state, length, total = 0, _start(task, int(told.run["seed"]), 0), 0, 0.0
-        for row in range(batch):
-            np.testing.assert_allclose(told.rows["observation"][row], task.observe(state), atol=1e-4)
-            state = _seen(task, told.rows["observation"][row].astype(np.float64), state)
-            step = cycle(state, told.rows["action"][row, :actions].astype(np.float64))
-            np.testing.assert_allclose(told.beside["reward"][row], step.reward, atol=2e-3)
-            length, total = length + 1, total + float(step.reward)
-            ended = bool(step.terminated | step.truncated)
-            assert bool(told.rows["next"][row] & ENDED) == ended
-            state = step.state
-            if ended:
-                assert told.rows["next"][row] & TERMINAL
-                record = told.done.records[0][episode]
-                assert (record["agent_steps"], record["env_steps"]) == (length, int(state.env_steps))
-                assert record["episode_return"] == pytest.approx(total, abs=1e-2)
-                episode, length, total = episode + 1, 0, 0.0
-                state = _start(task, int(told.run["seed"]), episode)
-        assert episode > 0, "an episode ended in the batch"
-        if told.run["ends_with_episode"]:
-            _check_last_sight(told, task, cycle, state)
+    found = deviation(told.run, told.rows, told.beside, told.done.records[0])
+    assert found.observation < 1e-5
+    assert found.reward < 1e-5
+    assert found.wrong_ends == 0
+    assert found.episodes == len(told.done.records[0]) - int(told.run["until_episode_end"]) > 0
+    ended = told.rows["next"][: int(told.run["batch"])] & ENDED > 0
+    assert (told.rows["next"][: len(ended)][ended] & TERMINAL).all()
+    if told.run["ends_with_episode"]:
+        _check_last_sight(told, found.state)
 
 
 def test_actions_are_the_mean_and_noise_by_the_number_of_the_step(device: Emulated) -> None:
@@ -84,37 +69,17 @@ def test_reports_are_the_agents_own(device: Emulated, task: str) -> None:
     np.testing.assert_array_equal(report["log_std"], networks_of(told.after)[0]["log_std"])
 
 
-def _start(task: Any, seed: int, episode: int) -> Any:  # noqa: ANN401
-    """The state that an episode begins with."""
-    drawn: NDArray[np.float64] = symmetric(philox(seed, Purpose.STARTS, episode)).astype(np.float64)
-    numbers = (0.0, 0.1 * drawn[0], 0.1 * drawn[1], 0.0, 0.0, 0.0)
-    if isinstance(task, Reacher):
-        numbers = (3.14 * drawn[2], 3.14 * drawn[3], 0.0, 0.0, 0.27 * drawn[0], 0.27 * drawn[1])
-    return task.start(*map(jnp.asarray, numbers))
-
-
-def _seen(task: Any, seen: NDArray[np.float64], state: Any) -> Any:  # noqa: ANN401
-    """The state that an observation shows: from there on both go on, so that rounding does not grow for an episode."""
-    if isinstance(task, Reacher):
-        turned = np.arctan2(seen[5], seen[4]) - float(state.q1)
-        q1 = float(state.q1) + (turned + np.pi) % (2 * np.pi) - np.pi
-        potential = -100 * np.hypot(seen[2], seen[3])
-        return state._replace(q1=q1, q2=3 * seen[7], w1=10 * seen[6], w2=10 * seen[8], potential=jnp.asarray(potential))
-    lower, upper = np.arctan2(seen[4], seen[3]), np.arctan2(seen[7], seen[6])
-    speeds = {"cart_speed": seen[1], "lower_speed": seen[5], "upper_speed": seen[8]}
-    return state._replace(x=seen[0], lower=lower, upper=upper, **speeds)
-
-
-def _check_last_sight(told: Learned, task: Any, cycle: Any, state: Any) -> None:  # noqa: ANN401
+def _check_last_sight(told: Learned, state: Any) -> None:  # noqa: ANN401
     """The row after the batch is what was seen at the end of the episode, some steps after the last sample."""
-    from cycletime.engines.cuda.replay import outputs
-
     step_number, ended = int(told.run["batch"]), False
     policy = {name: numbers.astype(float) for name, numbers in networks_of(told.before)[0].items()}
-    while not ended:
-        noise = normals(philox(int(told.run["seed"]), Purpose.NOISE, step_number))
-        mean = outputs(policy, np.asarray(task.observe(state))[None])[0]
-        step = cycle(state, mean + np.exp(policy["log_std"]) * noise)
-        state, step_number, ended = step.state, step_number + 1, bool(step.terminated | step.truncated)
-    assert step_number > told.run["batch"]
-    np.testing.assert_allclose(told.rows["observation"][told.run["batch"]], task.observe(state), atol=3e-3)
+    with jax.enable_x64(True):
+        task = TASKS[int(told.run["task"])](dtype=jnp.float64)
+        cycle = jax.jit(partial(task.cycle, cycle_steps=int(told.run["cycle_steps"])))
+        while not ended:
+            noise = normals(philox(int(told.run["seed"]), Purpose.NOISE, step_number))
+            mean = outputs(policy, np.asarray(task.observe(state))[None])[0]
+            step = cycle(state, mean + np.exp(policy["log_std"]) * noise)
+            state, step_number, ended = step.state, step_number + 1, bool(step.terminated | step.truncated)
+        assert step_number > told.run["batch"]
+        np.testing.assert_allclose(told.rows["observation"][told.run["batch"]], task.observe(state), atol=3e-3)

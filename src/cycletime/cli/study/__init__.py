@@ -9,6 +9,7 @@ from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, subcommand
 
 from cycletime.cli.study.export import ExportStudy
 from cycletime.cli.study.import_ import ImportRuns
+from cycletime.cli.study.pack import PackStudy
 from cycletime.cli.study.plan import PlanStudy
 from cycletime.cli.study.report import StudyReport
 from cycletime.cli.study.retry import RetryStudy
@@ -29,6 +30,7 @@ class StudyCommand:
             | Annotated[RetryStudy, subcommand("retry")]
             | Annotated[VerifyStudy, subcommand("verify")]
             | Annotated[ExportStudy, subcommand("export")]
+            | Annotated[PackStudy, subcommand("pack")]
             | Annotated[ImportRuns, subcommand("import")]
             | Annotated[StudyReport, subcommand("report")]
         ]

@@ -14,22 +14,23 @@ from cycletime.errors import InputError
 
 @dataclass(frozen=True, kw_only=True)
 class ImportRuns:
-    """Copy finished runs into a study that plans them, after they were verified."""
+    """Take finished runs into a study that plans them, after they were verified."""
 
     folder: Annotated[Positional[Path], arg(metavar="STUDY")]
-    """The study's folder."""
+    """The study's folder; a new one where compact files are given, which say whose runs they have."""
     sources: Annotated[Positional[Parts], arg(metavar="FROM ...")] = NONE
-    """Folders of runs, or folders that contain some, such as other studies."""
+    """Folders of runs, or folders that contain some, such as other studies; compact files of a GPU machine."""
 
     def run(self) -> int:
         """Copy them; status 1 if some are damaged."""
-        from cycletime.studies.folder import StudyFolder
+        from cycletime.studies.compact_runs import study_folder_for
         from cycletime.studies.transfer import take_runs
 
         if not self.sources:
             raise InputError("There is nothing to import: give folders of runs, or folders that contain some.")
-        folder = StudyFolder.open(self.folder)
-        taken = take_runs(folder, [Path(source) for source in self.sources])
+        sources = [Path(source) for source in self.sources]
+        folder = study_folder_for(self.folder, sources)
+        taken = take_runs(folder, sources)
         for run, wrong in taken.damaged.items():
             print(f"  {run}: {wrong}")
         print(

@@ -19,7 +19,9 @@ extern "C" int aside_words() { return ASIDE; }
 
 extern "C" int emulate(const Launch* launch, int blocks, uint64_t schedule) {
     launched = *launch;
-    for (int block = 0; block < blocks; block++)
+    for (int block = 0; block < blocks; block++) {
+        memset(static_cast<void*>(memory), 0xff, sizeof(memory));  // what ran there before may leave what is no number
         if (!machine::run_block(block, THREADS, schedule + block, [] { train(&launched); })) return 1;
+    }
     return 0;
 }
