@@ -17,8 +17,10 @@ from cycletime.errors import InputError
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.spec import RunSpec
 from cycletime.runs.tuned_file import read_tuned
+from cycletime.studies import width
 from cycletime.studies.executors import local
 from cycletime.studies.executors.executor import Event, Job
+from cycletime.studies.folder import StudyFolder
 from cycletime.studies.tuning_file import read_tuning
 
 FILE = """
@@ -109,6 +111,25 @@ def test_options_choose_sampler_and_trials(file: Path, capsys: pytest.CaptureFix
     assert tune(f"{file} --out out --sampler random --trials 12 --sampler-seed 3") == 0
     assert "and 2 more, in ranking.json" in capsys.readouterr().out
     assert len(json.loads(Path("out/ranking.json").read_text())) == 12
+
+
+def test_on_a_gpu_one_worker_trains_as_many_trials_together_as_fit(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hired = []
+
+    def hire(workers: int) -> Toy:
+        hired.append(workers)
+        return Toy(workers)
+
+    monkeypatch.setattr(local, "Local", hire)
+    monkeypatch.setattr(width, "_measured", lambda specs: (100.0, 20.0))
+    file.write_text(f'device = "gpu"\n{FILE}')
+    for fresh_seeds in (3, 4):  # the second time by what the folder says
+        assert tune(f"{file} --out out --fresh-seeds {fresh_seeds}") == 0
+        for part in ("trials", "fresh"):
+            study = StudyFolder.open(Path("out") / part).study
+            assert (study.device, study.engine, study.width) == ("gpu", "compiled", 3), "six runs in two turns"
+        monkeypatch.setattr(width, "_measured", None)
+    assert hired == [1, 1]
 
 
 def test_a_signal_stops_it_with_the_signal_s_status(

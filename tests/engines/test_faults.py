@@ -290,7 +290,7 @@ def test_results_are_labelled_by_what_simulates_the_world(
 
 def test_a_run_for_another_device_is_refused(walk: RunSpec) -> None:
     elsewhere = replace(walk, engine=replace(walk.engine, device="gpu"))
-    with pytest.raises(InputError, match=r"^The run is for 'gpu', but JAX computes on 'cpu' here: set JAX_PLATFORMS.$"):
+    with pytest.raises(InputError, match=r"^The run is for a GPU, and JAX finds none here: pip"):
         training.engine_for(elsewhere)
 
 

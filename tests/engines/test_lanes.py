@@ -52,9 +52,7 @@ def together(folders: Sequence[RunFolder], **how: Any) -> list[Any]:  # noqa: AN
     return train_together([Trainee(folder) for folder in folders], **how)
 
 
-@pytest.mark.parametrize(
-    "kind", ["actor-critic", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("ppo", "sac"))]
-)
+@pytest.mark.parametrize("kind", ["actor-critic", *(pytest.param(kind, marks=pytest.mark.slow) for kind in LONG)])
 def test_places_neighbours_and_stops_leave_no_trace_in_a_run(
     tmp_path: Path, kind: str, after: After, left_by: LeftBy
 ) -> None:

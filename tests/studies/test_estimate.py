@@ -20,7 +20,7 @@ from cycletime.studies.spec import Study
 
 def test_it_is_the_sum_of_its_parts_shared_among_workers(make_study: Callable[..., Study]) -> None:
     plan = Plan.of(make_study(env_steps=8000))  # two runs of each: 1000 agent steps at 16 ms, two programs of 500
-    costs = {("reacher", "ppo"): Cost(agent_step_s=0.01, program_s=7.0)}
+    costs = {("reacher", "ppo", "compiled"): Cost(agent_step_s=0.01, program_s=7.0)}
     told = estimate(plan, plan.runs, costs, start_s=3.0, workers=2)
     assert told.computing_s == pytest.approx(2 * 10 + 4 * 5 + 6 * RUN_S)
     assert told.programs_s == 3 * 7
@@ -31,7 +31,7 @@ def test_it_is_the_sum_of_its_parts_shared_among_workers(make_study: Callable[..
 
 def test_runs_that_are_trained_together_take_the_time_of_one(make_study: Callable[..., Study]) -> None:
     plan = Plan.of(make_study(env_steps=8000, seeds=5, width=2, rules=["baseline"], dts=["16ms"]))
-    costs = {("reacher", "ppo"): Cost(agent_step_s=0.01, program_s=7.0)}
+    costs = {("reacher", "ppo", "compiled"): Cost(agent_step_s=0.01, program_s=7.0)}
     told = estimate(plan, plan.runs, costs, start_s=3.0, workers=8)
     assert told.computing_s == pytest.approx(3 * 10 + 5 * RUN_S)  # five runs in three turns
     assert told.wall_s == pytest.approx((told.computing_s + 7) / 3 + 3)
@@ -69,13 +69,14 @@ def test_a_cost_is_that_of_learning_and_not_of_compiling_or_the_random_start(
     assert 0.0005 <= cost.agent_step_s < 0.005
 
 
+@pytest.mark.slow
 def test_a_real_study_takes_about_as_long_as_was_told(make_folder: Callable[..., StudyFolder]) -> None:
     """Within sanity only, since other processes may keep the machine busy at either time."""
     keys = {"algorithm": "actor-critic", "rules": [], "tuned": {}, "dts": ["32ms"], "set": {"hidden": [8]}}
     folder = make_folder(**keys, env_steps=200_000)
     plan = Plan.of(folder.study)
     costs, start_s = calibrate(plan, plan.runs)
-    assert set(costs) == {("reacher", "actor-critic")}
+    assert set(costs) == {("reacher", "actor-critic", "compiled")}
     assert start_s >= 0
     told = estimate(plan, plan.runs, costs, start_s, workers=1)
     began = time.monotonic()

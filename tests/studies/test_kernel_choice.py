@@ -51,9 +51,21 @@ def test_all_runs_of_the_kernel_are_one_job_and_run_for_all_blocks_together(mixe
     plan = Plan.of(study)
     (job,) = jobs_of(plan, plan.runs)
     assert len(job.specs) == 528
-    told = estimate(plan, plan.runs, {("reacher", "ppo"): Cost(1e-9, 20.0, blocks=132)}, 0.0, 1)
+    told = estimate(plan, plan.runs, {("reacher", "ppo", "cuda"): Cost(1e-9, 20.0, blocks=132)}, 0.0, 1)
     assert 15 < told.computing_s < 30, "four rounds of 132 runs, of 7 s at 16 ms and less at 32 ms"
     assert told.wall_s == pytest.approx(told.computing_s + 20)
+
+
+@pytest.mark.usefixtures("a_card")
+def test_runs_of_one_algorithm_on_two_engines_have_their_own_costs(mixed: Study) -> None:
+    wide = {"ppo": {"hidden": ((64, 64), (32, 32))}}
+    study, _ = _resolved(replace(mixed, algorithms=("ppo",), others=wide, dts=mixed.dts[:1]))
+    plan = Plan.of(study)
+    assert told_engines(plan) == {"cuda": 2, "compiled": 2}
+    costs = {("reacher", "ppo", "cuda"): Cost(1e-9, 20.0, blocks=132), ("reacher", "ppo", "compiled"): Cost(1e-4, 9.0)}
+    told = estimate(plan, plan.runs, costs, 0.0, 1)
+    assert told.programs_s == 29
+    assert 125 < told.computing_s < 140, "two runs side by side of 1,250,000 agent steps, and 7 s on the kernel"
 
 
 def test_without_a_card_a_note_says_why_and_the_compiled_loop_takes_all(
@@ -74,6 +86,13 @@ def test_who_insists_on_the_kernel_gets_it_or_an_error(mixed: Study, monkeypatch
         _resolved(replace(only_ppo, device="cpu"), given=True)
     with pytest.raises(InputError, match="The engine cuda cannot train sac"):
         Plan.of(replace(mixed, engine="cuda"))
+
+
+def test_who_insists_is_believed_where_other_machines_compute(mixed: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_choice, "card", lambda: NO_CARD)
+    for engine in ("cuda", "auto"):
+        asked = replace(mixed, algorithms=("ppo",), engine=engine)
+        assert with_engine(asked, given=True, folder=None, note=pytest.fail, elsewhere=True) == asked
 
 
 def test_a_cpu_or_a_study_for_other_agents_is_never_asked_for_a_card(

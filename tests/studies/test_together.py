@@ -81,6 +81,7 @@ def bytes_of(folder: StudyFolder) -> dict[str, bytes]:
     return {f"{run.parent.name}/{name}": (run.parent / name).read_bytes() for run in runs for name in FILES}
 
 
+@pytest.mark.slow
 def test_a_study_whose_worker_is_killed_has_the_bytes_of_one_that_nobody_touched(
     make_folder: Callable[..., StudyFolder], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -129,6 +129,8 @@ def prepare_jax(device: str) -> None:
     devices.prepare_jax(device)
     if device == "gpu":
         try:
-            jax.devices()
+            found = jax.default_backend() == "gpu"
         except (RuntimeError, AssertionError):
-            raise InputError("JAX finds no GPU here: leave out --device, or pip install 'jax[cuda13]'.") from None
+            found = False
+        if not found:
+            raise InputError("JAX finds no GPU here: leave out --device, or pip install 'jax[cuda13]'.")

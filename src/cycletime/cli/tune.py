@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -43,7 +43,7 @@ class Tune:
     """With how many seeds that tuning never saw the winner is run again."""
     executor: Annotated[str, arg(metavar="EXECUTOR")] = "local"
     """Who computes: local, ray or slurm."""
-    workers: Annotated[Count, arg(help_behavior_hint="(default: one for each core)")] = None
+    workers: Annotated[Count, arg(help_behavior_hint="(default: one for each core, or for the GPU)")] = None
     """Runs at a time."""
     change_engine: bool = False
     """Go on though the tuning began on another device or with another width."""
@@ -58,14 +58,15 @@ class Tune:
 
         options = {name: getattr(self, name) for name in ("sampler", "trials", "sampler_seed", "fresh_seeds")}
         tuning = read_tuning(self.file, **options)
-        executor = executor_for(self.executor, ExecutorOptions(workers=self.workers))
+        executor = executor_for(self.executor, ExecutorOptions(workers=self.workers), tuning.study.device)
         file = self._written_to(tuning)
+        tuning = self._with_choices(tuning)
         with stopping() as stopper:
             outcome = tune(
                 tuning,
                 self.out,
                 executor,
-                watcher=StudyProgress(executor.workers),
+                watcher=StudyProgress(executor.workers * tuning.study.width),
                 stop=stopper,
                 change_engine=self.change_engine,
             )
@@ -76,6 +77,14 @@ class Tune:
         print("\n".join([*_table(outcome), "", *_sentences(outcome), "", f"Written to {file}"]))
         without = [trial for trial in (*outcome.ranking, outcome.fresh) if None in trial.scores]
         return 1 if without else 0
+
+    def _with_choices(self, tuning: Tuning) -> Tuning:
+        """The tuning with its engine and width, by which all its trials are run; the folder's, where it has begun."""
+        from cycletime.cli.study.run import with_choices
+
+        begun = None if self.change_engine else self.out / "trials"
+        chosen = with_choices(tuning.of(tuning.examples()), self.file, begun, elsewhere=self.executor != "local")
+        return replace(tuning, study=replace(tuning.study, engine=chosen.engine, width=chosen.width))
 
     def _written_to(self, tuning: Tuning) -> Path:
         """The file, which must be ours to write: found out before hours of computing."""

@@ -15,6 +15,8 @@ from cycletime.runs.spec import EngineSpec, RunSpec
 
 MOST_ON_KERNEL = 1024
 """Runs that one process trains on the kernel: enough to keep a GPU busy, and few enough for its files and leases."""
+ENOUGH_ON_KERNEL = 132
+"""Runs that keep a large GPU busy, one for each multiprocessor of an H100 or H200."""
 
 
 def engine_for(spec: RunSpec) -> Engine:
@@ -54,6 +56,11 @@ def most_together(engine: EngineSpec) -> int:
     return {"compiled": engine.width, "cuda": MOST_ON_KERNEL}.get(engine.name, 1)
 
 
+def enough_together(engine: EngineSpec) -> int | None:
+    """How many runs together make as good a use of an engine as more do; None where only the most do."""
+    return ENOUGH_ON_KERNEL if engine.name == "cuda" else None
+
+
 @dataclass(frozen=True)
 class Alone:
     """A group of one run."""
@@ -81,5 +88,9 @@ class Alone:
 
 def _check_device(engine: EngineSpec) -> None:
     here = jax.default_backend()
+    if engine.device == "gpu" != here:
+        raise InputError(
+            "The run is for a GPU, and JAX finds none here: pip install 'jax[cuda13]', or compute it elsewhere."
+        )
     if here != engine.device:
         raise InputError(f"The run is for {engine.device!r}, but JAX computes on {here!r} here: set JAX_PLATFORMS.")

@@ -5,25 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from cycletime.duration import Duration, cycle_steps
+from cycletime.engines.closed_form import ClosedForm
 from cycletime.engines.engine import Arrays, Chunk
 from cycletime.engines.lanes import Lanes
 from cycletime.errors import InputError, RunError
 from cycletime.loops import CompiledLoop
 from cycletime.runs.spec import RunSpec
-from cycletime.runs.worlds import PaperTask
-
-if TYPE_CHECKING:  # it needs Gymnasium, which GPU machines may lack
-    from cycletime.loops.action_bounds import ActionBounds
 
 
 @dataclass(frozen=True)
-class CompiledEngine:
+class CompiledEngine(ClosedForm):
     """A run on a closed-form task."""
-
-    spec: RunSpec
 
     def __post_init__(self) -> None:
         """Refuse what this engine cannot compute."""
@@ -32,9 +25,8 @@ class CompiledEngine:
     @cached_property
     def loop(self) -> CompiledLoop:
         """Algorithm 1."""
-        assert isinstance(self.spec.world, PaperTask), "the spec refuses other worlds for this engine"
         return CompiledLoop(
-            task=self.spec.world.task,
+            task=self.world.task,
             agent=self.spec.bound_agent,
             dt=self.spec.dt,
             env_steps=self.spec.env_steps,
@@ -43,44 +35,7 @@ class CompiledEngine:
         )
 
     @property
-    def where(self) -> str:
-        """Where results come from."""
-        return "closed form"
-
-    @property
-    def simulators(self) -> tuple[str, ...]:
-        """None but this package."""
-        return ()
-
-    @property
-    def env_dt(self) -> Duration:
-        """The task's time step."""
-        return self.loop.task.env_dt
-
-    @property
-    def cycle_steps(self) -> int:
-        """The environment steps of a cycle."""
-        return cycle_steps(self.spec.dt, self.env_dt)
-
-    @property
-    def bounds(self) -> ActionBounds:
-        """The paper's tasks take actions as they are."""
-        from cycletime.loops.action_bounds import ActionBounds
-
-        return ActionBounds.raw(self.loop.task.action_size)
-
-    @property
-    def fingerprint(self) -> str:
-        """The task is code, and the version of results stands for it."""
-        return ""
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """All of its state is kept."""
-        return ()
-
-    @property
-    def card(self) -> str | None:
+    def card(self) -> Mapping[str, str] | None:
         """JAX computes it."""
         return None
 

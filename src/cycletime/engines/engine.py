@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
@@ -12,9 +12,7 @@ from cycletime.agents.agent import Psi
 from cycletime.duration import Duration
 from cycletime.errors import RunError
 from cycletime.loops import Episodes
-
-if TYPE_CHECKING:  # it needs Gymnasium, which GPU machines may lack
-    from cycletime.loops.action_bounds import ActionBounds
+from cycletime.loops.action_bounds import ActionBounds
 
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
 
@@ -81,8 +79,11 @@ class Setting(Protocol):
         """Why a run that is resumed may not be identical to an uninterrupted one; nothing where it will be."""
 
     @property
-    def card(self) -> str | None:
-        """What computes the run where JAX does not: a GPU's name, and then nothing else decides its bits."""
+    def card(self) -> Mapping[str, str] | None:
+        """What computes the run where JAX does not: a GPU, by its name (`device`) and what else there is to say of it.
+
+        Then nothing but the GPU and the compiler of its kernel (`NVRTC`) decides the run's bits.
+        """
 
     @property
     def told_every(self) -> int:

@@ -106,15 +106,14 @@ class Record:
         inside: tuple[str, ...] = () if before.exact else ("it was stopped inside an episode",)
         if before.world != self.setting.fingerprint and not self.setting.remarks:
             inside += (f"{self.spec.world.name} does not behave as it did",)
-        only = None if self.setting.card is None else ("device",)
+        only = None if self.setting.card is None else ("device", "NVRTC")
         changed = differences(before.machine, self._machine, self.setting.simulators, only)
         now = (*inside, *self.setting.remarks, *changed)
         return tuple(dict.fromkeys((*before.remarks, *now)))
 
     @property
     def _machine(self) -> Mapping[str, str]:
-        card = self.setting.card
-        return this_machine() if card is None else {**this_machine(), "device": card}
+        return {**this_machine(), **(self.setting.card or {})}
 
     def resume(self) -> dict[str, NDArray[Any]] | None:
         """Go on from the checkpoint, if there is one."""

@@ -7,7 +7,7 @@ tried out before a run goes on, with a used environment and a fresh one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -114,7 +114,7 @@ class SteppedEngine:
         )
 
     @property
-    def card(self) -> str | None:
+    def card(self) -> Mapping[str, str] | None:
         """JAX computes it."""
         return None
 

@@ -20,6 +20,7 @@ _CHANGES_BITS = {
     "xla_flags": "XLA_FLAGS",
     "precision": "precision of matrix products",
     "programs": "compiled programs",
+    "NVRTC": "NVRTC",
 }
 _SIMULATORS = ("numpy", "gymnasium", "mujoco", "pybullet")
 

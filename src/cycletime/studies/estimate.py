@@ -25,6 +25,7 @@ from cycletime.engines.cuda.expecting import expected_s
 from cycletime.errors import RunError
 from cycletime.runs.spec import RunSpec
 from cycletime.studies.plan import Plan, Planned, agent_steps_of
+from cycletime.studies.spec import Cell
 from cycletime.studies.worker import environment_for
 
 TRY_S = 3.0
@@ -35,7 +36,7 @@ RUN_S = 0.02
 
 @dataclass(frozen=True)
 class Cost:
-    """What was seen of an algorithm on a task."""
+    """What was seen of an algorithm on a task, by one engine."""
 
     agent_step_s: float
     """The time of one agent step, with all the learning that it causes; of all lanes, where a program has several."""
@@ -45,8 +46,9 @@ class Cost:
     """The runs that a GPU trains at a time on the kernel; their times are expected by their sizes and not tried."""
 
 
-Costs: TypeAlias = Mapping[tuple[str, str], Cost]
-"""By task and algorithm."""
+Kind: TypeAlias = tuple[str, str, str]
+"""A task, an algorithm and an engine."""
+Costs: TypeAlias = Mapping[Kind, Cost]
 
 
 @dataclass(frozen=True)
@@ -60,12 +62,17 @@ class Estimate:
     """Of all workers together, for compilation."""
 
 
+def kind_of(cell: Cell) -> Kind:
+    """What runs of about one cost for a step share."""
+    return cell.world.name, cell.run(0).algorithm, cell.engine.name
+
+
 def estimate(plan: Plan, runs: Iterable[Planned], costs: Costs, start_s: float, workers: int) -> Estimate:
     """The time that runs of a plan take; costs that are not known count nothing."""
     computing_s, programs_s, turns = 0.0, 0.0, 0
     for group in plan.groups(tuple(runs)).values():
         cell = plan.cells[group[0].cell]
-        cost = costs.get((cell.world.name, cell.run(0).algorithm), Cost(0, 0))
+        cost = costs.get(kind_of(cell), Cost(0, 0))
         if cell.engine.name == "cuda":
             computing_s += _on_kernel_s(plan, group, cost.blocks)  # files are written meanwhile
             programs_s += cost.program_s
@@ -88,15 +95,14 @@ def _on_kernel_s(plan: Plan, group: Iterable[Planned], blocks: int) -> float:
 
 
 def calibrate(plan: Plan, runs: Iterable[Planned]) -> tuple[Costs, float]:
-    """Try one run of each task and algorithm in a process like a worker's; the costs, and how long that took to start.
+    """Try one run of each kind in a process like a worker's; the costs, and how long that took to start.
 
     The cell in the middle of those in question is tried. Nothing is kept of it.
     """
     cells = sorted({planned.cell for planned in runs})
-    by_kind: dict[tuple[str, str], list[int]] = {}
+    by_kind: dict[Kind, list[int]] = {}
     for index in cells:
-        cell = plan.cells[index]
-        by_kind.setdefault((cell.world.name, cell.run(0).algorithm), []).append(index)
+        by_kind.setdefault(kind_of(plan.cells[index]), []).append(index)
     middle = [of_kind[round((len(of_kind) - 1) / 2)] for of_kind in by_kind.values()]
     specs = [plan.cells[index].run(plan.study.seeds[0]).as_json() for index in middle]
     began = time.time()
@@ -141,12 +147,12 @@ def cost_of(spec: RunSpec, try_s: float = TRY_S) -> Cost:
 
 
 def _kernel_cost(spec: RunSpec) -> Cost:
-    """What the card that is here makes of a run: the time to compile, and the expected time of a step of all blocks."""
+    """What the card that is here makes of a run: the time to compile, and of a step of all its blocks as expected."""
     began = time.monotonic()
     blocks = find_device().blocks
     program_s = time.monotonic() - began
     steps = learnings_of(spec) * spec.agent.period
-    return Cost(expected_s(spec) / steps / blocks, program_s, blocks)
+    return Cost(expected_s(spec) / steps, program_s, blocks)
 
 
 def _main() -> None:

@@ -19,7 +19,9 @@ from cycletime.studies.plan import Plan
 from cycletime.studies.spec import Study
 
 
-def with_engine(study: Study, *, given: bool, folder: Path | None, note: Callable[[str], object]) -> Study:
+def with_engine(
+    study: Study, *, given: bool, folder: Path | None, note: Callable[[str], object], elsewhere: bool = False
+) -> Study:
     """A study whose engine is known: that of its folder, or chosen by what there is.
 
     Args:
@@ -27,6 +29,7 @@ def with_engine(study: Study, *, given: bool, folder: Path | None, note: Callabl
         given: Whether it says which engine it wants.
         folder: Where it is kept, if anywhere.
         note: Told why the kernel is not used, where nobody insisted.
+        elsewhere: Whether other machines compute, so that a study that says which engine it wants is believed.
 
     Raises:
         InputError: if the kernel was asked for, and there is no GPU that can run it.
@@ -43,6 +46,8 @@ def with_engine(study: Study, *, given: bool, folder: Path | None, note: Callabl
         study = replace(study, engine="auto")
     if study.engine == "compiled" or (study.engine == "auto" and not _kernel_runs(study)):
         return replace(study, engine="compiled")
+    if given and elsewhere:
+        return study
     found = card()
     if isinstance(found, InputError):
         if study.engine == "cuda":

@@ -113,9 +113,10 @@ class _Heart:
                 with self.lock:  # so that none is touched, or told to be lost, after it was given back
                     lease = self.leases.get(token)
                     if lease is not None:
-                        lease.beat()
-                        if lease.is_lost():
-                            del self.leases[token]
+                        with suppress(OSError):  # of a file system that does not answer now; others' hearts go on
+                            lease.beat()
+                            if lease.is_lost():
+                                del self.leases[token]
 
 
 _HEART = _Heart()

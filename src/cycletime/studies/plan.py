@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Any
 
 from cycletime.duration import cycle_steps
-from cycletime.engines.choosing import most_together
+from cycletime.engines.choosing import enough_together, most_together
 from cycletime.runs.spec import RESULT_VERSION, RunSpec
 from cycletime.studies.folder import State, StudyFolder
 from cycletime.studies.spec import Cell, Study
@@ -76,6 +76,10 @@ class Plan:
     def together(self, planned: Planned) -> int:
         """How many runs of its group one worker trains together, at most."""
         return most_together(self.cells[planned.cell].engine)
+
+    def enough(self, planned: Planned) -> int | None:
+        """How many of them make as good a use of a worker as more do; None where only the most do."""
+        return enough_together(self.cells[planned.cell].engine)
 
     def states(self, folder: StudyFolder) -> Iterator[tuple[Planned, State]]:
         """How far each run is."""

@@ -99,4 +99,4 @@ def jobs_of(plan: Plan, runs: Sequence[Planned], most: int = MOST_RUNS_IN_JOB) -
         together = plan.together(group[0])
         size = max(together, most - most % together)
         for start in range(0, len(group), size):
-            yield Job(key, plan.specs(group[start : start + size]), together)
+            yield Job(key, plan.specs(group[start : start + size]), together, plan.enough(group[0]))

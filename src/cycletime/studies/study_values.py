@@ -135,7 +135,7 @@ def _points(told: Mapping[str, Any], algorithms: tuple[str, ...]) -> dict[str, t
         check_algorithms("points", given, algorithms)
     by_algorithm = given if isinstance(given, Mapping) else dict.fromkeys(algorithms, given)
     for points in by_algorithm.values():
-        if not isinstance(points, list) or not points or not all(isinstance(each, Mapping) for each in points):
+        if not isinstance(points, list) or not points or not all(isinstance(each, Mapping) and each for each in points):
             raise InputError(
                 f"points is {points!r}: it must be a list of tables, such as [{{ discount = 0.99 }}, "
                 "{ discount = 0.9 }]."

@@ -98,6 +98,8 @@ def _main() -> None:
 
     specs = [RunSpec.from_json(told) for told in json.load(sys.stdin)]
     prepare_jax("gpu")
+    if jax.default_backend() != "gpu":
+        sys.exit("JAX computes on the CPU")
     stats = jax.devices()[0].memory_stats() or {}
     lane = max(lane_bytes(CompiledEngine(spec).loop) for spec in specs)
     print(json.dumps([stats["bytes_limit"] - stats["bytes_in_use"], lane]))

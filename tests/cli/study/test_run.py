@@ -190,19 +190,24 @@ def test_progress_tells_the_rate_and_the_time_left(monkeypatch: pytest.MonkeyPat
     plan = Plan.of(read_study(file))
     one, two, three = (planned.name for planned in plan.runs)
     progress.begin(plan, {one: "pending", two: "pending", three: "done"})
-    now_s = 10.0
-    progress.update(Event(one, env_steps=100_000))
+    progress.update(Event(one, env_steps=10_000))  # which an earlier command did
+    now_s = 5.0
+    progress.update(Event(one, env_steps=20_000))  # after its program was compiled
+    now_s = 15.0
+    progress.update(Event(one, env_steps=120_000))
     progress.update(Event(one, outcome="done"))
     progress.update(Event(two, outcome="failed", error="Why: so"))
     progress.update(Event("unknown", env_steps=5, outcome="done"))
     progress.end()
     assert shown == [
         "three: 3 runs in 1 group, 1 done; 2 at a time",
-        "1 of 3 runs, 10,000 env steps/s, 70 s left",
+        "1 of 3 runs, starting or compiling",
+        "1 of 3 runs, starting or compiling",
+        "1 of 3 runs, 10,000 env steps/s, 68 s left",
         "2 of 3 runs, 10,000 env steps/s, 40 s left",
         f"{two} failed: Why: so",
-        "2 of 3 runs, 10,000 env steps/s, 1 failures, 40 s left",
-        "2 of 3 runs, 10,000 env steps/s, 1 failures, 40 s left",
+        "2 of 3 runs, 10,000 env steps/s, 1 failure, 40 s left",
+        "2 of 3 runs, 10,000 env steps/s, 1 failure, 40 s left",
     ]
 
 
@@ -216,18 +221,18 @@ def test_progress_tells_the_rates_of_groups_and_not_more_often_than_it_is_due(
     monkeypatch.setattr(progress.console, "print", lambda text, **options: shown.append(text))
     plan = Plan.of(read_study(tmp_path / "s.toml"))
     progress.begin(plan, {planned.name: "pending" for planned in plan.runs})
-    for now_s, run, env_steps in ((1.0, 0, 1000), (2.0, 3, 6000), (9.0, 0, 2000), (20.0, 3, 26_000)):  # noqa: B007
+    happened = ((0.0, 0, 0), (0.0, 3, 0), (1.0, 0, 1000), (2.0, 3, 6000), (9.0, 0, 2000), (21.0, 3, 26_000))
+    for now_s, run, env_steps in happened:  # noqa: B007
         progress.update(Event(plan.runs[run].name, env_steps=env_steps))
     assert shown[1:] == [
-        "0 of 6 runs, 1,000 env steps/s, 40 min left",
-        "0 of 6 runs, 1,400 env steps/s, 28 min left "
-        "(reacher actor-critic 32ms 1,300/s; reacher actor-critic 16ms 100/s)",
+        "0 of 6 runs, starting or compiling",
+        "0 of 6 runs, 1,350 env steps/s, 29 min left "
+        "(reacher actor-critic 32ms 1,300/s; reacher actor-critic 16ms 50/s)",
     ]
 
 
 def test_times_are_told_as_people_say_them() -> None:
-    assert [spelled(each) for each in (None, 5, 119, 121, 7199, 7200)] == [
-        "unknown time",
+    assert [spelled(each) for each in (5, 119, 121, 7199, 7200)] == [
         "5 s",
         "119 s",
         "2 min",

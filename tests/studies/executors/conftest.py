@@ -21,7 +21,13 @@ Hashes: TypeAlias = dict[str, Any]
 
 
 def make_study(
-    path: Path, *, env_steps: int = 2000, seeds: int = 2, dts: tuple[str, ...] = ("16ms",), width: int = 1
+    path: Path,
+    *,
+    env_steps: int = 2000,
+    seeds: int = 2,
+    dts: tuple[str, ...] = ("16ms",),
+    width: int = 1,
+    **keys: Any,  # noqa: ANN401
 ) -> StudyFolder:
     """The folder of a study whose runs are short, and whose programs are compiled once for all tests."""
     table = {
@@ -36,7 +42,7 @@ def make_study(
         "tuned": {"dt": "16ms", "batch": 200, "minibatch": 50},
         "set": {"hidden": [[8, 8]], "epochs": 4},
     }
-    return StudyFolder.create(path, study_from(table))
+    return StudyFolder.create(path, study_from({**table, **keys}))
 
 
 def hashes_of(folder: StudyFolder) -> Hashes:

@@ -28,7 +28,11 @@ from cycletime.studies.study_file import study_from
 SAYS = """
 import json, os, signal, sys, time
 from pathlib import Path
-from cycletime.runs.spec import RunSpec
+from types import SimpleNamespace
+
+names = json.loads((Path(sys.argv[1]) / "names.json").read_text())  # since the package takes a second to import
+def spec_of(told):
+    return SimpleNamespace(name=names[json.dumps(told, sort_keys=True)], seed=told["seed"], dt=told["dt"])
 
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 log = Path(sys.argv[1]) / f"log-{os.getpid()}"
@@ -40,14 +44,14 @@ def tries(name):
     return (Path(sys.argv[1]) / name).stat().st_size
 for line in sys.stdin:
   given = json.loads(line)
-  specs = [RunSpec.from_json(each) for each in (given if isinstance(given, list) else [given])]
+  specs = [spec_of(each) for each in (given if isinstance(given, list) else [given])]
   with (Path(sys.argv[1]) / "given").open("a") as file:
     file.write(json.dumps([spec.name for spec in specs]) + "\\n")
   for spec in specs:
     name, seed, dt = spec.name, spec.seed, str(spec.dt)
     with log.open("a") as file:
         file.write(f"{name} {os.environ['OMP_NUM_THREADS']} {os.getpgid(0) == os.getpid()}\\n")
-    say(name=name, env_steps=0)
+    say(name=name, env_steps=BEGINS)
 BEHAVES
     say(name=name, outcome="done")
 (Path(sys.argv[1]) / f"left-{os.getpid()}").touch()
@@ -70,15 +74,21 @@ def execute(
 
     def run(
         behaves: str = "    pass",
+        begins: str = "0",
         workers: int = 2,
         stop: Callable[[], bool] = lambda: False,
         **keys: Any,  # noqa: ANN401
     ) -> list[Event]:
         program = tmp_path / "worker.py"
-        program.write_text(SAYS.replace("BEHAVES", behaves))
+        plan = Plan.of(make_study(**keys))
+        names = {
+            json.dumps(spec, sort_keys=True): run.name
+            for run, spec in zip(plan.runs, plan.specs(plan.runs), strict=True)
+        }
+        (tmp_path / "names.json").write_text(json.dumps(names))
+        program.write_text(SAYS.replace("BEHAVES", behaves).replace("BEGINS", begins))
         monkeypatch.setattr(local, "WORKER", (sys.executable, str(program)))
         events: list[Event] = []
-        plan = Plan.of(make_study(**keys))
         Local(workers).execute(str(tmp_path), list(jobs_of(plan, plan.runs)), events.append, stop)
         return events
 
@@ -134,7 +144,7 @@ def test_when_a_worker_dies_with_several_runs_those_without_an_outcome_are_given
     events = execute(dies, workers=1, seeds=3, width=3, dts=["16ms"])
     assert all(each == ["done"] for each in outcomes(events).values())
     given = [json.loads(line) for line in (tmp_path / "given").read_text().splitlines()]
-    assert list(map(len, given)) == [3, 2, 2]
+    assert list(map(len, given)) == [3, 2, 1, 1], "the second time no longer together"
 
 
 def test_no_more_workers_than_runs(execute: Callable[..., list[Event]], tmp_path: Path) -> None:
@@ -156,6 +166,33 @@ def test_a_run_whose_worker_always_dies_is_given_up_and_the_others_go_on(execute
     (failure,) = [event for event in events if event.outcome == "failed"]
     assert "16ms-seed0" in failure.name
     assert failure.error == "its worker died 5 times, the last time with status -9"
+
+
+def test_a_run_that_kills_its_worker_is_told_from_those_that_are_trained_with_it(
+    execute: Callable[..., list[Event]], tmp_path: Path
+) -> None:
+    dies = """
+    for each in specs:
+        say(name=each.name, env_steps=0)
+    if 2 in [each.seed for each in specs]:
+        os.kill(os.getpid(), 9)
+"""
+    found = outcomes(execute(dies, workers=1, seeds=4, width=4, dts=["16ms"]))
+    by_seed = {name.partition("-seed")[2][0]: each for name, each in found.items()}
+    assert by_seed == {"0": ["done"], "1": ["done"], "2": ["failed"], "3": ["done"]}
+    given = [json.loads(line) for line in (tmp_path / "given").read_text().splitlines()]
+    assert list(map(len, given)) == [4, 4, 2, 2, 1, 1, 1], "two times all of them, then halves"
+
+
+def test_a_run_that_gets_further_each_time_is_not_given_up(
+    execute: Callable[..., list[Event]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "MOST_DEATHS", 2)
+    one_run: dict[str, Any] = {"workers": 1, "seeds": 1, "dts": ["16ms"]}
+    dies = "    if tries(name) < 4: os.kill(os.getpid(), 9)"
+    events = execute(dies, begins="100 * tries('begun')", **one_run)
+    assert [event.env_steps for event in events[:-1]] == [100, 200, 300, 400]
+    assert [event.outcome for event in events if event.outcome] == ["done"]
 
 
 def test_cut_off_words_of_the_dying_are_not_heard(execute: Callable[..., list[Event]]) -> None:

@@ -16,6 +16,8 @@ from cycletime.studies.executors.remote import Batch, chunked, work_through
 from cycletime.studies.folder import StudyFolder
 
 MakeStudy = Callable[..., StudyFolder]
+QUICK: dict[str, Any] = {"algorithm": "actor-critic", "rules": [], "tuned": {}, "set": {"hidden": [8]}}
+"""Of a study whose program is compiled soon."""
 
 
 def lines(batch: Batch) -> list[dict[str, Any]]:
@@ -65,6 +67,13 @@ def test_runs_that_are_trained_together_are_in_one_chunk() -> None:
     assert [len(chunk) for chunk in chunked(jobs, 1)] == [4, 4, 3]
     assert [len(chunk) for chunk in chunked(jobs * 3, 1)] == [11] * 3  # nine turns, about four for the worker
     assert [len(chunk) for chunk in chunked(jobs, 1, 6)] == [6, 5]
+
+
+def test_runs_of_which_a_few_together_are_enough_are_shared_among_workers() -> None:
+    jobs = [Job("kernel", tuple({"run": run} for run in range(100)), together=64, enough=16)]
+    for workers, sizes in {1: [64, 36], 2: [50, 50], 4: [25] * 4, 50: [16] * 6 + [4]}.items():
+        assert [len(chunk) for chunk in chunked(jobs, workers)] == sizes
+    assert [len(chunk) for chunk in chunked(jobs, 4, 40)] == [40, 40, 20]
 
 
 def test_a_worker_trains_as_many_together_as_their_program_carries(
@@ -174,7 +183,7 @@ def test_a_chunk_is_trained_for_real_and_only_once(
     hashes: Callable[[StudyFolder], Any],
     programs: Path,
 ) -> None:
-    folder = make_study()
+    folder = make_study(**QUICK)
     batch = Batch.create(str(folder.path), chunked(jobs(folder), 1, 5))
     work_through(str(batch.path), 0, "me")
     trained = hashes(folder)
@@ -188,7 +197,7 @@ def test_a_chunk_is_trained_for_real_and_only_once(
 def test_a_run_that_fails_is_told_with_its_error_and_the_next_one_is_trained(
     make_study: MakeStudy, jobs: Callable[[StudyFolder], list[Job]], programs: Path
 ) -> None:
-    folder = make_study()
+    folder = make_study(**QUICK)
     batch = Batch.create(str(folder.path), chunked(jobs(folder), 1, 5))
     first, second = (each.name for each in folder_runs(folder))
     (folder.runs / first).mkdir()

@@ -71,8 +71,9 @@ def _print_estimate(plan: Plan, left: tuple[Planned, ...], given_workers: int | 
 
     workers = given_workers or (cores() if plan.study.device == "cpu" else 1)
     costs, start_s = calibrate(plan, left)
-    of_all = f" of {plan.study.width:,} runs" if plan.study.width > 1 else ""
-    for (task, algorithm), cost in costs.items():
+    for (task, algorithm, engine), cost in costs.items():
+        lanes = {"compiled": plan.study.width, "cuda": cost.blocks}.get(engine, 1)
+        of_all = f" of {lanes:,} runs" if lanes > 1 else ""
         print(
             f"  {task} {algorithm}: {cost.agent_step_s * 1e6:,.1f} µs an agent step{of_all}, {cost.program_s:,.1f} s "
             "until a program is ready"

@@ -53,7 +53,9 @@ class StudyProgress:
         self._done, self._all, self._failed = len(states) - len(self._left), len(states), 0
         labels = [_label(plan, index) for index in range(len(plan.cells))]
         self._group_of = {planned.name: labels[planned.cell] for planned in plan.runs}
-        self._began, self._due = time.monotonic(), 0.0
+        self._began: float | None = None
+        self._due = 0.0
+        self._heard_of: set[str] = set()
         self._steps: deque[tuple[float, int, str]] = deque()
         self.console.print(
             f"{plan.study.name}: {in_groups(plan)}, {self._done:,} done; {self.workers} at a time",
@@ -70,8 +72,8 @@ class StudyProgress:
         if event.env_steps is not None and event.name in self._left:
             left = self._budget - event.env_steps
             done = self._left[event.name] - left
-            self._steps.append((time.monotonic(), done, self._group_of[event.name]))
             self._left[event.name], self._left_in_all = left, self._left_in_all - done
+            self._count(event.name, done)
         if event.outcome == "done" and event.name in self._left:
             self._left_in_all -= self._left.pop(event.name)
             self._done += 1
@@ -80,6 +82,18 @@ class StudyProgress:
             self.console.print(f"{event.name} failed: {event.error}", style="red", highlight=False, soft_wrap=True)
         if time.monotonic() >= self._due:
             self._show()
+
+    def _count(self, name: str, done: int) -> None:
+        """Count environment steps for the rate.
+
+        Not the first ones of a run, which an earlier command may have done, nor any while programs were compiled.
+        """
+        if name not in self._heard_of:
+            self._heard_of.add(name)
+        elif self._began is None:
+            self._began = time.monotonic()
+        else:
+            self._steps.append((time.monotonic(), done, self._group_of[name]))
 
     def end(self) -> None:
         """Take the bar away."""
@@ -94,11 +108,11 @@ class StudyProgress:
         steps: Counter[str] = Counter()
         for _, done, group in self._steps:
             steps[group] += done
-        span_s = max(1e-9, min(_RATE_S, now - self._began))
+        span_s = max(1e-9, min(_RATE_S, now - (self._began or now)))
         rate = steps.total() / span_s
-        left_s = self._left_in_all / rate if rate > 0 else None
-        failed = f", {self._failed} failures" if self._failed else ""
-        told = f"{rate:,.0f} env steps/s{failed}, {spelled(left_s)} left"
+        pace = f"{rate:,.0f} env steps/s" if rate > 0 else "starting or compiling"
+        failed = f", {self._failed} failure{'' if self._failed == 1 else 's'}" if self._failed else ""
+        told = f"{pace}{failed}" + (f", {spelled(self._left_in_all / rate)} left" if rate > 0 else "")
         groups = _by_group(steps, span_s)
         self._due = now + (LINE_S if self._bar is None else BAR_S)
         if self._bar is not None:
@@ -115,10 +129,8 @@ def in_groups(plan: Plan) -> str:
     return f"{runs:,} run{'' if runs == 1 else 's'} in {groups:,} group{'' if groups == 1 else 's'}"
 
 
-def spelled(seconds: float | None) -> str:
+def spelled(seconds: float) -> str:
     """A time to wait, as people say it."""
-    if seconds is None:
-        return "unknown time"
     minutes, hours = seconds / 60, seconds / 3600
     return f"{seconds:.0f} s" if seconds < 120 else f"{minutes:.0f} min" if minutes < 120 else f"{hours:.1f} h"
 

@@ -58,7 +58,7 @@ class RunStudy:
         from cycletime.studies.folder import StudyFolder
         from cycletime.studies.running import run_study
 
-        study = study_of(self.file, None if self.change_engine else self.out)
+        study = study_of(self.file, None if self.change_engine else self.out, elsewhere=self.executor != "local")
         executor = self._executor(study.device)
         folder = StudyFolder.create(self.out, study, change_engine=self.change_engine)
         with stopping() as stopper:
@@ -78,14 +78,20 @@ class RunStudy:
         return executor_for(self.executor, ExecutorOptions(**own, options=tuple(self.sbatch)), device)
 
 
-def study_of(file: Path, out: Path | None) -> Study:
+def study_of(file: Path, out: Path | None, *, elsewhere: bool = False) -> Study:
     """The study in a file, with its engine and width; the folder's, where it has begun there."""
+    from cycletime.studies.study_file import read_study
+
+    return with_choices(read_study(file), file, out, elsewhere=elsewhere)
+
+
+def with_choices(study: Study, file: Path, out: Path | None, *, elsewhere: bool = False) -> Study:
+    """A study of a file, with the engine and the width that the file leaves out."""
     from cycletime.cli.running import say
     from cycletime.runs.tuned_file import read_toml
     from cycletime.studies.kernel_choice import with_engine
-    from cycletime.studies.study_file import read_study
     from cycletime.studies.width import with_width
 
     told = read_toml(file)
-    study = with_engine(read_study(file), given="engine" in told, folder=out, note=say)
+    study = with_engine(study, given="engine" in told, folder=out, note=say, elsewhere=elsewhere)
     return with_width(study, given="width" in told, folder=out)

@@ -9,4 +9,10 @@ setting.py      what a run's files tell of its world
 expecting.py    about how long a run takes
 random_words.py the kernel's random numbers, once more
 replay.py       what the kernel computes, once more in float64
+simulating.py   the kernel's tasks against those in JAX
+checking.py     whether all of that holds on the card that is here
+launching.py    runs on the kernel without any files, for checks and measurements
+travel.py       a packed study on a machine that has little but a GPU
+unpacking.py    what such a pack begins with
+compact.py      the files that come back
 """

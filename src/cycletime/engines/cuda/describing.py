@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.agents import PPO
-from cycletime.agents.adam import MEAN_DECAY, AdamState
+from cycletime.agents.adam import SQUARE_DECAY, AdamState
 from cycletime.agents.networks import Layer, Network
 from cycletime.agents.policy_and_value import Parameters, Policy
 from cycletime.agents.ppo import PPOState
@@ -92,9 +92,9 @@ def fresh_states(specs: Sequence[RunSpec]) -> list[State]:
 def psi_of(state: State, actions: int) -> PPOState:
     """What the agent has learned, as the agent itself has it."""
     weights, means, squares = (_parameters(networks_of(state, kept), actions) for kept in range(3))
-    decay = float(position_of(state)["mean_decay"])
-    # The kernel keeps beta_1 to the power of the steps taken; where that is zero by now, the steps do not matter.
-    taken = round(np.log(decay) / np.log(MEAN_DECAY)) if decay > 0 else np.iinfo(np.int32).max
+    # The kernel keeps beta_2 to the power of the steps taken. In the end that stays at the smallest numbers, after some
+    # 700,000 steps, when further ones do not matter.
+    taken = round(np.log(float(position_of(state)["square_decay"])) / np.log(SQUARE_DECAY))
     return PPOState(weights, AdamState(jnp.asarray(taken, jnp.int32), means, squares))
 
 

@@ -18,7 +18,7 @@ from cycletime.engines.cuda.describing import State, checked_state, described, f
 from cycletime.engines.cuda.device import Device, Done, Work, find_device
 from cycletime.engines.cuda.expecting import expected_s
 from cycletime.engines.cuda.layout import Status, position_of, rows_for
-from cycletime.engines.cuda.setting import CudaSetting
+from cycletime.engines.cuda.setting import CudaSetting, card_of
 from cycletime.engines.engine import Arrays, Chunk
 from cycletime.errors import RunError
 from cycletime.loops import Episodes
@@ -60,7 +60,8 @@ class CudaGroup:
         """
         self.device = device or find_device()
         self.specs, self.slices_s, self.most_periods = tuple(specs), tuple(slices_s), most_periods
-        self.settings = tuple(CudaSetting(spec, self.device.name) for spec in self.specs)
+        card = card_of(self.device)
+        self.settings = tuple(CudaSetting(spec, card) for spec in self.specs)
         self.runs = np.stack([described(spec) for spec in self.specs])
         self.expected_s = [expected_s(spec) for spec in self.specs]
         self.dropped: set[int] = set()
@@ -82,8 +83,14 @@ class CudaGroup:
                     if _agent_steps(after) > _agent_steps(before):
                         told[run] = self._chunk(run, after, done.records[index], done.reports[index])
                 line.leave({run for run, chunk in told.items() if chunk.is_last})
-                queue = self._begin(line)
+                failure: Exception | None = None
+                try:
+                    queue = self._begin(line)
+                except Exception as error:  # to be told after what was computed, lest finished runs be lost
+                    failure = error
                 yield {run: chunk for run, chunk in told.items() if run not in self.dropped}
+                if failure:
+                    raise failure
         finally:
             self.close()
 
@@ -166,7 +173,7 @@ class CudaEngine(CudaSetting):
 
     def __post_init__(self) -> None:
         """Refuse a machine that has no GPU for it."""
-        object.__setattr__(self, "card", find_device().name)
+        object.__setattr__(self, "card", card_of(find_device()))
 
     def chunks(self, arrays: Arrays | None) -> Iterator[Chunk]:
         """Train, from the start or from the arrays of a moment."""

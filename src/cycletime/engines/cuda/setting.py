@@ -2,56 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cycletime.duration import Duration
-from cycletime.engines.cuda.describing import reported_every, world_of
-from cycletime.loops.action_bounds import ActionBounds
-from cycletime.runs.spec import RunSpec
+from cycletime.engines.closed_form import ClosedForm
+from cycletime.engines.cuda.describing import reported_every
+from cycletime.engines.cuda.device import Device
+
+
+def card_of(device: Device) -> dict[str, str]:
+    """What results say of a GPU."""
+    return {**device.about, "device": device.name}
 
 
 @dataclass(frozen=True)
-class CudaSetting:
-    """A closed-form task at a cycle time."""
+class CudaSetting(ClosedForm):
+    """A closed-form task at a cycle time, on a GPU."""
 
-    spec: RunSpec
-    card: str | None = None
-    """The GPU that computes it."""
-
-    @property
-    def where(self) -> str:
-        """Where results come from."""
-        return "closed form"
-
-    @property
-    def simulators(self) -> tuple[str, ...]:
-        """None but this package."""
-        return ()
-
-    @property
-    def env_dt(self) -> Duration:
-        """The task's time step."""
-        return world_of(self.spec).task.env_dt
-
-    @property
-    def cycle_steps(self) -> int:
-        """The environment steps of a cycle."""
-        return world_of(self.spec).cycle_steps
-
-    @property
-    def bounds(self) -> ActionBounds:
-        """The paper's tasks take actions as they are."""
-        return ActionBounds.raw(world_of(self.spec).task.action_size)
-
-    @property
-    def fingerprint(self) -> str:
-        """The task is code, and the version of results stands for it."""
-        return ""
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """All of its state is kept."""
-        return ()
+    card: Mapping[str, str] | None = None
+    """The GPU that computes it, as `card_of` tells of it."""
 
     @property
     def told_every(self) -> int:

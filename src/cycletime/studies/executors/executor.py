@@ -19,6 +19,8 @@ class Job:
     """The runs' specs, as `RunSpec.as_json` gives them."""
     together: int = 1
     """How many of them a worker trains together, at most."""
+    enough: int | None = None
+    """So few together make as good a use of a worker; None where only as many as possible do."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from cycletime.studies.worker import environment_for
 WORKER = (sys.executable, "-m", "cycletime.studies.worker")
 """The command of a worker, which takes the study's folder and a name."""
 MOST_DEATHS = 5
-"""A run whose worker dies so often, killed or out of memory, is given up for now."""
+"""A run that gets no further while its workers die so often, killed or out of memory, is given up for now."""
 MOST_SILENT_DEATHS = 10
 """If so many workers die in turn and none begins a run, it is not the run."""
 
@@ -38,9 +38,12 @@ class Worker:
     """The program that it has compiled."""
     runs: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     """The specs of the runs in hand, by name."""
+    begun: dict[str, int] = field(default_factory=dict)
+    """Where they began or went on, in environment steps, by name."""
 
     def give(self, key: str, specs: Sequence[Mapping[str, Any]]) -> None:
         """Let it train runs together."""
+        self.begun = {}
         self.key, self.runs = key, {RunSpec.from_json(spec).name: spec for spec in specs}
         assert self.process.stdin is not None, "it was made with a pipe"
         with suppress(BrokenPipeError):  # it died, and its end is heard of elsewhere
@@ -81,7 +84,7 @@ class _Shift:
         first = next((spec for job in jobs for spec in job.specs), None)
         self.environment = {**os.environ, **environment_for(first["engine"]["device"] if first else "cpu")}
         self.heard: queue.SimpleQueue[tuple[Worker, str | None]] = queue.SimpleQueue()
-        self.deaths: dict[str, int] = {}
+        self.deaths: dict[str, tuple[int | None, int]] = {}  # by run, where it had begun, and how often in a row
         self.silent_deaths = self.hired = 0
         turns = sum(math.ceil(len(specs) / self.together[key]) for key, specs in self.waiting.items())
         self.crew = [self._hire() for _ in range(min(workers, turns))]
@@ -142,6 +145,8 @@ class _Shift:
         if "full" in told:
             raise DiskFullError(told["full"])  # others would only train what cannot be kept
         self.tell(Event(told["name"], told.get("env_steps"), told.get("outcome"), told.get("error")))
+        if "env_steps" in told:
+            worker.begun.setdefault(told["name"], told["env_steps"])
         if told.get("outcome"):
             worker.runs.pop(told["name"], None)
             if not worker.runs:
@@ -163,15 +168,21 @@ class _Shift:
         fresh = self._hire()
         self.crew[self.crew.index(worker)] = fresh
         for name in list(worker.runs):
-            self.deaths[name] = self.deaths.get(name, 0) + 1
-            if self.deaths[name] >= MOST_DEATHS:
+            begun, (before, times) = worker.begun.get(name), self.deaths.get(name, (None, 0))
+            self.deaths[name] = begun, times + 1 if begun == before else 1
+            if self.deaths[name][1] >= MOST_DEATHS:
                 del worker.runs[name]
                 error = f"its worker died {MOST_DEATHS} times, the last time with status {status}"
                 self.tell(Event(name, outcome="failed", error=error))
-        if worker.runs:
-            fresh.give(worker.key or "", list(worker.runs.values()))
-        else:
+        if worker.key is None or not worker.runs:
             self._feed(fresh)
+            return
+        again = list(worker.runs.values())
+        if max(self.deaths[name][1] for name in worker.runs) > 1:  # one of them may be at fault: half of them apart
+            half = math.ceil(len(again) / 2)
+            self.waiting[worker.key].extendleft(reversed(again[half:]))
+            again = again[:half]
+        fresh.give(worker.key, again)
 
     def _dismiss(self) -> None:
         """Let all save what they have, and go."""

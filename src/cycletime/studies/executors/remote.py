@@ -95,13 +95,14 @@ class Batch:
 def chunked(jobs: Sequence[Job], workers: int, most: int | None = None) -> list[tuple[Spec, ...]]:
     """The jobs' runs in chunks of one program each: at most so many, by default such that all workers have a few.
 
-    Runs that are trained together count as one for that, and are in one chunk.
+    Runs that are trained together count as one for that, and are in one chunk, unless several workers can have enough.
     """
     turns = sum(math.ceil(len(job.specs) / job.together) for job in jobs)
     each = max(1, math.ceil(turns / (workers * TURNS)))
     chunks = []
     for job in jobs:
-        size = most or each * job.together
+        shared = job.enough and min(job.together, max(job.enough, math.ceil(len(job.specs) / workers)))
+        size = most or shared or each * job.together
         chunks += [job.specs[start : start + size] for start in range(0, len(job.specs), size)]
     return chunks
 

@@ -4,7 +4,7 @@
 #include "memory.cuh"
 #include "tiles.cuh"
 
-// Both layers of hidden units, for TILES tiles of eight samples; ends with each warp's share of the outputs in `parts`.
+// Both layers of hidden units, for TILES tiles of eight samples; those of the first are left in `hidden` too.
 template <int TILES>
 DEVICE void hidden_layers(Network& network, const float* samples, const Place& place, float (&one)[TILES][4],
                           float (&two)[TILES][4]) {

@@ -87,4 +87,3 @@ struct Scratch {
     float* asides;
     int* orders;
 };
-DEVICE int rows_for(int batch, int most_episodes) { return batch + 1 + most_episodes; }

@@ -27,10 +27,10 @@ struct Network {
     float4 second_square[8][HALF];
     Small weight, mean, square;
     float hidden[CHUNK * HIDDEN];   // at(sample, unit): what the first layer gives
-    float slope[CHUNK * HIDDEN];    // at(sample, unit): how the loss falls with the second layer's sums
+    float slope[CHUNK * HIDDEN];    // at(sample, unit): how the loss changes with the second layer's sums
     float samples[2][CHUNK * INPUTS];
     float parts[4][CHUNK * ACTIONS];  // each warp's share of the outputs
-    float pull[4][CHUNK * ACTIONS];   // how the loss falls with the outputs, a copy for each warp
+    float pull[4][CHUNK * ACTIONS];   // how the loss changes with the outputs, a copy for each warp
 };
 
 // What the acting warp shares among its lanes.
@@ -102,6 +102,9 @@ DEVICE void load_network(Network& network, float* state, const Place& place) {
     }
     for (int i = place.thread; i < INPUTS * HIDDEN; i += HALF)
         network.weight.first[i] = network.mean.first[i] = network.square.first[i] = 0;
+    // Short mini-batches leave samples from before in their last tiles. These weigh nothing, but only if they are
+    // numbers, which another run's may not be.
+    for (int i = place.thread; i < CHUNK * INPUTS; i += HALF) network.samples[0][i] = network.samples[1][i] = 0;
     place.wait();
     for (int i = place.thread; i < NUMBERS; i += HALF) {
         if (i >= SECOND && i < SECOND_BIAS) continue;

@@ -30,7 +30,7 @@ DEVICE float symmetric(unsigned word) { return (static_cast<float>(word >> 9) + 
 // Two independent normal numbers (Box & Muller 1958).
 DEVICE void normals(unsigned a, unsigned b, float& first, float& second) {
     float uniform = (static_cast<float>(a >> 8) + 0.5f) * (1.0f / (1 << 24));
-    float radius = machine::root_of(-1.3862943611f * machine::log2_of(uniform));
+    float radius = machine::root_of(fmaxf(0, -1.3862943611f * machine::log2_of(uniform)));  // 0 for log2(1 - tiny) > 0
     float angle = symmetric(b) * 3.14159265359f;
     first = radius * machine::cosine_of(angle);
     second = radius * machine::sine_of(angle);

@@ -87,6 +87,14 @@ DEVICE void write_sight(float* row, const float (&seen)[OBSERVATION], const floa
     words[2] = {seen[8], 1, action[0], action[1]};
 }
 
+// What the agent sees where no action follows. All of the row is written: what another run left there may be no number,
+// and that times zero is none either.
+DEVICE void write_last_sight(float* row, const float (&seen)[OBSERVATION]) {
+    const float none[ACTIONS] = {};
+    write_sight(row, seen, none);
+    reinterpret_cast<float4*>(row)[3] = {0, 0, 0, 0};
+}
+
 // What comes of an action; until the advantages are known, the reward lies in their place.
 DEVICE void write_outcome(float* row, float reward, int next) {
     reinterpret_cast<float4*>(row)[3] = {reward, 0, 0, machine::as_float(next)};
@@ -131,11 +139,11 @@ DEVICE_APART int roll_out(Shared& shared, const Run& run, Scratch scratch, float
             bool goes_on = ended && !terminated && !run.limit_is_terminal;
             int next = ended ? ENDED | (goes_on ? extra : TERMINAL) : stored;
             if (lane == 0) write_outcome(row, reward, next);
-            if (goes_on && lane == 0) write_sight(&scratch.rows[extra * INPUTS], seen, action);
+            if (goes_on && lane == 0) write_last_sight(&scratch.rows[extra * INPUTS], seen);
             if (goes_on) extra++;
         }
         if (stored == run.batch && lane == 0 && (stores || (ended && run.ends_with_episode)))
-            write_sight(&scratch.rows[run.batch * INPUTS], seen, action);
+            write_last_sight(&scratch.rows[run.batch * INPUTS], seen);
         if (ended) {
             if (lane == 0) {
                 float* written = records + record * RECORD_WORDS;
