@@ -10,11 +10,6 @@ SAC = """--env Pendulum-v1 --env-dt 50ms --algorithm sac --dt 100ms --minibatch 
 CASES = [pytest.param(PPO, 8_000, id="ppo"), pytest.param(SAC, 4_000, id="sac")]
 
 
-@pytest.mark.parametrize(("words", "env_steps"), CASES[1:])  # the other one takes too long for CI
-def test_a_run_that_is_killed_a_few_times(survives_kills: Callable[..., None], words: str, env_steps: int) -> None:
-    survives_kills(words, env_steps, kills=2)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("words", "env_steps"), CASES)
 def test_a_run_that_is_killed_twenty_times(survives_kills: Callable[..., None], words: str, env_steps: int) -> None:

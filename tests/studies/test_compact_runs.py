@@ -123,7 +123,7 @@ def test_numbers_that_do_not_fit_together_are_refused(kept: Kept, take: Callable
 def test_a_file_that_is_none_is_damaged(folder: StudyFolder, tmp_path: Path) -> None:
     (tmp_path / "results-000001.npz").write_bytes(b"PK and no more")
     taken = take_runs(folder, [tmp_path / "results-000001.npz"])
-    assert "cannot be read as a file of runs" in taken.damaged[tmp_path / "results-000001.npz"]
+    assert "is no file of runs" in taken.damaged[tmp_path / "results-000001.npz"]
 
 
 def test_a_new_study_folder_is_made_for_compact_files(
