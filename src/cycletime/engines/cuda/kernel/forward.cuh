@@ -4,6 +4,24 @@
 #include "memory.cuh"
 #include "tiles.cuh"
 
+// Adds to `sums` the product of a matrix of units x units by one of samples x units, whose rows lie at(sample, unit);
+// `left(k, along, a)` reads what a lane holds of the first at the eight columns from k on.
+template <int TILES, class Left>
+DEVICE void multiply_by_samples(float (&sums)[TILES][4], const float* samples, const Place& place, Left left) {
+    float small[TILES][4];
+    clear(small);
+#pragma unroll 1
+    for (int k = 0; k < HIDDEN; k += 8) {
+        float a[4], b[TILES][2];
+        int along = place.along(k);
+        left(k, along, a);
+#pragma unroll
+        for (int n = 0; n < TILES; n++) read_pair(&samples[n * TILE + along], b[n][0], b[n][1]);
+        multiply(sums, small, a, b);
+    }
+    add(sums, small);
+}
+
 // Both layers of hidden units, for TILES tiles of eight samples; those of the first are left in `hidden` too.
 template <int TILES>
 DEVICE void hidden_layers(Network& network, const float* samples, const Place& place, float (&one)[TILES][4],
@@ -34,19 +52,10 @@ DEVICE void hidden_layers(Network& network, const float* samples, const Place& p
     for (int n = 0; n < TILES; n++)
 #pragma unroll
         for (int i = 0; i < 4; i++) two[n][i] = bias[i / 2];
-    float small[TILES][4];
-    clear(small);
-#pragma unroll 1
-    for (int k = 0; k < HIDDEN; k += 8) {
-        float a[4], b[TILES][2];
-        int along = place.along(k);
+    multiply_by_samples(two, network.hidden, place, [&](int, int along, float (&a)[4]) {
         read_pair(&network.second[2 * place.warp * TILE + along], a[0], a[1]);
         read_pair(&network.second[(2 * place.warp + 1) * TILE + along], a[2], a[3]);
-#pragma unroll
-        for (int n = 0; n < TILES; n++) read_pair(&network.hidden[n * TILE + along], b[n][0], b[n][1]);
-        multiply(two, small, a, b);
-    }
-    add(two, small);
+    });
 #pragma unroll
     for (int n = 0; n < TILES; n++)
 #pragma unroll

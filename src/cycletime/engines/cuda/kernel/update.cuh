@@ -110,19 +110,10 @@ DEVICE void add_gradient(Network& network, const Run& run, const float* samples,
     machine::wait_for_copies();
     place.wait();
     clear(two);  // from here on: how the loss changes with the first layer's sums
-    float small[TILES][4];
-    clear(small);
-#pragma unroll 1
-    for (int k = 0; k < HIDDEN; k += 8) {
-        float a[4], b[TILES][2];
-        int along = place.along(k);
+    multiply_by_samples(two, network.slope, place, [&](int k, int, float (&a)[4]) {
 #pragma unroll
         for (int i = 0; i < 4; i++) a[i] = network.second[k * HIDDEN + place.own[i]];
-#pragma unroll
-        for (int n = 0; n < TILES; n++) read_pair(&network.slope[n * TILE + along], b[n][0], b[n][1]);
-        multiply(two, small, a, b);
-    }
-    add(two, small);
+    });
     int from[4];
 #pragma unroll
     for (int i = 0; i < 4; i++) from[i] = machine::anew(place.sample[i]);
