@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from math import ceil
 from typing import Any
 
@@ -82,11 +82,8 @@ def reported_every(spec: RunSpec) -> int:
 
 def fresh_states(specs: Sequence[RunSpec]) -> list[State]:
     """The states that runs begin with; their weights are those of the compiled loop for the same seed."""
-    if not specs:
-        return []
     keep_compiled_programs()
-    with jax.default_device(jax.local_devices(backend="cpu")[0]):
-        return [state_of(jax.device_get(_begun(_kind(spec), seed_key(spec.seed), _actions(spec)))) for spec in specs]
+    return [_first_state(_kind(spec), spec.seed, _actions(spec)).copy() for spec in specs]
 
 
 def psi_of(state: State, actions: int) -> PPOState:
@@ -122,6 +119,13 @@ def checked_state(words: NDArray[Any] | None) -> State:
         kind = "nothing" if words is None else f"{words.dtype} of the shape {words.shape}"
         raise RunError(f"The checkpoint has {kind} as the state of the kernel: it must be int32, ({STATE_WORDS},).")
     return np.array(words).view(np.float32)
+
+
+@lru_cache(maxsize=256)
+def _first_state(agent: PPO, seed: int, actions: int) -> State:
+    """Kept, since the runs of a study have seeds in common, and drawing one takes 2 ms in which the card waits."""
+    with jax.default_device(jax.local_devices(backend="cpu")[0]):
+        return state_of(jax.device_get(_begun(agent, seed_key(seed), actions)))
 
 
 @partial(jax.jit, static_argnums=(0, 2))

@@ -1,9 +1,9 @@
 """How fast the engine cuda is on this card, and whether it learns as the compiled loop does.
 
-    PYTHONPATH=src python benchmarks/cuda.py                          # all figures but the last: about 7 minutes
-    PYTHONPATH=src python benchmarks/cuda.py speed reacher-16ms       # some of them
-    PYTHONPATH=src python benchmarks/cuda.py jax --jax jax.jsonl      # hours on a CPU, on any machine; goes on
-    PYTHONPATH=src python benchmarks/cuda.py parity --jax jax.jsonl   # the kernel's side, and both compared
+    PYTHONPATH=src python benchmarks/kernel.py                          # all figures but the last: about 7 minutes
+    PYTHONPATH=src python benchmarks/kernel.py speed reacher-16ms       # some of them
+    PYTHONPATH=src python benchmarks/kernel.py jax --jax jax.jsonl      # hours on a CPU, on any machine; goes on
+    PYTHONPATH=src python benchmarks/kernel.py parity --jax jax.jsonl   # the kernel's side, and both compared
 
 Needs Python, NumPy, JAX and, but for the part jax, CuPy and a GPU. Compilation is not counted.
 """
