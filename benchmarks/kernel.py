@@ -2,8 +2,9 @@
 
     PYTHONPATH=src python benchmarks/kernel.py                          # all figures but the last: about 7 minutes
     PYTHONPATH=src python benchmarks/kernel.py speed reacher-16ms       # some of them
-    PYTHONPATH=src python benchmarks/kernel.py jax --jax jax.jsonl      # hours on a CPU, on any machine; goes on
-    PYTHONPATH=src python benchmarks/kernel.py parity --jax jax.jsonl   # the kernel's side, and both compared
+    PYTHONPATH=src python benchmarks/kernel.py parity                   # whether both engines learn alike
+    PYTHONPATH=src python benchmarks/kernel.py jax --jax FILE           # JAX's side anew: two hours of two cores; goes on
+    PYTHONPATH=src compute-sanitizer --tool racecheck python benchmarks/kernel.py brief  # or memcheck, synccheck
 
 Needs Python, NumPy, JAX and, but for the part jax, CuPy and a GPU. Compilation is not counted.
 """
@@ -50,6 +51,7 @@ GRID_S = 340.0
 DTS = ("4ms", "8ms", "16ms", "32ms", "64ms")
 BATCHES, MINIBATCHES = (500, 1000, 2000, 4000, 8000), (12, 25, 50, 100, 200)
 PARITY = (("reacher", "16ms"), ("reacher", "32ms"), ("double-pendulum", "16ms"), ("double-pendulum", "32ms"))
+JAX = Path(__file__).parents[1] / "results/kernel-parity-jax.jsonl"
 RUNS, SEEDS, GRID_RUNS, ENV_STEPS = 132, 30, 3750, 10**7
 _ENGINE = EngineSpec("cuda", "gpu")
 Scores = NDArray[np.float64]
@@ -105,22 +107,23 @@ def operations(spec: RunSpec) -> float:
 def speed(device: Device) -> bool:
     """Microseconds of one gradient step and of one agent step, with all multiprocessors busy."""
     update = partial(_microseconds, device, counts=(2, 12), vary="epochs")
-    by_m = {m: update([_busy("reacher", "16ms", m)] * device.blocks, per=3 * ceil(2000 / m)) for m in MINIBATCHES}
+    by_m = {m: update(_busy(device, "reacher", "16ms", m), per=3 * ceil(2000 / m)) for m in MINIBATCHES}
     print(f"us per update, m = {' '.join(map(str, by_m))}: {' '.join(f'{each:.2f}' for each in by_m.values())}")
     rate = 2 * PRODUCTS * 50 * device.blocks / by_m[50] / 1e6
     print(f"  at m = 50: {rate:.1f} TFLOP/s of learning on the whole card")
     step = partial(_microseconds, device, counts=(2, 12), vary="periods")
     for task, ks in (("reacher", (2, 8, 32)), ("double-pendulum", (1, 4, 16))):
         env_dt_ms = 2 if task == "reacher" else 4
-        by_k = {k: step([_busy(task, f"{k * env_dt_ms}ms", 50)] * device.blocks, per=2000) for k in ks}
+        by_k = {k: step(_busy(device, task, f"{k * env_dt_ms}ms", 50), per=2000) for k in ks}
         print(
             f"us per agent step, {task}, k = {' '.join(map(str, by_k))}: {' '.join(f'{e:.3f}' for e in by_k.values())}"
         )
     return True
 
 
-def _busy(task: str, dt: str, minibatch: int) -> RunSpec:
-    return spec_of(task, dt, 1, 10**9, minibatch=minibatch)
+def _busy(device: Device, task: str, dt: str, minibatch: int) -> list[RunSpec]:
+    """A run for each multiprocessor."""
+    return [spec_of(task, dt, seed, 10**9, minibatch=minibatch) for seed in range(device.blocks)]
 
 
 def _microseconds(device: Device, specs: list[RunSpec], *, counts: tuple[int, int], vary: str, per: int) -> float:
@@ -152,6 +155,19 @@ def whole(device: Device, name: str, env_steps: int, runs: int) -> bool:
     print(f"{name}, {runs} runs: {trained.wall_s:.2f} s {says}, {rate:.1f} TFLOP/s of learning")
     print(f"  average return {told(trained.scores)}")
     return not counts or trained.wall_s <= WHOLE[name]
+
+
+def brief(device: Device) -> bool:
+    """A little of everything that the kernel does, for tools that make it a thousand times slower."""
+    specs = [
+        spec_of(task, dt, 1, 1200, batch=150, minibatch=minibatch, epochs=2)
+        for task, dt in (("reacher", "6ms"), ("double-pendulum", "12ms"))
+        for minibatch in (12, 25, 37, 50, 64, 100)
+    ]
+    trained = train(device, specs)
+    finite = bool(np.isfinite(trained.scores).all())
+    print(f"brief: {len(specs)} runs, all of them {'numbers' if finite else 'NOT numbers'}")
+    return finite
 
 
 def grid(device: Device, dts: Sequence[str], env_steps: int, seeds: int) -> bool:
@@ -244,11 +260,11 @@ def header(device: Device, commit: str) -> Iterator[str]:
 
 def main() -> int:
     """Measure; status 1 if something does not hold."""
-    parts = ("speed", *WHOLE, "grid", "parity", "jax")
+    parts = ("speed", *WHOLE, "grid", "parity", "brief", "jax")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", choices=parts, default=parts[:-2], help="what to measure")
+    parser.add_argument("parts", nargs="*", choices=parts, default=parts[:-3], help="what to measure")
     parser.add_argument("--dts", nargs="+", choices=DTS, default=DTS, help="cycle times of the grid")
-    parser.add_argument("--jax", type=Path, default=Path("jax.jsonl"), help="the file of the part jax")
+    parser.add_argument("--jax", type=Path, default=JAX, help="the file of the part jax")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes of the part jax")
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--seeds", type=int, default=SEEDS, help="of a grid's cell, and of the part jax")
@@ -265,12 +281,13 @@ def main() -> int:
     device = find_device()
     for line in header(device, given.commit):
         print(line, flush=True)
-    train(device, [spec_of("reacher", "64ms", seed, 1) for seed in range(2)])  # what is compiled is compiled now
+    train(device, [spec_of("reacher", "64ms", 1, 1, batch=64, minibatch=64)])  # what is compiled is compiled now
     measures: dict[str, Callable[[], bool]] = {
         "speed": partial(speed, device),
         **{name: partial(whole, device, name, given.env_steps, given.runs) for name in WHOLE},
         "grid": partial(grid, device, given.dts, given.env_steps, given.seeds),
         "parity": partial(parity, device, given.jax, given.env_steps, given.runs),
+        "brief": partial(brief, device),
     }
     holds = True
     for part in chosen:

@@ -22,7 +22,7 @@ FAULTS = {
         "= (fault == {} ? 0.0502f : 0.05f) * clipped(action[0]",
     ),
     "rewards": ("reacher.cuh", "0.125f * cost", "(fault == {} ? 0.13f : 0.125f) * cost"),
-    "that are wrong": ("rollout.cuh", ">= run.limit_steps", ">= run.limit_steps - (fault == {} ? 100 : 0)"),
+    "that are wrong": ("rollout.cuh", ">= limit_steps", ">= limit_steps - (fault == {} ? 100 : 0)"),
     "values": ("advantages.cuh", "run.trace_decay;", "(fault == {} ? 0.949f : run.trace_decay);"),
     "what is learned": ("update.cuh", "0.999f * square", "(fault == {} ? 0.998f : 0.999f) * square"),
     "that differ": (

@@ -13,9 +13,9 @@ from cycletime.agents import PPO
 from cycletime.engines.cuda.describing import learnings_of, world_of
 from cycletime.runs.spec import RunSpec
 
-ACTING_S = {"reacher": (0.73e-6, 0.09e-6), "double-pendulum": (0.71e-6, 0.095e-6)}
+ACTING_S = {"reacher": (0.54e-6, 0.086e-6), "double-pendulum": (0.66e-6, 0.097e-6)}
 """By task, of an agent step and of each environment step in it."""
-LEARNING_S = (2.9e-6, 0.216e-6)
+LEARNING_S = (2.6e-6, 0.176e-6)
 """Of a gradient step, and of each sample in it."""
 
 

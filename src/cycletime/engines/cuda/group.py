@@ -24,8 +24,9 @@ from cycletime.errors import RunError
 from cycletime.loops import Episodes
 from cycletime.runs.spec import RunSpec
 
-SLICES_S = (0.3, 1.0, 2.0)
-"""How long the first slices take, so that progress shows soon; all further ones are like the last."""
+SLICES_S = (0.3, 1.0, 2.0, 4.0)
+"""How long the first slices take, so that progress shows soon; all further ones are like the last, since the card waits
+for some 40 ms between two."""
 MOST_QUEUED = 2048
 """Runs in one slice, at most."""
 MOST_RECORDS, MOST_REPORTS = 16_384, 512

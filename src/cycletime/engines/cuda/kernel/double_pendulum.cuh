@@ -42,12 +42,23 @@ struct DoublePendulum {
     DEVICE float cycle(const float (&action)[ACTIONS], int cycle_steps, int limit_steps, bool& terminated) {
         float force = 200.0f * clipped(action[0], -1, 1), reward = 0;
         int last = min(steps + cycle_steps, limit_steps);
-        while (steps < last && !terminated) {
-            advance(force);
+        auto advance = [&](const Speeds& next) {
+            x += float(DT) * next.v, lower += float(DT) * next.w, upper += float(DT) * next.u;
+            v = next.v, w = next.w, u = next.u;
             steps++;
             float height = late_y + 0.3f;
             reward += 10.0f - 0.01f * late_x * late_x - (height - 2.0f) * (height - 2.0f);
-            terminated = height <= 1.0f;
+        };
+        while (steps < last && !terminated) {
+            // A loop of its own for steps within the rail's limits, since branches take a good part of a step.
+            Speeds next = free_speeds(force);
+            while (!is_at_limit() && !is_fallen() && steps + 1 < last) {
+                advance(next);
+                next = free_speeds(force);
+            }
+            if (is_at_limit()) push_back(next);
+            terminated = is_fallen();
+            advance(next);
         }
         return 0.25f * reward;
     }
@@ -57,7 +68,16 @@ struct DoublePendulum {
         late_y = float(LENGTH) * c1 + float(CENTRE) * c2;
     }
 
-    DEVICE void advance(float force) {
+    // The speeds after a step, and what pushing the cart back needs to know.
+    struct Speeds {
+        float v, w, u, c11, c12, c13, per_det;
+    };
+
+    DEVICE bool is_at_limit() const { return fabsf(x) >= 1.0f; }
+    DEVICE bool is_fallen() const { return late_y + 0.3f <= 1.0f; }
+
+    // Also where the upper pole is before the step, which is what is seen of it thereafter.
+    DEVICE Speeds free_speeds(float force) {
         // A pole that is not fallen stays within half a turn, where the quick sine and cosine are exact enough.
         float s1 = machine::sine_of(lower), c1 = machine::cosine_of(lower), w12 = w + u;
         float s2 = machine::sine_of(lower + upper), c2 = machine::cosine_of(lower + upper);
@@ -87,18 +107,15 @@ struct DoublePendulum {
         float v_dot = (c11 * r1 + c12 * r2 + c13 * r3) * per_det;
         float w_dot = (c12 * r1 + c22 * r2 + c23 * r3) * per_det;
         float both_dot = (c13 * r1 + c23 * r2 + c33 * r3) * per_det;
-        v = limited_speed(v + float(DT) * v_dot);
-        w = limited_speed(w + float(DT) * w_dot);
-        u = limited_speed(u + float(DT) * (both_dot - w_dot));
-        if (fabsf(x) >= 1.0f) {
-            float impulse = limit_impulse(x, 1.0f, v, c11 * per_det, float(DT)) * per_det;
-            v = limited_speed(v + impulse * c11);
-            w = limited_speed(w + impulse * c12);
-            u = limited_speed(u + impulse * (c13 - c12));
-        }
         upper_centre(s1, c1, s2, c2);
-        x += float(DT) * v;
-        lower += float(DT) * w;
-        upper += float(DT) * u;
+        return {limited_speed(v + float(DT) * v_dot), limited_speed(w + float(DT) * w_dot),
+                limited_speed(u + float(DT) * (both_dot - w_dot)), c11, c12, c13, per_det};
+    }
+
+    DEVICE void push_back(Speeds& next) const {
+        float impulse = limit_impulse(x, 1.0f, next.v, next.c11 * next.per_det, float(DT)) * next.per_det;
+        next.v = limited_speed(next.v + impulse * next.c11);
+        next.w = limited_speed(next.w + impulse * next.c12);
+        next.u = limited_speed(next.u + impulse * (next.c13 - next.c12));
     }
 };

@@ -10,7 +10,7 @@ template <int TILES, class Left>
 DEVICE void multiply_by_samples(float (&sums)[TILES][4], const float* samples, const Place& place, Left left) {
     float small[TILES][4];
     clear(small);
-#pragma unroll 1
+#pragma unroll(TILES <= 2 ? 8 : TILES <= 4 ? 4 : 2)
     for (int k = 0; k < HIDDEN; k += 8) {
         float a[4], b[TILES][2];
         int along = place.along(k);

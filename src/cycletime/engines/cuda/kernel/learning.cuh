@@ -52,9 +52,7 @@ DEVICE void learn_epoch(Network& network, const Run& run, Reader& reader, const 
         }
         mean_decay *= 0.9;
         square_decay *= 0.999;
-        Rates rates = {run.learning_rate / static_cast<float>(1 - mean_decay),
-                       1 / sqrtf(static_cast<float>(1 - square_decay))};
-        step_down(network, place, gradient, rates);
+        step_down(network, place, gradient, Rates::of(run.learning_rate, mean_decay, square_decay));
     }
     place.wait();
 }

@@ -19,6 +19,9 @@ struct Small {
     float last_bias[ACTIONS];
     float log_std[ACTIONS];
 };
+constexpr int SMALL_BIAS = INPUTS * HIDDEN, SMALL_LAST = SMALL_BIAS + HIDDEN, SMALL_ENDS = SMALL_LAST + HIDDEN * ACTIONS;
+DEVICE float* words_of(Small& small) { return small.first; }
+DEVICE const float* words_of(const Small& small) { return small.first; }
 
 // One network at work.
 struct Network {

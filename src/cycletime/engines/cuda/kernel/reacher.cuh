@@ -55,10 +55,23 @@ struct Reacher {
         float size_1 = fabsf(action[0]), size_2 = fabsf(action[1]);
         int held = min(cycle_steps, limit_steps - steps);
         float power = 0, stuck = 0;
-        for (int step = 0; step < held; step++) {
-            advance(torque_1, torque_2);
+        auto advance = [&](const Speeds& next) {
+            late_q1 = q1, late_q2 = q2;
+            w1 = next.first, w2 = next.second;
+            q1 += float(DT) * w1;
+            q2 += float(DT) * w2;
             power += size_1 * fabsf(w1) + size_2 * fabsf(w2);
             stuck += fabsf(q2) > static_cast<float>(0.99 * ELBOW_LIMIT) ? 1.0f : 0.0f;
+        };
+        for (int left = held; left > 0; left--) {
+            // A loop of its own for steps within the elbow's limits, since branches take a good part of a step.
+            Speeds next = free_speeds(torque_1, torque_2);
+            for (; !is_at_limit() && left > 1; left--) {
+                advance(next);
+                next = free_speeds(torque_1, torque_2);
+            }
+            if (is_at_limit()) push_back(next);
+            advance(next);
         }
         steps += held;
         float before = potential, x, y;
@@ -75,17 +88,25 @@ struct Reacher {
         return -100.0f * machine::root_of(x * x + y * y);
     }
 
-    DEVICE void advance(float torque_1, float torque_2) {
+    // The speeds after a step, and what pushing the elbow back needs to know.
+    struct Speeds {
+        float first, second, m11, m12, per_det;
+    };
+
+    DEVICE bool is_at_limit() const { return fabsf(q2) >= float(ELBOW_LIMIT); }
+
+    DEVICE Speeds free_speeds(float torque_1, float torque_2) const {
         // The elbow stays within its limits or a little beyond, where the quick sine and cosine are exact enough.
         float s = machine::sine_of(q2), c = machine::cosine_of(q2);
         float hc = float(H) * c, hs = float(H) * s, w12 = w1 + w2;
         float m11 = float(A + B) + 2 * hc, m12 = float(B) + hc;
         float per_det = machine::inverse_of(float(A * B) - hc * hc);
-        // Velocities of the second link's centre and of the tip; sine^2 + cosine^2 = 1 is used throughout.
+        // Velocities of the second link's centre and of the tip; sine^2 + cosine^2 = 1 is used throughout. Rounding can
+        // make a square of nearly zero negative.
         float first = float(LENGTH) * w1, turning = 2 * first * w12;
         float link = float(CENTRE) * w12, tip = float(TO_TIP) * w12;
-        float link_speed = machine::root_of(fmaxf(0, first * first + link * link + float(CENTRE) * turning * c));
-        float tip_speed = machine::root_of(fmaxf(0, first * first + tip * tip + float(TO_TIP) * turning * c));
+        float link_speed = machine::root_of(fabsf(first * first + link * link + float(CENTRE) * turning * c));
+        float tip_speed = machine::root_of(fabsf(first * first + tip * tip + float(TO_TIP) * turning * c));
         float on_link = float(LINK_MASS) * damping_factor(link_speed);
         float on_tip = float(TIP_MASS) * damping_factor(tip_speed);
         float on_first = float(LINK_MASS * CENTRE * CENTRE) * damping_factor(float(CENTRE) * fabsf(w1));
@@ -96,16 +117,14 @@ struct Reacher {
         float force_1 = torque_1 + hs * w2 * (w1 + w12) - drag_1;
         float force_2 = torque_2 - hs * w1 * w1 - drag_2;
         float step = float(DT) * per_det;
-        float v1 = limited_speed(w1 + step * (float(B) * force_1 - m12 * force_2));
-        float v2 = limited_speed(w2 + step * (m11 * force_2 - m12 * force_1));
-        if (fabsf(q2) >= float(ELBOW_LIMIT)) {
-            float impulse = limit_impulse(q2, float(ELBOW_LIMIT), v2, m11 * per_det, float(DT));
-            v1 = limited_speed(v1 - impulse * m12 * per_det);
-            v2 = limited_speed(v2 + impulse * m11 * per_det);
-        }
-        late_q1 = q1, late_q2 = q2;
-        w1 = v1, w2 = v2;
-        q1 += float(DT) * w1;
-        q2 += float(DT) * w2;
+        return {limited_speed(w1 + step * (float(B) * force_1 - m12 * force_2)),
+                limited_speed(w2 + step * (m11 * force_2 - m12 * force_1)), m11, m12, per_det};
+    }
+
+    DEVICE void push_back(Speeds& next) const {
+        float mobility = next.m11 * next.per_det;
+        float impulse = limit_impulse(q2, float(ELBOW_LIMIT), next.second, mobility, float(DT));
+        next.first = limited_speed(next.first - impulse * next.m12 * next.per_det);
+        next.second = limited_speed(next.second + impulse * mobility);
     }
 };

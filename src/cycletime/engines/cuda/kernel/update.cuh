@@ -78,8 +78,8 @@ DEVICE void add_gradient(Network& network, const Run& run, const float* samples,
     place.wait();
     meanwhile();
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
-        int sample = 2 * place.lane + i;
+    for (int first = 0; first < 8 * TILES; first += 32) {
+        int sample = first + place.lane;
         if (sample < 8 * TILES) {
             if (sample >= count) {
                 network.pull[place.warp][sample * ACTIONS] = network.pull[place.warp][sample * ACTIONS + 1] = 0;
@@ -126,7 +126,7 @@ DEVICE void add_gradient(Network& network, const Run& run, const float* samples,
         for (int i = 0; i < 4; i++) two[n][i] *= 1 - one[n][i] * one[n][i];
         multiply(gradient.first, two[n], x);
     }
-#pragma unroll 1
+#pragma unroll 2
     for (int n = 0; n < TILES; n++) {
         float a[4], b[8][2];
 #pragma unroll
@@ -141,22 +141,97 @@ DEVICE void add_gradient(Network& network, const Run& run, const float* samples,
 // Adam's rates at one step: eta / (1 - beta_1^t) and 1 / sqrt(1 - beta_2^t).
 struct Rates {
     float scale, whiten;
+
+    DEVICE static Rates of(float learning_rate, double mean_decay, double square_decay) {
+        return {learning_rate * machine::inverse_of(static_cast<float>(1 - mean_decay)),
+                machine::inverse_of(machine::root_of(static_cast<float>(1 - square_decay)))};
+    }
 };
 
-DEVICE float adam(float number, float gradient, float& mean, float& square, const Rates& rates) {
-    mean = 0.9f * mean + 0.1f * gradient;
-    square = 0.999f * square + 0.001f * gradient * gradient;
-    return number - rates.scale * mean * machine::inverse_of(machine::root_of(square) * rates.whiten + 1e-8f);
-}
+// Numbers that a thread moves, with Adam's moments of them. All are read before any is written: the compiler keeps reads
+// of shared memory behind the writes before them, and each would wait for the last.
+template <int N>
+struct Moved {
+    float number[N], mean[N], square[N];
 
-// Moves one of the small numbers, told by its place in `weight`.
-DEVICE void adam_small(Network& network, const float* place, float gradient, const Rates& rates) {
-    int index = place - reinterpret_cast<const float*>(&network.weight);
-    float* number = reinterpret_cast<float*>(&network.weight) + index;
-    float* mean = reinterpret_cast<float*>(&network.mean) + index;
-    float* square = reinterpret_cast<float*>(&network.square) + index;
-    *number = adam(*number, gradient, *mean, *square, rates);
-}
+    template <class Gradients>  // gradient(i): that of the i-th number
+    DEVICE void move(Gradients gradient, const Rates& rates) {
+        float below[N];
+#pragma unroll
+        for (int i = 0; i < N; i++) {
+            mean[i] = 0.9f * mean[i] + 0.1f * gradient(i);
+            square[i] = 0.999f * square[i] + 0.001f * gradient(i) * gradient(i);
+            below[i] = machine::root_of(square[i]) * rates.whiten + 1e-8f;
+        }
+        // One inverse for two numbers: there are few units for it, and they are what takes the time here.
+#pragma unroll
+        for (int i = 0; i < N; i += 2) {
+            float both = rates.scale * machine::inverse_of(below[i] * below[i + 1]);
+            number[i] -= mean[i] * (both * below[i + 1]);
+            number[i + 1] -= mean[i + 1] * (both * below[i]);
+        }
+    }
+};
+
+// A thread's numbers of the second layer.
+struct MovedSecond : Moved<32> {
+    DEVICE void read(const Network& network, const Place& place) {
+#pragma unroll
+        for (int n = 0; n < 8; n++) {
+            float4 means = network.second_mean[n][place.thread], squares = network.second_square[n][place.thread];
+            mean[4 * n] = means.x, mean[4 * n + 1] = means.y, mean[4 * n + 2] = means.z, mean[4 * n + 3] = means.w;
+            square[4 * n] = squares.x, square[4 * n + 1] = squares.y;
+            square[4 * n + 2] = squares.z, square[4 * n + 3] = squares.w;
+#pragma unroll
+            for (int i = 0; i < 4; i++) number[4 * n + i] = network.second[n * TILE + place.own[i]];
+        }
+    }
+
+    DEVICE void write(Network& network, const Place& place) const {
+#pragma unroll
+        for (int n = 0; n < 8; n++) {
+            const float *means = &mean[4 * n], *squares = &square[4 * n];
+            network.second_mean[n][place.thread] = {means[0], means[1], means[2], means[3]};
+            network.second_square[n][place.thread] = {squares[0], squares[1], squares[2], squares[3]};
+#pragma unroll
+            for (int i = 0; i < 4; i++) network.second[n * TILE + place.own[i]] = number[4 * n + i];
+        }
+    }
+};
+
+// Its small numbers: four of the first layer's first eight inputs; for t = 0 as many of the next, of which two are used;
+// for t < 3 two of what all t share; and for one thread of each warp an output's bias or a log sigma.
+struct MovedSmall : Moved<10> {
+    int index[10];  // where they lie among the small numbers, below zero for none
+
+    DEVICE explicit MovedSmall(const Place& place) {
+        int unit = place.unit(), t = place.t;
+#pragma unroll
+        for (int i = 0; i < 4; i++) index[i] = place.own[i], index[4 + i] = t == 0 ? TILE + place.own[i] : -1;
+        index[8] = t == 0 ? SMALL_BIAS + unit : SMALL_LAST + unit * ACTIONS + t - 1;
+        index[9] = t == 0 ? SMALL_BIAS + unit + 8 : SMALL_LAST + (unit + 8) * ACTIONS + t - 1;
+        if (t == 3) index[8] = place.g == 0 ? SMALL_ENDS + place.warp : -1, index[9] = -1;
+    }
+
+    DEVICE void read(const Network& network) {
+#pragma unroll
+        for (int i = 0; i < 10; i++) {
+            number[i] = index[i] < 0 ? 0 : words_of(network.weight)[index[i]];
+            mean[i] = index[i] < 0 ? 0 : words_of(network.mean)[index[i]];
+            square[i] = index[i] < 0 ? 0 : words_of(network.square)[index[i]];
+        }
+    }
+
+    DEVICE void write(Network& network) const {
+#pragma unroll
+        for (int i = 0; i < 10; i++) {
+            if (index[i] < 0) continue;
+            words_of(network.weight)[index[i]] = number[i];
+            words_of(network.mean)[index[i]] = mean[i];
+            words_of(network.square)[index[i]] = square[i];
+        }
+    }
+};
 
 DEVICE float sum_over_t(float value) {
     value += machine::from_mirror(value, 1);
@@ -169,45 +244,33 @@ DEVICE float sum_over_warp(float value) {
     return value;
 }
 
-// Moves the network down the gradient. A warp writes only what it alone reads before the next barrier.
-DEVICE void step_down(Network& network, const Place& place, Gradient& gradient, const Rates& rates) {
-    int unit = place.unit();
-    Small& weight = network.weight;
-    // Of what all t share, each t moves one number per unit.
-    float shared[2];
+// The gradient of a thread's small numbers, in the order of MovedSmall.
+DEVICE void small_gradient(const Gradient& gradient, const Place& place, float (&small)[10]) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) small[i] = gradient.first[0][i], small[4 + i] = gradient.first[1][i];
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         float bias = sum_over_t(gradient.second_bias[i]);
         float last_0 = sum_over_t(gradient.last[i][0]), last_1 = sum_over_t(gradient.last[i][1]);
-        shared[i] = machine::either(place.t, machine::either(place.t - 1, last_1, last_0), bias);
+        small[8 + i] = machine::either(place.t, machine::either(place.t - 1, last_1, last_0), bias);
     }
-    if (place.warp == 0) {
-        float sums[4] = {sum_over_warp(gradient.last_bias[0]), sum_over_warp(gradient.last_bias[1]),
-                         sum_over_warp(gradient.log_std[0]), sum_over_warp(gradient.log_std[1])};
-        float sum = machine::either(place.g & 2, machine::either(place.g & 1, sums[3], sums[2]),
-                                    machine::either(place.g & 1, sums[1], sums[0]));
-        if (place.t == 3 && place.g < 4) adam_small(network, &weight.last_bias[0] + place.g, sum, rates);
-    }
-    if (place.t < 3) {
-        const float* number = place.t == 0 ? &weight.second_bias[unit] : &weight.last[unit * ACTIONS + place.t - 1];
-        adam_small(network, number, shared[0], rates);
-        adam_small(network, number + (place.t == 0 ? 8 : 8 * ACTIONS), shared[1], rates);
-    }
-#pragma unroll
-    for (int i = 0; i < 4; i++) adam_small(network, &weight.first[place.own[i]], gradient.first[0][i], rates);
-    if (place.t == 0) {  // of the second eight inputs two are used
-#pragma unroll
-        for (int i = 0; i < 4; i++) adam_small(network, &weight.first[TILE + place.own[i]], gradient.first[1][i], rates);
-    }
-#pragma unroll
-    for (int n = 0; n < 8; n++) {
-        float4 mean = network.second_mean[n][place.thread], square = network.second_square[n][place.thread];
-        float* number = &network.second[n * TILE];
-        number[place.own[0]] = adam(number[place.own[0]], gradient.second[n][0], mean.x, square.x, rates);
-        number[place.own[1]] = adam(number[place.own[1]], gradient.second[n][1], mean.y, square.y, rates);
-        number[place.own[2]] = adam(number[place.own[2]], gradient.second[n][2], mean.z, square.z, rates);
-        number[place.own[3]] = adam(number[place.own[3]], gradient.second[n][3], mean.w, square.w, rates);
-        network.second_mean[n][place.thread] = mean, network.second_square[n][place.thread] = square;
-    }
+    // All warps took all samples; each sums one of these up.
+    float end = machine::either(place.warp & 2, machine::either(place.warp & 1, gradient.log_std[1], gradient.log_std[0]),
+                                machine::either(place.warp & 1, gradient.last_bias[1], gradient.last_bias[0]));
+    small[8] = machine::either(place.t == 3, sum_over_warp(end), small[8]);
+}
+
+// Moves the network down the gradient. A warp writes only what it alone reads before the next barrier.
+DEVICE void step_down(Network& network, const Place& place, const Gradient& gradient, const Rates& rates) {
+    MovedSecond second;
+    MovedSmall small(place);
+    second.read(network, place);
+    small.read(network);
+    float pull[10];
+    small_gradient(gradient, place, pull);
+    small.move([&](int i) { return pull[i]; }, rates);
+    second.move([&](int i) { return gradient.second[i / 4][i % 4]; }, rates);
+    small.write(network);
+    second.write(network, place);
     machine::wait_for_warp();
 }
