@@ -146,6 +146,18 @@ def test_what_cuda_says_is_a_sentence(cupy: Cupy, work: Work) -> None:
         card.begin(work)
 
 
+def test_a_full_card_is_refused(cupy: Cupy, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(**_: object) -> SimpleNamespace:
+        def load(name: str) -> None:
+            raise CudaError("cudaErrorMemoryAllocation: out of memory")
+
+        return SimpleNamespace(get_function=load)
+
+    monkeypatch.setattr(cupy, "RawModule", fail)
+    with pytest.raises(InputError, match="^A card takes no work: .*: out of memory. End what else computes there.$"):
+        CupyDevice()
+
+
 def test_cards_that_are_too_small_are_refused(
     library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch, work: Work
 ) -> None:

@@ -128,13 +128,17 @@ class CupyDevice:
         card = cupy.cuda.runtime.getDeviceProperties(0)
         self._name = str(card["name"].decode())
         self._blocks = int(card["multiProcessorCount"])
-        module = cupy.RawModule(code=kernel_source(), options=OPTIONS, backend="nvrtc")
         try:
+            module = cupy.RawModule(code=kernel_source(), options=OPTIONS, backend="nvrtc")
             self._kernel = module.get_function("train")
             size = cupy.ndarray((1,), np.int32, memptr=module.get_global("shared_bytes"))
+            self._shared_bytes = int(size.get()[0])
         except cupy.cuda.compiler.CompileException as error:
             raise InputError(f"NVRTC cannot compile the kernel for {self._name}: {_first_line(error)}.") from error
-        self._shared_bytes = int(size.get()[0])
+        except _errors_of(cupy) as error:  # a full card has no memory for the first of all calls
+            raise InputError(
+                f"{self._name} takes no work: {_first_line(error)}. End what else computes there."
+            ) from error
         check_shared_memory(self._name, int(card["sharedMemPerBlockOptin"]), self._shared_bytes)
         self._kernel.max_dynamic_shared_size_bytes = self._shared_bytes
         self._stream = cupy.cuda.Stream(non_blocking=True)
@@ -200,10 +204,9 @@ class CupyDevice:
     @contextmanager
     def _errors(self) -> Iterator[None]:
         """What CUDA says, as a sentence."""
-        cuda = self._cupy.cuda
         try:
             yield
-        except (cuda.runtime.CUDARuntimeError, cuda.driver.CUDADriverError, cuda.memory.OutOfMemoryError) as error:
+        except _errors_of(self._cupy) as error:
             raise RunError(f"{self._name} failed: {_first_line(error)}.") from error
 
     def _check_memory(self, work: Work, blocks: int) -> None:
@@ -291,6 +294,11 @@ def check_memory(name: str, free: int, needed: int) -> None:
             f"{name} has {free / 2**20:,.0f} MiB free, and the runs need {needed / 2**20:,.0f} MiB: end what else "
             "computes there, or give fewer runs with smaller batches."
         )
+
+
+def _errors_of(cupy: Any) -> tuple[type[Exception], ...]:  # noqa: ANN401 - a module without types
+    cuda = cupy.cuda
+    return cuda.runtime.CUDARuntimeError, cuda.driver.CUDADriverError, cuda.memory.OutOfMemoryError
 
 
 def _runtime_sentence(cupy: Any, error: Exception) -> str:  # noqa: ANN401 - a module without types
