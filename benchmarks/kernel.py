@@ -3,7 +3,7 @@
     PYTHONPATH=src python benchmarks/kernel.py                          # all figures but the last: about 7 minutes
     PYTHONPATH=src python benchmarks/kernel.py speed reacher-16ms       # some of them
     PYTHONPATH=src python benchmarks/kernel.py parity                   # whether both engines learn alike
-    PYTHONPATH=src python benchmarks/kernel.py jax --jax FILE           # JAX's side anew: two hours of two cores; goes on
+    PYTHONPATH=src python benchmarks/kernel.py jax --jax FILE           # JAX's side anew: hours of two cores; goes on
     PYTHONPATH=src compute-sanitizer --tool racecheck python benchmarks/kernel.py brief  # or memcheck, synccheck
 
 Needs Python, NumPy, JAX and, but for the part jax, CuPy and a GPU. Compilation is not counted.

@@ -9,5 +9,13 @@ class RunError(RuntimeError):
     """A run that cannot go on though nothing was typed wrong, such as on a full disk: one sentence, nothing lost."""
 
 
-class DiskFullError(RunError):
-    """There is no room on the disk: the fault of no run, and no other run could be kept either."""
+class MachineError(RunError):
+    """What the machine lacks: the fault of no run, and no other run could be trained there either."""
+
+
+class DiskFullError(MachineError):
+    """There is no room on the disk."""
+
+
+class NoGpuError(InputError, MachineError):
+    """There is no GPU for the run, or none that can be used: the sentence says why, and what would help."""

@@ -222,7 +222,7 @@ def test_the_speed_is_that_of_the_last_seconds(monkeypatch: pytest.MonkeyPatch) 
     now_s, shown = 0.0, []
     monkeypatch.setattr(time, "monotonic", lambda: now_s)
     bar = ProgressBar("a run")
-    monkeypatch.setattr(bar.console, "print", lambda text, **options: shown.append(text))
+    monkeypatch.setattr(bar.bar.console, "print", lambda text, **options: shown.append(text))
     monkeypatch.setattr(progress_module, "LINE_S", 0)
     from cycletime.agents import PPO
 

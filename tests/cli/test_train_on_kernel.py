@@ -1,6 +1,7 @@
 """`cycletime train --engine cuda`, on the emulated kernel, and on machines that have none."""
 
 import json
+import re
 from functools import partial
 from pathlib import Path
 
@@ -31,8 +32,10 @@ def _on_kernel(device: Emulated, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_seeds_are_trained_together(tmp_path: Path, device: Emulated, capsys: pytest.CaptureFixture[str]) -> None:
     before = device.launches
     assert main([*WORDS.split(), "--seeds", "3", "--out", str(tmp_path)]) == 0
-    told = capsys.readouterr().out.splitlines()
+    printed = capsys.readouterr()
+    told = printed.out.splitlines()
     assert [line.split(":")[0] for line in told if line.startswith("seed")] == ["seed 0", "seed 1", "seed 2"]
+    assert re.search(r"^double-pendulum ppo 64ms, 3 seeds: \d+%, return ", printed.err, re.MULTILINE)
     results = [json.loads(path.read_text()) for path in tmp_path.glob("*/result.json")]
     assert {result["seed"] for result in results} == {0, 1, 2}
     longest = max(result["agent_steps"] for result in results)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from cycletime.engines.training import Listener, Status
 from cycletime.engines.training import Progress as RunProgress
@@ -59,23 +60,98 @@ class Unseen:
 
 
 class ProgressBar:
-    """A listener that shows the return, the speed and the time left, on standard error."""
+    """A listener that shows a run."""
 
     def __init__(self, label: str) -> None:
         """Prepare to show a run under a label."""
+        self.bar = Bar(label)
+
+    def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
+        """Show the run's beginning."""
+        if resumed_from is not None:
+            self.bar.say(f"goes on from {resumed_from:,} environment steps")
+        self.bar.open(folder.spec.env_steps, resumed_from or 0)
+
+    def update(self, progress: RunProgress) -> None:
+        """Show how far it is."""
+        self.bar.show(progress.env_steps, progress.episodes.returns.tolist())
+
+    def remark(self, sentence: str) -> None:
+        """Show what the user should know."""
+        self.bar.say(sentence, style="yellow")
+
+    def end(self, status: Status) -> None:
+        """Take the bar away."""
+        self.bar.close()
+
+
+def shown_together(label: str, runs: int) -> list[Listener]:
+    """One bar for runs that are trained together: a listener for each of them."""
+    together = _Together(Bar(label))
+    return [Unseen(_Share(together)) for _ in range(runs)]
+
+
+@dataclass
+class _Together:
+    """What runs do together; they all begin before one of them goes on."""
+
+    bar: Bar
+    total: int = 0
+    done: int = 0
+    going_on: int = 0
+
+
+class _Share:
+    """The listener of one of them."""
+
+    def __init__(self, together: _Together) -> None:
+        self.together, self.done = together, 0
+
+    def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
+        """Make the bar longer by this run."""
+        together, self.done = self.together, resumed_from or 0
+        together.total += folder.spec.env_steps
+        together.done += self.done
+        together.going_on += 1
+        together.bar.open(together.total, together.done)
+
+    def update(self, progress: RunProgress) -> None:
+        """Show how far all are."""
+        self.together.done += progress.env_steps - self.done
+        self.done = progress.env_steps
+        self.together.bar.show(self.together.done, progress.episodes.returns.tolist())
+
+    def remark(self, sentence: str) -> None:
+        """Show what the user should know."""
+        self.together.bar.say(sentence, style="yellow")
+
+    def end(self, status: Status) -> None:
+        """Take the bar away after the last of them."""
+        self.together.going_on -= 1
+        if not self.together.going_on:
+            self.together.bar.close()
+
+
+class Bar:
+    """Shows on standard error how far something is, the return, the speed and the time left."""
+
+    def __init__(self, label: str) -> None:
+        """Prepare to show it under a label."""
         self.label = label
         self.console = Console(stderr=True)
         self._returns: deque[float] = deque(maxlen=_RECENT)
         self._steps: deque[tuple[float, int]] = deque()
         self._bar: Progress | None = None
+        self._task = TaskID(0)
+        self._total = 0
         self._line_due = 0.0
 
-    def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
-        """Show the run's beginning."""
-        self._total = folder.spec.env_steps
-        if resumed_from is not None:
-            self.console.print(f"{self.label}: goes on from {resumed_from:,} environment steps", highlight=False)
-        if self.console.is_terminal:
+    def open(self, total: int, done: int) -> None:
+        """Show it with so many environment steps, of which some are done; again, if there are more."""
+        self._total = total
+        if self._bar is not None:
+            self._bar.update(self._task, total=total, completed=done)
+        elif self.console.is_terminal:
             self._bar = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(),
@@ -85,28 +161,25 @@ class ProgressBar:
                 console=self.console,
             )
             self._bar.start()
-            self._task = self._bar.add_task(
-                self.label, total=self._total, completed=resumed_from or 0, told="compiling or starting"
-            )
+            self._task = self._bar.add_task(self.label, total=total, completed=done, told="compiling or starting")
 
-    def update(self, progress: RunProgress) -> None:
-        """Show how far it is."""
-        self._returns.extend(progress.episodes.returns.tolist())
+    def show(self, done: int, returns: Sequence[float]) -> None:
+        """Show how far it is, and what the last episodes gave."""
+        self._returns.extend(returns)
         now = time.monotonic()
-        told = self._told(now, progress.env_steps)
+        told = self._told(now, done)
         if self._bar is not None:
-            self._bar.update(self._task, completed=progress.env_steps, told=", ".join(told))
+            self._bar.update(self._task, completed=done, told=", ".join(told))
         elif now >= self._line_due:
             self._line_due = now + LINE_S
-            share = progress.env_steps / self._total
-            self.console.print(f"{self.label}: {', '.join([f'{share:.0%}', *told])}", highlight=False, soft_wrap=True)
+            self.say(", ".join([f"{done / self._total:.0%}", *told]))
 
-    def remark(self, sentence: str) -> None:
-        """Show what the user should know."""
-        self.console.print(f"{self.label}: {sentence}", style="yellow", highlight=False, soft_wrap=True)
+    def say(self, sentence: str, style: str | None = None) -> None:
+        """Write a line."""
+        self.console.print(f"{self.label}: {sentence}", style=style, highlight=False, soft_wrap=True)
 
-    def end(self, status: Status) -> None:
-        """Take the bar away."""
+    def close(self) -> None:
+        """Take it away."""
         if self._bar is not None:
             self._bar.stop()
 

@@ -38,7 +38,17 @@ class Running:
         """Who is told of a run."""
         from cycletime.cli.progress import shown
 
-        bar = shown(label)
+        return self._beside(shown(label))
+
+    def listeners_together(self, folders: list[RunFolder]) -> list[list[Listener]]:
+        """Who is told of each of several runs that are trained together."""
+        from cycletime.cli.progress import shown_together
+
+        bars = shown_together(f"{kind(folders[0].spec)}, {len(folders)} seeds", len(folders))
+        return [self._beside(bar) for bar in bars]
+
+    def _beside(self, bar: Listener) -> list[Listener]:
+        """A bar and the trackers."""
         if not self.track:
             return [bar]
         from cycletime.engines.tracking import tracked
@@ -73,11 +83,10 @@ def _train_together(folders: list[RunFolder], options: Running) -> int:
     """Train runs on the kernel, all at a time."""
     from cycletime.cli.stopping import stopping
     from cycletime.engines.record import Trainee
-    from cycletime.engines.tracking import tracked
     from cycletime.engines.training import train_together
-    from cycletime.runs.trackers import trackers_for
 
-    trainees = [Trainee(folder, tracked(trackers_for(options.track), say)) for folder in folders]
+    told = zip(folders, options.listeners_together(folders), strict=True)
+    trainees = [Trainee(folder, listeners) for folder, listeners in told]
     with stopping() as stopper:
         ends = train_together(trainees, stop=stopper, checkpoint_s=options.checkpoint_s)
     for folder, ended in zip(folders, ends, strict=True):
@@ -113,7 +122,12 @@ def result_line(folder: RunFolder) -> str:
 
 def label(spec: RunSpec) -> str:
     """What a run is called while it goes on."""
-    return f"{spec.world.name} {spec.algorithm} {spec.dt} seed {spec.seed}"
+    return f"{kind(spec)} seed {spec.seed}"
+
+
+def kind(spec: RunSpec) -> str:
+    """What runs with several seeds are called."""
+    return f"{spec.world.name} {spec.algorithm} {spec.dt}"
 
 
 def prepare_jax(device: str) -> None:

@@ -10,7 +10,7 @@ import jax
 from cycletime.engines.compiled import CompiledEngine, CompiledGroup
 from cycletime.engines.cuda.group import CudaEngine, CudaGroup
 from cycletime.engines.engine import Arrays, Chunk, Engine, Group
-from cycletime.errors import InputError, RunError
+from cycletime.errors import InputError, NoGpuError, RunError
 from cycletime.runs.spec import EngineSpec, RunSpec
 
 MOST_ON_KERNEL = 1024
@@ -89,7 +89,7 @@ class Alone:
 def _check_device(engine: EngineSpec) -> None:
     here = jax.default_backend()
     if engine.device == "gpu" != here:
-        raise InputError(
+        raise NoGpuError(
             "The run is for a GPU, and JAX finds none here: pip install 'jax[cuda13]', or compute it elsewhere."
         )
     if here != engine.device:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from cycletime.errors import InputError
+from cycletime.errors import InputError, NoGpuError
 from cycletime.studies.folder import StudyFolder
 from cycletime.studies.plan import Plan
 from cycletime.studies.spec import Study
@@ -49,7 +49,7 @@ def with_engine(
     if given and elsewhere:
         return study
     found = card()
-    if isinstance(found, InputError):
+    if isinstance(found, NoGpuError):
         if study.engine == "cuda":
             raise found
         note(f"note: {found} The compiled engine trains all runs.")
@@ -57,7 +57,7 @@ def with_engine(
     return study
 
 
-def card() -> tuple[str, int] | InputError:
+def card() -> tuple[str, int] | NoGpuError:
     """The name of the GPU that is here and the runs that it trains at a time, or why there is none to be used.
 
     A process of its own looks, so that this one takes none of the card's memory.
@@ -65,8 +65,7 @@ def card() -> tuple[str, int] | InputError:
     program = [sys.executable, "-m", "cycletime.engines.cuda.device"]
     ran = subprocess.run(program, capture_output=True, text=True, check=False)
     if ran.returncode:
-        last = (ran.stderr.strip() or "CUDA does not answer").splitlines()[-1]
-        return InputError(last.removeprefix("cycletime.errors.InputError: "))
+        return NoGpuError((ran.stderr.strip() or "CUDA does not answer.").splitlines()[-1])
     name, blocks = json.loads(ran.stdout)
     return name, blocks
 

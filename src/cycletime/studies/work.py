@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 from cycletime.engines.devices import prepare_jax as prepare_jax
 from cycletime.engines.record import Trainee
 from cycletime.engines.training import Progress, Status, train, train_together
-from cycletime.errors import DiskFullError, RunError
+from cycletime.errors import MachineError, RunError
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.spec import RunSpec
 from cycletime.studies.folder import StudyFolder, add_failure, failure_of, failures_of, is_hopeless
@@ -45,7 +45,7 @@ def work_on(
             so that it writes nothing more.
 
     Raises:
-        DiskFullError: if there is no room, which is no failure of the run.
+        MachineError: if the machine has no room or no GPU for it, which is no failure of the run.
     """
     with ExitStack() as stack:
         taken = _taken(study, spec, worker, on_loss, stack)
@@ -54,7 +54,7 @@ def work_on(
         folder, lease = taken
         try:
             ended = train(folder, listeners=[_Watch(tell)], stop=stop, guard=lease.check)
-        except DiskFullError:
+        except MachineError:
             raise
         except Exception as error:
             return "busy" if lease.is_lost() else _failed(folder.path, error)
@@ -75,7 +75,7 @@ def work_together(
     Each outcome is told as well, as soon as it is known, so that a run that ends early is heard of early.
 
     Raises:
-        DiskFullError: if there is no room, after the outcomes of those that had it are told.
+        MachineError: as in `work_on`, after the outcomes of those that ended otherwise are told.
     """
     outcomes: dict[str, Outcome] = {}
 
@@ -94,16 +94,16 @@ def work_together(
                 held.append(taken)
         trainees = [Trainee(folder, [_together_watch(folder, tell, settle)], lease.check) for folder, lease in held]
         ends = train_together(trainees, stop=stop) if trainees else []
-        full: DiskFullError | None = None
+        lacking: MachineError | None = None
         for (folder, lease), ended in zip(held, ends, strict=True):
-            if isinstance(ended, DiskFullError):
-                full = ended
+            if isinstance(ended, MachineError):
+                lacking = ended
             elif isinstance(ended, Exception):
                 settle(folder.spec.name, "busy" if lease.is_lost() else _failed(folder.path, ended))
             else:
                 settle(folder.spec.name, "done" if ended == "finished" else "stopped")
-        if full:
-            raise full
+        if lacking:
+            raise lacking
     return outcomes
 
 
@@ -128,13 +128,13 @@ def _taken(
         return "done"
     try:
         folder = study.run_folder(spec)
-    except DiskFullError:
+    except MachineError:
         raise
     except Exception as error:
         return _failed(study.runs / spec.name, error)
     try:
         lease = stack.enter_context(leased(folder.path, worker, on_loss))
-    except DiskFullError:
+    except MachineError:
         raise
     except RunError as error:  # the disk takes no lease
         return _failed(folder.path, error)

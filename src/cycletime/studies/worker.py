@@ -63,12 +63,12 @@ def main(arguments: list[str]) -> int:
         except OSError:  # nobody listens any more: save and go
             end()
 
-    from cycletime.errors import DiskFullError
+    from cycletime.errors import MachineError
 
     try:
         _work(Path(path), name, specs, ended, tell)
-    except DiskFullError as error:
-        tell({"full": str(error)})
+    except MachineError as error:
+        tell({"machine": str(error)})
     return 0
 
 

@@ -17,6 +17,7 @@ import pytest
 from cycletime.cli import main
 from cycletime.cli.study.progress import StudyProgress, spelled
 from cycletime.studies.executors.executor import Event
+from cycletime.studies.folder import StudyFolder
 from cycletime.studies.plan import Plan
 from cycletime.studies.study_file import read_study
 
@@ -259,3 +260,24 @@ def test_a_terminal_shows_a_bar_and_the_groups_below_it(file: Path, whole: Path,
     assert "2/2" in text
     assert re.search(r"\d env steps/s, \d+ s left", text)
     assert re.search(r"  reacher actor-critic (32|64)ms [\d,]+/s", text)
+
+
+@pytest.mark.parametrize(
+    ("engine", "sentence"),
+    [("compiled", "The run is for a GPU, and JAX finds none here: "), ("cuda", "The engine cuda ")],
+)
+def test_a_study_that_goes_on_where_there_is_no_gpu_is_one_sentence_and_no_run_s_failure(
+    file: Path, tmp_path: Path, engine: str, sentence: str
+) -> None:
+    keys = f'device = "gpu"\nwidth = 2\nengine = "{engine}"\n[set]\n'
+    begun = tmp_path / "study.toml"
+    begun.write_text(STUDY.replace('"actor-critic"', '"ppo"').replace("[set]\nhidden = [8]\n", keys))
+    out = StudyFolder.create(tmp_path / "study", read_study(begun)).path
+    begun.write_text(begun.read_text().replace(f'engine = "{engine}"\n', ""))
+    ran = subprocess.run(words(begun, out), capture_output=True, text=True, check=False)
+    assert ran.returncode == 1
+    _, told = ran.stderr.splitlines()
+    assert told.startswith(f"cycletime: {sentence}")
+    folder = StudyFolder.open(out)
+    assert {folder.state_of(planned.name) for planned in Plan.of(folder.study).runs} == {"pending"}
+    assert not list(out.rglob("failures.jsonl"))

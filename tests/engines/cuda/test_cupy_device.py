@@ -154,7 +154,7 @@ def test_a_full_card_is_refused(cupy: Cupy, monkeypatch: pytest.MonkeyPatch) -> 
         return SimpleNamespace(get_function=load)
 
     monkeypatch.setattr(cupy, "RawModule", fail)
-    with pytest.raises(InputError, match="^A card takes no work: .*: out of memory. End what else computes there.$"):
+    with pytest.raises(InputError, match=r"^A card takes no work: .*: out of memory\. End what else computes there\.$"):
         CupyDevice()
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cycletime.errors import DiskFullError, RunError
+from cycletime.errors import MachineError, RunError
 from cycletime.studies.executors import following
 from cycletime.studies.executors.executor import Event, Job
 from cycletime.studies.executors.following import MOST_SILENT, Chunk, Follower, Troubles
@@ -186,8 +186,8 @@ def test_workers_that_never_say_a_word_are_not_hired_for_ever(scene: Scene) -> N
 
 
 def test_a_full_disk_ends_it_for_all_and_is_no_failure_of_the_run(scene: Scene) -> None:
-    scene.write({"worker": "w"}, {"name": scene.first}, {"full": "The disk is full."})
-    with pytest.raises(DiskFullError, match=r"^The disk is full\.$"):
+    scene.write({"worker": "w"}, {"name": scene.first}, {"machine": "The disk is full."})
+    with pytest.raises(MachineError, match=r"^The disk is full\.$"):
         scene.follower.look()
     assert scene.failures(scene.first) == 0
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from cycletime.errors import DiskFullError, RunError
+from cycletime.errors import MachineError, RunError
 from cycletime.studies import worker
 from cycletime.studies.executors import local
 from cycletime.studies.executors.executor import Event, Job
@@ -219,8 +219,8 @@ def test_workers_that_die_before_their_first_word_end_it_with_a_sentence(
 
 
 def test_a_worker_that_finds_the_disk_full_ends_it_for_all(execute: Callable[..., list[Event]], tmp_path: Path) -> None:
-    says = "    if seed == 1: say(full=f'{name} cannot be written: the disk is full.')\n    time.sleep(0.2)"
-    with pytest.raises(DiskFullError, match=r"^reacher-ppo-.* cannot be written: the disk is full\.$"):
+    says = "    if seed == 1: say(machine=f'{name} cannot be written: the disk is full.')\n    time.sleep(0.2)"
+    with pytest.raises(MachineError, match=r"^reacher-ppo-.* cannot be written: the disk is full\.$"):
         execute(says, seeds=6, workers=2)
     assert len(list(tmp_path.glob("left-*"))) == 2
 

@@ -222,7 +222,7 @@ def test_a_full_disk_is_told_and_ends_the_chunk(
         DiskFullError, match=r"spec\.json cannot be written: the disk is full; make room and resume"
     ) as it:
         work_through(str(batch.path), 0, "me")
-    assert lines(batch)[-1] == {"full": str(it.value)}
+    assert lines(batch)[-1] == {"machine": str(it.value)}
 
 
 def folder_runs(folder: StudyFolder) -> list[Any]:

@@ -6,6 +6,7 @@ The kernel is compiled for the card that is there, by NVRTC through CuPy, which 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.engines.cuda.layout import LAUNCH, RECORD, REPORT, STATE_WORDS, position_of, scratch_words
-from cycletime.errors import InputError, RunError
+from cycletime.errors import NoGpuError, RunError
 
 KERNEL = Path(__file__).parent / "kernel"
 THREADS = 256
@@ -114,7 +115,7 @@ def find_device() -> Device:
     """The GPU that is here.
 
     Raises:
-        InputError: if there is none that can be used; the sentence says why, and what would help.
+        NoGpuError: if there is none that can be used; the sentence says why, and what would help.
     """
     return CupyDevice()
 
@@ -134,9 +135,9 @@ class CupyDevice:
             size = cupy.ndarray((1,), np.int32, memptr=module.get_global("shared_bytes"))
             self._shared_bytes = int(size.get()[0])
         except cupy.cuda.compiler.CompileException as error:
-            raise InputError(f"NVRTC cannot compile the kernel for {self._name}: {_first_line(error)}.") from error
+            raise NoGpuError(f"NVRTC cannot compile the kernel for {self._name}: {_first_line(error)}.") from error
         except _errors_of(cupy) as error:  # a full card has no memory for the first of all calls
-            raise InputError(
+            raise NoGpuError(
                 f"{self._name} takes no work: {_first_line(error)}. End what else computes there."
             ) from error
         check_shared_memory(self._name, int(card["sharedMemPerBlockOptin"]), self._shared_bytes)
@@ -252,20 +253,20 @@ def checked_cupy() -> Any:  # noqa: ANN401 - a module without types
     """CuPy, where it is installed and finds a GPU that can be used.
 
     Raises:
-        InputError: if not.
+        NoGpuError: if not.
     """
     if find_spec("cupy") is None:
-        raise InputError("The engine cuda needs CuPy, which is not installed: pip install 'cycletime[cuda]'.")
+        raise NoGpuError("The engine cuda needs CuPy, which is not installed: pip install 'cycletime[cuda]'.")
     try:
         import cupy
     except ImportError as error:
-        raise InputError(f"The engine cuda needs CuPy, which cannot be imported: {_first_line(error)}.") from error
+        raise NoGpuError(f"The engine cuda needs CuPy, which cannot be imported: {_first_line(error)}.") from error
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except Exception as error:  # CUDA's own kind, of which there are several
-        raise InputError(_runtime_sentence(cupy, error)) from error
+        raise NoGpuError(_runtime_sentence(cupy, error)) from error
     if not count:
-        raise InputError("The engine cuda needs an NVIDIA GPU, and CUDA finds none here.")
+        raise NoGpuError("The engine cuda needs an NVIDIA GPU, and CUDA finds none here.")
     card = cupy.cuda.runtime.getDeviceProperties(0)
     check_capability(card["name"].decode(), (int(card["major"]), int(card["minor"])))
     return cupy
@@ -275,13 +276,13 @@ def check_capability(name: str, capability: tuple[int, int]) -> None:
     """Refuse a card without the kernel's instructions."""
     if capability < OLDEST:
         has, needed = (f"{major}.{minor}" for major, minor in (capability, OLDEST))
-        raise InputError(f"{name} has compute capability {has}: the engine cuda needs at least {needed}.")
+        raise NoGpuError(f"{name} has compute capability {has}: the engine cuda needs at least {needed}.")
 
 
 def check_shared_memory(name: str, there: int, needed: int) -> None:
     """Refuse a card whose multiprocessors are too small for a run."""
     if there < needed:
-        raise InputError(
+        raise NoGpuError(
             f"{name} has {there / 1024:,.0f} KiB of shared memory for a thread block: the engine cuda needs "
             f"{needed / 1024:,.0f} KiB, which the data-centre cards of compute capability 9.0 and 10.0 have."
         )
@@ -290,7 +291,7 @@ def check_shared_memory(name: str, there: int, needed: int) -> None:
 def check_memory(name: str, free: int, needed: int) -> None:
     """Refuse to take more memory than there is."""
     if free < needed:
-        raise InputError(
+        raise NoGpuError(
             f"{name} has {free / 2**20:,.0f} MiB free, and the runs need {needed / 2**20:,.0f} MiB: end what else "
             "computes there, or give fewer runs with smaller batches."
         )
@@ -315,7 +316,10 @@ def _first_line(error: Exception) -> str:
 
 
 def _main() -> None:
-    device = find_device()
+    try:
+        device = find_device()
+    except NoGpuError as error:
+        sys.exit(str(error))
     print(json.dumps([device.name, device.blocks]))
 
 

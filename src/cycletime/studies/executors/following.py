@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cycletime.errors import DiskFullError, RunError
+from cycletime.errors import MachineError, RunError
 from cycletime.runs.spec import RunSpec
 from cycletime.studies.executors.executor import Event
 from cycletime.studies.executors.remote import Batch
@@ -80,7 +80,7 @@ class Chunk:
         """Know what a line says."""
         if "worker" in told:
             self.hand, self.left = {}, False
-        elif "left" in told or "full" in told:
+        elif "left" in told or "machine" in told:
             self.left = True
         elif "outcome" in told:
             self.hand.pop(told["name"], None)
@@ -136,8 +136,8 @@ class Follower:
     def _hear(self, chunk: Chunk, told: Mapping[str, Any]) -> None:
         if "worker" in told:  # the first one, or another one after the first one died
             self._mourn(chunk, "its worker died")
-        elif "full" in told:
-            raise DiskFullError(told["full"])  # others would only train what cannot be kept
+        elif "machine" in told:
+            raise MachineError(told["machine"])  # others would meet the same
         elif "outcome" in told:
             self.tell(Event(told["name"], outcome=told["outcome"], error=told.get("error")))
         elif "env_steps" in told:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Any
 
-from cycletime.errors import DiskFullError, RunError
+from cycletime.errors import MachineError, RunError
 from cycletime.runs.machine import cores
 from cycletime.runs.spec import RunSpec
 from cycletime.studies.executors.executor import Event, Job
@@ -142,8 +142,8 @@ class _Shift:
         except ValueError:  # its last words, cut off by a kill
             return
         self.silent_deaths = 0
-        if "full" in told:
-            raise DiskFullError(told["full"])  # others would only train what cannot be kept
+        if "machine" in told:
+            raise MachineError(told["machine"])  # others would meet the same
         self.tell(Event(told["name"], told.get("env_steps"), told.get("outcome"), told.get("error")))
         if "env_steps" in told:
             worker.begun.setdefault(told["name"], told["env_steps"])

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cycletime.errors import DiskFullError, InputError, RunError
+from cycletime.errors import InputError, MachineError, RunError
 from cycletime.runs.machine import cores
 from cycletime.studies.executors.executor import Event, Job
 from cycletime.studies.executors.following import Chunk, Follower, Troubles
@@ -157,7 +157,7 @@ class _Tasks:
                 self.follower.ended(chunk)
             except ray.exceptions.RayError as error:
                 cause = getattr(error, "cause", None) or error
-                if isinstance(cause, DiskFullError):
+                if isinstance(cause, MachineError):
                     raise RunError(str(cause)) from error
                 told = str(cause).strip().splitlines() or [""]
                 self.follower.ended(chunk, f"{type(cause).__name__}: {told[0].rstrip('.')}")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cycletime.errors import DiskFullError, InputError, RunError
+from cycletime.errors import InputError, MachineError, RunError
 from cycletime.runs.spec import RunSpec
 from cycletime.studies.executors.executor import Event, Job
 from cycletime.studies.executors.following import Chunk, Follower, Troubles
@@ -97,7 +97,7 @@ class _Arrays:
         self.waiting.extend(chunked(left, self.executor.workers, self.executor.runs_per_job))
         try:
             self._follow(stop)
-        except DiskFullError:
+        except MachineError:
             self._stop()
             raise
 

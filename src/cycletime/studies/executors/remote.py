@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 from uuid import uuid4
 
 from cycletime.engines.choosing import most_together
-from cycletime.errors import DiskFullError
+from cycletime.errors import MachineError
 from cycletime.runs.files import disk_errors, write_whole
 from cycletime.runs.spec import RunSpec
 from cycletime.studies.executors.executor import Job
@@ -130,8 +130,8 @@ def work_through(batch: str, index: int, worker: str, stop: Callable[[], bool] =
         diary.write({"worker": worker})
         try:
             _train_in_turn(study, specs, worker, asked, diary)
-        except DiskFullError as error:
-            diary.write({"full": str(error)})  # a line may still find room
+        except MachineError as error:
+            diary.write({"machine": str(error)})  # a line may still find room
             raise
         diary.write({"left": True})
 
