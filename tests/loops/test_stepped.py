@@ -158,14 +158,15 @@ class Target(gymnasium.Env[Any, Any]):
 
 
 def test_ppo_finds_the_best_actions_of_a_toy_task() -> None:
-    agent = PPO(batch=200, minibatch=50, learning_rate=3e-3, hidden=(16,), discount=0.0, noise_std=0.5)
-    chunk = trained(SteppedLoop(env=Target(), agent=agent, env_steps=6000), seed=1)
-    assert chunk.finished is not None
-    best = [float(agent.act(chunk.finished, jnp.array([sign]), jnp.zeros(1))[0]) for sign in (1.0, -1.0)]
-    np.testing.assert_allclose(best, [0.5, -0.5], atol=0.1)
-    returns = chunk.episodes.returns
+    agent = PPO(batch=400, minibatch=100, learning_rate=1e-3, hidden=(16,), discount=0.0, noise_std=0.5)
+    chunks = list(SteppedLoop(env=Target(), agent=agent, env_steps=20_000).run(2))
+    learned = chunks[-1].finished
+    assert learned is not None
+    best = [float(agent.act(learned, jnp.array([sign]), jnp.zeros(1))[0]) for sign in (1.0, -1.0)]
+    np.testing.assert_allclose(best, [0.5, -0.5], atol=0.05)
+    returns = np.concatenate([chunk.episodes.returns for chunk in chunks])
     assert returns[:50].mean() < -10
-    assert returns[-50:].mean() > -5
+    assert returns[-50:].mean() > -1
 
 
 # Other worlds.
