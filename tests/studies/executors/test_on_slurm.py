@@ -142,7 +142,7 @@ run_study(StudyFolder.open(sys.argv[1]), OnSlurm(workers=1, minutes=30, runs_per
 def test_who_is_asked_to_stop_lets_jobs_save_and_takes_back_those_that_wait(
     make_study: Callable[..., StudyFolder],
 ) -> None:
-    folder = make_study(**LONG)
+    folder = make_study(**{**LONG, "env_steps": 80_000_000})  # nobody waits for their ends
     under_way: list[Event] = []
 
     class Watcher(Hand):
