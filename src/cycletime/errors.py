@@ -10,7 +10,7 @@ class RunError(RuntimeError):
 
 
 class MachineError(RunError):
-    """What the machine lacks: the fault of no run, and no other run could be trained there either."""
+    """What a machine lacks for a run: not the fault of the run, and others like it would meet the same there."""
 
 
 class DiskFullError(MachineError):

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from cycletime.cli import main
+from cycletime.cli import main, progress
+from cycletime.cli.train import Train
 from cycletime.engines import choosing
 from cycletime.engines.cuda import group
 from cycletime.engines.cuda.group import CudaGroup
+from cycletime.engines.record import Record
+from cycletime.errors import RunError
 from tests.engines.cuda.emulated import Emulated, build
 
 WORDS = "train --engine cuda --task double-pendulum --dt 64ms --batch 10 --minibatch 5 --set epochs=1 --env-steps 300"
@@ -40,6 +43,50 @@ def test_all_seeds_are_trained_together(tmp_path: Path, device: Emulated, capsys
     assert {result["seed"] for result in results} == {0, 1, 2}
     longest = max(result["agent_steps"] for result in results)
     assert device.launches - before <= longest / 20 + 1, "no more launches than the longest run needs by itself"
+
+
+@pytest.mark.usefixtures("_on_kernel")
+@pytest.mark.parametrize("seeds", [2, 3])
+def test_a_run_that_cannot_begin_does_not_disturb_the_bar_of_the_others(
+    tmp_path: Path, seeds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+    monkeypatch.setattr(progress.Bar, "show", lambda *_: shown.append("show"))
+    monkeypatch.setattr(progress.Bar, "close", lambda *_: shown.append("close"))
+    resume = Record.resume
+    monkeypatch.setattr(Record, "resume", lambda record: _fail() if record.spec.seed == 0 else resume(record))
+    assert main([*WORDS.split(), "--seeds", str(seeds), "--out", str(tmp_path)]) == 1
+    assert set(shown[:-1]) == {"show"}
+    assert shown[-1] == "close"
+
+
+def _fail() -> None:
+    raise RunError("The checkpoint is damaged.")
+
+
+@pytest.mark.usefixtures("_on_kernel")
+def test_runs_of_different_tasks_share_a_bar_without_a_return(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (WORDS, WORDS.replace("double-pendulum", "reacher")):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("cycletime.cli.train.train_all", lambda folders, options: 0)
+            assert main([*words.split(), "--out", str(tmp_path)]) == 0
+    capsys.readouterr()
+    assert main(["resume", *map(str, tmp_path.iterdir())]) == 0
+    (told,) = re.findall(r"^2 runs: .*", capsys.readouterr().err, re.MULTILINE)
+    assert "return" not in told
+
+
+def test_many_runs_without_a_gpu_are_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cycletime.cli.train.train_all", lambda folders, options: 0)
+        patch.setattr(Train, "_tried_out", lambda command, spec: "")
+        assert main([*WORDS.split(), "--seeds", "3", "--out", str(tmp_path)]) == 0
+    capsys.readouterr()
+    assert main(["resume", *map(str, tmp_path.iterdir())]) == 2
+    (told,) = capsys.readouterr().err.splitlines()
+    assert told.startswith("cycletime: The engine cuda needs ")
 
 
 @pytest.mark.usefixtures("_on_kernel")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from cycletime.cli.console import ErrorConsole
 from cycletime.engines.training import Listener, Status
 from cycletime.engines.training import Progress as RunProgress
 from cycletime.runs.folder import RunFolder
@@ -55,7 +56,7 @@ class Unseen:
             return
         try:
             call(self._listener)
-        except (OSError, SystemExit):  # rich leaves the program where a pipe is broken
+        except OSError:
             self._listener = None
 
 
@@ -85,20 +86,31 @@ class ProgressBar:
         self.bar.close()
 
 
-def shown_together(label: str, runs: int) -> list[Listener]:
-    """One bar for runs that are trained together: a listener for each of them."""
-    together = _Together(Bar(label))
-    return [Unseen(_Share(together)) for _ in range(runs)]
+@contextmanager
+def shown_together(label: str, runs: int, *, alike: bool) -> Iterator[list[Listener]]:
+    """One bar for runs that are trained together: a listener for each of them.
+
+    Args:
+        label: What they are called.
+        runs: How many there are.
+        alike: Whether their returns can be compared, so that a mean of them says something.
+    """
+    together = _Together(Bar(label), alike)
+    try:
+        yield [Unseen(_Share(together)) for _ in range(runs)]
+    finally:
+        with suppress(OSError):
+            together.bar.close()
 
 
 @dataclass
 class _Together:
-    """What runs do together; they all begin before one of them goes on."""
+    """What runs do together."""
 
     bar: Bar
+    alike: bool
     total: int = 0
     done: int = 0
-    going_on: int = 0
 
 
 class _Share:
@@ -112,24 +124,20 @@ class _Share:
         together, self.done = self.together, resumed_from or 0
         together.total += folder.spec.env_steps
         together.done += self.done
-        together.going_on += 1
         together.bar.open(together.total, together.done)
 
     def update(self, progress: RunProgress) -> None:
         """Show how far all are."""
         self.together.done += progress.env_steps - self.done
         self.done = progress.env_steps
-        self.together.bar.show(self.together.done, progress.episodes.returns.tolist())
+        self.together.bar.show(self.together.done, progress.episodes.returns.tolist() if self.together.alike else [])
 
     def remark(self, sentence: str) -> None:
         """Show what the user should know."""
         self.together.bar.say(sentence, style="yellow")
 
     def end(self, status: Status) -> None:
-        """Take the bar away after the last of them."""
-        self.together.going_on -= 1
-        if not self.together.going_on:
-            self.together.bar.close()
+        """Leave the bar to the others."""
 
 
 class Bar:
@@ -138,7 +146,7 @@ class Bar:
     def __init__(self, label: str) -> None:
         """Prepare to show it under a label."""
         self.label = label
-        self.console = Console(stderr=True)
+        self.console = ErrorConsole()
         self._returns: deque[float] = deque(maxlen=_RECENT)
         self._steps: deque[tuple[float, int]] = deque()
         self._bar: Progress | None = None

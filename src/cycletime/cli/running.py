@@ -12,7 +12,7 @@ from tyro.conf import arg
 
 from cycletime.cli.options import NONE, Parts
 from cycletime.duration import Duration
-from cycletime.errors import InputError
+from cycletime.errors import InputError, MachineError
 
 if TYPE_CHECKING:
     from cycletime.engines.training import Listener
@@ -38,16 +38,9 @@ class Running:
         """Who is told of a run."""
         from cycletime.cli.progress import shown
 
-        return self._beside(shown(label))
+        return self.beside(shown(label))
 
-    def listeners_together(self, folders: list[RunFolder]) -> list[list[Listener]]:
-        """Who is told of each of several runs that are trained together."""
-        from cycletime.cli.progress import shown_together
-
-        bars = shown_together(f"{kind(folders[0].spec)}, {len(folders)} seeds", len(folders))
-        return [self._beside(bar) for bar in bars]
-
-    def _beside(self, bar: Listener) -> list[Listener]:
+    def beside(self, bar: Listener) -> list[Listener]:
         """A bar and the trackers."""
         if not self.track:
             return [bar]
@@ -81,14 +74,18 @@ def train_all(folders: list[RunFolder], options: Running) -> int:
 
 def _train_together(folders: list[RunFolder], options: Running) -> int:
     """Train runs on the kernel, all at a time."""
+    from cycletime.cli.progress import shown_together
     from cycletime.cli.stopping import stopping
     from cycletime.engines.record import Trainee
     from cycletime.engines.training import train_together
 
-    told = zip(folders, options.listeners_together(folders), strict=True)
-    trainees = [Trainee(folder, listeners) for folder, listeners in told]
-    with stopping() as stopper:
+    kinds = sorted({kind(folder.spec) for folder in folders})
+    label = f"{kinds[0]}, {len(folders)} seeds" if len(kinds) == 1 else f"{len(folders)} runs"
+    with stopping() as stopper, shown_together(label, len(folders), alike=len(kinds) == 1) as bars:
+        trainees = [Trainee(folder, options.beside(bar)) for folder, bar in zip(folders, bars, strict=True)]
         ends = train_together(trainees, stop=stopper, checkpoint_s=options.checkpoint_s)
+    if isinstance(ends[0], MachineError) and all(ended is ends[0] for ended in ends):
+        raise ends[0]
     for folder, ended in zip(folders, ends, strict=True):
         if ended == "finished":
             print(result_line(folder))

@@ -65,9 +65,10 @@ def card() -> tuple[str, int] | NoGpuError:
     program = [sys.executable, "-m", "cycletime.engines.cuda.device"]
     ran = subprocess.run(program, capture_output=True, text=True, check=False)
     if ran.returncode:
-        return NoGpuError((ran.stderr.strip() or "CUDA does not answer.").splitlines()[-1])
-    name, blocks = json.loads(ran.stdout)
-    return name, blocks
+        last = (ran.stderr.strip() or "nothing was said").splitlines()[-1].rstrip(".")
+        return NoGpuError(f"CUDA does not answer: {last}.")
+    told = json.loads(ran.stdout.splitlines()[-1])
+    return NoGpuError(told) if isinstance(told, str) else (told[0], told[1])
 
 
 def told_engines(plan: Plan) -> dict[str, int]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from cycletime.errors import InputError, RunError
+from cycletime.errors import InputError, MachineError, RunError
 from cycletime.runs.files import write_whole
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.lock import HeldError
@@ -99,6 +99,8 @@ def _take_compact(folder: StudyFolder, plan: Plan, file: Path, taken: Taken) -> 
         else:
             try:
                 _put(folder.run_folder(spec), partial(fill, kept=kept, machine=machine), taken)
+            except MachineError:
+                raise
             except RunError as error:
                 taken.damaged[file] = str(error).rstrip(".")
 

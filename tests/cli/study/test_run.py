@@ -262,6 +262,17 @@ def test_a_terminal_shows_a_bar_and_the_groups_below_it(file: Path, whole: Path,
     assert re.search(r"  reacher actor-critic (32|64)ms [\d,]+/s", text)
 
 
+def test_a_study_goes_on_where_nobody_reads_its_standard_error(file: Path, tmp_path: Path) -> None:
+    short = tmp_path / "short.toml"
+    short.write_text(STUDY.replace("400_000", "40_000"))
+    read, write = os.pipe()
+    with subprocess.Popen(words(short, tmp_path / "study"), stdout=subprocess.PIPE, stderr=write, text=True) as process:
+        os.close(write)
+        os.close(read)
+        assert process.communicate()[0] == "three: 3 done\n"
+    assert process.returncode == 0
+
+
 @pytest.mark.parametrize(
     ("engine", "sentence"),
     [("compiled", "The run is for a GPU, and JAX finds none here: "), ("cuda", "The engine cuda ")],

@@ -23,6 +23,11 @@ FAULTS = {
     ),
     "rewards": ("reacher.cuh", "0.125f * cost", "(fault == {} ? 0.13f : 0.125f) * cost"),
     "that are wrong": ("rollout.cuh", ">= limit_steps", ">= limit_steps - (fault == {} ? 100 : 0)"),
+    "actions": (
+        "rollout.cuh",
+        "mean[i] += last_bias[i]",
+        "mean[i] += last_bias[i] + (fault == {} && lane == 5 ? 0.1f : 0)",
+    ),
     "values": ("advantages.cuh", "run.trace_decay;", "(fault == {} ? 0.949f : run.trace_decay);"),
     "what is learned": ("update.cuh", "0.999f * square", "(fault == {} ? 0.998f : 0.999f) * square"),
     "that differ": (
@@ -86,7 +91,7 @@ def test_a_kernel_that_is_right_passes_all(faulty: ctypes.CDLL, capsys: pytest.C
     assert print_checks(Restless(faulty), SMALL) == 0
     told = capsys.readouterr().out
     assert "an emulated card\n  compiler: g++\n" in told
-    assert told.endswith("All 12 checks passed.\n")
+    assert told.endswith("All 14 checks passed.\n")
     assert "FAILED" not in told
 
 
@@ -110,7 +115,7 @@ def test_the_command_tells_all_in_json(
     assert main(["gpu", "check", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["card"], told["compiler"], told["passed"]) == ("an emulated card", "g++", True)
-    assert len(told["checks"]) == 7
+    assert len(told["checks"]) == 8
     assert set(told["checks"][0]) == {"name", "found", "most", "unit", "passed"}
 
 

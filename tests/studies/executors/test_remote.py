@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cycletime.errors import DiskFullError, InputError
+from cycletime.errors import InputError, MachineError
 from cycletime.runs import files
 from cycletime.studies.executors import remote
 from cycletime.studies.executors.executor import Job
@@ -219,7 +219,7 @@ def test_a_full_disk_is_told_and_ends_the_chunk(
     batch = Batch.create(str(folder.path), chunked(jobs(folder), 1, 5))
     monkeypatch.setattr(files, "_flush", full)
     with pytest.raises(
-        DiskFullError, match=r"spec\.json cannot be written: the disk is full; make room and resume"
+        MachineError, match=r"^On .*spec\.json cannot be written: the disk is full; make room and resume"
     ) as it:
         work_through(str(batch.path), 0, "me")
     assert lines(batch)[-1] == {"machine": str(it.value)}

@@ -6,10 +6,11 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterator
 
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
+from cycletime.cli.console import ErrorConsole
 from cycletime.studies.executors.executor import Event
 from cycletime.studies.folder import State
 from cycletime.studies.plan import Plan
@@ -42,7 +43,7 @@ class StudyProgress:
     def __init__(self, workers: int) -> None:
         """Prepare to show it."""
         self.workers = workers
-        self.console = Console(stderr=True)
+        self.console = ErrorConsole()
         self._bar: _Bar | None = None
 
     def begin(self, plan: Plan, states: dict[str, State]) -> None:

@@ -19,7 +19,8 @@ from cycletime.engines.cuda import replay
 from cycletime.engines.cuda.describing import described, fresh_states, world_of
 from cycletime.engines.cuda.device import Device, find_device
 from cycletime.engines.cuda.launching import compute, last_batch, train, work_of
-from cycletime.engines.cuda.layout import networks_of
+from cycletime.engines.cuda.layout import networks_of, position_of
+from cycletime.engines.cuda.random_words import Purpose, normals, philox
 from cycletime.engines.cuda.simulating import deviation
 from cycletime.loops import CompiledLoop, Episodes
 from cycletime.runs.spec import EngineSpec, RunSpec
@@ -154,7 +155,7 @@ def _batches(device: Device, spec: RunSpec) -> Iterator[Check]:
     assert isinstance(agent, PPO), "the kernel has no other agent"
     name = f"{spec.world.name}, k {k}, b {agent.batch}, m {agent.minibatch}"
     run, (before,) = described(spec), fresh_states([spec])
-    changed, values = 0.0, 0.0
+    changed = values = actions = 0.0
     for learning in range(2):
         work = work_of([spec], [before], most_periods=1)
         done = compute(device, work)
@@ -165,11 +166,25 @@ def _batches(device: Device, spec: RunSpec) -> Iterator[Check]:
             yield Check(f"{name}: rewards", apart.reward, MOST_APART)
             yield Check(f"{name}: ends of {apart.episodes} episodes that are wrong", apart.wrong_ends, 0)
         truth = replay.learned(run, before, rows, beside)
+        actions = max(actions, _actions_apart(run, before, rows[: agent.batch], beside[: agent.batch]))
         changed = max(changed, _changed_apart(before, done.states[0], truth))
         values = max(values, _values_apart(rows[: agent.batch], truth))
         before = done.states[0]
+    yield Check(f"{name}: actions", actions, MOST_APART)
     yield Check(f"{name}: values, advantages and log-probabilities", values, MOST_APART)
     yield Check(f"{name}: what is learned, relative to the change", changed, MOST_APART)
+
+
+def _actions_apart(run: Any, before: NDArray[np.float32], rows: NDArray[Any], beside: NDArray[Any]) -> float:  # noqa: ANN401
+    """How far actions are from the policy's means for what stands in the rows, and the noise of their steps.
+
+    This also tells whether all lanes of the acting warp saw the same.
+    """
+    steps = int(position_of(before)["agent_steps"]) + np.arange(len(rows))
+    noise = normals(philox(int(run["seed"]), Purpose.NOISE, steps))
+    std = np.exp(networks_of(before)[0]["log_std"].astype(np.float64))
+    apart = np.abs(rows["action"] - (beside["old_mean"] + std * noise))
+    return float(apart[:, : int(run["actions"])].max())
 
 
 def _changed_apart(before: NDArray[np.float32], after: NDArray[np.float32], truth: dict[str, Any]) -> float:

@@ -6,7 +6,6 @@ The kernel is compiled for the card that is there, by NVRTC through CuPy, which 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -134,15 +133,15 @@ class CupyDevice:
             self._kernel = module.get_function("train")
             size = cupy.ndarray((1,), np.int32, memptr=module.get_global("shared_bytes"))
             self._shared_bytes = int(size.get()[0])
+            check_shared_memory(self._name, int(card["sharedMemPerBlockOptin"]), self._shared_bytes)
+            self._kernel.max_dynamic_shared_size_bytes = self._shared_bytes
+            self._stream = cupy.cuda.Stream(non_blocking=True)
         except cupy.cuda.compiler.CompileException as error:
             raise NoGpuError(f"NVRTC cannot compile the kernel for {self._name}: {_first_line(error)}.") from error
         except _errors_of(cupy) as error:  # a full card has no memory for the first of all calls
             raise NoGpuError(
                 f"{self._name} takes no work: {_first_line(error)}. End what else computes there."
             ) from error
-        check_shared_memory(self._name, int(card["sharedMemPerBlockOptin"]), self._shared_bytes)
-        self._kernel.max_dynamic_shared_size_bytes = self._shared_bytes
-        self._stream = cupy.cuda.Stream(non_blocking=True)
         self._given: dict[str, Any] = {}
         self._scratch: Any = None
         self._card = card
@@ -319,8 +318,9 @@ def _main() -> None:
     try:
         device = find_device()
     except NoGpuError as error:
-        sys.exit(str(error))
-    print(json.dumps([device.name, device.blocks]))
+        print(json.dumps(str(error)))
+    else:
+        print(json.dumps([device.name, device.blocks]))
 
 
 if __name__ == "__main__":

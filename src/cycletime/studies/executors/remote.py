@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import platform
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -131,8 +132,9 @@ def work_through(batch: str, index: int, worker: str, stop: Callable[[], bool] =
         try:
             _train_in_turn(study, specs, worker, asked, diary)
         except MachineError as error:
-            diary.write({"machine": str(error)})  # a line may still find room
-            raise
+            told = f"On {platform.node()}: {error}"
+            diary.write({"machine": told})  # a line may still find room
+            raise MachineError(told) from error
         diary.write({"left": True})
 
 

@@ -6,6 +6,8 @@
 #include "tiles.cuh"
 
 // Sums of two numbers over the warp, by products with ones on the tensor cores: that takes half as long as five exchanges.
+// All lanes must get the same bits, since each follows the task by itself: rows of ones make equal sums, as the check of a
+// card finds by its actions.
 DEVICE void sum_over_lanes(const float (&share)[2], float (&sum)[2]) {
     const float rows[4] = {1, 0, 0, 1}, ones[2] = {1, 1};  // rows below the eighth are of the first number
     Split<2> given(share);

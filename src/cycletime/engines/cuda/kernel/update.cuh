@@ -163,7 +163,8 @@ struct Moved {
             square[i] = 0.999f * square[i] + 0.001f * gradient(i) * gradient(i);
             below[i] = machine::root_of(square[i]) * rates.whiten + 1e-8f;
         }
-        // One inverse for two numbers: there are few units for it, and they are what takes the time here.
+        // One inverse for two numbers: there are few units for it, and they are what takes the time here. The product
+        // overflows for gradients of 1e19 and more, when learning is lost anyway.
 #pragma unroll
         for (int i = 0; i < N; i += 2) {
             float both = rates.scale * machine::inverse_of(below[i] * below[i + 1]);
