@@ -17,12 +17,13 @@ print(jax.config.jax_compilation_cache_dir, chunks[-1].env_steps)
 
 
 def run(environment: dict[str, str], setup: str = "") -> str:
+    without = {name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
     ran = subprocess.run(
         [sys.executable, "-c", setup + PROGRAM],
         capture_output=True,
         text=True,
         check=True,
-        env={**os.environ, **environment},
+        env={**without, **environment},
     )
     return ran.stdout
 
