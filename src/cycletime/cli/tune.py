@@ -43,7 +43,7 @@ class Tune:
     """With how many seeds that tuning never saw the winner is run again."""
     executor: Annotated[str, arg(metavar="EXECUTOR")] = "local"
     """Who computes: local, ray or slurm."""
-    workers: Annotated[Count, arg(help_behavior_hint="(default: one for each core, or for the GPU)")] = None
+    workers: Annotated[Count, arg(help_behavior_hint="(default: one for each core, or for each GPU)")] = None
     """Runs at a time."""
     change_engine: bool = False
     """Go on though the tuning began on another device or with another width."""

@@ -76,7 +76,7 @@ def estimate(plan: Plan, runs: Iterable[Planned], costs: Costs, start_s: float, 
         if cell.engine.name == "cuda":
             computing_s += _on_kernel_s(plan, group, cost.blocks)  # files are written meanwhile
             programs_s += cost.program_s
-            turns += 1
+            turns += ceil(len(group) / (plan.enough(group[0]) or 1))  # other GPUs take a part
             continue
         times = ceil(len(group) / plan.together(group[0]))
         computing_s += times * agent_steps_of(cell) * cost.agent_step_s + len(group) * RUN_S

@@ -1,6 +1,7 @@
 """Executors by name, and sentences for what they cannot do."""
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,9 +16,20 @@ def test_local_is_one_process_for_each_core_or_as_many_as_are_given() -> None:
     assert executor_for("local", ExecutorOptions(workers=3)).workers == 3
 
 
-def test_a_gpu_has_one_process_unless_more_are_given() -> None:
-    assert executor_for("local", ExecutorOptions(), device="gpu").workers == 1
-    assert executor_for("local", ExecutorOptions(workers=3), device="gpu").workers == 3
+def test_each_gpu_has_one_process_unless_more_are_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert executor_for("local", ExecutorOptions(), device="gpu") == Local(1), "nothing tells of any"
+    smi = tmp_path / "nvidia-smi"
+    smi.write_text("#!/bin/sh\necho GPU-1\necho GPU-2\n")
+    smi.chmod(0o755)
+    assert executor_for("local", ExecutorOptions(), device="gpu") == Local(2, ("GPU-1", "GPU-2"))
+    assert executor_for("local", ExecutorOptions(workers=3), device="gpu") == Local(3, ("GPU-1", "GPU-2"))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5, 3,7")
+    assert executor_for("local", ExecutorOptions(), device="gpu") == Local(3, ("5", "3", "7"))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert executor_for("local", ExecutorOptions(), device="gpu") == Local(1)
+    assert executor_for("local", ExecutorOptions(workers=2)) == Local(2)
 
 
 @pytest.mark.parametrize(

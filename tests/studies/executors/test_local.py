@@ -76,6 +76,7 @@ def execute(
         behaves: str = "    pass",
         begins: str = "0",
         workers: int = 2,
+        gpus: tuple[str, ...] = (),
         stop: Callable[[], bool] = lambda: False,
         **keys: Any,  # noqa: ANN401
     ) -> list[Event]:
@@ -89,7 +90,7 @@ def execute(
         program.write_text(SAYS.replace("BEHAVES", behaves).replace("BEGINS", begins))
         monkeypatch.setattr(local, "WORKER", (sys.executable, str(program)))
         events: list[Event] = []
-        Local(workers).execute(str(tmp_path), list(jobs_of(plan, plan.runs)), events.append, stop)
+        Local(workers, gpus).execute(str(tmp_path), list(jobs_of(plan, plan.runs)), events.append, stop)
         return events
 
     return run
@@ -112,6 +113,29 @@ def test_each_run_is_given_once_to_workers_of_one_thread_each(
     assert len(logs) == 2
     assert {tuple(line.split()[1:]) for lines in logs for line in lines} == {("1", "True")}
     assert len(list(tmp_path.glob("left-*"))) == 2  # none is left behind
+
+
+def test_each_worker_has_a_gpu_of_its_own_also_one_that_takes_the_place_of_a_dead_one(
+    execute: Callable[..., list[Event]], tmp_path: Path
+) -> None:
+    notes = "    Path(sys.argv[1], f'gpu-{os.getpid()}').write_text(os.environ.get('CUDA_VISIBLE_DEVICES', 'all'))\n"
+    dies = "    if tries(f'tries {name}') == 1 and seed == 0: os.kill(os.getpid(), signal.SIGKILL)\n    time.sleep(0.2)"
+    execute(notes + dies, gpus=("GPU-1", "GPU-2"), seeds=4)
+    seen = [path.read_text() for path in tmp_path.glob("gpu-*")]
+    assert len(seen) > 2, "some died"
+    assert set(seen) == {"GPU-1", "GPU-2"}
+
+
+@pytest.mark.parametrize(
+    ("workers", "enough", "given"),
+    [(1, 2, [12]), (2, 2, [6, 6]), (2, 8, [8, 4]), (3, None, [12]), (5, 2, [3, 3, 3, 3])],
+)
+def test_runs_that_are_trained_together_are_shared_where_each_worker_has_enough(
+    workers: int, enough: int | None, given: list[int]
+) -> None:
+    jobs = [Job("k", tuple({"seed": seed} for seed in range(count)), 100, enough) for count in (10, 2)]
+    share = jobs[-1].share(12, workers)
+    assert [min(share, 12 - start) for start in range(0, 12, share)] == given
 
 
 def test_a_worker_stays_with_its_program_while_there_are_runs_of_it(

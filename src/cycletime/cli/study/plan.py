@@ -24,7 +24,7 @@ class PlanStudy:
     """The study, a TOML file."""
     out: Annotated[Optional[Path], arg(metavar="FOLDER", help_behavior_hint="(default: nothing is done)")] = None  # noqa: UP045
     """Where the study is kept, to see what is done already."""
-    workers: Annotated[Count, arg(help_behavior_hint="(default: one for each core, or for the GPU)")] = None
+    workers: Annotated[Count, arg(help_behavior_hint="(default: one for each core, or for each GPU)")] = None
     """Processes at a time."""
     no_calibration: bool = False
     """Do not try runs to estimate the time."""
@@ -68,8 +68,9 @@ def _print_estimate(plan: Plan, left: tuple[Planned, ...], given_workers: int | 
     from cycletime.cli.study.progress import spelled
     from cycletime.runs.machine import cores, processor
     from cycletime.studies.estimate import calibrate, estimate
+    from cycletime.studies.executors.gpus import gpus_here
 
-    workers = given_workers or (cores() if plan.study.device == "cpu" else 1)
+    workers = given_workers or (cores() if plan.study.device == "cpu" else max(1, len(gpus_here())))
     costs, start_s = calibrate(plan, left)
     for (task, algorithm, engine), cost in costs.items():
         lanes = {"compiled": plan.study.width, "cuda": cost.blocks}.get(engine, 1)

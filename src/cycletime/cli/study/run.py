@@ -25,7 +25,7 @@ class RunStudy:
     """Where the study is kept."""
     executor: Annotated[str, arg(metavar="EXECUTOR")] = "local"
     """Who computes: local, ray or slurm."""
-    workers: Annotated[Count, arg(help_behavior_hint="(default: one for each core, or for the GPU)")] = None
+    workers: Annotated[Count, arg(help_behavior_hint="(default: one for each core, or for each GPU)")] = None
     """Processes, tasks or jobs at a time."""
     change_engine: bool = False
     """Go on though the study began on another device or with another width."""

@@ -73,11 +73,13 @@ def executor_for(name: str, options: ExecutorOptions, device: str = "cpu") -> Ex
 
 
 def _local(options: ExecutorOptions, device: str) -> Executor:
+    from cycletime.studies.executors.gpus import gpus_here
     from cycletime.studies.executors.local import Local
 
-    if options.workers is None:
-        return Local() if device == "cpu" else Local(1)  # several processes on one GPU only take turns
-    return Local(options.workers)
+    if device == "cpu":
+        return Local() if options.workers is None else Local(options.workers)
+    gpus = gpus_here()
+    return Local(options.workers or max(1, len(gpus)), gpus)  # several processes on one GPU only take turns
 
 
 def _ray(options: ExecutorOptions, device: str) -> Executor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -21,6 +22,12 @@ class Job:
     """How many of them a worker trains together, at most."""
     enough: int | None = None
     """So few together make as good a use of a worker; None where only as many as possible do."""
+
+    def share(self, runs: int, workers: int) -> int:
+        """How many of so many runs a worker trains together, where others should have enough as well."""
+        if self.enough is None:
+            return self.together
+        return min(self.together, max(self.enough, math.ceil(runs / workers)))
 
 
 @dataclass(frozen=True)

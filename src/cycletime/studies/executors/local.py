@@ -1,4 +1,4 @@
-"""Processes on this machine: one for each core with one thread each, or one for a GPU."""
+"""Processes on this machine: one for each core with one thread each, or one for each GPU."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import cycle, islice
 from typing import IO, Any
 
 from cycletime.errors import MachineError, RunError
 from cycletime.runs.machine import cores
 from cycletime.runs.spec import RunSpec
 from cycletime.studies.executors.executor import Event, Job
+from cycletime.studies.executors.gpus import VARIABLE
 from cycletime.studies.worker import environment_for
 
 WORKER = (sys.executable, "-m", "cycletime.studies.worker")
@@ -34,6 +36,8 @@ class Worker:
     """A process, and the runs that it was given."""
 
     process: subprocess.Popen[str]
+    gpu: str | None = None
+    """The only one that it sees; None for all there are."""
     key: str | None = None
     """The program that it has compiled."""
     runs: dict[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -63,31 +67,34 @@ class Local:
 
     workers: int = field(default_factory=cores)
     """Processes."""
+    gpus: tuple[str, ...] = ()
+    """The GPUs that they share, as CUDA_VISIBLE_DEVICES calls them; none for whatever there is."""
 
     def execute(
         self, folder: str, jobs: Sequence[Job], tell: Callable[[Event], None], stop: Callable[[], bool]
     ) -> None:
         """Compute all jobs."""
-        _Shift(folder, jobs, tell, self.workers).work(stop)
+        _Shift(folder, jobs, tell, self).work(stop)
 
 
 class _Shift:
     """Workers while there is something to do."""
 
-    def __init__(self, folder: str, jobs: Sequence[Job], tell: Callable[[Event], None], workers: int) -> None:
+    def __init__(self, folder: str, jobs: Sequence[Job], tell: Callable[[Event], None], local: Local) -> None:
         """Hire the workers."""
         self.folder, self.tell = folder, tell
         self.waiting: dict[str, deque[Mapping[str, Any]]] = {}
-        self.together = {job.key: job.together for job in jobs}
         for job in jobs:
             self.waiting.setdefault(job.key, deque()).extend(job.specs)
+        self.together = {job.key: job.share(len(self.waiting[job.key]), local.workers) for job in jobs}
         first = next((spec for job in jobs for spec in job.specs), None)
         self.environment = {**os.environ, **environment_for(first["engine"]["device"] if first else "cpu")}
         self.heard: queue.SimpleQueue[tuple[Worker, str | None]] = queue.SimpleQueue()
         self.deaths: dict[str, tuple[int | None, int]] = {}  # by run, where it had begun, and how often in a row
         self.silent_deaths = self.hired = 0
         turns = sum(math.ceil(len(specs) / self.together[key]) for key, specs in self.waiting.items())
-        self.crew = [self._hire() for _ in range(min(workers, turns))]
+        gpus = cycle(local.gpus or (None,))
+        self.crew = [self._hire(gpu) for gpu in islice(gpus, min(local.workers, turns))]
 
     def work(self, stop: Callable[[], bool]) -> None:
         """Hand out runs until all have an outcome."""
@@ -106,7 +113,7 @@ class _Shift:
         finally:
             self._dismiss()
 
-    def _hire(self) -> Worker:
+    def _hire(self, gpu: str | None) -> Worker:
         self.hired += 1
         name = f"worker {self.hired} of {os.getpid()}"
         process = subprocess.Popen(
@@ -114,10 +121,10 @@ class _Shift:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=self.environment,
+            env=self.environment if gpu is None else {**self.environment, VARIABLE: gpu},
             start_new_session=True,  # Ctrl-C is for the one who feeds it, who then lets it save and go
         )
-        worker = Worker(process)
+        worker = Worker(process, gpu)
         threading.Thread(target=self._listen, args=(worker, process.stdout), daemon=True).start()
         return worker
 
@@ -165,7 +172,7 @@ class _Shift:
         if not worker.runs:
             self.crew.remove(worker)
             return
-        fresh = self._hire()
+        fresh = self._hire(worker.gpu)
         self.crew[self.crew.index(worker)] = fresh
         for name in list(worker.runs):
             begun, (before, times) = worker.begun.get(name), self.deaths.get(name, (None, 0))

@@ -102,8 +102,7 @@ def chunked(jobs: Sequence[Job], workers: int, most: int | None = None) -> list[
     each = max(1, math.ceil(turns / (workers * TURNS)))
     chunks = []
     for job in jobs:
-        shared = job.enough and min(job.together, max(job.enough, math.ceil(len(job.specs) / workers)))
-        size = most or shared or each * job.together
+        size = most or (each * job.together if job.enough is None else job.share(len(job.specs), workers))
         chunks += [job.specs[start : start + size] for start in range(0, len(job.specs), size)]
     return chunks
 
