@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,7 @@ def execute(
         workers: int = 2,
         gpus: tuple[str, ...] = (),
         stop: Callable[[], bool] = lambda: False,
+        change: Callable[[Job], Job] = lambda job: job,
         **keys: Any,  # noqa: ANN401
     ) -> list[Event]:
         program = tmp_path / "worker.py"
@@ -90,7 +92,7 @@ def execute(
         program.write_text(SAYS.replace("BEHAVES", behaves).replace("BEGINS", begins))
         monkeypatch.setattr(local, "WORKER", (sys.executable, str(program)))
         events: list[Event] = []
-        Local(workers, gpus).execute(str(tmp_path), list(jobs_of(plan, plan.runs)), events.append, stop)
+        Local(workers, gpus).execute(str(tmp_path), list(map(change, jobs_of(plan, plan.runs))), events.append, stop)
         return events
 
     return run
@@ -128,14 +130,15 @@ def test_each_worker_has_a_gpu_of_its_own_also_one_that_takes_the_place_of_a_dea
 
 @pytest.mark.parametrize(
     ("workers", "enough", "given"),
-    [(1, 2, [12]), (2, 2, [6, 6]), (2, 8, [8, 4]), (3, None, [12]), (5, 2, [3, 3, 3, 3])],
+    [(1, 2, [8]), (2, 2, [4, 4]), (2, 5, [3, 5]), (3, None, [8]), (5, 1, [2, 2, 2, 2])],
 )
 def test_runs_that_are_trained_together_are_shared_where_each_worker_has_enough(
-    workers: int, enough: int | None, given: list[int]
+    execute: Callable[..., list[Event]], tmp_path: Path, workers: int, enough: int | None, given: list[int]
 ) -> None:
-    jobs = [Job("k", tuple({"seed": seed} for seed in range(count)), 100, enough) for count in (10, 2)]
-    share = jobs[-1].share(12, workers)
-    assert [min(share, 12 - start) for start in range(0, 12, share)] == given
+    one = {"dts": ["16ms"], "rules": ["baseline"], "seeds": 8}
+    execute(workers=workers, change=lambda job: replace(job, together=100, enough=enough), **one)
+    lines = (tmp_path / "given").read_text().splitlines()
+    assert sorted(len(json.loads(line)) for line in lines) == given
 
 
 def test_a_worker_stays_with_its_program_while_there_are_runs_of_it(
