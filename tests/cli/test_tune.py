@@ -116,11 +116,12 @@ def test_options_choose_sampler_and_trials(file: Path, capsys: pytest.CaptureFix
 def test_on_a_gpu_one_worker_trains_as_many_trials_together_as_fit(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hired = []
 
-    def hire(workers: int) -> Toy:
-        hired.append(workers)
+    def hire(workers: int, gpus: tuple[str, ...]) -> Toy:
+        hired.append((workers, gpus))
         return Toy(workers)
 
     monkeypatch.setattr(local, "Local", hire)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     monkeypatch.setattr(width, "_measured", lambda specs: (100.0, 20.0))
     file.write_text(f'device = "gpu"\n{FILE}')
     for fresh_seeds in (3, 4):  # the second time by what the folder says
@@ -129,7 +130,7 @@ def test_on_a_gpu_one_worker_trains_as_many_trials_together_as_fit(file: Path, m
             study = StudyFolder.open(Path("out") / part).study
             assert (study.device, study.engine, study.width) == ("gpu", "compiled", 3), "six runs in two turns"
         monkeypatch.setattr(width, "_measured", None)
-    assert hired == [1, 1]
+    assert hired == [(1, ()), (1, ())]
 
 
 def test_a_signal_stops_it_with_the_signal_s_status(
