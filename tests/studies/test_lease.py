@@ -132,6 +132,31 @@ def test_of_twenty_processes_one_takes_a_free_or_stale_lease(tmp_path: Path) -> 
     assert ran.stdout.splitlines() == ["1 0"] * ROUNDS
 
 
+def test_a_contender_that_is_overtaken_leaves_no_successor_of_the_new_holder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, after_old = tmp_path / "lease.json", ".lease-after-old"
+    path.write_text(told(token="old", processes="elsewhere"))
+    make_old(path, 300)
+    asked: list[str] = []
+    link, read = lease_module._linked, lease_module._told
+
+    def linked(draft: Path, place: Path) -> bool:
+        asked.append(place.name)
+        return place.name != after_old and link(draft, place)
+
+    def read_of(place: Path) -> dict[str, object] | None:
+        if place.name == after_old:  # the heir's, who takes the lease in the very moment in which this is read
+            path.write_text(told(token="heir"))
+            return dict(json.loads(told(token="heir")))
+        return read(place)
+
+    monkeypatch.setattr(lease_module, "_linked", linked)
+    monkeypatch.setattr(lease_module, "_told", read_of)
+    assert not is_taken(tmp_path)
+    assert asked == ["lease.json", after_old], "who sees a successor takes the lease for lost"
+
+
 def test_a_killed_holder_loses_it_at_once_even_if_nobody_buried_it(tmp_path: Path) -> None:
     with holding(tmp_path) as (process, said):
         assert (said, is_taken(tmp_path)) == ("held", False)

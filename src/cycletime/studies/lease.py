@@ -142,7 +142,7 @@ def leased(folder: Path, worker: str, on_loss: Callable[[], object] = lambda: No
 def holder_of(folder: Path) -> str | None:
     """Who holds the lease on a run's folder; nobody where it is stale."""
     told = _told(folder / _NAME)
-    if told is None or _is_stale(folder / _NAME, told, _file_system_s(folder)):
+    if told is None or _is_stale(folder / _NAME, told, _file_system_s(folder)) is not False:
         return None
     return f"{told.get('worker')} on {told.get('host')}"
 
@@ -162,7 +162,7 @@ def _succeeds(path: Path, draft: Path) -> bool:
     if told is None:
         return _linked(draft, path)  # given back in this very moment
     place, first = path, str(told["token"])
-    while _is_stale(place, told, now_s):
+    while is_stale := _is_stale(place, told, now_s):
         place = _succession(path, told["token"])
         if _linked(draft, place):
             break
@@ -170,7 +170,9 @@ def _succeeds(path: Path, draft: Path) -> bool:
         if told is None:
             return False
     else:
-        return False
+        # Who was given way to is gone from there: the lease was given back, or has a new holder, who must not see a
+        # successor.
+        return is_stale is None and place == path and _linked(draft, path)
     still_there = _token(path) == first  # a succession is removed only after the lease was replaced
     if still_there:
         draft.rename(path)
@@ -217,13 +219,14 @@ def _sweep(folder: Path) -> None:
                 leftover.unlink()
 
 
-def _is_stale(path: Path, told: dict[str, Any], now_s: float) -> bool:
+def _is_stale(path: Path, told: dict[str, Any], now_s: float) -> bool | None:
+    """Whether what a file told of a holder is out of date; None where the file is gone."""
     if told.get("processes") == _processes() and not _is_alive(int(told.get("pid", 0))):
         return True
     try:
         touched_s = path.stat().st_mtime
     except OSError:
-        return True
+        return None
     return now_s - touched_s > STALE_S
 
 
