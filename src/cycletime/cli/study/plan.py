@@ -66,11 +66,11 @@ class PlanStudy:
 
 def _print_estimate(plan: Plan, left: tuple[Planned, ...], given_workers: int | None) -> None:
     from cycletime.cli.study.progress import spelled
-    from cycletime.runs.machine import cores, processor
+    from cycletime.runs.machine import processor
     from cycletime.studies.estimate import calibrate, estimate
-    from cycletime.studies.executors.gpus import gpus_here
+    from cycletime.studies.executors.choose import ExecutorOptions, executor_for
 
-    workers = given_workers or (cores() if plan.study.device == "cpu" else max(1, len(gpus_here())))
+    workers = executor_for("local", ExecutorOptions(workers=given_workers), plan.study.device).workers
     costs, start_s = calibrate(plan, left)
     for (task, algorithm, engine), cost in costs.items():
         lanes = {"compiled": plan.study.width, "cuda": cost.blocks}.get(engine, 1)
