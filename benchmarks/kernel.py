@@ -160,7 +160,7 @@ def whole(device: Device, name: str, env_steps: int, runs: int) -> bool:
 def brief(device: Device) -> bool:
     """A little of everything that the kernel does, for tools that make it a thousand times slower."""
     specs = [
-        spec_of(task, dt, 1, 1200, batch=150, minibatch=minibatch, epochs=2)
+        spec_of(task, dt, 1, 1200, batch=128, minibatch=minibatch, epochs=2)
         for task, dt in (("reacher", "6ms"), ("double-pendulum", "12ms"))
         for minibatch in (12, 25, 37, 50, 64, 100)
     ]

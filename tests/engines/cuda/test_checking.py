@@ -107,6 +107,15 @@ def test_each_fault_is_found(faulty: ctypes.CDLL, words: str) -> None:
         chosen.value = 0
 
 
+def test_what_is_no_number_after_one_of_the_learnings_is_found(
+    faulty: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apart = iter((np.nan, 0.0))
+    monkeypatch.setattr(checking, "_changed_apart", lambda *_: next(apart))
+    found = checks(Emulated(faulty), replace(SMALL, batches=SMALL.batches[:1]))
+    assert not next(check for check in found if "what is learned" in check.name).passed
+
+
 def test_the_command_tells_all_in_json(
     faulty: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

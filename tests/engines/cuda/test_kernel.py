@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from cycletime.engines.cuda import replay
 from cycletime.engines.cuda.describing import state_of
@@ -142,9 +141,12 @@ def test_a_run_without_room_for_records_waits(device: Emulated) -> None:
 
 
 def _agree(told: Learned, truth: dict[str, Any]) -> None:
-    """What learning changed is what the replay changed, to a small part of the change."""
+    """What learning changed is what the replay changed, to a small part of the change.
+
+    In the Euclidean norm: where a gradient is nearly zero, Adam makes a step of its rounding.
+    """
     for index, name in enumerate(("policy", "value_network")):
         before, after = networks_of(told.before)[index], networks_of(told.after)[index]
         for part, expected in truth[name].items():
-            moved: NDArray[np.float64] = np.abs(expected - before[part])
-            assert np.abs(after[part] - expected).max() <= 1e-7 + 2e-3 * moved.max(), f"{name} {part}"
+            moved, apart = np.linalg.norm(expected - before[part]), np.linalg.norm(after[part] - expected)
+            assert apart <= 2e-4 * moved, f"{name} {part}"

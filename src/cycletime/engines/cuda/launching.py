@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cycletime.engines.cuda.describing import State, described, fresh_states, world_of
 from cycletime.engines.cuda.device import Device, Done, Work
-from cycletime.engines.cuda.layout import BESIDE, INPUTS, ROW, Status, position_of, rows_for
+from cycletime.engines.cuda.layout import BESIDE, INPUTS, ROW, Status, networks_of, position_of, rows_for
 from cycletime.loops import Episodes
 from cycletime.runs.spec import RunSpec
 
@@ -33,6 +33,11 @@ class Trained:
     def bits(self) -> bytes:
         """All that the run gave."""
         return b"".join(each.tobytes() for each in (self.state, self.records, self.reports))
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether its weights are numbers still."""
+        return all(np.isfinite(part).all() for network in networks_of(self.state) for part in network.values())
 
     @property
     def episodes(self) -> Episodes:

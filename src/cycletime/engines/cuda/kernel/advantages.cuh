@@ -25,19 +25,15 @@ DEVICE_APART void evaluate(Shared& shared, const Run& run, Scratch scratch, int 
 
 // Sums of two numbers over the block, the same for any schedule.
 DEVICE void sum_over_block(Shared& shared, float& first, float& second) {
-    int thread = machine::thread();
-    shared.sums[thread][0] = first;
-    shared.sums[thread][1] = second;
-    machine::wait_for_block();
-    for (int half = THREADS / 2; half > 0; half /= 2) {
-        if (thread < half) {
-            shared.sums[thread][0] += shared.sums[thread + half][0];
-            shared.sums[thread][1] += shared.sums[thread + half][1];
-        }
-        machine::wait_for_block();
+    int warp = machine::thread() / 32;
+    for (int mask = 16; mask > 0; mask /= 2) {
+        first += machine::from_mirror(first, mask);
+        second += machine::from_mirror(second, mask);
     }
-    first = shared.sums[0][0];
-    second = shared.sums[0][1];
+    if (machine::thread() % 32 == 0) shared.sums[warp][0] = first, shared.sums[warp][1] = second;
+    machine::wait_for_block();
+    first = second = 0;
+    for (int i = 0; i < THREADS / 32; i++) first += shared.sums[i][0], second += shared.sums[i][1];
     machine::wait_for_block();
 }
 
