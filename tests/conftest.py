@@ -3,10 +3,14 @@
 For fresh examples, and more: pytest --hypothesis-profile=default
 """
 
+import signal
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+
+# Shells start what runs in the background with SIGINT ignored, and all that it starts would ignore Ctrl-C as well.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("steady", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("steady")

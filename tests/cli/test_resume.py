@@ -15,6 +15,7 @@ import pytest
 
 from cycletime.cli import main
 from cycletime.runs.folder import RunFolder
+from tests.processes import started
 
 PENDULUM = "--env Pendulum-v1 --env-dt 50ms --algorithm actor-critic --dt 50ms --set hidden=64,64"
 FILES = ("curve.parquet", "metrics.jsonl", "policy.safetensors")
@@ -35,7 +36,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     leader, follower = pty.openpty()
     words = command("train", *PENDULUM.split(), "--env-steps", "4000", "--out", str(out))
     terminal = {**os.environ, "TERM": "xterm", "COLUMNS": "150"}
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=follower, env=terminal) as process:
+    with started(words, follower, env=terminal) as process:
         os.close(follower)
         shown = b""
         while chunk := _read(leader):
@@ -79,7 +80,7 @@ def test_a_signal_saves_and_leaves_and_the_resumed_run_is_the_same(
     tmp_path: Path, whole: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals, status: int
 ) -> None:
     words = command("train", *PENDULUM.split(), "--env-steps", "4000", "--out", str(tmp_path))
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with started(words) as process:
         wait_for(tmp_path, "*/metrics.jsonl", process)  # it is written to from the start on
         process.send_signal(number)
         out, complaint = process.communicate(timeout=120)
@@ -103,7 +104,7 @@ def test_a_second_signal_ends_it_at_once_and_loses_nothing(tmp_path: Path, whole
     words = command(
         "train", *PENDULUM.split(), "--env-steps", "1e6", "--out", str(tmp_path), "--checkpoint-every", "1ms"
     )
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with started(words) as process:
         wait_for(tmp_path, "*/checkpoints/0*", process)
         process.send_signal(signal.SIGINT)
         time.sleep(0.02)
@@ -120,7 +121,7 @@ def test_a_second_signal_ends_it_at_once_and_loses_nothing(tmp_path: Path, whole
 
 def test_two_processes_on_one_run_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = command("train", *PENDULUM.split(), "--env-steps", "1e6", "--out", str(tmp_path))
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with started(words) as process:
         wait_for(tmp_path, "*/metrics.jsonl", process)
         folder = folder_in(tmp_path)
         assert main(["resume", str(folder)]) == 1
@@ -163,17 +164,14 @@ def test_a_run_whose_standard_error_is_gone_goes_on_and_still_saves_when_asked_t
     tmp_path: Path, signal_number: signal.Signals
 ) -> None:
     read, write = os.pipe()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "cycletime", "train", *PENDULUM.split(), "--env-steps", "1e7", "--out", str(tmp_path)],
-        stderr=write,
-        text=True,
-    )
-    os.close(write)
-    os.read(read, 1)
-    os.close(read)  # from now on nobody listens
-    wait_for(tmp_path, "*/metrics.jsonl", process)
-    process.send_signal(signal_number)
-    assert process.wait(60) == 128 + signal_number
+    words = command("train", *PENDULUM.split(), "--env-steps", "1e7", "--out", str(tmp_path))
+    with started(words, write) as process:
+        os.close(write)
+        os.read(read, 1)
+        os.close(read)  # from now on nobody listens
+        wait_for(tmp_path, "*/metrics.jsonl", process)
+        process.send_signal(signal_number)
+        assert process.wait(60) == 128 + signal_number
     assert len(list(tmp_path.glob("*/checkpoints/0*"))) == 1
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from cycletime.errors import RunError
 from cycletime.runs.lock import locked
+from tests.processes import started
 
 
 @contextmanager
@@ -29,13 +30,10 @@ def holder(path: Path) -> Iterator[subprocess.Popen[str]]:
         "    time.sleep(60)\n"
     )
     arguments = [sys.executable, "-c", program, str(path)]
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "held\n"
-            yield process
-        finally:
-            process.kill()
+    with started(arguments, None) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
 
 
 def test_a_second_process_is_refused_and_told_who_holds_it(tmp_path: Path) -> None:

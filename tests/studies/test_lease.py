@@ -10,12 +10,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 
 from cycletime.studies import lease as lease_module
 from cycletime.studies.lease import holder_of, leased
+from tests.processes import started
 
 CONTENDERS, ROUNDS = 20, 12
 CONTEST = f"""
@@ -80,13 +81,9 @@ def make_old(path: Path, seconds: float) -> None:
 @contextmanager
 def holding(folder: Path, stale_s: float = 120.0) -> Iterator["tuple[subprocess.Popen[str], str]"]:
     words = [sys.executable, "-c", HOLDER, str(folder), str(stale_s)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
-        out: IO[str] | None = process.stdout
-        assert out is not None
-        try:
-            yield process, out.readline().strip()
-        finally:
-            process.kill()
+    with started(words, None) as process:
+        assert process.stdout is not None
+        yield process, process.stdout.readline().strip()
 
 
 def is_taken(folder: Path) -> bool:

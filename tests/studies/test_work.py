@@ -2,11 +2,12 @@ import errno
 import fcntl
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
+from subprocess import Popen
 
 import pytest
 
@@ -21,6 +22,7 @@ from cycletime.studies.folder import StudyFolder, add_failure, failure_of, failu
 from cycletime.studies.lease import holder_of, leased
 from cycletime.studies.plan import Plan
 from cycletime.studies.work import work_on
+from tests.processes import started
 
 FILES = ("curve.parquet", "metrics.jsonl", "policy.safetensors")
 WORKER = """
@@ -177,38 +179,33 @@ def test_a_frozen_worker_that_wakes_up_does_not_spoil_the_run_of_its_heir(
     folder = make_folder(**keys, rules=[], tuned={})
     ((_, spec),) = folder.study.runs()
     run = folder.runs / spec.name
-    frozen = start(folder, "frozen")
-    try:
+    with working(folder, "frozen") as frozen:
         hear(frozen, times=4)
         frozen.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, frozen.pid, os.WSTOPPED | os.WNOWAIT)
         time.sleep(1.5)  # longer than it takes to be believed dead here
         before = (run / "metrics.jsonl").read_bytes()
-        with start(folder, "kept out") as other:  # the lease is his for a moment, but the lock is still the other's
+        with working(folder, "kept out") as other:  # the lease is his for a moment, but the lock is still the other's
             assert other.communicate()[0].splitlines() == ["busy"]
         frozen.send_signal(signal.SIGCONT)
         assert frozen.wait(timeout=60) == 75
         # It may wake up in the middle of a write, which whoever goes on from the checkpoint cuts off.
         assert (run / "metrics.jsonl").read_bytes().startswith(before)
         assert not (run / "result.json").exists()
-    finally:
-        frozen.kill()
-        frozen.communicate()
-    with start(folder, "heir") as heir:
+    with working(folder, "heir") as heir:
         assert heir.communicate()[0].splitlines()[-1] == "done"
     whole = StudyFolder.create(tmp_path / "whole", folder.study)
-    with start(whole, "alone") as alone:
+    with working(whole, "alone") as alone:
         assert alone.communicate()[0].splitlines()[-1] == "done"
     for name in FILES:
         assert (whole.runs / spec.name / name).read_bytes() == (run / name).read_bytes()
     assert failures_of(run) == []
 
 
-def start(folder: StudyFolder, name: str) -> "subprocess.Popen[str]":
-    words = [sys.executable, "-c", WORKER, str(folder.path), name]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+def working(folder: StudyFolder, name: str) -> AbstractContextManager["Popen[str]"]:
+    return started([sys.executable, "-c", WORKER, str(folder.path), name], None)
 
 
-def hear(process: "subprocess.Popen[str]", times: int) -> None:
+def hear(process: "Popen[str]", times: int) -> None:
     assert process.stdout is not None
     assert [process.stdout.readline() for _ in range(times)] == ["told\n"] * times

@@ -8,8 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,7 @@ from cycletime.studies.executors.executor import Event
 from cycletime.studies.folder import StudyFolder
 from cycletime.studies.plan import Plan
 from cycletime.studies.study_file import read_study
+from tests.processes import started
 
 FILES = ("spec.json", "curve.parquet", "metrics.jsonl", "policy.safetensors")
 STUDY = """\
@@ -58,16 +59,6 @@ def words(file: Path, out: Path, workers: int = 1) -> list[str]:
     return [*command, "--workers", str(workers)]
 
 
-@contextmanager
-def running(file: Path, out: Path) -> Iterator["subprocess.Popen[str]"]:
-    command = words(file, out, workers=2)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
 def wait_until(is_so: Callable[[], object]) -> None:
     ends = time.monotonic() + PATIENCE_S
     while not is_so():
@@ -104,7 +95,7 @@ def test_a_signal_lets_all_workers_save_and_going_on_gives_the_same_bytes(
     tmp_path: Path, file: Path, whole: Path, number: signal.Signals, status: int
 ) -> None:
     out = tmp_path / "out"
-    with running(file, out) as process:
+    with started(words(file, out, workers=2)) as process:
         wait_until(lambda: is_trained(out))
         process.send_signal(number)
         told, complaint = process.communicate(timeout=PATIENCE_S)
@@ -122,7 +113,7 @@ def test_workers_do_not_outlive_a_scheduler_that_is_killed_and_save_before_they_
     tmp_path: Path, file: Path, whole: Path
 ) -> None:
     out = tmp_path / "out"
-    with running(file, out) as process:
+    with started(words(file, out, workers=2)) as process:
         wait_until(lambda: is_trained(out))
         workers = {json.loads(path.read_text())["pid"] for path in out.glob(TRAINING)}
         process.kill()
@@ -138,7 +129,8 @@ def test_workers_do_not_outlive_a_scheduler_that_is_killed_and_save_before_they_
 
 def test_two_at_once_share_the_work(tmp_path: Path, file: Path, whole: Path) -> None:
     out = tmp_path / "out"
-    with running(file, out) as one, running(file, out) as other:
+    command = words(file, out, workers=2)
+    with started(command) as one, started(command) as other:
         said = [process.communicate(timeout=PATIENCE_S) for process in (one, other)]
     assert [(process.returncode, told) for process, (told, _) in zip((one, other), said, strict=True)] == [
         (0, "three: 3 done\n")
@@ -247,12 +239,13 @@ def test_a_terminal_shows_a_bar_and_the_groups_below_it(file: Path, whole: Path,
     wider.write_text(STUDY.replace('"32ms"', '"32ms", "64ms"').replace("seeds = 3", "seeds = 1"))
     leader, follower = pty.openpty()
     terminal = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
-    with subprocess.Popen(words(wider, tmp_path / "out"), stdout=subprocess.PIPE, stderr=follower, env=terminal) as run:
+    with started(words(wider, tmp_path / "out"), follower, env=terminal) as run:
         os.close(follower)
         shown = b""
         with suppress(OSError):  # Linux's way to say that the other side has left
             while chunk := os.read(leader, 1000):
                 shown += chunk
+        run.wait(PATIENCE_S)
     os.close(leader)
     text = shown.decode()
     assert (run.returncode, "Traceback" in text) == (0, False)
@@ -266,7 +259,7 @@ def test_a_study_goes_on_where_nobody_reads_its_standard_error(file: Path, tmp_p
     short = tmp_path / "short.toml"
     short.write_text(STUDY.replace("400_000", "40_000"))
     read, write = os.pipe()
-    with subprocess.Popen(words(short, tmp_path / "study"), stdout=subprocess.PIPE, stderr=write, text=True) as process:
+    with started(words(short, tmp_path / "study"), write) as process:
         os.close(write)
         os.close(read)
         assert process.communicate()[0] == "three: 3 done\n"
