@@ -4,7 +4,8 @@ For fresh examples, and more: pytest --hypothesis-profile=default
 """
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -23,8 +24,17 @@ def compiled_quickly() -> Iterator[None]:
     For what is held against formulas and toys; files about bits, precision or programs have them as users do.
     """
     import jax  # not every test needs it
+    from jax._src import compiler
 
-    jax.config.update("jax_disable_most_optimizations", True)  # type: ignore[no-untyped-call]
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)  # type: ignore[no-untyped-call]
+    def quick_options(*args: Any, **options: Any) -> object:  # noqa: ANN401
+        # XLA takes half of its time for kernels that are made by MLIR, and JAX has no setting for all programs.
+        own = options.pop("env_options_overrides", None) or {}
+        return usual(*args, **options, env_options_overrides={**own, "xla_cpu_use_fusion_emitters": False})
+
+    usual: Callable[..., object] = compiler.get_compile_options
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiler, "get_compile_options", quick_options)
+        jax.config.update("jax_disable_most_optimizations", True)  # type: ignore[no-untyped-call]
+        yield
+        jax.config.update("jax_disable_most_optimizations", False)  # type: ignore[no-untyped-call]
     jax.clear_caches()  # type: ignore[no-untyped-call]

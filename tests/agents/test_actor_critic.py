@@ -12,7 +12,7 @@ from cycletime.agents.actor_critic import ActorCriticState
 from cycletime.errors import InputError
 from tests.agents.conftest import Dense, arrays_of, assert_trees_close, filled_buffer, random_transitions
 
-pytestmark = pytest.mark.usefixtures("float64")
+pytestmark = pytest.mark.usefixtures("compiled_quickly", "float64")
 learn = jax.jit(ActorCritic.learn)
 GAMMA, POLICY_RATE, VALUE_RATE = 0.9, 0.03, 0.2
 

@@ -10,7 +10,7 @@ import pytest
 from cycletime.agents.policy_and_value import log_probability_of, new_parameters, policy_mean, state_value
 from tests.agents.conftest import Dense, arrays_of, normal_log_density
 
-pytestmark = pytest.mark.usefixtures("float64")
+pytestmark = pytest.mark.usefixtures("compiled_quickly", "float64")
 
 
 @pytest.mark.parametrize("action_size", [1, 2, 7])

@@ -25,7 +25,7 @@ from tests.agents.conftest import (
     slopes,
 )
 
-pytestmark = pytest.mark.usefixtures("float64")
+pytestmark = pytest.mark.usefixtures("compiled_quickly", "float64")
 HIDDEN = (5, 4)
 samples_of = jax.jit(PPO.samples)
 policy_gradient = jax.jit(jax.grad(PPO.policy_loss, argnums=1))

@@ -23,7 +23,7 @@ from tests.agents.conftest import (
     stored,
 )
 
-pytestmark = pytest.mark.usefixtures("float64")
+pytestmark = pytest.mark.usefixtures("compiled_quickly", "float64")
 learn = jax.jit(PPO.learn)
 
 

@@ -22,7 +22,7 @@ from tests.agents.conftest import (
     slopes,
 )
 
-pytestmark = pytest.mark.usefixtures("float64")
+pytestmark = pytest.mark.usefixtures("compiled_quickly", "float64")
 policy_gradient = jax.jit(jax.grad(policy_loss_of, has_aux=True))
 update = jax.jit(SAC.update)
 

@@ -22,7 +22,7 @@ from tests.agents.conftest import (
     random_transitions,
 )
 
-pytestmark = pytest.mark.usefixtures("float64")
+pytestmark = pytest.mark.usefixtures("compiled_quickly", "float64")
 RATE, GAMMA, TAU = 0.01, 0.9, 0.1
 
 

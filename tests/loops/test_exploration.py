@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, TypeAlias
@@ -25,6 +25,8 @@ from cycletime.loops.randomness import Purpose, key_for
 from cycletime.tasks import CycleTime, Reacher
 from cycletime.tasks.closed_form import ClosedFormTask
 from tests.loops.conftest import Aim, Clock, Spy, ToyState
+
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
 
 Array: TypeAlias = NDArray[np.float64]
 SEED = 6
@@ -101,14 +103,6 @@ def compiled_batch(task: ClosedFormTask, agent: Agent, dt: str, env_steps: int, 
     if width > 1:
         buffer = jax.tree.map(lambda leaf: leaf[-1], buffer)
     return buffer.read(buffer.rows)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _compile_quickly() -> Iterator[None]:
-    """What is compared here is what programs compute, not how fast."""
-    jax.config.update("jax_disable_most_optimizations", True)  # type: ignore[no-untyped-call]
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)  # type: ignore[no-untyped-call]
 
 
 @pytest.fixture(autouse=True)

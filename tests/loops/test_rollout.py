@@ -1,6 +1,5 @@
 """The compiled loop against Algorithm 1 written out, environment step by environment step."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -16,6 +15,7 @@ from cycletime.loops.rollout import World
 from cycletime.tasks import DoublePendulum, Reacher
 from cycletime.tasks.closed_form import ClosedFormTask
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
 SEED = jax.random.key(3)
 
 
@@ -118,14 +118,6 @@ def assert_alike(ours: object, expected: object, tolerance: float) -> None:
 
 
 SMALL: dict[str, Any] = {"hidden": (8,), "epochs": 2, "minibatch": 3}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _compile_quickly() -> Iterator[None]:
-    """What is compared here is what programs compute, not how fast."""
-    jax.config.update("jax_disable_most_optimizations", True)  # type: ignore[no-untyped-call]
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)  # type: ignore[no-untyped-call]
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,8 @@ from cycletime.loops.stepped import SteppedChunk, SteppedLoop, SteppedPosition
 from cycletime.tasks import CycleTime
 from tests.loops.conftest import Clock, Spy
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
+
 
 def ppo(**overrides: Any) -> PPO:  # noqa: ANN401 - any of its fields
     return PPO(**{"batch": 32, "minibatch": 8, "epochs": 2, "hidden": (8,), **overrides})

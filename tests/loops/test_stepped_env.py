@@ -21,6 +21,8 @@ from cycletime.tasks import CycleTime, DoublePendulum, Reacher
 from cycletime.tasks.closed_form import ClosedFormTask
 from tests.loops import conftest
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
+
 Clock = partial(conftest.Clock, first_reward=1)
 
 

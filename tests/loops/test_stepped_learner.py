@@ -16,6 +16,8 @@ from cycletime.loops.randomness import Purpose, key_for
 from cycletime.loops.stepped import SteppedChunk, SteppedLoop
 from tests.loops.conftest import Clock, Spy
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
+
 
 def spy(**overrides: Any) -> Spy:  # noqa: ANN401 - any of its fields
     return Spy(**{"minibatch": 1, "hidden": (4,), **overrides})

@@ -12,6 +12,8 @@ from cycletime.agents import PPO
 from cycletime.errors import InputError
 from cycletime.loops import SteppedLoop, stepped
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
+
 
 class Endless(gymnasium.Env[Any, Any]):
     observation_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)

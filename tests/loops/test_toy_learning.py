@@ -12,6 +12,8 @@ from cycletime.agents.policy_and_value import state_value
 from cycletime.loops import CompiledLoop, Episodes
 from cycletime.tasks.closed_form import ClosedFormTask
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
+
 AIMERS: dict[str, tuple[Agent, int]] = {
     "ppo": (PPO(batch=200, minibatch=50, hidden=(16,), learning_rate=3e-3, noise_std=0.5), 20_000),
     "sac": (SAC(minibatch=64, hidden=(16,), learning_rate=3e-3, warmup_steps=200, target_entropy=-3.0), 3_000),
