@@ -15,6 +15,7 @@ from cycletime.engines.cuda.checking import Check, Sizes, checks, full, print_ch
 from cycletime.engines.cuda.device import KERNEL, Done, find_device
 from tests.engines.cuda.emulated import Emulated, build
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
 FAULTS = {
     "observations": (
         "reacher.cuh",
