@@ -35,6 +35,7 @@ def compiled_quickly() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiler, "get_compile_options", quick_options)
         jax.config.update("jax_disable_most_optimizations", True)  # type: ignore[no-untyped-call]
+        jax.clear_caches()  # type: ignore[no-untyped-call]  # so that numbers do not depend on the files before
         yield
         jax.config.update("jax_disable_most_optimizations", False)  # type: ignore[no-untyped-call]
     jax.clear_caches()  # type: ignore[no-untyped-call]

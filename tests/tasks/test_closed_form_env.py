@@ -15,8 +15,6 @@ import cycletime.tasks  # noqa: F401 - registers the ids
 from cycletime.errors import InputError
 from cycletime.tasks.closed_form_env import DoublePendulumEnv, ReacherEnv, ReacherVectorEnv
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 IDS = ["cycletime/Reacher-v0", "cycletime/DoublePendulum-v0"]
 BULLET_IDS = ["cycletime/BulletReacher-v0", "cycletime/BulletDoublePendulum-v0"]
 
