@@ -15,7 +15,6 @@ from cycletime.runs.folder import RunFolder
 from cycletime.runs.spec import RunSpec
 from cycletime.runs.worlds import PaperTask
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
 SMALL_AC, SMALL_PPO = ActorCritic(hidden=(8,)), PPO(batch=40, minibatch=20, epochs=2, hidden=(8,))
 SMALL_SAC = SAC(minibatch=8, warmup_steps=30, hidden=(8,), replay_capacity=100)
 COMPILED: dict[str, dict[str, Any]] = {
