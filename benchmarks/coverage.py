@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from cycletime.studies.statistics import (
+from cycletime.statistics import (
     Estimate,
     bootstrap,
     compare,

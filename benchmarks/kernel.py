@@ -31,7 +31,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.agents import PPO
+from cycletime.agents import PPOAgent
 from cycletime.engines.cuda.describing import fresh_states, world_of
 from cycletime.engines.cuda.device import Device, find_device
 from cycletime.engines.cuda.group import CudaGroup
@@ -68,7 +68,9 @@ class Trained:
 
 def spec_of(task: str, dt: str, seed: int, env_steps: int, **agent: int) -> RunSpec:
     """A run with the paper's baseline values."""
-    return RunSpec(world=PaperTask(task), agent=PPO(**agent), dt=dt, env_steps=env_steps, seed=seed, engine=_ENGINE)  # type: ignore[arg-type]
+    return RunSpec(
+        world=PaperTask(task), agent=PPOAgent(**agent), dt=dt, env_steps=env_steps, seed=seed, engine=_ENGINE
+    )  # type: ignore[arg-type]
 
 
 def train(device: Device, specs: Sequence[RunSpec]) -> Trained:
@@ -100,7 +102,7 @@ def verdict(found: float, most: float, *, counts: bool = True) -> str:
 def operations(spec: RunSpec) -> float:
     """Floating-point operations of a run's learning."""
     agent, k = spec.agent, world_of(spec).cycle_steps
-    assert isinstance(agent, PPO), "the kernel has no other"
+    assert isinstance(agent, PPOAgent), "the kernel has no other"
     return 2.0 * PRODUCTS * agent.epochs * agent.batch * ceil(spec.env_steps / (k * agent.batch))
 
 

@@ -27,7 +27,7 @@ os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_
 import jax
 import numpy as np
 
-from cycletime.agents import PPO, SAC
+from cycletime.agents import PPOAgent, SACAgent
 from cycletime.loops import CompiledLoop, Episodes
 from cycletime.tasks import DoublePendulum, Reacher
 
@@ -47,13 +47,13 @@ class Case:
 
 
 CASES = {
-    "ppo-reacher": Case(Reacher(), PPO(), 10_000_000, 40, average=(9.2, 0.9), last_tenth=(14.8, 0.9)),
+    "ppo-reacher": Case(Reacher(), PPOAgent(), 10_000_000, 40, average=(9.2, 0.9), last_tenth=(14.8, 0.9)),
     "ppo-reacher-pytorch": Case(
-        Reacher(), PPO(initial_weights="pytorch"), 10_000_000, 40, average=(9.2, 0.9), last_tenth=(14.8, 0.9)
+        Reacher(), PPOAgent(initial_weights="pytorch"), 10_000_000, 40, average=(9.2, 0.9), last_tenth=(14.8, 0.9)
     ),
-    "sac-reacher": Case(Reacher(), SAC(discount=0.8515), 500_000, 10, average=(11.2, 0.6)),
-    "ppo-double-pendulum": Case(DoublePendulum(), PPO(), 10_000_000, 10),
-    "sac-double-pendulum": Case(DoublePendulum(), SAC(discount=0.9987), 1_000_000, 4),
+    "sac-reacher": Case(Reacher(), SACAgent(discount=0.8515), 500_000, 10, average=(11.2, 0.6)),
+    "ppo-double-pendulum": Case(DoublePendulum(), PPOAgent(), 10_000_000, 10),
+    "sac-double-pendulum": Case(DoublePendulum(), SACAgent(discount=0.9987), 1_000_000, 4),
 }
 
 

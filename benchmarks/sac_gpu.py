@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.training import sac_operations
-from cycletime.agents import SAC
+from cycletime.agents import SACAgent
 from cycletime.loops import CompiledLoop, Episodes
 from cycletime.loops.program import Matmul
 from cycletime.tasks import Reacher
@@ -61,16 +61,16 @@ class Group:
         return [(exponent, seed) for exponent in self.exponents for seed in self.seeds]
 
     @property
-    def lanes(self) -> tuple[list[int], list[SAC]]:
+    def lanes(self) -> tuple[list[int], list[SACAgent]]:
         """What the loop takes."""
-        return [seed for _, seed in self.runs], [SAC(discount=0.99**exponent) for exponent, _ in self.runs]
+        return [seed for _, seed in self.runs], [SACAgent(discount=0.99**exponent) for exponent, _ in self.runs]
 
     @property
     def loop(self) -> CompiledLoop:
         """The program."""
         width = len(self.runs)
         return CompiledLoop(
-            task=Reacher(), agent=SAC(), dt="16ms", env_steps=self.env_steps, width=width, matmul=self.matmul
+            task=Reacher(), agent=SACAgent(), dt="16ms", env_steps=self.env_steps, width=width, matmul=self.matmul
         )
 
     def compile(self) -> None:

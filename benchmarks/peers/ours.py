@@ -11,14 +11,14 @@ import jax
 import jax.numpy as jnp
 
 from benchmarks.peers.worker import Cases, serve
-from cycletime.agents import PPO, SAC, Agent
+from cycletime.agents import Agent, PPOAgent, SACAgent
 from cycletime.loops.compilation_cache import keep_compiled_programs
 from cycletime.loops.compiled import CompiledLoop
 from cycletime.loops.program import advance
 from cycletime.tasks import Reacher
 
 ENV_STEPS = 10_000_000
-AGENTS: dict[str, Agent] = {"ppo": PPO(), "sac": SAC(replay_capacity=62_500)}
+AGENTS: dict[str, Agent] = {"ppo": PPOAgent(), "sac": SACAgent(replay_capacity=62_500)}
 
 
 def prepare(name: str, dt: str) -> tuple[Cases, dict[str, object]]:

@@ -7,22 +7,22 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from cycletime.agents import ActorCritic, Transition
+from cycletime.agents import ActorCriticAgent, Transition
 from cycletime.agents.actor_critic import ActorCriticState
 from cycletime.errors import InputError
 from tests.agents.conftest import Dense, arrays_of, assert_trees_close, filled_buffer, random_transitions
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly", "float64")
-learn = jax.jit(ActorCritic.learn)
+learn = jax.jit(ActorCriticAgent.learn)
 GAMMA, POLICY_RATE, VALUE_RATE = 0.9, 0.03, 0.2
 
 
-def make_agent(**overrides: Any) -> ActorCritic:  # noqa: ANN401
+def make_agent(**overrides: Any) -> ActorCriticAgent:  # noqa: ANN401
     options = {"discount": GAMMA, "policy_rate": POLICY_RATE, "value_rate": VALUE_RATE, "hidden": (5, 4)}
-    return ActorCritic(**{**options, **overrides})
+    return ActorCriticAgent(**{**options, **overrides})
 
 
-def make_state(agent: ActorCritic) -> ActorCriticState:
+def make_state(agent: ActorCriticAgent) -> ActorCriticState:
     psi, random = agent.initialize(jax.random.key(0), 3, 2), np.random.default_rng(0)
     moved: ActorCriticState = jax.tree.map(lambda leaf: jnp.asarray(0.5 * random.normal(size=leaf.shape)), psi)
     return moved._replace(current_discount=jnp.asarray(1.0))
@@ -86,7 +86,7 @@ def test_nothing_in_learning_is_random() -> None:
 
 
 def test_what_the_loop_asks() -> None:
-    agent = ActorCritic()
+    agent = ActorCriticAgent()
     assert (agent.capacity, agent.period, agent.learns_from, agent.random_steps) == (1, 1, 1, 0)
     assert agent.learn_when == "batch"
 

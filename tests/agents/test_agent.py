@@ -10,20 +10,20 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from cycletime.agents import PPO, SAC, ActorCritic, Buffer
+from cycletime.agents import ActorCriticAgent, Buffer, PPOAgent, SACAgent
 from cycletime.agents.agent import choose_action
 from tests.agents.conftest import Dense, arrays_of, assert_trees_close, filled_buffer, random_transitions
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
-PPO_AGENT = PPO(batch=6, minibatch=6, epochs=1, hidden=(4,))
-SAC_AGENT = SAC(minibatch=4, replay_capacity=6, hidden=(4,), warmup_steps=100)
-ACTOR_CRITIC_AGENT = ActorCritic(hidden=(4,))
+PPO_AGENT = PPOAgent(batch=6, minibatch=6, epochs=1, hidden=(4,))
+SAC_AGENT = SACAgent(minibatch=4, replay_capacity=6, hidden=(4,), warmup_steps=100)
+ACTOR_CRITIC_AGENT = ActorCriticAgent(hidden=(4,))
 AGENTS: list[Any] = [PPO_AGENT, SAC_AGENT, ACTOR_CRITIC_AGENT]
 EACH = pytest.mark.parametrize("agent", AGENTS, ids=["PPO", "SAC", "actor-critic"])
 RATES = {
-    PPO: {"discount": 0.5, "trace_decay": 0.25, "learning_rate": 0.1, "clip": 0.3},
-    SAC: {"discount": 0.5, "learning_rate": 0.1, "target_smoothing": 0.3},
-    ActorCritic: {"discount": 0.5, "policy_rate": 0.1, "value_rate": 0.2},
+    PPOAgent: {"discount": 0.5, "trace_decay": 0.25, "learning_rate": 0.1, "clip": 0.3},
+    SACAgent: {"discount": 0.5, "learning_rate": 0.1, "target_smoothing": 0.3},
+    ActorCriticAgent: {"discount": 0.5, "policy_rate": 0.1, "value_rate": 0.2},
 }
 
 
@@ -108,12 +108,12 @@ def test_without_noise_the_action_is_the_policys_mean(agent: Any, action_size: i
     with jax.enable_x64(True):
         psi = fresh(agent, action_size, action_size)
         observation, noise = np.array([0.5, -2.0, 1.0]), np.linspace(-1, 1, action_size) - 0.3
-        if isinstance(agent, SAC):
+        if isinstance(agent, SACAgent):
             network = Dense(arrays_of(psi.policy), "relu")
             mean, log_std = np.split(network.forward(observation[None])[0], 2)
             expected, noisy = np.tanh(mean), np.tanh(mean + np.exp(log_std) * noise)
         else:
-            policy = psi.policy if isinstance(agent, ActorCritic) else psi.parameters.policy
+            policy = psi.policy if isinstance(agent, ActorCriticAgent) else psi.parameters.policy
             expected = Dense(arrays_of(policy.network), "tanh").forward(observation[None])[0]
             noisy = expected + noise  # sigma begins at 1
         act = jax.jit(agent.act)

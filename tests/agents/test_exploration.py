@@ -13,7 +13,16 @@ import numpy as np
 import pytest
 
 from cycletime import rules
-from cycletime.agents import PPO, SAC, ActorCritic, AutoRegressive, CoherentNoise, OrnsteinUhlenbeck, Pink, agent_for
+from cycletime.agents import (
+    ActorCriticAgent,
+    AutoRegressive,
+    CoherentNoise,
+    OrnsteinUhlenbeck,
+    Pink,
+    PPOAgent,
+    SACAgent,
+    agent_for,
+)
 from cycletime.agents.agent import choose_action
 from cycletime.agents.exploration import Exploration, blank_state, explore, normals_per_step
 from cycletime.duration import Duration
@@ -178,8 +187,8 @@ def test_equal_noises_are_one_key() -> None:
 # In agents.
 
 
-@pytest.mark.parametrize("agent", [PPO, SAC, ActorCritic])
-def test_the_noise_is_part_of_an_agents_structure(agent: type[PPO | SAC | ActorCritic]) -> None:
+@pytest.mark.parametrize("agent", [PPOAgent, SACAgent, ActorCriticAgent])
+def test_the_noise_is_part_of_an_agents_structure(agent: type[PPOAgent | SACAgent | ActorCriticAgent]) -> None:
     white, noisy = agent(), agent(exploration=Pink().at("16ms"))
     leaves, structure = jax.tree.flatten(noisy)
     assert len(leaves) == len(jax.tree.leaves(white))
@@ -187,7 +196,7 @@ def test_the_noise_is_part_of_an_agents_structure(agent: type[PPO | SAC | ActorC
     assert jax.tree.unflatten(structure, leaves) == noisy
 
 
-@pytest.mark.parametrize("agent", [PPO, SAC, ActorCritic])
+@pytest.mark.parametrize("agent", [PPOAgent, SACAgent, ActorCriticAgent])
 @pytest.mark.parametrize(
     ("noise", "message"),
     [
@@ -214,7 +223,7 @@ def test_carried_values_bring_the_cycle_time() -> None:
 def test_ppo_takes_each_action_by_itself_whatever_came_before() -> None:
     """The old log-probability is the marginal distribution's."""
     with jax.enable_x64(True):
-        agent = PPO(batch=12, minibatch=4, hidden=(4,), exploration=OrnsteinUhlenbeck("1s").at("10ms"))
+        agent = PPOAgent(batch=12, minibatch=4, hidden=(4,), exploration=OrnsteinUhlenbeck("1s").at("10ms"))
         psi = jax.jit(agent.initialize, static_argnums=(1, 2))(jax.random.key(0), 3, 2)
         transitions = random_transitions(12)
         noise = walked(agent.exploration, 12, 2)
@@ -230,7 +239,7 @@ def test_ppo_takes_each_action_by_itself_whatever_came_before() -> None:
 
 def test_the_random_start_of_sac_is_uniform_and_coherent() -> None:
     with jax.enable_x64(True):
-        agent = SAC(minibatch=4, hidden=(4,), exploration=OrnsteinUhlenbeck("100ms").at("40ms"))
+        agent = SACAgent(minibatch=4, hidden=(4,), exploration=OrnsteinUhlenbeck("100ms").at("40ms"))
         psi = jax.jit(agent.initialize, static_argnums=(1, 2))(jax.random.key(0), 3, 20_000)
         drawn = jnp.asarray(walked(agent.exploration, 2, 20_000))
         choose = jax.jit(lambda noise: choose_action(agent, psi, jnp.zeros(3), noise, jnp.asarray(5)))

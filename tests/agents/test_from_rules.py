@@ -3,13 +3,13 @@ from typing import Any
 import pytest
 
 from cycletime import rules
-from cycletime.agents import PPO, SAC, agent_for
+from cycletime.agents import PPOAgent, SACAgent, agent_for
 from cycletime.errors import InputError
 
 
 def test_the_papers_values_are_the_defaults_of_both() -> None:
-    assert agent_for(rules.PPO(dt="16ms")) == PPO()
-    assert agent_for(rules.SAC(dt="16ms")) == SAC()
+    assert agent_for(rules.PPO(dt="16ms")) == PPOAgent()
+    assert agent_for(rules.SAC(dt="16ms")) == SACAgent()
 
 
 def test_carried_values_arrive() -> None:

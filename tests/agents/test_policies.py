@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from cycletime.agents import PPO, SAC, ActorCritic
+from cycletime.agents import ActorCriticAgent, PPOAgent, SACAgent
 from cycletime.agents.policies import PolicyNetwork
 from tests.agents.conftest import Dense, arrays_of
 
-AGENTS: list[Any] = [PPO(), SAC(), ActorCritic()]
+AGENTS: list[Any] = [PPOAgent(), SACAgent(), ActorCriticAgent()]
 EACH = pytest.mark.parametrize("agent", AGENTS, ids=["PPO", "SAC", "actor-critic"])
 
 
@@ -44,7 +44,7 @@ def test_its_mean_and_sigma_are_those_of_the_formulas(agent: Any) -> None:  # no
     observation = np.random.default_rng(1).normal(size=(20, 3))
     numbers = Dense(arrays_of(policy.layers), policy.activation).forward(observation)
     mean, log_std = policy.mean_and_log_std(jnp.asarray(observation))
-    if isinstance(agent, SAC):
+    if isinstance(agent, SACAgent):
         expected_log_std = np.clip(numbers[:, 2:], -20, 2)
     else:
         assert policy.log_std is not None
@@ -54,7 +54,7 @@ def test_its_mean_and_sigma_are_those_of_the_formulas(agent: Any) -> None:  # no
 
 
 def test_log_sigma_of_sac_is_clipped() -> None:
-    agent = SAC(hidden=(5,))
+    agent = SACAgent(hidden=(5,))
     psi = some_psi(agent)
     bias = np.array([0, 0, 100, -100], np.float32)
     psi = psi._replace(policy=(psi.policy[0], psi.policy[1]._replace(bias=bias)))
@@ -63,7 +63,7 @@ def test_log_sigma_of_sac_is_clipped() -> None:
 
 
 def test_it_is_the_newest_policy_also_where_the_one_before_it_acts() -> None:
-    agent = SAC(hidden=(5,), acts="before_learning")
+    agent = SACAgent(hidden=(5,), acts="before_learning")
     psi = some_psi(agent)
     observation, noise = jnp.ones(3), jnp.zeros(2)
     newest = replace(agent, acts="after_learning").act(psi._replace(acting=None), observation, noise)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from cycletime.agents import PPO, Buffer, Transition
+from cycletime.agents import Buffer, PPOAgent, Transition
 from cycletime.agents.policy_and_value import Parameters, Policy
 from cycletime.agents.ppo import Sample, value_loss
 from cycletime.errors import InputError
@@ -27,12 +27,12 @@ from tests.agents.conftest import (
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly", "float64")
 HIDDEN = (5, 4)
-samples_of = jax.jit(PPO.samples)
-policy_gradient = jax.jit(jax.grad(PPO.policy_loss, argnums=1))
+samples_of = jax.jit(PPOAgent.samples)
+policy_gradient = jax.jit(jax.grad(PPOAgent.policy_loss, argnums=1))
 
 
-def make_ppo(**overrides: Any) -> PPO:  # noqa: ANN401
-    return PPO(**{"batch": 7, "minibatch": 3, "epochs": 2, "hidden": HIDDEN, **overrides})
+def make_ppo(**overrides: Any) -> PPOAgent:  # noqa: ANN401
+    return PPOAgent(**{"batch": 7, "minibatch": 3, "epochs": 2, "hidden": HIDDEN, **overrides})
 
 
 def make_parameters(seed: int = 0) -> Parameters:
@@ -212,7 +212,7 @@ def test_a_row_without_weight_has_no_influence() -> None:
     real = np.arange(8) != 4
     np.testing.assert_allclose(found.advantage[real], expected.advantage, atol=1e-12)
     np.testing.assert_allclose(found.lambda_return[real], expected.lambda_return, atol=1e-12)
-    update = jax.jit(PPO.update)
+    update = jax.jit(PPOAgent.update)
     assert_trees_close(update(wide, psi, found).parameters, arrays_of(update(plain, psi, expected).parameters), 1e-12)
 
 
@@ -229,7 +229,7 @@ def test_a_row_without_weight_has_no_influence() -> None:
     ],
 )
 def test_slices_of_an_epoch(batch: int, minibatch: int, slices: Any, expected: tuple[int, int, int]) -> None:  # noqa: ANN401
-    assert PPO(batch=batch, minibatch=minibatch, slices=slices).slice_sizes == expected
+    assert PPOAgent(batch=batch, minibatch=minibatch, slices=slices).slice_sizes == expected
 
 
 def test_draws_are_one_order_of_the_batch_for_each_epoch() -> None:
@@ -277,6 +277,6 @@ def test_wrong_values_are_refused_in_one_sentence(overrides: dict[str, Any], sen
 
 
 def test_what_the_loop_asks() -> None:
-    agent = PPO(batch=100, learning_period=20)
+    agent = PPOAgent(batch=100, learning_period=20)
     assert (agent.capacity, agent.period, agent.learns_from, agent.random_steps) == (100, 20, 100, 0)
-    assert PPO(batch=100).period == 100
+    assert PPOAgent(batch=100).period == 100

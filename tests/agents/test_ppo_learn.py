@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from cycletime.agents import PPO, Transition
+from cycletime.agents import PPOAgent, Transition
 from cycletime.agents.ppo import PPOState
 from tests.agents.conftest import (
     Dense,
@@ -24,7 +24,7 @@ from tests.agents.conftest import (
 )
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly", "float64")
-learn = jax.jit(PPO.learn)
+learn = jax.jit(PPOAgent.learn)
 
 
 class Algorithm4:
@@ -73,7 +73,7 @@ class Algorithm4:
         self.value.weights = self.value_adam.step(self.value.weights, in_value)
 
 
-def start(agent: PPO, observation_size: int, action_size: int) -> PPOState:
+def start(agent: PPOAgent, observation_size: int, action_size: int) -> PPOState:
     psi = agent.initialize(jax.random.key(1), observation_size, action_size)
     random = np.random.default_rng(1)
     # From other weights than the initial ones, whose last layers are next to zero.
@@ -92,7 +92,7 @@ def start(agent: PPO, observation_size: int, action_size: int) -> PPOState:
 )
 def test_learn_is_algorithm_4(overrides: dict[str, Any], slices: list[list[int]]) -> None:
     options: dict[str, Any] = {"batch": 7, "minibatch": 3, "epochs": 2, "learning_rate": 0.02, "hidden": (5, 4)}
-    agent = PPO(**{**options, **overrides}, discount=0.9, trace_decay=0.8, clip=0.1)
+    agent = PPOAgent(**{**options, **overrides}, discount=0.9, trace_decay=0.8, clip=0.1)
     psi = start(agent, 3, 2)
     batch = random_transitions(7, terminated=[1], truncated=[4])
     draws = agent.draw(jax.random.key(3), 2)
@@ -146,7 +146,7 @@ def check_metrics(metrics: dict[str, jax.Array], paper: Algorithm4, before: PPOS
 
 
 def test_learn_from_copies_is_learn_from_their_rows_together() -> None:
-    agent = PPO(batch=4, minibatch=4, epochs=1, hidden=(5, 4), discount=0.9, trace_decay=0.8, learning_rate=0.02)
+    agent = PPOAgent(batch=4, minibatch=4, epochs=1, hidden=(5, 4), discount=0.9, trace_decay=0.8, learning_rate=0.02)
     psi = start(agent, 3, 2)
     columns = [random_transitions(4, terminated=[1], seed=1), random_transitions(4, terminated=[3], seed=2)]
     paper = Algorithm4(arrays_of(psi.parameters), 0.02, 0.2)
@@ -159,5 +159,5 @@ def test_learn_from_copies_is_learn_from_their_rows_together() -> None:
     paper.old = normal_log_density(paper.mean.forward(paper.s), paper.log_std, paper.a)
     paper.step(np.arange(8))
     # A batch of 4 rows of 2 copies is 8 samples; one mini-batch of all of them has no order.
-    data = jax.jit(PPO.samples)(agent, psi.parameters, filled_buffer(*columns))
-    assert_trees_close(jax.jit(PPO.update)(agent, psi, data).parameters, paper.weights)
+    data = jax.jit(PPOAgent.samples)(agent, psi.parameters, filled_buffer(*columns))
+    assert_trees_close(jax.jit(PPOAgent.update)(agent, psi, data).parameters, paper.weights)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from cycletime.agents import SAC
+from cycletime.agents import SACAgent
 from cycletime.agents.buffer import Transition
 from cycletime.agents.sac import SACState, policy_loss_of
 from cycletime.errors import InputError
@@ -24,15 +24,15 @@ from tests.agents.conftest import (
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly", "float64")
 policy_gradient = jax.jit(jax.grad(policy_loss_of, has_aux=True))
-update = jax.jit(SAC.update)
+update = jax.jit(SACAgent.update)
 
 
-def make_sac(**overrides: Any) -> SAC:  # noqa: ANN401
+def make_sac(**overrides: Any) -> SACAgent:  # noqa: ANN401
     options: dict[str, Any] = {"minibatch": 6, "replay_capacity": 10, "hidden": (7, 5), "warmup_steps": 0}
-    return SAC(**{**options, **overrides})
+    return SACAgent(**{**options, **overrides})
 
 
-def make_state(agent: SAC, seed: int = 0) -> SACState:
+def make_state(agent: SACAgent, seed: int = 0) -> SACState:
     """Critics that disagree, targets unlike the critics, and an alpha that is not 1."""
     fresh, random = agent.initialize(jax.random.key(seed), 3, 2), np.random.default_rng(seed)
     moved: SACState = fresh._replace(
@@ -131,7 +131,7 @@ def test_the_critics_gradients_are_the_papers(weight: float) -> None:
         # The paper's (q - y) grad q; the released code has no 1/2 in its loss, thus twice that.
         in_critic, _ = network.backward((2 * weight * (q - backup) / 6)[:, None])
         expected += in_critic
-    gradient = jax.jit(jax.grad(SAC.critics_loss, argnums=1))(agent, critics, data, jnp.asarray(backup))
+    gradient = jax.jit(jax.grad(SACAgent.critics_loss, argnums=1))(agent, critics, data, jnp.asarray(backup))
     assert_trees_close(gradient, expected, atol=1e-12)
 
     def loss(weights: Weights) -> float:
@@ -154,7 +154,7 @@ def test_the_backup_is_the_papers(time_limit: Any, temperature: Any) -> None:  #
     alpha = np.exp(0.3) if temperature == "log_alpha" else 0.3
     value = np.minimum(*q) - alpha * squashed_log_density(mean, std, action)
     terminal = np.array([0, 1, 0, time_limit == "terminal", 0, 0])
-    found = jax.jit(SAC.backup)(agent, psi, data, jnp.asarray(noise))
+    found = jax.jit(SACAgent.backup)(agent, psi, data, jnp.asarray(noise))
     np.testing.assert_allclose(found, np.asarray(data.reward) + (1 - terminal) * 0.9 * value, atol=1e-10)
 
 
@@ -225,5 +225,5 @@ def test_wrong_values_are_refused_in_one_sentence(overrides: dict[str, Any], sen
 
 
 def test_what_the_loop_asks() -> None:
-    agent = SAC(learning_period=4)
+    agent = SACAgent(learning_period=4)
     assert (agent.capacity, agent.period, agent.learns_from, agent.random_steps) == (1_000_000, 4, 256, 10_000)

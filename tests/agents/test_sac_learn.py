@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from cycletime.agents import PPO, SAC, Transition
+from cycletime.agents import PPOAgent, SACAgent, Transition
 from cycletime.agents.networks import Network
 from cycletime.agents.sac import SACState, StackedCritics, apart, stacked
 from tests.agents.conftest import (
@@ -99,7 +99,7 @@ class Algorithm5:
         assert_trees_close(psi.temperature, self.temperature)
 
 
-def start(agent: SAC) -> SACState:
+def start(agent: SACAgent) -> SACState:
     psi, random = agent.initialize(jax.random.key(2), 3, 2), np.random.default_rng(2)
     moved: SACState = psi._replace(
         **{
@@ -122,7 +122,7 @@ OTHERS = {"temperature": "alpha", "time_limit": "terminal", "critic_weight": 1.0
 
 @pytest.mark.parametrize(("choices", "gradient_steps"), [({}, 2), (OTHERS, 1)], ids=["defaults", "the other choices"])
 def test_learn_is_algorithm_5(choices: dict[str, Any], gradient_steps: int) -> None:
-    agent = SAC(
+    agent = SACAgent(
         minibatch=6,
         replay_capacity=9,
         gradient_steps=gradient_steps,
@@ -142,7 +142,7 @@ def test_learn_is_algorithm_5(choices: dict[str, Any], gradient_steps: int) -> N
         time_limit_ends=agent.time_limit == "terminal",
         critic_weight=agent.critic_weight,
     )
-    learn = jax.jit(SAC.learn)
+    learn = jax.jit(SACAgent.learn)
     for seed in range(2):  # twice, since Adam's memory and the targets live on
         draws = agent.draw(jax.random.key(seed), 2)
         before = psi.policy
@@ -158,11 +158,11 @@ def test_learn_is_algorithm_5(choices: dict[str, Any], gradient_steps: int) -> N
 
 
 def test_stacked_critics_learn_the_same() -> None:
-    agent = SAC(minibatch=6, replay_capacity=9, hidden=(7, 5), learning_rate=RATE)
+    agent = SACAgent(minibatch=6, replay_capacity=9, hidden=(7, 5), learning_rate=RATE)
     psi, buffer = start(agent), filled_buffer(random_transitions(7, terminated=[1]), capacity=9)
     draws = agent.draw(jax.random.key(0), 2)
-    expected, told = jax.jit(SAC.learn)(agent, psi, buffer, draws)
-    found, same = jax.jit(SAC.learn)(agent, stacked(psi), buffer, draws)
+    expected, told = jax.jit(SACAgent.learn)(agent, psi, buffer, draws)
+    found, same = jax.jit(SACAgent.learn)(agent, stacked(psi), buffer, draws)
     assert isinstance(found.critics, StackedCritics)
     assert isinstance(found.critics_optimizer.mean, StackedCritics)
     assert_trees_close(apart(found), jax.tree.leaves(expected))
@@ -170,15 +170,15 @@ def test_stacked_critics_learn_the_same() -> None:
 
 
 def test_stacking_can_be_undone_and_leaves_other_agents_alone() -> None:
-    psi = start(SAC(hidden=(7, 5)))
+    psi = start(SACAgent(hidden=(7, 5)))
     back = apart(stacked(psi))
     assert str(jax.tree.structure(back)) == str(jax.tree.structure(psi))
     assert all(jax.tree.leaves(jax.tree.map(np.array_equal, back, psi)))
-    other = PPO(hidden=(4,)).initialize(jax.random.key(0), 3, 2)
+    other = PPOAgent(hidden=(4,)).initialize(jax.random.key(0), 3, 2)
     assert str(jax.tree.structure(stacked(other))) == str(jax.tree.structure(other))
 
 
-def check_action(agent: SAC, psi: SACState, policy: Network) -> None:
+def check_action(agent: SACAgent, psi: SACState, policy: Network) -> None:
     """Hold the action against the policy that should give it."""
     observation, noise = np.array([0.3, -1.0, 0.5]), np.array([0.4, -0.7])
     mean, log_std = np.split(Dense(arrays_of(policy), "relu").forward(observation[None])[0], 2)

@@ -14,7 +14,7 @@ import tyro
 from tyro.conf import FlagCreatePairsOff
 
 from cycletime import rules
-from cycletime.agents import PPO, SAC, ActorCritic, agent_for
+from cycletime.agents import ActorCriticAgent, PPOAgent, SACAgent, agent_for
 from cycletime.cli.latency import Latency
 from cycletime.errors import InputError
 from cycletime.loops import latency
@@ -173,24 +173,24 @@ def test_the_default_tables_fit_into_80_columns(
 @pytest.mark.parametrize(
     ("words", "agent", "sizes"),
     [
-        ("--task double-pendulum", PPO(), (9, 1)),
-        ("--observation-size 1e2 --action-size 7 --hidden 32 16", PPO(hidden=(32, 16)), (100, 7)),
-        ("--batch 400 --minibatch 20 --tuned-at 32ms", PPO(batch=800, minibatch=40, discount=0.99), (9, 2)),
-        ("--rule baseline --tuned-at 1ms", PPO(), (9, 2)),
-        ("--algorithm sac --minibatch 32", SAC(minibatch=32), (9, 2)),
+        ("--task double-pendulum", PPOAgent(), (9, 1)),
+        ("--observation-size 1e2 --action-size 7 --hidden 32 16", PPOAgent(hidden=(32, 16)), (100, 7)),
+        ("--batch 400 --minibatch 20 --tuned-at 32ms", PPOAgent(batch=800, minibatch=40, discount=0.99), (9, 2)),
+        ("--rule baseline --tuned-at 1ms", PPOAgent(), (9, 2)),
+        ("--algorithm sac --minibatch 32", SACAgent(minibatch=32), (9, 2)),
         (
             "--algorithm sac --tuned-at 64ms --also updates-per-second --rule tuned",
-            SAC(learning_period=4),
+            SACAgent(learning_period=4),
             (9, 2),
         ),
-        ("--algorithm actor-critic --hidden 8", ActorCritic(hidden=(8,)), (9, 2)),
+        ("--algorithm actor-critic --hidden 8", ActorCriticAgent(hidden=(8,)), (9, 2)),
     ],
 )
 def test_options_decide_who_is_measured(
     capsys: pytest.CaptureFixture[str],
     measured: list[tuple[Any, ...]],
     words: str,
-    agent: PPO | SAC | ActorCritic,
+    agent: PPOAgent | SACAgent | ActorCriticAgent,
     sizes: tuple[int, int],
 ) -> None:
     printed(capsys, f"{words} --dts 16ms --measure-for 20ms")

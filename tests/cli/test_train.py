@@ -224,9 +224,9 @@ def test_the_speed_is_that_of_the_last_seconds(monkeypatch: pytest.MonkeyPatch) 
     bar = ProgressBar("a run")
     monkeypatch.setattr(bar.bar.console, "print", lambda text, **options: shown.append(text))
     monkeypatch.setattr(progress_module, "LINE_S", 0)
-    from cycletime.agents import PPO
+    from cycletime.agents import PPOAgent
 
-    spec = RunSpec(world=PaperTask("reacher"), agent=PPO(), dt="16ms", env_steps=100_000, seed=0)
+    spec = RunSpec(world=PaperTask("reacher"), agent=PPOAgent(), dt="16ms", env_steps=100_000, seed=0)
     bar.begin(RunFolder(Path("nowhere"), spec), 1_000)
     for now_s, env_steps in ((60.0, 1_100), (61.0, 2_100), (71.0, 4_100), (72.0, 7_100), (81.0, 16_100)):  # noqa: B007
         bar.update(Progress(env_steps, env_steps, Episodes.none(), []))

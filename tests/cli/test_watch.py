@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from cycletime.agents import PPO
+from cycletime.agents import PPOAgent
 from cycletime.cli import main
 from cycletime.loops.action_bounds import ActionBounds
 from cycletime.runs.folder import RunFolder
@@ -19,7 +19,7 @@ from cycletime.runs.policies.policy_file import write_policy
 from cycletime.runs.spec import RunSpec
 from cycletime.runs.worlds import PaperTask, make_env
 
-AGENT = PPO(hidden=(4,), noise_std=0.5)
+AGENT = PPOAgent(hidden=(4,), noise_std=0.5)
 NAMES = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
 
 

@@ -19,7 +19,7 @@ import pytest
 from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
-from cycletime.agents import ActorCritic
+from cycletime.agents import ActorCriticAgent
 from cycletime.duration import Duration
 from cycletime.engines.training import Progress
 from cycletime.loops import compiled, stepped
@@ -88,7 +88,7 @@ def walk() -> RunSpec:
     """A run that takes no time: fifteen episodes of twenty steps."""
     return RunSpec(
         world=GymnasiumEnv("toys/Walk-v0", Duration("50ms")),
-        agent=ActorCritic(hidden=(8,)),
+        agent=ActorCriticAgent(hidden=(8,)),
         dt="50ms",
         env_steps=300,
         seed=3,

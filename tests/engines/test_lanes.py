@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cycletime.agents import PPO, SAC, ActorCritic, Agent
+from cycletime.agents import ActorCriticAgent, Agent, PPOAgent, SACAgent
 from cycletime.engines.compiled import CompiledGroup
 from cycletime.engines.record import Trainee
 from cycletime.engines.training import train, train_together
@@ -20,9 +20,9 @@ from cycletime.runs.worlds import PaperTask
 After = Callable[[int], Callable[[], bool]]
 LeftBy = Callable[[RunFolder], dict[str, Any]]
 SMALL: dict[str, Agent] = {
-    "actor-critic": ActorCritic(hidden=(8,)),
-    "ppo": PPO(batch=40, minibatch=20, epochs=2, hidden=(8,)),
-    "sac": SAC(minibatch=8, warmup_steps=30, hidden=(8,), replay_capacity=100),
+    "actor-critic": ActorCriticAgent(hidden=(8,)),
+    "ppo": PPOAgent(batch=40, minibatch=20, epochs=2, hidden=(8,)),
+    "sac": SACAgent(minibatch=8, warmup_steps=30, hidden=(8,), replay_capacity=100),
 }
 LONG = ("ppo", "sac")
 """They take too long to compile for CI."""

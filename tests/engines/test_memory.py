@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import pytest
 
-from cycletime.agents import PPO, SAC, Agent
+from cycletime.agents import Agent, PPOAgent, SACAgent
 from cycletime.engines.memory import lane_bytes
 from cycletime.loops import CompiledLoop
 from cycletime.loops.program import advance
@@ -15,7 +15,7 @@ def loop_of(agent: Agent) -> CompiledLoop:
 
 
 def test_a_replay_counts_twice() -> None:
-    small, large = (loop_of(SAC(hidden=(4,), minibatch=8, replay_capacity=rows)) for rows in (5_000, 15_000))
+    small, large = (loop_of(SACAgent(hidden=(4,), minibatch=8, replay_capacity=rows)) for rows in (5_000, 15_000))
     numbers = 2 * small.task.observation_size + small.task.action_size + 3
     assert lane_bytes(large) - lane_bytes(small) == 2 * 10_000 * numbers * 4
 
@@ -23,7 +23,10 @@ def test_a_replay_counts_twice() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "agent",
-    [SAC(hidden=(4,), minibatch=8, replay_capacity=30_000), PPO(batch=2000, minibatch=1000, epochs=1, hidden=(4,))],
+    [
+        SACAgent(hidden=(4,), minibatch=8, replay_capacity=30_000),
+        PPOAgent(batch=2000, minibatch=1000, epochs=1, hidden=(4,)),
+    ],
     ids=["sac", "ppo"],
 )
 def test_a_lane_takes_no_more_than_is_said_and_not_much_less(agent: Agent) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cycletime.agents import PPO, SAC, ActorCritic
+from cycletime.agents import ActorCriticAgent, PPOAgent, SACAgent
 from cycletime.agents.exploration import AutoRegressive, OrnsteinUhlenbeck, Pink
 from cycletime.engines.training import train
 from cycletime.loops import compiled, stepped
@@ -15,8 +15,8 @@ from cycletime.runs.folder import RunFolder
 from cycletime.runs.spec import RunSpec
 from cycletime.runs.worlds import PaperTask
 
-SMALL_AC, SMALL_PPO = ActorCritic(hidden=(8,)), PPO(batch=40, minibatch=20, epochs=2, hidden=(8,))
-SMALL_SAC = SAC(minibatch=8, warmup_steps=30, hidden=(8,), replay_capacity=100)
+SMALL_AC, SMALL_PPO = ActorCriticAgent(hidden=(8,)), PPOAgent(batch=40, minibatch=20, epochs=2, hidden=(8,))
+SMALL_SAC = SACAgent(minibatch=8, warmup_steps=30, hidden=(8,), replay_capacity=100)
 COMPILED: dict[str, dict[str, Any]] = {
     "compiled ppo": {"agent": SMALL_PPO, "env_steps": 8_000},
     "compiled sac, coherent": {"agent": SMALL_SAC, "exploration": OrnsteinUhlenbeck("100ms")},

@@ -11,7 +11,7 @@ import pytest
 from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
-from cycletime.agents import PPO, Buffer
+from cycletime.agents import Buffer, PPOAgent
 from cycletime.agents.agent import Metrics, seen_by_jax
 from cycletime.agents.ppo import PPOState
 from cycletime.duration import Duration
@@ -116,7 +116,7 @@ class Clock(gymnasium.Env[Any, Any]):
 
 @seen_by_jax
 @dataclass(frozen=True, kw_only=True)
-class Spy(PPO):
+class Spy(PPOAgent):
     """Learns nothing, and tells from what it would have."""
 
     def learn(self, psi: PPOState, buffer: Buffer, draws: jax.Array) -> tuple[PPOState, Metrics]:

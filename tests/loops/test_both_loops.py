@@ -4,7 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from cycletime.agents import PPO, SAC, Agent
+from cycletime.agents import Agent, PPOAgent, SACAgent
 from cycletime.loops import CompiledLoop, Episodes, SteppedLoop
 from cycletime.tasks import Reacher
 
@@ -24,8 +24,8 @@ def stepped_performance(agent: Agent, env_steps: int, seed: int) -> float:
 @pytest.mark.parametrize(
     ("agent", "env_steps", "seeds"),
     [
-        pytest.param(PPO(batch=500, minibatch=50, learning_rate=1e-3), 400_000, 24, id="PPO"),
-        pytest.param(SAC(hidden=(64, 64), minibatch=64, warmup_steps=500, discount=0.85), 120_000, 8, id="SAC"),
+        pytest.param(PPOAgent(batch=500, minibatch=50, learning_rate=1e-3), 400_000, 24, id="PPO"),
+        pytest.param(SACAgent(hidden=(64, 64), minibatch=64, warmup_steps=500, discount=0.85), 120_000, 8, id="SAC"),
     ],
 )
 def test_both_loops_learn_alike(agent: Agent, env_steps: int, seeds: int) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cycletime import rules
-from cycletime.agents import PPO, SAC, Agent
+from cycletime.agents import Agent, PPOAgent, SACAgent
 from cycletime.agents.agent import Psi
 from cycletime.errors import InputError
 from cycletime.loops import Chunk, CompiledLoop, Episodes
@@ -17,7 +17,7 @@ from cycletime.tasks import Reacher
 from cycletime.tasks.closed_form import ClosedFormTask
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
-AGENT = PPO(batch=24, minibatch=10, hidden=(8,), epochs=1)
+AGENT = PPOAgent(batch=24, minibatch=10, hidden=(8,), epochs=1)
 
 
 def make_loop(task: ClosedFormTask, **overrides: object) -> CompiledLoop:
@@ -95,7 +95,7 @@ def test_what_was_learned_stays_when_a_run_goes_on(wander: ClosedFormTask) -> No
 def test_a_lane_knows_neither_its_place_nor_its_neighbours(wander: ClosedFormTask) -> None:
     """Rates differ between lanes without a new compilation, and short groups are padded."""
     loop = make_loop(wander, width=3)
-    hasty = PPO(batch=24, minibatch=10, hidden=(8,), epochs=1, discount=0.5, learning_rate=1e-2)
+    hasty = PPOAgent(batch=24, minibatch=10, hidden=(8,), epochs=1, discount=0.5, learning_rate=1e-2)
     together = list(loop.run([1, 2, 3], [AGENT, hasty, AGENT]))
     programs = advance._cache_size()  # type: ignore[attr-defined]
     padded = list(loop.run([2], [hasty]))
@@ -110,14 +110,14 @@ def test_a_lane_knows_neither_its_place_nor_its_neighbours(wander: ClosedFormTas
 
 
 def test_the_replay_is_as_large_as_the_run_can_fill() -> None:
-    loop = CompiledLoop(task=Reacher(), agent=SAC(hidden=(4,), minibatch=8), dt="16ms", env_steps=400_000)
+    loop = CompiledLoop(task=Reacher(), agent=SACAgent(hidden=(4,), minibatch=8), dt="16ms", env_steps=400_000)
     assert 50_000 <= loop.shape.capacity < 50_500
-    assert make_loop(Reacher(), agent=SAC(replay_capacity=300), dt="16ms").shape.capacity == 127
+    assert make_loop(Reacher(), agent=SACAgent(replay_capacity=300), dt="16ms").shape.capacity == 127
 
 
 def test_lanes_of_sac_learn_what_a_run_alone_learns(wander: ClosedFormTask) -> None:
     """Inside the program the lanes' critics are stacked; nobody outside sees that."""
-    agent = SAC(minibatch=8, warmup_steps=10, hidden=(8,))
+    agent = SACAgent(minibatch=8, warmup_steps=10, hidden=(8,))
     alone = finish(list(make_loop(wander, agent=agent, env_steps=200).run([4])))
     lane = finish(list(make_loop(wander, agent=agent, env_steps=200, width=2).run([1, 4])), 1)
     assert str(jax.tree.structure(lane[1])) == str(jax.tree.structure(alone[1]))
@@ -128,13 +128,13 @@ def test_lanes_of_sac_learn_what_a_run_alone_learns(wander: ClosedFormTask) -> N
 
 
 def test_many_lanes_make_short_chunks(wander: ClosedFormTask) -> None:
-    few, many = (make_loop(wander, agent=SAC(), width=width).shape.periods for width in (30, 720))
+    few, many = (make_loop(wander, agent=SACAgent(), width=width).shape.periods for width in (30, 720))
     assert few == 1024
     assert 200 < many < 300  # each of 768 numbers
 
 
 def test_learning_begins_when_enough_is_stored(wander: ClosedFormTask) -> None:
-    agent = SAC(minibatch=50, warmup_steps=0, hidden=(4,), learning_period=4)
+    agent = SACAgent(minibatch=50, warmup_steps=0, hidden=(4,), learning_period=4)
     chunks = list(make_loop(wander, agent=agent, env_steps=300).run([0]))
     learned = sum(len(chunk.metrics[0].get("alpha", ())) for chunk in chunks)
     assert chunks[0].metrics[0] == {}
@@ -163,7 +163,7 @@ def test_more_episodes_than_a_task_allows_are_no_silent_loss(
         ({"width": 0}, "width is 0"),
         ({"matmul": "tf32"}, "matmul is 'tf32'"),
         ({"env_steps": 2**31}, "env_steps is 2147483648: it must be below"),
-        ({"agent": PPO}, "is no agent: give an object of cycletime.agents"),
+        ({"agent": PPOAgent}, "is no agent: give an object of cycletime.agents"),
         (
             {"agent": rules.PPO(dt="16ms")},
             "are hyper-parameters: make an agent of them with",
@@ -184,7 +184,7 @@ def test_what_cannot_run_is_refused(overrides: dict[str, Any], message: str, wan
         ([2**32], None, "The seed is 4294967296"),
         ([0.5], None, "The seed is 0.5"),
         ([1], [AGENT, AGENT], "There are 2 agents for 1 seeds"),
-        ([1], [PPO(batch=25, minibatch=10)], "only rates may differ"),
+        ([1], [PPOAgent(batch=25, minibatch=10)], "only rates may differ"),
     ],
 )
 def test_lanes_that_do_not_fit_are_refused(
@@ -200,5 +200,5 @@ def test_a_task_and_jax_must_compute_alike(wander: ClosedFormTask) -> None:
 
 
 def test_many_gradient_steps_make_short_chunks(wander: ClosedFormTask) -> None:
-    assert make_loop(wander, agent=SAC()).shape.periods == 1024
-    assert make_loop(wander, agent=SAC(gradient_steps=64)).shape.periods < 100
+    assert make_loop(wander, agent=SACAgent()).shape.periods == 1024
+    assert make_loop(wander, agent=SACAgent(gradient_steps=64)).shape.periods < 100

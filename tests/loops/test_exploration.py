@@ -15,7 +15,16 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
 
-from cycletime.agents import PPO, SAC, Agent, AutoRegressive, CoherentNoise, OrnsteinUhlenbeck, Pink, Transition
+from cycletime.agents import (
+    Agent,
+    AutoRegressive,
+    CoherentNoise,
+    OrnsteinUhlenbeck,
+    Pink,
+    PPOAgent,
+    SACAgent,
+    Transition,
+)
 from cycletime.agents.agent import seen_by_jax
 from cycletime.agents.ppo import PPOState
 from cycletime.duration import Duration
@@ -195,7 +204,7 @@ def test_actions_are_as_coherent_in_seconds_at_two_cycle_times() -> None:
 
 LEARNERS: dict[str, tuple[Agent, int]] = {
     "ppo": (
-        PPO(
+        PPOAgent(
             batch=404,
             minibatch=101,
             hidden=(16,),
@@ -207,7 +216,7 @@ LEARNERS: dict[str, tuple[Agent, int]] = {
         48_000,
     ),
     "sac": (
-        SAC(
+        SACAgent(
             minibatch=64,
             hidden=(16,),
             learning_rate=3e-3,
@@ -233,7 +242,7 @@ def test_a_toy_is_learned_with_coherent_noise_as_well(name: str) -> None:
 # Stopping and going on.
 
 
-SMALL_PPO = PPO(batch=24, minibatch=24, hidden=(8,), epochs=1, exploration=AutoRegressive(2, "100ms").at("50ms"))
+SMALL_PPO = PPOAgent(batch=24, minibatch=24, hidden=(8,), epochs=1, exploration=AutoRegressive(2, "100ms").at("50ms"))
 
 
 def test_a_compiled_run_goes_on_bit_for_bit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,7 +292,7 @@ def same(one: object, other: object) -> None:
     ids=["compiled", "closed-form", "vector", "CycleTime"],
 )
 def test_noise_for_another_cycle_time_is_refused(make: Callable[[Agent], Any]) -> None:
-    make(PPO(batch=24, minibatch=10, exploration=Pink().at("20ms")))
+    make(PPOAgent(batch=24, minibatch=10, exploration=Pink().at("20ms")))
     with pytest.raises(InputError, match=r"made for a cycle time of 50ms: here it is 20ms, so call .at\('20ms'\)"):
         make(SMALL_PPO)
 

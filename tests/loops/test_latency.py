@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cycletime import rules
-from cycletime.agents import PPO, SAC, ActorCritic, Agent, agent_for
+from cycletime.agents import ActorCriticAgent, Agent, PPOAgent, SACAgent, agent_for
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.loops import latency
@@ -31,9 +31,9 @@ from cycletime.loops.stepped_calls import Actor, Learned, Supply, Told, store_an
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 
 SMALL = [
-    PPO(batch=12, minibatch=5, epochs=2, hidden=(4,)),
-    SAC(minibatch=4, hidden=(4,), replay_capacity=20, warmup_steps=5),
-    ActorCritic(hidden=(4,)),
+    PPOAgent(batch=12, minibatch=5, epochs=2, hidden=(4,)),
+    SACAgent(minibatch=4, hidden=(4,), replay_capacity=20, warmup_steps=5),
+    ActorCriticAgent(hidden=(4,)),
 ]
 NAMES = ["ppo", "sac", "actor-critic"]
 
@@ -125,7 +125,7 @@ def test_rows_that_wait_are_those_beyond_whole_blocks(
     monkeypatch.setattr(Supply, "draws", lambda *_: (None, 0))
     monkeypatch.setattr(latency, "store_and_learn", spy)
     monkeypatch.setattr(latency, "MOST_ROWS", 5)
-    learn_call(PPO(batch=batch, minibatch=2), 3, 2)()
+    learn_call(PPOAgent(batch=batch, minibatch=2), 3, 2)()
     block, count = seen[0][3:5]
     assert (len(block), count) == (min(5, batch), pending)
 
@@ -153,12 +153,12 @@ def test_acting_takes_the_next_noise_and_a_new_policy_after_each_period(
 
 
 def test_agents_that_learn_by_the_same_program_share_a_measurement() -> None:
-    assert learning_part(PPO(discount=0.9, learning_rate=1e-3)) == learning_part(PPO())
-    assert learning_part(SAC(warmup_steps=7, discount=0.5)) == learning_part(SAC())
-    assert learning_part(PPO(minibatch=51)) != learning_part(PPO())
-    assert learning_part(PPO(batch=2001)) != learning_part(PPO())
-    assert learning_part(SAC(gradient_steps=2)) != learning_part(SAC())
-    assert learning_part(ActorCritic(hidden=(4,))) != learning_part(ActorCritic())
+    assert learning_part(PPOAgent(discount=0.9, learning_rate=1e-3)) == learning_part(PPOAgent())
+    assert learning_part(SACAgent(warmup_steps=7, discount=0.5)) == learning_part(SACAgent())
+    assert learning_part(PPOAgent(minibatch=51)) != learning_part(PPOAgent())
+    assert learning_part(PPOAgent(batch=2001)) != learning_part(PPOAgent())
+    assert learning_part(SACAgent(gradient_steps=2)) != learning_part(SACAgent())
+    assert learning_part(ActorCriticAgent(hidden=(4,))) != learning_part(ActorCriticAgent())
     carried = [agent_for(rules.SAC(dt="16ms").at(dt)) for dt in ("2ms", "16ms", "128ms")]
     assert len({learning_part(agent) for agent in carried}) == 1
 
@@ -167,7 +167,7 @@ def test_what_is_no_agent_is_refused() -> None:
     with pytest.raises(InputError, match="make an agent of them"):
         act_call(rules.PPO(dt="16ms"), 3, 2)  # type: ignore[arg-type]
     with jax.enable_x64(True), pytest.raises(InputError, match="JAX in float64"):
-        learn_call(PPO(), 3, 2)
+        learn_call(PPOAgent(), 3, 2)
 
 
 def test_ppo_at_16_milliseconds_by_hand() -> None:

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from cycletime.agents import SAC
+from cycletime.agents import SACAgent
 from cycletime.loops import CompiledLoop
 from cycletime.loops.program import advance
 from cycletime.tasks.closed_form import ClosedFormTask
@@ -21,7 +21,9 @@ def lowered(loop: CompiledLoop) -> Any:  # noqa: ANN401 - JAX's
 
 @pytest.mark.parametrize("width", [1, 3])
 def test_the_replay_is_changed_in_place(wander: ClosedFormTask, width: int) -> None:
-    loop = CompiledLoop(task=wander, agent=SAC(hidden=(4,), minibatch=8), dt="10ms", env_steps=100_000, width=width)
+    loop = CompiledLoop(
+        task=wander, agent=SACAgent(hidden=(4,), minibatch=8), dt="10ms", env_steps=100_000, width=width
+    )
     replay = loop.start(list(range(width))).state.buffer.rows
     memory = lowered(loop).compile().memory_analysis()
     assert memory
@@ -34,7 +36,7 @@ def test_the_precision_of_products_is_the_loops_own(
     wander: ClosedFormTask, matmul: Literal["fastest", "float32"], precision: str
 ) -> None:
     loop = CompiledLoop(
-        task=wander, agent=SAC(minibatch=8, hidden=(4,)), dt="40ms", env_steps=1000, width=2, matmul=matmul
+        task=wander, agent=SACAgent(minibatch=8, hidden=(4,)), dt="40ms", env_steps=1000, width=2, matmul=matmul
     )
     with jax.default_matmul_precision("bfloat16"):
         text = lowered(loop).as_text()

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from cycletime.agents import PPO, SAC, ActorCritic, Agent, Buffer
+from cycletime.agents import ActorCriticAgent, Agent, Buffer, PPOAgent, SACAgent
 from cycletime.agents.agent import Psi, choose_action
 from cycletime.loops.program import LoopState, Report, Shape, advance, initialize
 from cycletime.loops.randomness import Purpose, key_for
@@ -24,7 +24,7 @@ def buffer_of(kept: list[Any], agent: Agent, task: ClosedFormTask, newest: jax.A
 
     SAC draws places in the buffer, so that for it each transition must stand in the place where it was stored.
     """
-    if isinstance(agent, SAC) and len(kept) == agent.capacity:
+    if isinstance(agent, SACAgent) and len(kept) == agent.capacity:
         newest_place = agent_steps % agent.capacity
         kept = kept[-newest_place:] + kept[:-newest_place] if newest_place else kept
     rows = [np.concatenate([np.asarray(part, np.float32).reshape(-1) for part in row]) for row in kept]
@@ -123,20 +123,24 @@ SMALL: dict[str, Any] = {"hidden": (8,), "epochs": 2, "minibatch": 3}
 @pytest.mark.parametrize(
     ("agent", "widths"),
     [
-        pytest.param(PPO(batch=20, learning_period=8, **SMALL), (1, 3), id="U below b"),
-        pytest.param(PPO(batch=8, learning_period=21, **SMALL), (1,), id="U above b"),
+        pytest.param(PPOAgent(batch=20, learning_period=8, **SMALL), (1, 3), id="U below b"),
+        pytest.param(PPOAgent(batch=8, learning_period=21, **SMALL), (1,), id="U above b"),
         pytest.param(
-            PPO(batch=20, learn_when="episode_end", batch_end="episode_end", **SMALL), (1, 3), id="released PPO"
+            PPOAgent(batch=20, learn_when="episode_end", batch_end="episode_end", **SMALL), (1, 3), id="released PPO"
         ),
         pytest.param(
-            SAC(minibatch=16, warmup_steps=20, replay_capacity=30, learning_period=3, hidden=(8,)), (1, 3), id="SAC"
+            SACAgent(minibatch=16, warmup_steps=20, replay_capacity=30, learning_period=3, hidden=(8,)),
+            (1, 3),
+            id="SAC",
         ),
         pytest.param(
-            SAC(minibatch=8, warmup_steps=5, gradient_steps=2, acts="before_learning", hidden=(8,), replay_capacity=99),
+            SACAgent(
+                minibatch=8, warmup_steps=5, gradient_steps=2, acts="before_learning", hidden=(8,), replay_capacity=99
+            ),
             (1,),
             id="SAC with two gradient steps",
         ),
-        pytest.param(ActorCritic(hidden=(8,)), (1,), id="actor-critic"),
+        pytest.param(ActorCriticAgent(hidden=(8,)), (1,), id="actor-critic"),
     ],
 )
 def test_equals_algorithm_1_written_out(agent: Agent, widths: tuple[int, ...], wander: ClosedFormTask) -> None:
@@ -153,8 +157,8 @@ def test_equals_algorithm_1_written_out(agent: Agent, widths: tuple[int, ...], w
 
 
 def test_bounds_on_steps_and_episodes(wander: ClosedFormTask) -> None:
-    assert World(Reacher(), 8).steps_until_learning(PPO()) == 2000
-    at_end = PPO(learn_when="episode_end")
+    assert World(Reacher(), 8).steps_until_learning(PPOAgent()) == 2000
+    at_end = PPOAgent(learn_when="episode_end")
     assert World(Reacher(), 8).steps_until_learning(at_end) == 2100  # 14 episodes of 150 cycles
     assert World(DoublePendulum(), 4).steps_until_learning(at_end) == 2999  # the b-th sample begins the longest episode
     assert World(Reacher(), 32).cycles_in(Reacher.time_limit) == 38

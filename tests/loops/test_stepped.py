@@ -14,7 +14,7 @@ from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
 
-from cycletime.agents import PPO, SAC, ActorCritic, Agent, Buffer, Transition
+from cycletime.agents import ActorCriticAgent, Agent, Buffer, PPOAgent, SACAgent, Transition
 from cycletime.agents.agent import Psi, choose_action
 from cycletime.errors import InputError
 from cycletime.loops import stepped
@@ -27,17 +27,17 @@ from tests.loops.conftest import Clock, Spy
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 
 
-def ppo(**overrides: Any) -> PPO:  # noqa: ANN401 - any of its fields
-    return PPO(**{"batch": 32, "minibatch": 8, "epochs": 2, "hidden": (8,), **overrides})
+def ppo(**overrides: Any) -> PPOAgent:  # noqa: ANN401 - any of its fields
+    return PPOAgent(**{"batch": 32, "minibatch": 8, "epochs": 2, "hidden": (8,), **overrides})
 
 
 def spy(**overrides: Any) -> Spy:  # noqa: ANN401
     return Spy(**{"batch": 6, "minibatch": 1, "hidden": (4,), **overrides})
 
 
-def sac(**overrides: Any) -> SAC:  # noqa: ANN401
+def sac(**overrides: Any) -> SACAgent:  # noqa: ANN401
     sizes = {"minibatch": 8, "hidden": (8,), "warmup_steps": 20, "replay_capacity": 64}
-    return SAC(**{**sizes, **overrides})
+    return SACAgent(**{**sizes, **overrides})
 
 
 def trained(loop: SteppedLoop, seed: int = 0) -> SteppedChunk:
@@ -123,7 +123,9 @@ def algorithm_1(env: gymnasium.Env[Any, Any], agent: Agent, seed: int, cycle_ste
     return psi
 
 
-@pytest.mark.parametrize("agent", [ppo(learning_period=20), sac(), ActorCritic(hidden=(8,))], ids=["ppo", "sac", "ac"])
+@pytest.mark.parametrize(
+    "agent", [ppo(learning_period=20), sac(), ActorCriticAgent(hidden=(8,))], ids=["ppo", "sac", "ac"]
+)
 def test_it_learns_what_algorithm_1_learns(agent: Agent) -> None:
     # 200 is no multiple of 3: the episode's last cycle has two steps. 60 agent steps are 178 environment steps.
     steps = 2 * 200 - 2 if agent.period > 1 else 220
@@ -160,7 +162,7 @@ class Target(gymnasium.Env[Any, Any]):
 
 
 def test_ppo_finds_the_best_actions_of_a_toy_task() -> None:
-    agent = PPO(batch=400, minibatch=100, learning_rate=1e-3, hidden=(16,), discount=0.0, noise_std=0.5)
+    agent = PPOAgent(batch=400, minibatch=100, learning_rate=1e-3, hidden=(16,), discount=0.0, noise_std=0.5)
     chunks = list(SteppedLoop(env=Target(), agent=agent, env_steps=20_000).run(2))
     learned = chunks[-1].finished
     assert learned is not None
@@ -230,7 +232,7 @@ def run_and_resume(
         (lambda: gymnasium.make("Pendulum-v1"), sac(), 500, 1),
         (lambda: gymnasium.make("Pendulum-v1"), ppo(learning_period=20), 700, 2),
         (lambda: gymnasium.make("Pendulum-v1"), ppo(batch=300, minibatch=150, learn_when="episode_end"), 1000, 3),
-        (lambda: gymnasium.make("Pendulum-v1"), ActorCritic(hidden=(8,)), 500, 1),
+        (lambda: gymnasium.make("Pendulum-v1"), ActorCriticAgent(hidden=(8,)), 500, 1),
     ],
     ids=["ppo-reacher", "sac", "ppo-pendulum", "ppo-episode-end", "ac"],
 )
@@ -323,7 +325,7 @@ def test_a_vector_environment_goes_on_with_new_episodes_and_says_so() -> None:
         (lambda: vector(4), ppo(batch=32, learning_period=6), "6 agent steps: it must be a multiple of the 4 copies."),
         (lambda: vector(4), ppo(batch=32, learning_period=2), "2 agent steps"),
         (lambda: vector(4), sac(learning_period=3), "multiple of the 4 copies, or divide"),
-        (lambda: vector(2), ActorCritic(), "1 transitions at a time"),
+        (lambda: vector(2), ActorCriticAgent(), "1 transitions at a time"),
         (lambda: "Pendulum-v1", ppo(), "'Pendulum-v1' is no environment"),
         (lambda: gymnasium.make("CartPole-v1"), ppo(), "Discrete"),
     ],

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from cycletime.agents import PPO, SAC, ActorCritic, Agent, Buffer
+from cycletime.agents import ActorCriticAgent, Agent, Buffer, PPOAgent, SACAgent
 from cycletime.agents.agent import choose_action
 from cycletime.loops import program, stepped_calls
 from cycletime.loops.randomness import Purpose, key_for
@@ -14,14 +14,14 @@ from cycletime.loops.stepped_calls import Actor, Supply, initialize, store, stor
 from cycletime.tasks import Reacher
 
 KEY = jax.random.key(3)
-SMALL_SAC = SAC(minibatch=4, hidden=(4,), warmup_steps=5, replay_capacity=200_000)
+SMALL_SAC = SACAgent(minibatch=4, hidden=(4,), warmup_steps=5, replay_capacity=200_000)
 
 
 def noise_of(period: int, steps: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
     return np.asarray(jax.random.normal(key_for(KEY, Purpose.NOISE, period), (steps, 2)))
 
 
-@pytest.mark.parametrize("agent", [PPO(batch=6, minibatch=3), SMALL_SAC], ids=["period 6", "period 1"])
+@pytest.mark.parametrize("agent", [PPOAgent(batch=6, minibatch=3), SMALL_SAC], ids=["period 6", "period 1"])
 def test_noise_is_that_of_the_agent_step_in_its_period(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stepped_calls, "MOST_PERIODS", 4)
     supply = Supply(agent, KEY, 2, 1)
@@ -34,14 +34,14 @@ def test_noise_is_that_of_the_agent_step_in_its_period(agent: Agent, monkeypatch
 
 
 def test_noise_of_a_period_that_waits_for_an_episode_goes_on() -> None:
-    supply = Supply(PPO(batch=5, minibatch=5, learn_when="episode_end"), KEY, 2, 1)
+    supply = Supply(PPOAgent(batch=5, minibatch=5, learn_when="episode_end"), KEY, 2, 1)
     for period, length in enumerate((23, 5, 11)):
         for row in range(length):
             np.testing.assert_array_equal(supply.noise(period, row)[0], noise_of(period, 40)[row])
 
 
 def test_copies_take_the_noise_of_steps_that_follow_each_other() -> None:
-    several = Supply(PPO(batch=6, minibatch=3), KEY, 2, copies=3)
+    several = Supply(PPOAgent(batch=6, minibatch=3), KEY, 2, copies=3)
     np.testing.assert_array_equal(several.noise(1, 1), noise_of(1, 6)[3:])
     each_learns = Supply(SMALL_SAC, KEY, 2, copies=3)
     np.testing.assert_array_equal(each_learns.noise(6, 0), [noise_of(period, 1)[0] for period in (6, 7, 8)])
@@ -56,14 +56,16 @@ def test_draws_are_those_of_the_learning_period(monkeypatch: pytest.MonkeyPatch)
         jax.tree.map(lambda got, want: np.testing.assert_array_equal(got[index], want), draws, expected)  # noqa: B023
 
 
-@pytest.mark.parametrize("agent", [PPO(hidden=(4,)), SMALL_SAC], ids=["ppo", "sac"])
+@pytest.mark.parametrize("agent", [PPOAgent(hidden=(4,)), SMALL_SAC], ids=["ppo", "sac"])
 def test_a_seed_begins_with_the_same_psi_as_in_the_compiled_loop(agent: Agent) -> None:
     shape = program.Shape(World(Reacher(), 8), capacity=1, periods=1, alone=True)
     compiled = program.initialize(shape, agent, KEY).psi
     jax.tree.map(np.testing.assert_array_equal, initialize(agent, KEY, 9, 2), compiled)
 
 
-@pytest.mark.parametrize("agent", [PPO(hidden=(4,)), SMALL_SAC, ActorCritic(hidden=(4,))], ids=["ppo", "sac", "ac"])
+@pytest.mark.parametrize(
+    "agent", [PPOAgent(hidden=(4,)), SMALL_SAC, ActorCriticAgent(hidden=(4,))], ids=["ppo", "sac", "ac"]
+)
 def test_an_actor_acts_as_its_agent_before_and_after_learning(agent: Agent) -> None:
     rng = np.random.default_rng(0)
     observation, noise = rng.normal(size=(3, 5)).astype(np.float32), rng.normal(size=(3, 2)).astype(np.float32)
@@ -89,11 +91,11 @@ def test_storing_and_learning_write_a_replay_in_place() -> None:
 
 
 def test_a_second_loop_compiles_nothing_anew() -> None:
-    agent = PPO(batch=4, minibatch=2, hidden=(4,))
+    agent = PPOAgent(batch=4, minibatch=2, hidden=(4,))
     block, buffer = np.zeros((4, 1, 10), np.float32), Buffer.empty(4, 3, 1)
     before = store_and_learn._cache_size()  # type: ignore[attr-defined]
     for rate in (1e-3, 2e-3):
-        other = PPO(batch=4, minibatch=2, hidden=(4,), learning_rate=rate)
+        other = PPOAgent(batch=4, minibatch=2, hidden=(4,), learning_rate=rate)
         psi = jax.jit(agent.initialize, static_argnums=(1, 2))(KEY, 3, 1)
         draws, index = Supply(other, KEY, 1, 1).draws(0)
         buffer = store_and_learn(other, psi, buffer, block, np.int32(4), draws, index, learnings=1).buffer

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
-from cycletime.agents import PPO, Transition
+from cycletime.agents import PPOAgent, Transition
 from cycletime.errors import InputError
 from cycletime.loops import program
 from cycletime.loops.randomness import Purpose, key_for
@@ -44,7 +44,7 @@ def history(length: int, rows: int, *, gaps: bool) -> list[list[float]]:
 def test_rows_hold_the_true_transitions_in_every_autoreset_mode(mode: AutoresetMode) -> None:
     env = SyncVectorEnv([partial(Clock, length) for length in (2, 3)], autoreset_mode=mode)
     gaps = mode is AutoresetMode.NEXT_STEP
-    loop = SteppedLoop(env=env, agent=PPO(batch=26, minibatch=26, epochs=1, hidden=(4,)), env_steps=1)
+    loop = SteppedLoop(env=env, agent=PPOAgent(batch=26, minibatch=26, epochs=1, hidden=(4,)), env_steps=1)
     *_, chunk = loop.run(0)
     buffer = chunk.position.buffer
     rows = buffer.read(buffer.rows)
@@ -72,7 +72,7 @@ def test_copies_tell_the_steps_of_cycles_that_episodes_cut_short(mode: Autoreset
 
 def test_one_copy_never_has_gaps() -> None:
     loop = SteppedLoop(
-        env=SyncVectorEnv([partial(Clock, 2)]), agent=PPO(batch=6, minibatch=6, hidden=(4,)), env_steps=6
+        env=SyncVectorEnv([partial(Clock, 2)]), agent=PPOAgent(batch=6, minibatch=6, hidden=(4,)), env_steps=6
     )
     *_, chunk = loop.run(0)
     assert chunk.position.agent_steps == chunk.position.rows == 6
@@ -99,7 +99,7 @@ def test_episodes_begin_with_a_seed_of_their_own() -> None:
 
 def compiled_transitions(task: ClosedFormTask, cycle_steps: int, count: int) -> tuple[Transition, program.Report]:
     """So many agent steps of a run of the compiled loop that does not learn."""
-    agent = PPO(batch=count, minibatch=count, hidden=(8,))
+    agent = PPOAgent(batch=count, minibatch=count, hidden=(8,))
     shape = program.Shape(World(task, cycle_steps), capacity=count, periods=1, alone=True)
     state = program.initialize(shape, agent, jax.random.key(0))
     state, report = program.advance(shape, agent, state, jnp.int32(1), learns=False)

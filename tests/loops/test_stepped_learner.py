@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from cycletime.agents import SAC
+from cycletime.agents import SACAgent
 from cycletime.agents.agent import choose_action
 from cycletime.loops import stepped
 from cycletime.loops.randomness import Purpose, key_for
@@ -70,7 +70,7 @@ def test_episodes_longer_than_the_drawn_noise_go_on_with_the_same_numbers() -> N
 
 
 def test_nothing_is_learned_before_there_is_enough() -> None:
-    chunk = trained(SteppedLoop(env=Clock(), agent=SAC(minibatch=8, hidden=(4,)), env_steps=12))
+    chunk = trained(SteppedLoop(env=Clock(), agent=SACAgent(minibatch=8, hidden=(4,)), env_steps=12))
     assert len(chunk.metrics["alpha"]) == 12 - 7
     np.testing.assert_array_equal(chunk.metrics["agent_steps"], [8, 9, 10, 11, 12])
 
@@ -85,7 +85,7 @@ def test_learnings_tell_the_agent_steps_as_whole_numbers() -> None:
 
 def test_learnings_after_a_row_of_copies_share_its_agent_steps_without_gaps() -> None:
     env = SyncVectorEnv([partial(Clock, length) for length in (2, 9)], autoreset_mode=AutoresetMode.NEXT_STEP)
-    agent = SAC(minibatch=2, hidden=(4,), warmup_steps=0)
+    agent = SACAgent(minibatch=2, hidden=(4,), warmup_steps=0)
     chunk = trained(SteppedLoop(env=env, agent=agent, env_steps=9))
     # The third step only resets the first copy, whose place still learns.
     np.testing.assert_array_equal(chunk.metrics["agent_steps"], [2, 2, 4, 4, 5, 5, 7, 7, 9, 9])

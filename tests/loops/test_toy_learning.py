@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from cycletime.agents import PPO, SAC, ActorCritic, Agent
+from cycletime.agents import ActorCriticAgent, Agent, PPOAgent, SACAgent
 from cycletime.agents.agent import Psi
 from cycletime.agents.networks import outputs
 from cycletime.agents.policy_and_value import state_value
@@ -15,9 +15,9 @@ from cycletime.tasks.closed_form import ClosedFormTask
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 
 AIMERS: dict[str, tuple[Agent, int]] = {
-    "ppo": (PPO(batch=200, minibatch=50, hidden=(16,), learning_rate=3e-3, noise_std=0.5), 20_000),
-    "sac": (SAC(minibatch=64, hidden=(16,), learning_rate=3e-3, warmup_steps=200, target_entropy=-3.0), 3_000),
-    "actor-critic": (ActorCritic(hidden=(16,), policy_rate=1e-2, value_rate=5e-2, noise_std=0.5), 60_000),
+    "ppo": (PPOAgent(batch=200, minibatch=50, hidden=(16,), learning_rate=3e-3, noise_std=0.5), 20_000),
+    "sac": (SACAgent(minibatch=64, hidden=(16,), learning_rate=3e-3, warmup_steps=200, target_entropy=-3.0), 3_000),
+    "actor-critic": (ActorCriticAgent(hidden=(16,), policy_rate=1e-2, value_rate=5e-2, noise_std=0.5), 60_000),
 }
 
 
@@ -41,8 +41,8 @@ def test_aims_at_half_of_what_it_sees(name: str, aim: ClosedFormTask) -> None:
 def test_the_value_of_a_countdown_is_the_discounted_rest(name: str, discount: float, countdown: ClosedFormTask) -> None:
     """Cycles of two steps, each worth 2; four of them to an episode, whose end is terminal."""
     agents: dict[str, Agent] = {
-        "ppo": PPO(batch=200, minibatch=50, hidden=(16,), learning_rate=3e-3, discount=discount),
-        "actor-critic": ActorCritic(hidden=(16,), value_rate=2e-2, policy_rate=1e-6, discount=discount),
+        "ppo": PPOAgent(batch=200, minibatch=50, hidden=(16,), learning_rate=3e-3, discount=discount),
+        "actor-critic": ActorCriticAgent(hidden=(16,), value_rate=2e-2, policy_rate=1e-6, discount=discount),
     }
     psi, _ = train(countdown, agents[name], 24_000, dt="20ms")
     value = psi.parameters.value if name == "ppo" else psi.value
@@ -54,14 +54,14 @@ def test_the_value_of_a_countdown_is_the_discounted_rest(name: str, discount: fl
 
 def test_a_time_limit_that_is_no_terminal_makes_the_countdown_endless(countdown: ClosedFormTask) -> None:
     """With gamma 1/2 and 2 per cycle the value is 4 everywhere."""
-    agent = PPO(batch=200, minibatch=50, hidden=(16,), learning_rate=3e-3, discount=0.5, time_limit="bootstrap")
+    agent = PPOAgent(batch=200, minibatch=50, hidden=(16,), learning_rate=3e-3, discount=0.5, time_limit="bootstrap")
     psi, _ = train(countdown, agent, 24_000, dt="20ms")
     found = jax.vmap(lambda seen: state_value(psi.parameters.value, seen))(jnp.array([[1.0], [0.5], [0.25]]))
     np.testing.assert_allclose(found, [4, 4, 4], atol=0.35)
 
 
 def test_the_value_of_an_action_is_its_reward_where_an_episode_is_one_step(aim: ClosedFormTask) -> None:
-    agent = SAC(minibatch=64, hidden=(32,), learning_rate=3e-3, warmup_steps=10_000, time_limit="terminal")
+    agent = SACAgent(minibatch=64, hidden=(32,), learning_rate=3e-3, warmup_steps=10_000, time_limit="terminal")
     psi, _ = train(aim, agent, 4_000)
     seen, action = jnp.meshgrid(jnp.linspace(-0.9, 0.9, 7), jnp.linspace(-0.9, 0.9, 7))
     both = jnp.stack([seen.ravel(), action.ravel()], axis=1)

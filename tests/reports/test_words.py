@@ -2,7 +2,7 @@ import pytest
 
 from cycletime.duration import Duration
 from cycletime.reports.words import difference, hours, several, span, value_and_interval
-from cycletime.studies.statistics import Estimate
+from cycletime.statistics import Estimate
 
 
 def estimate(value: float, low: float | None, high: float | None, interval: str = "standard error") -> Estimate:

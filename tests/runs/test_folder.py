@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cycletime.agents import PPO
+from cycletime.agents import PPOAgent
 from cycletime.agents.exploration import OrnsteinUhlenbeck
 from cycletime.errors import InputError, RunError
 from cycletime.runs import spec as spec_module
@@ -22,7 +22,7 @@ from cycletime.runs.worlds import PaperTask
 
 SPEC = RunSpec(
     world=PaperTask("reacher"),
-    agent=PPO(),
+    agent=PPOAgent(),
     dt="16ms",
     env_steps=1000,
     seed=4,

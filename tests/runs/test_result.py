@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cycletime.agents import PPO
+from cycletime.agents import PPOAgent
 from cycletime.loops import Episodes
 from cycletime.runs.machine import this_machine
 from cycletime.runs.result import performance, result_of
 from cycletime.runs.spec import RunSpec
 from cycletime.runs.worlds import PaperTask
 
-SPEC = RunSpec(world=PaperTask("reacher"), agent=PPO(), dt="16ms", env_steps=1000, seed=4)
+SPEC = RunSpec(world=PaperTask("reacher"), agent=PPOAgent(), dt="16ms", env_steps=1000, seed=4)
 
 
 def a_curve(ends: list[int], returns: list[float]) -> Episodes:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cycletime.agents import PPO, SAC, ActorCritic, Agent
+from cycletime.agents import ActorCriticAgent, Agent, PPOAgent, SACAgent
 from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUhlenbeck, Pink
 from cycletime.duration import Duration
 from cycletime.errors import InputError
@@ -26,7 +26,14 @@ STEPPED = EngineSpec("stepped")
 
 
 def a_spec(**overrides: Any) -> RunSpec:  # noqa: ANN401 - any of its fields
-    values = {"world": PaperTask("reacher"), "agent": PPO(), "dt": "16ms", "env_steps": 1000, "seed": 0, **overrides}
+    values = {
+        "world": PaperTask("reacher"),
+        "agent": PPOAgent(),
+        "dt": "16ms",
+        "env_steps": 1000,
+        "seed": 0,
+        **overrides,
+    }
     return RunSpec(**values)
 
 
@@ -41,7 +48,7 @@ GOLDEN = {
     "double-pendulum-sac-8ms-seed7": (
         a_spec(
             world=PaperTask("double-pendulum"),
-            agent=SAC(minibatch=64, target_entropy=-1),
+            agent=SACAgent(minibatch=64, target_entropy=-1),
             dt="8ms",
             seed=7,
             exploration=AutoRegressive(3, "100ms"),
@@ -50,7 +57,11 @@ GOLDEN = {
     ),
     "Hopper-v5-actor-critic-40ms-seed1": (
         a_spec(
-            world=GymnasiumEnv("Hopper-v5", Duration("2ms")), agent=ActorCritic(), dt="40ms", seed=1, engine=STEPPED
+            world=GymnasiumEnv("Hopper-v5", Duration("2ms")),
+            agent=ActorCriticAgent(),
+            dt="40ms",
+            seed=1,
+            engine=STEPPED,
         ),
         "2dc52b229ae5545e15566a04b3fb28052ff704ebc9cabd9f1f775bc3732dcb25",
     ),
@@ -86,12 +97,12 @@ def test_a_cycle_time_is_the_same_however_it_is_written(dt: Any) -> None:  # noq
 
 
 def test_whole_numbers_and_fractions_of_the_same_value_are_the_same() -> None:
-    assert a_spec(agent=PPO(discount=1)).identity == a_spec(agent=PPO(discount=1.0)).identity
-    assert a_spec(agent=SAC(target_entropy=-2)).identity == a_spec(agent=SAC(target_entropy=-2.0)).identity
+    assert a_spec(agent=PPOAgent(discount=1)).identity == a_spec(agent=PPOAgent(discount=1.0)).identity
+    assert a_spec(agent=SACAgent(target_entropy=-2)).identity == a_spec(agent=SACAgent(target_entropy=-2.0)).identity
     counts: Any = np.int64(1000), np.int32(0)
     assert a_spec(env_steps=counts[0], seed=counts[1]).identity == a_spec().identity
     batch: Any = np.int64(2000)
-    assert a_spec(agent=PPO(batch=batch)).identity == a_spec().identity
+    assert a_spec(agent=PPOAgent(batch=batch)).identity == a_spec().identity
 
 
 NEEDS: dict[str, Any] = {"batch_end": {"learn_when": "episode_end"}}
@@ -115,9 +126,16 @@ def another(agent: object, name: str) -> Any:  # noqa: ANN401 - any field's
 
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [(kind, each.name) for kind in (PPO, SAC, ActorCritic) for each in fields(kind) if each.name != "exploration"],
+    [
+        (kind, each.name)
+        for kind in (PPOAgent, SACAgent, ActorCriticAgent)
+        for each in fields(kind)
+        if each.name != "exploration"
+    ],
 )
-def test_every_field_of_every_agent_changes_the_identity(kind: type[PPO | SAC | ActorCritic], name: str) -> None:
+def test_every_field_of_every_agent_changes_the_identity(
+    kind: type[PPOAgent | SACAgent | ActorCriticAgent], name: str
+) -> None:
     before = kind(**NEEDS.get(name, {}))
     changed = replace(before, **{name: another(before, name)})
     assert changed != before
@@ -129,8 +147,8 @@ def test_every_field_of_a_run_but_its_origin_changes_the_identity() -> None:
     specs = [
         a_spec(),
         a_spec(world=PaperTask("double-pendulum")),
-        a_spec(agent=SAC()),
-        a_spec(agent=PPO(discount=one_step_of_a_rate)),
+        a_spec(agent=SACAgent()),
+        a_spec(agent=PPOAgent(discount=one_step_of_a_rate)),
         a_spec(dt="18ms"),
         a_spec(env_steps=1001),
         a_spec(seed=1),
@@ -191,7 +209,7 @@ spans = st.one_of(
 )
 agents: st.SearchStrategy[Agent] = st.one_of(
     st.builds(
-        PPO,
+        PPOAgent,
         batch=st.integers(10**4, 2**20),
         minibatch=st.integers(1, 10**4),
         discount=rates,
@@ -206,12 +224,12 @@ agents: st.SearchStrategy[Agent] = st.one_of(
         slices=st.sampled_from(["given", "even"]),
     ),
     st.builds(
-        PPO,
+        PPOAgent,
         learn_when=st.just("episode_end"),
         batch_end=st.sampled_from(["successor", "episode_end"]),
     ),
     st.builds(
-        SAC,
+        SACAgent,
         discount=rates,
         learning_rate=positives,
         target_smoothing=rates,
@@ -228,7 +246,7 @@ agents: st.SearchStrategy[Agent] = st.one_of(
         acts=st.sampled_from(["after_learning", "before_learning"]),
     ),
     st.builds(
-        ActorCritic,
+        ActorCriticAgent,
         discount=rates,
         policy_rate=positives,
         value_rate=positives,
@@ -306,8 +324,8 @@ def test_a_dt_without_a_decimal_form_makes_no_second_folder() -> None:
 
 def test_the_agent_is_bound_to_the_exploration_at_the_cycle_time() -> None:
     noise = OrnsteinUhlenbeck("100ms")
-    assert a_spec(exploration=noise).bound_agent == PPO(exploration=noise.at("16ms"))
-    assert a_spec().bound_agent == PPO()
+    assert a_spec(exploration=noise).bound_agent == PPOAgent(exploration=noise.at("16ms"))
+    assert a_spec().bound_agent == PPOAgent()
 
 
 @pytest.mark.parametrize(
@@ -321,7 +339,7 @@ def test_the_agent_is_bound_to_the_exploration_at_the_cycle_time() -> None:
         ({"dt": "0ms"}, "'0ms' is no time span"),
         ({"agent": "ppo"}, "'ppo' is no agent whose runs can be kept: give one of actor-critic, ppo, sac"),
         ({"world": GymnasiumEnv("Hopper-v5")}, "'Hopper-v5' is an environment, which the compiled engine cannot run"),
-        ({"agent": PPO(exploration=Pink().at("16ms"))}, "give the run its exploration in seconds instead"),
+        ({"agent": PPOAgent(exploration=Pink().at("16ms"))}, "give the run its exploration in seconds instead"),
         ({"exploration": Pink().at("16ms")}, "give noise such as OrnsteinUhlenbeck('100ms')"),
     ],
 )

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cycletime.agents import PPO, ActorCritic, AutoRegressive
+from cycletime.agents import ActorCriticAgent, AutoRegressive, PPOAgent
 from cycletime.errors import RunError
 from cycletime.loops import CompiledLoop, Position, SteppedLoop, compiled, stepped
 from cycletime.runs.checkpoints import Checkpoint, Checkpoints, Manifest
@@ -122,7 +122,7 @@ def test_a_compiled_run_goes_on_from_its_arrays_as_if_never_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compiled, "CHUNK_S", 0.0)  # one learning period each
-    agent = ActorCritic(hidden=(4,), exploration=AutoRegressive(2, "100ms").at("20ms"))
+    agent = ActorCriticAgent(hidden=(4,), exploration=AutoRegressive(2, "100ms").at("20ms"))
     loop = CompiledLoop(task=Wander(), agent=agent, dt="20ms", env_steps=60)
     kept = None
     for number, chunk in enumerate(loop.run([3])):
@@ -143,7 +143,7 @@ def test_a_stepped_run_goes_on_from_its_arrays_as_if_never_stopped(
 ) -> None:
     monkeypatch.setattr(stepped, "CHUNK_S", 0.0)  # one episode each
     env: gymnasium.Env[Any, Any] = CycleTime(gymnasium.make("Pendulum-v1", max_episode_steps=17), "0.1s")
-    loop = SteppedLoop(env=env, agent=PPO(batch=6, minibatch=3, epochs=1, hidden=(4,)), env_steps=40)
+    loop = SteppedLoop(env=env, agent=PPOAgent(batch=6, minibatch=3, epochs=1, hidden=(4,)), env_steps=40)
     kept = None
     for chunk in loop.run(3):
         if kept is None:

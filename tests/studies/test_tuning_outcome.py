@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from cycletime.agents import PPO
+from cycletime.agents import PPOAgent
 from cycletime.runs.tuned_file import read_tuned
 from cycletime.studies.study_file import study_from
 from tests.studies.toy_tuning import BEST, GRID, TABLE, Toy, noise, toy, tuned
@@ -68,6 +68,6 @@ def test_the_file_gives_studies_the_winner_s_own_runs(tmp_path: Path) -> None:
     )
     here, there = (spec for _, spec in study.runs())
     assert here.identity == next(spec.identity for spec in executor.done if spec.seed == 1000)
-    assert isinstance(there.agent, PPO)
+    assert isinstance(there.agent, PPOAgent)
     assert there.agent.batch == outcome.winner.point["batch"] / 2
     assert there.origin["tuned"] == {**outcome.tuned().values}

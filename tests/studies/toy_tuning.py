@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from cycletime.agents import PPO, ActorCritic
+from cycletime.agents import ActorCriticAgent, PPOAgent
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.spec import RunSpec
 from cycletime.studies.executors.executor import Event, Job
@@ -37,7 +37,7 @@ class Killed(BaseException):
 
 
 def discount_of(spec: RunSpec) -> float:
-    assert isinstance(spec.agent, ActorCritic | PPO)
+    assert isinstance(spec.agent, ActorCriticAgent | PPOAgent)
     return spec.agent.discount
 
 

@@ -1,23 +1,23 @@
 """The paper's agents: hyper-parameters with `initialize`, `act` and `learn` as pure functions, nothing else."""
 
-from cycletime.agents.actor_critic import ActorCritic
+from cycletime.agents.actor_critic import ActorCriticAgent
 from cycletime.agents.agent import Agent
 from cycletime.agents.buffer import Buffer, Transition
 from cycletime.agents.exploration import AutoRegressive, CoherentNoise, OrnsteinUhlenbeck, Pink
 from cycletime.agents.from_rules import agent_for
-from cycletime.agents.ppo import PPO
-from cycletime.agents.sac import SAC
+from cycletime.agents.ppo import PPOAgent
+from cycletime.agents.sac import SACAgent
 
 __all__ = [
-    "PPO",
-    "SAC",
-    "ActorCritic",
+    "ActorCriticAgent",
     "Agent",
     "AutoRegressive",
     "Buffer",
     "CoherentNoise",
     "OrnsteinUhlenbeck",
+    "PPOAgent",
     "Pink",
+    "SACAgent",
     "Transition",
     "agent_for",
 ]

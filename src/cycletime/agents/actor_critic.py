@@ -39,7 +39,7 @@ class ActorCriticState(NamedTuple):
 
 @seen_by_jax
 @dataclass(frozen=True, kw_only=True)
-class ActorCritic:
+class ActorCriticAgent:
     """One-step actor-critic's hyper-parameters. The paper names none; these are small ones."""
 
     discount: float = rate(0.99)

@@ -9,8 +9,8 @@ from typing import Any, overload
 
 from cycletime import rules
 from cycletime.agents.exploration import CoherentNoise, Exploration, check_cycle
-from cycletime.agents.ppo import PPO
-from cycletime.agents.sac import SAC
+from cycletime.agents.ppo import PPOAgent
+from cycletime.agents.sac import SACAgent
 from cycletime.errors import InputError
 
 WARMUP_S = 160
@@ -18,10 +18,10 @@ WARMUP_S = 160
 
 
 @overload
-def agent_for(values: rules.PPO, **others: object) -> PPO: ...
+def agent_for(values: rules.PPO, **others: object) -> PPOAgent: ...
 @overload
-def agent_for(values: rules.SAC, **others: object) -> SAC: ...
-def agent_for(values: rules.PPO | rules.SAC, **others: object) -> PPO | SAC:
+def agent_for(values: rules.SAC, **others: object) -> SACAgent: ...
+def agent_for(values: rules.PPO | rules.SAC, **others: object) -> PPOAgent | SACAgent:
     """The agent with these values; `others` are fields of the agent that no rule knows, such as `hidden`.
 
     An `exploration` in seconds, such as `OrnsteinUhlenbeck("100ms")`, is taken at the values' cycle time.
@@ -30,7 +30,7 @@ def agent_for(values: rules.PPO | rules.SAC, **others: object) -> PPO | SAC:
         >>> agent_for(rules.PPO(dt="16ms").at("4ms"), learn_when="episode_end").batch
         8000
     """
-    agent = PPO if isinstance(values, rules.PPO) else SAC
+    agent = PPOAgent if isinstance(values, rules.PPO) else SACAgent
     known = {each.name for each in fields(agent)}
     stated: dict[str, Any] = {
         each.name: getattr(values, each.name)

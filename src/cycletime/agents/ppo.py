@@ -65,7 +65,7 @@ class Sample(NamedTuple):
 
 @seen_by_jax
 @dataclass(frozen=True, kw_only=True)
-class PPO:
+class PPOAgent:
     """PPO's hyper-parameters; the defaults are the paper's baseline."""
 
     batch: int = 2000

@@ -70,7 +70,7 @@ class SACDraws(NamedTuple):
 
 @seen_by_jax
 @dataclass(frozen=True, kw_only=True)
-class SAC:
+class SACAgent:
     """SAC's hyper-parameters; the defaults are the paper's baseline."""
 
     discount: float = rate(0.99)

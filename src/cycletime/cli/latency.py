@@ -18,7 +18,7 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError
 
 if TYPE_CHECKING:
-    from cycletime.agents import PPO, SAC, ActorCritic
+    from cycletime.agents import ActorCriticAgent, PPOAgent, SACAgent
     from cycletime.loops.latency import Times
 
 _ALGORITHMS = ("ppo", "sac", "actor-critic")
@@ -124,9 +124,9 @@ class Latency:
             raise InputError(f"{name!r} is no task here: choose {' or '.join(_TASKS)}, or give both sizes.")
         return tasks[name].observation_size, tasks[name].action_size
 
-    def _agent(self, dt: Duration, action_size: int) -> PPO | SAC | ActorCritic:
+    def _agent(self, dt: Duration, action_size: int) -> PPOAgent | SACAgent | ActorCriticAgent:
         """The agent at a cycle time."""
-        from cycletime.agents import ActorCritic, agent_for
+        from cycletime.agents import ActorCriticAgent, agent_for
 
         others: dict[str, Any] = {"hidden": tuple(map(_layer, self.hidden))} if self.hidden else {}
         options = {"batch": self.batch, "minibatch": self.minibatch, "rule": self.rule, "also": " ".join(self.also)}
@@ -134,7 +134,7 @@ class Latency:
             for name, value in options.items():
                 if value:
                     raise InputError(f"--{name} {value} is given: actor-critic has no such value, so leave it out.")
-            return ActorCritic(**others)
+            return ActorCriticAgent(**others)
         if self.algorithm == "sac" and self.batch is not None:
             raise InputError(f"--batch is {self.batch}: SAC has no batch, so leave it out.")
         given: dict[str, Any] = {name: options[name] for name in ("batch", "minibatch") if options[name] is not None}
@@ -145,7 +145,10 @@ class Latency:
 
 
 def _measured(
-    agents: Mapping[Duration, PPO | SAC | ActorCritic], observation_size: int, action_size: int, budget_s: float
+    agents: Mapping[Duration, PPOAgent | SACAgent | ActorCriticAgent],
+    observation_size: int,
+    action_size: int,
+    budget_s: float,
 ) -> tuple[Times, dict[Duration, Times]]:
     """What acting takes, and learning at each cycle time, measured once for agents that learn by the same program."""
     from rich.console import Console

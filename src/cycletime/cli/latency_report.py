@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cycletime.duration import Duration
 
 if TYPE_CHECKING:
-    from cycletime.agents import PPO, SAC, ActorCritic
+    from cycletime.agents import ActorCriticAgent, PPOAgent, SACAgent
     from cycletime.loops.latency import Conditions, Room, Times, Verdict
 
 _WAYS = {"inline": "inline", "between_episodes": "between episodes", "background": "in the background"}
@@ -24,7 +24,7 @@ class Report:
     algorithm: str
     observation_size: int
     action_size: int
-    agents: Mapping[Duration, PPO | SAC | ActorCritic]
+    agents: Mapping[Duration, PPOAgent | SACAgent | ActorCriticAgent]
     """At each cycle time."""
     machine: Mapping[str, Any]
     """Where, and how busy it was before."""
@@ -111,13 +111,13 @@ class Report:
         ]
 
 
-def _shape(agent: PPO | SAC | ActorCritic) -> dict[str, int]:
+def _shape(agent: PPOAgent | SACAgent | ActorCriticAgent) -> dict[str, int]:
     """The sizes that the time of learning depends on, beside those of the networks."""
     names = ("batch", "minibatch", "epochs", "gradient_steps", "replay_capacity")
     return {name: getattr(agent, name) for name in names if hasattr(agent, name)}
 
 
-def _learning(agent: PPO | SAC | ActorCritic) -> str:
+def _learning(agent: PPOAgent | SACAgent | ActorCriticAgent) -> str:
     symbols = {"batch": "b", "minibatch": "m", "gradient_steps": "g"}
     return " ".join(["learn", *(f"{symbols[name]} {n}" for name, n in _shape(agent).items() if name in symbols)])
 

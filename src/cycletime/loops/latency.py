@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cycletime.agents import SAC, Agent, Buffer
+from cycletime.agents import Agent, Buffer, SACAgent
 from cycletime.agents.checks import check_agent, check_precision
 from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError
@@ -88,7 +88,7 @@ def learning_part(agent: Agent) -> Agent:
     """The same for agents whose learning is the same program: rates and SAC's warm-up are set to a common value."""
     _check(agent)
     same: Agent = jax.tree.map(lambda rate: 0.5, agent)
-    return replace(same, warmup_steps=0) if isinstance(same, SAC) else same
+    return replace(same, warmup_steps=0) if isinstance(same, SACAgent) else same
 
 
 def act_call(agent: Agent, observation_size: int, action_size: int) -> Call:

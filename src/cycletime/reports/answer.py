@@ -10,7 +10,7 @@ from cycletime.reports.savings import Price, Saving
 from cycletime.reports.scores import AS_GIVEN, Outcome, StudyScores
 from cycletime.reports.summary import Best, Summary
 from cycletime.reports.words import difference, hours, several, span, value_and_interval
-from cycletime.studies.statistics import Comparison, Estimate
+from cycletime.statistics import Comparison, Estimate
 
 _OUTCOMES: Mapping[Outcome, str] = {
     "unfinished": "{} not done yet",

@@ -9,7 +9,7 @@ from cycletime.reports.report import Report
 from cycletime.reports.savings import Saving
 from cycletime.reports.scores import Panel
 from cycletime.reports.summary import Best, Place, Summary
-from cycletime.studies.statistics import Comparison, Estimate, iqm, probability_of_improvement
+from cycletime.statistics import Comparison, Estimate, iqm, probability_of_improvement
 
 FORMAT = 1
 

@@ -10,7 +10,7 @@ from cycletime.reports.scores import AS_GIVEN, MEASURES, Panel
 from cycletime.reports.summary import Place, Statistics
 from cycletime.reports.tables import NO_SCORE, Words, runs_of
 from cycletime.reports.words import difference, hyperparameters, span, value, value_and_interval
-from cycletime.studies.statistics import Comparison, Estimate, compare, holm, mean_and_error
+from cycletime.statistics import Comparison, Estimate, compare, holm, mean_and_error
 
 MOST_ROWS = 50
 """A table has no more; the others are in scores.csv."""

@@ -11,7 +11,7 @@ from cycletime.reports.scores import Panel, RunScore
 from cycletime.reports.summary import Place
 from cycletime.runs.curve import env_dt_s_of, read_any_curve
 from cycletime.runs.result import BINS
-from cycletime.studies.statistics import Curve, mean_curve
+from cycletime.statistics import Curve, mean_curve
 
 
 def panel_curves(panel: Panel) -> dict[Place, Curve | None]:

@@ -17,7 +17,7 @@ from cycletime.reports.scores import MEASURES, Panel
 from cycletime.reports.summary import Place, Summary
 from cycletime.reports.words import span
 from cycletime.runs.files import write_whole
-from cycletime.studies.statistics import Curve
+from cycletime.statistics import Curve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,7 +12,7 @@ import numpy as np
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.reports.scores import Panel
-from cycletime.studies.statistics import (
+from cycletime.statistics import (
     Comparison,
     Estimate,
     bootstrap,
@@ -23,7 +23,7 @@ from cycletime.studies.statistics import (
     mean_and_error,
     mean_and_interval,
 )
-from cycletime.studies.statistics.means import NO_INTERVAL, mean, standard_error, t_errors
+from cycletime.statistics.means import NO_INTERVAL, mean, standard_error, t_errors
 
 INTERVALS = ("se", "t", "bootstrap")
 Place: TypeAlias = tuple[str, Duration]

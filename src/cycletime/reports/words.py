@@ -7,7 +7,7 @@ from math import floor, log10
 from typing import Any
 
 from cycletime.duration import Duration
-from cycletime.studies.statistics import Estimate
+from cycletime.statistics import Estimate
 
 _MOST_DECIMALS = 6
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from cycletime import rules
-from cycletime.agents import ActorCritic, Agent, agent_for
+from cycletime.agents import ActorCriticAgent, Agent, agent_for
 from cycletime.duration import DurationLike
 from cycletime.errors import InputError
 from cycletime.runs.spec import AGENTS
@@ -53,7 +53,7 @@ def carried_agent(
             raise InputError(
                 f"tuned_at is {tuned_at}: no rule carries the values of actor-critic to another cycle time."
             )
-        return ActorCritic(**{**values, **(others or {})}), {}
+        return ActorCriticAgent(**{**values, **(others or {})}), {}
     kind = rules.PPO if algorithm == "ppo" else rules.SAC
     tuned = kind(dt=dt if tuned_at is None else tuned_at, **values)
     carried = tuned.at(dt, rule, also)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cycletime.agents import PPO
+from cycletime.agents import PPOAgent
 from cycletime.duration import cycle_steps
 from cycletime.runs.worlds import PaperTask
 
@@ -23,7 +23,7 @@ def refusal(spec: RunSpec) -> str | None:
     agent, world = spec.agent, spec.world
     if not isinstance(world, PaperTask):
         return f"The engine cuda cannot run {world.name!r}: it has the tasks reacher and double-pendulum."
-    if not isinstance(agent, PPO):
+    if not isinstance(agent, PPOAgent):
         return f"The engine cuda cannot train {spec.algorithm}: it has ppo only."
     if spec.exploration is not None:
         return "The engine cuda explores with white noise only: leave the exploration out."

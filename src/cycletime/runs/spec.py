@@ -11,7 +11,7 @@ from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Literal
 
-from cycletime.agents import PPO, SAC, ActorCritic, Agent
+from cycletime.agents import ActorCriticAgent, Agent, PPOAgent, SACAgent
 from cycletime.agents.checks import check_choice, check_counts
 from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUhlenbeck, Pink
 from cycletime.duration import Duration, DurationField, cycle_steps
@@ -21,7 +21,7 @@ from cycletime.runs.worlds import GymnasiumEnv, PaperTask, World
 
 RESULT_VERSION = 1
 """Raised whenever a change of the code changes the numbers of runs, so that old runs are not taken for new ones."""
-AGENTS = MappingProxyType({"actor-critic": ActorCritic, "ppo": PPO, "sac": SAC})
+AGENTS = MappingProxyType({"actor-critic": ActorCriticAgent, "ppo": PPOAgent, "sac": SACAgent})
 """The agents by name."""
 EXPLORATIONS: Mapping[str, type[Exploration]] = MappingProxyType(
     {"ornstein-uhlenbeck": OrnsteinUhlenbeck, "autoregressive": AutoRegressive, "pink": Pink}

@@ -15,8 +15,8 @@ from typing import Any
 from cycletime.runs.carried import TUNABLE
 from cycletime.runs.files import write_last
 from cycletime.runs.tuned_file import TunedValues, write_tuned
+from cycletime.statistics import Comparison, Estimate, compare, holm, mean_and_error
 from cycletime.studies.spec import Point
-from cycletime.studies.statistics import Comparison, Estimate, compare, holm, mean_and_error
 from cycletime.studies.tuning_file import Tuning
 
 _MACHINE = ("cycletime", "jax", "jaxlib", "device", "processor", "python")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.agents import PPO
+from cycletime.agents import PPOAgent
 from cycletime.agents.adam import adam_start
 from cycletime.agents.networks import Layer
 from cycletime.agents.policy_and_value import Parameters, Policy
@@ -30,7 +30,7 @@ def make_spec(
     **agent: Any,  # noqa: ANN401
 ) -> RunSpec:
     small = {"batch": 60, "minibatch": 20, "epochs": 2, **agent}
-    return RunSpec(world=PaperTask(task), agent=PPO(**small), dt=dt, env_steps=env_steps, seed=seed, engine=CUDA)
+    return RunSpec(world=PaperTask(task), agent=PPOAgent(**small), dt=dt, env_steps=env_steps, seed=seed, engine=CUDA)
 
 
 def make_psi(actions: int, seed: int = 0) -> PPOState:

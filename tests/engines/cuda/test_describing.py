@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 
-from cycletime.agents import PPO, SAC
+from cycletime.agents import PPOAgent, SACAgent
 from cycletime.agents.exploration import OrnsteinUhlenbeck
 from cycletime.engines.compiled import CompiledEngine
 from cycletime.engines.cuda.describing import checked_state, described, fresh_states, psi_of, refusal, state_of
@@ -57,15 +57,18 @@ def test_about_three_hundred_learnings_are_reported(env_steps: int, every: int) 
     ("changes", "sentence"),
     [
         ({"world": GymnasiumEnv("Hopper-v5")}, "The engine cuda cannot run 'Hopper-v5': it has the tasks reacher and"),
-        ({"agent": SAC()}, "The engine cuda cannot train sac: it has ppo only."),
+        ({"agent": SACAgent()}, "The engine cuda cannot train sac: it has ppo only."),
         ({"exploration": OrnsteinUhlenbeck("100ms")}, "The engine cuda explores with white noise only: leave"),
-        ({"agent": PPO(hidden=(32, 32))}, r"hidden is \(32, 32\): the engine cuda has networks of \(64, 64\) only."),
         (
-            {"agent": PPO(learning_period=100)},
+            {"agent": PPOAgent(hidden=(32, 32))},
+            r"hidden is \(32, 32\): the engine cuda has networks of \(64, 64\) only.",
+        ),
+        (
+            {"agent": PPOAgent(learning_period=100)},
             "learning_period is 100: the engine cuda learns once for each batch, 2000.",
         ),
-        ({"agent": PPO(minibatch=513)}, "Mini-batches have 513 samples: the engine cuda takes 512 at most."),
-        ({"agent": PPO(minibatch=400, batch=700, slices="even")}, "Mini-batches have 700 samples"),
+        ({"agent": PPOAgent(minibatch=513)}, "Mini-batches have 513 samples: the engine cuda takes 512 at most."),
+        ({"agent": PPOAgent(minibatch=400, batch=700, slices="even")}, "Mini-batches have 700 samples"),
         ({"env_steps": 2**31 - 1}, "env_steps is 2147483647: the engine cuda counts to 2147480767 for this run."),
     ],
 )
@@ -77,8 +80,8 @@ def test_what_the_kernel_cannot_take_is_refused_in_a_sentence(changes: dict[str,
 def test_a_run_for_another_engine_can_be_asked_about() -> None:
     plain = replace(make_spec(), engine=EngineSpec())
     assert refusal(plain) is None
-    assert refusal(replace(plain, agent=PPO(minibatch=512))) is None
-    assert refusal(replace(plain, agent=SAC())) is not None
+    assert refusal(replace(plain, agent=PPOAgent(minibatch=512))) is None
+    assert refusal(replace(plain, agent=SACAgent())) is not None
 
 
 def test_first_weights_are_those_of_the_compiled_loop_for_the_same_seed() -> None:
@@ -121,7 +124,7 @@ def test_longer_runs_are_expected_to_take_longer() -> None:
     seconds = expected_s(base)
     assert 4 < seconds < 10, "an H200 takes about 7 s for it"
     assert expected_s(replace(base, dt="8ms")) > 1.5 * seconds
-    assert expected_s(replace(base, agent=PPO(minibatch=12))) > 1.2 * seconds
+    assert expected_s(replace(base, agent=PPOAgent(minibatch=12))) > 1.2 * seconds
     assert expected_s(replace(base, env_steps=10**6)) == pytest.approx(seconds / 10, rel=0.02)
 
 

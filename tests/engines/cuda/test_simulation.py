@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from cycletime.agents import PPO
+from cycletime.agents import PPOAgent
 from cycletime.agents.ppo import Sample
 from cycletime.engines.cuda.describing import psi_of
 from cycletime.engines.cuda.layout import ENDED, TERMINAL, networks_of
@@ -57,7 +57,7 @@ def test_reports_are_the_agents_own(device: Emulated, task: str) -> None:
     told = learn(device, spec)
     (report,) = told.done.reports[0]
     batch, actions, agent = 70, int(told.run["actions"]), spec.agent
-    assert isinstance(agent, PPO)
+    assert isinstance(agent, PPOAgent)
     names = ("observation", "action", "advantage", "lambda_return", "old_log_probability")
     parts = {name: jnp.asarray(told.rows[name][:batch]) for name in names}
     data = Sample(**{**parts, "action": parts["action"][:, :actions]}, weight=None)

@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
-from cycletime.agents import PPO, SAC, ActorCritic
+from cycletime.agents import ActorCriticAgent, PPOAgent, SACAgent
 from cycletime.loops.action_bounds import ActionBounds
 from cycletime.runs.policies.policy_file import SavedPolicy
 from cycletime.runs.spec import RunSpec
@@ -20,9 +20,9 @@ from cycletime.runs.worlds import PaperTask
 
 Numbers: TypeAlias = NDArray[Any]
 AGENTS: dict[str, Any] = {
-    "PPO": PPO(hidden=(16, 8)),
-    "SAC": SAC(hidden=(16, 8)),
-    "actor-critic": ActorCritic(hidden=(4,)),
+    "PPO": PPOAgent(hidden=(16, 8)),
+    "SAC": SACAgent(hidden=(16, 8)),
+    "actor-critic": ActorCriticAgent(hidden=(4,)),
 }
 
 

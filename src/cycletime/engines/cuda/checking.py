@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.agents import PPO
+from cycletime.agents import PPOAgent
 from cycletime.engines.cuda import replay
 from cycletime.engines.cuda.describing import described, fresh_states, world_of
 from cycletime.engines.cuda.device import Device, find_device
@@ -82,7 +82,9 @@ class Outcome:
 
 def run_of(task: str, dt: str, env_steps: int = 10**7, seed: int = 1, **agent: Any) -> RunSpec:  # noqa: ANN401
     """A run on the kernel."""
-    return RunSpec(world=PaperTask(task), agent=PPO(**agent), dt=dt, env_steps=env_steps, seed=seed, engine=_ENGINE)
+    return RunSpec(
+        world=PaperTask(task), agent=PPOAgent(**agent), dt=dt, env_steps=env_steps, seed=seed, engine=_ENGINE
+    )
 
 
 def full() -> Sizes:
@@ -152,7 +154,7 @@ def print_checks(device: Device | None = None, sizes: Sizes | None = None, *, as
 def _batches(device: Device, spec: RunSpec) -> Iterator[Check]:
     """A run's first two batches: the task, values and advantages, and what is learned from them."""
     agent, k = spec.agent, world_of(spec).cycle_steps
-    assert isinstance(agent, PPO), "the kernel has no other agent"
+    assert isinstance(agent, PPOAgent), "the kernel has no other agent"
     name = f"{spec.world.name}, k {k}, b {agent.batch}, m {agent.minibatch}"
     run, (before,) = described(spec), fresh_states([spec])
     changed, values, actions = [], [], []

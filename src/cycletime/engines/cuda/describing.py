@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.agents import PPO
+from cycletime.agents import PPOAgent
 from cycletime.agents.adam import SQUARE_DECAY, AdamState
 from cycletime.agents.networks import Layer, Network
 from cycletime.agents.policy_and_value import Parameters, Policy
@@ -37,7 +37,7 @@ REPORTS = 300
 def described(spec: RunSpec) -> NDArray[Any]:
     """A run, one record of `layout.RUN`."""
     world, agent = world_of(spec), spec.agent
-    assert isinstance(agent, PPO), "the spec refuses other agents for this engine"
+    assert isinstance(agent, PPOAgent), "the spec refuses other agents for this engine"
     run = np.zeros((), RUN)
     numbers = {
         "task": TASKS.index(spec.world.name),
@@ -122,23 +122,23 @@ def checked_state(words: NDArray[Any] | None) -> State:
 
 
 @lru_cache(maxsize=256)
-def _first_state(agent: PPO, seed: int, actions: int) -> State:
+def _first_state(agent: PPOAgent, seed: int, actions: int) -> State:
     """Kept, since the runs of a study have seeds in common, and drawing one takes 2 ms in which the card waits."""
     with jax.default_device(jax.local_devices(backend="cpu")[0]):
         return state_of(jax.device_get(_begun(agent, seed_key(seed), actions)))
 
 
 @partial(jax.jit, static_argnums=(0, 2))
-def _begun(agent: PPO, key: jax.Array, actions: int) -> PPOState:
+def _begun(agent: PPOAgent, key: jax.Array, actions: int) -> PPOState:
     """What an agent begins with; compiled for one run, since that is compiled soonest and takes no time then."""
     return agent.initialize(key_for(key, Purpose.INITIALIZE), OBSERVATION, actions)
 
 
-def _kind(spec: RunSpec) -> PPO:
+def _kind(spec: RunSpec) -> PPOAgent:
     """The agent, as far as its first weights depend on it."""
     agent = spec.agent
-    assert isinstance(agent, PPO), "the spec refuses other agents for this engine"
-    return PPO(noise_std=agent.noise_std, initial_weights=agent.initial_weights)
+    assert isinstance(agent, PPOAgent), "the spec refuses other agents for this engine"
+    return PPOAgent(noise_std=agent.noise_std, initial_weights=agent.initial_weights)
 
 
 def _actions(spec: RunSpec) -> int:

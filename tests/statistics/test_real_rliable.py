@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cycletime.studies.statistics import (
+from cycletime.statistics import (
     Comparison,
     Estimate,
     Options,

@@ -5,10 +5,10 @@ Several cells are a mapping from their names to such sequences, so that runs and
 other. Resampling is over runs, within each cell by itself. A higher score is better.
 """
 
-from cycletime.studies.statistics.comparisons import Comparison, compare, holm
-from cycletime.studies.statistics.curves import Curve, mean_curve
-from cycletime.studies.statistics.means import Estimate, mean_and_error, mean_and_interval
-from cycletime.studies.statistics.resampling import (
+from cycletime.statistics.comparisons import Comparison, compare, holm
+from cycletime.statistics.curves import Curve, mean_curve
+from cycletime.statistics.means import Estimate, mean_and_error, mean_and_interval
+from cycletime.statistics.resampling import (
     Options,
     bootstrap,
     frequency_averaged_score,

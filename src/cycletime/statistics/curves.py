@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cycletime.errors import InputError
-from cycletime.studies.statistics.means import NO_INTERVAL, mean, standard_error
-from cycletime.studies.statistics.resampling import RESAMPLES, resampled
-from cycletime.studies.statistics.scores import Failed, left_out, numbers
+from cycletime.statistics.means import NO_INTERVAL, mean, standard_error
+from cycletime.statistics.resampling import RESAMPLES, resampled
+from cycletime.statistics.scores import Failed, left_out, numbers
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from cycletime.errors import InputError
-from cycletime.studies.statistics.scores import Failed, Scores, finite_scores
+from cycletime.statistics.scores import Failed, Scores, finite_scores
 
 NO_INTERVAL = "no interval from 1 run"
 """What stands for an interval where a cell has a single run, which says nothing about the spread."""

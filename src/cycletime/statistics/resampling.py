@@ -12,8 +12,8 @@ from scipy import stats
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.studies.statistics.means import NO_INTERVAL, Estimate, percent
-from cycletime.studies.statistics.scores import Failed, Scores, finite_scores
+from cycletime.statistics.means import NO_INTERVAL, Estimate, percent
+from cycletime.statistics.scores import Failed, Scores, finite_scores
 
 Array = NDArray[np.float64]
 Cells = Scores | Mapping[Any, Scores]

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from cycletime.errors import InputError
-from cycletime.studies.statistics.means import NO_INTERVAL, Estimate, mean, percent, standard_error, t_errors
-from cycletime.studies.statistics.scores import Failed, Scores, finite_scores, left_out, numbers
+from cycletime.statistics.means import NO_INTERVAL, Estimate, mean, percent, standard_error, t_errors
+from cycletime.statistics.scores import Failed, Scores, finite_scores, left_out, numbers
 
 Label = TypeVar("Label", bound=Hashable)
 

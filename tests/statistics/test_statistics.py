@@ -12,7 +12,7 @@ from scipy import stats
 
 from cycletime.errors import InputError
 from cycletime.loops import Episodes
-from cycletime.studies.statistics import (
+from cycletime.statistics import (
     Comparison,
     Estimate,
     Options,
