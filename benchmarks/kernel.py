@@ -68,9 +68,8 @@ class Trained:
 
 def spec_of(task: str, dt: str, seed: int, env_steps: int, **agent: int) -> RunSpec:
     """A run with the paper's baseline values."""
-    return RunSpec(
-        world=PaperTask(task), agent=PPOAgent(**agent), dt=dt, env_steps=env_steps, seed=seed, engine=_ENGINE
-    )  # type: ignore[arg-type]
+    values = PPOAgent(**agent)  # type: ignore[arg-type]
+    return RunSpec(world=PaperTask(task), agent=values, dt=dt, env_steps=env_steps, seed=seed, engine=_ENGINE)
 
 
 def train(device: Device, specs: Sequence[RunSpec]) -> Trained:

@@ -34,7 +34,7 @@ def test_random_actions_fill_160_s_at_every_cycle_time(dt: str, steps: int) -> N
 
 
 def test_a_field_that_there_is_not_is_named() -> None:
-    with pytest.raises(InputError, match="'hiden' is no field of PPO: give some of batch, "):
+    with pytest.raises(InputError, match="'hiden' is no field of PPOAgent: give some of batch, "):
         agent_for(rules.PPO(dt="16ms"), hiden=(3,))
 
 
