@@ -1,15 +1,19 @@
-"""The package: light imports, a typed marker, one version, and no floor division on times."""
+"""The package: light imports, a typed marker, one version everywhere, and no floor division on times."""
 
 import ast
+import re
 import subprocess
 import sys
-from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
+import yaml
 
-SOURCE = Path(__file__).parents[1] / "src" / "cycletime"
+import cycletime
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "cycletime"
 
 
 @pytest.mark.parametrize("module", ["cycletime", "cycletime.rules", "cycletime.rules.libraries", "cycletime.cli"])
@@ -20,9 +24,24 @@ def test_importing_it_loads_neither_jax_nor_numpy_nor_torch(module: str) -> None
     assert ran.stdout.strip() == "[]"
 
 
-def test_the_package_is_typed_and_has_one_version() -> None:
+def test_the_package_is_typed() -> None:
     assert files("cycletime").joinpath("py.typed").is_file()
-    assert version("cycletime").count(".") == 2
+
+
+def test_the_changelog_and_the_citation_are_of_this_version() -> None:
+    newest = re.search(r"^## (\d\S*) - (\d{4}-\d\d-\d\d)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert newest is not None
+    assert newest.groups() == (cycletime.__version__, str(cited["date-released"]))
+    assert cited["version"] == cycletime.__version__
+
+
+def test_the_front_door_has_what_it_says() -> None:
+    said = set(vars(cycletime)["__all__"])
+    assert {"CycleTime", "Duration", "InputError", "PPO", "SAC", "cycle_steps", "rules"} <= said
+    assert {*said, "__version__"} <= set(dir(cycletime))
+    assert all(getattr(cycletime, name) is not None for name in said)
+    assert cycletime.PPO is cycletime.rules.PPO
 
 
 def test_nowhere_is_a_time_floor_divided() -> None:

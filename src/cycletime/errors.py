@@ -19,3 +19,7 @@ class DiskFullError(MachineError):
 
 class NoGpuError(InputError, MachineError):
     """There is no GPU for the run, or none that can be used: the sentence says why, and what would help."""
+
+
+class NotInstalledError(ModuleNotFoundError, InputError):
+    """A package is missing that an extra brings: the sentence says for what, and how to install it."""

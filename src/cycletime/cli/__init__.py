@@ -12,7 +12,9 @@ from typing import Any
 import tyro
 from tyro.conf import FlagCreatePairsOff
 
+from cycletime import __version__
 from cycletime.errors import InputError, RunError
+from cycletime.extras import extras_named
 
 _ABOUT = "Reinforcement learning at any action-cycle time: carry hyper-parameters, train, watch, export."
 _COMMANDS = {
@@ -27,13 +29,15 @@ _COMMANDS = {
     "gpu": ("gpu", "GpuCommand"),
 }
 """Commands, with the module and the class of each."""
+_OF_STUDIES = ("study", "tune")
+"""Those that need all of the extra 'study', whatever they miss first."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words == ["--version"]:
-        print(f"cycletime {_version()}")
+        print(f"cycletime {__version__}")
         return 0
     try:
         parsed = tyro.extras.subcommand_cli_from_dict(
@@ -43,7 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             args=_with_zoo_named(words),
             config=(FlagCreatePairsOff,),
         )
-        status: int = parsed.run()
+        with extras_named(f"cycletime {words[0]}", "'cycletime[study]'" if words[0] in _OF_STUDIES else None):
+            status: int = parsed.run()
         sys.stdout.flush()
     except InputError as error:
         print(f"cycletime: {error}", file=sys.stderr)
@@ -98,9 +103,3 @@ def _with_zoo_named(words: list[str]) -> list[str]:
     if rest[0] in ("ppo", "sac"):
         rest = ["--algorithm", *rest]
     return ["transfer", "zoo", *rest] if rest[0] != "zoo" else words
-
-
-def _version() -> str:
-    from importlib.metadata import version
-
-    return version("cycletime")

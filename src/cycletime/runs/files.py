@@ -11,9 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
-from safetensors import SafetensorError
-
 from cycletime.errors import DiskFullError, RunError
+
+try:
+    from safetensors import SafetensorError
+except ModuleNotFoundError:  # who only reads tuned values needs no weights
+    SafetensorError = OSError  # type: ignore[misc, assignment]
 
 _UNFINISHED = ".writing-"
 _FULL = (errno.ENOSPC, errno.EDQUOT)

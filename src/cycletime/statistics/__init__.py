@@ -5,16 +5,19 @@ Several cells are a mapping from their names to such sequences, so that runs and
 other. Resampling is over runs, within each cell by itself. A higher score is better.
 """
 
-from cycletime.statistics.comparisons import Comparison, compare, holm
-from cycletime.statistics.curves import Curve, mean_curve
-from cycletime.statistics.means import Estimate, mean_and_error, mean_and_interval
-from cycletime.statistics.resampling import (
-    Options,
-    bootstrap,
-    frequency_averaged_score,
-    iqm,
-    probability_of_improvement,
-)
+from cycletime.extras import extras_named
+
+with extras_named(__name__):
+    from cycletime.statistics.comparisons import Comparison, compare, holm
+    from cycletime.statistics.curves import Curve, mean_curve
+    from cycletime.statistics.means import Estimate, mean_and_error, mean_and_interval
+    from cycletime.statistics.resampling import (
+        Options,
+        bootstrap,
+        frequency_averaged_score,
+        iqm,
+        probability_of_improvement,
+    )
 
 __all__ = [
     "Comparison",

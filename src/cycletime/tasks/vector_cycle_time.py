@@ -68,7 +68,7 @@ def make_vec_with_cycle_time(
     )
 
 
-class VectorCycleTime(VectorWrapper[Any, Any, Any, Any, NDArray[Any]], gym.utils.RecordConstructorArgs):
+class VectorCycleTime(VectorWrapper, gym.utils.RecordConstructorArgs):
     """Holds every action for ``dt`` seconds in an existing vector environment.
 
     A ``SyncVectorEnv`` is taken over: a `CycleTime` is put around each of its environments, and each autoreset mode

@@ -7,9 +7,12 @@ to the standard error.
 from __future__ import annotations
 
 from cycletime.duration import DurationLike
-from cycletime.tasks.bullet.double_pendulum import BulletDoublePendulumEnv
-from cycletime.tasks.bullet.reacher import BulletReacherEnv
-from cycletime.tasks.cycle_time import CycleTime
+from cycletime.extras import extras_named
+
+with extras_named(__name__):
+    from cycletime.tasks.bullet.double_pendulum import BulletDoublePendulumEnv
+    from cycletime.tasks.bullet.reacher import BulletReacherEnv
+    from cycletime.tasks.cycle_time import CycleTime
 
 __all__ = ["BulletDoublePendulumEnv", "BulletReacherEnv", "make_double_pendulum", "make_reacher"]
 

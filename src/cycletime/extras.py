@@ -1,0 +1,52 @@
+"""What not every installation has: loaded when it is asked for, and named in one sentence where it is missing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from cycletime.errors import NotInstalledError
+
+_BROUGHT_BY = {
+    "gymnasium": ("Gymnasium", "gymnasium"),  # in every install, but not on a bare GPU machine with JAX and NumPy
+    "jax": ("JAX", "'cycletime[train]'"),
+    "matplotlib": ("Matplotlib", "'cycletime[study]'"),
+    "pyarrow": ("pyarrow", "'cycletime[train]'"),
+    "rich": ("rich", "'cycletime[train]'"),
+    "safetensors": ("safetensors", "'cycletime[train]'"),
+    "scipy": ("SciPy", "'cycletime[study]'"),
+}
+"""Packages that are imported where they are needed: their names for people, and what to install."""
+
+
+@contextmanager
+def extras_named(who: str, install: str | None = None) -> Iterator[None]:
+    """Tell in one sentence which extra is missing for what is imported inside; the outermost `who` is the one told.
+
+    Raises:
+        NotInstalledError: if one is.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name not in _BROUGHT_BY:
+            raise
+        title, own = _BROUGHT_BY[error.name]
+        says = f"{who} needs {title}, which is not installed: pip install {install or own}."
+        raise NotInstalledError(says, name=error.name) from None
+
+
+def lazily(room: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of a room that loads its names, each from its home, when asked for one."""
+
+    def load(name: str) -> Any:  # noqa: ANN401 - whatever the room has
+        if name not in homes:
+            raise AttributeError(f"module {room!r} has no attribute {name!r}")
+        with extras_named(f"{room}.{name}"):
+            home = import_module(homes[name])
+        return home if homes[name] == f"{room}.{name}" else getattr(home, name)
+
+    return load, lambda: sorted({*vars(sys.modules[room]), *homes}), sorted(homes)

@@ -1,0 +1,79 @@
+"""Extras: what works without them, what is said where one is missing, and that the package brings what it says."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from cycletime import extras
+from cycletime.errors import InputError, NotInstalledError
+from cycletime.extras import extras_named, lazily
+from tests import light_install
+
+ROOT = Path(__file__).parents[1]
+BLOCKED = """
+import runpy, sys
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {heavy}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Blocker())
+runpy.run_path({program!r}, run_name="__main__")
+"""
+
+
+def test_without_extras_the_light_parts_work_and_the_others_name_what_is_missing() -> None:
+    program = BLOCKED.format(heavy=light_install.HEAVY, program=light_install.__file__)
+    ran = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_the_outermost_asker_is_named() -> None:
+    with (
+        pytest.raises(NotInstalledError, match=r"^a needs SciPy, which .* pip install 'cycletime\[study\]'\.$") as told,
+        extras_named("a"),
+        extras_named("b"),
+    ):
+        raise ModuleNotFoundError("No module named 'scipy'", name="scipy")
+    assert isinstance(told.value, InputError)
+    assert told.value.name == "scipy"
+
+
+@pytest.mark.parametrize("name", ["some_package", "jax.some_part", None])
+def test_what_no_extra_brings_is_a_defect_as_ever(name: str | None) -> None:
+    with pytest.raises(ModuleNotFoundError, match=r"^no$") as told, extras_named("a"):
+        raise ModuleNotFoundError("no", name=name)
+    assert not isinstance(told.value, NotInstalledError)
+
+
+def test_a_lazy_room_loads_names_and_rooms_and_knows_no_others() -> None:
+    load, names, everything = lazily("cycletime", {"Duration": "cycletime.duration", "rules": "cycletime.rules"})
+    assert load("Duration") is sys.modules["cycletime.duration"].Duration
+    assert load("rules") is sys.modules["cycletime.rules"]
+    assert {"Duration", "rules", "__version__"} <= set(names())
+    assert everything == ["Duration", "rules"]
+    with pytest.raises(AttributeError, match=r"^module 'cycletime' has no attribute 'other'$"):
+        load("other")
+
+
+def project() -> dict[str, set[str]]:
+    """The packages that each extra asks for; those of every install under ''."""
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = {"": told["dependencies"], **told["optional-dependencies"]}
+    return {extra: {re.split(r"[<>=\[]", each)[0] for each in packages} for extra, packages in asked.items()}
+
+
+def test_an_install_without_extras_asks_for_four_packages() -> None:
+    assert project()[""] == {"gymnasium", "numpy", "pyyaml", "tyro"}
+
+
+@pytest.mark.parametrize("package", sorted(extras._BROUGHT_BY))
+def test_what_a_sentence_says_to_install_brings_the_package(package: str) -> None:
+    _, install = extras._BROUGHT_BY[package]
+    named = re.fullmatch(r"'cycletime\[(\w+)\]'", install)
+    assert package in (project()[named[1]] if named else {install})
