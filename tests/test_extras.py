@@ -61,15 +61,28 @@ def test_a_lazy_room_loads_names_and_rooms_and_knows_no_others() -> None:
         load("other")
 
 
-def project() -> dict[str, set[str]]:
-    """The packages that each extra asks for; those of every install under ''."""
+def project() -> dict[str, dict[str, str]]:
+    """The packages that each extra asks for, with the oldest version of each; those of every install under ''."""
     told = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     asked = {"": told["dependencies"], **told["optional-dependencies"]}
-    return {extra: {re.split(r"[<>=\[]", each)[0] for each in packages} for extra, packages in asked.items()}
+    return {extra: dict(each.split(">=") for each in packages if ">=" in each) for extra, packages in asked.items()}
 
 
 def test_an_install_without_extras_asks_for_four_packages() -> None:
-    assert project()[""] == {"gymnasium", "numpy", "pyyaml", "tyro"}
+    assert set(project()[""]) == {"gymnasium", "numpy", "pyyaml", "tyro"}
+
+
+@pytest.mark.parametrize(
+    ("file", "parts", "but"),
+    [("oldest-light.in", [""], {}), ("oldest.in", ["", "train", "study"], {"numpy": "2.0.0"})],  # jax asks for 2
+)
+def test_the_oldest_versions_that_are_tried_are_those_promised(
+    file: str, parts: list[str], but: dict[str, str]
+) -> None:
+    pins = dict(re.findall(r"^(\w+)==(\S+)", (ROOT / "requirements" / file).read_text(), re.MULTILINE))
+    promised = {package: bound for part in parts for package, bound in project()[part].items()} | but
+    assert pins.keys() == promised.keys()
+    assert all(f"{pin}.0.0".startswith(f"{promised[package]}.0") for package, pin in pins.items())
 
 
 @pytest.mark.parametrize("package", sorted(extras._BROUGHT_BY))
