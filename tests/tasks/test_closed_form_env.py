@@ -15,8 +15,11 @@ import cycletime.tasks  # noqa: F401 - registers the ids
 from cycletime.errors import InputError
 from cycletime.tasks.closed_form_env import DoublePendulumEnv, ReacherEnv, ReacherVectorEnv
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
 IDS = ["cycletime/Reacher-v0", "cycletime/DoublePendulum-v0"]
 BULLET_IDS = ["cycletime/BulletReacher-v0", "cycletime/BulletDoublePendulum-v0"]
+COPIES = 3
+"""The same everywhere, as is 64 ms, so that tests share programs: compiling them takes most of the time."""
 
 
 def episode(env: Any, seed: int) -> list[tuple[Any, ...]]:  # noqa: ANN401
@@ -87,34 +90,34 @@ def test_the_spec_makes_the_same_environment_again() -> None:
 
 
 def test_many_copies_are_one_program_with_its_autoreset_declared() -> None:
-    envs = gymnasium.make_vec("cycletime/Reacher-v0", num_envs=7, dt="64ms")
+    envs = gymnasium.make_vec("cycletime/Reacher-v0", num_envs=COPIES, dt="64ms")
     assert isinstance(envs.unwrapped, ReacherVectorEnv)
     assert envs.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
     observation, info = envs.reset(seed=3)
     assert observation in envs.observation_space
-    assert info["env_steps"].tolist() == [0] * 7
+    assert info["env_steps"].tolist() == [0] * COPIES
 
 
 def test_what_many_copies_return_can_be_written_to_and_does_not_reach_them() -> None:
-    envs: Any = gymnasium.make_vec("cycletime/DoublePendulum-v0", num_envs=2, dt="16ms")
+    envs: Any = gymnasium.make_vec("cycletime/DoublePendulum-v0", num_envs=COPIES, dt="64ms")
     observation, info = envs.reset(seed=0)
     observation[:] = 1
     info["env_steps"][:] = 9
-    *arrays, info = envs.step(np.zeros((2, 1), np.float32))
+    *arrays, info = envs.step(np.zeros((COPIES, 1), np.float32))
     for array in (*arrays, *info.values()):
         array[:] = 1
-    assert envs.step(np.zeros((2, 1), np.float32))[4]["env_steps"].tolist() == [8, 8]
+    assert envs.step(np.zeros((COPIES, 1), np.float32))[4]["env_steps"].tolist() == [32] * COPIES
 
 
 def test_many_copies_tell_the_same_time_as_a_single_one() -> None:
-    one, many = ReacherEnv("2ms"), ReacherVectorEnv(1, "2ms")
+    one, many = ReacherEnv("64ms"), ReacherVectorEnv(COPIES, "64ms")
     one.reset(seed=0)
     many.reset(seed=0)
     told = [
-        (one.step(np.zeros(2))[4]["elapsed_s"], many.step(np.zeros((1, 2)))[4]["elapsed_s"].item()) for _ in range(100)
+        (one.step(np.zeros(2))[4]["elapsed_s"], many.step(np.zeros((COPIES, 2)))[4]["elapsed_s"][1]) for _ in range(38)
     ]
     assert all(single == copy for single, copy in told)
-    assert told[8] == (0.018, 0.018)
+    assert told[8] == (0.576, 0.576)
 
 
 @pytest.mark.parametrize("make", [ReacherEnv, lambda dt: ReacherVectorEnv(1, dt)])
@@ -145,15 +148,15 @@ def test_without_gymnasium_the_tasks_work_and_a_wrapper_says_what_is_missing() -
 @pytest.mark.parametrize("env_id", IDS)
 def test_many_copies_behave_as_gymnasium_s_own_vector_of_single_ones(env_id: str) -> None:
     """Same starts, same actions: same rewards, flags, and resets one step after an end."""
-    many: Any = gymnasium.make_vec(env_id, num_envs=3, dt="64ms")
+    many: Any = gymnasium.make_vec(env_id, num_envs=COPIES, dt="64ms")
     many.reset(seed=1)
     task = many.unwrapped.task
     columns = np.stack(task.numbers(many.unwrapped._states), axis=1)
-    singles = SyncVectorEnv([lambda: gymnasium.make(env_id, dt="64ms") for _ in range(3)])
+    singles = SyncVectorEnv([lambda: gymnasium.make(env_id, dt="64ms") for _ in range(COPIES)])
     singles.reset(seed=1)
     for env, start in zip(singles.envs, columns, strict=True):
         env.reset(options={"state": start.astype(float).tolist()})
-    rng, ended = np.random.default_rng(0), np.zeros(3, bool)
+    rng, ended = np.random.default_rng(0), np.zeros(COPIES, bool)
     for _ in range(60):
         actions = rng.uniform(-1, 1, many.action_space.shape).astype(np.float32)
         ours, theirs = many.step(actions), singles.step(actions)
@@ -171,22 +174,24 @@ def test_many_copies_behave_as_gymnasium_s_own_vector_of_single_ones(env_id: str
 
 def test_a_seed_reproduces_many_copies_through_their_resets() -> None:
     def run(seed: int) -> list[Any]:
-        envs = gymnasium.make_vec("cycletime/DoublePendulum-v0", num_envs=16, dt="16ms")
+        envs = gymnasium.make_vec("cycletime/DoublePendulum-v0", num_envs=COPIES, dt="64ms")
         envs.reset(seed=seed)
-        return [envs.step(np.full((16, 1), 0.1, np.float32))[0].tolist() for _ in range(120)]
+        steps = [envs.step(np.full((COPIES, 1), 0.1, np.float32)) for _ in range(60)]
+        assert all(terminated.any() for terminated in np.array([step[2] for step in steps]).T)
+        return [step[0].tolist() for step in steps]
 
     assert run(1) == run(1)
     assert run(1) != run(2)
 
 
 def test_copies_differ_from_each_other_and_from_their_former_episodes() -> None:
-    envs: Any = gymnasium.make_vec("cycletime/Reacher-v0", num_envs=100, dt="64ms")
+    envs: Any = gymnasium.make_vec("cycletime/Reacher-v0", num_envs=COPIES, dt="64ms")
     first, _ = envs.reset(seed=0)
     for _ in range(38):
-        *_, truncated, _ = envs.step(np.zeros((100, 2), np.float32))
+        *_, truncated, _ = envs.step(np.zeros((COPIES, 2), np.float32))
     assert truncated.all()
-    second, *_ = envs.step(np.zeros((100, 2), np.float32))
-    assert len(np.unique(np.concatenate([first, second])[:, 0])) == 200
+    second, *_ = envs.step(np.zeros((COPIES, 2), np.float32))
+    assert len(np.unique(np.concatenate([first, second])[:, 0])) == 2 * COPIES
 
 
 def test_pictures_show_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,10 +204,10 @@ def test_pictures_show_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
     assert after is not None
     assert before.shape == (480, 480, 3)
     assert (before != after).any()
-    envs: Any = gymnasium.make_vec("cycletime/Reacher-v0", num_envs=2, render_mode="rgb_array")
+    envs: Any = gymnasium.make_vec("cycletime/Reacher-v0", num_envs=COPIES, render_mode="rgb_array")
     envs.reset(seed=0)
     frames = envs.render()
-    assert len(frames) == 2
+    assert len(frames) == COPIES
     assert (frames[0] != frames[1]).any()
 
 

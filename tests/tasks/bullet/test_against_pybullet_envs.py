@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 @pytest.fixture(scope="module")
 def upstream(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Array]:
     path = tmp_path_factory.mktemp("upstream") / "trajectories.npz"
-    subprocess.run([sys.executable, __file__, str(path)], check=True, capture_output=True, timeout=100)
+    subprocess.run([sys.executable, __file__, str(path)], check=True, capture_output=True)
     with np.load(path) as file:
         return dict(file)
 
