@@ -7,10 +7,10 @@ from pathlib import Path
 
 PROGRAM = """
 import jax
-from cycletime.agents import ActorCritic
+from cycletime.agents import ActorCriticAgent
 from cycletime.loops import CompiledLoop
 from cycletime.tasks import Reacher
-loop = CompiledLoop(task=Reacher(), agent=ActorCritic(hidden=(4,)), dt="16ms", env_steps=20)
+loop = CompiledLoop(task=Reacher(), agent=ActorCriticAgent(hidden=(4,)), dt="16ms", env_steps=20)
 chunks = list(loop.run([0]))
 print(jax.config.jax_compilation_cache_dir, chunks[-1].env_steps)
 """
