@@ -18,8 +18,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from cycletime.agents.networks import Layer
-from cycletime.agents.policies import PolicyNetwork
+from cycletime.agents.networks import Layer, PolicyNetwork
 from cycletime.duration import Duration
 from cycletime.loops import Episodes
 from cycletime.loops.action_bounds import ActionBounds

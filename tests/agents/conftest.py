@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from cycletime.agents import Buffer, Transition
+from cycletime.agents import Agent, Buffer, Transition
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Weights: TypeAlias = list[Array]
@@ -162,23 +163,42 @@ def random_transitions(
 
 
 def filled_buffer(*columns: Transition, capacity: int | None = None) -> Buffer:
-    """A buffer with one column for each copy's transitions."""
-    rows, observation_size = columns[0].observation.shape
-    has_gaps = columns[0].weight is not None
-    buffer = Buffer.empty(
-        capacity or rows, observation_size, columns[0].action.shape[1], len(columns), has_gaps=has_gaps
+    """A buffer with one column for each copy's transitions, its rows laid out here and not by the buffer's own hand."""
+    parts = [
+        np.stack([np.asarray(part) for part in each], axis=1)
+        for each in zip(*columns, strict=True)
+        if each[0] is not None
+    ]
+    table = np.concatenate([part.reshape(*part.shape[:2], -1) for part in parts], axis=2)
+    count, copies, numbers = table.shape
+    ring = np.zeros((capacity or count, copies, numbers))
+    for row in range(count):
+        ring[row % len(ring)] = table[row]
+    return Buffer(
+        rows=jnp.asarray(ring),
+        stored=jnp.asarray(count, jnp.int32),
+        newest_successor=jnp.asarray(parts[3][-1]),
+        observation_size=parts[0].shape[2],
+        action_size=parts[1].shape[2],
+        has_gaps=columns[0].weight is not None,
     )
-    return stored(buffer, jax.tree.map(lambda *parts: np.stack(parts, axis=1), *columns))
 
 
-def stored(buffer: Buffer, transitions: Transition) -> Buffer:
-    """The buffer after storing one row after another."""
-    store = jax.jit(Buffer.store)
-    for row in range(len(transitions.reward)):
-        buffer = store(buffer, row_of(transitions, row))
-    return buffer
+def shapes_of(agent: Agent, observation_size: int = 3, action_size: int = 2) -> Any:  # noqa: ANN401 - an agent's own state
+    """What a fresh state looks like, without the time to compute one."""
+    return jax.eval_shape(lambda: agent.initialize(jax.random.key(0), observation_size, action_size))
 
 
-def row_of(transitions: Transition, row: int) -> Transition:
-    one: Transition = jax.tree.map(lambda part: part[row], transitions)
-    return one
+def randomized(shapes: Any, scale: float = 0.5, seed: int = 0) -> Any:  # noqa: ANN401 - any tree
+    """Normal numbers in a tree of shapes: weights that let networks bend, as those of fresh agents do not."""
+    random = np.random.default_rng(seed)
+    return jax.tree.map(lambda leaf: jnp.asarray(scale * random.normal(size=leaf.shape), leaf.dtype), shapes)
+
+
+def zeros(shapes: Any) -> Any:  # noqa: ANN401 - any tree
+    return jax.tree.map(lambda leaf: jnp.asarray(np.zeros(leaf.shape), leaf.dtype), shapes)
+
+
+def rows_of(transitions: Transition, first: int, last: int | None = None) -> Transition:
+    rows: Transition = jax.tree.map(lambda part: part[first:last], transitions)
+    return rows

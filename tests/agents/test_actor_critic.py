@@ -7,10 +7,19 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from cycletime.agents import ActorCriticAgent, Transition
+from cycletime.agents import ActorCriticAgent
 from cycletime.agents.actor_critic import ActorCriticState
 from cycletime.errors import InputError
-from tests.agents.conftest import Dense, arrays_of, assert_trees_close, filled_buffer, random_transitions
+from tests.agents.conftest import (
+    Dense,
+    arrays_of,
+    assert_trees_close,
+    filled_buffer,
+    random_transitions,
+    randomized,
+    rows_of,
+    shapes_of,
+)
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly", "float64")
 learn = jax.jit(ActorCriticAgent.learn)
@@ -23,14 +32,8 @@ def make_agent(**overrides: Any) -> ActorCriticAgent:  # noqa: ANN401
 
 
 def make_state(agent: ActorCriticAgent) -> ActorCriticState:
-    psi, random = agent.initialize(jax.random.key(0), 3, 2), np.random.default_rng(0)
-    moved: ActorCriticState = jax.tree.map(lambda leaf: jnp.asarray(0.5 * random.normal(size=leaf.shape)), psi)
+    moved: ActorCriticState = randomized(shapes_of(agent))
     return moved._replace(current_discount=jnp.asarray(1.0))
-
-
-def one(data: Transition, row: int) -> Transition:
-    only: Transition = jax.tree.map(lambda part: part[row : row + 1], data)
-    return only
 
 
 @pytest.mark.parametrize("time_limit", ["terminal", "bootstrap"])
@@ -58,27 +61,25 @@ def test_learning_step_by_step_is_algorithm_3(time_limit: str) -> None:
         ]
         current_discount = 1.0 if ended else GAMMA * current_discount
 
-        psi, told = learn(agent, psi, filled_buffer(one(data, row)), None)
+        psi, metrics = learn(agent, psi, filled_buffer(rows_of(data, row, row + 1)), None)
         assert_trees_close(psi, [*mean.weights, log_std, *value.weights, np.array(current_discount)], atol=1e-12)
-        np.testing.assert_allclose(told["value_error"], error, atol=1e-12)
-        np.testing.assert_allclose(told["entropy"], np.sum(0.5 * np.log(2 * np.pi * np.e * np.exp(2 * log_std))))
+        np.testing.assert_allclose(metrics["value_error"], error, atol=1e-12)
+        np.testing.assert_allclose(metrics["entropy"], np.sum(0.5 * np.log(2 * np.pi * np.e * np.exp(2 * log_std))))
     assert current_discount == pytest.approx(GAMMA**2)
 
 
 @pytest.mark.parametrize("time_limit", ["terminal", "bootstrap"])
-@pytest.mark.parametrize("end", ["terminated", "truncated"])
-def test_the_current_discount_is_one_again_after_either_end(time_limit: str, end: str) -> None:
+def test_the_current_discount_is_one_again_after_either_end(time_limit: str) -> None:
     agent = make_agent(time_limit=time_limit)
     psi = make_state(agent)._replace(current_discount=jnp.asarray(0.25))
-    ends: dict[str, Any] = {end: [0]}
-    after, _ = learn(agent, psi, filled_buffer(random_transitions(1, **ends)), None)
-    assert after.current_discount == 1
-    going_on, _ = learn(agent, psi, filled_buffer(random_transitions(1)), None)
-    assert going_on.current_discount == GAMMA * 0.25
+    ends: list[dict[str, Any]] = [{}, {"terminated": [0]}, {"truncated": [0]}]
+    after = [learn(agent, psi, filled_buffer(random_transitions(1, **each)), None)[0] for each in ends]
+    assert [float(each.current_discount) for each in after] == [GAMMA * 0.25, 1, 1]
 
 
 def test_the_current_discount_begins_at_one() -> None:
-    assert make_agent().initialize(jax.random.key(0), 3, 2).current_discount == 1
+    agent = make_agent(hidden=())
+    assert jax.jit(lambda key: agent.initialize(key, 3, 2))(jax.random.key(0)).current_discount == 1
 
 
 def test_nothing_in_learning_is_random() -> None:
@@ -92,17 +93,17 @@ def test_what_the_loop_asks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("overrides", "sentence"),
+    ("overrides", "message"),
     [
-        ({"discount": 2}, "discount is 2: it must lie between 0 and 1."),
-        ({"policy_rate": 0}, "policy_rate is 0: it must be above 0."),
-        ({"value_rate": -1.0}, "value_rate is -1.0: it must be above 0."),
-        ({"noise_std": 0.0}, "noise_std is 0.0: it must be above 0."),
-        ({"hidden": 64}, "hidden is 64: it must be a tuple of layer sizes, such as (64, 64)."),
-        ({"time_limit": "soon"}, "time_limit is 'soon': it must be 'terminal' or 'bootstrap'."),
+        ({"discount": 2}, "discount is 2: .* between 0 and 1"),
+        ({"policy_rate": 0}, "policy_rate is 0: .* above 0"),
+        ({"value_rate": -1.0}, "value_rate is -1.0: .* above 0"),
+        ({"noise_std": 0.0}, "noise_std is 0.0: .* above 0"),
+        ({"hidden": 64}, "hidden is 64: .* layer sizes"),
+        ({"initial_weights": "none"}, "initial_weights is 'none'"),
+        ({"time_limit": "soon"}, "time_limit is 'soon': .* 'terminal' or 'bootstrap'"),
     ],
 )
-def test_wrong_values_are_refused_in_one_sentence(overrides: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(InputError) as refusal:
+def test_wrong_values_are_refused(overrides: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         make_agent(**overrides)
-    assert str(refusal.value) == sentence

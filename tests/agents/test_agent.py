@@ -1,8 +1,6 @@
 """What all agents share: trees of rates, actions of every size, and the random start."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import jax
@@ -12,7 +10,16 @@ import pytest
 
 from cycletime.agents import ActorCriticAgent, Buffer, PPOAgent, SACAgent
 from cycletime.agents.agent import choose_action
-from tests.agents.conftest import Dense, arrays_of, assert_trees_close, filled_buffer, random_transitions
+from cycletime.agents.networks import PolicyNetwork
+from tests.agents.conftest import (
+    Dense,
+    arrays_of,
+    assert_trees_close,
+    filled_buffer,
+    random_transitions,
+    randomized,
+    shapes_of,
+)
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 PPO_AGENT = PPOAgent(batch=6, minibatch=6, epochs=1, hidden=(4,))
@@ -35,16 +42,6 @@ def test_agents_that_differ_in_rates_only_are_the_same_tree(agent: Any) -> None:
     assert sorted(jax.tree.leaves(other)) == sorted(rates.values())
     assert structure_of(agent) != structure_of(replace(agent, hidden=(5,)))
     assert structure_of(agent) != structure_of(replace(agent, time_limit=flipped(agent.time_limit)))
-
-
-def fresh(agent: Any, seed: int = 0, action_size: int = 2) -> Any:  # noqa: ANN401
-    """A fresh state for three observations; as one program, which compiles faster than its parts."""
-    return _initialize(agent, action_size)(jax.random.key(seed))
-
-
-@cache
-def _initialize(agent: Any, action_size: int) -> Callable[..., Any]:  # noqa: ANN401
-    return jax.jit(lambda key: agent.initialize(key, 3, action_size))
 
 
 def structure_of(tree: object) -> Any:  # noqa: ANN401 - JAX's type of structures does not tell that they compare
@@ -70,18 +67,15 @@ def test_a_tree_is_put_together_without_checks(agent: Any) -> None:  # noqa: ANN
     assert jax.tree.map(lambda _: None, agent).discount is None
 
 
-@EACH
-def test_agents_side_by_side_learn_as_each_alone(agent: Any) -> None:  # noqa: ANN401
+def test_agents_side_by_side_learn_as_each_alone() -> None:
+    """PPO's and SAC's lanes are held against Algorithm 1 where the compiled loop is tested."""
     with jax.enable_x64(True):
-        pair = [agent, replace(agent, **RATES[type(agent)])]
-        states = [fresh(each, seed) for seed, each in enumerate(pair)]
-        buffers = [filled_buffer(random_transitions(agent.capacity, seed=seed)) for seed in range(2)]
-        draw = jax.jit(lambda key: agent.draw(key, 2))
-        draws = [draw(jax.random.key(seed)) for seed in range(2)]
-        learn: Callable[..., Any] = jax.jit(type(agent).learn)
-        together = (jax.tree.map(lambda *leaves: jnp.stack(leaves), *each) for each in (pair, states, buffers, draws))
-        found = jax.jit(jax.vmap(type(agent).learn))(*together)
-        alone = [learn(*each) for each in zip(pair, states, buffers, draws, strict=True)]
+        pair = [ACTOR_CRITIC_AGENT, replace(ACTOR_CRITIC_AGENT, discount=0.5, policy_rate=0.1, value_rate=0.2)]
+        states = [randomized(shapes_of(each), seed=seed) for seed, each in enumerate(pair)]
+        buffers = [filled_buffer(random_transitions(1, seed=seed)) for seed in range(2)]
+        together = (jax.tree.map(lambda *leaves: np.stack(leaves), *each) for each in (pair, states, buffers))
+        found = jax.jit(jax.vmap(ActorCriticAgent.learn, in_axes=(0, 0, 0, None)))(*together, None)
+        alone = [jax.jit(ActorCriticAgent.learn)(*each, None) for each in zip(pair, states, buffers, strict=True)]
         for lane, expected in enumerate(alone):
             assert_trees_close(jax.tree.map(lambda leaf, lane=lane: leaf[lane], found), arrays_of(expected), 1e-10)
         first, second = (np.concatenate([np.ravel(each) for each in arrays_of(one)]) for one in alone)
@@ -103,42 +97,58 @@ def test_new_rates_need_no_new_compilation(agent: Any) -> None:  # noqa: ANN401
 
 
 @EACH
-@pytest.mark.parametrize("action_size", [1, 2, 7])
-def test_without_noise_the_action_is_the_policys_mean(agent: Any, action_size: int) -> None:  # noqa: ANN401
+@pytest.mark.parametrize("action_size", [1, 7])
+def test_agents_and_their_policies_act_by_the_formulas(agent: Any, action_size: int) -> None:  # noqa: ANN401
+    """With noise, and without it by the policy's mean."""
     with jax.enable_x64(True):
-        psi = fresh(agent, action_size, action_size)
-        observation, noise = np.array([0.5, -2.0, 1.0]), np.linspace(-1, 1, action_size) - 0.3
-        if isinstance(agent, SACAgent):
-            network = Dense(arrays_of(psi.policy), "relu")
-            mean, log_std = np.split(network.forward(observation[None])[0], 2)
-            expected, noisy = np.tanh(mean), np.tanh(mean + np.exp(log_std) * noise)
-        else:
-            policy = psi.policy if isinstance(agent, ActorCriticAgent) else psi.parameters.policy
-            expected = Dense(arrays_of(policy.network), "tanh").forward(observation[None])[0]
-            noisy = expected + noise  # sigma begins at 1
-        act = jax.jit(agent.act)
-        found = act(psi, observation, np.zeros(action_size))
-        assert found.shape == (action_size,)
-        np.testing.assert_allclose(found, expected, atol=1e-12)
-        np.testing.assert_allclose(act(psi, observation, noise), noisy, atol=1e-12)
+        psi = randomized(shapes_of(agent, 3, action_size))
+        policy: PolicyNetwork = agent.policy(psi)
+        assert (policy.observation_size, policy.action_size) == (3, action_size)
+        random = np.random.default_rng(1)
+        observation, noise = random.normal(size=(20, 3)), random.normal(size=(20, action_size))
+        numbers = Dense(arrays_of(policy.layers), policy.activation).forward(observation)
+        mean, free = numbers[:, :action_size], numbers[:, action_size:]
+        log_std = np.clip(free, -20, 2) if isinstance(agent, SACAgent) else np.asarray(policy.log_std)
+        for each in (np.zeros_like(noise), noise):
+            expected = mean + np.exp(log_std) * each
+            expected = np.tanh(expected) if isinstance(agent, SACAgent) else expected
+            np.testing.assert_allclose(policy.act(observation, each), expected, atol=1e-12)  # type: ignore[arg-type]
+            np.testing.assert_allclose(agent.act(psi, observation, each), expected, atol=1e-12)
+
+
+def test_log_sigma_of_sac_is_clipped() -> None:
+    psi = randomized(shapes_of(SAC_AGENT))
+    bias = jnp.array([0.0, 0, 100, -100])
+    psi = psi._replace(policy=(psi.policy[0], psi.policy[1]._replace(bias=bias)))
+    log_std = SAC_AGENT.policy(psi).mean_and_log_std(jnp.zeros(3))[1]
+    assert np.asarray(log_std).tolist() == [2, -20]
+
+
+def test_the_policy_is_the_newest_also_where_the_one_before_it_acts() -> None:
+    agent = replace(SAC_AGENT, acts="before_learning")
+    psi = randomized(shapes_of(agent))
+    observation, noise = jnp.ones(3), jnp.zeros(2)
+    newest = SAC_AGENT.act(psi._replace(acting=None), observation, noise)
+    np.testing.assert_allclose(agent.policy(psi).act(observation, noise), newest, atol=1e-6)
+    assert not np.allclose(agent.act(psi, observation, noise), newest)
 
 
 @EACH
 def test_single_precision_stays_single(agent: Any) -> None:  # noqa: ANN401
-    psi = fresh(agent)
-    buffer = Buffer.empty(agent.capacity, 3, 2)
+    psi = shapes_of(agent)
+    buffer = jax.eval_shape(lambda: Buffer.empty(agent.capacity, 3, 2))
     draws = jax.eval_shape(lambda key: agent.draw(key, 2), jax.random.key(0))
-    after, told = jax.eval_shape(agent.learn, psi, buffer, draws)
+    after, metrics = jax.eval_shape(agent.learn, psi, buffer, draws)
     assert structure_of(after) == structure_of(psi)
     assert [leaf.dtype for leaf in jax.tree.leaves(after)] == [leaf.dtype for leaf in jax.tree.leaves(psi)]
-    assert {leaf.dtype for leaf in told.values()} == {np.dtype("float32")}
-    assert {leaf.shape for leaf in told.values()} == {()}
+    assert {leaf.dtype for leaf in metrics.values()} == {np.dtype("float32")}
+    assert {leaf.shape for leaf in metrics.values()} == {()}
 
 
 def test_the_random_start_is_uniform_and_ends_on_time() -> None:
-    psi = fresh(SAC_AGENT)
+    psi = randomized(shapes_of(SAC_AGENT))
     observation = jnp.array([0.5, -2.0, 1.0])
-    noise = jax.random.normal(jax.random.key(1), (5000, 2))
+    noise = jnp.asarray(np.random.default_rng(1).normal(size=(5000, 2)), jnp.float32)
     choose = jax.vmap(lambda noise, steps: choose_action(SAC_AGENT, psi, observation, noise, steps), in_axes=(0, None))
     chosen = jax.jit(choose)
     for steps in (0, 99):
@@ -157,7 +167,7 @@ def test_the_random_start_is_uniform_and_ends_on_time() -> None:
 
 @pytest.mark.parametrize("agent", [PPO_AGENT, replace(SAC_AGENT, warmup_steps=0), ACTOR_CRITIC_AGENT])
 def test_without_a_random_start_the_policy_acts_at_once(agent: Any) -> None:  # noqa: ANN401
-    psi = fresh(agent)
+    psi = randomized(shapes_of(agent))
     observation, noise = jnp.array([0.5, -2.0, 1.0]), jnp.array([0.4, -1.0])
-    found = jax.jit(lambda psi: choose_action(agent, psi, observation, noise, jnp.asarray(0)))(psi)
-    np.testing.assert_array_equal(found, jax.jit(lambda psi: agent.act(psi, observation, noise))(psi))
+    found = choose_action(agent, psi, observation, noise, jnp.asarray(0))
+    np.testing.assert_array_equal(found, agent.act(psi, observation, noise))

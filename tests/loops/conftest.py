@@ -12,7 +12,7 @@ from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
 from cycletime.agents import Buffer, PPOAgent
-from cycletime.agents.agent import Metrics, seen_by_jax
+from cycletime.agents.agent import Metrics, pytree_of_rates
 from cycletime.agents.ppo import PPOState
 from cycletime.duration import Duration
 from cycletime.tasks.closed_form import ClosedFormTask
@@ -114,7 +114,7 @@ class Clock(gymnasium.Env[Any, Any]):
         return np.array([self.episode, self.steps], np.float32)
 
 
-@seen_by_jax
+@pytree_of_rates
 @dataclass(frozen=True, kw_only=True)
 class Spy(PPOAgent):
     """Learns nothing, and tells from what it would have."""

@@ -25,7 +25,7 @@ from cycletime.agents import (
     SACAgent,
     Transition,
 )
-from cycletime.agents.agent import seen_by_jax
+from cycletime.agents.agent import pytree_of_rates
 from cycletime.agents.ppo import PPOState
 from cycletime.duration import Duration
 from cycletime.errors import InputError
@@ -41,7 +41,7 @@ Array: TypeAlias = NDArray[np.float64]
 SEED = 6
 
 
-@seen_by_jax
+@pytree_of_rates
 @dataclass(frozen=True, kw_only=True)
 class Noise(Spy):
     """Does what its noise says, and learns nothing."""

@@ -7,8 +7,7 @@ import pytest
 
 from cycletime.agents import ActorCriticAgent, Agent, PPOAgent, SACAgent
 from cycletime.agents.agent import Psi
-from cycletime.agents.networks import outputs
-from cycletime.agents.policy_and_value import state_value
+from cycletime.agents.networks import forward, state_value
 from cycletime.loops import CompiledLoop, Episodes
 from cycletime.tasks.closed_form import ClosedFormTask
 
@@ -66,5 +65,5 @@ def test_the_value_of_an_action_is_its_reward_where_an_episode_is_one_step(aim: 
     seen, action = jnp.meshgrid(jnp.linspace(-0.9, 0.9, 7), jnp.linspace(-0.9, 0.9, 7))
     both = jnp.stack([seen.ravel(), action.ravel()], axis=1)
     for critic in psi.critics:
-        found = outputs(critic, both, jax.nn.relu)[:, 0]
+        found = forward(critic, both, jax.nn.relu)[:, 0]
         np.testing.assert_allclose(found, -((action.ravel() - seen.ravel() / 2) ** 2), atol=0.15)

@@ -8,8 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from cycletime.agents.networks import Layer
-from cycletime.agents.policies import PolicyNetwork
+from cycletime.agents.networks import Layer, PolicyNetwork
 from cycletime.duration import Duration
 from cycletime.loops import Episodes
 from cycletime.loops.action_bounds import ActionBounds

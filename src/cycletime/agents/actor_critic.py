@@ -8,19 +8,19 @@ from typing import ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from cycletime.agents.agent import LearnWhen, Metrics, TimeLimit, rate, seen_by_jax
+from cycletime.agents.agent import LearnWhen, Metrics, TimeLimit, pytree_of_rates, rate
 from cycletime.agents.buffer import Buffer
 from cycletime.agents.checks import check_choice, check_fractions, check_hidden, check_positive
 from cycletime.agents.exploration import CoherentNoise, check_exploration
-from cycletime.agents.gaussians import entropy
-from cycletime.agents.networks import Network
-from cycletime.agents.policies import PolicyNetwork
-from cycletime.agents.policy_and_value import (
+from cycletime.agents.networks import (
     INITIAL_WEIGHTS,
+    GaussianPolicy,
     InitialWeights,
-    Policy,
-    log_probability_of,
+    Network,
+    PolicyNetwork,
+    gaussian_entropy,
     new_parameters,
+    policy_log_probability,
     policy_mean,
     state_value,
 )
@@ -29,7 +29,7 @@ from cycletime.agents.policy_and_value import (
 class ActorCriticState(NamedTuple):
     """Psi: what learning changes."""
 
-    policy: Policy
+    policy: GaussianPolicy
     """theta."""
     value: Network
     """w."""
@@ -37,7 +37,7 @@ class ActorCriticState(NamedTuple):
     """I, the product of discounts since the episode's start."""
 
 
-@seen_by_jax
+@pytree_of_rates
 @dataclass(frozen=True, kw_only=True)
 class ActorCriticAgent:
     """One-step actor-critic's hyper-parameters. The paper names none; these are small ones."""
@@ -96,7 +96,7 @@ class ActorCriticAgent:
         ended = transition.ended
         terminal = ended if self.time_limit == "terminal" else transition.terminated
         value, value_gradient = jax.value_and_grad(state_value)(psi.value, s)
-        policy_gradient = jax.grad(log_probability_of)(psi.policy, s, a)
+        policy_gradient = jax.grad(policy_log_probability)(psi.policy, s, a)
         error = r + (1 - terminal) * self.discount * state_value(psi.value, next_s) - value
 
         policy_step = self.policy_rate * psi.current_discount * error
@@ -106,7 +106,7 @@ class ActorCriticAgent:
             value=jax.tree.map(lambda w, g: w + value_step * g, psi.value, value_gradient),
             current_discount=jnp.where(ended > 0, 1.0, self.discount * psi.current_discount),
         )
-        return after, {"value_error": error, "entropy": entropy(after.policy.log_std)}
+        return after, {"value_error": error, "entropy": gaussian_entropy(after.policy.log_std)}
 
     def policy(self, psi: ActorCriticState) -> PolicyNetwork:
         """The policy by itself."""

@@ -13,7 +13,7 @@ import jax
 
 from cycletime.agents.buffer import Buffer
 from cycletime.agents.exploration import CoherentNoise
-from cycletime.agents.policies import PolicyNetwork
+from cycletime.agents.networks import PolicyNetwork
 
 Psi: TypeAlias = Any
 """An agent's own NamedTuple of everything that learning changes."""
@@ -87,7 +87,7 @@ def rate(default: float) -> Any:  # noqa: ANN401 - a dataclass field passes for 
     return field(default=default, metadata={"rate": True})
 
 
-def seen_by_jax(agent: _Agent) -> _Agent:
+def pytree_of_rates(agent: _Agent) -> _Agent:
     """Register a dataclass as a tree: its rates are the leaves, all else is part of the tree's structure."""
     rates = tuple(each.name for each in fields(agent) if each.metadata.get("rate"))
     others = tuple(each.name for each in fields(agent) if not each.metadata.get("rate"))

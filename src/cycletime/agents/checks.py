@@ -1,4 +1,4 @@
-"""Refusals that the agents share: one sentence with the value and what would be right."""
+"""Refusals of wrong fields that agents, runs and studies share: one sentence with the value and what would be right."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ def check_counts(owner: object, *names: str, least: int = 1) -> None:
             raise InputError(f"{name} is {value!r}: it must be a whole number of at least {least}.")
 
 
-def check_fractions(agent: object, *names: str) -> None:
+def check_fractions(owner: object, *names: str) -> None:
     """Refuse what is no number from 0 to 1."""
     for name in names:
-        value = getattr(agent, name)
+        value = getattr(owner, name)
         if not _is_number(value) or not 0 <= value <= 1:
             raise InputError(f"{name} is {value!r}: it must lie between 0 and 1.")
 
 
-def check_positive(agent: object, *names: str) -> None:
+def check_positive(owner: object, *names: str) -> None:
     """Refuse what is not above zero."""
     for name in names:
-        value = getattr(agent, name)
+        value = getattr(owner, name)
         if not _is_number(value) or not 0 < value < inf:
             raise InputError(f"{name} is {value!r}: it must be above 0.")
 
 
-def check_choice(agent: object, name: str, choices: Sequence[str]) -> None:
+def check_choice(owner: object, name: str, choices: Sequence[str]) -> None:
     """Refuse a word that is none of the choices."""
-    value = getattr(agent, name)
+    value = getattr(owner, name)
     if value not in choices:
         raise InputError(f"{name} is {value!r}: it must be {' or '.join(map(repr, choices))}.")
 
@@ -56,7 +56,7 @@ def check_agent(agent: object) -> None:
     if isinstance(agent, rules.PPO | rules.SAC):
         raise InputError(f"{agent} are hyper-parameters: make an agent of them with cycletime.agents.agent_for.")
     if isinstance(agent, type) or not callable(getattr(agent, "learn", None)):
-        raise InputError(f"{agent!r} is no agent: give an object of cycletime.agents, such as PPO().")
+        raise InputError(f"{agent!r} is no agent: give an object of cycletime.agents, such as PPOAgent().")
 
 
 def check_precision(dtype: Any) -> None:  # noqa: ANN401 - what JAX takes for a type

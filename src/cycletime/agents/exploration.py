@@ -141,12 +141,17 @@ def explore(
     if coherent is None or state is None:
         return normals, None
     xi = jnp.split(normals, coherent.size, axis=-1)
-    pairs = zip(_times(coherent.carry, state), _times(coherent.drive, xi), _times(coherent.start, xi), strict=True)
+    pairs = zip(
+        _matrix_times(coherent.carry, state),
+        _matrix_times(coherent.drive, xi),
+        _matrix_times(coherent.start, xi),
+        strict=True,
+    )
     state = tuple(jnp.where(begins[..., None], begun, left + added) for left, added, begun in pairs)
-    return _times((coherent.read,), state)[0], state
+    return _matrix_times((coherent.read,), state)[0], state
 
 
-def _times(matrix: Matrix, vector: Sequence[jax.Array]) -> list[jax.Array]:
+def _matrix_times(matrix: Matrix, vector: Sequence[jax.Array]) -> list[jax.Array]:
     """A matrix of numbers times a vector of arrays, number by number.
 
     A matrix product may be rounded coarsely on GPUs, which would move poles that are near 1, and JAX 0.10.2 on CPUs
@@ -156,7 +161,7 @@ def _times(matrix: Matrix, vector: Sequence[jax.Array]) -> list[jax.Array]:
     return [sum((w * each for w, each in zip(row, vector, strict=True) if w), nothing) for row in matrix]
 
 
-def blank_state(coherent: CoherentNoise | None, *shape: int, dtype: Any = None) -> NoiseState:  # noqa: ANN401
+def initial_noise_state(coherent: CoherentNoise | None, *shape: int, dtype: Any = None) -> NoiseState:  # noqa: ANN401
     """The state before the first step of all, for actions of this shape."""
     return None if coherent is None else tuple(jnp.zeros(shape, dtype) for _ in range(coherent.size))
 

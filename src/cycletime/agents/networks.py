@@ -1,13 +1,27 @@
-"""Networks of dense layers, and the weights that the paper's released code begins with."""
+"""Networks of dense layers, the distributions of actions that they make, and the policies and values of the agents."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import sqrt
-from typing import NamedTuple, TypeAlias
+from dataclasses import dataclass
+from math import log, pi, sqrt
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import jax
 import jax.numpy as jnp
+
+InitialWeights: TypeAlias = Literal["released", "pytorch", "orthogonal"]
+"""What the field `initial_weights` of the agents may be; they say what each means."""
+INITIAL_WEIGHTS = get_args(InitialWeights)
+ActivationName: TypeAlias = Literal["tanh", "relu"]
+LOG_STD_RANGE = (-20.0, 2.0)
+"""Where the released code's SAC clips log sigma."""
+
+_ACTIVATIONS = {"tanh": jnp.tanh, "relu": jax.nn.relu}
+_LOG_SQRT_2_PI = log(2 * pi) / 2
+
+
+# Networks of dense layers, and the weights that the paper's released code begins with.
 
 
 class Layer(NamedTuple):
@@ -28,7 +42,7 @@ def new_network(key: jax.Array, sizes: Sequence[int], new_layer: NewLayer) -> Ne
     return tuple(new_layer(*shape) for shape in zip(keys, sizes[:-1], sizes[1:], strict=True))
 
 
-def outputs(network: Network, inputs: jax.Array, activation: Activation) -> jax.Array:
+def forward(network: Network, inputs: jax.Array, activation: Activation) -> jax.Array:
     """What the last layer gives, without an activation of its own."""
     *hidden, last = network
     for layer in hidden:
@@ -62,3 +76,133 @@ def with_small_last_layer(network: Network) -> Network:
     """The released PPO's: the last layer's weights ten times smaller, its biases zero, so that it begins near zero."""
     *hidden, last = network
     return (*hidden, Layer(0.1 * last.weight, jnp.zeros_like(last.bias)))
+
+
+# The distributions of actions: a Gaussian, and one squashed into [-1, 1] by tanh.
+
+
+def gaussian_log_probability(mean: jax.Array, log_std: jax.Array, action: jax.Array) -> jax.Array:
+    """The log-probability of an action whose components are independent and normal."""
+    away = (action - mean) * jnp.exp(-log_std)
+    return jnp.sum(-0.5 * away**2 - log_std - _LOG_SQRT_2_PI, axis=-1)
+
+
+def gaussian_entropy(log_std: jax.Array) -> jax.Array:
+    """The entropy of independent normal components."""
+    return jnp.sum(log_std + 0.5 + _LOG_SQRT_2_PI, axis=-1)
+
+
+def gaussian_kl(mean: jax.Array, log_std: jax.Array, new_mean: jax.Array, new_log_std: jax.Array) -> jax.Array:
+    """The Kullback-Leibler divergence from the first of two normal distributions to the second."""
+    ratio = jnp.exp(2 * (log_std - new_log_std))
+    away = ((new_mean - mean) * jnp.exp(-new_log_std)) ** 2
+    return 0.5 * jnp.sum(ratio + away - 1 - 2 * (log_std - new_log_std), axis=-1)
+
+
+def squashed_sample(mean: jax.Array, log_std: jax.Array, noise: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """f(S, epsilon, theta) = tanh(mu + epsilon sigma), and its log-probability."""
+    raw = mean + noise * jnp.exp(log_std)
+    # log(1 - tanh(x)^2), in a form that does not lose its digits where tanh is near 1.
+    log_slope = 2 * (log(2) - raw - jax.nn.softplus(-2 * raw))
+    log_normal = -0.5 * noise**2 - log_std - _LOG_SQRT_2_PI
+    return jnp.tanh(raw), jnp.sum(log_normal - log_slope, axis=-1)
+
+
+# The Gaussian policy pi_theta and the state value v_w of one-step actor-critic and PPO.
+
+
+class GaussianPolicy(NamedTuple):
+    """theta: a network for mu, and a sigma that does not depend on the state."""
+
+    network: Network
+    log_std: jax.Array
+
+
+class Parameters(NamedTuple):
+    """theta and w."""
+
+    policy: GaussianPolicy
+    value: Network
+
+
+def new_parameters(
+    key: jax.Array,
+    observation_size: int,
+    action_size: int,
+    hidden: Sequence[int],
+    noise_std: float,
+    initial_weights: InitialWeights = "released",
+) -> Parameters:
+    """Weights before the first learning."""
+    policy_key, value_key = jax.random.split(key)
+    mean = _new_tanh_network(policy_key, (observation_size, *hidden, action_size), initial_weights, last_gain=0.01)
+    value = _new_tanh_network(value_key, (observation_size, *hidden, 1), initial_weights, last_gain=1.0)
+    log_std = jnp.full((action_size,), log(noise_std), mean[-1].bias.dtype)
+    return Parameters(GaussianPolicy(mean, log_std), value)
+
+
+def _new_tanh_network(key: jax.Array, sizes: Sequence[int], kind: InitialWeights, last_gain: float) -> Network:
+    if kind == "orthogonal":
+        *hidden_keys, last_key = jax.random.split(key, len(sizes) - 1)
+        body, last = orthogonal(sqrt(2)), orthogonal(last_gain)
+        hidden = [body(*shape) for shape in zip(hidden_keys, sizes[:-2], sizes[1:-1], strict=True)]
+        return (*hidden, last(last_key, sizes[-2], sizes[-1]))
+    network = new_network(key, sizes, fan_in_uniform)
+    return with_small_last_layer(network) if kind == "released" else network
+
+
+def policy_mean(policy: GaussianPolicy, observation: jax.Array) -> jax.Array:
+    """mu(S)."""
+    return forward(policy.network, observation, jnp.tanh)
+
+
+def policy_log_probability(policy: GaussianPolicy, observation: jax.Array, action: jax.Array) -> jax.Array:
+    """The policy's log pi(A|S)."""
+    return gaussian_log_probability(policy_mean(policy, observation), policy.log_std, action)
+
+
+def state_value(value: Network, observation: jax.Array) -> jax.Array:
+    """v(S)."""
+    return forward(value, observation, jnp.tanh)[..., 0]
+
+
+# A policy by itself. Whatever takes one elsewhere (files, NumPy, ONNX) starts here, so that it knows no agent.
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyNetwork:
+    """A normal policy: mu from a network, sigma from the network too or on its own."""
+
+    layers: Network
+    """From the observation to mu; where `log_std` is None, to mu and log sigma side by side."""
+    activation: ActivationName
+    """Between the layers."""
+    log_std: jax.Array | None
+    """log sigma where it does not depend on the state."""
+    squashed: bool
+    """Whether actions are the tanh of what is drawn."""
+
+    @property
+    def observation_size(self) -> int:
+        """Numbers in an observation."""
+        return int(self.layers[0].weight.shape[0])
+
+    @property
+    def action_size(self) -> int:
+        """Numbers in an action."""
+        numbers = int(self.layers[-1].bias.shape[0])
+        return numbers if self.log_std is not None else round(numbers / 2)
+
+    def mean_and_log_std(self, observation: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Of the normal distribution, before any squashing."""
+        numbers = forward(self.layers, observation, _ACTIVATIONS[self.activation])
+        if self.log_std is not None:
+            return numbers, jnp.broadcast_to(self.log_std, numbers.shape)
+        mean, log_std = jnp.split(numbers, 2, axis=-1)
+        return mean, jnp.clip(log_std, *LOG_STD_RANGE)
+
+    def act(self, observation: jax.Array, noise: jax.Array) -> jax.Array:
+        """What the agent would do, in its own range of about [-1, 1]; without noise, the policy's mean."""
+        mean, log_std = self.mean_and_log_std(observation)
+        action = mean + jnp.exp(log_std) * noise
+        return jnp.tanh(action) if self.squashed else action

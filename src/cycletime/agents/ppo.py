@@ -15,28 +15,30 @@ import jax.numpy as jnp
 from jax import lax
 from jax.flatten_util import ravel_pytree
 
-from cycletime.agents.adam import AdamState, adam_start, adam_step
-from cycletime.agents.agent import LearnWhen, Metrics, TimeLimit, rate, seen_by_jax
-from cycletime.agents.averages import mean_of, normalized
+from cycletime.agents.agent import LearnWhen, Metrics, TimeLimit, pytree_of_rates, rate
 from cycletime.agents.buffer import Buffer, Transition
 from cycletime.agents.checks import check_choice, check_counts, check_fractions, check_hidden, check_positive
 from cycletime.agents.exploration import CoherentNoise, check_exploration
-from cycletime.agents.gaussians import divergence, entropy, log_probability
-from cycletime.agents.lambda_returns import lambda_advantages
-from cycletime.agents.networks import Network
-from cycletime.agents.policies import PolicyNetwork
-from cycletime.agents.policy_and_value import (
+from cycletime.agents.learning import AdamState, adam_start, adam_step, weighted_mean
+from cycletime.agents.networks import (
     INITIAL_WEIGHTS,
+    GaussianPolicy,
     InitialWeights,
+    Network,
     Parameters,
-    Policy,
-    log_probability_of,
+    PolicyNetwork,
+    gaussian_entropy,
+    gaussian_kl,
+    gaussian_log_probability,
     new_parameters,
+    policy_log_probability,
     policy_mean,
     state_value,
 )
-from cycletime.agents.shuffles import LONGEST, shuffles
 from cycletime.errors import InputError
+
+MOST_SHUFFLED = 2**20
+"""Beyond this a shuffle would have too few random bits left."""
 
 
 class PPOState(NamedTuple):
@@ -63,7 +65,7 @@ class Sample(NamedTuple):
     """As in `Transition`."""
 
 
-@seen_by_jax
+@pytree_of_rates
 @dataclass(frozen=True, kw_only=True)
 class PPOAgent:
     """PPO's hyper-parameters; the defaults are the paper's baseline."""
@@ -120,8 +122,8 @@ class PPOAgent:
         check_choice(self, "batch_end", ("successor", "episode_end"))
         check_choice(self, "slices", ("given", "even"))
         check_exploration(self)
-        if self.batch > LONGEST:
-            raise InputError(f"batch is {self.batch}: it must be at most {LONGEST}, to be shuffled well.")
+        if self.batch > MOST_SHUFFLED:
+            raise InputError(f"batch is {self.batch}: it must be at most {MOST_SHUFFLED}, to be shuffled well.")
         if self.minibatch > self.batch:
             raise InputError(f"minibatch is {self.minibatch}: it must be at most the batch, {self.batch}.")
         if self.learn_when == "episode_end" and self.period != self.batch:
@@ -210,9 +212,9 @@ class PPOAgent:
         data = Sample(
             observation=batch.observation,
             action=batch.action,
-            advantage=normalized(advantage, batch.weight),
+            advantage=normalize(advantage, batch.weight),
             lambda_return=advantage + value,
-            old_log_probability=log_probability_of(parameters.policy, batch.observation, batch.action),
+            old_log_probability=policy_log_probability(parameters.policy, batch.observation, batch.action),
             weight=batch.weight,
         )
         flat: Sample = jax.tree.map(lambda part: part.reshape(-1, *part.shape[2:]), data)
@@ -227,13 +229,13 @@ class PPOAgent:
         """L_theta and the squared error of the value, each averaged over the mini-batch."""
         return self.policy_loss(parameters.policy, minibatch) + value_loss(parameters.value, minibatch)
 
-    def policy_loss(self, policy: Policy, minibatch: Sample) -> jax.Array:
+    def policy_loss(self, policy: GaussianPolicy, minibatch: Sample) -> jax.Array:
         """L_theta = -min(rho h~, rho_clip h~)."""
-        log_probability = log_probability_of(policy, minibatch.observation, minibatch.action)
+        log_probability = policy_log_probability(policy, minibatch.observation, minibatch.action)
         ratio = jnp.exp(log_probability - minibatch.old_log_probability)
         clipped = jnp.clip(ratio, 1 - self.clip, 1 + self.clip)
         advantage = minibatch.advantage
-        return -mean_of(jnp.minimum(ratio * advantage, clipped * advantage), minibatch.weight)
+        return -weighted_mean(jnp.minimum(ratio * advantage, clipped * advantage), minibatch.weight)
 
     def _next_value(self, parameters: Parameters, batch: Transition, buffer: Buffer) -> jax.Array:
         """v(S'), and 0 where S' is terminal."""
@@ -247,21 +249,21 @@ class PPOAgent:
         """What the learning did, on the whole batch."""
         old, new = policy_mean(before.policy, data.observation), policy_mean(after.policy, data.observation)
         log_std = after.policy.log_std
-        ratio = jnp.exp(log_probability(new, log_std, data.action) - data.old_log_probability)
+        ratio = jnp.exp(gaussian_log_probability(new, log_std, data.action) - data.old_log_probability)
         clipped = jnp.abs(ratio - 1) > self.clip
         return {
             "policy_loss": self.policy_loss(after.policy, data),
             "value_loss": value_loss(after.value, data),
-            "entropy": entropy(log_std),
-            "kl": mean_of(divergence(old, before.policy.log_std, new, log_std), data.weight),
-            "clip_fraction": mean_of(clipped.astype(ratio.dtype), data.weight),
+            "entropy": gaussian_entropy(log_std),
+            "kl": weighted_mean(gaussian_kl(old, before.policy.log_std, new, log_std), data.weight),
+            "clip_fraction": weighted_mean(clipped.astype(ratio.dtype), data.weight),
         }
 
 
 def value_loss(value: Network, minibatch: Sample) -> jax.Array:
     """(G^lambda - v(S))^2."""
     error = minibatch.lambda_return - state_value(value, minibatch.observation)
-    return mean_of(error**2, minibatch.weight)
+    return weighted_mean(error**2, minibatch.weight)
 
 
 def _as_rows(data: Sample) -> tuple[jax.Array, Callable[[jax.Array], Sample]]:
@@ -269,3 +271,48 @@ def _as_rows(data: Sample) -> tuple[jax.Array, Callable[[jax.Array], Sample]]:
     _, read = ravel_pytree(jax.tree.map(lambda part: part[0], data))
     rows = jax.vmap(lambda sample: ravel_pytree(sample)[0])(data)
     return rows, jax.vmap(read)
+
+
+def lambda_advantages(
+    reward: jax.Array,
+    value: jax.Array,
+    next_value: jax.Array,
+    ended: jax.Array,
+    discount: jax.Array | float,
+    trace_decay: jax.Array | float,
+) -> jax.Array:
+    """G^lambda - v(S) for transitions in the order of time along the first axis, backwards instead of by a double sum.
+
+    `next_value` is v(S'), and 0 where S' is terminal; `ended` is 1 where the next transition begins another episode.
+    After the last transition nothing follows but its own v(S'), so that a batch that is cut inside an episode ends in
+    the n-step return of what there is.
+    """
+    error = reward + discount * next_value - value
+    decay = discount * trace_decay * (1 - ended)
+
+    def backwards(later: jax.Array, now: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        error, decay = now
+        advantage = error + decay * later
+        return advantage, advantage
+
+    return lax.scan(backwards, jnp.zeros_like(error[0]), (error, decay), reverse=True)[1]
+
+
+def normalize(numbers: jax.Array, weight: jax.Array | None) -> jax.Array:
+    """The numbers shifted and scaled to mean 0 and standard deviation 1."""
+    away = numbers - weighted_mean(numbers, weight)
+    return away / (jnp.sqrt(weighted_mean(away**2, weight)) + 1e-8)
+
+
+def shuffles(key: jax.Array, count: int, length: int) -> jax.Array:
+    """So many random orders of the numbers below `length`, [count, length].
+
+    A random word with the index in its lowest bits is sorted as one number, which takes a CPU a quarter of the time
+    that sorting pairs takes. Words whose random bits are equal keep their order; of 2000 samples that is one pair in a
+    shuffle.
+    """
+    mask = jnp.uint32(2 ** (length - 1).bit_length() - 1)
+    words = jax.random.bits(key, (count, length), jnp.uint32) & ~mask
+    words |= jnp.arange(length, dtype=jnp.uint32)
+    ordered: jax.Array = jnp.sort(words, axis=1, stable=False) & mask
+    return ordered.astype(jnp.int32)

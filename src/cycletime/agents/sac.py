@@ -14,15 +14,12 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from cycletime.agents.adam import AdamState, adam_start, adam_step
-from cycletime.agents.agent import LearnWhen, Metrics, Psi, TimeLimit, rate, seen_by_jax
-from cycletime.agents.averages import mean_of
+from cycletime.agents.agent import LearnWhen, Metrics, Psi, TimeLimit, pytree_of_rates, rate
 from cycletime.agents.buffer import Buffer, Transition
 from cycletime.agents.checks import check_choice, check_counts, check_fractions, check_hidden, check_positive
 from cycletime.agents.exploration import CoherentNoise, check_exploration
-from cycletime.agents.gaussians import squashed_sample
-from cycletime.agents.networks import Network, new_network, outputs, xavier_uniform
-from cycletime.agents.policies import LOG_STD_RANGE, PolicyNetwork
+from cycletime.agents.learning import AdamState, adam_start, adam_step, weighted_mean
+from cycletime.agents.networks import Network, PolicyNetwork, forward, new_network, squashed_sample, xavier_uniform
 from cycletime.errors import InputError
 
 
@@ -68,7 +65,7 @@ class SACDraws(NamedTuple):
     """[g, m, |A|], the epsilon of the reparameterisation at S."""
 
 
-@seen_by_jax
+@pytree_of_rates
 @dataclass(frozen=True, kw_only=True)
 class SACAgent:
     """SAC's hyper-parameters; the defaults are the paper's baseline."""
@@ -169,11 +166,11 @@ class SACAgent:
     def act(self, psi: SACState, observation: jax.Array, noise: jax.Array) -> jax.Array:
         """A = tanh(mu(S) + epsilon sigma(S))."""
         policy = psi.policy if psi.acting is None else psi.acting
-        return squashed_sample(*_mean_and_log_std(policy, observation), noise)[0]
+        return squashed_sample(*_policy(policy).mean_and_log_std(observation), noise)[0]
 
     def policy(self, psi: SACState) -> PolicyNetwork:
         """The newest policy by itself, also where the one before it acts."""
-        return PolicyNetwork(psi.policy, "relu", log_std=None, squashed=True)
+        return _policy(psi.policy)
 
     def draw(self, key: jax.Array, action_size: int) -> SACDraws:
         """Which samples, and the noise of their actions."""
@@ -207,7 +204,7 @@ class SACAgent:
             psi.policy, critics, alpha, minibatch, noise
         )
         policy, policy_optimizer = adam_step(psi.policy, policy_gradient, psi.policy_optimizer, self.learning_rate)
-        mean_log_probability = mean_of(log_probability, minibatch.weight)
+        mean_log_probability = weighted_mean(log_probability, minibatch.weight)
         temperature, temperature_optimizer = adam_step(
             psi.temperature,
             -mean_log_probability - self._target_entropy(noise.shape[-1]),
@@ -231,7 +228,7 @@ class SACAgent:
             "policy_loss": policy_loss,
             "entropy": -mean_log_probability,
             "alpha": alpha,
-            "action_value": mean_of(backup, minibatch.weight),
+            "action_value": weighted_mean(backup, minibatch.weight),
         }
         return after, metrics
 
@@ -242,7 +239,7 @@ class SACAgent:
     def backup(self, psi: SACState, minibatch: Transition, next_noise: jax.Array) -> jax.Array:
         """R + (1 - T) gamma V(S'), with V(S') = min of the targets at A~ minus alpha log pi(A~|S')."""
         state = minibatch.next_observation
-        action, log_probability = squashed_sample(*_mean_and_log_std(psi.policy, state), next_noise)
+        action, log_probability = squashed_sample(*_policy(psi.policy).mean_and_log_std(state), next_noise)
         smaller = jnp.minimum(*_action_values(psi.targets, state, action))
         value = smaller - self.alpha(psi.temperature) * log_probability
         terminal = minibatch.ended if self.time_limit == "terminal" else minibatch.terminated
@@ -251,7 +248,7 @@ class SACAgent:
     def critics_loss(self, critics: Critics, minibatch: Transition, backup: jax.Array) -> jax.Array:
         """L_w1 + L_w2, each half the squared error."""
         first, second = _action_values(critics, minibatch.observation, minibatch.action)
-        return self.critic_weight * mean_of((first - backup) ** 2 + (second - backup) ** 2, minibatch.weight)
+        return self.critic_weight * weighted_mean((first - backup) ** 2 + (second - backup) ** 2, minibatch.weight)
 
     def _target_entropy(self, action_size: int) -> float:
         return -float(action_size) if self.target_entropy is None else self.target_entropy
@@ -262,15 +259,14 @@ def policy_loss_of(
 ) -> tuple[jax.Array, jax.Array]:
     """L_theta = alpha log pi(f|S) - min(q_w1, q_w2)(S, f), and log pi(f|S) of each sample."""
     state = minibatch.observation
-    action, log_probability = squashed_sample(*_mean_and_log_std(policy, state), noise)
+    action, log_probability = squashed_sample(*_policy(policy).mean_and_log_std(state), noise)
     smaller = jnp.minimum(*_action_values(critics, state, action))
-    return mean_of(alpha * log_probability - smaller, minibatch.weight), log_probability
+    return weighted_mean(alpha * log_probability - smaller, minibatch.weight), log_probability
 
 
-def _mean_and_log_std(policy: Network, observation: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Both share the hidden layers."""
-    mean, log_std = jnp.split(outputs(policy, observation, jax.nn.relu), 2, axis=-1)
-    return mean, jnp.clip(log_std, *LOG_STD_RANGE)
+def _policy(network: Network) -> PolicyNetwork:
+    """Mu and log sigma share the hidden layers."""
+    return PolicyNetwork(network, "relu", log_std=None, squashed=True)
 
 
 def _action_values(
@@ -281,13 +277,13 @@ def _action_values(
     if isinstance(critics, StackedCritics):
         # Both get inputs of their own: shared ones would put the pair between the samples and their numbers.
         twice = jnp.broadcast_to(inputs, (2, *inputs.shape))
-        values = jax.vmap(lambda critic, inputs: outputs(critic, inputs, jax.nn.relu)[..., 0])(critics.both, twice)
+        values = jax.vmap(lambda critic, inputs: forward(critic, inputs, jax.nn.relu)[..., 0])(critics.both, twice)
         return values[0], values[1]
-    first, second = (outputs(critic, inputs, jax.nn.relu)[..., 0] for critic in critics)
+    first, second = (forward(critic, inputs, jax.nn.relu)[..., 0] for critic in critics)
     return first, second
 
 
-def stacked(psi: Psi) -> Psi:
+def stack_critics(psi: Psi) -> Psi:
     """Any agent's state with its pairs of critics stacked, for the loop of many runs; CPUs are faster without."""
 
     def stack(node: Any) -> Any:  # noqa: ANN401 - any node of a tree
@@ -296,8 +292,8 @@ def stacked(psi: Psi) -> Psi:
     return jax.tree.map(stack, psi, is_leaf=_is_pair)
 
 
-def apart(psi: Psi) -> Psi:
-    """What `stacked` was given."""
+def unstack_critics(psi: Psi) -> Psi:
+    """What `stack_critics` was given."""
 
     def part(node: Any) -> Any:  # noqa: ANN401
         if not isinstance(node, StackedCritics):

@@ -17,8 +17,8 @@ from jax import lax
 
 from cycletime.agents import Agent, Buffer
 from cycletime.agents.agent import Draws, Metrics, Psi
-from cycletime.agents.exploration import blank_state, normals_per_step
-from cycletime.agents.sac import apart, stacked
+from cycletime.agents.exploration import initial_noise_state, normals_per_step
+from cycletime.agents.sac import stack_critics, unstack_critics
 from cycletime.loops.randomness import Purpose, draws_of, key_for, keys_for, normals_of
 from cycletime.loops.rollout import Progress, Records, Rollout, Supply, Walk, World
 
@@ -76,7 +76,7 @@ def initialize(shape: Shape, agent: Agent, seed_key: jax.Array) -> LoopState:
     task = shape.world.task
     state = task.reset(key_for(seed_key, Purpose.STARTS))
     count, nothing = jnp.zeros((), jnp.int32), jnp.zeros((), task.dtype)
-    noise = blank_state(agent.exploration, task.action_size, dtype=task.dtype)
+    noise = initial_noise_state(agent.exploration, task.action_size, dtype=task.dtype)
     return LoopState(
         seed_key=seed_key,
         period=count,
@@ -106,7 +106,7 @@ def _advance(
     normals, draws, starts = _draw(shape, agent, state, learns)
     first = state.walk.episodes
     if not shape.alone:
-        state = state._replace(psi=stacked(state.psi))
+        state = state._replace(psi=stack_critics(state.psi))
 
     def period(index: jax.Array, carry: tuple[LoopState, Report]) -> tuple[LoopState, Report]:
         state, report = carry
@@ -132,7 +132,7 @@ def _advance(
 
     start = (state, _empty_report(shape, agent, state, draws, learns))
     state, report = lax.fori_loop(0, periods, period, start)
-    return state._replace(psi=apart(state.psi)), report
+    return state._replace(psi=unstack_critics(state.psi)), report
 
 
 def _draw(shape: Shape, agent: Agent, state: LoopState, learns: bool) -> tuple[jax.Array, Draws, object]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from cycletime.agents import Agent, Buffer
 from cycletime.agents.agent import Draws, Psi, choose_action
-from cycletime.agents.exploration import NoiseState, blank_state, explore, normals_per_step
+from cycletime.agents.exploration import NoiseState, explore, initial_noise_state, normals_per_step
 from cycletime.loops.randomness import Purpose, draws_of, key_for, keys_for, normals_of
 
 MOST_PERIODS, MOST_AGENT_STEPS = 256, 20_000
@@ -63,7 +63,7 @@ class Actor:
 
     def __init__(self, agent: Agent, psi: Psi, copies: int, observation_size: int, action_size: int) -> None:
         """Find out which those are."""
-        self._agent, self._noise = agent, blank_state(agent.exploration, copies, action_size, dtype=jnp.float32)
+        self._agent, self._noise = agent, initial_noise_state(agent.exploration, copies, action_size, dtype=jnp.float32)
         leaves, structure = jax.tree.flatten((agent, psi))
         sizes = observation_size, normals_per_step(agent.exploration, action_size)
         examples = [np.zeros((copies, size), np.float32) for size in sizes]

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.agents import PPOAgent
-from cycletime.agents.adam import adam_start
-from cycletime.agents.networks import Layer
-from cycletime.agents.policy_and_value import Parameters, Policy
+from cycletime.agents.learning import adam_start
+from cycletime.agents.networks import GaussianPolicy, Layer, Parameters
 from cycletime.agents.ppo import PPOState
 from cycletime.engines.cuda.describing import described, state_of
 from cycletime.engines.cuda.device import Done, Work
@@ -43,7 +42,7 @@ def make_psi(actions: int, seed: int = 0) -> PPOState:
         return tuple(Layer(weight.astype(np.float32), bias.astype(np.float32)) for weight, bias in scaled)  # type: ignore[arg-type]
 
     log_std = rng.uniform(-1, 0, actions).astype(np.float32)
-    parameters = Parameters(Policy(network(9, 64, 64, actions), log_std), network(9, 64, 64, 1))  # type: ignore[arg-type]
+    parameters = Parameters(GaussianPolicy(network(9, 64, 64, actions), log_std), network(9, 64, 64, 1))  # type: ignore[arg-type]
     return PPOState(parameters, adam_start(parameters))
 
 

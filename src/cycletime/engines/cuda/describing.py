@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.agents import PPOAgent
-from cycletime.agents.adam import SQUARE_DECAY, AdamState
-from cycletime.agents.networks import Layer, Network
-from cycletime.agents.policy_and_value import Parameters, Policy
+from cycletime.agents.learning import SQUARE_DECAY, AdamState
+from cycletime.agents.networks import GaussianPolicy, Layer, Network, Parameters
 from cycletime.agents.ppo import PPOState
 from cycletime.duration import cycle_steps
 from cycletime.engines.cuda.layout import OBSERVATION, RUN, STATE_WORDS, Status, networks_of, position_of
@@ -155,7 +154,9 @@ def _fill(kept: dict[str, NDArray[np.float32]], network: Network) -> None:
 
 def _parameters(networks: Sequence[dict[str, NDArray[np.float32]]], actions: int) -> Parameters:
     policy, value = networks
-    return Parameters(Policy(_network(policy, actions), jnp.asarray(policy["log_std"][:actions])), _network(value, 1))
+    return Parameters(
+        GaussianPolicy(_network(policy, actions), jnp.asarray(policy["log_std"][:actions])), _network(value, 1)
+    )
 
 
 def _network(kept: dict[str, NDArray[np.float32]], outputs: int) -> Network:

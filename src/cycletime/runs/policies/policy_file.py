@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from cycletime.agents.networks import Layer
-from cycletime.agents.policies import PolicyNetwork
+from cycletime.agents.networks import Layer, PolicyNetwork
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.loops.action_bounds import ActionBounds

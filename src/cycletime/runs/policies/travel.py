@@ -12,8 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.agents.networks import Layer
-from cycletime.agents.policies import PolicyNetwork
+from cycletime.agents.networks import Layer, PolicyNetwork
 from cycletime.errors import InputError
 from cycletime.runs.files import disk_errors, write_whole
 from cycletime.runs.policies import numpy_policy

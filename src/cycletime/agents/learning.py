@@ -1,7 +1,7 @@
-"""The Adam optimiser (Kingma & Ba 2014, Algorithm 1).
+"""What PPO and SAC learn with: the Adam optimiser (Kingma & Ba 2014, Algorithm 1), and means over weighted samples.
 
-Ours rather than optax's, since GPU machines with nothing but JAX must train too; tests hold it against both optax and
-the paper's formulas.
+Adam is ours rather than optax's, since GPU machines with nothing but JAX must train too; tests hold it against both
+optax and the paper's formulas.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import jax.numpy as jnp
 MEAN_DECAY, SQUARE_DECAY, EPSILON = 0.9, 0.999, 1e-8
 """beta_1, beta_2 and epsilon, the values that Kingma & Ba suggest."""
 
-Parameters = TypeVar("Parameters")
+_Tree = TypeVar("_Tree")
 
 
 class AdamState(NamedTuple):
@@ -35,8 +35,8 @@ def adam_start(parameters: object) -> AdamState:
 
 
 def adam_step(
-    parameters: Parameters, gradient: Parameters, state: AdamState, learning_rate: jax.Array | float
-) -> tuple[Parameters, AdamState]:
+    parameters: _Tree, gradient: _Tree, state: AdamState, learning_rate: jax.Array | float
+) -> tuple[_Tree, AdamState]:
     """The parameters after one step down the gradient."""
     count = state.taken + 1
     mean = jax.tree.map(lambda m, g: MEAN_DECAY * m + (1 - MEAN_DECAY) * g, state.mean, gradient)
@@ -48,3 +48,10 @@ def adam_step(
         lambda p, m, v: p - scale * m / (jnp.sqrt(v) * whiten + EPSILON), parameters, mean, square
     )
     return parameters, AdamState(count, mean, square)
+
+
+def weighted_mean(numbers: jax.Array, weight: jax.Array | None) -> jax.Array:
+    """The mean of what has weight; of everything, where no weights are given."""
+    if weight is None:
+        return jnp.mean(numbers)
+    return jnp.sum(numbers * weight) / jnp.maximum(jnp.sum(weight), 1)
