@@ -54,8 +54,7 @@ def test_nowhere_is_a_time_floor_divided() -> None:
         "loops/compiled.py": 2,  # learning periods in a chunk, by their agent steps and by their random numbers
         "loops/rollout.py": 1,  # cycles of whole environment steps in an episode, rounded up
         "loops/stepped.py": 2,  # rows of agent steps
-        "loops/stepped_calls.py": 3,  # learning periods and copies
-        "loops/stepped_learner.py": 1,  # rows in a learning period
+        "loops/stepped_agent.py": 4,  # learning periods, copies, and rows in a learning period
         "rules/libraries/ppo_words.py": 4,  # samples, environments, mini-batches
         "rules/zoo/rewriting.py": 1,  # columns of text
     }

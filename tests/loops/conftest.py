@@ -1,7 +1,8 @@
-"""Toys: tasks with known values, an environment that tells the time, an agent that tells what it learns from."""
+"""Clocks that tests drive, and toys: tasks with known values, an environment that counts, an agent that only tells."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, cast
 
 import gymnasium
 import jax
@@ -15,7 +16,37 @@ from cycletime.agents import Buffer, PPOAgent
 from cycletime.agents.agent import Metrics, pytree_of_rates
 from cycletime.agents.ppo import PPOState
 from cycletime.duration import Duration
+from cycletime.loops import compiled, stepped
 from cycletime.tasks.closed_form import ClosedFormTask
+
+
+@dataclass
+class TickingClock:
+    """Every look at it takes so many seconds."""
+
+    tick_s: float = 0.0
+    now_s: float = 0.0
+
+    def __call__(self) -> float:
+        self.now_s += self.tick_s
+        return self.now_s
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> TickingClock:
+    """What both loops look at. It stands still, so that no chunk ends because the machine is slow."""
+    clock = TickingClock()
+    for loop in (compiled, stepped):
+        monkeypatch.setattr(loop, "clock", clock)
+    return clock
+
+
+@pytest.fixture
+def short_chunks(clock: TickingClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks of one learning period, or of one episode."""
+    clock.tick_s = 0.001
+    for loop in (compiled, stepped):
+        monkeypatch.setattr(loop, "CHUNK_S", 0.0)
 
 
 class ToyState(NamedTuple):
@@ -93,8 +124,8 @@ def wander() -> Wander:
     return Wander()
 
 
-class Clock(gymnasium.Env[Any, Any]):
-    """Rewards tell the environment steps since it was made; its episodes terminate and truncate by turns."""
+class Counter(gymnasium.Env[Any, Any]):
+    """Rewards count the environment steps since it was made; its episodes terminate and truncate by turns."""
 
     def __init__(self, length: int = 7, first_reward: int = 0) -> None:
         self.observation_space, self.action_space = Box(-1e4, 1e4, (2,)), Box(-1.0, 1.0, (1,))
@@ -117,7 +148,14 @@ class Clock(gymnasium.Env[Any, Any]):
 @pytree_of_rates
 @dataclass(frozen=True, kw_only=True)
 class Spy(PPOAgent):
-    """Learns nothing, and tells from what it would have."""
+    """Learns nothing, tells from what it would have, and acts by its noise alone: next to nothing is compiled."""
+
+    def initialize(self, key: jax.Array, observation_size: int, action_size: int) -> PPOState:
+        shapes = jax.eval_shape(partial(super().initialize, key, observation_size, action_size))
+        return cast(PPOState, jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes))
+
+    def draw(self, key: jax.Array, action_size: int) -> Any:  # noqa: ANN401 - nothing is random
+        return None
 
     def learn(self, psi: PPOState, buffer: Buffer, draws: jax.Array) -> tuple[PPOState, Metrics]:
         reward = buffer.oldest_first().reward[:, 0]

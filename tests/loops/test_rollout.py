@@ -1,5 +1,6 @@
 """The compiled loop against Algorithm 1 written out, environment step by environment step."""
 
+from functools import cache
 from typing import Any
 
 import jax
@@ -9,9 +10,9 @@ import pytest
 
 from cycletime.agents import ActorCriticAgent, Agent, Buffer, PPOAgent, SACAgent
 from cycletime.agents.agent import Psi, choose_action
-from cycletime.loops.program import LoopState, Report, Shape, advance, initialize
+from cycletime.loops.program import LoopState, ProgramOutput, Shape, advance, initialize
 from cycletime.loops.randomness import Purpose, key_for
-from cycletime.loops.rollout import World
+from cycletime.loops.rollout import TimedTask
 from cycletime.tasks import DoublePendulum, Reacher
 from cycletime.tasks.closed_form import ClosedFormTask
 
@@ -38,6 +39,13 @@ def buffer_of(kept: list[Any], agent: Agent, task: ClosedFormTask, newest: jax.A
     )
 
 
+@cache
+def programs_of(task: ClosedFormTask) -> tuple[Any, Any, Any]:
+    """Its step, what is seen, and how the n-th episode begins; compiled once for all agents."""
+    begin = jax.jit(lambda count: task.reset(key_for(SEED, Purpose.STARTS, count)))
+    return jax.jit(task.step), jax.jit(task.observe), begin
+
+
 def algorithm_1(task: ClosedFormTask, agent: Agent, k: int, learnings: int) -> tuple[Psi, list[tuple[float, int, int]]]:
     """The paper's loop as it is written: one environment step at a time, with a list for a buffer.
 
@@ -45,14 +53,13 @@ def algorithm_1(task: ClosedFormTask, agent: Agent, k: int, learnings: int) -> t
     """
     initialize = jax.jit(agent.initialize, static_argnums=(1, 2))
     psi = initialize(key_for(SEED, Purpose.INITIALIZE), task.observation_size, task.action_size)
-    one_step, observe = jax.jit(task.step), jax.jit(task.observe)
-    begin = jax.jit(lambda count: task.reset(key_for(SEED, Purpose.STARTS, count)))
+    one_step, observe, begin = programs_of(task)
     draw = jax.jit(lambda count: agent.draw(key_for(SEED, Purpose.LEARNING, count), task.action_size))
     act = jax.jit(lambda psi, s, noise, n: choose_action(agent, psi, s, noise, n))
     learn = jax.jit(agent.learn)
     period, used = 0, 0  # learning periods done, agent steps in the current one
     at_end = agent.learn_when == "episode_end"
-    most = World(task, k).steps_until_learning(agent)
+    most = TimedTask(task, k).steps_until_learning(agent)
 
     @jax.jit
     def noise_of(period: int) -> jax.Array:
@@ -93,9 +100,9 @@ def algorithm_1(task: ClosedFormTask, agent: Agent, k: int, learnings: int) -> t
 
 def compiled(
     task: ClosedFormTask, agent: Agent, k: int, learnings: int, width: int = 1
-) -> tuple[LoopState, Report, int]:
+) -> tuple[LoopState, ProgramOutput, int]:
     """The same by the compiled loop; of several lanes, the last one."""
-    shape = Shape(World(task, k), agent.capacity, periods=max(learnings, 4), alone=width == 1)
+    shape = Shape(TimedTask(task, k), agent.capacity, periods=max(learnings, 4), alone=width == 1)
     before = max(0, -(-agent.learns_from // agent.period) - 1)
     if width == 1:
         state = initialize(shape, agent, SEED)
@@ -106,10 +113,10 @@ def compiled(
     if before:
         state, _ = advance(shape, agent, state, jnp.int32(before), learns=False)
     first = state.walk.episodes + 0  # a copy, since the next call takes the state over
-    state, report = advance(shape, agent, state, jnp.int32(learnings - before), learns=True)
+    state, output = advance(shape, agent, state, jnp.int32(learnings - before), learns=True)
     if width > 1:
-        first, state, report = jax.tree.map(lambda leaf: leaf[-1], (first, state, report))
-    return state, report, int(first)
+        first, state, output = jax.tree.map(lambda leaf: leaf[-1], (first, state, output))
+    return state, output, int(first)
 
 
 def assert_alike(ours: object, expected: object, tolerance: float) -> None:
@@ -117,30 +124,30 @@ def assert_alike(ours: object, expected: object, tolerance: float) -> None:
         np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=tolerance, atol=tolerance)
 
 
-SMALL: dict[str, Any] = {"hidden": (8,), "epochs": 2, "minibatch": 3}
+SMALL: dict[str, Any] = {"hidden": (4,), "epochs": 1, "minibatch": 4}
 
 
 @pytest.mark.parametrize(
     ("agent", "widths"),
     [
-        pytest.param(PPOAgent(batch=20, learning_period=8, **SMALL), (1, 3), id="U below b"),
-        pytest.param(PPOAgent(batch=8, learning_period=21, **SMALL), (1,), id="U above b"),
+        pytest.param(PPOAgent(batch=20, learning_period=8, **SMALL), (3,), id="PPO"),
         pytest.param(
             PPOAgent(batch=20, learn_when="episode_end", batch_end="episode_end", **SMALL), (1, 3), id="released PPO"
         ),
         pytest.param(
-            SACAgent(minibatch=16, warmup_steps=20, replay_capacity=30, learning_period=3, hidden=(8,)),
+            SACAgent(
+                minibatch=16,
+                warmup_steps=20,
+                replay_capacity=30,
+                learning_period=3,
+                gradient_steps=2,
+                acts="before_learning",
+                hidden=(4,),
+            ),
             (1, 3),
             id="SAC",
         ),
-        pytest.param(
-            SACAgent(
-                minibatch=8, warmup_steps=5, gradient_steps=2, acts="before_learning", hidden=(8,), replay_capacity=99
-            ),
-            (1,),
-            id="SAC with two gradient steps",
-        ),
-        pytest.param(ActorCriticAgent(hidden=(8,)), (1,), id="actor-critic"),
+        pytest.param(ActorCriticAgent(hidden=(4,)), (1,), id="actor-critic"),
     ],
 )
 def test_equals_algorithm_1_written_out(agent: Agent, widths: tuple[int, ...], wander: ClosedFormTask) -> None:
@@ -148,19 +155,22 @@ def test_equals_algorithm_1_written_out(agent: Agent, widths: tuple[int, ...], w
     learnings = 30 if agent.period <= 3 else 6
     psi, episodes = algorithm_1(wander, agent, 4, learnings)
     for width in widths:
-        state, report, first = compiled(wander, agent, 4, learnings, width)
+        state, output, first = compiled(wander, agent, 4, learnings, width)
+        assert str(jax.tree.structure(state.psi)) == str(jax.tree.structure(psi))
         assert_alike(state.psi, psi, 2e-4)
         counted = int(state.walk.episodes)
         assert counted == len(episodes) > 3
-        for table, column in zip(report.records, zip(*episodes[first:], strict=True), strict=True):
+        for table, column in zip(output.episodes, zip(*episodes[first:], strict=True), strict=True):
             np.testing.assert_allclose(np.asarray(table)[: counted - first], column, atol=1e-4)
 
 
 def test_bounds_on_steps_and_episodes(wander: ClosedFormTask) -> None:
-    assert World(Reacher(), 8).steps_until_learning(PPOAgent()) == 2000
+    assert TimedTask(Reacher(), 8).steps_until_learning(PPOAgent()) == 2000
     at_end = PPOAgent(learn_when="episode_end")
-    assert World(Reacher(), 8).steps_until_learning(at_end) == 2100  # 14 episodes of 150 cycles
-    assert World(DoublePendulum(), 4).steps_until_learning(at_end) == 2999  # the b-th sample begins the longest episode
-    assert World(Reacher(), 32).cycles_in(Reacher.time_limit) == 38
-    assert World(Reacher(), 8).most_episodes(2000) == 15
-    assert World(wander, 4).most_episodes(10) == 11
+    assert TimedTask(Reacher(), 8).steps_until_learning(at_end) == 2100  # 14 episodes of 150 cycles
+    assert (
+        TimedTask(DoublePendulum(), 4).steps_until_learning(at_end) == 2999
+    )  # the b-th sample begins the longest episode
+    assert TimedTask(Reacher(), 32).cycles_in(Reacher.time_limit) == 38
+    assert TimedTask(Reacher(), 8).most_episodes(2000) == 15
+    assert TimedTask(wander, 4).most_episodes(10) == 11

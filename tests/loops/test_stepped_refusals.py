@@ -1,5 +1,6 @@
 """What a stepped run refuses while it goes on, each with a sentence."""
 
+from dataclasses import replace
 from typing import Any
 
 import gymnasium
@@ -8,9 +9,9 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from cycletime.agents import PPOAgent
 from cycletime.errors import InputError
 from cycletime.loops import SteppedLoop, stepped
+from tests.loops.conftest import Spy
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 
@@ -39,11 +40,11 @@ class WithoutFinalObservations(SyncVectorEnv):
         return *rest, infos
 
 
-AGENT = PPOAgent(batch=8, minibatch=4, hidden=(4,), epochs=1)
+AGENT = Spy(batch=8, minibatch=4, hidden=())
 
 
-def test_a_position_that_the_next_chunk_took_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stepped, "CHUNK_S", 0.0)
+@pytest.mark.usefixtures("short_chunks")
+def test_a_position_that_the_next_chunk_took_over() -> None:
     loop = SteppedLoop(env=Endless(ends_after=5), agent=AGENT, env_steps=60)
     chunks = loop.run(0)
     first, copied = next(chunks).position, None
@@ -55,14 +56,14 @@ def test_a_position_that_the_next_chunk_took_over(monkeypatch: pytest.MonkeyPatc
     assert next(loop.run(0, position=copied)).position.episodes > copied.episodes
     with pytest.raises(InputError, match="The position is a SteppedChunk: give the position of a chunk"):
         next(loop.run(0, position=next(loop.run(0))))  # type: ignore[arg-type]
-    longer = SteppedLoop(env=Endless(ends_after=5), agent=PPOAgent(batch=12, minibatch=4, hidden=(4,)), env_steps=60)
+    longer = SteppedLoop(env=Endless(ends_after=5), agent=replace(AGENT, batch=12), env_steps=60)
     with pytest.raises(InputError, match="other shapes than this run's: env_steps, the number of copies"):
         next(longer.run(0, position=copied))
 
 
 def test_an_episode_without_an_end_to_learn_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stepped, "PATIENCE_STEPS", 40)
-    agent = PPOAgent(batch=8, minibatch=4, hidden=(4,), epochs=1, learn_when="episode_end")
+    agent = replace(AGENT, learn_when="episode_end")
     with pytest.raises(InputError, match="An episode has lasted 41 environment steps, more than the whole budget"):
         list(SteppedLoop(env=Endless(), agent=agent, env_steps=20).run(0))
 

@@ -19,8 +19,7 @@ from cycletime.agents import Agent
 from cycletime.agents.agent import Psi
 from cycletime.engines.engine import Arrays, Chunk
 from cycletime.errors import RunError
-from cycletime.loops import Chunk as LoopChunk
-from cycletime.loops import CompiledLoop, Position
+from cycletime.loops import CompiledChunk, CompiledLoop, Position
 from cycletime.loops.compilation_cache import keep_compiled_programs
 from cycletime.runs.trees import named_arrays, tree_like
 
@@ -151,7 +150,7 @@ class _Moment:
         return self.moments.psi(self.lane)
 
 
-def _chunk(told: LoopChunk, lane: int, moments: _Moments) -> Chunk:
+def _chunk(told: CompiledChunk, lane: int, moments: _Moments) -> Chunk:
     return Chunk(
         env_steps=told.env_steps[lane],
         agent_steps=int(moments.agent_steps[lane]),

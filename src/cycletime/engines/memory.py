@@ -28,7 +28,7 @@ def lane_bytes(loop: CompiledLoop) -> int:
     told = jax.eval_shape(partial(advance, shape, learns=True), _lanes(rates), _lanes(state), jnp.int32(1))[1]
     keys = jax.eval_shape(lambda each: jax.random.split(each, shape.periods), key)
     draws = jax.eval_shape(lambda each: draws_of(loop.agent, each, task.action_size), keys)
-    steps = shape.world.steps_until_learning(loop.agent) * shape.periods
+    steps = shape.timed_task.steps_until_learning(loop.agent) * shape.periods
     normals = int(steps * normals_per_step(loop.agent.exploration, task.action_size) * jnp.dtype(task.dtype).itemsize)
     return _STATES * _bytes(state) + _DRAWS * (_bytes(draws) + normals) + _bytes(told)
 

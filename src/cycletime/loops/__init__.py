@@ -5,26 +5,26 @@ from typing import TYPE_CHECKING
 from cycletime.extras import lazily
 
 if TYPE_CHECKING:
-    from cycletime.loops.compiled import Chunk as Chunk
+    from cycletime.loops.compiled import CompiledChunk as CompiledChunk
     from cycletime.loops.compiled import CompiledLoop as CompiledLoop
     from cycletime.loops.compiled import Position as Position
-    from cycletime.loops.episode_bins import EpisodeBins as EpisodeBins
+    from cycletime.loops.episodes import EpisodeBins as EpisodeBins
     from cycletime.loops.episodes import Episodes as Episodes
     from cycletime.loops.stepped import SteppedChunk as SteppedChunk
     from cycletime.loops.stepped import SteppedLoop as SteppedLoop
-    from cycletime.loops.stepped import SteppedPosition as SteppedPosition
+    from cycletime.loops.stepped_agent import SteppedPosition as SteppedPosition
 else:
     # The compiled loop also runs on GPU machines that have JAX and NumPy only, without Gymnasium.
     __getattr__, __dir__, __all__ = lazily(
         __name__,
         {
-            "Chunk": "cycletime.loops.compiled",
+            "CompiledChunk": "cycletime.loops.compiled",
             "CompiledLoop": "cycletime.loops.compiled",
-            "EpisodeBins": "cycletime.loops.episode_bins",
+            "EpisodeBins": "cycletime.loops.episodes",
             "Episodes": "cycletime.loops.episodes",
             "Position": "cycletime.loops.compiled",
             "SteppedChunk": "cycletime.loops.stepped",
             "SteppedLoop": "cycletime.loops.stepped",
-            "SteppedPosition": "cycletime.loops.stepped",
+            "SteppedPosition": "cycletime.loops.stepped_agent",
         },
     )

@@ -7,7 +7,7 @@ on GPUs it may carry several, its lanes.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from math import ceil
@@ -26,9 +26,9 @@ from cycletime.duration import DurationField, cycle_steps
 from cycletime.errors import InputError
 from cycletime.loops.compilation_cache import keep_compiled_programs
 from cycletime.loops.episodes import Episodes
-from cycletime.loops.program import LoopState, Matmul, Report, Shape, advance, initialize
+from cycletime.loops.program import LoopState, Matmul, ProgramOutput, Shape, advance, initialize
 from cycletime.loops.randomness import seed_key
-from cycletime.loops.rollout import World
+from cycletime.loops.rollout import TimedTask
 from cycletime.tasks.closed_form import ClosedFormTask
 
 MOST_PERIODS, MOST_AGENT_STEPS, MOST_NUMBERS = 1024, 20_000, 2**22
@@ -38,6 +38,8 @@ MOST_NUMBERS_TOGETHER = 2**27
 time for fewer."""
 CHUNK_S = 1.0
 """How long a chunk should take."""
+clock: Callable[[], float] = time.monotonic
+"""Tells the seconds that chunks take; tests have one of their own."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Position:
 
 
 @dataclass(frozen=True)
-class Chunk:
+class CompiledChunk:
     """What happened since the last chunk; one entry for each run."""
 
     position: Position
@@ -120,7 +122,7 @@ class CompiledLoop:
         position: Position | None = None,
         *,
         until: int | None = None,
-    ) -> Iterator[Chunk]:
+    ) -> Iterator[CompiledChunk]:
         """Train one agent for each seed, from the start or from a position; ends when all reached the budget.
 
         A run that was finished at the position is not told of again. With `until`, it ends after so many learning
@@ -133,27 +135,27 @@ class CompiledLoop:
         self._check_position(position, keys)
         periods, runs = 1, len(seeds)  # one period, until it is known how long one takes
         while (left := self._periods_left(position, runs, until)) > 0:
-            began, learns = time.perf_counter(), position.period >= self._periods_before_learning
+            began, learns = clock(), position.period >= self._periods_before_learning
             if not learns:
                 left = min(left, self._periods_before_learning - position.period)
             now = min(left, periods)
             chunk = self._advance(agent, position, now, runs, learns=learns)
-            per_period_s = (time.perf_counter() - began) / now
+            took_s = clock() - began
             yield chunk
             position = chunk.position
-            periods = int(np.clip(CHUNK_S / per_period_s, 1, self.shape.periods))
+            periods = int(np.clip(CHUNK_S * now / took_s, 1, self.shape.periods)) if took_s else self.shape.periods
 
     @cached_property
     def shape(self) -> Shape:
         """What the program is compiled for."""
-        world = World(self.task, cycle_steps(self.dt, self.task.env_dt))
+        timed_task = TimedTask(self.task, cycle_steps(self.dt, self.task.env_dt))
         draws = jax.eval_shape(lambda key: self.agent.draw(key, self.task.action_size), jax.random.key(0))
         numbers = max(1, sum(draw.size for draw in jax.tree.leaves(draws)))
         most_numbers = min(MOST_NUMBERS, int(MOST_NUMBERS_TOGETHER / self.width))
         periods = min(MOST_PERIODS, MOST_AGENT_STEPS // self.agent.period, most_numbers // numbers)
         return Shape(
-            world=world,
-            capacity=min(self.agent.capacity, self._most_agent_steps(world)),
+            timed_task=timed_task,
+            capacity=min(self.agent.capacity, self._most_agent_steps(timed_task)),
             periods=max(1, periods),
             alone=self.width == 1,
             matmul=self.matmul,
@@ -163,11 +165,11 @@ class CompiledLoop:
     def _periods_before_learning(self) -> int:
         return max(0, ceil(self.agent.learns_from / self.agent.period) - 1)
 
-    def _most_agent_steps(self, world: World) -> int:
+    def _most_agent_steps(self, timed_task: TimedTask) -> int:
         """No run takes more agent steps: full cycles, and one more for each episode that cuts a cycle short."""
         shortest = cycle_steps(self.task.shortest_episode, self.task.env_dt)
-        last_period = world.steps_until_learning(self.agent)
-        return ceil(self.env_steps / world.cycle_steps) + ceil(self.env_steps / shortest) + last_period
+        last_period = timed_task.steps_until_learning(self.agent)
+        return ceil(self.env_steps / timed_task.cycle_steps) + ceil(self.env_steps / shortest) + last_period
 
     def _lanes(self, seeds: Sequence[int], agents: Sequence[Agent] | None) -> tuple[Agent, jax.Array]:
         """The agents of all lanes as one whose rates are arrays, and the keys of their seeds."""
@@ -201,7 +203,8 @@ class CompiledLoop:
 
     def _periods_left(self, position: Position, runs: int, until: int | None = None) -> int:
         """The most periods in which no run that is not finished can pass its budget by more than its last period."""
-        most = self.shape.world.steps_until_learning(self.agent) * self.shape.world.cycle_steps
+        timed_task = self.shape.timed_task
+        most = timed_task.steps_until_learning(self.agent) * timed_task.cycle_steps
         left = self.env_steps - self._env_steps(position)[:runs]
         unfinished = left[left > 0]
         periods = ceil(int(unfinished.min()) / most) if len(unfinished) else 0
@@ -211,12 +214,12 @@ class CompiledLoop:
         current = np.atleast_1d(np.asarray(position.state.walk.state.env_steps, np.int64))
         return position.ended_env_steps + current
 
-    def _advance(self, agent: Agent, position: Position, periods: int, runs: int, *, learns: bool) -> Chunk:
+    def _advance(self, agent: Agent, position: Position, periods: int, runs: int, *, learns: bool) -> CompiledChunk:
         before, ended = self._env_steps(position), np.array(position.state.walk.episodes, np.int64, ndmin=1)
-        state, report = advance(self.shape, agent, position.state, jnp.int32(periods), learns=learns)
-        report = jax.device_get(report)
+        state, output = advance(self.shape, agent, position.state, jnp.int32(periods), learns=learns)
+        output = jax.device_get(output)
         counts = np.atleast_1d(state.walk.episodes) - ended
-        episodes = [self._episodes(report, position, lane, int(counts[lane])) for lane in range(self.width)]
+        episodes = [self._episodes(output, position, lane, int(counts[lane])) for lane in range(self.width)]
         position = Position(
             state,
             position.period + periods,
@@ -229,12 +232,12 @@ class CompiledLoop:
             ),
         )
         after = self._env_steps(position)
-        metrics = {name: table.reshape(self.width, -1)[:, :periods] for name, table in report.metrics.items()}
+        metrics = {name: table.reshape(self.width, -1)[:, :periods] for name, table in output.metrics.items()}
         if metrics:
             metrics["agent_steps"] = metrics["agent_steps"].astype(np.int64)
         going = before < self.env_steps
         finished = [lane for lane in range(runs) if going[lane] and after[lane] >= self.env_steps]
-        return Chunk(
+        return CompiledChunk(
             position=position,
             env_steps=tuple(min(int(steps), self.env_steps) for steps in after[:runs]),
             episodes=tuple(each.up_to(self.env_steps) for each in episodes[:runs]),
@@ -252,9 +255,9 @@ class CompiledLoop:
         psi = jax.device_get(state.psi) if lanes else None
         return {lane: jax.tree.map(lambda leaf, lane=lane: leaf[lane].copy(), psi) for lane in lanes}
 
-    def _episodes(self, report: Report, position: Position, lane: int, count: int) -> Episodes:
+    def _episodes(self, output: ProgramOutput, position: Position, lane: int, count: int) -> Episodes:
         """The episodes of a lane that a chunk recorded."""
-        tables = [np.asarray(table).reshape(self.width, -1)[lane] for table in report.records]
+        tables = [np.asarray(table).reshape(self.width, -1)[lane] for table in output.episodes]
         if count > len(tables[0]):
             raise RuntimeError(
                 f"{count} episodes ended in a chunk with room for {len(tables[0])}: {self.task} has a wrong "

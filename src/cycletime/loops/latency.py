@@ -22,13 +22,17 @@ from cycletime.agents.checks import check_agent, check_precision
 from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError
 from cycletime.loops.randomness import seed_key
-from cycletime.loops.stepped_calls import Actor, Supply, as_data, initialize, store_and_learn
-from cycletime.loops.stepped_learner import MOST_ROWS
+from cycletime.loops.stepped_agent import (
+    MOST_ROWS,
+    Actor,
+    RandomNumbers,
+    initialize,
+    store_and_learn,
+    with_array_rates,
+)
 
 Call: TypeAlias = Callable[[], object]
 """Returns when its work is done."""
-Clock: TypeAlias = Callable[[], float]
-"""Tells seconds."""
 
 FEWEST_REPEATS = 5
 """Of a call, however long it takes."""
@@ -51,7 +55,7 @@ class Times:
     """Repeats, the first call not among them."""
 
 
-def measure(call: Call, budget_s: float, clock: Clock = time.perf_counter) -> Times:
+def measure(call: Call, budget_s: float, clock: Callable[[], float] = time.monotonic) -> Times:
     """Call once, once more, and then until the budget of seconds is spent, but at least five times."""
     first_s = _seconds_of(call, clock)
     call()  # where memory from compilation is still given back
@@ -71,14 +75,14 @@ def measure(call: Call, budget_s: float, clock: Clock = time.perf_counter) -> Ti
 
 
 def measure_act(
-    agent: Agent, observation_size: int, action_size: int, budget_s: float, clock: Clock = time.perf_counter
+    agent: Agent, observation_size: int, action_size: int, budget_s: float, clock: Callable[[], float] = time.monotonic
 ) -> Times:
     """One `act` of one robot."""
     return measure(act_call(agent, observation_size, action_size), budget_s, clock)
 
 
 def measure_learn(
-    agent: Agent, observation_size: int, action_size: int, budget_s: float, clock: Clock = time.perf_counter
+    agent: Agent, observation_size: int, action_size: int, budget_s: float, clock: Callable[[], float] = time.monotonic
 ) -> Times:
     """One `learn` from a full buffer: all epochs of PPO's batch, all gradient steps of an update of SAC."""
     return measure(learn_call(agent, observation_size, action_size), budget_s, clock)
@@ -94,8 +98,8 @@ def learning_part(agent: Agent) -> Agent:
 def act_call(agent: Agent, observation_size: int, action_size: int) -> Call:
     """One `act` as the stepped loop calls it, with a new policy each time that the agent would have learned."""
     _check(agent)
-    agent = as_data(agent)
-    key, supply = seed_key(0), Supply(agent, seed_key(0), action_size, copies=1)
+    agent = with_array_rates(agent)
+    key, random = seed_key(0), RandomNumbers(agent, seed_key(0), action_size, copies=1)
     policies = [initialize(agent, key, observation_size, action_size) for _ in range(2)]
     actor = Actor(agent, policies[0], 1, observation_size, action_size)
     observation = np.ones((1, observation_size), np.float32)
@@ -104,7 +108,7 @@ def act_call(agent: Agent, observation_size: int, action_size: int) -> Call:
     def act() -> None:
         nonlocal agent_steps
         period, row = divmod(agent_steps, agent.period)
-        actor.act(policies[period % 2], observation, supply.noise(period, row), agent.random_steps + agent_steps)
+        actor.act(policies[period % 2], observation, random.noise(period, row), agent.random_steps + agent_steps)
         agent_steps += 1
 
     return act
@@ -113,9 +117,9 @@ def act_call(agent: Agent, observation_size: int, action_size: int) -> Call:
 def learn_call(agent: Agent, observation_size: int, action_size: int) -> Call:
     """One learning as the stepped loop calls it, from a full buffer and always from the same policy."""
     _check(agent)
-    agent = as_data(agent)
+    agent = with_array_rates(agent)
     psi = initialize(agent, seed_key(0), observation_size, action_size)
-    supply = Supply(agent, seed_key(0), action_size, copies=1)
+    random = RandomNumbers(agent, seed_key(0), action_size, copies=1)
     buffer = _full_buffer(agent.capacity, observation_size, action_size)
     room = min(MOST_ROWS, agent.period)
     block = np.array(buffer.rows[np.arange(room) % agent.capacity])
@@ -124,7 +128,7 @@ def learn_call(agent: Agent, observation_size: int, action_size: int) -> Call:
 
     def learn() -> None:
         nonlocal buffer, period
-        draws, index = supply.draws(period)
+        draws, index = random.draws(period)
         learned = store_and_learn(agent, psi, buffer, block, pending, draws, index, learnings=1)
         jax.block_until_ready(learned)  # type: ignore[no-untyped-call]
         buffer, period = learned.buffer, period + 1
@@ -209,7 +213,7 @@ def shortest_with_room(verdicts: Collection[Verdict]) -> Mapping[str, Duration |
     return {way: min((each.dt for each in verdicts if getattr(each, way).fits), default=None) for way in ways}
 
 
-def _seconds_of(call: Call, clock: Clock) -> float:
+def _seconds_of(call: Call, clock: Callable[[], float]) -> float:
     began = clock()
     call()
     return clock() - began

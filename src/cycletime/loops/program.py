@@ -20,7 +20,7 @@ from cycletime.agents.agent import Draws, Metrics, Psi
 from cycletime.agents.exploration import initial_noise_state, normals_per_step
 from cycletime.agents.sac import stack_critics, unstack_critics
 from cycletime.loops.randomness import Purpose, draws_of, key_for, keys_for, normals_of
-from cycletime.loops.rollout import Progress, Records, Rollout, Supply, Walk, World
+from cycletime.loops.rollout import EpisodeTable, Rollout, RolloutDraws, RolloutState, TimedTask, Walk
 
 Matmul: TypeAlias = Literal["fastest", "float32"]
 """How matrices are multiplied: in TF32 where the device can, as GPUs do, or with all of float32's digits."""
@@ -45,10 +45,10 @@ class LoopState(NamedTuple):
     """What the agent remembers."""
 
 
-class Report(NamedTuple):
-    """What a chunk tells."""
+class ProgramOutput(NamedTuple):
+    """What a program gives besides the state: what happened in a chunk."""
 
-    records: Records
+    episodes: EpisodeTable
     """The episodes that ended in it; the tables may have room for more."""
     metrics: Metrics
     """By name, one number for each learning period, and the run's `agent_steps` at each; empty while the agent does not
@@ -59,7 +59,7 @@ class Report(NamedTuple):
 class Shape:
     """What a program is compiled for, besides the agent's own shapes."""
 
-    world: World
+    timed_task: TimedTask
     capacity: int
     """Rows in the buffer."""
     periods: int
@@ -73,7 +73,7 @@ class Shape:
 @partial(jax.jit, static_argnames="shape")
 def initialize(shape: Shape, agent: Agent, seed_key: jax.Array) -> LoopState:
     """A run before its first step."""
-    task = shape.world.task
+    task = shape.timed_task.task
     state = task.reset(key_for(seed_key, Purpose.STARTS))
     count, nothing = jnp.zeros((), jnp.int32), jnp.zeros((), task.dtype)
     noise = initial_noise_state(agent.exploration, task.action_size, dtype=task.dtype)
@@ -90,34 +90,36 @@ def initialize(shape: Shape, agent: Agent, seed_key: jax.Array) -> LoopState:
 @partial(jax.jit, static_argnames=("shape", "learns"), donate_argnames="state")
 def advance(
     shape: Shape, agent: Agent, state: LoopState, periods: jax.Array, *, learns: bool
-) -> tuple[LoopState, Report]:
+) -> tuple[LoopState, ProgramOutput]:
     """The run after so many learning periods more; without learning, while there is too little to learn from."""
     with jax.default_matmul_precision(_PRECISIONS[shape.matmul]):
         if shape.alone:
             return _advance(shape, agent, state, periods=periods, learns=learns)
         lanes = partial(_advance, shape, periods=periods, learns=learns)
-        after: tuple[LoopState, Report] = jax.vmap(lanes)(agent, state)
+        after: tuple[LoopState, ProgramOutput] = jax.vmap(lanes)(agent, state)
         return after
 
 
 def _advance(
     shape: Shape, agent: Agent, state: LoopState, *, periods: jax.Array, learns: bool
-) -> tuple[LoopState, Report]:
+) -> tuple[LoopState, ProgramOutput]:
     normals, draws, starts = _draw(shape, agent, state, learns)
     first = state.walk.episodes
     if not shape.alone:
         state = state._replace(psi=stack_critics(state.psi))
 
-    def period(index: jax.Array, carry: tuple[LoopState, Report]) -> tuple[LoopState, Report]:
-        state, report = carry
-        rollout = Rollout(shape.world, agent, state.psi, state.agent_steps, Supply(normals[index], starts, first))
+    def period(index: jax.Array, carry: tuple[LoopState, ProgramOutput]) -> tuple[LoopState, ProgramOutput]:
+        state, output = carry
+        rollout = Rollout(
+            shape.timed_task, agent, state.psi, state.agent_steps, RolloutDraws(normals[index], starts, first)
+        )
         roll_out = rollout.alone if shape.alone else rollout.side_by_side
-        walk, buffer, records = roll_out(Progress(state.walk, state.buffer, report.records))
-        psi, metrics, agent_steps = state.psi, report.metrics, state.agent_steps + walk.steps
+        walk, buffer, episodes = roll_out(RolloutState(state.walk, state.buffer, output.episodes))
+        psi, metrics, agent_steps = state.psi, output.metrics, state.agent_steps + walk.steps
         if learns:
-            psi, told = agent.learn(psi, buffer, jax.tree.map(lambda each: each[index], draws))
-            told = {**told, "agent_steps": agent_steps}
-            metrics = jax.tree.map(lambda table, number: table.at[index].set(number), metrics, told)
+            psi, learned = agent.learn(psi, buffer, jax.tree.map(lambda each: each[index], draws))
+            learned = {**learned, "agent_steps": agent_steps}
+            metrics = jax.tree.map(lambda table, number: table.at[index].set(number), metrics, learned)
         if agent.learn_when == "episode_end":
             buffer = buffer.emptied()
         after = LoopState(
@@ -128,18 +130,18 @@ def _advance(
             walk=walk._replace(steps=jnp.zeros_like(walk.steps)),
             buffer=buffer,
         )
-        return after, Report(records, metrics)
+        return after, ProgramOutput(episodes, metrics)
 
-    start = (state, _empty_report(shape, agent, state, draws, learns))
-    state, report = lax.fori_loop(0, periods, period, start)
-    return state._replace(psi=unstack_critics(state.psi)), report
+    start = (state, _empty_output(shape, agent, state, draws, learns))
+    state, output = lax.fori_loop(0, periods, period, start)
+    return state._replace(psi=unstack_critics(state.psi)), output
 
 
 def _draw(shape: Shape, agent: Agent, state: LoopState, learns: bool) -> tuple[jax.Array, Draws, object]:
     """All random numbers of a chunk: normals and draws of each period, and starts of as many episodes as can begin."""
-    task, steps = shape.world.task, shape.world.steps_until_learning(agent)
+    task, steps = shape.timed_task.task, shape.timed_task.steps_until_learning(agent)
     periods = state.period + jnp.arange(shape.periods)
-    episodes = state.walk.episodes + 1 + jnp.arange(shape.world.most_episodes(shape.periods * steps))
+    episodes = state.walk.episodes + 1 + jnp.arange(shape.timed_task.most_episodes(shape.periods * steps))
     wanted = {Purpose.NOISE: periods, Purpose.LEARNING: periods, Purpose.STARTS: episodes}
     keys = keys_for(state.seed_key, wanted)
     normals = normals_of(keys[Purpose.NOISE], steps, normals_per_step(agent.exploration, task.action_size))
@@ -147,14 +149,14 @@ def _draw(shape: Shape, agent: Agent, state: LoopState, learns: bool) -> tuple[j
     return normals, draws, jax.vmap(task.reset)(keys[Purpose.STARTS])
 
 
-def _empty_report(shape: Shape, agent: Agent, state: LoopState, draws: Draws, learns: bool) -> Report:
-    world = shape.world
-    episodes = world.most_episodes(shape.periods * world.steps_until_learning(agent))
-    numbers, counts = jnp.zeros((episodes,), world.task.dtype), jnp.zeros((episodes,), jnp.int32)
+def _empty_output(shape: Shape, agent: Agent, state: LoopState, draws: Draws, learns: bool) -> ProgramOutput:
+    task = shape.timed_task
+    episodes = task.most_episodes(shape.periods * task.steps_until_learning(agent))
+    numbers, counts = jnp.zeros((episodes,), task.task.dtype), jnp.zeros((episodes,), jnp.int32)
     metrics: Metrics = {}
     if learns:
         one = jax.tree.map(lambda each: each[0], draws)
-        told = jax.eval_shape(agent.learn, state.psi, state.buffer, one)[1]
-        metrics = {name: jnp.zeros((shape.periods,), each.dtype) for name, each in told.items()}
+        learned = jax.eval_shape(agent.learn, state.psi, state.buffer, one)[1]
+        metrics = {name: jnp.zeros((shape.periods,), each.dtype) for name, each in learned.items()}
         metrics["agent_steps"] = jnp.zeros((shape.periods,), jnp.int32)
-    return Report(Records(numbers, counts, counts), metrics)
+    return ProgramOutput(EpisodeTable(numbers, counts, counts), metrics)

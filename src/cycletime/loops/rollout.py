@@ -23,8 +23,8 @@ from cycletime.tasks.closed_form import ClosedFormTask, State
 
 
 @dataclass(frozen=True)
-class World:
-    """A task at a cycle time."""
+class TimedTask:
+    """A closed-form task at a cycle time."""
 
     task: ClosedFormTask
     cycle_steps: int
@@ -70,23 +70,23 @@ class Walk(NamedTuple):
     """The state of noise that is coherent in time."""
 
 
-class Records(NamedTuple):
-    """The episodes that ended in a chunk of learning periods, one after the other."""
+class EpisodeTable(NamedTuple):
+    """The episodes that ended in a chunk of learning periods, a row for each."""
 
     episode_return: jax.Array
     env_steps: jax.Array
     agent_steps: jax.Array
 
 
-class Progress(NamedTuple):
+class RolloutState(NamedTuple):
     """What a rollout changes."""
 
     walk: Walk
     buffer: Buffer
-    records: Records
+    episodes: EpisodeTable
 
 
-class Supply(NamedTuple):
+class RolloutDraws(NamedTuple):
     """What was drawn beforehand."""
 
     normals: jax.Array
@@ -94,56 +94,56 @@ class Supply(NamedTuple):
     starts: State
     """States that episodes begin with."""
     first: jax.Array
-    """The number of the episode after which the first of them begins, and which the first record is of."""
+    """The number of the episode after which the first of them begins, and whose row is the first of the table."""
 
 
 @dataclass(frozen=True)
 class Rollout:
     """One rollout: who acts, where, and with which random numbers."""
 
-    world: World
+    timed_task: TimedTask
     agent: Agent
     psi: Psi
     agent_steps: jax.Array
     """The run's agent steps before it."""
-    supply: Supply
+    draws: RolloutDraws
 
-    def alone(self, progress: Progress) -> Progress:
+    def alone(self, state: RolloutState) -> RolloutState:
         """Go on until it is time to learn; the form for one run."""
 
         def goes_on(carry: tuple[Walk, Buffer, jax.Array]) -> jax.Array:
             walk, _, ended = carry
             return ~ended if self.agent.learn_when == "episode_end" else ~ended & (walk.steps < self.agent.period)
 
-        def episode(progress: Progress) -> Progress:
-            start = (progress.walk, progress.buffer, jnp.zeros((), jnp.bool))
+        def episode(state: RolloutState) -> RolloutState:
+            start = (state.walk, state.buffer, jnp.zeros((), jnp.bool))
             walk, buffer, ended = lax.while_loop(goes_on, lambda carry: self._cycle(*carry[:2]), start)
-            return Progress(*self._close(walk, ended, progress.records, buffer))
+            return self._end_episode(walk, buffer, state.episodes, ended)
 
-        return lax.while_loop(lambda progress: progress.walk.steps < self.agent.period, episode, progress)
+        return lax.while_loop(lambda state: state.walk.steps < self.agent.period, episode, state)
 
-    def side_by_side(self, progress: Progress) -> Progress:
+    def side_by_side(self, state: RolloutState) -> RolloutState:
         """Go on until it is time to learn; the form for `vmap`."""
-        steps = self.world.steps_until_learning(self.agent)
-        may_wait = self.agent.learn_when == "episode_end" and self.world.episodes_vary
+        steps = self.timed_task.steps_until_learning(self.agent)
+        may_wait = self.agent.learn_when == "episode_end" and self.timed_task.episodes_vary
 
-        def cycle(progress: Progress, _: None) -> tuple[Progress, None]:
-            walk, buffer, ended = self._cycle(progress.walk, progress.buffer)
-            after = Progress(*self._close(walk, ended, progress.records, buffer))
+        def cycle(state: RolloutState, _: None) -> tuple[RolloutState, None]:
+            walk, buffer, ended = self._cycle(state.walk, state.buffer)
+            after = self._end_episode(walk, buffer, state.episodes, ended)
             if not may_wait:
                 return after, None
             # Others still roll out: this run learns at the end of the episode that filled its batch.
-            waits = (progress.walk.steps >= self.agent.period) & (progress.walk.episode_steps == 0)
-            return jax.tree.map(lambda old, new: jnp.where(waits, old, new), progress, after), None
+            waits = (state.walk.steps >= self.agent.period) & (state.walk.episode_steps == 0)
+            return jax.tree.map(lambda old, new: jnp.where(waits, old, new), state, after), None
 
-        return lax.scan(cycle, progress, None, length=steps)[0]
+        return lax.scan(cycle, state, None, length=steps)[0]
 
     def _cycle(self, walk: Walk, buffer: Buffer) -> tuple[Walk, Buffer, jax.Array]:
         """Act, hold the action, store the transition."""
-        normals, begins = self.supply.normals[walk.steps], walk.episode_steps == 0
+        normals, begins = self.draws.normals[walk.steps], walk.episode_steps == 0
         noise, noise_state = explore(self.agent.exploration, walk.noise, normals, begins)
         action = choose_action(self.agent, self.psi, walk.observation, noise, self.agent_steps + walk.steps)
-        step = self.world.task.cycle(walk.state, action, self.world.cycle_steps)
+        step = self.timed_task.task.cycle(walk.state, action, self.timed_task.cycle_steps)
         transition = Transition(
             walk.observation, action, step.reward, step.observation, step.terminated, step.truncated
         )
@@ -160,17 +160,18 @@ class Rollout:
         )
         return walk, buffer, step.terminated | step.truncated
 
-    def _close(self, walk: Walk, ended: jax.Array, records: Records, buffer: Buffer) -> tuple[Walk, Buffer, Records]:
+    def _end_episode(self, walk: Walk, buffer: Buffer, episodes: EpisodeTable, ended: jax.Array) -> RolloutState:
         """Record the episode, and begin another if it ended; if not, what was recorded is written over later."""
-        index = walk.episodes - self.supply.first
-        now = Records(walk.episode_return, walk.state.env_steps, walk.episode_steps)
-        records = jax.tree.map(lambda table, number: table.at[index].set(number), records, now)
-        fresh = jax.tree.map(lambda table: table[index], self.supply.starts)
+        index = walk.episodes - self.draws.first
+        now = EpisodeTable(walk.episode_return, walk.state.env_steps, walk.episode_steps)
+        episodes = jax.tree.map(lambda table, number: table.at[index].set(number), episodes, now)
+        fresh = jax.tree.map(lambda table: table[index], self.draws.starts)
         begun = walk._replace(
             state=fresh,
-            observation=self.world.task.observe(fresh),
+            observation=self.timed_task.task.observe(fresh),
             episode_return=jnp.zeros_like(walk.episode_return),
             episode_steps=jnp.zeros_like(walk.episode_steps),
             episodes=walk.episodes + 1,
         )
-        return jax.tree.map(lambda new, old: jnp.where(ended, new, old), begun, walk), buffer, records
+        walk = jax.tree.map(lambda new, old: jnp.where(ended, new, old), begun, walk)
+        return RolloutState(walk, buffer, episodes)

@@ -13,10 +13,10 @@ environment step in the curve. A step in which all copies only begin anew is no 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium
 import jax
@@ -33,40 +33,15 @@ from cycletime.loops.compilation_cache import keep_compiled_programs
 from cycletime.loops.compiled import CHUNK_S
 from cycletime.loops.episodes import Episodes
 from cycletime.loops.randomness import seed_key
-from cycletime.loops.stepped_calls import as_data, initialize
-from cycletime.loops.stepped_env import Copies, check_step, copies_of
-from cycletime.loops.stepped_learner import Learner
-from cycletime.loops.stepped_records import Records
+from cycletime.loops.stepped_agent import Learner, SteppedPosition, initialize, with_array_rates
+from cycletime.loops.stepped_env import Copies, Counters, check_step, copies_of
 
+clock: Callable[[], float] = time.monotonic
+"""Tells the seconds since the last chunk; tests have one of their own."""
 LONG_EPISODE_S = 20.0
 """An episode that lasts longer does not hold up the chunks."""
 PATIENCE_STEPS = 10_000
 """An episode that outlasts both this and the budget is taken for one without an end."""
-
-
-class SteppedPosition(NamedTuple):
-    """Where a run is: with the loop and the seed, all that is needed to go on. A tree of arrays and numbers."""
-
-    psi: Psi
-    """What the agent has learned."""
-    buffer: Buffer
-    """What it remembers; the next chunk writes into it, so save or copy before it what you want to keep."""
-    period: int
-    """The learning periods done."""
-    rows: int
-    """The rows stored; with one environment, its agent steps."""
-    period_rows: int
-    """Those since the last learning period ended."""
-    env_steps: int
-    """Environment steps done, also those beyond the budget."""
-    agent_steps: int
-    """Agent steps done."""
-    episodes: int
-    """The episodes that ended."""
-    exact: bool
-    """Whether a run that goes on from here equals one that was never stopped, bit for bit, given that a reset with a
-    seed determines an episode: wrappers with a memory, such as NormalizeObservation, and unseeded noise break that. Not
-    so inside episodes, as in all vector environments: there new ones begin."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +114,7 @@ class SteppedLoop:
         copies = copies_of(self.env)
         sizes = copies.observation_size, copies.bounds.size
         return SteppedPosition(
-            psi=initialize(as_data(self.agent), seed_key(seed), *sizes),
+            psi=initialize(with_array_rates(self.agent), seed_key(seed), *sizes),
             buffer=Buffer.empty(self._capacity(copies), *sizes, copies.copies, has_gaps=copies.has_gaps),
             period=0,
             rows=0,
@@ -158,12 +133,12 @@ class SteppedLoop:
         """
         keep_compiled_programs()
         run = _Run(self, seed, self.start(seed) if position is None else self._copied(seed, position))
-        began = time.perf_counter()
+        began = clock()
         while not run.is_finished():
             run.step()
-            if run.is_finished() or run.may_pause(time.perf_counter() - began):
+            if run.is_finished() or run.may_pause(clock() - began):
                 yield run.chunk()
-                began = time.perf_counter()
+                began = clock()
 
     def _copied(self, seed: int, position: SteppedPosition) -> SteppedPosition:
         """A copy of a position, since the buffer is written to in place; it must have the shapes of this run."""
@@ -207,13 +182,14 @@ class _Run:
     def __post_init__(self) -> None:
         """Take over the position."""
         self.copies = copies_of(self.loop.env)
-        self.learner = Learner(as_data(self.loop.agent), self.seed, self.position, self.copies)
-        self.records = Records(self.copies.copies, self.position)
+        self.learner = Learner(with_array_rates(self.loop.agent), self.seed, self.position, self.copies)
+        counts = (int(each) for each in (self.position.env_steps, self.position.agent_steps, self.position.episodes))
+        self.counters = Counters(self.copies.copies, *counts)
         self.begins = True
 
     def is_finished(self) -> bool:
         """Whether the learning period in which the budget was reached is over."""
-        return self.records.env_steps >= self.loop.env_steps and self.learner.period_rows == 0
+        return self.counters.env_steps >= self.loop.env_steps and self.learner.period_rows == 0
 
     def may_pause(self, waited_s: float) -> bool:
         """Whether it is time for a chunk: at an episode's end, else where the least is in hand."""
@@ -223,50 +199,51 @@ class _Run:
     def step(self) -> None:
         """Act, step, store, count, and learn when it is time."""
         if self.begins:
-            self.observation = self.copies.begin(self.seed, self.records.episodes)
-            self.records.check(observation=self.observation)
+            self.observation = self.copies.begin(self.seed, self.counters.episodes)
+            self.counters.check_finite(observation=self.observation)
             self.begins = False
         actions = self.learner.act(self.observation)
-        self.records.check(action=actions)
-        outcome = self.copies.step(actions)
-        self.records.check(reward=outcome.reward, successor=outcome.successor)
-        if outcome.real.any():
-            self.records.count(outcome)
-            self.learner.store(self.observation, actions, outcome)
-            self.learner.learn_if_due(ended=bool((outcome.terminated | outcome.truncated).any()))
+        self.counters.check_finite(action=actions)
+        result = self.copies.step(actions)
+        self.counters.check_finite(reward=result.reward, successor=result.successor)
+        if result.real.any():
+            self.counters.count(result)
+            self.learner.store(self.observation, actions, result)
+            ended = bool((result.terminated | result.truncated).any())
+            self.learner.learn_if_due(self.counters.agent_steps, ended=ended)
             self._check_that_episodes_end()
-        if outcome.observation is not outcome.successor:
-            self.records.check(observation=outcome.observation)
-        self.observation = outcome.observation
-        self.begins = self.copies.can_resume and bool(outcome.terminated[0] or outcome.truncated[0])
+        if result.observation is not result.successor:
+            self.counters.check_finite(observation=result.observation)
+        self.observation = result.observation
+        self.begins = self.copies.can_resume and bool(result.terminated[0] or result.truncated[0])
 
     def _check_that_episodes_end(self) -> None:
         """Refuse to wait for ever for an episode's end to learn at."""
         waits = self.loop.agent.learn_when == "episode_end" and self.learner.period_rows > self.loop.agent.period
-        if waits and self.records.current_steps > max(self.loop.env_steps, PATIENCE_STEPS):
+        if waits and self.counters.current_steps > max(self.loop.env_steps, PATIENCE_STEPS):
             raise InputError(
-                f"An episode has lasted {self.records.current_steps} environment steps, more than the whole budget, "
+                f"An episode has lasted {self.counters.current_steps} environment steps, more than the whole budget, "
                 "while learn_when is 'episode_end': give the environment a time limit, or learn_when='batch'."
             )
 
     def chunk(self) -> SteppedChunk:
         """What happened since the last chunk."""
-        learner, records = self.learner, self.records
+        learner, counters = self.learner, self.counters
         position = SteppedPosition(
             psi=learner.psi,
-            buffer=learner.flushed(),
+            buffer=learner.flush(),
             period=learner.period,
             rows=learner.rows,
             period_rows=learner.period_rows,
-            env_steps=records.env_steps,
-            agent_steps=records.agent_steps,
-            episodes=records.episodes,
+            env_steps=counters.env_steps,
+            agent_steps=counters.agent_steps,
+            episodes=counters.episodes,
             exact=self.begins,
         )
         return SteppedChunk(
             position=position,
-            env_steps=min(records.env_steps, self.loop.env_steps),
-            episodes=records.taken().up_to(self.loop.env_steps),
-            metrics=learner.taken_metrics(),
+            env_steps=min(counters.env_steps, self.loop.env_steps),
+            episodes=counters.pop_episodes().up_to(self.loop.env_steps),
+            metrics=learner.pop_metrics(),
             finished=learner.psi if self.is_finished() else None,
         )

@@ -18,12 +18,15 @@ from cycletime.agents.exploration import CoherentNoise, check_cycle
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.loops.action_bounds import ActionBounds, observation_size_of
+from cycletime.loops.episodes import Episodes
 from cycletime.tasks.closed_form_env import ClosedFormVectorEnv
 from cycletime.tasks.cycle_time import AnyEnv, step_of
 from cycletime.tasks.vector_cycle_time import VectorCycleTime
 
+_GREATEST = float(np.finfo(np.float32).max)
 
-class Outcome(NamedTuple):
+
+class StepResult(NamedTuple):
     """What one step did; each has an entry for every copy."""
 
     successor: NDArray[np.float32]
@@ -68,16 +71,16 @@ class Copies(Protocol):
     def begin(self, seed: int, episode: int) -> NDArray[np.float32]:
         """Begin the run's n-th episode, in several copies that and the following ones."""
 
-    def step(self, actions: NDArray[np.float32]) -> Outcome:
+    def step(self, actions: NDArray[np.float32]) -> StepResult:
         """Take one step with the agent's actions, [copies, |A|]."""
 
 
 def copies_of(env: AnyEnv) -> Copies:
     """An environment as copies."""
     if isinstance(env, VectorEnv):
-        return Several(env)
+        return VectorCopies(env)
     if isinstance(env, gymnasium.Env):
-        return One(env)
+        return SingleEnv(env)
     raise InputError(f"{env!r} is no environment: give a gymnasium.Env or a gymnasium.vector.VectorEnv.")
 
 
@@ -100,7 +103,7 @@ def seed_of(seed: int, episode: int) -> int:
 
 
 @dataclass
-class One:
+class SingleEnv:
     """A single environment."""
 
     env: gymnasium.Env[Any, Any]
@@ -126,11 +129,11 @@ class One:
             )
         return observation
 
-    def step(self, actions: NDArray[np.float32]) -> Outcome:
+    def step(self, actions: NDArray[np.float32]) -> StepResult:
         """Take one step."""
         observation, reward, terminated, truncated, info = self.env.step(self.bounds.reach(actions[0]))
         successor = _numbers([observation])
-        return Outcome(
+        return StepResult(
             successor,
             np.array([reward], np.float64),
             np.array([terminated], np.bool_),
@@ -142,7 +145,7 @@ class One:
 
 
 @dataclass
-class Several:
+class VectorCopies:
     """A vector environment. Its state is not known, so that its runs cannot be resumed identically."""
 
     env: VectorEnv[Any, Any, Any]
@@ -179,7 +182,7 @@ class Several:
         self._begins = np.zeros(self.copies, np.bool_)
         return _numbers(observation)
 
-    def step(self, actions: NDArray[np.float32]) -> Outcome:
+    def step(self, actions: NDArray[np.float32]) -> StepResult:
         """Take one step in every copy."""
         real = ~self._begins
         seen, reward, terminated, truncated, infos = self.env.step(self.bounds.reach(actions))
@@ -200,7 +203,7 @@ class Several:
         elif ended.any():
             fresh, _ = self.env.reset(options={"reset_mask": ended.copy()})
             observation = np.where(ended[:, None], _numbers(fresh), observation)
-        return Outcome(successor, np.array(reward, np.float64), terminated, truncated, env_steps, real, observation)
+        return StepResult(successor, np.array(reward, np.float64), terminated, truncated, env_steps, real, observation)
 
 
 def _numbers(observations: Any) -> NDArray[np.float32]:  # noqa: ANN401 - whatever an environment gives
@@ -215,3 +218,64 @@ def _env_steps(infos: dict[str, Any], real: NDArray[np.bool_]) -> NDArray[np.int
         return real.astype(np.int64)
     reports = infos.get("_cycle_steps", np.ones_like(real))
     return np.where(real, np.where(reports, np.maximum(infos["cycle_steps"], 1), 1), 0).astype(np.int64)
+
+
+class Counters:
+    """The counters of Algorithm 1 and the learning curve."""
+
+    def __init__(self, copies: int, env_steps: int = 0, agent_steps: int = 0, episodes: int = 0) -> None:
+        """Go on from counts, with new episodes in all copies."""
+        self.env_steps, self.agent_steps, self.episodes = env_steps, agent_steps, episodes
+        self._returns = np.zeros(copies)
+        self._lengths = np.zeros(copies, np.int64)
+        self._steps = np.zeros(copies, np.int64)
+        self._ended: list[tuple[int, int, float, int]] = []
+
+    def count(self, result: StepResult) -> None:
+        """Count a row; a copy that only began anew adds nothing."""
+        self.env_steps += int(result.env_steps.sum())
+        self.agent_steps += int(result.real.sum())
+        self._returns += result.reward * result.real
+        self._lengths += result.env_steps
+        self._steps += result.real
+        for copy in np.flatnonzero(result.terminated | result.truncated):
+            self._ended.append((self.env_steps, self.agent_steps, float(self._returns[copy]), int(self._lengths[copy])))
+            self._returns[copy] = self._lengths[copy] = self._steps[copy] = 0
+            self.episodes += 1
+
+    @property
+    def current_steps(self) -> int:
+        """The environment steps of the current episode, of the longest among the copies."""
+        return int(self._lengths.max())
+
+    def pop_episodes(self) -> Episodes:
+        """The episodes that ended since the last call."""
+        ended, self._ended = self._ended, []
+        if not ended:
+            return Episodes.none()
+        env_steps, agent_steps, returns, lengths = zip(*ended, strict=True)
+        return Episodes(
+            np.array(env_steps, np.int64),
+            np.array(agent_steps, np.int64),
+            np.array(returns, np.float64),
+            np.array(lengths, np.int64),
+        )
+
+    def check_finite(self, **rows: NDArray[Any]) -> None:
+        """Refuse what is not finite in float32, before it becomes part of the weights."""
+        for name, row in rows.items():
+            if not (np.abs(row) <= _GREATEST).all():
+                self._refuse(name, row)
+
+    def _refuse(self, name: str, row: NDArray[Any]) -> None:
+        copy = int(np.flatnonzero(~(np.abs(row.reshape(len(row), -1)) <= _GREATEST).all(axis=1))[0])
+        where = f"at agent step {self._steps[copy] + 1} of its episode"
+        if len(row) == 1:
+            where = f"at agent step {self._steps[0] + 1} of episode {self.episodes + 1}"
+        who = f" of copy {copy}" if len(row) > 1 else ""
+        remedy = (
+            "learning went astray, so try a smaller learning rate"
+            if name == "action"
+            else "the environment must give finite numbers that fit float32"
+        )
+        raise InputError(f"The {name}{who} is {row[copy].tolist()} {where}: {remedy}.")

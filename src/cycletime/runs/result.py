@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cycletime.loops import EpisodeBins, Episodes
-from cycletime.loops.episode_bins import BINS as BINS
+from cycletime.loops.episodes import BINS as BINS
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.machine import this_machine
 from cycletime.runs.spec import RunSpec

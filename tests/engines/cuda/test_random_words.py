@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cycletime.engines.cuda.random_words import Purpose, normals, order, philox, philox_words, symmetric
+from cycletime.engines.cuda.random_words import PhiloxStream, normals, order, philox, philox_words, symmetric
 
 
 @pytest.mark.parametrize(
@@ -27,18 +27,22 @@ def test_philox_gives_the_known_answers(
 
 
 def test_seeds_purposes_counts_and_parts_have_words_of_their_own() -> None:
-    base = philox(1, Purpose.NOISE, 2, 3)
-    others = [philox(2, Purpose.NOISE, 2, 3), philox(1, Purpose.STARTS, 2, 3), philox(1, Purpose.NOISE, 3, 3)]
-    for other in (*others, philox(1, Purpose.NOISE, 2, 4)):
+    base = philox(1, PhiloxStream.NOISE, 2, 3)
+    others = [
+        philox(2, PhiloxStream.NOISE, 2, 3),
+        philox(1, PhiloxStream.STARTS, 2, 3),
+        philox(1, PhiloxStream.NOISE, 3, 3),
+    ]
+    for other in (*others, philox(1, PhiloxStream.NOISE, 2, 4)):
         assert not np.array_equal(base, other)
-    np.testing.assert_array_equal(philox(1, Purpose.NOISE, np.arange(5), 3)[2], base)
+    np.testing.assert_array_equal(philox(1, PhiloxStream.NOISE, np.arange(5), 3)[2], base)
 
 
 def test_uniform_numbers_stay_inside_and_normal_ones_are_normal() -> None:
     ends = symmetric(np.array([0, 2**32 - 1], np.uint32))
     assert -1 < ends[0] < -0.9999998
     assert 0.9999998 < ends[1] < 1
-    drawn = normals(philox(7, Purpose.NOISE, np.arange(50_000))).ravel()
+    drawn = normals(philox(7, PhiloxStream.NOISE, np.arange(50_000))).ravel()
     assert abs(drawn.mean()) < 4 / np.sqrt(1e5)
     assert drawn.var() == pytest.approx(1, abs=4 * np.sqrt(2 / 1e5))
     assert (np.abs(drawn) > 1.959964).mean() == pytest.approx(0.05, abs=4 * np.sqrt(0.05 * 0.95 / 1e5))

@@ -12,7 +12,7 @@ from cycletime.agents import PPOAgent
 from cycletime.agents.ppo import Sample
 from cycletime.engines.cuda.describing import psi_of
 from cycletime.engines.cuda.layout import ENDED, TERMINAL, networks_of
-from cycletime.engines.cuda.random_words import Purpose, normals, philox
+from cycletime.engines.cuda.random_words import PhiloxStream, normals, philox
 from cycletime.engines.cuda.replay import outputs
 from cycletime.engines.cuda.simulating import TASKS, deviation
 from tests.engines.cuda.emulated import Emulated
@@ -46,7 +46,7 @@ def test_actions_are_the_mean_and_noise_by_the_number_of_the_step(device: Emulat
     spec = make_spec(batch=50, epochs=1)
     first = learn(device, spec)
     for told, begins in ((first, 0), (learn(device, spec, first.after), 50)):
-        noise = normals(philox(spec.seed, Purpose.NOISE, begins + np.arange(50)))
+        noise = normals(philox(spec.seed, PhiloxStream.NOISE, begins + np.arange(50)))
         std = np.exp(networks_of(told.before)[0]["log_std"])
         np.testing.assert_allclose(told.rows["action"][:50], told.beside["old_mean"][:50] + std * noise, atol=5e-5)
 
@@ -77,7 +77,7 @@ def _check_last_sight(told: Learned, state: Any) -> None:  # noqa: ANN401
         task = TASKS[int(told.run["task"])](dtype=jnp.float64)
         cycle = jax.jit(partial(task.cycle, cycle_steps=int(told.run["cycle_steps"])))
         while not ended:
-            noise = normals(philox(int(told.run["seed"]), Purpose.NOISE, step_number))
+            noise = normals(philox(int(told.run["seed"]), PhiloxStream.NOISE, step_number))
             mean = outputs(policy, np.asarray(task.observe(state))[None])[0]
             step = cycle(state, mean + np.exp(policy["log_std"]) * noise)
             state, step_number, ended = step.state, step_number + 1, bool(step.terminated | step.truncated)

@@ -13,7 +13,7 @@ from gymnasium.utils.env_checker import check_env
 
 from cycletime.errors import InputError
 from cycletime.tasks.bullet import BulletDoublePendulumEnv, BulletReacherEnv
-from cycletime.tasks.bullet.world import BulletEnv, World
+from cycletime.tasks.bullet.world import BulletEnv, BulletWorld
 
 BOTH = pytest.mark.parametrize("make", [BulletReacherEnv, BulletDoublePendulumEnv])
 
@@ -229,7 +229,7 @@ def test_importing_the_tasks_loads_neither_pybullet_nor_pygame() -> None:
 
 
 def test_a_dropped_environment_gives_its_physics_client_back() -> None:
-    world = World("reacher.xml", 0.002, 0.0)
+    world = BulletWorld("reacher.xml", 0.002, 0.0)
     disconnect = world.close
     assert disconnect.alive
     del world

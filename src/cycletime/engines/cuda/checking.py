@@ -20,7 +20,7 @@ from cycletime.engines.cuda.describing import described, fresh_states, world_of
 from cycletime.engines.cuda.device import Device, find_device
 from cycletime.engines.cuda.launching import compute, last_batch, train, work_of
 from cycletime.engines.cuda.layout import networks_of, position_of
-from cycletime.engines.cuda.random_words import Purpose, normals, philox
+from cycletime.engines.cuda.random_words import PhiloxStream, normals, philox
 from cycletime.engines.cuda.simulating import deviation
 from cycletime.loops import CompiledLoop, Episodes
 from cycletime.runs.spec import EngineSpec, RunSpec
@@ -188,7 +188,7 @@ def _actions_apart(run: Any, before: NDArray[np.float32], rows: NDArray[Any], be
     This also tells whether all lanes of the acting warp saw the same.
     """
     steps = int(position_of(before)["agent_steps"]) + np.arange(len(rows))
-    noise = normals(philox(int(run["seed"]), Purpose.NOISE, steps))
+    noise = normals(philox(int(run["seed"]), PhiloxStream.NOISE, steps))
     std = np.exp(networks_of(before)[0]["log_std"].astype(np.float64))
     apart = np.abs(rows["action"] - (beside["old_mean"] + std * noise))
     return float(apart[:, : int(run["actions"])].max())

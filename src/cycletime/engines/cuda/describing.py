@@ -21,7 +21,7 @@ from cycletime.engines.cuda.layout import OBSERVATION, RUN, STATE_WORDS, Status,
 from cycletime.errors import RunError
 from cycletime.loops.compilation_cache import keep_compiled_programs
 from cycletime.loops.randomness import Purpose, key_for, seed_key
-from cycletime.loops.rollout import World
+from cycletime.loops.rollout import TimedTask
 from cycletime.runs.kernel_limits import refusal as refusal
 from cycletime.runs.spec import RunSpec
 from cycletime.runs.worlds import PaperTask
@@ -63,10 +63,10 @@ def described(spec: RunSpec) -> NDArray[Any]:
     return run
 
 
-def world_of(spec: RunSpec) -> World:
+def world_of(spec: RunSpec) -> TimedTask:
     """A run's task at its cycle time."""
     assert isinstance(spec.world, PaperTask), "the spec refuses other worlds for this engine"
-    return World(spec.world.task, cycle_steps(spec.dt, spec.world.env_dt))
+    return TimedTask(spec.world.task, cycle_steps(spec.dt, spec.world.env_dt))
 
 
 def learnings_of(spec: RunSpec) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Purpose(IntEnum):
+class PhiloxStream(IntEnum):
     """What random numbers are for. The numbers are part of every run's identity: never change them."""
 
     NOISE = 1
@@ -17,7 +17,7 @@ class Purpose(IntEnum):
     LEARNING = 3
 
 
-def philox(seed: int, purpose: Purpose, count: NDArray[np.int64] | int, part: int = 0) -> NDArray[np.uint32]:
+def philox(seed: int, purpose: PhiloxStream, count: NDArray[np.int64] | int, part: int = 0) -> NDArray[np.uint32]:
     """Four words for each count, [..., 4]."""
     first: NDArray[np.uint64] = np.asarray(count, np.uint64)
     counter = [first, np.full_like(first, part), np.full_like(first, purpose), np.zeros_like(first)]
@@ -55,7 +55,7 @@ def normals(words: NDArray[np.uint32]) -> NDArray[np.float64]:
 def order(seed: int, period: int, epoch: int, length: int) -> NDArray[np.int64]:
     """The order of the samples in an epoch: a keyed bijection on the next power of two, applied until below."""
     bits = max(0, (length - 1).bit_length())
-    low_bits, keys = bits // 2, philox(seed, Purpose.LEARNING, period, epoch)
+    low_bits, keys = bits // 2, philox(seed, PhiloxStream.LEARNING, period, epoch)
     low_mask, high_mask = 2**low_bits - 1, 2 ** (bits - low_bits) - 1
 
     def moved(place: NDArray[np.int64]) -> NDArray[np.int64]:

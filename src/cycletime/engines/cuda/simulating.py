@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.engines.cuda.layout import ENDED
-from cycletime.engines.cuda.random_words import Purpose, philox, symmetric
+from cycletime.engines.cuda.random_words import PhiloxStream, philox, symmetric
 from cycletime.tasks import DoublePendulum, Reacher
 
 TASKS = (Reacher, DoublePendulum)
@@ -70,7 +70,7 @@ def deviation(run: Any, rows: NDArray[Any], beside: NDArray[Any], records: NDArr
 
 def start(task: Any, seed: int, episode: int) -> Any:  # noqa: ANN401 - either task
     """The state that an episode of the kernel's begins with."""
-    drawn: NDArray[np.float64] = symmetric(philox(seed, Purpose.STARTS, episode)).astype(np.float64)
+    drawn: NDArray[np.float64] = symmetric(philox(seed, PhiloxStream.STARTS, episode)).astype(np.float64)
     numbers = (0.0, 0.1 * drawn[0], 0.1 * drawn[1], 0.0, 0.0, 0.0)
     if isinstance(task, Reacher):
         numbers = (3.14 * drawn[2], 3.14 * drawn[3], 0.0, 0.0, 0.27 * drawn[0], 0.27 * drawn[1])

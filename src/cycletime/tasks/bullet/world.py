@@ -1,6 +1,6 @@
 """PyBullet run as the authors' tasks run it.
 
-`World` reproduces what the package pybullet_envs (in pybullet's wheel) does to the physics: engine parameters of
+`BulletWorld` reproduces what the package pybullet_envs (in pybullet's wheel) does to the physics: engine parameters of
 scene_abstract.py:66-79, model flags and idle motors of robot_bases.py:63-68, 127-131 and 397-408. `BulletEnv` adds
 Gymnasium's interface; one of its steps is one environment time step, the action-cycle time is added from outside.
 """
@@ -40,7 +40,7 @@ class Link(NamedTuple):
     """PyBullet's number of the link within the body, which is that of the joint above it too."""
 
 
-class World:
+class BulletWorld:
     """One simulation with its own physics client, so that several worlds cannot disturb each other."""
 
     def __init__(self, model: str, env_dt: float, gravity: float) -> None:
@@ -141,7 +141,7 @@ class BulletEnv(TaskEnv):
     def __init__(self, render_mode: str | None = None) -> None:
         """Make a world of its own."""
         super().__init__(render_mode)
-        self._world = World(self.model, self.dt, self.gravity)
+        self._world = BulletWorld(self.model, self.dt, self.gravity)
 
     @property
     def dt(self) -> float:

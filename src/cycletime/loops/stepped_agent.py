@@ -1,7 +1,8 @@
-"""What the stepped loop calls of JAX: compiled once for an agent's shapes, whatever loop calls it.
+"""The agent's side of a stepped run: act, remember, and learn at the right agent steps.
 
-A call costs more than a small network, so that there are few: one to act, and one to store rows and learn. Rows are
-gathered outside of JAX until the agent learns. Random numbers are drawn for many learning periods at once.
+A call of JAX costs more than a small network, so that there are few: one to act, and one to store rows and learn. Rows
+are gathered outside of JAX until the agent learns. Random numbers are drawn for many learning periods at once. Calls
+are compiled once for an agent's shapes, whatever loop makes them.
 """
 
 from __future__ import annotations
@@ -19,15 +20,43 @@ from numpy.typing import NDArray
 from cycletime.agents import Agent, Buffer
 from cycletime.agents.agent import Draws, Psi, choose_action
 from cycletime.agents.exploration import NoiseState, explore, initial_noise_state, normals_per_step
-from cycletime.loops.randomness import Purpose, draws_of, key_for, keys_for, normals_of
+from cycletime.loops.randomness import Purpose, draws_of, key_for, keys_for, normals_of, seed_key
+from cycletime.loops.stepped_env import Copies, StepResult
 
+MOST_ROWS = 256
+"""Rows that are gathered before they are stored, at most."""
 MOST_PERIODS, MOST_AGENT_STEPS = 256, 20_000
 """What random numbers are drawn for at once, at most."""
 
 
+class SteppedPosition(NamedTuple):
+    """Where a run is: with the loop and the seed, all that is needed to go on. A tree of arrays and numbers."""
+
+    psi: Psi
+    """What the agent has learned."""
+    buffer: Buffer
+    """What it remembers; the next chunk writes into it, so save or copy before it what you want to keep."""
+    period: int
+    """The learning periods done."""
+    rows: int
+    """The rows stored; with one environment, its agent steps."""
+    period_rows: int
+    """Those since the last learning period ended."""
+    env_steps: int
+    """Environment steps done, also those beyond the budget."""
+    agent_steps: int
+    """Agent steps done."""
+    episodes: int
+    """The episodes that ended."""
+    exact: bool
+    """Whether a run that goes on from here equals one that was never stopped, bit for bit, given that a reset with a
+    seed determines an episode: wrappers with a memory, such as NormalizeObservation, and unseeded noise break that. Not
+    so inside episodes, as in all vector environments: there new ones begin."""
+
+
 @partial(jax.tree_util.register_dataclass, data_fields=["numbers"], meta_fields=["names"])
 @dataclass(frozen=True)
-class Told:
+class MetricsTable:
     """The metrics of one or several learnings, in one array since each array costs time to fetch."""
 
     names: tuple[str, ...]
@@ -40,10 +69,10 @@ class Learned(NamedTuple):
 
     psi: Psi
     buffer: Buffer
-    told: Told
+    metrics: MetricsTable
 
 
-def as_data(agent: Agent) -> Agent:
+def with_array_rates(agent: Agent) -> Agent:
     """The agent with its rates as arrays, which calls take faster than numbers."""
     data: Agent = jax.tree.map(lambda rate: jnp.asarray(rate, jnp.float32), agent)
     return data
@@ -123,7 +152,7 @@ def _act(
 
 
 @partial(jax.jit, static_argnames="first_only", donate_argnames="buffer")
-def store(buffer: Buffer, rows: jax.Array, count: jax.Array, first_only: bool) -> Buffer:
+def store_rows(buffer: Buffer, rows: jax.Array, count: jax.Array, first_only: bool) -> Buffer:
     """The buffer with the first `count` of some rows, written in place; when it is full, over the oldest or nowhere."""
 
     def add(index: jax.Array, buffer: Buffer) -> Buffer:
@@ -147,7 +176,7 @@ def store_and_learn(
 ) -> Learned:
     """Store rows, then learn so many times, with the random numbers from an index on."""
     episode_end = agent.learn_when == "episode_end"
-    buffer = store(buffer, rows, count, first_only=episode_end)
+    buffer = store_rows(buffer, rows, count, first_only=episode_end)
 
     def learn(psi: Psi, index: jax.Array) -> tuple[Psi, jax.Array]:
         psi, metrics = agent.learn(psi, buffer, jax.tree.map(lambda each: each[index], draws))
@@ -160,7 +189,7 @@ def store_and_learn(
         numbers = numbers[None]
     else:
         psi, numbers = lax.scan(learn, psi, index + jnp.arange(learnings))
-    return Learned(psi, buffer.emptied() if episode_end else buffer, Told(names[0], numbers))
+    return Learned(psi, buffer.emptied() if episode_end else buffer, MetricsTable(names[0], numbers))
 
 
 @partial(jax.jit, static_argnames=("periods", "steps", "numbers"))
@@ -176,7 +205,7 @@ def _draw_learning(agent: Agent, seed_key: jax.Array, first: jax.Array, periods:
 
 
 @dataclass
-class Supply:
+class RandomNumbers:
     """A run's random numbers, the same as the compiled loop's for each agent step and each learning period.
 
     With several copies, those of a row take the numbers of as many agent steps that follow each other.
@@ -228,3 +257,84 @@ class Supply:
         """Whole rows only."""
         periods = int(np.clip(MOST_AGENT_STEPS // self.agent.period, 1, MOST_PERIODS))
         return max(1, periods // self.learnings) * self.learnings
+
+
+class Learner:
+    """Psi, the buffer and when to learn."""
+
+    def __init__(self, agent: Agent, seed: int, position: SteppedPosition, copies: Copies) -> None:
+        """Go on from a position, whose buffer is written to in place."""
+        self.agent, self.psi = agent, position.psi
+        self.period, self.rows, self.period_rows = int(position.period), int(position.rows), int(position.period_rows)
+        self._buffer, self._copies = position.buffer, copies.copies
+        # Whether a copy's next step is its episode's first; going on from a position begins new episodes.
+        self._begins = np.ones(copies.copies, np.bool_)
+        self._actor = Actor(agent, self.psi, copies.copies, copies.observation_size, copies.bounds.size)
+        self._random = RandomNumbers(agent, seed_key(seed), copies.bounds.size, copies.copies)
+        # One row where the agent learns after each, so that its call carries no more than that.
+        self._room = min(MOST_ROWS, max(1, agent.period // copies.copies))
+        self._gathered: list[NDArray[np.float32]] = []
+        self._metrics: list[tuple[int, MetricsTable]] = []  # each with the run's agent steps
+
+    def act(self, observation: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The agent's own actions, [copies, |A|]."""
+        normals = self._random.noise(self.period, self.period_rows)
+        return self._actor.act(self.psi, observation, normals, self.rows * self._copies, self._begins)
+
+    def store(self, observation: NDArray[np.float32], actions: NDArray[np.float32], result: StepResult) -> None:
+        """Remember a row, its parts in the order of `Transition`."""
+        flags = [result.terminated, result.truncated, *([result.real] if self._buffer.has_gaps else [])]
+        row = np.concatenate(
+            [observation, actions, result.reward[:, None], result.successor, np.stack(flags, axis=1)],
+            axis=1,
+            dtype=np.float32,
+        )
+        self._gathered.append(row)
+        self.rows += 1
+        self.period_rows += 1
+        self._begins = result.terminated | result.truncated | ~result.real
+
+    def learn_if_due(self, agent_steps: int, *, ended: bool) -> None:
+        """Learn at a learning period's end, once there is enough to learn from; the run has so many agent steps."""
+        steps = self.period_rows * self._copies
+        if steps >= self.agent.period and (self.agent.learn_when == "batch" or ended):
+            if self.rows * self._copies >= self.agent.learns_from:
+                self._learn(agent_steps)
+            self.period += self._random.learnings
+            self.period_rows = 0
+        if len(self._gathered) == self._room:
+            self.flush()
+
+    def flush(self) -> Buffer:
+        """Store what was gathered; the buffer with all rows."""
+        if self._gathered:
+            first_only = self.agent.learn_when == "episode_end"
+            self._buffer = store_rows(self._buffer, *self._block(), first_only=first_only)
+        return self._buffer
+
+    def pop_metrics(self) -> dict[str, NDArray[Any]]:
+        """By name, one number for each learning since the last call, and the agent steps done at each."""
+        if not self._metrics:
+            return {}
+        agent_steps, tables = zip(*self._metrics, strict=True)
+        self._metrics = []
+        numbers = np.concatenate([np.asarray(table.numbers) for table in tables])
+        metrics = {name: numbers[:, column] for column, name in enumerate(tables[0].names)}
+        return {**metrics, "agent_steps": np.repeat(np.array(agent_steps, np.int64), self._random.learnings)}
+
+    def _learn(self, agent_steps: int) -> None:
+        draws, index = self._random.draws(self.period)
+        self.psi, self._buffer, metrics = store_and_learn(
+            self.agent, self.psi, self._buffer, *self._block(), draws, index, learnings=self._random.learnings
+        )
+        self._metrics.append((agent_steps, metrics))
+
+    def _block(self) -> tuple[NDArray[np.float32], np.int32]:
+        """What was gathered, in an array of always the same shape that nothing writes to afterwards."""
+        width = self._buffer.rows.shape[2]
+        block = np.zeros((self._room, self._copies, width), np.float32)
+        count = len(self._gathered)
+        if count:
+            block[:count] = self._gathered
+        self._gathered = []
+        return block, np.int32(count)

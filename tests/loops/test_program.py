@@ -1,0 +1,62 @@
+"""What the compiled loop hands to XLA, and what XLA makes of it, as users have it."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from cycletime.agents import Buffer, SACAgent
+from cycletime.agents.agent import Metrics, pytree_of_rates
+from cycletime.agents.sac import SACDraws, SACState
+from cycletime.loops import CompiledLoop
+from cycletime.loops.program import LoopState, advance
+from cycletime.tasks.closed_form import ClosedFormTask
+
+
+def shapes_of(loop: CompiledLoop) -> tuple[Any, LoopState]:
+    """Of the rates and the state of lanes of the loop's own agent."""
+    seeds = list(range(loop.width))
+    rates, state = jax.eval_shape(lambda: (loop._lanes(seeds, None)[0], loop.start(seeds).state))
+    return rates, state
+
+
+def lowered(loop: CompiledLoop) -> Any:  # noqa: ANN401 - JAX's
+    """The program that learns."""
+    return advance.lower(loop.shape, *shapes_of(loop), jnp.int32(1), learns=True)
+
+
+@pytree_of_rates
+@dataclass(frozen=True, kw_only=True)
+class Sampler(SACAgent):
+    """Samples as SAC does, and learns nothing, which is compiled in no time."""
+
+    def learn(self, psi: SACState, buffer: Buffer, draws: SACDraws) -> tuple[SACState, Metrics]:
+        return psi, {"reward": buffer.sample(draws.samples).reward.mean()}
+
+
+@pytest.mark.parametrize(("agent", "width"), [(Sampler, 1), (SACAgent, 3)])
+def test_the_replay_is_changed_in_place(wander: ClosedFormTask, agent: type[SACAgent], width: int) -> None:
+    small = agent(hidden=(), minibatch=8)
+    loop = CompiledLoop(task=wander, agent=small, dt="10ms", env_steps=100_000, width=width)
+    rows = shapes_of(loop)[1].buffer.rows
+    replay_bytes = rows.size * rows.dtype.itemsize
+    memory = lowered(loop).compile().memory_analysis()
+    assert memory
+    assert memory.temp_size_in_bytes < replay_bytes / 4
+    assert memory.alias_size_in_bytes > replay_bytes
+
+
+@pytest.mark.parametrize(("matmul", "precision"), [("fastest", "HIGH"), ("float32", "HIGHEST")])
+def test_the_precision_of_products_is_the_loops_own(
+    wander: ClosedFormTask, matmul: Literal["fastest", "float32"], precision: str
+) -> None:
+    loop = CompiledLoop(
+        task=wander, agent=SACAgent(minibatch=8, hidden=(4,)), dt="40ms", env_steps=1000, width=2, matmul=matmul
+    )
+    with jax.default_matmul_precision("bfloat16"):
+        text = lowered(loop).as_text()
+    products = [line for line in text.splitlines() if "stablehlo.dot_general" in line]
+    assert len(products) >= 20
+    assert all(f"precision = [{precision}, {precision}]" in line for line in products)
