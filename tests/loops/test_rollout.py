@@ -136,7 +136,7 @@ SMALL: dict[str, Any] = {"hidden": (4,), "epochs": 1, "minibatch": 4}
         ),
         pytest.param(
             SACAgent(
-                minibatch=16,
+                minibatch=3,
                 warmup_steps=20,
                 replay_capacity=30,
                 learning_period=3,
