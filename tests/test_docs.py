@@ -8,12 +8,15 @@ import contextlib
 import io
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from cycletime.cli import main
 from cycletime.rules import PPO
+from cycletime.studies.spec.file import study_from
+from cycletime.studies.tuning.file import tuning_from
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -49,14 +52,31 @@ def test_commands_print_what_the_page_shows(page: Path, session: str, monkeypatc
         assert printed_by(command).rstrip() == shown.rstrip(), f"{page}: {command}"
 
 
+@pytest.mark.usefixtures("compiled_quickly")
 @pytest.mark.parametrize(("page", "program"), blocks("python"))
-def test_python_examples_run_and_print_what_their_comments_say(page: Path, program: str) -> None:
+def test_python_examples_run_and_print_what_their_comments_say(
+    page: Path, program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A comment at the end of a line with print(...) is what it prints."""
+    monkeypatch.chdir(ROOT)
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         exec(compile(program, str(page), "exec"), {})
     said = re.findall(r"^print\(.*\)  # (.*)$", program, re.MULTILINE)
     assert all(line in out.getvalue() for line in said), out.getvalue()
+
+
+@pytest.mark.parametrize(("page", "text"), blocks("toml"))
+def test_studies_and_tunings_can_be_read(page: Path, text: str) -> None:
+    """Of blocks that are a whole study or tuning; others show some lines of one."""
+    table = tomllib.loads(text)
+    if "env_steps" in table:
+        assert tuning_from(table).grid() if "fresh_seeds" in table else study_from(table).size
+
+
+def test_the_examples_are_those_of_the_page() -> None:
+    page = (ROOT / "docs" / "studies.md").read_text()
+    assert (ROOT / "docs" / "examples" / "reacher-quick.toml").read_text() in page
 
 
 def test_links_between_pages_lead_somewhere() -> None:

@@ -48,6 +48,7 @@ def test_nowhere_is_a_time_floor_divided() -> None:
     """Floats get it wrong (0.12 // 0.04 is 2.0), so '//' is for counts: each use is listed here and looked at."""
     counts_only = {
         "agents/ppo.py": 3,  # samples and mini-batches
+        "engines/compiled.py": 1,  # lanes in the bytes of a GPU
         "engines/cuda/layout.py": 1,  # bytes in words
         "engines/cuda/random_words.py": 1,  # bits
         "duration.py": 1,  # 10**places // denominator, both whole
@@ -55,6 +56,9 @@ def test_nowhere_is_a_time_floor_divided() -> None:
         "loops/rollout.py": 1,  # cycles of whole environment steps in an episode, rounded up
         "loops/stepped.py": 2,  # rows of agent steps
         "loops/stepped_agent.py": 4,  # learning periods, copies, and rows in a learning period
+        "runs/metrics.py": 1,  # learnings in windows of them
+        "runs/store.py": 1,  # bytes
+        "studies/running/failures.py": 1,  # half of some runs
         "rules/libraries/ppo_words.py": 4,  # samples, environments, mini-batches
         "rules/zoo/rewriting.py": 1,  # columns of text
     }

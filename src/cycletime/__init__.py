@@ -10,9 +10,12 @@ if TYPE_CHECKING:
     from cycletime import rules as rules
     from cycletime.duration import Duration as Duration
     from cycletime.duration import cycle_steps as cycle_steps
+    from cycletime.engines.train import train as train
     from cycletime.errors import InputError as InputError
     from cycletime.rules import PPO as PPO
     from cycletime.rules import SAC as SAC
+    from cycletime.studies.results import StudyResults as StudyResults
+    from cycletime.studies.spec.study import Study as Study
     from cycletime.tasks import CycleTime as CycleTime
 else:
     __getattr__, __dir__, __all__ = lazily(
@@ -23,7 +26,10 @@ else:
             "CycleTime": "cycletime.tasks",
             "Duration": "cycletime.duration",
             "InputError": "cycletime.errors",
+            "Study": "cycletime.studies.spec.study",
+            "StudyResults": "cycletime.studies.results",
             "cycle_steps": "cycletime.duration",
             "rules": "cycletime.rules",
+            "train": "cycletime.engines.train",
         },
     )

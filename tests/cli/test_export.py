@@ -2,6 +2,7 @@
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,10 @@ from cycletime.runs.folder import RunFolder
 from cycletime.runs.policies.numpy_policy import NumpyPolicy
 from cycletime.runs.policies.onnx_export import onnx_actions
 from cycletime.runs.policies.policy_file import write_policy
+from cycletime.studies.running.single import finish_run
+from cycletime.studies.store.folder import StudyFolder, open_run, policy_of
 from tests.runs.policies.conftest import BOUNDS, Trained, observations, spec_of, trained
+from tests.studies.small import names_of
 
 
 @pytest.fixture
@@ -25,7 +29,7 @@ def policy() -> Trained:
 @pytest.fixture
 def run(tmp_path: Path, policy: Trained) -> Path:
     folder = RunFolder.create(tmp_path / "runs", spec_of())
-    write_policy(folder.policy_file, policy.saved.network, policy.saved.bounds, folder.spec, 4000)
+    write_policy(folder.policy_file, policy.saved)
     return folder.path
 
 
@@ -98,6 +102,41 @@ def test_a_missing_onnx_is_told(run: Path, capsys: pytest.CaptureFixture[str], m
 def test_a_policy_of_a_diverged_run_is_not_exported(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = RunFolder.open(run)
     nan = trained(bounds=ActionBounds.raw(2), scale=float("nan"))
-    write_policy(folder.policy_file, nan.saved.network, nan.saved.bounds, folder.spec, 4000)
+    write_policy(folder.policy_file, nan.saved)
     assert "its training has diverged" in refused(capsys, run, "--to", "numpy")
     assert not (run / "numpy").exists()
+
+
+def test_runs_in_the_store_of_a_study(quick: StudyFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = quick.runs / names_of(quick)[1]
+    assert "--out is missing" in refused(capsys, path, "--to", "numpy")
+    assert main(["export", str(path), "--to", "numpy", "--out", str(tmp_path / "numpy")]) == 0
+    printed = capsys.readouterr().out
+    assert "reacher at 32ms, trained for 6,400 environment steps" in printed
+    assert told_difference(printed) < 1e-5
+    exported, own = NumpyPolicy.load(tmp_path / "numpy" / "policy.npz"), policy_of(open_run(path)).in_numpy()
+    seen = np.random.default_rng(0).normal(size=(5, own.observation_size)).astype(np.float32)
+    np.testing.assert_array_equal(exported.act(seen), own.act(seen))
+    assert "'nobody' is no run of" in refused(capsys, quick.runs / "nobody", "--to", "numpy", "--out", tmp_path / "no")
+    assert not path.exists()
+
+
+def test_a_run_of_a_study_that_came_without_its_policy(
+    quick: StudyFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = StudyFolder.create(tmp_path / "study", quick.study)
+    (run, *_) = quick.store.runs()
+    folder.store.add([replace(run, policy=None)])
+    said = refused(capsys, folder.runs / run.name, "--to", "onnx", "--out", tmp_path / "policy.onnx")
+    assert "came without its policy" in said
+
+
+def test_a_run_of_a_study_that_is_not_finished(
+    quick: StudyFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = StudyFolder.create(tmp_path / "study", quick.study)
+    (name, *_) = names_of(folder)
+    assert finish_run(folder, name, stop=lambda: True) == "stopped"
+    assert main(["export", str(folder.runs / name), "--to", "numpy"]) == 0
+    assert "reacher at 32ms, trained for " in capsys.readouterr().out
+    assert (folder.runs / name / "numpy" / "policy.py").exists()

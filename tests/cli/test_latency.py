@@ -239,6 +239,7 @@ def test_words_that_are_no_numbers_are_refused_by_the_parser(capsys: pytest.Capt
         assert sentence in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("compiled_quickly")
 def test_a_small_agent_on_this_machine(capsys: pytest.CaptureFixture[str]) -> None:
     words: Sequence[str] = ("--algorithm actor-critic", "--hidden 4", "--dts 1s 2s", "--measure-for 1ms")
     data = printed_json(capsys, " ".join(words))

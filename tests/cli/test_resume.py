@@ -1,65 +1,58 @@
 """Runs of `cycletime train` that are stopped, refused by the disk, left alone by their terminal, and resumed."""
 
 import os
-import pty
 import re
+import resource
 import shutil
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from cycletime.cli import main
+from cycletime.engines.progress import Bar
+from cycletime.loops import stepped
 from cycletime.runs.folder import RunFolder
+from cycletime.studies.plan.plan import Plan
+from cycletime.studies.running.lease import leased
+from cycletime.studies.running.single import finish_run
+from cycletime.studies.store.folder import StudyFolder
 from tests.processes import started
+from tests.terminals import terminal
 
-PENDULUM = "--env Pendulum-v1 --env-dt 50ms --algorithm actor-critic --dt 50ms --set hidden=64,64"
+TRAIN = "train --env Pendulum-v1 --env-dt 50ms --algorithm actor-critic --dt 50ms --set hidden=64,64 --env-steps"
 FILES = ("curve.parquet", "metrics.jsonl", "policy.safetensors")
+PATIENCE_S = 120.0
 
 
-def command(*words: str) -> list[str]:
-    return [sys.executable, "-m", "cycletime", *words]
+def words(out: Path, env_steps: str = "1000") -> list[str]:
+    return [*TRAIN.split(), env_steps, "--out", str(out)]
 
 
-def folder_in(out: Path) -> Path:
-    return next(out.glob("*/spec.json")).parent
+@pytest.fixture(scope="module", autouse=True)
+def _a_chunk_is_an_episode() -> Iterator[None]:
+    """However fast the machine is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stepped, "CHUNK_S", 0.0)
+        yield
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that nobody disturbs, through a pseudo-terminal; its folder, with what was on the terminal beside it."""
+    """A run that nobody disturbs; its folder, with what was on its terminal beside it."""
     out = tmp_path_factory.mktemp("whole")
-    leader, follower = pty.openpty()
-    words = command("train", *PENDULUM.split(), "--env-steps", "4000", "--out", str(out))
-    terminal = {**os.environ, "TERM": "xterm", "COLUMNS": "150"}
-    with started(words, follower, env=terminal) as process:
-        os.close(follower)
-        shown = b""
-        while chunk := _read(leader):
-            shown += chunk
-        process.wait()
-    os.close(leader)
-    (out / "shown").write_bytes(shown)
+    with terminal() as shown:
+        assert main(words(out)) == 0
+    (out / "shown").write_text(shown[0])
     return folder_in(out)
 
 
-def _read(leader: int) -> bytes:
-    try:
-        return os.read(leader, 1000)
-    except OSError:  # Linux's way to say that the other side has left
-        return b""
-
-
-def same_as(whole: Path, folder: Path) -> bool:
-    return all((whole / name).read_bytes() == (folder / name).read_bytes() for name in FILES)
-
-
-def test_a_terminal_shows_a_bar_with_the_speed(whole: Path) -> None:
-    shown = (whole.parent / "shown").read_bytes().decode()
+def test_a_terminal_shows_a_bar_with_the_return_and_the_speed(whole: Path) -> None:
+    shown = (whole.parent / "shown").read_text()
     assert "Pendulum-v1 actor-critic 50ms seed 0" in shown
     assert "━" in shown
     assert re.search(r"return -[\d,.]+, [\d,]+ env steps/s", shown)
@@ -67,111 +60,114 @@ def test_a_terminal_shows_a_bar_with_the_speed(whole: Path) -> None:
     assert "Traceback" not in shown
 
 
-def wait_for(is_so: Path, pattern: str, process: "subprocess.Popen[str]") -> None:
-    ends = time.monotonic() + 120
-    while not list(is_so.glob(pattern)):
-        assert process.poll() is None
-        assert time.monotonic() < ends
-        time.sleep(0.01)
+def folder_in(out: Path) -> Path:
+    return next(out.glob("*/spec.json")).parent
+
+
+def same_as(whole: Path, folder: Path) -> bool:
+    return all((whole / name).read_bytes() == (folder / name).read_bytes() for name in FILES)
+
+
+def signalled(monkeypatch: pytest.MonkeyPatch, number: signal.Signals, times: int = 1) -> None:
+    """Send a signal to this process, so many times, as soon as a run has gone on for a while."""
+
+    def show(*_told: object) -> None:
+        for _ in range(times):
+            signal.raise_signal(number)
+
+    monkeypatch.setattr(Bar, "show", show)
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_saves_and_leaves_and_the_resumed_run_is_the_same(
-    tmp_path: Path, whole: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals, status: int
+    tmp_path: Path, whole: Path, capfd: pytest.CaptureFixture[str], number: signal.Signals, status: int
 ) -> None:
-    words = command("train", *PENDULUM.split(), "--env-steps", "4000", "--out", str(tmp_path))
-    with started(words) as process:
-        wait_for(tmp_path, "*/metrics.jsonl", process)  # it is written to from the start on
-        process.send_signal(number)
-        out, complaint = process.communicate(timeout=120)
+    with pytest.MonkeyPatch.context() as patch:
+        signalled(patch, number)
+        assert main(words(tmp_path)) == status
     folder = folder_in(tmp_path)
-    assert (process.returncode, out) == (status, "")
-    assert "Stopping at the next good moment (about a second, or the episode's end)" in complaint
-    assert complaint.endswith(f"Stopped. To go on: cycletime resume {folder}\n")
+    printed = capfd.readouterr()
+    assert printed.out == ""
+    assert "Stopping at the next good moment (about a second, or the episode's end)" in printed.err
+    assert printed.err.endswith(f"Stopped. To go on: cycletime resume {folder}\n")
     assert len(list((folder / "checkpoints").iterdir())) == 1
-    again = ["train", *PENDULUM.split(), "--env-steps", "4000", "--out", str(tmp_path)]
-    assert main(again) == 2
-    assert capsys.readouterr().err == (
-        f"cycletime: {folder} has a run of this spec that was stopped: add --resume to go on with it, or delete the "
-        "folder to begin anew.\n"
-    )
-    assert main(["resume", str(folder)] if number == signal.SIGINT else [*again, "--resume"]) == 0
-    assert "resumed, identical" in capsys.readouterr().out
+    assert main(words(tmp_path)) == 2
+    assert re.search("was stopped: add --resume to go on with it, or delete", capfd.readouterr().err)
+    assert main(["resume", str(folder)] if number == signal.SIGINT else [*words(tmp_path), "--resume"]) == 0
+    assert "resumed, identical" in capfd.readouterr().out
     assert same_as(whole, folder)
 
 
-def test_a_second_signal_ends_it_at_once_and_loses_nothing(tmp_path: Path, whole: Path) -> None:
-    words = command(
-        "train", *PENDULUM.split(), "--env-steps", "1e6", "--out", str(tmp_path), "--checkpoint-every", "1ms"
-    )
-    with started(words) as process:
-        wait_for(tmp_path, "*/checkpoints/0*", process)
-        process.send_signal(signal.SIGINT)
-        time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
-        _, complaint = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert complaint.endswith("cycletime: Interrupted.\n") or "To go on" in complaint
+def test_a_second_signal_ends_it_at_once_and_loses_nothing(
+    tmp_path: Path, whole: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    begin = [*words(tmp_path), "--checkpoint-every", "1ns"]
+    with pytest.MonkeyPatch.context() as patch:
+        signalled(patch, signal.SIGINT)
+        assert main(begin) == 130
+    capfd.readouterr()
+    with pytest.MonkeyPatch.context() as patch:
+        signalled(patch, signal.SIGINT, times=2)
+        assert main([*begin, "--resume"]) == 130
+    complaint = capfd.readouterr().err
+    assert complaint.endswith("cycletime: Interrupted.\n")
     assert "Traceback" not in complaint
     folder = RunFolder.open(folder_in(tmp_path))
     checkpoint, damaged = folder.checkpoints.newest(folder.spec.identity)
     assert checkpoint is not None
     assert (damaged, not list(folder.path.rglob(".writing-*"))) == ([], True)
+    assert main(["resume", str(folder.path)]) == 0
+    assert same_as(whole, folder.path)
 
 
-def test_two_processes_on_one_run_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = command("train", *PENDULUM.split(), "--env-steps", "1e6", "--out", str(tmp_path))
-    with started(words) as process:
-        wait_for(tmp_path, "*/metrics.jsonl", process)
-        folder = folder_in(tmp_path)
-        assert main(["resume", str(folder)]) == 1
-        says = rf"cycletime: The run {folder} is being trained by process {process.pid} on .*: wait for it, or end it"
-        assert re.match(says, capsys.readouterr().err)
-        assert process.poll() is None
-        process.terminate()
-        process.communicate(timeout=120)
-    assert process.returncode == 143
+def test_a_run_that_another_process_has_is_left_to_it(
+    tmp_path: Path, whole: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = RunFolder.create(tmp_path, RunFolder.open(whole).spec)
+    with folder.locked():
+        assert main(["resume", str(folder.path)]) == 1
+    says = rf"cycletime: The run {folder.path} is being trained by process {os.getpid()} on .*: wait for it, or end it"
+    assert re.match(says, capsys.readouterr().err)
 
 
-def limited(words: Sequence[str], most_bytes: int) -> "subprocess.CompletedProcess[str]":
-    """Run the command where no file may grow beyond a size, as on a disk that is full."""
-    program = f"""
-import resource, sys
-resource.setrlimit(resource.RLIMIT_FSIZE, ({most_bytes}, {most_bytes}))
-from cycletime.cli import main
-sys.exit(main({list(words)!r}))
-"""
-    no_cache = {**os.environ, "CYCLETIME_CACHE": ""}
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env=no_cache)
+@contextmanager
+def no_file_beyond(most_bytes: int) -> Iterator[None]:
+    """No file may grow beyond a size, as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_a_disk_that_refuses_a_checkpoint_is_one_sentence_and_with_room_the_run_is_the_same(
-    tmp_path: Path, whole: Path
+    tmp_path: Path, whole: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["train", *PENDULUM.split(), "--env-steps", "4000", "--out", str(tmp_path), "--checkpoint-every", "1ms"]
-    ran = limited(words, 30_000)  # the policy is smaller, a checkpoint larger
+    with no_file_beyond(30_000):  # the policy is smaller, a checkpoint larger
+        assert main([*words(tmp_path), "--checkpoint-every", "1ns"]) == 1
     folder = folder_in(tmp_path)
-    assert ran.returncode == 1
-    assert ran.stderr.endswith(f"cycletime: {folder}/checkpoints/000001 cannot be written: File too large.\n")
-    assert "Traceback" not in ran.stderr
+    complaint = capsys.readouterr().err
+    assert complaint.endswith(f"cycletime: {folder}/checkpoints/000001 cannot be written: File too large.\n")
     assert not list(folder.rglob(".writing-*"))
     assert main(["resume", str(folder)]) == 0
     assert same_as(whole, folder)
 
 
-@pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT])
-def test_a_run_whose_standard_error_is_gone_goes_on_and_still_saves_when_asked_to_stop(
-    tmp_path: Path, signal_number: signal.Signals
-) -> None:
+def test_a_run_whose_standard_error_is_gone_goes_on_and_still_saves_when_asked_to_stop(tmp_path: Path) -> None:
+    """A process, since its signals and its standard error are the system's own."""
     read, write = os.pipe()
-    words = command("train", *PENDULUM.split(), "--env-steps", "1e7", "--out", str(tmp_path))
-    with started(words, write) as process:
+    with started([sys.executable, "-m", "cycletime", *words(tmp_path, "1e7")], write) as process:
         os.close(write)
         os.read(read, 1)
         os.close(read)  # from now on nobody listens
-        wait_for(tmp_path, "*/metrics.jsonl", process)
-        process.send_signal(signal_number)
-        assert process.wait(60) == 128 + signal_number
+        ends = time.monotonic() + PATIENCE_S
+        while not list(tmp_path.glob("*/lock")):
+            assert process.poll() is None
+            assert time.monotonic() < ends
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_S) == 128 + signal.SIGTERM
     assert len(list(tmp_path.glob("*/checkpoints/0*"))) == 1
 
 
@@ -180,10 +176,66 @@ def test_a_finished_run_is_told_again_and_not_trained_again(
 ) -> None:
     shutil.copytree(whole, tmp_path / whole.name)
     before = (tmp_path / whole.name / "result.json").stat().st_mtime_ns
-    assert main(["train", *PENDULUM.split(), "--env-steps", "4000", "--out", str(tmp_path)]) == 0
+    assert main(words(tmp_path)) == 0
     told = capsys.readouterr().out
     assert re.match(
-        r"finished before: seed 0: average return -[\d,.]+, last tenth -[\d,.]+ \(20 episodes\), \d+ s\n", told
+        r"finished before: seed 0: average return -[\d,.]+, last tenth -[\d,.]+ \(5 episodes\), \d+ s", told
     )
     assert told.endswith(f"  {tmp_path / whole.name}\n")
     assert (tmp_path / whole.name / "result.json").stat().st_mtime_ns == before
+
+
+@pytest.fixture
+def study(quick: StudyFolder, tmp_path: Path) -> StudyFolder:
+    """The quick study, of which nothing is done, and the first run is stopped."""
+    folder = StudyFolder.create(tmp_path / "study", quick.study)
+    assert finish_run(folder, names_in(folder)[0], stop=lambda: True) == "stopped"
+    return folder
+
+
+def names_in(folder: StudyFolder) -> list[str]:
+    return [planned.name for planned in Plan.of(folder.study).runs]
+
+
+def test_runs_of_a_study_go_on_into_its_store(
+    study: StudyFolder, quick: StudyFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = names_in(study)
+    assert study.state_of(names[0]) == "stopped"
+    assert main(["resume", *(str(study.runs / name) for name in names[:2])]) == 0
+    printed = capsys.readouterr()
+    assert re.findall(r"^seed (\d): average return .*?, \d+ s(.*)$", printed.out, re.MULTILINE) == [
+        ("0", ", resumed, identical"),
+        ("1", ""),
+    ]
+    assert "goes on from " in printed.err
+    assert list(study.states(names).values()) == ["done", "done", "pending"]
+    assert not list(study.runs.iterdir())
+    for name in names[:2]:
+        assert study.store.means(name).tolist() == quick.store.means(name).tolist()
+    assert main(["resume", str(study.runs / names[0])]) == 0, "it is done, and not trained again"
+    assert study.store.refresh() == set(names[:2])
+    assert len(list((study.path / "finished").iterdir())) == 2
+
+
+def test_a_signal_stops_a_run_of_a_study(study: StudyFolder, capfd: pytest.CaptureFixture[str]) -> None:
+    path = study.runs / names_in(study)[0]
+    with pytest.MonkeyPatch.context() as patch:
+        signalled(patch, signal.SIGINT)
+        assert main(["resume", str(path)]) == 130
+    assert capfd.readouterr().err.endswith(f"Stopped. To go on: cycletime resume {path}\n")
+    assert study.state_of(path.name) == "stopped"
+
+
+def test_what_of_a_study_cannot_be_resumed_is_one_sentence(
+    study: StudyFolder, whole: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = names_in(study)[0]
+    with leased(study.leases, name, "w"):
+        assert main(["resume", str(study.runs / name)]) == 1
+    assert "is being trained by a worker of the study" in capsys.readouterr().err
+    assert main(["resume", str(study.runs / "nobody")]) == 2
+    assert "'nobody' is no run of" in capsys.readouterr().err
+    assert main(["resume", str(study.runs / name), str(whole)]) == 2
+    assert "Some of the runs are a study's" in capsys.readouterr().err
+    assert study.state_of(name) == "stopped"

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from cycletime.cli import main, progress
-from cycletime.cli.train import Train
-from cycletime.engines import choosing
-from cycletime.engines.cuda import group
+from cycletime.cli import main
+from cycletime.engines import progress
+from cycletime.engines.asking import specs_of
+from cycletime.engines.cuda import engine, group
 from cycletime.engines.cuda.group import CudaGroup
 from cycletime.engines.record import Record
 from cycletime.errors import RunError
+from cycletime.runs.folder import RunFolder
 from tests.engines.cuda.emulated import Emulated, build
 
 WORDS = "train --engine cuda --task double-pendulum --dt 64ms --batch 10 --minibatch 5 --set epochs=1 --env-steps 300"
@@ -28,7 +29,7 @@ def device(tmp_path_factory: pytest.TempPathFactory) -> Emulated:
 def _on_kernel(device: Emulated, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(group, "find_device", lambda: device)
     made = partial(CudaGroup, slices_s=(1e6,), most_periods=2)
-    monkeypatch.setattr(choosing, "CudaGroup", made)
+    monkeypatch.setattr(engine, "CudaGroup", made)
 
 
 @pytest.mark.usefixtures("_on_kernel")
@@ -70,7 +71,7 @@ def test_runs_of_different_tasks_share_a_bar_without_a_return(
 ) -> None:
     for words in (WORDS, WORDS.replace("double-pendulum", "reacher")):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("cycletime.cli.train.train_all", lambda folders, options: 0)
+            patch.setattr("cycletime.cli.train.train_all", lambda folders, options, group: 0)
             assert main([*words.split(), "--out", str(tmp_path)]) == 0
     capsys.readouterr()
     assert main(["resume", *map(str, tmp_path.iterdir())]) == 0
@@ -79,12 +80,9 @@ def test_runs_of_different_tasks_share_a_bar_without_a_return(
 
 
 def test_many_runs_without_a_gpu_are_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cycletime.cli.train.train_all", lambda folders, options: 0)
-        patch.setattr(Train, "_tried_out", lambda command, spec: "")
-        assert main([*WORDS.split(), "--seeds", "3", "--out", str(tmp_path)]) == 0
-    capsys.readouterr()
-    assert main(["resume", *map(str, tmp_path.iterdir())]) == 2
+    specs = specs_of(task="reacher", dt="64ms", env_steps=300, seeds=3, device="gpu", engine="cuda")
+    folders = [RunFolder.create(tmp_path, spec) for spec in specs]
+    assert main(["resume", *(str(folder.path) for folder in folders)]) == 2
     (told,) = capsys.readouterr().err.splitlines()
     assert told.startswith("cycletime: The engine cuda needs ")
 
@@ -98,20 +96,11 @@ def test_one_seed_is_trained_like_any_other_run(tmp_path: Path) -> None:
     assert main(["resume", str(folder)]) == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        ("--engine cuda --algorithm sac", "The engine cuda cannot train sac: it has ppo only."),
-        ("--engine cuda --noise pink", "The engine cuda explores with white noise only"),
-        ("--engine metal", "'metal' is no engine: give 'compiled' or 'cuda'."),
-        ("--engine cuda", "The engine cuda needs "),
-    ],
-)
-def test_what_cannot_be_trained_is_one_sentence_and_leaves_nothing(
-    tmp_path: Path, words: str, sentence: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "runs"
-    given = f"train --task reacher --dt 16ms --env-steps 1000 {words} --out {out}"
-    assert main(given.split()) != 0
-    assert sentence in capsys.readouterr().err
-    assert not out.exists()
+@pytest.mark.usefixtures("_on_kernel")
+@pytest.mark.parametrize("words", ["--engine cuda", "--device gpu", "--engine cuda --device cpu"])
+def test_it_is_the_engine_of_ppo_on_a_gpu(tmp_path: Path, words: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cycletime.cli.train.train_all", lambda folders, options, group: 0)
+        assert main([*WORDS.replace("--engine cuda", words).split(), "--out", str(tmp_path)]) == 0
+    (spec,) = [json.loads(path.read_text()) for path in tmp_path.glob("*/spec.json")]
+    assert (spec["engine"]["name"], spec["engine"]["device"]) == ("cuda", "gpu")

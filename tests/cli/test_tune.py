@@ -4,8 +4,8 @@ import json
 import re
 import shlex
 import signal
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,12 @@ import tyro
 
 from cycletime.cli.tune import Tune
 from cycletime.errors import InputError
-from cycletime.runs.folder import RunFolder
 from cycletime.runs.spec import RunSpec
 from cycletime.runs.tuned_file import read_tuned
-from cycletime.studies import width
 from cycletime.studies.executors import local
-from cycletime.studies.executors.executor import Event, Job
-from cycletime.studies.folder import StudyFolder
-from cycletime.studies.tuning_file import read_tuning
+from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.tuning.file import read_tuning
+from tests.studies.small import finished, specs_of
 
 FILE = """
 name = "toy"
@@ -37,25 +35,41 @@ discount = [0.5, 0.851, 0.99]
 MACHINE = {"cycletime": "1", "jax": "2", "jaxlib": "3", "device": "toy", "processor": "none", "python": "4"}
 
 
-@dataclass(frozen=True)
+@dataclass
 class Toy:
-    """Writes results at once: best with a discount of 0.851, and a little worse with fresh seeds."""
+    """Workers that are done at once: best with a discount of 0.851, and a little worse with fresh seeds."""
 
     workers: int = 2
     interrupted: bool = False
     astray: int | None = None
+    gone: list[str] = field(default_factory=list)
 
-    def execute(
-        self, folder: str, jobs: Sequence[Job], tell: Callable[[Event], None], stop: Callable[[], bool]
-    ) -> None:
+    def found(self, study: Path) -> Iterable[str]:
+        return ()
+
+    def start(self, study: Path, command: str, count: int, device: str) -> list[str]:
         if self.interrupted:
             signal.raise_signal(signal.SIGTERM)
-        for told in [spec for job in jobs for spec in job.specs if not self.interrupted]:
-            spec: Any = RunSpec.from_json(told)
-            score = -abs(spec.agent.discount - 0.851) - spec.seed / 1000
-            result = {"average_return": None if spec.seed == self.astray else score, "machine": MACHINE}
-            RunFolder.create(Path(folder) / "runs", spec).write_result(result)
-            tell(Event(spec.name, outcome="done"))
+        else:
+            folder = StudyFolder.open(study)
+            left = [spec for spec in specs_of(folder) if spec.name not in folder.store]
+            folder.store.add([finished(spec, average_return=self.score(spec), machine=MACHINE) for spec in left])
+        self.gone = [f"{command}-0"]
+        return self.gone
+
+    def score(self, spec: Any) -> float | None:  # noqa: ANN401 - SAC's agent has a discount
+        assert isinstance(spec, RunSpec)
+        return None if spec.seed == self.astray else -abs(spec.agent.discount - 0.851) - spec.seed / 1000  # type: ignore[attr-defined]
+
+    def ended(self, wait_s: float) -> Mapping[str, str]:
+        gone, self.gone = self.gone, []
+        return dict.fromkeys(gone, "")
+
+    def stop(self, study: Path) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
 
 
 @pytest.fixture
@@ -111,6 +125,9 @@ def test_options_choose_sampler_and_trials(file: Path, capsys: pytest.CaptureFix
     assert tune(f"{file} --out out --sampler random --trials 12 --sampler-seed 3") == 0
     assert "and 2 more, in ranking.json" in capsys.readouterr().out
     assert len(json.loads(Path("out/ranking.json").read_text())) == 12
+    noted = Path("out/trials/study.json").read_text()
+    assert tune(f"{file} --out out --sampler random --trials 4 --sampler-seed 3") == 0
+    assert Path("out/trials/study.json").read_text() == noted, "fewer trials forget none that were noted"
 
 
 def test_on_a_gpu_one_worker_trains_as_many_trials_together_as_fit(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,14 +139,11 @@ def test_on_a_gpu_one_worker_trains_as_many_trials_together_as_fit(file: Path, m
 
     monkeypatch.setattr(local, "Local", hire)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    monkeypatch.setattr(width, "_measured", lambda specs: (100.0, 20.0))
     file.write_text(f'device = "gpu"\n{FILE}')
     for fresh_seeds in (3, 4):  # the second time by what the folder says
         assert tune(f"{file} --out out --fresh-seeds {fresh_seeds}") == 0
-        for part in ("trials", "fresh"):
-            study = StudyFolder.open(Path("out") / part).study
-            assert (study.device, study.engine, study.width) == ("gpu", "compiled", 3), "six runs in two turns"
-        monkeypatch.setattr(width, "_measured", None)
+        studies = [StudyFolder.open(Path("out") / part).study for part in ("trials", "fresh")]
+        assert [(study.device, study.width) for study in studies] == [("gpu", 6), ("gpu", 3)]
     assert hired == [(1, ()), (1, ())]
 
 

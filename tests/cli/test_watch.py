@@ -15,9 +15,11 @@ from cycletime.agents import PPOAgent
 from cycletime.cli import main
 from cycletime.loops.action_bounds import ActionBounds
 from cycletime.runs.folder import RunFolder
-from cycletime.runs.policies.policy_file import write_policy
+from cycletime.runs.policies.policy_file import SavedPolicy, write_policy
 from cycletime.runs.spec import RunSpec
 from cycletime.runs.worlds import PaperTask, make_env
+from cycletime.studies.store.folder import StudyFolder
+from tests.studies.small import names_of
 
 AGENT = PPOAgent(hidden=(4,), noise_std=0.5)
 NAMES = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
@@ -38,7 +40,7 @@ def psi() -> Any:  # noqa: ANN401
 def run(tmp_path: Path, psi: Any) -> Path:  # noqa: ANN401
     spec = RunSpec(world=PaperTask("double-pendulum"), agent=AGENT, dt="32ms", env_steps=1000, seed=0)
     folder = RunFolder.create(tmp_path / "runs", spec)
-    write_policy(folder.policy_file, AGENT.policy(psi), ActionBounds.raw(1), spec, 500)
+    write_policy(folder.policy_file, SavedPolicy.of(AGENT.policy(psi), ActionBounds.raw(1), spec, 500))
     return folder.path
 
 
@@ -130,7 +132,8 @@ def test_wrong_inputs_are_told_in_one_sentence(run: Path, tmp_path: Path, capsys
 
 def test_a_policy_of_another_world_is_refused(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = RunFolder.open(run)
-    write_policy(folder.policy_file, AGENT.policy(some_psi(4, 2)), ActionBounds.raw(2), folder.spec, 500)
+    other = SavedPolicy.of(AGENT.policy(some_psi(4, 2)), ActionBounds.raw(2), folder.spec, 500)
+    write_policy(folder.policy_file, other)
     assert "(4, 2) numbers" in refused(capsys, run, "--to", tmp_path / "film.gif")
 
 
@@ -141,3 +144,13 @@ def test_missing_packages_are_told(
     assert "pip install 'cycletime[film]'" in refused(capsys, run, "--to", tmp_path / "film.mp4")
     monkeypatch.setitem(sys.modules, "pygame", None)
     assert "pip install 'cycletime[render]'" in refused(capsys, run, "--to", tmp_path / "film.gif")
+
+
+def test_a_run_in_the_store_of_a_study(quick: StudyFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, film = quick.runs / names_of(quick)[0], tmp_path / "film.gif"
+    assert main(["watch", str(path), "--to", str(film), "--episodes", "1", "--speed", "50"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("episode 1: return ")
+    assert film.exists()
+    assert not path.exists()
+    assert "'nobody' is no run of" in refused(capsys, quick.runs / "nobody", "--to", film)

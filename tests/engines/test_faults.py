@@ -14,8 +14,8 @@ import gymnasium
 import pytest
 
 from cycletime.duration import Duration
-from cycletime.engines import record, stepped, training
-from cycletime.engines.training import train
+from cycletime.engines import record, stepped
+from cycletime.engines.registry import group_for
 from cycletime.errors import InputError, RunError
 from cycletime.loops import stepped as loops_stepped
 from cycletime.runs import files
@@ -23,6 +23,7 @@ from cycletime.runs.folder import RunFolder
 from cycletime.runs.machine import this_machine
 from cycletime.runs.spec import RunSpec
 from cycletime.runs.worlds import GymnasiumEnv, make_env
+from tests.engines.scripted import train
 
 Ears = Callable[..., Any]
 After = Callable[[int], Callable[[], bool]]
@@ -51,14 +52,14 @@ def checkpoints(folder: RunFolder) -> list[Path]:
 
 
 def _flip_a_bit(checkpoint: Path) -> None:
-    file = checkpoint / "arrays.safetensors"
+    file = checkpoint / "arrays.npz"
     numbers = bytearray(file.read_bytes())
     numbers[-5] ^= 1
     file.write_bytes(numbers)
 
 
 def _cut_off(checkpoint: Path) -> None:
-    file = checkpoint / "arrays.safetensors"
+    file = checkpoint / "arrays.npz"
     file.write_bytes(file.read_bytes()[:-1])
 
 
@@ -79,8 +80,8 @@ def _swap_for_another_run_s(checkpoint: Path) -> None:
 
 
 DAMAGES = {
-    _flip_a_bit: "is damaged: arrays.safetensors is not what its manifest says",
-    _cut_off: "is damaged: arrays.safetensors is not what its manifest says",
+    _flip_a_bit: "is damaged: arrays.npz is not what its manifest says",
+    _cut_off: "is damaged: arrays.npz is not what its manifest says",
     _lose_the_manifest: "is damaged: its manifest.json cannot be read",
     _garble_the_manifest: "is damaged: its manifest.json cannot be read",
     _swap_for_another_run_s: "belongs to another run (",
@@ -98,7 +99,7 @@ def test_a_checkpoint_that_cannot_be_used_is_told_of_and_the_one_before_it_gives
 ) -> None:
     damage(checkpoints(stopped)[-1])
     ear = make_ear()
-    assert train(stopped, listeners=[ear]) == "finished"
+    assert train(stopped, [ear]) == "finished"
     assert ear.heard[0] == ("begin", 100)
     assert len(ear.remarks) == 1
     assert f"The checkpoint {stopped.checkpoints.folder / '000002'} {says}" in ear.remarks[0]
@@ -115,7 +116,7 @@ def test_where_no_checkpoint_can_be_used_the_run_is_refused_and_nothing_removed(
     before = sorted(stopped.path.rglob("*"))
     ear = make_ear()
     with pytest.raises(RunError) as refused:
-        train(stopped, listeners=[ear])
+        train(stopped, [ear])
     assert str(refused.value).count(says) == 2
     assert "No other is left: restore one" in str(refused.value)
     assert sorted(stopped.path.rglob("*")) == before
@@ -154,13 +155,13 @@ def test_a_disk_that_is_full_is_one_sentence_and_with_room_the_run_goes_on_to_th
     with monkeypatch.context() as patch:
         patch.setattr(files, "_flush", flush)
         with pytest.raises(RunError) as refused:
-            train(stopped, listeners=[ear], checkpoint_s=0)
+            train(stopped, [ear], checkpoint_s=0)
     assert str(refused.value).endswith(
         f"{file} cannot be written: the disk is full; make room and resume, what was saved before is untouched."
     )
     assert ear.heard[-1] == ("end", "failed")
     assert not list(stopped.path.rglob(".writing-*"))
-    assert file == "result.json" or before == {path.name for path in checkpoints(stopped)}
+    assert file != "000003" or before == {path.name for path in checkpoints(stopped)}
     assert train(stopped) == "finished"
     assert left_by(stopped) == left_by(whole)
 
@@ -173,8 +174,8 @@ def test_a_run_that_moves_to_another_machine_is_labelled_for_good(
     reason = f"{label} {before[key]} then, another now"
     monkeypatch.setattr(record, "this_machine", lambda: {**before, key: "another"})
     first, second = make_ear(), make_ear()
-    train(stopped, listeners=[first], stop=after(1))
-    train(stopped, listeners=[second])  # there again, yet what came from elsewhere is still part of it
+    train(stopped, [first], stop=after(1))
+    train(stopped, [second])  # there again, yet what came from elsewhere is still part of it
     assert first.remarks == second.remarks == [f"Resumed, not identical: {reason}."]
     assert first.heard[:2] == [("begin", 140), *first.remarks]
     assert (stopped.result()["resumed"], stopped.result()["remarks"]) == ("resumed, not identical", [reason])
@@ -188,7 +189,7 @@ def test_an_environment_whose_seed_does_not_determine_its_episodes_is_labelled_w
     reason = f"a reset of toys/{name}-v0 with a seed does not determine the episode"
     folder, alone, ear = RunFolder.create(tmp_path, spec), RunFolder.create(tmp_path / "alone", spec), make_ear()
     train(folder, stop=after(3))
-    train(folder, listeners=[ear])
+    train(folder, [ear])
     assert ear.remarks == [f"Resumed, not identical: {reason}."]
     assert (folder.result()["resumed"], folder.result()["remarks"]) == ("resumed, not identical", [reason])
     train(alone)
@@ -200,7 +201,7 @@ def test_an_environment_that_was_changed_in_between_is_noticed(
 ) -> None:
     monkeypatch.setattr(walk_class(), "noise", lambda self: float(self.np_random.normal(0, 0.2)))
     ear = make_ear()
-    train(stopped, listeners=[ear])
+    train(stopped, [ear])
     assert ear.remarks == ["Resumed, not identical: toys/Walk-v0 does not behave as it did."]
 
 
@@ -221,7 +222,7 @@ def test_a_run_whose_folder_is_deleted_while_it_is_trained_writes_no_more(
     with pytest.raises(
         RunError, match=r"^The run .* was deleted or replaced while it was trained: nothing was saved\.$"
     ):
-        train(folder, listeners=[ear])
+        train(folder, [ear])
     assert [each.name for each in folder.path.iterdir()] == ["spec.json"]
 
 
@@ -283,15 +284,16 @@ def test_results_are_labelled_by_what_simulates_the_world(
     walk: RunSpec, env_id: str, dt: str, where: str, simulators: tuple[str, ...]
 ) -> None:
     env_dt = Duration("50ms") if env_id.startswith("toys") else None
-    engine = training.engine_for(replace(walk, world=GymnasiumEnv(env_id, env_dt), dt=dt))
-    assert (engine.where, engine.simulators) == (where, simulators)
-    engine.close()
+    group = group_for([replace(walk, world=GymnasiumEnv(env_id, env_dt), dt=dt)])
+    (setting,) = group.settings
+    assert (setting.where, setting.simulators) == (where, simulators)
+    group.close()
 
 
 def test_a_run_for_another_device_is_refused(walk: RunSpec) -> None:
     elsewhere = replace(walk, engine=replace(walk.engine, device="gpu"))
     with pytest.raises(InputError, match=r"^The run is for a GPU, and JAX finds none here: pip"):
-        training.engine_for(elsewhere)
+        group_for([elsewhere])
 
 
 def test_what_killed_processes_leave_behind_is_swept_away(

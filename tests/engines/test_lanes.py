@@ -9,24 +9,26 @@ import numpy as np
 import pytest
 
 from cycletime.agents import ActorCriticAgent, Agent, PPOAgent, SACAgent
+from cycletime.agents.exploration import OrnsteinUhlenbeck
 from cycletime.engines.compiled import CompiledGroup
-from cycletime.engines.record import Trainee
-from cycletime.engines.training import train, train_together
+from cycletime.engines.training import train_folders
 from cycletime.errors import InputError, RunError
+from cycletime.loops import compiled
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.spec import EngineSpec, RunSpec
 from cycletime.runs.worlds import PaperTask
+from tests.engines.scripted import Clock, train
 
 After = Callable[[int], Callable[[], bool]]
 LeftBy = Callable[[RunFolder], dict[str, Any]]
 SMALL: dict[str, Agent] = {
     "actor-critic": ActorCriticAgent(hidden=(8,)),
     "ppo": PPOAgent(batch=40, minibatch=20, epochs=2, hidden=(8,)),
-    "sac": SACAgent(minibatch=8, warmup_steps=30, hidden=(8,), replay_capacity=100),
+    "sac": SACAgent(minibatch=8, warmup_steps=20, hidden=(8,), replay_capacity=40),
 }
 LONG = ("ppo", "sac")
 """They take too long to compile for CI."""
-STEPS = {"actor-critic": 1_500, "ppo": 6_000, "sac": 1_000}
+STEPS = {"actor-critic": 320, "ppo": 6_000, "sac": 320}
 
 
 def specs(kind: str, runs: int = 4) -> list[RunSpec]:
@@ -39,6 +41,7 @@ def specs(kind: str, runs: int = 4) -> list[RunSpec]:
             env_steps=STEPS[kind],
             seed=run,
             engine=EngineSpec(width=3),
+            exploration=OrnsteinUhlenbeck("100ms") if kind == "sac" else None,
         )
         for run in range(runs)
     ]
@@ -49,16 +52,19 @@ def made(out: Path, of: Sequence[RunSpec]) -> list[RunFolder]:
 
 
 def together(folders: Sequence[RunFolder], **how: Any) -> list[Any]:  # noqa: ANN401
-    return train_together([Trainee(folder) for folder in folders], **how)
+    return train_folders(folders, **{"clock": Clock(), **how})
 
 
 @pytest.mark.parametrize("kind", ["actor-critic", *(pytest.param(kind, marks=pytest.mark.slow) for kind in LONG)])
 def test_places_neighbours_and_stops_leave_no_trace_in_a_run(
     tmp_path: Path, kind: str, after: After, left_by: LeftBy
 ) -> None:
+    """Nor do checkpoints, or how long chunks are."""
     whole = made(tmp_path / "whole", specs(kind))
-    assert together(whole[:3], checkpoint_s=0) == ["finished"] * 3
-    assert train(whole[3]) == "finished"  # with its own repetition in the other lanes
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled, "CHUNK_S", 1e9)
+        assert together(whole[:3]) == ["finished"] * 3
+        assert train(whole[3]) == "finished"  # with its own repetition in the other lanes
     moved = made(tmp_path / "moved", specs(kind))
     zero, one, two, three = moved
     assert together([three, zero], stop=after(5)) == ["stopped"] * 2
@@ -66,48 +72,12 @@ def test_places_neighbours_and_stops_leave_no_trace_in_a_run(
     reached = [folder.checkpoints.newest(folder.spec.identity)[0] for folder in moved]
     steps = [checkpoint.manifest.env_steps if checkpoint else 0 for checkpoint in reached]
     assert steps[0] > steps[1] > steps[2] == 0  # three of them begin at different moments, those behind go first
-    assert together([zero, two, one], stop=after(4)) == ["stopped"] * 3
+    assert together([zero, two, one], stop=after(4), checkpoint_s=0) == ["stopped"] * 3
     assert together([three, one, two]) == ["finished"] * 3
     assert together([zero]) == ["finished"]
     assert [left_by(folder) for folder in moved] == [left_by(folder) for folder in whole]
     assert {folder.result()["resumed"] for folder in moved} == {"resumed, identical"}
     assert not list(tmp_path.rglob("checkpoints"))
-
-
-def test_a_run_that_cannot_be_written_ends_alone(tmp_path: Path, make_ear: Callable[..., Any], left_by: LeftBy) -> None:
-    whole, folders = (
-        made(tmp_path / "whole", specs("actor-critic", 3)),
-        made(tmp_path / "one", specs("actor-critic", 3)),
-    )
-    assert together(whole) == ["finished"] * 3
-    ears, asked = [make_ear() for _ in folders], iter(range(100))
-
-    def lost() -> None:
-        if next(asked) == 4:
-            raise RunError("It belongs to somebody else.")
-
-    guards: list[Callable[[], object]] = [lambda: None, lost, lambda: None]
-    trainees = [Trainee(folder, [ear], guard) for folder, ear, guard in zip(folders, ears, guards, strict=True)]
-    ends = train_together(trainees, checkpoint_s=0)
-    assert [str(end) for end in ends] == ["finished", "It belongs to somebody else.", "finished"]
-    assert [ear.heard[-1] for ear in ears] == [("end", "finished"), ("end", "failed"), ("end", "finished")]
-    assert len(ears[1].updates) < len(ears[0].updates)
-    assert not folders[1].is_finished
-    assert train(folders[1]) == "finished"
-    assert [left_by(folder) for folder in folders] == [left_by(folder) for folder in whole]
-
-
-def test_runs_that_are_finished_locked_or_damaged_are_told_apart(tmp_path: Path) -> None:
-    finished, locked, damaged, well = made(tmp_path, [*specs("actor-critic", 4)])
-    for folder in (finished, damaged):
-        train(folder, stop=lambda: folder is damaged)  # noqa: B023 - called at once
-    for file in damaged.checkpoints.folder.rglob("arrays.safetensors"):
-        file.write_bytes(b"")
-    with locked.locked():
-        ends = together([finished, locked, damaged, well])
-    assert (ends[0], ends[3]) == ("finished", "finished")
-    assert "is being trained by process" in str(ends[1])
-    assert "is damaged" in str(ends[2])
 
 
 def test_a_checkpoint_of_other_shapes_is_the_error_of_its_run_alone() -> None:

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from cycletime.engines.tracking import tracked
-from cycletime.engines.training import train
 from cycletime.errors import InputError
 from cycletime.runs.curve import read_curve
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.spec import RunSpec
 from cycletime.runs.trackers import RunInfo
+from tests.engines.scripted import train
 
 
 class Diary:
@@ -43,8 +43,8 @@ def test_a_tracker_is_told_of_the_spec_the_returns_and_the_losses(
     tmp_path: Path, walk: RunSpec, after: Callable[[int], Callable[[], bool]]
 ) -> None:
     folder, diary = RunFolder.create(tmp_path, walk), Diary()
-    train(folder, listeners=tracked([diary], print), stop=after(5))
-    train(folder, listeners=tracked([diary], print))
+    train(folder, tracked([diary], print), stop=after(5))
+    train(folder, tracked([diary], print))
     assert [run.resumed_from for run in diary.runs] == [None, 100]
     assert diary.ended == ["stopped", "finished"]
     run = diary.runs[0]
@@ -70,7 +70,7 @@ def test_a_tracker_is_told_of_the_spec_the_returns_and_the_losses(
 def test_a_tracker_that_refuses_the_run_ends_it_before_it_begins(tmp_path: Path, walk: RunSpec) -> None:
     folder, other = RunFolder.create(tmp_path, walk), Diary()
     with pytest.raises(InputError, match="Diary could not begin: OSError: no network"):
-        train(folder, listeners=tracked([other, Diary(fails="begin")], print))
+        train(folder, tracked([other, Diary(fails="begin")], print))
     assert other.ended == ["failed"]
     assert not folder.curve_file.exists()
 
@@ -82,7 +82,7 @@ def test_a_tracker_that_fails_later_is_warned_of_once_and_the_run_goes_on(
     train(whole)
     warnings: list[str] = []
     failing, diary = Diary(fails="log"), Diary()
-    assert train(folder, listeners=tracked([failing, diary], warnings.append)) == "finished"
+    assert train(folder, tracked([failing, diary], warnings.append)) == "finished"
     assert warnings == ["Diary failed and hears no more of this run: OSError: no network."]
     assert (len(failing.logged), failing.ended, diary.ended) == (1, [], ["finished"])
     assert left_by(folder) == left_by(whole)

@@ -36,7 +36,7 @@ class Sampler(SACAgent):
         return psi, {"reward": buffer.sample(draws.samples).reward.mean()}
 
 
-@pytest.mark.parametrize(("agent", "width"), [(Sampler, 1), (SACAgent, 3)])
+@pytest.mark.parametrize(("agent", "width"), [(Sampler, 1), pytest.param(SACAgent, 3, marks=pytest.mark.slow)])
 def test_the_replay_is_changed_in_place(wander: ClosedFormTask, agent: type[SACAgent], width: int) -> None:
     small = agent(hidden=(), minibatch=8)
     loop = CompiledLoop(task=wander, agent=small, dt="10ms", env_steps=100_000, width=width)

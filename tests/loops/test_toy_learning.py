@@ -25,7 +25,7 @@ def train(task: ClosedFormTask, agent: Agent, env_steps: int, dt: str = "10ms") 
     return chunks[-1].finished[0], Episodes.joined(chunk.episodes[0] for chunk in chunks)
 
 
-@pytest.mark.parametrize("name", AIMERS)
+@pytest.mark.parametrize("name", ["ppo", "actor-critic", pytest.param("sac", marks=pytest.mark.slow)])
 def test_aims_at_half_of_what_it_sees(name: str, aim: ClosedFormTask) -> None:
     agent, env_steps = AIMERS[name]
     psi, episodes = train(aim, agent, env_steps)

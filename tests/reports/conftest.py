@@ -1,4 +1,4 @@
-"""Studies whose scores are made up: run folders as training leaves them, without any training."""
+"""Studies whose scores are made up: stores as training leaves them, without any training."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -9,12 +9,12 @@ import pytest
 
 from cycletime.duration import Duration
 from cycletime.loops import Episodes
-from cycletime.runs.curve import write_curve
-from cycletime.runs.folder import RunFolder
-from cycletime.runs.result import result_of
-from cycletime.studies.folder import StudyFolder, add_failure, failure_of
-from cycletime.studies.plan import Plan
-from cycletime.studies.study_file import study_from
+from cycletime.runs.result import FinishedRun, result_of
+from cycletime.runs.spec import RunSpec
+from cycletime.studies.plan.plan import Plan
+from cycletime.studies.running.failures import MOST
+from cycletime.studies.spec.file import study_from
+from cycletime.studies.store.folder import StudyFolder
 
 TABLE: Mapping[str, Any] = {
     "name": "small",
@@ -30,7 +30,7 @@ TABLE: Mapping[str, Any] = {
 MACHINE = {"cycletime": "1.2.3", "jax": "0.9", "device": "cpu", "processor": "Abacus", "cores": "2"}
 
 Come = float | str | None
-"""What becomes of a run: a score, or 'astray', 'failed', 'damaged'; None if it is not done."""
+"""What becomes of a run: a score, or 'astray' or 'failed'; None if it is not done."""
 MakeStudy = Callable[..., StudyFolder]
 
 
@@ -41,29 +41,37 @@ def make_study(tmp_path: Path) -> MakeStudy:
     def make(score: Callable[[Mapping[str, Any], int], Come], **keys: Any) -> StudyFolder:  # noqa: ANN401
         folder = StudyFolder.create(tmp_path / "study", study_from({**TABLE, **keys}))
         plan = Plan.of(folder.study)
+        done = []
         for planned in plan.runs:
             come = score(plan.cells[planned.cell].labels, planned.seed)
-            if come is not None:
-                _finish(folder.run_folder(plan.spec(planned)), come)
+            if come == "failed":
+                for _ in range(MOST):
+                    folder.failures(planned.name).add("it burnt down")
+            elif come is not None:
+                done.append(finished(plan.spec(planned), np.nan if isinstance(come, str) else come))
+        if done:
+            folder.store.add(done)
         return folder
 
     return make
 
 
-def _finish(folder: RunFolder, come: float | str) -> None:
-    if come == "failed":
-        add_failure(folder.path, failure_of("it burnt down", gives_up=True))
-        return
-    if come == "damaged":
-        (folder.path / "result.json").write_text('{"average')
-        return
-    spec = folder.spec
+def finished(spec: RunSpec, score: float, remarks: tuple[str, ...] = ()) -> FinishedRun:
+    """A run of four episodes, each with the score as its return."""
     ends = np.arange(1, 5, dtype=np.int64) * round(spec.env_steps / 4)
-    returns = np.full(4, np.nan if isinstance(come, str) else come)
-    curve = Episodes(ends, np.rint(ends / 8).astype(np.int64), returns, np.diff(ends, prepend=0))
-    write_curve(folder.curve_file, curve, spec.world.env_dt or Duration("50ms"))
-    told = result_of(spec, curve, where="closed form", agent_steps=600, remarks=(), sessions=1, wall_s=0.0)
-    folder.write_result({**told, "machine": MACHINE})
+    curve = Episodes(ends, np.rint(ends / 8).astype(np.int64), np.full(4, score), np.diff(ends, prepend=0))
+    told = result_of(
+        spec,
+        curve,
+        where="closed form",
+        env_dt_s=float(spec.world.env_dt or Duration("50ms")),
+        agent_steps=600,
+        remarks=remarks,
+        sessions=1,
+        wall_s=0.0,
+        machine=MACHINE,
+    )
+    return FinishedRun(spec, told, curve, {})
 
 
 @pytest.fixture

@@ -2,7 +2,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cycletime.reports.report import Report
-from cycletime.studies.folder import StudyFolder
+from cycletime.studies.store.folder import StudyFolder
+from tests.reports.conftest import finished
 
 MakeStudy = Callable[..., StudyFolder]
 
@@ -104,22 +105,31 @@ def test_a_complete_study_says_so(decided: StudyFolder) -> None:
 
 
 def test_an_incomplete_study_says_what_became_of_every_run(make_study: MakeStudy) -> None:
-    comes = ["astray", "failed", "damaged", None, -1.0, -2.0]
-    report = Report.of(make_study(lambda labels, seed: comes[seed], seeds=6, dts=["16ms"]))
+    comes = ["astray", "failed", None, -1.0, -2.0]
+    report = Report.of(make_study(lambda labels, seed: comes[seed], seeds=5, dts=["16ms"]))
     assert report.completeness == (
-        "2 of 6 runs have a score; the others: 1 not done yet, 1 failed and given up ('cycletime study status' says "
-        "why), 1 without a finite score, since learning went astray or no episode ended and 1 with a result that "
-        "cannot be read ('cycletime study verify' says more).",
+        "2 of 5 runs have a score; the others: 1 not done yet, 1 failed and given up ('cycletime study status' says "
+        "why) and 1 without a finite score, since learning went astray or no episode ended.",
         "The study is not complete: what follows is what there is so far.",
         "Runs without a score are left out of means, so that rules which have some look better than they are.",
     )
 
 
-def test_runs_that_were_resumed_inexactly_are_counted(decided: StudyFolder) -> None:
-    run = Report.of(decided).scores.runs()[0]
-    run.folder.write_result({**run.result, "remarks": ["processor A then, B now"]})
-    assert (
-        Report.of(decided).completeness[-1] == "Resumed in a way that may have changed their last bits: 1 of the runs."
+def test_files_of_runs_that_cannot_be_read_are_told_and_their_runs_are_not_done(make_study: MakeStudy) -> None:
+    folder = make_study(lambda labels, seed: 1.0 if seed else None, seeds=3, dts=["16ms"])
+    (folder.path / "finished" / "0123.npz").write_bytes(b"PK torn")
+    told = Report.of(StudyFolder.open(folder.path)).completeness
+    assert told[0] == "2 of 3 runs have a score; the others: 1 not done yet."
+    assert told[-1] == "Files of finished runs that cannot be read: 1 ('cycletime study verify')."
+
+
+def test_runs_that_were_resumed_inexactly_are_counted(make_study: MakeStudy) -> None:
+    folder = make_study(lambda labels, seed: 1.0 if seed else None, rules=["baseline"], dts=["16ms"])
+    (left,) = [run for run in Report.of(folder).scores.runs() if run.outcome == "unfinished"]
+    folder.store.add([finished(left.spec, 1.0, remarks=("processor A then, B now",))])
+    assert Report.of(folder).completeness == (
+        "All 3 runs have a score.",
+        "Resumed in a way that may have changed their last bits: 1 of the runs.",
     )
 
 

@@ -13,7 +13,7 @@ from cycletime.reports.choices import Choices
 from cycletime.reports.markdown import as_markdown
 from cycletime.reports.report import Report
 from cycletime.reports.terminal import print_report
-from cycletime.studies.folder import StudyFolder
+from cycletime.studies.store.folder import StudyFolder
 
 MakeStudy = Callable[..., StudyFolder]
 POINTS = [{"batch": 100, "discount": 0.9}, {"batch": 200, "discount": 1 / 3}, {"batch": 300, "discount": 0.5}]

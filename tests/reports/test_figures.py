@@ -15,7 +15,7 @@ from cycletime.reports.curves import panel_curves
 from cycletime.reports.figures import curves_figure, performance_figure, save_figures
 from cycletime.reports.scores import Panel, load_scores
 from cycletime.reports.summary import Statistics, Summary
-from cycletime.studies.folder import StudyFolder
+from cycletime.studies.store.folder import StudyFolder
 
 MakeStudy = Callable[..., StudyFolder]
 
@@ -133,12 +133,3 @@ def test_curves_are_means_of_bins_of_runs_that_are_scored(make_study: MakeStudy)
     np.testing.assert_allclose(curve.mean, 2.0)
     assert curve.high is not None
     np.testing.assert_allclose(curve.high, 3.0)
-
-
-def test_a_curve_that_cannot_be_read_is_missing_from_n(decided: StudyFolder) -> None:
-    panel = panel_of(decided)
-    run = panel.cells["baseline", Duration("32ms")][0]
-    run.folder.curve_file.write_bytes(b"no")
-    curve = panel_curves(panel)["baseline", Duration("32ms")]
-    assert curve is not None
-    assert curve.n == 2

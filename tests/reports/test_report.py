@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from cycletime.errors import InputError, RunError
+from cycletime.reports import figures
 from cycletime.reports.as_json import as_json
 from cycletime.reports.markdown import as_markdown
 from cycletime.reports.report import Report
-from cycletime.studies.folder import StudyFolder
+from cycletime.studies.store.folder import StudyFolder
 
 MakeStudy = Callable[..., StudyFolder]
 GOLDEN = Path(__file__).parent / "small.md"
@@ -44,24 +45,45 @@ def test_all_files_are_written_and_the_same_each_time(decided: StudyFolder, tmp_
         assert target.decode() in one
 
 
-def test_a_row_for_each_cell_and_seed_is_in_the_csv(make_study: MakeStudy, tmp_path: Path) -> None:
+def test_a_row_for_each_cell_and_seed_is_in_the_csv(
+    make_study: MakeStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures, "save_figures", lambda *_: [])
     comes: list[Any] = [-1.5, "astray", None]
     Report.of(make_study(lambda labels, seed: comes[seed])).write(tmp_path)
     with (tmp_path / "scores.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 12
-    first = {"task": "reacher", "algorithm": "ppo", "rule": "baseline", "dt_s": "0.032", "seed": "0"}
+    first = {"task": "reacher", "algorithm": "ppo", "rule": "baseline", "dt": "0.032", "seed": "0"}
     assert {key: rows[0][key] for key in first} == first
-    assert [row["outcome"] for row in rows[:3]] == ["scored", "astray", "unfinished"]
+    assert [row["state"] for row in rows[:3]] == ["done", "done", "pending"]
     assert [row["average_return"] for row in rows[:3]] == ["-1.5", "", ""]
 
 
-def test_panels_with_the_same_words_have_files_of_their_own(make_study: MakeStudy, tmp_path: Path) -> None:
-    folder = make_study(lambda labels, seed: 1.0, set={"hidden": [[8, 8], [88]]}, rules=["baseline"])
+def test_panels_with_the_same_words_have_files_of_their_own_and_layers_stand_in_the_csv(
+    make_study: MakeStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures, "save_figures", lambda out, stem, *_: [f"{stem}-performance.png"])
+    sets = {"hidden": [[8, 8], [88]], "learn_when": ["batch", "episode_end"]}
+    scores = {((8, 8), "batch"): 1.0, ((8, 8), "episode_end"): 3.0, ((88,), "batch"): 2.0, ((88,), "episode_end"): 4.0}
+    folder = make_study(
+        lambda labels, seed: scores[labels["hidden"], labels["learn_when"]], set=sets, rules=["baseline"], seeds=1
+    )
     Report.of(folder).write(tmp_path)
-    assert sorted(file.name for file in tmp_path.glob("*performance.png")) == [
-        "reacher-ppo-hidden-8-8-performance.png",
-        "reacher-ppo-hidden-88-performance.png",
+    told = (tmp_path / "report.md").read_text()
+    # The three best of four choices are drawn.
+    assert re.findall(r"\]\((.*)-learn-when-(.*)-performance\.png\)", told) == [
+        ("reacher-ppo-hidden-8-8", "episode-end"),
+        ("reacher-ppo-hidden-88", "batch"),
+        ("reacher-ppo-hidden-88", "episode-end"),
+    ]
+    assert "Figures are of the 3 best" in told
+    with (tmp_path / "scores.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["hidden"], row["learn_when"]) for row in rows[:3]] == [
+        ("(8, 8)", "batch"),
+        ("(8, 8)", "episode_end"),
+        ("(88,)", "batch"),
     ]
 
 

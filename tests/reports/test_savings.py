@@ -8,7 +8,7 @@ from cycletime.duration import Duration
 from cycletime.reports.savings import Saving, savings
 from cycletime.reports.scores import load_scores
 from cycletime.runs.tuned_file import TunedValues, write_tuned
-from cycletime.studies.folder import StudyFolder
+from cycletime.studies.store.folder import StudyFolder
 
 MakeStudy = Callable[..., StudyFolder]
 

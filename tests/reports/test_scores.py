@@ -1,9 +1,11 @@
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from cycletime.duration import Duration
 from cycletime.reports.scores import AS_GIVEN, load_scores
-from cycletime.studies.folder import StudyFolder
+from cycletime.studies.store.folder import StudyFolder
+from tests.reports.conftest import finished
 
 MakeStudy = Callable[..., StudyFolder]
 AT_16, AT_32 = Duration("16ms"), Duration("32ms")
@@ -28,27 +30,30 @@ def test_where_rules_agree_they_share_runs_which_count_once(decided: StudyFolder
 
 
 def test_runs_without_a_score_are_kept_with_the_reason(make_study: MakeStudy) -> None:
-    comes = ["astray", "failed", "damaged", None, -1.0]
-    folder = make_study(lambda labels, seed: comes[seed], seeds=5, dts=["16ms"])
+    comes = ["astray", "failed", None, -1.0]
+    folder = make_study(lambda labels, seed: comes[seed], seeds=4, dts=["16ms"])
     scores = load_scores(folder)
-    assert scores.counts() == {"astray": 1, "failed": 1, "damaged": 1, "unfinished": 1, "scored": 1}
+    assert scores.counts() == {"astray": 1, "failed": 1, "unfinished": 1, "scored": 1}
     (panel,) = scores.panels
-    assert [run.outcome for run in panel.cells["baseline", AT_16]] == [
-        "astray", "failed", "damaged", "unfinished", "scored"]  # fmt: skip
+    runs = panel.cells["baseline", AT_16]
+    assert [run.outcome for run in runs] == ["astray", "failed", "unfinished", "scored"]
+    assert [run.means is not None for run in runs] == [False, False, False, True]
+    assert [bool(run.result) for run in runs] == [True, False, False, True]
     assert panel.scores("baseline", AT_16) == [-1.0]
 
 
-def test_a_result_that_is_no_result_is_damaged(make_study: MakeStudy) -> None:
-    folder = make_study(lambda labels, seed: -1.0, seeds=3, dts=["16ms"], rules=["baseline"])
-    for run, text in zip(sorted(folder.runs.glob("*/")), ("[]", "{}", '{"average_return": "many"}'), strict=True):
-        (run / "result.json").write_text(text)
-    assert load_scores(folder).counts() == {"damaged": 3}
+def test_a_run_keeps_its_means_in_bins(make_study: MakeStudy) -> None:
+    (run,) = load_scores(make_study(lambda labels, seed: -3.0, seeds=1, dts=["16ms"], rules=["baseline"])).runs()
+    assert run.means is not None
+    assert run.means.tolist() == [-3.0] * 100
+    assert (run.name, run.score, run.result["episodes"]) == (run.spec.name, -3.0, 4)
 
 
 def test_measures_are_those_of_the_result(make_study: MakeStudy) -> None:
-    folder = make_study(lambda labels, seed: -1.0, seeds=1, dts=["16ms"], rules=["baseline"])
-    (run,) = load_scores(folder).runs()
-    run.folder.write_result({**run.result, "average_return": 1.0, "last_tenth_return": 2, "mean_over_episodes": None})
+    folder = make_study(lambda labels, seed: None, seeds=1, dts=["16ms"], rules=["baseline"])
+    run = finished(load_scores(folder).runs()[0].spec, -1.0)
+    changed = {**run.result, "average_return": 1.0, "last_tenth_return": 2, "mean_over_episodes": None}
+    folder.store.add([replace(run, result=changed)])
     assert [load_scores(folder, each).runs()[0].score for each in ("average", "last-tenth", "episodes")] == [1, 2, None]
 
 

@@ -8,7 +8,7 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.reports.scores import load_scores
 from cycletime.reports.summary import Statistics, Summary
-from cycletime.studies.folder import StudyFolder
+from cycletime.studies.store.folder import StudyFolder
 
 MakeStudy = Callable[..., StudyFolder]
 AT_16, AT_32, AT_64 = Duration("16ms"), Duration("32ms"), Duration("64ms")

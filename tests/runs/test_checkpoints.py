@@ -8,8 +8,10 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import fields, replace
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from safetensors.numpy import save_file
 
 from cycletime.errors import RunError
-from cycletime.runs.checkpoints import Checkpoint, Checkpoints, Manifest
+from cycletime.runs.checkpoints import POLICY, Checkpoint, Checkpoints, Manifest
+from tests.runs.finished import make_policy, make_run
 
 IDENTITY, OTHER = "a" * 64, "b" * 64
 ARRAYS: dict[str, Any] = {
@@ -39,12 +41,12 @@ def a_manifest(env_steps: int = 100, **overrides: Any) -> Manifest:  # noqa: ANN
         "identity": IDENTITY,
         "env_steps": env_steps,
         "agent_steps": 50,
-        "metrics_bytes": 1234,
         "exact": True,
         "sessions": 2,
         "wall_s": 1.5,
         "world": "1f",
         "machine": {"jax": "0.10", "processor": "\N{GREEK SMALL LETTER MU}P"},
+        "policy": {"world": "reacher", "format": 1},
         "remarks": ("stopped inside an episode",),
         **overrides,
     }
@@ -93,6 +95,25 @@ def test_what_is_kept_comes_back_bit_for_bit(tmp_path: Path) -> None:
         assert (back.shape, back.dtype, back.tobytes()) == (np.shape(array), array.dtype, array.tobytes())
 
 
+def test_arrays_are_told_apart_by_what_their_names_begin_with() -> None:
+    below = Checkpoint(a_manifest(), ARRAYS).below("position/")
+    assert below.keys() == {"weights", "count", "key", "exact", "special"}
+    assert below["count"] == 7
+
+
+def test_the_policy_is_among_the_arrays(tmp_path: Path) -> None:
+    policy = make_policy(make_run().spec)
+    arrays = {**ARRAYS, **{POLICY + name: array for name, array in policy.arrays().items()}}
+    checkpoints = Checkpoints(tmp_path / "checkpoints")
+    checkpoints.save(Checkpoint(a_manifest(policy=policy.description()), arrays))
+    newest, _ = checkpoints.newest(IDENTITY)
+    assert newest is not None
+    back = newest.policy()
+    assert back.description() == policy.description()
+    seen = np.ones((2, 3), np.float32)
+    np.testing.assert_array_equal(back.in_numpy().act(seen), policy.in_numpy().act(seen))
+
+
 def test_before_the_first_there_is_none(tmp_path: Path) -> None:
     assert kept(tmp_path).newest(IDENTITY) == (None, [])
 
@@ -131,9 +152,9 @@ def test_a_flipped_bit_anywhere_in_the_arrays_is_noticed(
     tmp_path_factory: pytest.TempPathFactory, share: float
 ) -> None:
     checkpoints = kept(tmp_path_factory.mktemp("run"), 1, 2)
-    path = newest_file(checkpoints, "arrays.safetensors")
+    path = newest_file(checkpoints, "arrays.npz")
     flip(path, int(share * path.stat().st_size))
-    assert falls_back(checkpoints) == "is damaged: arrays.safetensors is not what its manifest says"
+    assert falls_back(checkpoints) == "is damaged: arrays.npz is not what its manifest says"
 
 
 @settings(max_examples=25)
@@ -158,7 +179,7 @@ def test_another_value_in_the_manifest_is_noticed(tmp_path: Path, each: Any) -> 
     assert falls_back(checkpoints) == "is damaged: its manifest.json was changed"
 
 
-@pytest.mark.parametrize("name", ["arrays.safetensors", "manifest.json"])
+@pytest.mark.parametrize("name", ["arrays.npz", "manifest.json"])
 @pytest.mark.parametrize("share", [0, 0.5, 0.99])
 def test_a_file_that_was_cut_off_is_noticed(tmp_path: Path, name: str, share: float) -> None:
     checkpoints = kept(tmp_path, 1, 2)
@@ -167,7 +188,7 @@ def test_a_file_that_was_cut_off_is_noticed(tmp_path: Path, name: str, share: fl
     assert falls_back(checkpoints).startswith("is damaged: ")
 
 
-@pytest.mark.parametrize("name", ["arrays.safetensors", "manifest.json"])
+@pytest.mark.parametrize("name", ["arrays.npz", "manifest.json"])
 def test_a_missing_file_is_noticed(tmp_path: Path, name: str) -> None:
     checkpoints = kept(tmp_path, 1, 2)
     newest_file(checkpoints, name).unlink()
@@ -195,8 +216,8 @@ def write_manifest(path: Path, told: dict[str, Any]) -> None:
 
 def test_a_checkpoint_of_another_format_is_not_taken_whatever_else_it_says(tmp_path: Path) -> None:
     checkpoints = kept(tmp_path, 1, 2)
-    write_manifest(newest_file(checkpoints, "manifest.json"), {"format": 2, "arrays_sha256": "", "new": 1})
-    assert falls_back(checkpoints) == "has the format 2, and this version of cycletime reads 1"
+    write_manifest(newest_file(checkpoints, "manifest.json"), {"format": 1, "arrays_sha256": "", "new": 1})
+    assert falls_back(checkpoints) == "has the format 1, and this version of cycletime reads 2"
 
 
 class Bomb:
@@ -209,17 +230,25 @@ class Bomb:
         return Path.touch, (self.path,)
 
 
-def test_a_pickle_in_place_of_the_arrays_is_never_run(tmp_path: Path) -> None:
+def with_an_object(bomb: Bomb) -> bytes:
+    """An archive of NumPy's with a pickle in it."""
+    buffer = BytesIO()
+    np.savez(buffer, weights=np.array([bomb], object))
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("as_bytes", [pickle.dumps, with_an_object])
+def test_a_pickle_in_place_of_the_arrays_is_never_run(tmp_path: Path, as_bytes: Callable[[Bomb], bytes]) -> None:
     checkpoints = kept(tmp_path, 1, 2)
-    bomb = pickle.dumps(Bomb(tmp_path / "exploded"))
-    path = newest_file(checkpoints, "arrays.safetensors")
+    bomb = as_bytes(Bomb(tmp_path / "exploded"))
+    path = newest_file(checkpoints, "arrays.npz")
     path.write_bytes(bomb)
     told = json.loads(path.with_name("manifest.json").read_text())
     del told["sha256"]
     write_manifest(path.with_name("manifest.json"), {**told, "arrays_sha256": sha256(bomb).hexdigest()})
-    assert falls_back(checkpoints) == "is damaged: its arrays.safetensors cannot be read"
+    assert falls_back(checkpoints) == "is damaged: its arrays.npz cannot be read"
     assert not (tmp_path / "exploded").exists()
-    pickle.loads(bomb)
+    pickle.loads(pickle.dumps(Bomb(tmp_path / "exploded")))
     assert (tmp_path / "exploded").exists()
 
 
@@ -241,10 +270,10 @@ def test_one_that_cannot_be_used_does_not_count_as_one_of_the_last_two(tmp_path:
     checkpoints = kept(tmp_path, 1)
     for _ in range(2):
         checkpoints.save(Checkpoint(a_manifest(2), ARRAYS))
-        flip(newest_file(checkpoints, "arrays.safetensors"), -1)
+        flip(newest_file(checkpoints, "arrays.npz"), -1)
         falls_back(checkpoints)
     checkpoints.save(Checkpoint(a_manifest(3), ARRAYS))
-    flip(checkpoints.folder / "000002" / "arrays.safetensors", -1)
+    flip(checkpoints.folder / "000002" / "arrays.npz", -1)
     falls_back(checkpoints)
     checkpoints.remove()
     assert not checkpoints.folder.exists()
@@ -260,10 +289,11 @@ def test_being_killed_while_saving_leaves_the_last_one(tmp_path: Path) -> None:
         "from pathlib import Path\n"
         "from cycletime.runs import checkpoints as module\n"
         "from tests.runs.test_checkpoints import kept\n"
-        "def save_half(arrays, path):\n"
-        "    path.write_bytes(b'half')\n"
+        "def save_half(file, **arrays):\n"
+        "    file.write(b'half')\n"
+        "    file.flush()\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
-        "module.save_file = save_half\n"
+        "module.np.savez = save_half\n"
         "kept(Path(sys.argv[1]), 2)\n"
     )
     killed = subprocess.run(
@@ -283,12 +313,11 @@ def test_being_killed_while_saving_leaves_the_last_one(tmp_path: Path) -> None:
 def test_a_full_disk_while_saving_leaves_the_last_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     checkpoints = kept(tmp_path, 1, 2)
 
-    def save_until_full(arrays: dict[str, Any], path: Path) -> None:
-        save_file(arrays, path)
+    def save_until_full(file: object, **arrays: Any) -> None:  # noqa: ANN401
         with Path("/dev/full").open("wb") as disk:
-            disk.write(path.read_bytes())
+            np.save(disk, np.zeros(10_000))
 
-    monkeypatch.setattr("cycletime.runs.checkpoints.save_file", save_until_full)
+    monkeypatch.setattr("cycletime.runs.checkpoints.np.savez", save_until_full)
     with pytest.raises(RunError, match="000003 cannot be written: the disk is full; make room and resume"):
         checkpoints.save(Checkpoint(a_manifest(3), ARRAYS))
     assert sorted(each.name for each in checkpoints.folder.iterdir()) == ["000001", "000002"]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cycletime.duration import Duration
 from cycletime.errors import RunError
 from cycletime.loops import Episodes
-from cycletime.runs.curve import env_dt_s_of, read_curve, write_curve
+from cycletime.runs.curve import read_curve, write_curve
 
 
 def a_curve(lengths: list[int], returns: list[float], k: int = 3) -> Episodes:
@@ -106,12 +106,3 @@ def test_what_is_no_curve_is_told_of(tmp_path: Path, content: bytes | None) -> N
         path.write_bytes(content)
     with pytest.raises(RunError, match="parquet cannot be read as a learning curve: "):
         read_curve(path, Duration("2ms"))
-
-
-def test_a_curve_tells_the_environment_s_time_step(tmp_path: Path) -> None:
-    path = tmp_path / "curve.parquet"
-    assert env_dt_s_of(path) is None
-    write_curve(path, Episodes.none(), Duration("2ms"))
-    assert env_dt_s_of(path) is None
-    write_curve(path, a_curve([5, 7], [1.0, 2.0]), Duration("2ms"))
-    assert env_dt_s_of(path) == pytest.approx(0.002)

@@ -9,10 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from safetensors import SafetensorError
 
 from cycletime.errors import RunError
-from cycletime.runs.files import disk_errors, sweep, write_first, write_last, write_whole
+from cycletime.runs.files import sweep, write_first, write_last, write_whole
 
 FULL = "the disk is full; make room and resume, what was saved before is untouched"
 
@@ -37,15 +36,6 @@ def test_a_file_and_a_folder_are_put_in_place(tmp_path: Path) -> None:
     write_whole(tmp_path / "folder", folder_with("new"))
     assert (tmp_path / "file").read_text() == (tmp_path / "folder" / "part").read_text() == "new"
     assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "folder"]
-
-
-def test_files_have_the_mode_that_the_mask_asks_for_whoever_writes(tmp_path: Path) -> None:
-    def for_nobody_else(path: Path) -> None:
-        path.touch(0o600)
-
-    write_whole(tmp_path / "file", for_nobody_else)
-    (tmp_path / "other").touch(0o666)
-    assert (tmp_path / "file").stat().st_mode == (tmp_path / "other").stat().st_mode
 
 
 def test_a_file_replaces_what_was_there(tmp_path: Path) -> None:
@@ -112,6 +102,17 @@ def test_sweep_leaves_everything_else_and_needs_no_folder(tmp_path: Path) -> Non
     assert len(list(tmp_path.iterdir())) == 2
 
 
+def test_where_others_write_only_what_is_old_is_swept_away(tmp_path: Path) -> None:
+    old, new = (tmp_path / f".writing-{name}" for name in ("old", "new"))
+    for path in (old, new):
+        path.touch()
+    os.utime(old, (1e9, 1e9))
+    sweep(tmp_path, older_s=3600)
+    assert list(tmp_path.iterdir()) == [new]
+    sweep(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_disk_holds_all_of_it_before_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, held = tmp_path / "folder", []
     fsync = os.fsync
@@ -148,7 +149,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     "writes",
     [
         "p.write_bytes(bytes(10**6))",
-        "save_file({'a': np.zeros(10**6)}, p)",
+        "np.savez(p.open('wb'), a=np.zeros(10**6))",
         "pq.write_table(pa.table({'a': np.random.rand(10**5)}), p)",
     ],
 )
@@ -158,7 +159,6 @@ def test_a_write_that_the_system_cuts_off_leaves_the_old_file_whoever_writes(tmp
     program = (
         "import resource\n"
         "import numpy as np, pyarrow as pa, pyarrow.parquet as pq\n"
-        "from safetensors.numpy import save_file\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
         f"write_whole(Path(sys.argv[1]), lambda p: {writes})\n"
@@ -167,16 +167,6 @@ def test_a_write_that_the_system_cuts_off_leaves_the_old_file_whoever_writes(tmp
     assert failed.stderr.splitlines()[-1] == f"cycletime.errors.RunError: {path} cannot be written: File too large."
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_safetensors_own_words_for_a_full_disk_are_understood(tmp_path: Path) -> None:
-    def write(unfinished: Path) -> None:
-        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
-
-    with pytest.raises(RunError, match=FULL):
-        write_whole(tmp_path / "file", write)
-    with pytest.raises(RunError, match=r"cannot be written: no such dtype\.$"), disk_errors(tmp_path):
-        raise SafetensorError("no such dtype")
 
 
 def test_a_folder_that_nobody_may_write_to_is_told_of() -> None:

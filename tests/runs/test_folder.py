@@ -1,24 +1,29 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from cycletime.agents import PPOAgent
 from cycletime.agents.exploration import OrnsteinUhlenbeck
+from cycletime.duration import Duration
 from cycletime.errors import InputError, RunError
+from cycletime.loops import Episodes
 from cycletime.runs import spec as spec_module
-from cycletime.runs.checkpoints import Checkpoint, Manifest
+from cycletime.runs.checkpoints import POLICY, Checkpoint, Manifest
+from cycletime.runs.curve import read_curve
 from cycletime.runs.folder import RunFolder
+from cycletime.runs.result import FinishedRun
 from cycletime.runs.spec import RunSpec
 from cycletime.runs.worlds import PaperTask
+from tests.runs.finished import AGENTS, all_of, make_policy, run_of
 
 SPEC = RunSpec(
     world=PaperTask("reacher"),
@@ -29,6 +34,7 @@ SPEC = RunSpec(
     exploration=OrnsteinUhlenbeck("100ms"),
     origin={"rule": "dt-aware", "tuned_at": "16ms", "tuned": {"batch": 2000}},
 )
+SMALL = replace(SPEC, agent=AGENTS["ppo"])
 
 
 def edit(folder: RunFolder, **changes: Any) -> None:  # noqa: ANN401 - anything that JSON can say
@@ -43,8 +49,11 @@ def refusal(path: Path) -> str:
 
 
 def with_a_checkpoint(folder: RunFolder) -> RunFolder:
-    manifest = Manifest(SPEC.identity, 1, 1, 0, exact=True, sessions=1, wall_s=0.0, world="", machine={})
-    folder.checkpoints.save(Checkpoint(manifest, {}))
+    policy = replace(make_policy(SMALL), env_steps=1)
+    about: dict[str, Any] = {"exact": True, "sessions": 1, "wall_s": 0.0, "world": "", "machine": {}}
+    manifest = Manifest(folder.spec.identity, 1, 1, **about, policy=policy.description())
+    arrays = {POLICY + name: array for name, array in policy.arrays().items()}
+    folder.checkpoints.save(Checkpoint(manifest, arrays))
     return folder
 
 
@@ -63,7 +72,7 @@ def test_the_same_spec_finds_its_folder_as_it_was(tmp_path: Path) -> None:
     before = (first.path / "spec.json").stat()
     again = RunFolder.create(tmp_path, replace(SPEC, origin={}))
     assert again.path == first.path
-    assert again.spec.origin == SPEC.origin
+    assert RunFolder.open(first.path).spec.origin == SPEC.origin
     after = (first.path / "spec.json").stat()
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
@@ -78,40 +87,17 @@ def test_other_specs_have_other_folders(tmp_path: Path) -> None:
     assert len(paths) == 3
 
 
-def test_processes_that_create_one_run_at_the_same_time_all_get_it(tmp_path: Path) -> None:
-    program = (
-        "import sys, time\n"
-        "from pathlib import Path\n"
-        "from cycletime.runs.folder import RunFolder\n"
-        "from tests.runs.test_folder import SPEC\n"
-        "print('ready', flush=True)\n"
-        "sys.stdin.readline()\n"
-        "for number in range(50):\n"
-        "    RunFolder.create(Path(sys.argv[1]) / str(number), SPEC)\n"
-    )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, str(tmp_path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
-        for _ in range(2)
-    ]
-    for process in processes:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    for process in processes:
-        _, complaints = process.communicate(timeout=60)
-        assert process.returncode == 0, complaints
-    assert len(list(tmp_path.glob("*/*/spec.json"))) == 50
+def test_those_who_create_one_run_at_the_same_time_all_get_it(tmp_path: Path) -> None:
+    begin = threading.Barrier(4)
+
+    def create() -> list[RunSpec]:
+        begin.wait()
+        return [RunFolder.create(tmp_path / str(number), SPEC).spec for number in range(40)]
+
+    with ThreadPoolExecutor(4) as pool:
+        made = [pool.submit(create) for _ in range(4)]
+    assert all(each.result() == [SPEC] * 40 for each in made)
+    assert len(list(tmp_path.glob("*/*/spec.json"))) == len(list(tmp_path.glob("*/*/*"))) == 40
 
 
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
@@ -167,7 +153,7 @@ def test_a_run_of_code_that_gives_other_numbers_is_refused(tmp_path: Path, monke
         ({"dt": "15ms"}, "the nearest cycle times are 14ms and 16ms."),
         ({"agent": {"gamma": 1}}, "unexpected keyword argument 'gamma'."),
         ({"agent": []}, "cannot be read as a run's spec: "),
-        ({"engine": {"name": "metal"}}, "name is 'metal': it must be 'compiled' or 'stepped' or 'cuda'."),
+        ({"engine": {"device": "metal"}}, "device is 'metal': it must be 'cpu' or 'gpu'."),
         ({"exploration": {"noise": "brown"}}, "it lacks, or does not know, 'brown'."),
         ({"identity": 3}, "it says 3 and is "),
     ],
@@ -208,23 +194,110 @@ def test_a_folder_that_cannot_be_made_is_told_of(tmp_path: Path) -> None:
 # A run's life.
 
 
+def write_finished(folder: RunFolder, run: FinishedRun | None = None) -> FinishedRun:
+    run = run or run_of(folder.spec, a_curve())
+    folder.write_finished(run, Duration("2ms"))
+    return run
+
+
+def a_curve() -> Episodes:
+    ends = np.array([300, 700, 1000], np.int64)
+    return Episodes(ends, ends // 8, np.array([1.0, -2.5, 3.0]), np.diff(ends, prepend=0))
+
+
 def test_a_run_begins_with_its_first_checkpoint_and_is_finished_with_its_result(tmp_path: Path) -> None:
-    folder = RunFolder.create(tmp_path, SPEC)
+    folder = RunFolder.create(tmp_path, SMALL)
     assert (folder.has_begun, folder.is_finished) == (False, False)
     with_a_checkpoint(folder)
     assert (folder.has_begun, folder.is_finished) == (True, False)
-    folder.write_result({"average_return": 1.5})
+    run = write_finished(folder)
     assert (folder.has_begun, folder.is_finished) == (False, True)
-    assert folder.result() == {"average_return": 1.5}
-    assert sorted(each.name for each in folder.path.iterdir()) == ["result.json", "spec.json"]
+    files = {"curve.parquet", "metrics.jsonl", "policy.safetensors"}
+    result = folder.result()
+    assert result.pop("files").keys() == files
+    assert result == run.result
+    assert {each.name for each in folder.path.iterdir()} == {*files, "result.json", "spec.json"}
+    assert len({each.stat().st_mode for each in folder.path.iterdir()}) == 1, "others may read all or none"
+    assert all_of(folder.finished()) == all_of(run)
+
+
+def test_a_run_that_learned_nothing_and_one_that_went_astray_come_back(tmp_path: Path) -> None:
+    ends = np.array([300, 1000], np.int64)
+    astray = Episodes(ends, ends, np.array([np.nan, np.inf]), np.diff(ends, prepend=0))
+    for number, run in enumerate((run_of(SMALL, Episodes.none(), lines=0), run_of(SMALL, astray))):
+        if run.metrics:
+            run = replace(run, metrics={**run.metrics, "kl": np.full(5, np.nan)})
+        folder = RunFolder.create(tmp_path / str(number), SMALL)
+        write_finished(folder, run)
+        assert all_of(folder.finished()) == all_of(run)
+
+
+def test_a_snapshot_is_how_far_a_run_is_and_no_result(tmp_path: Path) -> None:
+    folder, run = RunFolder.create(tmp_path, SMALL), run_of(SMALL, a_curve())
+    assert run.policy is not None
+    folder.write_snapshot(a_curve(), run.metrics, run.policy, Duration("2ms"))
+    assert not folder.is_finished
+    assert read_curve(folder.curve_file, Duration("2ms")).returns.tolist() == [1.0, -2.5, 3.0]
+    lines = [json.loads(line) for line in folder.metrics_file.read_text().splitlines()]
+    assert [line["agent_steps"] for line in lines] == run.metrics["agent_steps"].tolist()
+    assert folder.policy().description() == run.policy.description()
+
+
+@pytest.mark.parametrize("name", ["curve.parquet", "metrics.jsonl", "policy.safetensors"])
+def test_a_finished_run_with_a_changed_or_missing_file_is_told_of(tmp_path: Path, name: str) -> None:
+    folder = RunFolder.create(tmp_path, SMALL)
+    write_finished(folder)
+    path = folder.path / name
+    content = path.read_bytes()
+    path.write_bytes(content + b" ")
+    with pytest.raises(RunError, match=f"{name} of {folder.path} is not what was written: its hash is"):
+        folder.finished()
+    path.unlink()
+    with pytest.raises(RunError, match=str(folder.path)):
+        folder.finished()
+
+
+def test_a_result_that_does_not_fit_the_files_is_told_of(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, SMALL)
+    write_finished(folder)
+    told = json.loads((folder.path / "result.json").read_text())
+    for change, reason in (
+        ({"average_return": 7.0}, "its average return is not that of its curve"),
+        ({"env_dt_s": "soon"}, "is no finished run: "),
+        ({"files": {}}, "is not what was written"),
+    ):
+        (folder.path / "result.json").write_text(json.dumps({**told, **change}))
+        with pytest.raises(RunError, match=reason):
+            folder.finished()
+
+
+def test_the_policy_is_the_last_checkpoint_s_until_there_is_a_file(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, SMALL)
+    with pytest.raises(InputError, match="a run writes its policy with its first checkpoint"):
+        folder.policy()
+    with_a_checkpoint(folder)
+    assert folder.policy().env_steps == 1
+    write_finished(folder)
+    assert folder.policy().env_steps == 1000
+
+
+def test_a_folder_is_made_with_the_first_checkpoint_and_removed_when_the_run_is_kept_elsewhere(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "runs" / SMALL.name, SMALL)
+    assert not folder.path.exists()
+    folder.make()
+    with_a_checkpoint(folder)
+    assert RunFolder.open(folder.path).has_begun
+    folder.remove()
+    folder.remove()
+    assert not list((tmp_path / "runs").iterdir())
 
 
 def test_a_result_that_cannot_be_written_keeps_the_checkpoints(tmp_path: Path) -> None:
-    folder = with_a_checkpoint(RunFolder.create(tmp_path, SPEC))
+    folder = with_a_checkpoint(RunFolder.create(tmp_path, SMALL))
     (folder.path / "result.json").mkdir()
     (folder.path / "result.json" / "in the way").touch()
     with pytest.raises(RunError, match=r"result\.json cannot be written: "):
-        folder.write_result({})
+        write_finished(folder)
     assert folder.has_begun
     assert not folder.is_finished
 

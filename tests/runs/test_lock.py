@@ -80,9 +80,7 @@ def test_a_shorter_name_leaves_nothing_of_a_longer_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS])
-def test_a_file_system_without_locks_is_refused_unless_a_lease_is_held(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
+def test_a_file_system_without_locks_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     def flock(handle: int, how: int) -> None:
         raise OSError(number, os.strerror(number))
 
@@ -93,8 +91,18 @@ def test_a_file_system_without_locks_is_refused_unless_a_lease_is_held(
         f"The file system of {tmp_path} has no locks ({os.strerror(number)}), which keep two processes off one run: "
         "give a folder on another one."
     )
-    with locked(tmp_path / "lock", needed=False) as lock:
+
+
+def test_a_lock_whose_file_was_deleted_or_replaced_does_not_hold(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with locked(path) as lock:
         lock.check()
+        path.unlink()
+        with pytest.raises(RunError, match="was deleted or replaced while it was trained: nothing was saved"):
+            lock.check()
+        path.touch()
+        with pytest.raises(RunError, match="was deleted or replaced"):
+            lock.check()
 
 
 def test_a_lock_that_cannot_be_written_is_told_of(tmp_path: Path) -> None:

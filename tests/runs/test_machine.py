@@ -3,13 +3,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 
 import jax
 import pytest
 
+from cycletime import __version__
 from cycletime.loops import compilation_cache
 from cycletime.runs import machine
 from cycletime.runs.machine import code_version, differences, this_machine
@@ -30,7 +30,7 @@ def test_this_machine_says_what_computes_and_fits_into_json() -> None:
     told = dict(this_machine())
     assert told["jax"] == jax.__version__
     assert told["device"] == jax.devices()[0].device_kind
-    assert told["cycletime"].startswith(version("cycletime"))
+    assert told["cycletime"].startswith(__version__)
     assert told["python"] == ".".join(map(str, sys.version_info[:3]))
     assert all(told.values())
     assert json.loads(json.dumps(told)) == told
@@ -82,7 +82,7 @@ def test_the_code_of_a_checkout_is_known_by_its_commit(tmp_path: Path, monkeypat
     monkeypatch.setattr(machine, "__file__", str(checkout(tmp_path)))
     shown = subprocess.run(["git", "rev-parse", "HEAD"], cwd=tmp_path, check=True, capture_output=True, text=True)
     release, _, commit = code_version().partition("+")
-    assert release == version("cycletime")
+    assert release == __version__
     assert len(commit) >= 7
     assert shown.stdout.startswith(commit)
     (tmp_path / "file").write_text("new")
@@ -92,13 +92,13 @@ def test_the_code_of_a_checkout_is_known_by_its_commit(tmp_path: Path, monkeypat
 
 def test_code_that_is_no_checkout_is_known_by_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "__file__", str(tmp_path / "lib" / "cycletime" / "runs" / "machine.py"))
-    assert code_version() == version("cycletime")
+    assert code_version() == __version__
 
 
 def test_a_checkout_without_git_is_known_by_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "__file__", str(checkout(tmp_path)))
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert code_version() == version("cycletime")
+    assert code_version() == __version__
 
 
 def test_programs_that_were_compiled_anew_are_told_of_on_gpus_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,3 +109,8 @@ def test_programs_that_were_compiled_anew_are_told_of_on_gpus_alone(monkeypatch:
     monkeypatch.setattr(compilation_cache, "kept_programs", lambda: "ab")
     one = dict(this_machine.__wrapped__())
     assert differences(one, {**one, "programs": "cd"}) == ("compiled programs ab then, cd now",)
+
+
+def test_the_code_of_a_packed_study_is_that_of_its_pack(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CYCLETIME_CODE", "1.2.3+abc")
+    assert code_version() == "1.2.3+abc"

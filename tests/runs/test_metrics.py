@@ -4,7 +4,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from cycletime.errors import RunError
 from cycletime.loops import Episodes
-from cycletime.runs.metrics import LINES, MetricsFile, window_of
+from cycletime.runs.metrics import LINES, Columns, MetricsLog, columns_of, lines_of, metrics_text, window_of
 
 
 @dataclass(frozen=True)
@@ -50,6 +48,11 @@ class Story:
             np.array([self.lengths[number] for _, number in ended], np.int64),
         )
 
+    def ended(self, begin: int, end: int) -> Episodes:
+        """The episodes that ended in these agent steps."""
+        curve = self.curve(end)
+        return curve.where(curve.agent_steps > begin)
+
     def told(self, begin: int, end: int) -> dict[str, NDArray[Any]]:
         """What learning told in these agent steps; nothing at all where it did not."""
         steps = [step for step in self.learns_at if begin < step <= end]
@@ -67,50 +70,43 @@ def stories(draw: st.DrawFn) -> Story:
     return Story(k, lengths, tuple(sorted(draw(st.sets(st.integers(1, most), max_size=40)))))
 
 
-def lines_of(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+Cut = tuple[list[dict[str, Any]], Columns]
+"""The lines that were told one after the other, and those that were kept."""
 
 
-def written(path: Path, story: Story, window: int, cuts: Sequence[int] = (), stops: Sequence[int] = ()) -> bytes:
-    """The file of a run cut into chunks, and killed at some of the cuts, a chunk after each of these checkpoints."""
-    file = MetricsFile(path, window, story.k)
-    file.resume(0, {})
-    last = len(story.cycles)
-    edges = [0, *sorted(cuts), last]
-    for begin, end in pairwise(edges):
-        file.add(story.told(begin, end), story.curve(end))
+def kept(story: Story, window: int, cuts: Sequence[int] = (), stops: Sequence[int] = ()) -> Cut:
+    """The lines of a run cut into chunks, and killed at some of the cuts, a chunk after each of these checkpoints."""
+    log = MetricsLog(window, story.k)
+    last, told = len(story.cycles), []
+    for begin, end in pairwise([0, *sorted(cuts), last]):
+        told += log.add(story.told(begin, end), story.ended(begin, end))
         if end in stops:
-            file.flush()
-            length, pending = file.length, {name: each.copy() for name, each in file.pending.items()}
-            file.add(story.told(end, last), story.curve(last))
-            with path.open("ab") as torn:
-                torn.write(b'{"env_st')
-            file = MetricsFile(path, window, story.k)
-            file.resume(length, pending)
-    file.finish(story.curve(last))
-    return path.read_bytes()
+            arrays = {name: each.copy() for name, each in log.arrays().items()}
+            log.add(story.told(end, last), story.ended(end, last))
+            log = MetricsLog(window, story.k)
+            log.resume(arrays)
+    told += log.finish()
+    return told, log.columns
 
 
 @settings(max_examples=60)
 @given(stories(), st.integers(1, 6), st.data())
-def test_however_a_run_is_cut_and_killed_the_bytes_are_the_same(
-    tmp_path_factory: pytest.TempPathFactory, story: Story, window: int, data: st.DataObject
-) -> None:
-    folder = tmp_path_factory.mktemp("run")
+def test_however_a_run_is_cut_and_killed_the_lines_are_the_same(story: Story, window: int, data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.sets(st.integers(1, len(story.cycles)), max_size=6)))
     stops = data.draw(st.sets(st.sampled_from(cuts))) if cuts else set()
-    whole = written(folder / "whole", story, window)
-    assert written(folder / "cut", story, window, cuts, sorted(stops)) == whole
+    told, columns = kept(story, window)
+    cut_told, cut_columns = kept(story, window, cuts, sorted(stops))
+    assert metrics_text(cut_columns) == metrics_text(columns)
+    assert {name: (each.dtype, each.tobytes()) for name, each in cut_columns.items()} == {
+        name: (each.dtype, each.tobytes()) for name, each in columns.items()
+    }
+    assert told == cut_told == lines_of(columns), "what listeners hear is what is kept"
 
 
 @settings(max_examples=60)
 @given(stories(), st.integers(1, 6))
-def test_lines_count_environment_steps_as_one_does_by_hand(
-    tmp_path_factory: pytest.TempPathFactory, story: Story, window: int
-) -> None:
-    path = tmp_path_factory.mktemp("run") / "metrics.jsonl"
-    written(path, story, window)
-    lines = lines_of(path)
+def test_lines_count_environment_steps_as_one_does_by_hand(story: Story, window: int) -> None:
+    lines, _ = kept(story, window)
     ends = [*story.learns_at[window - 1 :: window]]
     if len(story.learns_at) % window:
         ends.append(story.learns_at[-1])
@@ -120,65 +116,60 @@ def test_lines_count_environment_steps_as_one_does_by_hand(
     assert all(line["learnings"] == window for line in lines[:-1])
 
 
-def test_a_line_holds_means_over_its_learnings(tmp_path: Path) -> None:
-    file = MetricsFile(tmp_path / "metrics.jsonl", window=2, cycle_steps=10)
+def test_environment_steps_are_told_inside_episodes_at_their_ends_and_after_short_cycles() -> None:
+    """Episodes of 25 environment steps at ten a cycle: the third cycle is short."""
+    log = MetricsLog(window=1, cycle_steps=10)
+    ended = Episodes(np.array([25]), np.array([3]), np.zeros(1), np.array([25]))
+    first = log.add({"agent_steps": np.array([1, 3, 4])}, ended)
+    then = log.add({"agent_steps": np.array([5])}, Episodes.none())
+    assert [line["env_steps"] for line in (*first, *then)] == [10, 25, 35, 45]
+
+
+def test_a_line_holds_means_over_its_learnings() -> None:
+    log = MetricsLog(window=2, cycle_steps=10)
     told = {"agent_steps": np.array([5, 10, 15]), "loss": np.array([1.0, 2.0, 7.0], np.float32)}
-    added = file.add(told, Episodes.none())
-    assert added == lines_of(file.path) == [{"env_steps": 100, "agent_steps": 10, "learnings": 2, "loss": 1.5}]
-    last = file.finish(Episodes.none())
-    assert last == lines_of(file.path)[1:] == [{"env_steps": 150, "agent_steps": 15, "learnings": 1, "loss": 7.0}]
-    assert file.finish(Episodes.none()) == []
+    assert log.add(told, Episodes.none()) == [{"env_steps": 100, "agent_steps": 10, "learnings": 2, "loss": 1.5}]
+    assert log.finish() == [{"env_steps": 150, "agent_steps": 15, "learnings": 1, "loss": 7.0}]
+    assert log.finish() == []
+    assert lines_of(log.columns)[1]["loss"] == 7.0
+    assert {name: each.dtype for name, each in log.columns.items()} == {
+        "env_steps": np.int64,
+        "agent_steps": np.int64,
+        "learnings": np.int64,
+        "loss": np.float64,
+    }
 
 
-def test_means_are_computed_in_float64_and_written_with_the_digits_of_float32(tmp_path: Path) -> None:
-    file = MetricsFile(tmp_path / "metrics.jsonl", window=1000, cycle_steps=1)
+def test_means_are_computed_in_float64_and_told_with_the_digits_of_float32() -> None:
+    log = MetricsLog(window=1000, cycle_steps=1)
     numbers = np.full(1000, 0.1, np.float32)
-    (line,) = file.add({"agent_steps": np.arange(1, 1001), "loss": numbers}, Episodes.none())
+    (line,) = log.add({"agent_steps": np.arange(1, 1001), "loss": numbers}, Episodes.none())
     assert line["loss"] == 0.1
-    (line,) = file.add({"agent_steps": np.arange(1, 1001), "loss": numbers * np.float32(1e-20)}, Episodes.none())
+    (line,) = log.add({"agent_steps": np.arange(1, 1001), "loss": numbers * np.float32(1e-20)}, Episodes.none())
     assert line["loss"] == 1e-21
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
-def test_what_json_cannot_say_is_null(tmp_path: Path, number: float) -> None:
-    file = MetricsFile(tmp_path / "metrics.jsonl", window=2, cycle_steps=1)
-    file.add({"agent_steps": np.array([1, 2]), "loss": np.array([1, number], np.float32)}, Episodes.none())
+def test_what_json_cannot_say_is_null(number: float) -> None:
+    log = MetricsLog(window=2, cycle_steps=1)
+    log.add({"agent_steps": np.array([1, 2]), "loss": np.array([1, number], np.float32)}, Episodes.none())
 
     def refuse(constant: str) -> None:
         pytest.fail(f"{constant} is no JSON")
 
-    line = json.loads(file.path.read_text(), parse_constant=refuse)
+    line = json.loads(metrics_text(log.columns), parse_constant=refuse)
     assert line["loss"] is None
     assert line["learnings"] == 2
+    assert np.isnan(columns_of([line])["loss"]).all()
+    assert metrics_text(columns_of([line])) == metrics_text(log.columns)
 
 
-def test_a_run_that_never_learned_has_an_empty_file(tmp_path: Path) -> None:
-    file = MetricsFile(tmp_path / "metrics.jsonl", window=2, cycle_steps=1)
-    assert file.length == 0
-    file.flush()
-    file.resume(0, {})
-    assert file.add({}, Episodes.none()) == file.finish(Episodes.none()) == []
-    assert file.path.read_bytes() == b""
-
-
-def test_a_file_that_is_shorter_than_at_the_checkpoint_is_told_of_and_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "metrics.jsonl"
-    file = MetricsFile(path, window=1, cycle_steps=1)
-    with pytest.raises(RunError, match=f"^{path} has 0 bytes, and 9 when the checkpoint was written: restore it, or"):
-        file.resume(9, {})
-    assert not path.exists()
-    path.write_bytes(b"12345678")
-    with pytest.raises(RunError, match="has 8 bytes, and 9 when"):
-        file.resume(9, {})
-    assert path.read_bytes() == b"12345678"
-
-
-def test_a_full_disk_is_told_of(tmp_path: Path) -> None:
-    path = tmp_path / "metrics.jsonl"
-    path.symlink_to("/dev/full")
-    file = MetricsFile(path, window=1, cycle_steps=1)
-    with pytest.raises(RunError, match=r"metrics\.jsonl cannot be written: the disk is full; make room and resume"):
-        file.add({"agent_steps": np.array([1])}, Episodes.none())
+def test_a_run_that_never_learned_has_no_lines() -> None:
+    log = MetricsLog(window=2, cycle_steps=1)
+    assert log.add({}, Episodes.none()) == log.finish() == []
+    assert (metrics_text(log.columns), columns_of([])) == ("", {})
+    log.resume(log.arrays())
+    assert log.finish() == []
 
 
 @given(st.integers(1, 10**10), st.integers(1, 100), st.integers(1, 10**6))

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cycletime.agents import ActorCriticAgent, AutoRegressive, PPOAgent
+from cycletime.agents import PPOAgent
 from cycletime.errors import RunError
-from cycletime.loops import CompiledLoop, Position, SteppedLoop, compiled, stepped
+from cycletime.loops import SteppedLoop, stepped
 from cycletime.runs.checkpoints import Checkpoint, Checkpoints, Manifest
 from cycletime.runs.trees import named_arrays, tree_like
 from cycletime.tasks import CycleTime
-from tests.loops.conftest import Wander
+
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
 
 
 class Inner(NamedTuple):
@@ -52,7 +53,7 @@ def numbers_of(leaf: Any) -> NDArray[Any]:  # noqa: ANN401 - any leaf
 
 
 def through_disk(folder: Path, tree: object) -> dict[str, NDArray[Any]]:
-    manifest = Manifest("identity", 1, 1, 0, exact=True, sessions=1, wall_s=0.0, world="", machine={})
+    manifest = Manifest("identity", 1, 1, exact=True, sessions=1, wall_s=0.0, world="", machine={})
     checkpoints = Checkpoints(folder / "checkpoints")
     checkpoints.save(Checkpoint(manifest, named_arrays(tree)))
     checkpoint, _ = checkpoints.newest("identity")
@@ -106,36 +107,6 @@ def test_what_does_not_fit_is_refused(change: dict[str, Any], sentence: str) -> 
     arrays = {**named_arrays(a_tree()), **change}
     with pytest.raises(RunError, match=re.escape(f"The checkpoint {sentence}")):
         tree_like(a_tree(), {name: array for name, array in arrays.items() if array is not None})
-
-
-def compiled_as_tree(position: Position) -> dict[str, Any]:
-    """A position as the engine takes it apart."""
-    return {
-        "state": position.state,
-        "period": np.int64(position.period),
-        "ended_env_steps": position.ended_env_steps,
-        "ended_agent_steps": position.ended_agent_steps,
-    }
-
-
-def test_a_compiled_run_goes_on_from_its_arrays_as_if_never_stopped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(compiled, "CHUNK_S", 0.0)  # one learning period each
-    agent = ActorCriticAgent(hidden=(4,), exploration=AutoRegressive(2, "100ms").at("20ms"))
-    loop = CompiledLoop(task=Wander(), agent=agent, dt="20ms", env_steps=60)
-    kept = None
-    for number, chunk in enumerate(loop.run([3])):
-        if number == 15:
-            kept = through_disk(tmp_path, compiled_as_tree(chunk.position))
-        end = leaves_of(compiled_as_tree(chunk.position))
-    assert kept is not None
-    assert number > 20
-    tree = tree_like(compiled_as_tree(loop.start([3])), kept)
-    position = Position(tree["state"], int(tree["period"]), tree["ended_env_steps"], tree["ended_agent_steps"])
-    for chunk in loop.run([3], position=position):
-        resumed = leaves_of(compiled_as_tree(chunk.position))
-    assert resumed == end
 
 
 def test_a_stepped_run_goes_on_from_its_arrays_as_if_never_stopped(

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import gymnasium
@@ -18,9 +17,9 @@ from PIL import Image
 
 from cycletime.errors import InputError, RunError
 from cycletime.runs import films
-from cycletime.runs.films import Moment, shots, writer_for
+from cycletime.runs.films import CycleStart, shots, writer_for
 from cycletime.runs.watching import Seen, Showing, drawing, film, show_in_window
-from cycletime.tasks import CycleTime
+from cycletime.tasks import CycleTime, render
 
 ROWS, COLUMNS = 17, 31
 
@@ -129,7 +128,9 @@ def test_one_picture_is_drawn_for_each_cycle_of_many_steps(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("lengths", [[4], [5, 3], [0]])
 def test_shots_stand_for_all_cycles(lengths: list[int]) -> None:
-    moments = [Moment(step, lambda: np.zeros((1, 1, 3), np.uint8)) for length in lengths for step in range(length + 1)]
+    moments = [
+        CycleStart(step, lambda: np.zeros((1, 1, 3), np.uint8)) for length in lengths for step in range(length + 1)
+    ]
     stands_for = [cycles for _, cycles in shots(moments, 3)]
     assert stands_for == {4: [3, 2], 5: [3, 3, 3, 1], 0: [1]}[lengths[0]]
 
@@ -222,11 +223,18 @@ def test_why_it_cannot_be_drawn_is_told_in_a_sentence(error: Exception, message:
 
 @pytest.mark.parametrize("speed", [1.0, 4.0])
 def test_the_window_keeps_the_pace(speed: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 100.0
+
+    def pass_time(seconds: float) -> None:
+        nonlocal now_s
+        now_s += seconds
+
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    monkeypatch.setattr(render, "monotonic", lambda: now_s)
+    monkeypatch.setattr(render, "sleep", pass_time)
     seen, env = list[Seen](), Lamp(20)
-    before = monotonic()
     show_in_window(showing(env, dt="40ms", speed=speed, tell=seen.append), "Lamp")
-    assert 0.8 / speed <= monotonic() - before < 0.8 / speed + 5
+    assert now_s == pytest.approx(100 + 0.8 / speed, abs=0.02)
     assert env.drawn == list(range(21)) if speed == 1 else len(env.drawn) < 21
     assert len(seen) == 1
 
@@ -242,5 +250,5 @@ def test_without_a_display_there_is_no_window(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("write", [films.write_gif, films.write_mp4], ids=["gif", "mp4"])
 def test_an_episode_of_one_picture_is_a_film(write: Callable[..., None], tmp_path: Path) -> None:
     path = tmp_path / f"film.{write.__name__[-3:]}"
-    write(path, [Moment(0, lambda: np.full((8, 8, 3), 9, np.uint8))], Fraction(1, 25))
+    write(path, [CycleStart(0, lambda: np.full((8, 8, 3), 9, np.uint8))], Fraction(1, 25))
     assert gif_of(path)[1] == [9] if path.suffix == ".gif" else mp4_of(path)[:2] == (1, 25)

@@ -36,15 +36,16 @@ class Export:
         if self.to not in FORMATS:
             raise InputError(f"{self.to!r} is no format: give --to onnx or --to numpy.")
         os.environ.setdefault("JAX_PLATFORMS", "cpu")  # a GPU is of no use here, and someone may be training on it
-        from cycletime.runs.folder import RunFolder
-        from cycletime.runs.policies.policy_file import read_policy
         from cycletime.runs.policies.travel import NUMPY_FILES, OBSERVATIONS, TOLERANCE, export_numpy, export_onnx
+        from cycletime.studies.store.folder import open_run, policy_of
 
-        folder = RunFolder.open(the_one(self.folders))
-        out = Path(self.out) if self.out else folder.path / ("policy.onnx" if self.to == "onnx" else "numpy")
+        path = the_one(self.folders)
+        policy = policy_of(open_run(path))
+        if self.out is None and not path.exists():
+            raise InputError(f"--out is missing: {path.name} is in the store of its study, and has no folder.")
+        out = Path(self.out) if self.out else path / ("policy.onnx" if self.to == "onnx" else "numpy")
         written = [out] if self.to == "onnx" else [out / name for name in NUMPY_FILES]
         self._refuse_to_replace(out, written)
-        policy = read_policy(folder.policy_file)
         worst = export_onnx(policy, out) if self.to == "onnx" else export_numpy(policy, out)
         network = policy.network
         print(f"{policy.world} at {policy.dt}, trained for {policy.env_steps:,} environment steps")

@@ -12,7 +12,7 @@ from tyro.conf import arg
 from tyro.constructors import PrimitiveConstructorSpec
 
 from cycletime import rules
-from cycletime.cli.latency_report import Report
+from cycletime.cli.latency_report import LatencyReport
 from cycletime.cli.options import NONE, Count, Names, Parts, Rate, Text, default_of_the_paper
 from cycletime.duration import Duration
 from cycletime.errors import InputError
@@ -95,7 +95,7 @@ class Latency:
         agents = {dt: self._agent(dt, action_size) for dt in dts}
         machine = _machine()
         act, learn = _measured(agents, observation_size, action_size, budget_s)
-        report = Report(self.algorithm, observation_size, action_size, agents, machine, act, learn, conditions)
+        report = LatencyReport(self.algorithm, observation_size, action_size, agents, machine, act, learn, conditions)
         print(json.dumps(report.as_json(), indent=2) if self.json else report.as_text())
         return 0
 

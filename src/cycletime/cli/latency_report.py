@@ -18,7 +18,7 @@ _WAYS = {"inline": "inline", "between_episodes": "between episodes", "background
 
 
 @dataclass(frozen=True)
-class Report:
+class LatencyReport:
     """What was measured, and what follows for each cycle time."""
 
     algorithm: str

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import arg
 
 from cycletime.cli.options import NONE, Parts
 from cycletime.duration import Duration
-from cycletime.errors import InputError, MachineError
 
 if TYPE_CHECKING:
-    from cycletime.engines.training import Listener
+    from cycletime.engines.engine import Group
+    from cycletime.engines.training import Ended, Listener
     from cycletime.runs.folder import RunFolder
-    from cycletime.runs.spec import RunSpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,11 +35,11 @@ class Running:
         """The seconds between two checkpoints."""
         return float(Duration(self.checkpoint_every))
 
-    def listeners(self, label: str) -> list[Listener]:
-        """Who is told of a run."""
-        from cycletime.cli.progress import shown
+    def check(self) -> None:
+        """Refuse trackers that there are not, and a time that is none."""
+        from cycletime.runs.trackers import trackers_for
 
-        return self.beside(shown(label))
+        _ = self.checkpoint_s, trackers_for(self.track)
 
     def beside(self, bar: Listener) -> list[Listener]:
         """A bar and the trackers."""
@@ -50,52 +51,52 @@ class Running:
         return [bar, *tracked(trackers_for(self.track), bar.remark)]
 
 
-def train_all(folders: list[RunFolder], options: Running) -> int:
-    """Train runs one after another; the exit status."""
-    from cycletime.cli.stopping import stopping
-    from cycletime.engines.training import train
+def train_all(folders: list[RunFolder], options: Running, group: Group | None = None) -> int:
+    """Train runs one after another, or as many together as their engine takes; the exit status.
 
-    if len(folders) > 1 and all(folder.spec.engine.name == "cuda" for folder in folders):
-        return _train_together(folders, options)
-    checkpoint_s = options.checkpoint_s
+    Args:
+        folders: The runs, all of one engine.
+        options: How.
+        group: The first of them, if they were made ready before.
+    """
+    from cycletime.engines.registry import engine_of
+    from cycletime.runs.stopping import stopping
+
+    failed, left, size = False, list(folders), engine_of(folders[0].spec).together(folders[0].spec)
     with stopping() as stopper:
-        for place, folder in enumerate(folders):
-            if folder.is_finished:
-                print(f"finished before: {result_line(folder)}")
-                continue
-            listeners = options.listeners(label(folder.spec))
-            if stopper() or train(folder, listeners=listeners, stop=stopper, checkpoint_s=checkpoint_s) == "stopped":
-                left = shlex.join(str(each.path) for each in folders[place:])
-                say(f"Stopped. To go on: cycletime resume {left}")
+        while left:
+            ends = _train_some(left[:size], options, stopper, group)
+            failed |= any(isinstance(ended, Exception) for ended in ends)
+            stopped = [folder for folder, ended in zip(left, ends, strict=False) if ended == "stopped"]
+            left, group = [*stopped, *left[size:]], None
+            if stopped or (stopper() and left):
+                say(f"Stopped. To go on: cycletime resume {shlex.join(str(folder.path) for folder in left)}")
                 return stopper.status
-            print(result_line(folder))
-    return 0
+    return 1 if failed else 0
 
 
-def _train_together(folders: list[RunFolder], options: Running) -> int:
-    """Train runs on the kernel, all at a time."""
-    from cycletime.cli.progress import shown_together
-    from cycletime.cli.stopping import stopping
-    from cycletime.engines.record import Trainee
-    from cycletime.engines.training import train_together
+def _train_some(
+    folders: list[RunFolder], options: Running, stop: Callable[[], bool], group: Group | None
+) -> list[Ended | Exception]:
+    """Train runs together, and print what became of them."""
+    from cycletime.engines.progress import shown_together
+    from cycletime.engines.training import train_folders
 
-    kinds = sorted({kind(folder.spec) for folder in folders})
-    label = f"{kinds[0]}, {len(folders)} seeds" if len(kinds) == 1 else f"{len(folders)} runs"
-    with stopping() as stopper, shown_together(label, len(folders), alike=len(kinds) == 1) as bars:
-        trainees = [Trainee(folder, options.beside(bar)) for folder, bar in zip(folders, bars, strict=True)]
-        ends = train_together(trainees, stop=stopper, checkpoint_s=options.checkpoint_s)
-    if isinstance(ends[0], MachineError) and all(ended is ends[0] for ended in ends):
+    before = [folder.is_finished for folder in folders]
+    kinds = sorted({folder.spec.label for folder in folders})
+    name = f"{kinds[0]}, {len(folders)} seeds" if len(kinds) == 1 else f"{len(folders)} runs"
+    name = name if len(folders) > 1 else f"{kinds[0]} seed {folders[0].spec.seed}"
+    with shown_together(name, len(folders), alike=len(kinds) == 1) as bars:
+        listeners = [options.beside(bar) for bar in bars]
+        ends = train_folders(folders, listeners=listeners, stop=stop, checkpoint_s=options.checkpoint_s, group=group)
+    if isinstance(ends[0], Exception) and all(ended is ends[0] for ended in ends):
         raise ends[0]
-    for folder, ended in zip(folders, ends, strict=True):
+    for folder, ended, was in zip(folders, ends, before, strict=True):
         if ended == "finished":
-            print(result_line(folder))
+            print(f"{'finished before: ' if was else ''}{result_line(folder.result(), folder.path)}", flush=True)
         elif ended != "stopped":
             say(f"seed {folder.spec.seed} failed: {ended}")
-    left = [folder for folder, ended in zip(folders, ends, strict=True) if ended == "stopped"]
-    if left:
-        say(f"Stopped. To go on: cycletime resume {shlex.join(str(folder.path) for folder in left)}")
-        return stopper.status
-    return 1 if any(isinstance(ended, Exception) for ended in ends) else 0
+    return ends
 
 
 def say(text: str) -> None:
@@ -104,9 +105,8 @@ def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
 
-def result_line(folder: RunFolder) -> str:
+def result_line(told: Mapping[str, Any], path: Path) -> str:
     """What became of a run, and where it is."""
-    told = folder.result()
     numbers = "learning went astray, and some returns are no numbers" if told["episodes"] else "no episode ended"
     if told["average_return"] is not None:
         numbers = (
@@ -114,34 +114,16 @@ def result_line(folder: RunFolder) -> str:
             f"({told['episodes']:,} episodes)"
         )
     resumed = "" if told["resumed"] == "never" else f", {told['resumed']}"
-    return f"seed {told['seed']}: {numbers}, {told['wall_s']:,.0f} s{resumed}\n  {folder.path}"
-
-
-def label(spec: RunSpec) -> str:
-    """What a run is called while it goes on."""
-    return f"{kind(spec)} seed {spec.seed}"
-
-
-def kind(spec: RunSpec) -> str:
-    """What runs with several seeds are called."""
-    return f"{spec.world.name} {spec.algorithm} {spec.dt}"
+    return f"seed {told['seed']}: {numbers}, {told['wall_s']:,.0f} s{resumed}\n  {path}"
 
 
 def prepare_jax(device: str) -> None:
     """Choose JAX's device.
 
     Raises:
-        InputError: if there is none of this kind.
+        NoGpuError: if it is a GPU, and there is none.
     """
-    import jax
-
     from cycletime.engines import devices
 
     devices.prepare_jax(device)
-    if device == "gpu":
-        try:
-            found = jax.default_backend() == "gpu"
-        except (RuntimeError, AssertionError):
-            found = False
-        if not found:
-            raise InputError("JAX finds no GPU here: leave out --device, or pip install 'jax[cuda13]'.")
+    devices.check_device(device)

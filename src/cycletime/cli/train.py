@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import arg
 
 from cycletime.cli.options import NONE, Count, Parts, Rate, Text, default_of_the_paper
 from cycletime.cli.running import Running, prepare_jax, say, train_all
 from cycletime.cli.settings import settings_of
-from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.rules import PPO
 
 if TYPE_CHECKING:
-    from cycletime.agents import Agent
-    from cycletime.agents.exploration import Exploration
     from cycletime.runs.folder import RunFolder
     from cycletime.runs.spec import RunSpec
-    from cycletime.runs.worlds import World
-
-MOST_SEEDS = 10_000
-"""More are a study."""
-_NOISES = "white, ornstein-uhlenbeck, autoregressive, pink"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,8 +74,9 @@ class Train(Running):
     """The order of autoregressive noise."""
     device: Annotated[str, arg(metavar="DEVICE")] = "cpu"
     """Where JAX computes: cpu or gpu. A run alone is faster on a CPU."""
-    engine: Annotated[str, arg(metavar="ENGINE")] = "compiled"
-    """What computes a --task: compiled, or cuda, a kernel that trains all seeds of ppo together on an NVIDIA GPU."""
+    engine: Annotated[str, arg(metavar="ENGINE")] = "auto"
+    """What computes a --task: compiled, or cuda, a kernel that trains all seeds of ppo together on an NVIDIA GPU; auto
+    is the fastest that takes the run on --device."""
     out: Annotated[Path, arg(metavar="FOLDER")] = Path("runs")
     """Where runs are kept, each in a folder of its own."""
     resume: bool = False
@@ -93,114 +85,48 @@ class Train(Running):
     def run(self) -> int:
         """Train all seeds."""
         specs = self.specs()
-        announcement = self._tried_out(specs[0])
+        from cycletime.engines.registry import engine_of, group_for
         from cycletime.runs.folder import RunFolder
 
+        prepare_jax(engine_of(specs[0]).jax_device(specs[0]))
+        self.check()  # before there is a folder
+        group = group_for(specs[: engine_of(specs[0]).together(specs[0])])
         folders = [RunFolder.create(self.out, spec) for spec in specs]
         if not self.resume:
             _refuse_begun(folders)
         elif not any(folder.has_begun or folder.is_finished for folder in folders):
             say("There is nothing to resume of this spec, so it begins anew.")
-        say(announcement)
-        return train_all(folders, self)
+        say(_announced(specs[0], group.settings[0].cycle_steps))
+        return train_all(folders, self, group)
 
     def specs(self) -> list[RunSpec]:
         """What was asked for."""
+        from cycletime.engines.asking import exploration_of, specs_of
+
         if self.env_steps is None:
             raise InputError("--env-steps is missing: say how long to train, such as --env-steps 1e6.")
-        if self.device not in ("cpu", "gpu"):
-            raise InputError(f"{self.device!r} is no device: give 'cpu' or 'gpu'.")
-        if self.engine not in ("compiled", "cuda"):
-            raise InputError(f"{self.engine!r} is no engine: give 'compiled' or 'cuda'.")
-        prepare_jax("cpu" if self.engine == "cuda" else self.device)
-        from cycletime.runs.spec import EngineSpec, RunSpec
-
-        world, first, count = self._world(), self.seed or 0, 1 if self.seeds is None else self.seeds
-        if not 1 <= count <= MOST_SEEDS:
-            raise InputError(f"--seeds is {count}: it must be from 1 to {MOST_SEEDS}.")
-        agent, origin = self._agent()
-        engine = EngineSpec("compiled" if self.task else "stepped", self.device)
-        if self.engine == "cuda":
-            engine = EngineSpec("cuda", "gpu")
-        return [
-            RunSpec(
-                world=world,
-                agent=agent,
-                dt=self.dt,
-                env_steps=self.env_steps,
-                seed=seed,
-                engine=engine,
-                exploration=self._exploration(),
-                origin=origin,
-            )
-            for seed in range(first, first + count)
-        ]
-
-    def _tried_out(self, spec: RunSpec) -> str:
-        """Find fault before there is a folder; and what there is to say of the run."""
-        from cycletime.engines.training import engine_for
-
-        _, _ = self.checkpoint_s, self.listeners("")
-        with closing(engine_for(spec)) as engine:
-            return _announced(spec, engine.cycle_steps)
-
-    def _world(self) -> World:
-        from cycletime.runs.worlds import GymnasiumEnv, PaperTask
-
-        if (self.task is None) == (self.env is None):
-            raise InputError("Give either --task (reacher or double-pendulum) or --env (a Gymnasium id).")
-        if self.task is not None:
-            if self.env_dt is not None:
-                raise InputError(f"--env-dt is {self.env_dt}: the paper's tasks have a time step of their own.")
-            return PaperTask(self.task)
-        assert self.env is not None, "one of the two is given"
-        return GymnasiumEnv(self.env, None if self.env_dt is None else Duration(self.env_dt))
-
-    def _agent(self) -> tuple[Agent, dict[str, Any]]:
-        """The agent at this cycle time, and how its values came about."""
-        from cycletime.runs.carried import carried_agent
-
         names = ("batch", "minibatch", "discount", "trace_decay")
-        values = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        tuned_at, others = self.tuned_at, settings_of(self.set, self.algorithm, but_not=names)
-        if self.tuned is not None:
-            from cycletime.runs.tuned_file import read_tuned
-
-            if tuned_at is not None:
-                raise InputError(f"--tuned-at is {tuned_at}: the file of --tuned says it already, so leave one out.")
-            read = read_tuned(self.tuned).of(self.algorithm)
-            values, others = {**read.values, **values}, {**read.others, **others}
-            # No rule carries actor-critic's, so they are for their own cycle time.
-            at_home = self.algorithm == "actor-critic" and read.dt == Duration(self.dt)
-            tuned_at = None if at_home else str(read.dt)
-        return carried_agent(
-            self.algorithm,
-            values,
+        first, count = self.seed or 0, 1 if self.seeds is None else self.seeds
+        if count < 1:
+            raise InputError(f"--seeds is {count}: it must be at least 1.")
+        return specs_of(
+            task=self.task,
+            env=self.env,
+            env_dt=self.env_dt,
+            algorithm=self.algorithm,
             dt=self.dt,
-            tuned_at=tuned_at,
+            env_steps=self.env_steps,
+            seeds=range(first, first + count),
+            values={name: getattr(self, name) for name in names if getattr(self, name) is not None},
+            tuned_at=self.tuned_at,
+            tuned=self.tuned,
             rule=self.rule,
             also=self.also,
-            others=others,
+            others=settings_of(self.set, self.algorithm, but_not=names),
+            exploration=exploration_of(self.noise, self.correlation, self.order),
+            device="gpu" if self.engine == "cuda" else self.device,
+            engine=self.engine,
         )
-
-    def _exploration(self) -> Exploration | None:
-        from cycletime.agents.exploration import AutoRegressive, OrnsteinUhlenbeck, Pink
-
-        if self.noise not in _NOISES.split(", "):
-            raise InputError(f"{self.noise!r} is no noise: give {_NOISES}.")
-        if self.noise != "autoregressive" and self.order is not None:
-            raise InputError(f"--order is {self.order}: only autoregressive noise has one.")
-        if self.noise == "white":
-            if self.correlation is not None:
-                raise InputError(f"--correlation is {self.correlation}: white noise has none, so give --noise as well.")
-            return None
-        if self.noise == "pink":
-            return Pink() if self.correlation is None else Pink(slowest=self.correlation)
-        if self.correlation is None:
-            raise InputError(f"--correlation is missing: {self.noise} noise needs its time, such as 100ms.")
-        if self.noise == "ornstein-uhlenbeck":
-            return OrnsteinUhlenbeck(self.correlation)
-        return AutoRegressive(2 if self.order is None else self.order, self.correlation)
 
 
 def _announced(spec: RunSpec, cycle_steps: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -13,8 +13,8 @@ from cycletime.cli.options import Count, Text
 from cycletime.errors import InputError
 
 if TYPE_CHECKING:
-    from cycletime.studies.tuning_file import Tuning
-    from cycletime.studies.tuning_outcome import Outcome, Trial
+    from cycletime.studies.tuning.file import Tuning
+    from cycletime.studies.tuning.outcome import Trial, TuningResult
 
 _SHOWN = 10
 """How many trials the table has."""
@@ -50,23 +50,22 @@ class Tune:
 
     def run(self) -> int:
         """Tune, write, and tell; status 1 if some trials or fresh seeds have no score."""
-        from cycletime.cli.stopping import stopping
-        from cycletime.cli.study.progress import StudyProgress
+        from cycletime.runs.stopping import stopping
         from cycletime.studies.executors.choose import ExecutorOptions, executor_for
-        from cycletime.studies.tuning import tune
-        from cycletime.studies.tuning_file import read_tuning
+        from cycletime.studies.running.progress import StudyProgress
+        from cycletime.studies.tuning.file import read_tuning
+        from cycletime.studies.tuning.tuning import tune
 
         options = {name: getattr(self, name) for name in ("sampler", "trials", "sampler_seed", "fresh_seeds")}
         tuning = read_tuning(self.file, **options)
         executor = executor_for(self.executor, ExecutorOptions(workers=self.workers), tuning.study.device)
         file = self._written_to(tuning)
-        tuning = self._with_choices(tuning)
         with stopping() as stopper:
             outcome = tune(
                 tuning,
                 self.out,
                 executor,
-                watcher=StudyProgress(executor.workers * tuning.study.width),
+                watcher=StudyProgress(executor.workers),
                 stop=stopper,
                 change_engine=self.change_engine,
             )
@@ -77,14 +76,6 @@ class Tune:
         print("\n".join([*_table(outcome), "", *_sentences(outcome), "", f"Written to {file}"]))
         without = [trial for trial in (*outcome.ranking, outcome.fresh) if None in trial.scores]
         return 1 if without else 0
-
-    def _with_choices(self, tuning: Tuning) -> Tuning:
-        """The tuning with its engine and width, by which all its trials are run; the folder's, where it has begun."""
-        from cycletime.cli.study.run import with_choices
-
-        begun = None if self.change_engine else self.out / "trials"
-        chosen = with_choices(tuning.of(tuning.examples()), self.file, begun, elsewhere=self.executor != "local")
-        return replace(tuning, study=replace(tuning.study, engine=chosen.engine, width=chosen.width))
 
     def _written_to(self, tuning: Tuning) -> Path:
         """The file, which must be ours to write: found out before hours of computing."""
@@ -98,7 +89,7 @@ class Tune:
         return file
 
 
-def _table(outcome: Outcome) -> list[str]:
+def _table(outcome: TuningResult) -> list[str]:
     """The best trials."""
     names = outcome.tuning.names
     shown = outcome.ranking[:_SHOWN]
@@ -122,7 +113,7 @@ def _mean(trial: Trial) -> list[str]:
     return [f"{trial.mean.value:.4f}", error, str(trial.mean.n)]
 
 
-def _sentences(outcome: Outcome) -> list[str]:
+def _sentences(outcome: TuningResult) -> list[str]:
     """What the numbers are worth."""
     tuning, fall = outcome.tuning, outcome.fall
     told = []

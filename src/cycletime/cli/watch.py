@@ -13,7 +13,6 @@ from cycletime.cli.options import Count, Text, the_one
 from cycletime.errors import InputError
 
 if TYPE_CHECKING:
-    from cycletime.runs.folder import RunFolder
     from cycletime.runs.policies.numpy_policy import NumpyPolicy
     from cycletime.runs.watching import Act, AnyEnv, Seen
 
@@ -42,26 +41,25 @@ class Watch:
         """Play the episodes, and print each one's return and length."""
         os.environ.setdefault("JAX_PLATFORMS", "cpu")  # a GPU is of no use here, and someone may be training on it
         from cycletime.runs.films import writer_for
-        from cycletime.runs.folder import RunFolder
-        from cycletime.runs.policies.policy_file import read_policy
         from cycletime.runs.watching import Showing, drawing, film, refuse_without_display, show_in_window
         from cycletime.runs.worlds import make_env
+        from cycletime.studies.store.folder import open_run, policy_of
 
         seed = self.seed or 0
         if seed < 0:
             raise InputError(f"--seed is {seed}: it must be at least 0.")
-        folder = RunFolder.open(the_one(self.folders))
-        spec = folder.spec
+        run = open_run(the_one(self.folders))
+        spec = run.spec
         # What can go wrong is asked before anything slow is done.
         if self.to is None:
             refuse_without_display()
         else:
             writer_for(Path(self.to))
-        policy = read_policy(folder.policy_file).in_numpy()
+        policy = policy_of(run).in_numpy()
         with drawing(spec.world.name):
             env = make_env(spec.world, spec.dt, render_mode="rgb_array")
         try:
-            _refuse_other_sizes(policy, env, folder)
+            _refuse_other_sizes(policy, env, spec.name)
             showing = Showing(
                 env=env,
                 act=self._act(policy, seed),
@@ -90,14 +88,14 @@ class Watch:
         return lambda observation: policy.act(observation, rng)
 
 
-def _refuse_other_sizes(policy: NumpyPolicy, env: AnyEnv, folder: RunFolder) -> None:
+def _refuse_other_sizes(policy: NumpyPolicy, env: AnyEnv, run: str) -> None:
     from cycletime.loops.action_bounds import ActionBounds, observation_size_of
 
     theirs = observation_size_of(env), ActionBounds.of(env).size
     ours = policy.observation_size, policy.action_size
     if ours != theirs:
         raise InputError(
-            f"{folder.policy_file} is for observations and actions of {ours} numbers: {env} has {theirs}, so it is "
+            f"The policy of {run} is for observations and actions of {ours} numbers: {env} has {theirs}, so it is "
             "not the environment that the policy was trained on."
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cycletime.duration import Duration, cycle_steps
@@ -15,27 +16,28 @@ class ClosedForm:
     """One of the paper's tasks at a cycle time."""
 
     spec: RunSpec
-
-    @property
-    def where(self) -> str:
-        """Where results come from."""
-        return "closed form"
-
-    @property
-    def simulators(self) -> tuple[str, ...]:
-        """None but this package."""
-        return ()
+    card: Mapping[str, str] | None = None
+    """The GPU, where JAX does not compute the run."""
+    told_every: int = 1
+    """From one learning that is told of to the next."""
+    where: str = "closed form"
+    simulators: tuple[str, ...] = ()
+    """None but this package."""
+    fingerprint: str = ""
+    """The task is code, and the version of results stands for it."""
+    remarks: tuple[str, ...] = ()
+    """All of its state is kept."""
 
     @property
     def world(self) -> PaperTask:
         """The task."""
-        assert isinstance(self.spec.world, PaperTask), "the spec refuses other worlds for these engines"
+        assert isinstance(self.spec.world, PaperTask), "engines for closed forms refuse other worlds"
         return self.spec.world
 
     @property
     def env_dt(self) -> Duration:
         """The task's time step."""
-        return self.world.task.env_dt
+        return self.world.env_dt
 
     @property
     def cycle_steps(self) -> int:
@@ -46,13 +48,3 @@ class ClosedForm:
     def bounds(self) -> ActionBounds:
         """The paper's tasks take actions as they are."""
         return ActionBounds.raw(self.world.task.action_size)
-
-    @property
-    def fingerprint(self) -> str:
-        """The task is code, and the version of results stands for it."""
-        return ""
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """All of its state is kept."""
-        return ()

@@ -2,58 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 from cycletime.engines.closed_form import ClosedForm
-from cycletime.engines.engine import Arrays, Chunk
+from cycletime.engines.devices import check_device
+from cycletime.engines.engine import Arrays, Chunk, Cost
 from cycletime.engines.lanes import Lanes
-from cycletime.errors import InputError, RunError
+from cycletime.engines.memory import lane_bytes
+from cycletime.engines.trying import tried_cost
+from cycletime.errors import InputError, NoGpuError, RunError
 from cycletime.loops import CompiledLoop
 from cycletime.runs.spec import RunSpec
+from cycletime.runs.worlds import PaperTask
+
+_RATES = ("discount", "trace_decay", "learning_rate", "clip", "policy_rate", "value_rate", "target_smoothing")
+"""Fields that a compiled program takes as data."""
+MOST_LANES = 512
+"""No program is wider: a GPU is busy by then, and all its runs would be lost together."""
+GPU_BYTES = 64 * 2**30
+"""The memory of a GPU that programs may take. It is no machine's own, since the width is part of a run's identity."""
+_H200_UPDATE_S = {"sac": 15e-6}
+"""By algorithm, the time of an update of one of many runs side by side, where `benchmarks/sac_gpu.py` knows it."""
 
 
 @dataclass(frozen=True)
-class CompiledEngine(ClosedForm):
-    """A run on a closed-form task."""
+class CompiledEngine:
+    """Runs on closed-form tasks in one program of JAX."""
 
-    def __post_init__(self) -> None:
-        """Refuse what this engine cannot compute."""
-        _ = self.loop
+    name: ClassVar[str] = "compiled"
 
-    @cached_property
-    def loop(self) -> CompiledLoop:
-        """Algorithm 1."""
-        return CompiledLoop(
-            task=self.world.task,
-            agent=self.spec.bound_agent,
-            dt=self.spec.dt,
-            env_steps=self.spec.env_steps,
-            width=self.spec.engine.width,
-            matmul=self.spec.engine.matmul,
-        )
-
-    @property
-    def card(self) -> Mapping[str, str] | None:
-        """JAX computes it."""
+    def refusal(self, spec: RunSpec) -> str | None:
+        """Environments that have to be stepped."""
+        if not isinstance(spec.world, PaperTask):
+            return f"{spec.world.name!r} is an environment, which the compiled engine cannot run."
+        if spec.engine.matmul == "float32" and spec.engine.device != "gpu":
+            return "matmul is 'float32' on the cpu, which has no choice: leave it out."
         return None
 
-    @property
-    def told_every(self) -> int:
-        """All learnings are told."""
-        return 1
+    def program(self, spec: RunSpec) -> str:
+        """All but seeds and rates."""
+        told = spec.as_json()
+        agent = {name: value for name, value in told["agent"].items() if name not in _RATES}
+        names = ("world", "algorithm", "dt", "env_steps", "engine", "exploration")
+        return json.dumps([*(told[name] for name in names), agent])
 
-    def chunks(self, arrays: Arrays | None) -> Iterator[Chunk]:
-        """Train, from the start or from the arrays of a moment."""
-        for told in CompiledGroup((self.spec,)).chunks({0: arrays}):
-            chunk = told[0]
-            if isinstance(chunk, RunError):
-                raise chunk
-            yield chunk
+    def most_lanes(self, spec: RunSpec) -> int:
+        """As many as a data-centre card has memory for; a CPU is busy with one."""
+        return min(MOST_LANES, GPU_BYTES // lane_bytes(loop_of(spec))) if spec.engine.device == "gpu" else 1
 
-    def close(self) -> None:
-        """There is nothing to let go of."""
+    def together(self, spec: RunSpec) -> int:
+        """One for each lane."""
+        return spec.engine.width
+
+    enough = together
+
+    def jax_device(self, spec: RunSpec) -> str:
+        """The run's."""
+        return spec.engine.device
+
+    def group(self, specs: Sequence[RunSpec]) -> CompiledGroup:
+        """The program and its runs."""
+        check_device(specs[0].engine.device)
+        return CompiledGroup(tuple(specs))
+
+    def cost(self, spec: RunSpec) -> Cost:
+        """Tried; where there is no GPU for it, what is known of an H200."""
+        try:
+            return tried_cost(self.group([spec]))
+        except NoGpuError:
+            if spec.algorithm not in _H200_UPDATE_S:
+                raise
+            updates = spec.agent.gradient_steps / spec.agent.period  # type: ignore[attr-defined]  # of SAC
+            return Cost(_H200_UPDATE_S[spec.algorithm] * updates * spec.engine.width, 30.0, where="an H200")
+
+
+def loop_of(spec: RunSpec) -> CompiledLoop:
+    """Algorithm 1 for runs like this."""
+    assert isinstance(spec.world, PaperTask), "the engine refuses other worlds"
+    return CompiledLoop(
+        task=spec.world.task,
+        agent=spec.bound_agent,
+        dt=spec.dt,
+        env_steps=spec.env_steps,
+        width=spec.engine.width,
+        matmul=spec.engine.matmul,
+    )
 
 
 @dataclass(frozen=True)
@@ -64,24 +101,24 @@ class CompiledGroup:
 
     def __post_init__(self) -> None:
         """Refuse runs that differ in more than seeds and rates."""
-        width = self.specs[0].engine.width
+        width, engine = self.specs[0].engine.width, CompiledEngine()
         if len(self.specs) > width:
             raise InputError(f"There are {len(self.specs)} runs: a program of the width {width} takes {width} of them.")
         for spec in self.specs[1:]:
-            if _program(spec) != _program(self.specs[0]):
+            if engine.program(spec) != engine.program(self.specs[0]):
                 raise InputError(f"{spec.name} and {self.specs[0].name} need different programs: train them apart.")
         _ = self.lanes
 
     @cached_property
-    def settings(self) -> tuple[CompiledEngine, ...]:
+    def settings(self) -> tuple[ClosedForm, ...]:
         """By run, its world."""
-        return tuple(CompiledEngine(spec) for spec in self.specs)
+        return tuple(ClosedForm(spec) for spec in self.specs)
 
     @cached_property
     def lanes(self) -> Lanes:
         """The program and its runs."""
         agents = [spec.bound_agent for spec in self.specs]
-        return Lanes(self.settings[0].loop, [spec.seed for spec in self.specs], agents)
+        return Lanes(loop_of(self.specs[0]), [spec.seed for spec in self.specs], agents)
 
     def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk | RunError]]:
         """Train runs, each from its start or from the arrays of a moment."""
@@ -93,8 +130,3 @@ class CompiledGroup:
 
     def close(self) -> None:
         """There is nothing to let go of."""
-
-
-def _program(spec: RunSpec) -> tuple[object, ...]:
-    """What runs of one program share, besides the shapes of their agents, which the loop looks at."""
-    return spec.world, spec.dt, spec.env_steps, spec.engine, spec.exploration

@@ -1,10 +1,13 @@
-"""What every engine gives: chunks of one run or of several together, and moments that can be kept as arrays."""
+"""What an engine is: which runs it takes, how they go together, what they cost, and the chunks that it trains them in.
+
+`cycletime.engines.registry` has all of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
@@ -13,6 +16,7 @@ from cycletime.duration import Duration
 from cycletime.errors import RunError
 from cycletime.loops import Episodes
 from cycletime.loops.action_bounds import ActionBounds
+from cycletime.runs.spec import RunSpec
 
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
 
@@ -90,18 +94,8 @@ class Setting(Protocol):
         """From one learning whose metrics are told to the next; 1 where all are."""
 
 
-class Engine(Setting, Protocol):
-    """One run, ready to be computed."""
-
-    def chunks(self, arrays: Arrays | None) -> Iterator[Chunk]:
-        """Train, from the start or from the arrays of a moment."""
-
-    def close(self) -> None:
-        """Let go of what it holds."""
-
-
 class Group(Protocol):
-    """Several runs, ready to be computed together. They may begin at different moments and end at different times.
+    """Runs, ready to be computed together. They may begin at different moments and end at different times.
 
     Runs are known by their place in the list that the group was made from. What a run computes depends on its own spec
     alone, and neither on its place nor on the others, so that it can go on later in another group.
@@ -123,3 +117,51 @@ class Group(Protocol):
 
     def close(self) -> None:
         """Let go of what it holds."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What runs of a kind take."""
+
+    agent_step_s: float
+    """The time of one agent step, with all the learning that it causes; of all runs that are trained together."""
+    program_s: float
+    """The time until the first steps are computed."""
+    runs_at_once: int = 1
+    """The runs that are trained at the same time."""
+    where: str = ""
+    """The machine that this is known of, where it is not this one."""
+
+
+class Engine(Protocol):
+    """One way to compute runs."""
+
+    name: ClassVar[str]
+
+    def refusal(self, spec: RunSpec) -> str | None:
+        """In a sentence, why it cannot take a run; None where it can."""
+
+    def program(self, spec: RunSpec) -> str:
+        """The same for runs that one program computes, which are trained one after another or together."""
+
+    def most_lanes(self, spec: RunSpec) -> int:
+        """How wide a program of such runs can be; 1 where it has no lanes."""
+
+    def together(self, spec: RunSpec) -> int:
+        """How many runs of a program it trains together, at most."""
+
+    def enough(self, spec: RunSpec) -> int:
+        """How many of them together make as good a use of a machine as more do."""
+
+    def jax_device(self, spec: RunSpec) -> str:
+        """Where JAX computes: cpu or gpu."""
+
+    def group(self, specs: Sequence[RunSpec]) -> Group:
+        """Make runs of one program ready.
+
+        Raises:
+            InputError: if they cannot be trained together, or not here.
+        """
+
+    def cost(self, spec: RunSpec) -> Cost:
+        """What a run takes on this machine, or on another one that is named; it may be tried for a few seconds."""

@@ -7,18 +7,22 @@ tried out before a run goes on, with a used environment and a fresh one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.agents.agent import Psi
 from cycletime.duration import Duration, cycle_steps
-from cycletime.engines.engine import Arrays, Chunk
+from cycletime.engines.devices import check_device
+from cycletime.engines.engine import Arrays, Chunk, Cost
+from cycletime.engines.trying import tried_cost
+from cycletime.errors import InputError
 from cycletime.loops.action_bounds import ActionBounds
 from cycletime.loops.compilation_cache import keep_compiled_programs
 from cycletime.runs.spec import RunSpec, refuse_longer_than
@@ -42,7 +46,51 @@ _SIMULATORS = {
 
 @dataclass(frozen=True)
 class SteppedEngine:
-    """A run on an environment."""
+    """Runs on environments, one at a time."""
+
+    name: ClassVar[str] = "stepped"
+
+    def refusal(self, spec: RunSpec) -> str | None:
+        """Nothing but options that it does not have."""
+        if spec.engine.width != 1:
+            return f"width is {spec.engine.width}: the engine stepped trains one run at a time."
+        return (
+            "matmul is 'float32': only the compiled engine has the choice." if spec.engine.matmul != "fastest" else None
+        )
+
+    def program(self, spec: RunSpec) -> str:
+        """All but the seed."""
+        return json.dumps({**spec.as_json(), "seed": None, "origin": None})
+
+    def most_lanes(self, spec: RunSpec) -> int:
+        """It has none."""
+        return 1
+
+    def together(self, spec: RunSpec) -> int:
+        """One."""
+        return 1
+
+    enough = together
+
+    def jax_device(self, spec: RunSpec) -> str:
+        """The run's."""
+        return spec.engine.device
+
+    def group(self, specs: Sequence[RunSpec]) -> SteppedGroup:
+        """The run with its environment."""
+        if len(specs) > 1:
+            raise InputError(f"There are {len(specs)} runs: the engine stepped trains one at a time.")
+        check_device(specs[0].engine.device)
+        return SteppedGroup(specs[0])
+
+    def cost(self, spec: RunSpec) -> Cost:
+        """Tried."""
+        return tried_cost(self.group([spec]))
+
+
+@dataclass(frozen=True)
+class SteppedGroup:
+    """A run on an environment, and what its files tell of that."""
 
     spec: RunSpec
 
@@ -64,6 +112,11 @@ class SteppedEngine:
         from cycletime.loops import SteppedLoop
 
         return SteppedLoop(env=self.env, agent=self.spec.bound_agent, env_steps=self.spec.env_steps)
+
+    @property
+    def settings(self) -> tuple[SteppedGroup]:
+        """The run's world."""
+        return (self,)
 
     @property
     def where(self) -> str:
@@ -131,8 +184,15 @@ class SteppedEngine:
         finally:
             fresh.close()
 
-    def chunks(self, arrays: Arrays | None) -> Iterator[Chunk]:
-        """Train, from the start or from the arrays of a position."""
+    def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk]]:
+        """Train the run, from its start or from the arrays of a position."""
+        if starts:
+            yield from ({0: chunk} for chunk in self._chunks(starts[0]))
+
+    def drop(self, run: int) -> None:
+        """Whoever has no run left asks for no more chunks."""
+
+    def _chunks(self, arrays: Arrays | None) -> Iterator[Chunk]:
         keep_compiled_programs()  # before the example of a position is computed, which else takes seconds
         position = None if arrays is None else tree_like(self.loop.start(self.spec.seed), arrays)
         for chunk in self.loop.run(self.spec.seed, position):

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 
 from cycletime.reports.power import MOST_SEEDS, POWER, seeds_needed
 from cycletime.reports.savings import Price, Saving
-from cycletime.reports.scores import AS_GIVEN, Outcome, StudyScores
+from cycletime.reports.scores import AS_GIVEN, Ending, StudyScores
 from cycletime.reports.summary import Best, Summary
 from cycletime.reports.words import difference, hours, several, span, value_and_interval
 from cycletime.statistics import Comparison, Estimate
 
-_OUTCOMES: Mapping[Outcome, str] = {
+_OUTCOMES: Mapping[Ending, str] = {
     "unfinished": "{} not done yet",
     "failed": "{} failed and given up ('cycletime study status' says why)",
     "astray": "{} without a finite score, since learning went astray or no episode ended",
-    "damaged": "{} with a result that cannot be read ('cycletime study verify' says more)",
 }
 
 
@@ -59,6 +58,8 @@ def completeness(scores: StudyScores) -> tuple[str, ...]:
         told.append(
             "Runs without a score are left out of means, so that rules which have some look better than they are."
         )
+    if damaged := scores.folder.store.damaged:
+        told.append(f"Files of finished runs that cannot be read: {len(damaged):,} ('cycletime study verify').")
     if remarks:
         told.append(f"Resumed in a way that may have changed their last bits: {len(remarks):,} of the runs.")
     return tuple(told)

@@ -60,6 +60,8 @@ def save_figures(
         if any(curves.values()):
             figures["curves"] = curves_figure(summary.panel, curves, env_dt_s)
         for kind, figure in figures.items():
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")  # which is found now, and would be sought again for each format
             for suffix, metadata in _METADATA.items():
                 path = folder / f"{stem}-{kind}.{suffix}"
                 write_whole(path, lambda file: figure.savefig(file, format=suffix, metadata=metadata))  # noqa: B023

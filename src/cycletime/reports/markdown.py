@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cycletime.reports.answer import Answer
-from cycletime.reports.report import Report
+from cycletime.reports.report import MOST_DRAWN, Report
 from cycletime.reports.tables import Words, table_of
 
 
@@ -16,6 +16,8 @@ def as_markdown(report: Report, figures: Sequence[Sequence[str]] = ()) -> str:
         lines += ["", *_table(table_of(summary, report.scores.measure)), *_answer(answer)]
         for name in figures[index] if figures else ():
             lines += ["", f"![{summary.panel.title}: {_kind(name)}]({name})"]
+    if any(figures) and not all(figures):
+        lines += ["", f"Figures are of the {MOST_DRAWN} best choices of values for each task and algorithm."]
     for choices in report.choices:
         lines += ["", *_table(choices.table(report.scores.measure)), "", *_list(choices.sentences())]
     if report.saving_sentences:

@@ -8,14 +8,14 @@ scores.csv    a row for each run
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+from pyarrow.csv import write_csv
 
 from cycletime.errors import InputError
 from cycletime.reports.answer import Answer, completeness, saving_text
@@ -25,7 +25,11 @@ from cycletime.reports.savings import Saving, savings
 from cycletime.reports.scores import MEASURES, StudyScores, load_scores
 from cycletime.reports.summary import Statistics, Summary
 from cycletime.runs.files import disk_errors, write_whole
-from cycletime.studies.folder import StudyFolder
+from cycletime.studies.results import StudyResults
+from cycletime.studies.store.folder import StudyFolder
+
+MOST_DRAWN = 3
+"""Of many choices of values for a task and an algorithm, so many are drawn."""
 
 
 @dataclass(frozen=True)
@@ -111,18 +115,26 @@ class Report:
 
         with disk_errors(out):
             out.mkdir(parents=True, exist_ok=True)
-        figures: list[list[str]] = []
-        for stem, summary in zip(self._stems(), self.summaries, strict=True):
-            panel = summary.panel
-            drawn = any(summary.estimates.values())
-            figures.append(
-                save_figures(out, stem, summary, panel_curves(panel), self.scores.measure, env_dt_of(panel))
-                if drawn
-                else []
-            )
-        _write_text(out / "scores.csv", lambda: _csv(self.scores))
+        drawn = self._drawn()
+        figures = [
+            save_figures(out, stem, each, panel_curves(each.panel), self.scores.measure, env_dt_of(each.panel))
+            if index in drawn
+            else []
+            for index, (stem, each) in enumerate(zip(self._stems(), self.summaries, strict=True))
+        ]
+        table = StudyResults(self.scores.folder).scores()
+        write_whole(out / "scores.csv", lambda file: write_csv(table, file))
         _write_text(out / "report.json", lambda: json.dumps(as_json(self), indent=1) + "\n")
         _write_text(out / "report.md", lambda: as_markdown(self, figures))
+
+    def _drawn(self) -> set[int]:
+        """The panels that figures are drawn of: of values that a study varies, the best few of a task and algorithm."""
+        kinds: dict[tuple[str, str], list[tuple[float, int]]] = {}
+        for index, summary in enumerate(self.summaries):
+            means = [each.value for each in summary.estimates.values() if each is not None]
+            if means:
+                kinds.setdefault((summary.panel.task, summary.panel.algorithm), []).append((-max(means), index))
+        return {index for found in kinds.values() for _, index in sorted(found)[:MOST_DRAWN]}
 
     def _stems(self) -> list[str]:
         """A file name for each panel; a number where two would have the same."""
@@ -138,20 +150,3 @@ class Report:
 def _write_text(path: Path, text: Callable[[], str]) -> None:
     made = text()
     write_whole(path, lambda file: file.write_text(made))
-
-
-def _csv(scores: StudyScores) -> str:
-    """A row for each cell and seed; two cells may share a run."""
-    varied = list(dict.fromkeys(name for panel in scores.panels for name in panel.hyperparameters))
-    measures = [key for key, _ in MEASURES.values()]
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["task", "algorithm", "rule", "dt_s", *varied, "seed", "run", "outcome", *measures])
-    for panel in scores.panels:
-        own = [panel.hyperparameters.get(name, "") for name in varied]
-        for (rule, dt), runs in panel.cells.items():
-            for run in runs:
-                measured = [run.result.get(key) for key in measures]
-                place = [panel.task, panel.algorithm, rule, float(dt), *own, run.folder.spec.seed]
-                writer.writerow([*place, run.name, run.outcome, *measured])
-    return out.getvalue()

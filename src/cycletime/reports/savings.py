@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from cycletime.duration import Duration
 from cycletime.reports.curves import env_dt_of
 from cycletime.reports.scores import AS_GIVEN, Panel, StudyScores
-from cycletime.studies.spec import Source, Study
+from cycletime.studies.spec.study import Source, Study
 
 PAPER_GRIDS = {"ppo": (25, "5 batch sizes x 5 mini-batch sizes"), "sac": (12, "12 discounts")}
 """By algorithm, the points of the paper's grid, and what they are."""
@@ -93,7 +93,7 @@ def _saving(study: Study, panels: list[Panel], grid_points: int | None) -> Savin
     tuned, env_dt_s = study.tuned.get(first.algorithm), env_dt_of(first)
     source = None if tuned is None or grid_points is not None or own > 1 else tuned.source
     run = Price(1, None if env_dt_s is None else study.env_steps * env_dt_s / 3600)
-    tuned_at = Duration(next(first.runs()).folder.spec.origin["tuned_at"])
+    tuned_at = Duration(next(first.runs()).spec.origin["tuned_at"])
     points, how = _grid(first.algorithm, own, grid_points)
     tuning = run.times(points * seeds)
     if source is not None and source.runs is not None:

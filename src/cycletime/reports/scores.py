@@ -11,16 +11,19 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any, Literal, TypeAlias
 
-from cycletime.duration import Duration
-from cycletime.errors import RunError
-from cycletime.reports.words import hyperparameters
-from cycletime.runs.folder import RunFolder
-from cycletime.studies.folder import StudyFolder
-from cycletime.studies.plan import Plan
-from cycletime.studies.spec import Cell
+import numpy as np
+from numpy.typing import NDArray
 
-Outcome: TypeAlias = Literal["scored", "astray", "damaged", "failed", "unfinished"]
-"""Astray: finished without a finite score. Damaged: its result cannot be read. Failed: given up. Else not done yet."""
+from cycletime.duration import Duration
+from cycletime.reports.words import hyperparameters
+from cycletime.runs.spec import RunSpec
+from cycletime.runs.store import Store
+from cycletime.studies.plan.plan import Plan
+from cycletime.studies.spec.study import Cell
+from cycletime.studies.store.folder import State, StudyFolder
+
+Ending: TypeAlias = Literal["scored", "astray", "failed", "unfinished"]
+"""Astray: finished without a finite score. Failed: given up. Else not done yet."""
 MEASURES: Mapping[str, tuple[str, str]] = {
     "average": ("average_return", "mean return over learning"),
     "last-tenth": ("last_tenth_return", "mean return in the last tenth of learning"),
@@ -32,21 +35,20 @@ AS_GIVEN = "as given"
 _FIXED = ("task", "algorithm", "rule", "dt")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RunScore:
     """A run and what came of it."""
 
-    folder: RunFolder
-    outcome: Outcome
+    name: str
+    spec: RunSpec
+    outcome: Ending
     score: float | None = None
     """Of a run that is scored."""
     result: Mapping[str, Any] = field(default_factory=dict)
     """What its result says, empty without one."""
 
-    @property
-    def name(self) -> str:
-        """The run's."""
-        return self.folder.path.name
+    means: NDArray[np.float64] | None = None
+    """Its mean returns in bins, where it is scored."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Panel:
         """The finite scores of a cell."""
         return [run.score for run in self.cells[rule, dt] if run.score is not None]
 
-    def counts(self, place: tuple[str, Duration]) -> Counter[Outcome]:
+    def counts(self, place: tuple[str, Duration]) -> Counter[Ending]:
         """How many runs of a cell came to what."""
         return Counter(run.outcome for run in self.cells[place])
 
@@ -104,7 +106,7 @@ class StudyScores:
         """All runs, each once."""
         return list({run.name: run for panel in self.panels for run in panel.runs()}.values())
 
-    def counts(self) -> Counter[Outcome]:
+    def counts(self) -> Counter[Ending]:
         """How many runs came to what."""
         return Counter(run.outcome for run in self.runs())
 
@@ -112,13 +114,14 @@ class StudyScores:
 def load_scores(folder: StudyFolder, measure: str = "average") -> StudyScores:
     """Read the results of all runs that a study plans."""
     plan, known = Plan.of(folder.study), dict[str, RunScore]()
+    states = folder.states(planned.name for planned in plan.runs)
     cells: dict[tuple[Any, ...], dict[tuple[str, Duration], tuple[RunScore, ...]]] = {}
     labels: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     for index, cell in enumerate(plan.cells):
         key = tuple(value for name, value in cell.labels.items() if name not in ("rule", "dt"))
         labels[key] = cell.labels
         place = (str(cell.labels["rule"] or AS_GIVEN), cell.dt)
-        cells.setdefault(key, {})[place] = _runs(folder, cell, plan.names[index], measure, known)
+        cells.setdefault(key, {})[place] = _runs(folder, cell, plan.names[index], measure, states, known)
     return StudyScores(folder, measure, tuple(_panel(labels[key], cells[key]) for key in cells))
 
 
@@ -134,21 +137,24 @@ def _panel(labels: Mapping[str, Any], cells: Mapping[tuple[str, Duration], tuple
 
 
 def _runs(
-    folder: StudyFolder, cell: Cell, names: Sequence[str], measure: str, known: dict[str, RunScore]
+    folder: StudyFolder,
+    cell: Cell,
+    names: Sequence[str],
+    measure: str,
+    states: Mapping[str, State],
+    known: dict[str, RunScore],
 ) -> tuple[RunScore, ...]:
     for seed, name in zip(folder.study.seeds, names, strict=True):
         if name not in known:
-            known[name] = _score(folder, RunFolder(folder.runs / name, cell.run(seed)), measure)
+            known[name] = _score(folder.store, cell.run(seed), name, measure, states[name])
     return tuple(known[name] for name in names)
 
 
-def _score(folder: StudyFolder, run: RunFolder, measure: str) -> RunScore:
-    if not run.is_finished:
-        return RunScore(run, "failed" if folder.state_of(run.path.name) == "failed" else "unfinished")
-    try:
-        result = run.result()
-        score = result[MEASURES[measure][0]]
-        finite = score is not None and isfinite(score)
-    except (RunError, KeyError, TypeError):
-        return RunScore(run, "damaged")
-    return RunScore(run, "scored" if finite else "astray", float(score) if finite else None, result)
+def _score(store: Store, spec: RunSpec, name: str, measure: str, state: State) -> RunScore:
+    if state != "done":
+        return RunScore(name, spec, "failed" if state == "failed" else "unfinished")
+    result = store.result(name)
+    score = result[MEASURES[measure][0]]
+    if score is None or not isfinite(score):
+        return RunScore(name, spec, "astray", None, result)
+    return RunScore(name, spec, "scored", float(score), result, store.means(name))

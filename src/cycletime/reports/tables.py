@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cycletime.reports.scores import MEASURES, Panel
+from cycletime.reports.scores import MEASURES, Ending, Panel
 from cycletime.reports.summary import Place, Summary
 from cycletime.reports.words import span, value_and_interval
 
@@ -57,7 +57,8 @@ def runs_of(panel: Panel, place: Place) -> str:
     """The runs of a cell that count, and what became of the others."""
     counts = panel.counts(place)
     scored, planned = counts["scored"], counts.total()
-    lost = [f"{counts[outcome]} {outcome}" for outcome in ("astray", "failed", "damaged") if counts[outcome]]
+    endings: tuple[Ending, ...] = ("astray", "failed")
+    lost = [f"{counts[ending]} {ending}" for ending in endings if counts[ending]]
     return ", ".join([f"{scored} of {planned}" if counts["unfinished"] else str(scored), *lost])
 
 

@@ -1,26 +1,31 @@
-"""Checkpoints: arrays as safetensors and a manifest beside them, the last two kept. Nothing is loaded by pickle."""
+"""Checkpoints: arrays in NumPy's .npz and a manifest beside them, the last two kept. Nothing is loaded by pickle.
+
+A machine with NumPy and JAX alone can read and write them.
+"""
 
 from __future__ import annotations
 
 import json
 import shutil
+import zipfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
 
 from cycletime.errors import RunError
 from cycletime.runs.files import disk_errors, sweep, write_whole
+from cycletime.runs.policies.policy_file import SavedPolicy
 
-FORMAT = 1
+FORMAT = 2
+POLICY = "policy/"
+"""What the names of the policy's arrays begin with."""
 KEPT = 2
-_ARRAYS, _MANIFEST = "arrays.safetensors", "manifest.json"
+_ARRAYS, _MANIFEST = "arrays.npz", "manifest.json"
 
 
 @dataclass(frozen=True)
@@ -33,8 +38,6 @@ class Manifest:
     """How far the run was."""
     agent_steps: int
     """The same in agent steps."""
-    metrics_bytes: int
-    """The length of the metrics file then."""
     exact: bool
     """Whether a run that goes on from here equals one that was never stopped."""
     sessions: int
@@ -45,6 +48,8 @@ class Manifest:
     """What the world did when it was tried out: a hash, empty where the code alone decides."""
     machine: Mapping[str, str]
     """What computed it; on another machine the last bits may differ."""
+    policy: Mapping[str, Any] = field(default_factory=dict)
+    """The description of the policy, whose arrays are among those of the checkpoint."""
     remarks: tuple[str, ...] = ()
     """Why the run is not identical to an uninterrupted one, where it was resumed in a way that can change bits."""
 
@@ -55,6 +60,14 @@ class Checkpoint:
 
     manifest: Manifest
     arrays: Mapping[str, NDArray[Any]]
+
+    def below(self, prefix: str) -> dict[str, NDArray[Any]]:
+        """The arrays whose names begin with a prefix, without it."""
+        return {name.removeprefix(prefix): each for name, each in self.arrays.items() if name.startswith(prefix)}
+
+    def policy(self) -> SavedPolicy:
+        """What was learned so far."""
+        return SavedPolicy.from_arrays(self.below(POLICY), self.manifest.policy)
 
 
 class DamagedError(Exception):
@@ -110,7 +123,8 @@ class Checkpoints:
 def _write(folder: Path, checkpoint: Checkpoint) -> None:
     folder.mkdir()
     arrays = folder / _ARRAYS
-    save_file({name: np.asarray(array, order="C") for name, array in checkpoint.arrays.items()}, arrays)
+    with arrays.open("wb") as file:
+        np.savez(file, **checkpoint.arrays)  # type: ignore[arg-type]  # a name is no option of savez here
     told = {"format": FORMAT, **asdict(checkpoint.manifest), "arrays_sha256": _hash(arrays)}
     (folder / _MANIFEST).write_text(json.dumps({**told, "sha256": _hash_of_json(told)}, indent=1) + "\n")
 
@@ -140,8 +154,9 @@ def _read(folder: Path, identity: str) -> Checkpoint:
     try:
         if _hash(folder / _ARRAYS) != digest:
             raise DamagedError(f"is damaged: {_ARRAYS} is not what its manifest says")
-        return Checkpoint(manifest, load_file(folder / _ARRAYS))
-    except (OSError, SafetensorError) as error:
+        with (folder / _ARRAYS).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+            return Checkpoint(manifest, dict(file))
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise DamagedError(f"is damaged: its {_ARRAYS} cannot be read") from error
 
 

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import shutil
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
 from cycletime.errors import DiskFullError, RunError
 
-try:
-    from safetensors import SafetensorError
-except ModuleNotFoundError:  # who only reads tuned values needs no weights
-    SafetensorError = OSError  # type: ignore[misc, assignment]
-
 _UNFINISHED = ".writing-"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
 """What file systems without hard links say."""
-_MASK = os.umask(0o077)
-os.umask(_MASK)  # it can only be read by setting it, which is done once, before there are threads
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
@@ -71,10 +64,12 @@ def write_last(path: Path, write: Callable[[Path], object]) -> None:
         _flush_folder(path.parent)
 
 
-def sweep(folder: Path) -> None:
-    """Remove what someone who was killed left unfinished."""
+def sweep(folder: Path, older_s: float = 0.0) -> None:
+    """Remove what someone who was killed left unfinished; where others may write, what is older than that."""
     for unfinished in folder.glob(f"{_UNFINISHED}*"):
-        _remove(unfinished)
+        with suppress(FileNotFoundError):
+            if not older_s or time.time() - unfinished.lstat().st_mtime > older_s:
+                _remove(unfinished)
 
 
 @contextmanager
@@ -82,8 +77,8 @@ def disk_errors(path: Path) -> Iterator[None]:
     """Tell in a sentence what the disk refused."""
     try:
         yield
-    except (OSError, SafetensorError) as error:
-        kind = DiskFullError if _number(error) in _FULL else RunError
+    except OSError as error:
+        kind = DiskFullError if error.errno in _FULL else RunError
         raise kind(f"{path} cannot be written: {_reason(error)}.") from error
 
 
@@ -98,33 +93,17 @@ def _own(path: Path) -> Iterator[Path]:
 
 
 def _make(unfinished: Path, write: Callable[[Path], object]) -> None:
-    """Have it written, readable, and on the disk."""
+    """Have it written, and on the disk."""
     write(unfinished)
-    _open_to_others(unfinished)
     _flush(unfinished)
 
 
-def _reason(error: OSError | SafetensorError) -> str:
-    number = _number(error)
-    if number in _FULL:
+def _reason(error: OSError) -> str:
+    if error.errno in _FULL:
         return "the disk is full; make room and resume, what was saved before is untouched"
-    if number in (errno.EACCES, errno.EPERM, errno.EROFS):
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return "the folder is read-only for you; give one that you may write to"
-    return os.strerror(number) if number else str(error).rstrip(".")
-
-
-def _number(error: OSError | SafetensorError) -> int | None:
-    """The system's number; safetensors tells it in words only."""
-    if isinstance(error, OSError):
-        return error.errno
-    told = re.search(r"\(os error (\d+)\)", str(error))
-    return int(told[1]) if told else None
-
-
-def _open_to_others(path: Path) -> None:
-    """Give files the mode that the user's mask asks for; safetensors makes its own for nobody else."""
-    for each in path.iterdir() if path.is_dir() else [path]:
-        each.chmod(0o666 & ~_MASK)
+    return os.strerror(error.errno) if error.errno else str(error).rstrip(".")
 
 
 def _flush(path: Path) -> None:

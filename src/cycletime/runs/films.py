@@ -24,7 +24,7 @@ _SHORTEST_FRAME_S, _LONGEST_FRAME_S = Fraction(1, 60), Fraction(1, 10)
 """Of an MP4: screens show no more than 60 a second, and players stumble over very few."""
 
 
-class Moment(NamedTuple):
+class CycleStart(NamedTuple):
     """A cycle's beginning, which can be drawn until the next one is asked for."""
 
     agent_steps: int
@@ -32,7 +32,7 @@ class Moment(NamedTuple):
     draw: Callable[[], Frame]
 
 
-Write: TypeAlias = Callable[[Path, Iterable[Moment], Fraction], None]
+Write: TypeAlias = Callable[[Path, Iterable[CycleStart], Fraction], None]
 """Writes a film of moments that are so many seconds apart."""
 
 
@@ -55,7 +55,7 @@ def writer_for(path: Path) -> Write:
     return write
 
 
-def write_gif(path: Path, moments: Iterable[Moment], cycle_s: Fraction) -> None:
+def write_gif(path: Path, moments: Iterable[CycleStart], cycle_s: Fraction) -> None:
     """Write a GIF that repeats for ever."""
     pillow = _import("PIL.Image")
 
@@ -76,7 +76,7 @@ def write_gif(path: Path, moments: Iterable[Moment], cycle_s: Fraction) -> None:
     next(pictures).save(path, format="GIF", save_all=True, append_images=pictures, loop=0)
 
 
-def write_mp4(path: Path, moments: Iterable[Moment], cycle_s: Fraction) -> None:
+def write_mp4(path: Path, moments: Iterable[CycleStart], cycle_s: Fraction) -> None:
     """Write an H.264 film."""
     stride = ceil(_SHORTEST_FRAME_S / cycle_s)
     repeats = ceil(stride * cycle_s / _LONGEST_FRAME_S)
@@ -117,7 +117,7 @@ def _in_blocks(frame: Frame) -> Frame:
     return np.pad(frame, ((0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0)), mode="edge")
 
 
-def shots(moments: Iterable[Moment], stride: int) -> Iterator[tuple[Frame, int]]:
+def shots(moments: Iterable[CycleStart], stride: int) -> Iterator[tuple[Frame, int]]:
     """Every so many-th picture of each episode, and for how many cycles it stands."""
     frame, cycles = None, 0
     for moment in moments:

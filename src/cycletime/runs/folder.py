@@ -1,26 +1,35 @@
 """A run's folder: which files it has, and what they say.
 
 spec.json            what is trained, and the run's identity
+checkpoints/         the last two, until the run is finished
 curve.parquet        one row for each episode, up to the last checkpoint
 metrics.jsonl        what learning tells of itself
-checkpoints/         the last two, until the run is finished
 policy.safetensors   the policy at the last checkpoint, in the end the final one
 result.json          written last: the run is finished, its performance and where it was computed
+
+A run of a study that is not finished has the first two, and in the end none: finished runs of a study are in its store.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from cycletime.duration import Duration
 from cycletime.errors import InputError, RunError
+from cycletime.loops import Episodes
 from cycletime.runs.checkpoints import Checkpoints
 from cycletime.runs.files import disk_errors, sweep, write_first, write_whole
 from cycletime.runs.lock import Lock, locked
+from cycletime.runs.metrics import Columns, columns_of, metrics_text
+from cycletime.runs.policies.policy_file import SavedPolicy, read_policy, write_policy
+from cycletime.runs.result import FinishedRun, fault_of
 from cycletime.runs.spec import RunSpec
 
 FORMAT = 1
@@ -37,15 +46,23 @@ class RunFolder:
     def create(cls, out: Path, spec: RunSpec) -> RunFolder:
         """The folder of a spec below `out`: a new one, or the one that is there."""
         folder = cls(out / spec.name, spec)
-        with disk_errors(folder.path):
-            folder.path.mkdir(parents=True, exist_ok=True)
-        if not (folder.path / "spec.json").exists():
-            told = {"format": FORMAT, "identity": spec.identity, **spec.as_json()}
-            write_first(folder.path / "spec.json", lambda file: file.write_text(_text(told)))
-        there = cls.open(folder.path)
-        if there.spec.identity != spec.identity:
-            raise InputError(f"{folder.path} holds another run, {there.spec.name}: put it back under its own name.")
-        return there
+        folder.make()
+        return folder
+
+    def make(self) -> None:
+        """Let the folder be there.
+
+        Raises:
+            InputError: if it holds another run.
+        """
+        with disk_errors(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+        if not (self.path / "spec.json").exists():
+            told = {"format": FORMAT, "identity": self.spec.identity, **self.spec.as_json()}
+            write_first(self.path / "spec.json", lambda file: file.write_text(_text(told)))
+        there = RunFolder.open(self.path)
+        if there.spec.identity != self.spec.identity:
+            raise InputError(f"{self.path} holds another run, {there.spec.name}: put it back under its own name.")
 
     @classmethod
     def open(cls, path: Path | str) -> RunFolder:
@@ -113,14 +130,70 @@ class RunFolder:
             raise RunError(f"{self.path / 'result.json'} cannot be read: {error}.") from error
         return told
 
-    def write_result(self, result: Mapping[str, Any]) -> None:
-        """Finish the run."""
+    def write_snapshot(self, curve: Episodes, metrics: Columns, policy: SavedPolicy, env_dt: Duration) -> None:
+        """Write how far the run is, for whoever looks at it."""
+        from cycletime.runs.curve import write_curve  # machines with little installed keep runs otherwise
+
+        write_whole(self.curve_file, lambda path: write_curve(path, curve, env_dt))
+        write_whole(self.metrics_file, lambda path: path.write_text(metrics_text(metrics)))
+        write_policy(self.policy_file, policy)
+
+    def write_finished(self, run: FinishedRun, env_dt: Duration) -> None:
+        """Write all of a run that is finished; the result comes last, since it says that all is there."""
+        assert isinstance(run.curve, Episodes), "a run's folder has all of them"
+        assert run.policy is not None, "a run's folder has its policy"
+        self.write_snapshot(run.curve, run.metrics, run.policy, env_dt)
+        result = {**run.result, "files": self._hashes()}
         write_whole(self.path / "result.json", lambda file: file.write_text(_text(result)))
         self.checkpoints.remove()
 
-    def locked(self, *, needed: bool = True) -> AbstractContextManager[Lock]:
-        """Keep other processes away; `needed` unless a lease does so already."""
-        return locked(self.path / "lock", needed=needed)
+    def finished(self) -> FinishedRun:
+        """All of a run that is finished.
+
+        Raises:
+            RunError: if files are damaged.
+        """
+        from cycletime.runs.curve import read_curve
+
+        result = self.result()
+        hashes, recorded = self._hashes(), result.pop("files", {})
+        for name, digest in hashes.items():
+            if recorded.get(name) != digest:
+                raise RunError(f"{name} of {self.path} is not what was written: its hash is {digest[:10]}.")
+        try:
+            curve = read_curve(self.curve_file, Duration(result["env_dt_s"]))
+            lines = [json.loads(line) for line in self.metrics_file.read_text().splitlines()]
+            run = FinishedRun(self.spec, result, curve, columns_of(lines), read_policy(self.policy_file))
+            fault = fault_of(run)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise RunError(f"{self.path} is no finished run: {str(error).rstrip('.')}.") from error
+        if fault:
+            raise RunError(f"{self.path} is damaged: {fault}.")
+        return run
+
+    def policy(self) -> SavedPolicy:
+        """The policy at the last checkpoint, or the final one.
+
+        Raises:
+            InputError: if there is none yet.
+        """
+        if not self.policy_file.exists() and (checkpoint := self.checkpoints.newest(self.spec.identity)[0]):
+            return checkpoint.policy()
+        return read_policy(self.policy_file)
+
+    def remove(self) -> None:
+        """Remove the folder, of a run that is kept elsewhere."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def _hashes(self) -> dict[str, str]:
+        """By name, the SHA-256 of the files that hold a run's numbers."""
+        paths = (self.curve_file, self.metrics_file, self.policy_file)
+        with disk_errors(self.path):
+            return {path.name: sha256(path.read_bytes()).hexdigest() for path in paths}
+
+    def locked(self) -> AbstractContextManager[Lock]:
+        """Keep other processes away."""
+        return locked(self.path / "lock")
 
     def sweep(self) -> None:
         """Remove what a process that was killed left unfinished; for who holds the lock."""

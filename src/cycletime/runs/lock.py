@@ -46,12 +46,8 @@ class Lock:
 
 
 @contextmanager
-def locked(path: Path, *, needed: bool = True) -> Iterator[Lock]:
-    """Hold the lock at a path.
-
-    Args:
-        path: A file, made if it is not there.
-        needed: Whether to refuse a file system that has no locks. Who holds a lease besides does not need them.
+def locked(path: Path) -> Iterator[Lock]:
+    """Hold the lock at a path, a file that is made if it is not there.
 
     Raises:
         RunError: if another process holds it, or there can be none.
@@ -60,7 +56,7 @@ def locked(path: Path, *, needed: bool = True) -> Iterator[Lock]:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         with disk_errors(path):
-            _lock(path, handle, needed=needed)
+            _lock(path, handle)
             os.ftruncate(handle, 0)
             os.pwrite(handle, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
         yield Lock(path, handle)
@@ -68,7 +64,7 @@ def locked(path: Path, *, needed: bool = True) -> Iterator[Lock]:
         os.close(handle)
 
 
-def _lock(path: Path, handle: int, *, needed: bool) -> None:
+def _lock(path: Path, handle: int) -> None:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -79,8 +75,7 @@ def _lock(path: Path, handle: int, *, needed: bool) -> None:
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise
-        if needed:
-            raise RunError(
-                f"The file system of {path.parent} has no locks ({error.strerror}), which keep two processes off one "
-                "run: give a folder on another one."
-            ) from error
+        raise RunError(
+            f"The file system of {path.parent} has no locks ({error.strerror}), which keep two processes off one "
+            "run: give a folder on another one."
+        ) from error

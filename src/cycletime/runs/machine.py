@@ -7,9 +7,11 @@ import platform
 import subprocess
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+
+from cycletime import __version__
 
 _CHANGES_BITS = {
     "jax": "JAX",
@@ -21,6 +23,7 @@ _CHANGES_BITS = {
     "precision": "precision of matrix products",
     "programs": "compiled programs",
     "NVRTC": "NVRTC",
+    "kernel": "kernel",
 }
 _SIMULATORS = ("numpy", "gymnasium", "mujoco", "pybullet")
 
@@ -70,13 +73,11 @@ def differences(
 
 
 def code_version() -> str:
-    """The package's version, with the commit where it runs from a checkout."""
-    try:
-        release = version("cycletime")
-    except PackageNotFoundError:  # a bare source folder on the path, as on a GPU machine without pip
-        release = "unknown"
+    """The package's version, with the commit where it runs from a checkout; of a packed study, that of its pack."""
+    if told := os.environ.get("CYCLETIME_CODE"):
+        return told
     commit = _commit()
-    return f"{release}+{commit}" if commit else release
+    return f"{__version__}+{commit}" if commit else __version__
 
 
 def _commit() -> str:

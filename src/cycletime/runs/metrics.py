@@ -1,32 +1,30 @@
-"""What learning tells of itself, on disk: `metrics.jsonl`, one line for every so many learnings.
+"""What learning tells of itself: means over every so many learnings, `metrics.jsonl` in a run's folder.
 
 An agent that learns at each step would write more than anyone reads. The lines of a run are therefore means over
 windows of as many learnings as give about a thousand lines; which learnings share a line depends on the spec alone, so
-that a resumed run writes the same bytes.
+that a resumed run has the same lines.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import ceil
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.errors import RunError
 from cycletime.loops import Episodes
-from cycletime.runs.files import disk_errors
 
 LINES = 1000
 """About so many lines has a run."""
-_STEPS = "agent_steps"
+_STEPS = ("env_steps", "agent_steps")
+_LINES, _PENDING = "lines/", "pending/"
 
-Metrics = Mapping[str, NDArray[Any]]
+Columns = Mapping[str, NDArray[Any]]
+"""By name, a number for each line."""
 
 
 def window_of(env_steps: int, cycle_steps: int, period: int) -> int:
@@ -35,86 +33,96 @@ def window_of(env_steps: int, cycle_steps: int, period: int) -> int:
 
 
 @dataclass
-class MetricsFile:
-    """The file while a run goes on."""
+class MetricsLog:
+    """The metrics of a run while it goes on."""
 
-    path: Path
     window: int
     cycle_steps: int
     """k, to tell environment steps between the ends of episodes."""
+    columns: dict[str, NDArray[Any]] = field(default_factory=dict)
+    """The lines that are full."""
     pending: dict[str, NDArray[Any]] = field(default_factory=dict)
     """By name, what was told since the last line."""
+    last_end: tuple[int, int] = (0, 0)
+    """Environment and agent steps at the end of the last episode."""
 
-    def resume(self, length: int, pending: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a length of the file, whatever was written after it.
-
-        Raises:
-            RunError: if the file is shorter.
-        """
-        if self.length < length:
-            raise RunError(
-                f"{self.path} has {self.length} bytes, and {length} when the checkpoint was written: restore it, or "
-                f"delete {self.path.parent} to begin anew."
-            )
-        self.pending = dict(pending)
-        with disk_errors(self.path), self.path.open("ab") as file:
-            file.truncate(length)
-
-    def add(self, told: Metrics, curve: Episodes) -> list[dict[str, Any]]:
-        """Append the lines that are full; and give them back."""
-        joined = {name: np.concatenate([self.pending.get(name, each[:0]), each]) for name, each in told.items()}
-        if not joined:
+    def add(self, told: Columns, ended: Episodes) -> list[dict[str, Any]]:
+        """Take what learning told, and the episodes that ended meanwhile; the lines that are full."""
+        env_ends = np.concatenate([[self.last_end[0]], ended.env_steps])
+        agent_ends = np.concatenate([[self.last_end[1]], ended.agent_steps])
+        self.last_end = int(env_ends[-1]), int(agent_ends[-1])
+        if not told:
             return []
-        full = len(joined[_STEPS]) - len(joined[_STEPS]) % self.window
-        self.pending = {name: each[full:] for name, each in joined.items()}
-        return self._append(
-            [
-                {name: each[at : at + self.window] for name, each in joined.items()}
-                for at in range(0, full, self.window)
-            ],
-            curve,
-        )
+        # Only the last cycle of an episode can be shorter than k.
+        steps = np.asarray(told["agent_steps"], np.int64)
+        last = np.searchsorted(agent_ends, steps, side="right") - 1
+        new = {**told, "env_steps": env_ends[last] + (steps - agent_ends[last]) * self.cycle_steps}
+        self.pending = _joined(self.pending, new)
+        return self._take(len(self.pending["agent_steps"]) // self.window, self.window)
 
-    def finish(self, curve: Episodes) -> list[dict[str, Any]]:
-        """Append the last, short line."""
-        left, self.pending = self.pending, {}
-        return self._append([left], curve) if left and len(left[_STEPS]) else []
+    def finish(self) -> list[dict[str, Any]]:
+        """The last, short line."""
+        count = len(self.pending.get("agent_steps", ()))
+        return self._take(1, count) if count else []
 
-    @property
-    def length(self) -> int:
-        """The bytes of the file."""
-        return self.path.stat().st_size if self.path.exists() else 0
+    def _take(self, lines: int, size: int) -> list[dict[str, Any]]:
+        """Make lines of the first learnings that are pending, so many in each."""
+        taken, end = self.pending, lines * size
+        self.pending = {name: each[end:] for name, each in taken.items()}
+        made = [_line({name: each[at : at + size] for name, each in taken.items()}) for at in range(0, end, size)]
+        if made:
+            self.columns = _joined(self.columns, columns_of(made))
+        return made
 
-    def flush(self) -> None:
-        """Have the disk hold it."""
-        if self.path.exists():
-            with disk_errors(self.path), self.path.open("rb") as file:
-                os.fsync(file.fileno())
-
-    def _append(self, windows: list[dict[str, NDArray[Any]]], curve: Episodes) -> list[dict[str, Any]]:
-        lines = [self._line(window, curve) for window in windows]
-        with disk_errors(self.path), self.path.open("ab") as file:
-            file.write("".join(json.dumps(line) + "\n" for line in lines).encode())
-        return lines
-
-    def _line(self, window: dict[str, NDArray[Any]], curve: Episodes) -> dict[str, Any]:
-        agent_steps = int(window[_STEPS][-1])
-        means = {name: _number(numbers) for name, numbers in window.items() if name != _STEPS}
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All of it, for a checkpoint."""
         return {
-            "env_steps": self._env_steps_at(agent_steps, curve),
-            _STEPS: agent_steps,
-            "learnings": len(window[_STEPS]),
-            **means,
+            **{_LINES + name: each for name, each in self.columns.items()},
+            **{_PENDING + name: each for name, each in self.pending.items()},
+            "last_end": np.array(self.last_end, np.int64),
         }
 
-    def _env_steps_at(self, agent_steps: int, curve: Episodes) -> int:
-        """The environment steps at an agent step: only the last cycle of an episode can be shorter than k."""
-        ended = int(np.searchsorted(curve.agent_steps, agent_steps, side="right"))
-        steps, env_steps = (curve.agent_steps[ended - 1], curve.env_steps[ended - 1]) if ended else (0, 0)
-        return int(env_steps + (agent_steps - steps) * self.cycle_steps)
+    def resume(self, arrays: Columns) -> None:
+        """Go on from what `arrays` gave."""
+        self.columns, self.pending = (
+            {name.removeprefix(prefix): each for name, each in arrays.items() if name.startswith(prefix)}
+            for prefix in (_LINES, _PENDING)
+        )
+        self.last_end = int(arrays["last_end"][0]), int(arrays["last_end"][1])
+
+
+def columns_of(lines: list[dict[str, Any]]) -> dict[str, NDArray[Any]]:
+    """Lines as columns; what is no finite number is NaN."""
+    found = {}
+    for name in lines[0] if lines else ():
+        numbers = [np.nan if line[name] is None else line[name] for line in lines]
+        found[name] = np.array(numbers, np.int64 if name in (*_STEPS, "learnings") else np.float64)
+    return found
+
+
+def lines_of(columns: Columns) -> list[dict[str, Any]]:
+    """The lines of columns; JSON knows no infinity."""
+    names = list(columns)
+    rows = zip(*(columns[name].tolist() for name in names), strict=True)
+    return [{name: None if value != value else value for name, value in zip(names, row, strict=True)} for row in rows]
+
+
+def metrics_text(columns: Columns) -> str:
+    """What metrics.jsonl holds."""
+    return "".join(json.dumps(line) + "\n" for line in lines_of(columns))
+
+
+def _joined(before: Columns, after: Columns) -> dict[str, NDArray[Any]]:
+    return {name: np.concatenate([before.get(name, each[:0]), each]) for name, each in after.items()}
+
+
+def _line(window: Columns) -> dict[str, Any]:
+    means = {name: _number(numbers) for name, numbers in window.items() if name not in _STEPS}
+    steps = {name: int(window[name][-1]) for name in _STEPS}
+    return {**steps, "learnings": len(window["agent_steps"]), **means}
 
 
 def _number(numbers: NDArray[Any]) -> float | None:
-    """Their mean with as many digits as float32 has; JSON knows no infinity."""
+    """Their mean with as many digits as float32 has; None where it is not finite."""
     mean = float(np.mean(numbers, dtype=np.float64))
     return float(f"{mean:.7g}") if np.isfinite(mean) else None

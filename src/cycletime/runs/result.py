@@ -3,17 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from hashlib import file_digest
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cycletime.loops import EpisodeBins, Episodes
 from cycletime.loops.episodes import BINS as BINS
-from cycletime.runs.folder import RunFolder
-from cycletime.runs.machine import this_machine
+from cycletime.runs.metrics import Columns
+from cycletime.runs.policies.policy_file import SavedPolicy
 from cycletime.runs.spec import RunSpec
+
+
+@dataclass(frozen=True, eq=False)
+class FinishedRun:
+    """All that is kept of a run that reached its budget."""
+
+    spec: RunSpec
+    result: Mapping[str, Any]
+    """As `result_of` gives it."""
+    curve: Episodes | EpisodeBins
+    """Its learning curve, in bins where the episodes were not wanted."""
+    metrics: Columns
+    """What learning told of itself."""
+    policy: SavedPolicy | None = None
+    """What it learned; None where that was not wanted."""
+
+    @property
+    def name(self) -> str:
+        """The run's."""
+        return self.spec.name
+
+    @property
+    def bins(self) -> EpisodeBins:
+        """Its learning curve in as many bins as the paper's measure has."""
+        if isinstance(self.curve, EpisodeBins):
+            return self.curve
+        return EpisodeBins.none(self.spec.env_steps).plus(self.curve)
 
 
 def result_of(
@@ -21,21 +49,22 @@ def result_of(
     curve: Episodes | EpisodeBins,
     *,
     where: str,
+    env_dt_s: float,
     agent_steps: int,
     remarks: tuple[str, ...],
     sessions: int,
     wall_s: float,
-    files: Mapping[str, str] | None = None,
-    machine: Mapping[str, str] | None = None,
+    machine: Mapping[str, str],
 ) -> dict[str, Any]:
     """What result.json holds."""
     return {
-        "format": 1,
+        "format": 2,
         "identity": spec.identity,
         "world": spec.world.name,
         "where": where,
         "algorithm": spec.algorithm,
         "dt": str(spec.dt),
+        "env_dt_s": env_dt_s,
         "seed": spec.seed,
         "env_steps": spec.env_steps,
         "agent_steps": agent_steps,
@@ -45,24 +74,10 @@ def result_of(
         "remarks": list(remarks),
         "sessions": sessions,
         "wall_s": round(wall_s, 3),
-        "files": dict(files or {}),
         **({"curve": f"{len(curve.counts)} bins"} if isinstance(curve, EpisodeBins) else {}),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": dict(this_machine() if machine is None else machine),
+        "machine": dict(machine),
     }
-
-
-def hashes_of(folder: RunFolder) -> dict[str, str]:
-    """By name, the SHA-256 of the files that hold a run's numbers.
-
-    A run that was computed elsewhere may have come without its policy.
-    """
-    hashes = {}
-    policy = [folder.policy_file] if folder.policy_file.exists() else []
-    for path in (folder.curve_file, folder.metrics_file, *policy):
-        with path.open("rb") as file:
-            hashes[path.name] = file_digest(file, "sha256").hexdigest()
-    return hashes
 
 
 def performance(curve: Episodes | EpisodeBins, env_steps: int) -> dict[str, float | None]:
@@ -75,6 +90,24 @@ def performance(curve: Episodes | EpisodeBins, env_steps: int) -> dict[str, floa
         "last_tenth_return": _number(bins[-10:].mean()),
         "mean_over_episodes": _number(curve.mean_return),
     }
+
+
+def fault_of(run: FinishedRun) -> str | None:
+    """What does not fit together in a finished run, or None."""
+    if run.result.get("identity") != run.spec.identity:
+        return "its result belongs to another run"
+    if len(run.curve) != run.result.get("episodes"):
+        return f"its curve has {len(run.curve)} episodes, and the result {run.result.get('episodes')}"
+    ends: NDArray[Any] = run.curve.env_steps
+    ends = ends[run.curve.counts > 0] if isinstance(run.curve, EpisodeBins) else ends
+    if np.any(np.diff(ends, prepend=0) <= 0) or np.any(ends > run.spec.env_steps):
+        return "the episodes of its curve are out of order"
+    if performance(run.curve, run.spec.env_steps)["average_return"] != run.result.get("average_return"):
+        return "its average return is not that of its curve"
+    policy = run.policy
+    if policy is not None and (policy.identity, policy.env_steps) != (run.spec.identity, run.spec.env_steps):
+        return f"its policy is not this run's last, but one of {policy.env_steps} environment steps"
+    return None
 
 
 def _number(mean: np.floating[Any] | float) -> float | None:

@@ -16,7 +16,6 @@ from cycletime.agents.checks import check_choice, check_counts
 from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUhlenbeck, Pink
 from cycletime.duration import Duration, DurationField, cycle_steps
 from cycletime.errors import InputError
-from cycletime.runs.kernel_limits import refusal
 from cycletime.runs.worlds import GymnasiumEnv, PaperTask, World
 
 RESULT_VERSION = 1
@@ -33,9 +32,8 @@ EXPLORATIONS: Mapping[str, type[Exploration]] = MappingProxyType(
 class EngineSpec:
     """What computes the run. Engines differ in the last bits, so they are part of a run's identity."""
 
-    name: Literal["compiled", "stepped", "cuda"] = "compiled"
-    """'compiled': one program around a closed-form task. 'stepped': an environment, step by step. 'cuda': a kernel
-    for PPO on closed-form tasks."""
+    name: str = "compiled"
+    """One of `cycletime.engines.registry`, which knows what each takes."""
     device: str = "cpu"
     """JAX's platform: cpu or gpu."""
     width: int = 1
@@ -45,19 +43,9 @@ class EngineSpec:
 
     def __post_init__(self) -> None:
         """Refuse what is no engine."""
-        check_choice(self, "name", ("compiled", "stepped", "cuda"))
         check_choice(self, "device", ("cpu", "gpu"))
         check_counts(self, "width")
-        if self.name == "cuda" and (self.device, self.width) != ("gpu", 1):
-            raise InputError(
-                f"The engine cuda has the device {self.device!r} and the width {self.width}: it needs 'gpu' and 1."
-            )
         check_choice(self, "matmul", ("fastest", "float32"))
-        if self.matmul == "float32" and (self.name, self.device) != ("compiled", "gpu"):
-            raise InputError(
-                f"matmul is 'float32' for the {self.name} engine on the {self.device}: only the compiled engine on a "
-                "gpu has the choice, leave it out."
-            )
 
     def as_json(self) -> dict[str, Any]:
         """What spec.json holds; without `matmul` where it is the default, which engines had before there was one."""
@@ -104,10 +92,6 @@ class RunSpec:
             )
         if self.exploration is not None and not isinstance(self.exploration, Exploration):
             raise InputError(f"exploration is {self.exploration!r}: give noise such as OrnsteinUhlenbeck('100ms').")
-        if self.engine.name == "cuda" and (sentence := refusal(self)):
-            raise InputError(sentence)
-        if self.engine.name == "compiled" and not isinstance(self.world, PaperTask):
-            raise InputError(f"{self.world.name!r} is an environment, which the compiled engine cannot run.")
         if self.world.env_dt is not None:
             cycle_steps(self.dt, self.world.env_dt)
         if isinstance(self.world, PaperTask):
@@ -117,6 +101,11 @@ class RunSpec:
     def algorithm(self) -> str:
         """The agent's name."""
         return next(name for name, kind in AGENTS.items() if isinstance(self.agent, kind))
+
+    @property
+    def label(self) -> str:
+        """What it is called while it goes on, without its seed."""
+        return f"{self.world.name} {self.algorithm} {self.dt}"
 
     @property
     def bound_agent(self) -> Agent:

@@ -21,7 +21,7 @@ from cycletime.agents.checks import check_counts
 from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError, RunError
 from cycletime.runs.files import write_whole
-from cycletime.runs.films import Moment, writer_for
+from cycletime.runs.films import CycleStart, writer_for
 from cycletime.tasks.render import Frame, Window
 
 AnyEnv: TypeAlias = "gymnasium.Env[Any, Any]"
@@ -74,16 +74,16 @@ class Showing:
         """The time that a cycle takes to watch."""
         return Duration(self.dt).exact_s / Fraction(self.speed)
 
-    def moments(self) -> Iterator[Moment]:
+    def moments(self) -> Iterator[CycleStart]:
         """Play the episodes."""
         for number in range(self.episodes):
             observation, _ = self.env.reset(seed=self.seed + number)
             total_reward, agent_steps, terminated, truncated = 0.0, 0, False, False
-            yield Moment(agent_steps, self._draw)
+            yield CycleStart(agent_steps, self._draw)
             while not (terminated or truncated):
                 observation, reward, terminated, truncated, _ = self.env.step(self.act(observation))
                 total_reward, agent_steps = total_reward + float(reward), agent_steps + 1
-                yield Moment(agent_steps, self._draw)
+                yield CycleStart(agent_steps, self._draw)
             self.tell(Seen(number, total_reward, agent_steps, bool(terminated)))
 
     def _draw(self) -> Frame:

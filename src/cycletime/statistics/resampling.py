@@ -87,8 +87,12 @@ def iqm(scores: Cells, **options: Unpack[Options]) -> Estimate:
     """
 
     def statistic(*cells: Array, axis: int) -> Array:
-        trimmed: Array = stats.trim_mean(np.concatenate(cells, axis), 0.25, axis)
-        return trimmed
+        joined = np.concatenate(cells, axis)
+        count = joined.shape[axis]
+        cut = int(0.25 * count)
+        # As SciPy's trim_mean does it, whose checks take longer than the numbers do.
+        middle = np.partition(joined, (cut, count - cut - 1), axis).take(range(cut, count - cut), axis)
+        return np.asarray(middle.mean(axis))
 
     return bootstrap(scores, statistic, **options)
 

@@ -1,17 +1,14 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from cycletime.cli.study.report import StudyReport
 from cycletime.errors import InputError
-from cycletime.loops import Episodes
-from cycletime.runs.curve import write_curve
-from cycletime.runs.result import result_of
-from cycletime.studies.folder import StudyFolder
-from cycletime.studies.plan import Plan
-from cycletime.studies.study_file import study_from
+from cycletime.reports import figures
+from cycletime.studies.spec.file import study_from
+from cycletime.studies.store.folder import StudyFolder
+from tests.studies.small import finished, specs_of
 
 TABLE = {
     "name": "s",
@@ -26,29 +23,26 @@ TABLE = {
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three of four runs are done; a run's only episode returns the seed, and 10 more at 32 ms."""
+    """Three of four runs are done; a run's episodes return the seed, and 10 more at 32 ms."""
     folder = StudyFolder.create(tmp_path_factory.mktemp("s") / "study", study_from(TABLE))
-    plan = Plan.of(folder.study)
-    for planned in plan.runs[:3]:
-        run = folder.run_folder(plan.spec(planned))
-        end, score = np.array([1200]), np.array([planned.seed + (10.0 if planned.cell else 0.0)])
-        curve = Episodes(end, end, score, end)
-        write_curve(run.curve_file, curve, plan.cells[0].run(0).world.env_dt or run.spec.dt)
-        run.write_result(
-            result_of(run.spec, curve, where="closed form", agent_steps=1, remarks=(), sessions=1, wall_s=0.0)
-        )
+    done = specs_of(folder)[:3]
+    folder.store.add([finished(spec, spec.seed + (10.0 if str(spec.dt) == "32ms" else 0.0)) for spec in done])
     return folder.path
 
 
-def test_it_prints_tables_and_text_and_writes_files(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_prints_tables_and_text_and_writes_files(
+    study: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures, "save_figures", lambda out, stem, *_: [f"{stem}-performance.png"])
     assert StudyReport(folder=study).run() == 0
     told = capsys.readouterr().out
     assert "3 of 4 runs have a score" in told
     assert "0.50 ± 0.50 (2)" in told
     assert "10 (1 of 2)" in told
-    files = {file.name for file in (study / "report").iterdir()}
-    assert files >= {"report.md", "report.json", "scores.csv", "reacher-ppo-performance.svg"}
-    assert f"`cycletime study report {study}`" in (study / "report" / "report.md").read_text()
+    assert {file.name for file in (study / "report").iterdir()} == {"report.md", "report.json", "scores.csv"}
+    written = (study / "report" / "report.md").read_text()
+    assert f"`cycletime study report {study}`" in written
+    assert "(reacher-ppo-performance.png)" in written
 
 
 def test_markdown_is_printed_and_not_written(study: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -62,8 +56,9 @@ def test_markdown_is_printed_and_not_written(study: Path, capsys: pytest.Capture
 
 
 def test_json_is_one_object_and_written_where_it_is_told(
-    study: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    study: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(figures, "save_figures", lambda *_: [])
     assert StudyReport(folder=study, json=True, iqm=True, grid_points=7, out=tmp_path / "r").run() == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["study"], told["statistic"], told["interval"]) == ("s", "iqm", "bootstrap")

@@ -3,37 +3,54 @@ from pathlib import Path
 import pytest
 
 from cycletime.cli import main
-from cycletime.studies.folder import StudyFolder, add_failure, failure_of
-from cycletime.studies.lease import leased
-from cycletime.studies.plan import Plan
-from cycletime.studies.study_file import study_from
+from cycletime.studies.running.lease import leased
+from cycletime.studies.spec.file import study_from
+from cycletime.studies.store.folder import StudyFolder
+from tests.studies.small import finish, specs_of
 
 TABLE = {"name": "s", "task": "reacher", "algorithm": "actor-critic", "dt": "16ms", "seeds": 5, "env_steps": 900}
 
 
-def test_it_counts_states_and_says_what_went_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture
+def folder(tmp_path: Path) -> StudyFolder:
+    """Of five runs, the first is done, the second stopped, the third failed; the others are pending."""
     folder = StudyFolder.create(tmp_path / "s", study_from(TABLE))
-    plan = Plan.of(folder.study)
-    runs = [folder.run_folder(plan.spec(planned)).path for planned in plan.runs]
-    assert main(["study", "status", str(folder.path)]) == 0
-    assert capsys.readouterr().out == "s: 5 pending\n"
-    (runs[0] / "result.json").write_text("{}")
-    (runs[1] / "checkpoints" / "000001").mkdir(parents=True)
+    done, stopped, failed, *_ = specs_of(folder)
+    finish(folder, [done])
+    (folder.runs / stopped.name / "checkpoints" / "000001").mkdir(parents=True)
     for text in ("first", "second"):
-        add_failure(runs[2], failure_of(text))
+        folder.failures(failed.name).add(text)
     try:
         raise LookupError("last")
     except LookupError as error:
-        add_failure(runs[2], failure_of(error))
-    with leased(runs[3], "w"):
+        folder.failures(failed.name).add(error)
+    return folder
+
+
+def test_a_study_that_has_not_begun_is_pending(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = StudyFolder.create(tmp_path / "s", study_from(TABLE))
+    assert main(["study", "status", str(folder.path)]) == 0
+    assert capsys.readouterr().out == "s: 5 pending\n"
+
+
+def test_it_counts_states_and_says_what_went_wrong(folder: StudyFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [spec.name for spec in specs_of(folder)]
+    with leased(folder.leases, names[3], "w"):
         assert main(["study", "status", str(folder.path)]) == 1
     assert capsys.readouterr().out == (
-        f"s: 1 done, 1 failed, 1 pending, 1 running, 1 stopped\n  {runs[2].name}: LookupError: last\n"
+        f"s: 1 done, 1 failed, 1 pending, 1 running, 1 stopped\n  {names[2]}: LookupError: last\n"
     )
     assert main(["study", "status", str(folder.path), "--tracebacks"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[2] == "    Traceback (most recent call last):"
     assert lines[-2:] == ['        raise LookupError("last")', "    LookupError: last"]
+
+
+def test_it_names_all_runs_where_that_is_asked_for(folder: StudyFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["study", "status", str(folder.path), "--runs"]) == 1
+    states = ("done", "stopped", "LookupError: last", "pending", "pending")
+    told = [f"  {spec.name}: {state}" for spec, state in zip(specs_of(folder), states, strict=True)]
+    assert capsys.readouterr().out.splitlines()[1:] == told
 
 
 def test_a_folder_without_a_study_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,6 @@
 """Runs as they are described to the kernel, and states as the agent has them."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -9,10 +10,12 @@ import pytest
 
 from cycletime.agents import PPOAgent, SACAgent
 from cycletime.agents.exploration import OrnsteinUhlenbeck
-from cycletime.engines.compiled import CompiledEngine
-from cycletime.engines.cuda.describing import checked_state, described, fresh_states, psi_of, refusal, state_of
+from cycletime.engines.compiled import loop_of
+from cycletime.engines.cuda.describing import checked_state, described, fresh_states, psi_of, state_of
 from cycletime.engines.cuda.expecting import expected_s
 from cycletime.engines.cuda.layout import networks_of, position_of
+from cycletime.engines.cuda.limits import refusal
+from cycletime.engines.registry import engine_of
 from cycletime.errors import InputError, RunError
 from cycletime.runs.spec import EngineSpec, RunSpec
 from cycletime.runs.worlds import GymnasiumEnv
@@ -73,20 +76,23 @@ def test_about_three_hundred_learnings_are_reported(env_steps: int, every: int) 
     ],
 )
 def test_what_the_kernel_cannot_take_is_refused_in_a_sentence(changes: dict[str, Any], sentence: str) -> None:
+    spec = replace(make_spec(), **changes)  # which is a run, though not for this engine
+    assert re.match(sentence, refusal(spec) or "")
     with pytest.raises(InputError, match=f"^{sentence}"):
-        replace(make_spec(), **changes)
+        engine_of(spec)
 
 
-def test_a_run_for_another_engine_can_be_asked_about() -> None:
-    plain = replace(make_spec(), engine=EngineSpec())
-    assert refusal(plain) is None
-    assert refusal(replace(plain, agent=PPOAgent(minibatch=512))) is None
-    assert refusal(replace(plain, agent=SACAgent())) is not None
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"agent": PPOAgent(minibatch=512)}, {"env_steps": 2_147_480_767}, {"agent": PPOAgent(learning_period=2000)}],
+)
+def test_what_it_just_can_take_is_taken(changes: dict[str, Any]) -> None:
+    assert refusal(replace(make_spec(), **changes)) is None
 
 
 def test_first_weights_are_those_of_the_compiled_loop_for_the_same_seed() -> None:
     spec = make_spec(seed=77, noise_std=0.5)
-    theirs = CompiledEngine(replace(spec, engine=EngineSpec())).loop.start([77]).state.psi
+    theirs = loop_of(replace(spec, engine=EngineSpec())).start([77]).state.psi
     first, other = fresh_states([spec, replace(spec, seed=78)])
     ours = psi_of(first, 2)
     for one, another in zip(jax.tree.leaves(theirs), jax.tree.leaves(ours), strict=True):

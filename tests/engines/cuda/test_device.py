@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 
 from cycletime.engines.cuda import device as cuda_device
-from cycletime.engines.cuda import layout
+from cycletime.engines.cuda import engine, layout
 from cycletime.engines.cuda.device import KERNEL, check_memory, check_shared_memory, checked_cupy, kernel_source
-from cycletime.engines.cuda.group import CudaEngine, CudaGroup
+from cycletime.engines.cuda.engine import H200_BLOCKS, CudaEngine
+from cycletime.engines.cuda.expecting import expected_s
+from cycletime.engines.cuda.group import CudaGroup
 from cycletime.errors import InputError
+from tests.engines.cuda.emulated import Emulated
 from tests.engines.cuda.small import make_spec
 
 
@@ -95,12 +98,25 @@ def test_a_card_that_can_be_used_is_given(monkeypatch: pytest.MonkeyPatch) -> No
     assert checked_cupy() is cupy
 
 
-def test_without_cupy_an_engine_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_cupy_an_engine_says_what_to_install_and_what_runs_cost_on_an_h200(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "cupy", None)
     cuda_device.find_device.cache_clear()
-    for make in (lambda: CudaGroup([make_spec()]), lambda: CudaEngine(make_spec())):
+    for make in (CudaGroup, CudaEngine().group):
         with pytest.raises(InputError, match=r"not installed: pip install 'cycletime\[cuda\]'\.$"):
-            make()
+            make([make_spec()])
+    spec = make_spec(batch=2000, minibatch=50, epochs=10)
+    cost = CudaEngine().cost(spec)
+    assert (cost.where, cost.runs_at_once) == ("an H200", H200_BLOCKS)
+    learnings = -(-spec.env_steps // (2000 * 8))
+    assert cost.agent_step_s * learnings * 2000 == pytest.approx(expected_s(spec))
+
+
+def test_with_a_card_runs_cost_what_they_do_there(device: Emulated, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "find_device", lambda: device)
+    cost = CudaEngine().cost(make_spec())
+    assert (cost.where, cost.runs_at_once) == ("", device.blocks)
 
 
 def test_too_little_memory_is_told_with_both_numbers() -> None:

@@ -12,14 +12,13 @@ import numpy as np
 import pytest
 
 from cycletime.duration import Duration
-from cycletime.engines import choosing, record
-from cycletime.engines.cuda import group
+from cycletime.engines import record
+from cycletime.engines.cuda import engine, group
 from cycletime.engines.cuda.device import Done, Work
 from cycletime.engines.cuda.group import CudaGroup
 from cycletime.engines.cuda.layout import position_of
 from cycletime.engines.engine import Chunk
-from cycletime.engines.record import Trainee
-from cycletime.engines.training import train, train_together
+from cycletime.engines.training import train_folders
 from cycletime.errors import InputError, RunError
 from cycletime.loops import Episodes
 from cycletime.runs.curve import read_curve
@@ -27,6 +26,7 @@ from cycletime.runs.folder import RunFolder
 from cycletime.runs.machine import this_machine
 from tests.engines.cuda.emulated import Emulated
 from tests.engines.cuda.small import make_spec
+from tests.engines.scripted import train
 
 LeftBy = Callable[[RunFolder], dict[str, Any]]
 After = Callable[[int], Callable[[], bool]]
@@ -135,13 +135,13 @@ def on_kernel(library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> Emulated
     """Let training use the emulated kernel, a learning at a time."""
     device = Emulated(library)
     made = partial(CudaGroup, device=device, slices_s=(1e6,), most_periods=1)
-    monkeypatch.setattr(choosing, "CudaGroup", made)
+    monkeypatch.setattr(engine, "CudaGroup", made)
     return device
 
 
 def test_training_keeps_what_the_kernel_computes(tmp_path: Path, on_kernel: Emulated) -> None:
     folders = [RunFolder.create(tmp_path, spec) for spec in SPECS]
-    assert train_together([Trainee(folder) for folder in folders]) == ["finished"] * 3
+    assert train_folders(folders) == ["finished"] * 3
     for folder in folders:
         result, curve = folder.result(), read_curve(folder.curve_file, Duration("4ms"))
         assert result["where"] == "closed form"
@@ -159,11 +159,11 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bits_with_other_neighbours(
     tmp_path: Path, on_kernel: Emulated, left_by: LeftBy, after: After
 ) -> None:
     whole = [RunFolder.create(tmp_path / "whole", spec) for spec in SPECS[1:]]
-    train_together([Trainee(folder) for folder in whole])
+    train_folders(whole)
     cut = [RunFolder.create(tmp_path / "cut", spec) for spec in SPECS[1:]]
-    assert train_together([Trainee(folder) for folder in cut], stop=after(2)) == ["stopped", "stopped"]
+    assert train_folders(cut, stop=after(2)) == ["stopped", "stopped"]
     assert train(cut[1]) == "finished"
-    assert train_together([Trainee(cut[0]), Trainee(RunFolder.create(tmp_path, SPECS[0]))]) == ["finished"] * 2
+    assert train_folders([cut[0], RunFolder.create(tmp_path, SPECS[0])]) == ["finished"] * 2
     for one, other in zip(whole, cut, strict=True):
         assert left_by(one) == left_by(other)
 

@@ -9,14 +9,14 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from cycletime.errors import InputError, RunError
-from cycletime.runs.policies import policy_file
+from cycletime.runs import files
 from cycletime.runs.policies.policy_file import read_policy, write_policy
 from tests.runs.policies.conftest import AGENTS, BOUNDS, Trained, spec_of, trained
 
 
 def written(folder: Path, policy: Trained) -> Path:
     path = folder / "policy.safetensors"
-    write_policy(path, policy.saved.network, policy.saved.bounds, spec_of(policy.agent), 4000)
+    write_policy(path, policy.saved)
     return path
 
 
@@ -49,11 +49,10 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
 ) -> None:
     old = written(tmp_path, trained()).read_bytes()
 
-    def half(arrays: object, path: Path, metadata: object) -> None:
-        path.write_bytes(b"half")
+    def full(path: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(policy_file, "save_file", half)
+    monkeypatch.setattr(files, "_flush", full)
     with pytest.raises(RunError, match="the disk is full"):
         written(tmp_path, trained(AGENTS["SAC"]))
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("policy.safetensors", old)]

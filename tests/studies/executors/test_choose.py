@@ -37,8 +37,8 @@ def test_each_gpu_has_one_process_unless_more_are_given(tmp_path: Path, monkeypa
     [
         ("dask", {}, "'dask' is no executor: give local, ray or slurm."),
         ("local", {"workers": 0}, "workers is 0: it must be at least 1."),
-        ("slurm", {"runs_per_job": 0}, "runs_per_job is 0: it must be at least 1."),
-        ("local", {"runs_per_job": 5}, "runs_per_job is 5: the executor local has no jobs; give ray or slurm."),
+        ("slurm", {"workers": -1}, "workers is -1: it must be at least 1."),
+        ("local", {"minutes": 5}, "minutes is 5: that is for the executor slurm, and this is local."),
         ("local", {"address": "auto"}, "address is 'auto': that is for the executor ray, and this is local."),
         ("slurm", {"gpus": 0.5}, "gpus is 0.5: that is for the executor ray, and this is slurm."),
         ("ray", {"partition": "long"}, "partition is 'long': that is for the executor slurm, and this is ray."),

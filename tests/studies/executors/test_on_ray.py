@@ -10,16 +10,18 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cycletime.errors import InputError
-from cycletime.studies.executors.executor import Event
 from cycletime.studies.executors.on_ray import OnRay
-from cycletime.studies.folder import StudyFolder, failures_of
-from cycletime.studies.running import run_study
+from cycletime.studies.running.diary import Event
+from cycletime.studies.running.running import run_study
+from cycletime.studies.store.folder import StudyFolder
+from tests.studies.small import bits_of, names_of
 
 pytestmark = pytest.mark.ray
 LONG = {"env_steps": 12_000_000}
@@ -83,17 +85,18 @@ class Killer:
         if event.outcome:
             self.outcomes.setdefault(event.name, []).append(event.outcome)
         elif self.when(event):
-            lease = json.loads((self.folder.runs / event.name / "lease.json").read_text())
-            assert lease["pid"] != os.getpid()
-            os.kill(lease["pid"], signal.SIGKILL)
-            self.killed.append(event.name)
+            with suppress(FileNotFoundError, ProcessLookupError):  # it is dead already
+                lease = json.loads((self.folder.leases / f"{event.name}.json").read_text())
+                assert lease["pid"] != os.getpid()
+                os.kill(lease["pid"], signal.SIGKILL)
+                self.killed.append(event.name)
 
     def end(self) -> None:
         pass
 
 
 def test_runs_are_stopped_and_their_workers_killed_and_end_with_the_same_bits(
-    cluster: str, make_study: Callable[..., StudyFolder], undisturbed: Callable[..., Any], hashes: Callable[..., Any]
+    cluster: str, make_study: Callable[..., StudyFolder], alone: Callable[..., Any]
 ) -> None:
     folder = make_study(**LONG)
     executor = OnRay.connect(cluster)
@@ -115,6 +118,8 @@ def test_runs_are_stopped_and_their_workers_killed_and_end_with_the_same_bits(
 
     def second_time(event: Event) -> bool:
         """A while after the run went on from its checkpoint."""
+        if event.env_steps is None:
+            return False
         assert event.env_steps, "it began anew"
         again = event.name in begun and event.name not in killer.killed
         begun.add(event.name)
@@ -124,31 +129,29 @@ def test_runs_are_stopped_and_their_workers_killed_and_end_with_the_same_bits(
     assert run_study(folder, executor, watcher=killer) == {"done": 2}
     assert sorted(killer.killed) == sorted(under_way)
     assert sorted(killer.outcomes.values()) == [["done"], ["done"]]
-    assert hashes(folder) == undisturbed(**LONG)
-    results = [json.loads(file.read_text()) for file in folder.runs.glob("*/result.json")]
-    assert all(told["sessions"] >= 2 for told in results), "they went on from the checkpoints of the stop"
+    assert bits_of(folder) == alone(**LONG)
+    sessions = [folder.store.result(name)["sessions"] for name in names_of(folder)]
+    assert min(sessions) >= 2, "they went on from the checkpoints of the stop"
 
 
 def test_a_run_that_kills_every_worker_fails_and_the_others_are_done(
-    cluster: str, make_study: Callable[..., StudyFolder], hashes: Callable[..., Any]
+    cluster: str, make_study: Callable[..., StudyFolder]
 ) -> None:
     folder = make_study(**LONG)
-    bad = sorted(spec.name for _, spec in folder.study.runs())[0]
+    bad, good = names_of(folder)
     killer = Killer(folder, lambda event: event.name == bad)
-    counts = run_study(folder, OnRay.connect(cluster, runs_per_task=2), watcher=killer)
-    assert counts == {"done": 1, "failed": 1}
-    assert "died" in failures_of(folder.runs / bad)[-1]["error"]
-    assert set(hashes(folder)) == {spec.name for _, spec in folder.study.runs()} - {bad}
+    assert run_study(folder, OnRay.connect(cluster), watcher=killer) == {"done": 1, "failed": 1}
+    assert folder.failures(bad).last["error"]
+    assert folder.states([bad, good]) == {bad: "failed", good: "done"}
 
 
-def test_a_cluster_is_started_here_and_given_many_small_tasks(
-    programs: Path, make_study: Callable[..., StudyFolder], undisturbed: Callable[..., Any], hashes: Callable[..., Any]
+def test_a_cluster_is_started_here(
+    programs: Path, make_study: Callable[..., StudyFolder], alone: Callable[..., Any]
 ) -> None:
     folder = make_study(seeds=12)
-    executor = OnRay.connect(workers=2, runs_per_task=1)
-    assert run_study(folder, executor) == {"done": 12}
-    assert hashes(folder) == undisturbed(seeds=12)
-    assert list((folder.path / "jobs").iterdir()) == []
+    assert run_study(folder, OnRay.connect(workers=2)) == {"done": 12}
+    assert bits_of(folder) == alone(seeds=12)
+    assert not [*folder.workers.iterdir(), *folder.leases.iterdir()]
 
 
 def test_a_cluster_without_gpus_cannot_serve_runs_that_need_some(cluster: str) -> None:

@@ -24,8 +24,8 @@ class ExportStudy:
 
     def run(self) -> int:
         """Write it."""
-        from cycletime.studies.export import export
-        from cycletime.studies.folder import StudyFolder
+        from cycletime.studies.store.exporting import export
+        from cycletime.studies.store.folder import StudyFolder
 
         folder = StudyFolder.open(self.folder)
         runs, rows = export(folder, self.file, self.bins)

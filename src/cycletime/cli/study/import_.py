@@ -17,14 +17,13 @@ class ImportRuns:
     """Take finished runs into a study that plans them, after they were verified."""
 
     folder: Annotated[Positional[Path], arg(metavar="STUDY")]
-    """The study's folder; a new one where compact files are given, which say whose runs they have."""
+    """The study's folder; a new one where another study is given, such as one that a pack has computed."""
     sources: Annotated[Positional[Parts], arg(metavar="FROM ...")] = NONE
-    """Folders of runs, or folders that contain some, such as other studies; compact files of a GPU machine."""
+    """Folders of runs, or folders that contain some, such as other studies; or files of finished runs."""
 
     def run(self) -> int:
         """Copy them; status 1 if some are damaged."""
-        from cycletime.studies.compact_runs import study_folder_for
-        from cycletime.studies.transfer import take_runs
+        from cycletime.studies.store.importing import study_folder_for, take_runs
 
         if not self.sources:
             raise InputError("There is nothing to import: give folders of runs, or folders that contain some.")

@@ -11,21 +11,21 @@ from tyro.conf import Positional, arg
 
 @dataclass(frozen=True, kw_only=True)
 class PackStudy:
-    """Pack a study's runs, and the code that they need, for a machine with a GPU, JAX, NumPy and CuPy."""
+    """Pack a study, and the code that it needs, for a machine that has JAX and NumPy, and for the engine cuda CuPy."""
 
     file: Annotated[Positional[Path], arg(metavar="FILE")]
-    """The study, a TOML file with device = "gpu"."""
+    """The study, a TOML file."""
     output: Annotated[Path, arg(metavar="PACK", aliases=["-o"])]
     """The pack, such as pack.zip."""
 
     def run(self) -> int:
         """Write it."""
-        from cycletime.studies.packing import pack_study
-        from cycletime.studies.study_file import read_study
+        from cycletime.studies.packing.pack import pack_study
+        from cycletime.studies.spec.file import read_study
 
         packed = pack_study(read_study(self.file), self.output)
         size = self.output.stat().st_size / 2**20
-        print(f"{packed.runs:,} runs in {self.output}, {size:,.1f} MiB. There: python {self.output.name} OUT")
-        if packed.left_out:
-            print(f"  {packed.left_out:,} more are left out: the kernel cannot take them")
+        engines = " and ".join(packed.engines)
+        print(f"{packed.runs:,} runs of the engine {engines} in {self.output}, {size:,.1f} MiB.")
+        print(f"There: python {self.output.name} OUT")
         return 0

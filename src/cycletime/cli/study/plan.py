@@ -13,7 +13,7 @@ from cycletime.cli.options import Count
 from cycletime.errors import InputError
 
 if TYPE_CHECKING:
-    from cycletime.studies.plan import Plan, Planned
+    from cycletime.studies.plan.plan import Plan, Planned
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,57 +31,60 @@ class PlanStudy:
 
     def run(self) -> int:
         """Print it."""
-        from cycletime.cli.study.progress import in_groups
-        from cycletime.cli.study.run import study_of
-        from cycletime.studies.folder import StudyFolder
-        from cycletime.studies.kernel_choice import told_engines
-        from cycletime.studies.plan import Plan
+        from cycletime.studies.plan.plan import Plan
+        from cycletime.studies.running.progress import in_groups
+        from cycletime.studies.spec.file import read_study
+        from cycletime.studies.store.folder import StudyFolder
 
         if self.workers is not None and self.workers < 1:
             raise InputError(f"--workers is {self.workers}: it must be at least 1.")
-        study = study_of(self.file, self.out)
-        plan = Plan.of(study)
-        left = plan.runs
+        begun = StudyFolder.open(self.out) if self.out is not None and (self.out / "study.json").exists() else None
+        plan = Plan.of(read_study(self.file).resolved(begun.study if begun else None))
+        study, left = plan.study, plan.runs
         print(
             f"{study.name}: {in_groups(plan)}, {plan.env_steps:,} environment "
             f"steps, {plan.simulated_h:,.2f} simulated hours"
         )
-        if study.width > 1:
+        print(f"  {', '.join(f'{count:,} runs by the engine {name}' for name, count in plan.engines().items())}")
+        if (study.width or 1) > 1:
             print(f"  up to {study.width:,} runs of a group side by side in one program, on the {study.device}")
-        engines = told_engines(plan)
-        if "cuda" in engines:
-            print(f"  {', '.join(f'{count:,} runs on the engine {name}' for name, count in engines.items())}")
         shared = len(plan.cells) * len(study.seeds) - len(plan.runs)
         if shared:
             print(f"  {shared:,} more are the same as others, since their rules agree, and run once")
-        if self.out is not None and (self.out / "study.json").exists():
-            states = list(plan.states(StudyFolder(self.out, study)))
-            counts = Counter(state for _, state in states)
+        if begun is not None:
+            states = begun.states(planned.name for planned in plan.runs)
+            counts = Counter(states.values())
             print(f"  {', '.join(f'{count:,} {state}' for state, count in sorted(counts.items()))}")
-            left = tuple(planned for planned, state in states if state != "done")
+            left = tuple(planned for planned in plan.runs if states[planned.name] != "done")
         if left and not self.no_calibration:
             _print_estimate(plan, left, self.workers)
         return 0
 
 
 def _print_estimate(plan: Plan, left: tuple[Planned, ...], given_workers: int | None) -> None:
-    from cycletime.cli.study.progress import spelled
     from cycletime.runs.machine import processor
-    from cycletime.studies.estimate import calibrate, estimate
     from cycletime.studies.executors.choose import ExecutorOptions, executor_for
+    from cycletime.studies.plan.estimate import calibrate, estimate
+    from cycletime.studies.running.progress import spelled
 
     workers = executor_for("local", ExecutorOptions(workers=given_workers), plan.study.device).workers
     costs, start_s = calibrate(plan, left)
-    for (task, algorithm, engine), cost in costs.items():
-        lanes = {"compiled": plan.study.width, "cuda": cost.blocks}.get(engine, 1)
-        of_all = f" of {lanes:,} runs" if lanes > 1 else ""
+    for (task, algorithm, _), cost in costs.items():
+        runs = max(cost.runs_at_once, plan.study.width or 1)
+        of_all = f" of {runs:,} runs" if runs > 1 else ""
+        where = f" on {cost.where}" if cost.where else ""
         print(
             f"  {task} {algorithm}: {cost.agent_step_s * 1e6:,.1f} µs an agent step{of_all}, {cost.program_s:,.1f} s "
-            "until a program is ready"
+            f"until a program is ready{where}"
         )
     told = estimate(plan, left, costs, start_s, workers)
+    elsewhere = sorted({cost.where for cost in costs.values() if cost.where})
     print(
-        f"about {spelled(told.wall_s)} with {workers} workers: {spelled(told.computing_s)} of computing and "
-        f"{spelled(told.programs_s)} for {len(plan.groups(left)):,} programs, shared among them"
+        f"about {spelled(told.wall_s)} with {workers} worker{'' if workers == 1 else 's'}: "
+        f"{spelled(told.computing_s)} of computing and {spelled(told.programs_s)} for {len(plan.groups(left)):,} "
+        "programs, shared among them"
     )
-    print(f"  from a few seconds of one run of each kind, just now, on {processor()}; busy cores make it longer")
+    if elsewhere:
+        print(f"  on {' and '.join(elsewhere)}, which is not here")
+    else:
+        print(f"  from a few seconds of one run of each kind, just now, on {processor()}; busy cores make it longer")

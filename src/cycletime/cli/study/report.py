@@ -41,7 +41,7 @@ class StudyReport:
     def run(self) -> int:
         """Print the report, and write its files."""
         from cycletime.reports.report import Report
-        from cycletime.studies.folder import StudyFolder
+        from cycletime.studies.store.folder import StudyFolder
 
         if self.json and self.markdown:
             raise InputError("--json and --markdown are both given: give one of them.")

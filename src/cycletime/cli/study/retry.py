@@ -23,16 +23,14 @@ class RetryStudy:
 
     def run(self) -> int:
         """Forget it."""
-        from cycletime.studies.folder import StudyFolder, failures_of, forget_failures
+        from cycletime.studies.store.folder import StudyFolder
 
         folder = StudyFolder.open(self.folder)
-        if self.only is not None and not (folder.runs / self.only / "spec.json").is_file():
-            raise InputError(
-                f"{self.only!r} is no run of {self.folder}: 'cycletime study status' names those that failed."
-            )
-        runs = [folder.runs / self.only] if self.only is not None else sorted(folder.runs.glob("*/"))
-        failed = [run for run in runs if failures_of(run) and not (run / "result.json").exists()]
-        for run in failed:
-            forget_failures(run)
+        if self.only is not None and not (folder.runs / self.only).is_dir():
+            raise InputError(f"{self.only!r} has not failed in {self.folder}: 'cycletime study status' names those.")
+        runs = [self.only] if self.only is not None else [path.name for path in folder.runs.iterdir()]
+        failed = [name for name in runs if folder.failures(name).last and name not in folder.store]
+        for name in failed:
+            folder.failures(name).forget()
         print(f"{folder.study.name}: {len(failed):,} run{'' if len(failed) == 1 else 's'} to be tried again")
         return 0

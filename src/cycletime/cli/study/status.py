@@ -17,22 +17,26 @@ class StudyStatus:
 
     folder: Annotated[Positional[Path], arg(metavar="STUDY")]
     """The study's folder."""
+    runs: bool = False
+    """Print the name and the state of every run; STUDY/runs/NAME is what 'watch', 'export' and 'resume' take."""
     tracebacks: bool = False
     """Print where in the code runs failed, too."""
 
     def run(self) -> int:
         """Print it; status 1 if some runs failed."""
-        from cycletime.studies.folder import StudyFolder, failures_of
-        from cycletime.studies.plan import Plan
+        from cycletime.studies.plan.plan import Plan
+        from cycletime.studies.store.folder import StudyFolder
 
         folder = StudyFolder.open(self.folder)
-        states = list(Plan.of(folder.study).states(folder))
-        counts = Counter(state for _, state in states)
+        states = folder.states(planned.name for planned in Plan.of(folder.study).runs)
+        counts = Counter(states.values())
         print(f"{folder.study.name}: {', '.join(f'{count:,} {state}' for state, count in sorted(counts.items()))}")
-        for planned, state in states:
+        for name, state in states.items():
             if state == "failed":
-                for last in failures_of(folder.runs / planned.name)[-1:]:  # none if they were forgotten just now
-                    print(f"  {planned.name}: {last.get('error')}")
-                    if self.tracebacks and last.get("traceback"):
-                        print(indent(str(last["traceback"]).rstrip(), "    "))
+                last = folder.failures(name).last
+                print(f"  {name}: {last.get('error')}")
+                if self.tracebacks and last.get("traceback"):
+                    print(indent(str(last["traceback"]).rstrip(), "    "))
+            elif self.runs:
+                print(f"  {name}: {state}")
         return 1 if counts["failed"] else 0

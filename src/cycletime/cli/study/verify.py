@@ -16,21 +16,22 @@ class VerifyStudy:
     folder: Annotated[Positional[Path], arg(metavar="STUDY")]
     """The study's folder."""
     repair: bool = False
-    """Move damaged runs to STUDY/damaged, so that the next 'study run' runs them again."""
+    """Move damaged files to STUDY/damaged, so that the next 'study run' runs their runs again."""
 
     def run(self) -> int:
         """Print what is damaged; status 1 if anything is."""
-        from cycletime.studies.folder import StudyFolder
-        from cycletime.studies.verify import damage_of, finished_runs, put_aside
+        from cycletime.studies.store.folder import StudyFolder
+        from cycletime.studies.store.importing import bundle_files
+        from cycletime.studies.store.verifying import fault_of_bundle, put_aside
 
         folder = StudyFolder.open(self.folder)
-        good = damaged = 0
-        for run in finished_runs(folder):
-            wrong = damage_of(run)
-            if wrong is None:
-                good += 1
-                continue
-            damaged += 1
-            print(f"  {run.name}: {wrong}{f'; it is now {put_aside(folder, run)}' if self.repair else ''}")
-        print(f"{folder.study.name}: {good:,} good, {damaged:,} damaged")
+        good, damaged = len(folder.store.refresh()), 0
+        for path in bundle_files(folder.store.folder):
+            wrong = fault_of_bundle(path)
+            if wrong is not None:
+                names = folder.store.bundles[path.name].names if path.name in folder.store.bundles else []
+                good, damaged = good - len(names), damaged + 1
+                aside = f"; it is now {put_aside(folder, path)}" if self.repair else ""
+                print(f"  {path} with {len(names) or 'unknown'} runs: {wrong}{aside}")
+        print(f"{folder.study.name}: {good:,} runs good, {damaged:,} files damaged")
         return 1 if damaged else 0

@@ -67,7 +67,7 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CardCheck:
     """What was found."""
 
     card: str
@@ -131,7 +131,7 @@ def print_checks(device: Device | None = None, sizes: Sizes | None = None, *, as
         if not as_json:
             print(line, flush=True)
 
-    outcome = Outcome(device.name, dict(device.about))
+    outcome = CardCheck(device.name, dict(device.about))
     tell(device.name)
     for name, value in outcome.about.items():
         tell(f"  {name}: {value}")

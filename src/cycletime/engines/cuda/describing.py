@@ -22,7 +22,6 @@ from cycletime.errors import RunError
 from cycletime.loops.compilation_cache import keep_compiled_programs
 from cycletime.loops.randomness import Purpose, key_for, seed_key
 from cycletime.loops.rollout import TimedTask
-from cycletime.runs.kernel_limits import refusal as refusal
 from cycletime.runs.spec import RunSpec
 from cycletime.runs.worlds import PaperTask
 
@@ -36,7 +35,7 @@ REPORTS = 300
 def described(spec: RunSpec) -> NDArray[Any]:
     """A run, one record of `layout.RUN`."""
     world, agent = world_of(spec), spec.agent
-    assert isinstance(agent, PPOAgent), "the spec refuses other agents for this engine"
+    assert isinstance(agent, PPOAgent), "the engine refuses other agents"
     run = np.zeros((), RUN)
     numbers = {
         "task": TASKS.index(spec.world.name),
@@ -65,7 +64,7 @@ def described(spec: RunSpec) -> NDArray[Any]:
 
 def world_of(spec: RunSpec) -> TimedTask:
     """A run's task at its cycle time."""
-    assert isinstance(spec.world, PaperTask), "the spec refuses other worlds for this engine"
+    assert isinstance(spec.world, PaperTask), "the engine refuses other worlds"
     return TimedTask(spec.world.task, cycle_steps(spec.dt, spec.world.env_dt))
 
 
@@ -136,7 +135,7 @@ def _begun(agent: PPOAgent, key: jax.Array, actions: int) -> PPOState:
 def _kind(spec: RunSpec) -> PPOAgent:
     """The agent, as far as its first weights depend on it."""
     agent = spec.agent
-    assert isinstance(agent, PPOAgent), "the spec refuses other agents for this engine"
+    assert isinstance(agent, PPOAgent), "the engine refuses other agents"
     return PPOAgent(noise_std=agent.noise_std, initial_weights=agent.initial_weights)
 
 

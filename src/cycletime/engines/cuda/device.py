@@ -5,7 +5,6 @@ The kernel is compiled for the card that is there, by NVRTC through CuPy, which 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -87,15 +86,19 @@ class Device(Protocol):
         """What the blocks of the last work have in their own memory, [blocks, words]: their last batches."""
 
 
+def kernel_digest() -> str:
+    """The hash of all files of the kernel."""
+    files = sorted(each for each in KERNEL.iterdir() if each.suffix in (".cu", ".cuh"))
+    return sha256(b"".join(each.name.encode() + each.read_bytes() for each in files)).hexdigest()
+
+
 def kernel_source() -> str:
     """The kernel, with the size of its shared memory as a variable to be read.
 
-    It ends with a hash of all its files, since CuPy takes a program with the same text for the same.
+    It ends with its hash, since CuPy takes a program with the same text for the same.
     """
-    files = sorted(each for each in KERNEL.iterdir() if each.suffix in (".cu", ".cuh"))
-    digest = sha256(b"".join(each.name.encode() + each.read_bytes() for each in files)).hexdigest()
     exported = 'extern "C" __device__ int shared_bytes = sizeof(Shared);'
-    return f"{(KERNEL / 'train.cu').read_text()}\n{exported}\n// {digest}\n"
+    return f"{(KERNEL / 'train.cu').read_text()}\n{exported}\n// {kernel_digest()}\n"
 
 
 def read_back(states: NDArray[np.float32], records: NDArray[Any], reports: NDArray[Any]) -> Done:
@@ -312,16 +315,3 @@ def _runtime_sentence(cupy: Any, error: Exception) -> str:  # noqa: ANN401 - a m
 
 def _first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-
-
-def _main() -> None:
-    try:
-        device = find_device()
-    except NoGpuError as error:
-        print(json.dumps(str(error)))
-    else:
-        print(json.dumps([device.name, device.blocks]))
-
-
-if __name__ == "__main__":
-    _main()

@@ -22,7 +22,7 @@ LEARNING_S = (2.6e-6, 0.176e-6)
 def expected_s(spec: RunSpec) -> float:
     """The seconds of a whole run."""
     agent = spec.agent
-    assert isinstance(agent, PPOAgent), "the spec refuses other agents for this engine"
+    assert isinstance(agent, PPOAgent), "the engine refuses other agents"
     step, inner = ACTING_S[spec.world.name]
     acting_s = agent.batch * (step + inner * world_of(spec).cycle_steps)
     size = agent.slice_sizes[1]

@@ -14,11 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.agents.ppo import PPOState
-from cycletime.engines.cuda.describing import State, checked_state, described, fresh_states, psi_of, world_of
-from cycletime.engines.cuda.device import Device, Done, Work, find_device
+from cycletime.engines.closed_form import ClosedForm
+from cycletime.engines.cuda.describing import (
+    State,
+    checked_state,
+    described,
+    fresh_states,
+    psi_of,
+    reported_every,
+    world_of,
+)
+from cycletime.engines.cuda.device import Device, Done, Work, find_device, kernel_digest
 from cycletime.engines.cuda.expecting import expected_s
 from cycletime.engines.cuda.layout import Status, position_of, rows_for
-from cycletime.engines.cuda.setting import CudaSetting, card_of
 from cycletime.engines.engine import Arrays, Chunk
 from cycletime.errors import RunError
 from cycletime.loops import Episodes
@@ -61,8 +69,8 @@ class CudaGroup:
         """
         self.device = device or find_device()
         self.specs, self.slices_s, self.most_periods = tuple(specs), tuple(slices_s), most_periods
-        card = card_of(self.device)
-        self.settings = tuple(CudaSetting(spec, card) for spec in self.specs)
+        card = {**self.device.about, "device": self.device.name, "kernel": kernel_digest()[:12]}
+        self.settings = tuple(ClosedForm(spec, card, reported_every(spec)) for spec in self.specs)
         self.runs = np.stack([described(spec) for spec in self.specs])
         self.expected_s = [expected_s(spec) for spec in self.specs]
         self.dropped: set[int] = set()
@@ -166,26 +174,6 @@ class CudaGroup:
 
     def _first_the_longest(self, run: int) -> tuple[float, int]:
         return -self.expected_s[run], run
-
-
-@dataclass(frozen=True)
-class CudaEngine(CudaSetting):
-    """A run alone on the kernel."""
-
-    def __post_init__(self) -> None:
-        """Refuse a machine that has no GPU for it."""
-        object.__setattr__(self, "card", card_of(find_device()))
-
-    def chunks(self, arrays: Arrays | None) -> Iterator[Chunk]:
-        """Train, from the start or from the arrays of a moment."""
-        for told in CudaGroup((self.spec,)).chunks({0: arrays}):
-            chunk = told[0]
-            if isinstance(chunk, RunError):
-                raise chunk
-            yield chunk
-
-    def close(self) -> None:
-        """There is nothing to let go of."""
 
 
 @dataclass

@@ -17,8 +17,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
 from cycletime.agents.networks import Layer, PolicyNetwork
 from cycletime.duration import Duration
@@ -53,6 +51,22 @@ class SavedPolicy:
         """The policy of a run."""
         return cls(network, bounds, spec.dt, spec.world.name, spec.identity, env_steps)
 
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any], description: Mapping[str, Any]) -> SavedPolicy:
+        """The policy of `arrays` and `description`; a KeyError, ValueError or the like where they are none."""
+        NumpyPolicy(arrays, description)  # refuses what does not belong together
+        count = sum(name.endswith(".weight") for name in arrays)
+        layers = tuple(Layer(arrays[f"layers.{i}.weight"], arrays[f"layers.{i}.bias"]) for i in range(count))
+        bounds = {name: arrays[f"action.{name}"] for name in ("centre", "half", "low", "high")}
+        return cls(
+            network=PolicyNetwork(layers, description["activation"], arrays.get("log_std"), description["squashed"]),
+            bounds=ActionBounds(**bounds, dtype=np.dtype(description["action_dtype"])),
+            dt=Duration(description["dt"]),
+            world=description["world"],
+            identity=description["identity"],
+            env_steps=description["env_steps"],
+        )
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All numbers, by name."""
         named: dict[str, Any] = {}
@@ -85,12 +99,12 @@ class SavedPolicy:
         return NumpyPolicy(self.arrays(), self.description())
 
 
-def write_policy(path: Path, network: PolicyNetwork, bounds: ActionBounds, spec: RunSpec, env_steps: int) -> None:
-    """Write a run's policy in one step: whoever reads sees the old file or the new one."""
-    policy = SavedPolicy.of(network, bounds, spec, env_steps)
-    metadata = {_METADATA: json.dumps(policy.description())}
-    arrays = policy.arrays()
-    write_whole(path, lambda unfinished: save_file(arrays, unfinished, metadata))
+def write_policy(path: Path, policy: SavedPolicy) -> None:
+    """Write a policy in one step: whoever reads sees the old file or the new one."""
+    from safetensors.numpy import save
+
+    content = save(policy.arrays(), {_METADATA: json.dumps(policy.description())})
+    write_whole(path, lambda unfinished: unfinished.write_bytes(content))
 
 
 def read_policy(path: Path) -> SavedPolicy:
@@ -99,34 +113,16 @@ def read_policy(path: Path) -> SavedPolicy:
     Raises:
         InputError: if there is none, or if the file is none or damaged.
     """
+    from safetensors import SafetensorError, safe_open
+
     if not path.is_file():
         raise InputError(f"There is no {path}: a run writes its policy with its first checkpoint.")
     try:
         with safe_open(path, framework="np") as file:
             description = json.loads((file.metadata() or {})[_METADATA])
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
-        NumpyPolicy(arrays, description)  # refuses what does not belong together
-        return _policy_of(arrays, description)
+        return SavedPolicy.from_arrays(arrays, description)
     except KeyError:
         raise InputError(f"{path} is no policy of cycletime: its header does not say so.") from None
     except (OSError, SafetensorError, ValueError, TypeError, AttributeError) as error:
         raise InputError(f"{path} is damaged or no policy: {error}") from error
-
-
-def _policy_of(arrays: Mapping[str, Any], description: Mapping[str, Any]) -> SavedPolicy:
-    count = sum(name.endswith(".weight") for name in arrays)
-    layers = tuple(Layer(arrays[f"layers.{i}.weight"], arrays[f"layers.{i}.bias"]) for i in range(count))
-    return SavedPolicy(
-        network=PolicyNetwork(layers, description["activation"], arrays.get("log_std"), description["squashed"]),
-        bounds=ActionBounds(
-            centre=arrays["action.centre"],
-            half=arrays["action.half"],
-            low=arrays["action.low"],
-            high=arrays["action.high"],
-            dtype=np.dtype(description["action_dtype"]),
-        ),
-        dt=Duration(description["dt"]),
-        world=description["world"],
-        identity=description["identity"],
-        env_steps=description["env_steps"],
-    )

@@ -10,7 +10,7 @@ from cycletime.studies.executors.executor import Executor
 
 _ONLY = {
     "ray": ("address", "gpus"),
-    "slurm": ("partition", "minutes", "cpus", "memory_gb", "gres", "array_size", "options"),
+    "slurm": ("partition", "minutes", "cpus", "memory_gb", "gres", "options"),
 }
 """Options that only one executor has."""
 
@@ -21,8 +21,6 @@ class ExecutorOptions:
 
     workers: int | None = None
     """Processes, tasks or jobs at a time."""
-    runs_per_job: int | None = None
-    """Runs that a Ray task or a Slurm job trains."""
     address: str | None = None
     """Ray's cluster: auto, HOST:PORT or ray://HOST:PORT."""
     gpus: float | None = None
@@ -37,8 +35,6 @@ class ExecutorOptions:
     """Memory of a Slurm job."""
     gres: str | None = None
     """Slurm's generic resources, such as gpu:1."""
-    array_size: int | None = None
-    """The most jobs in a Slurm array."""
     options: Sequence[str] = ()
     """Further options of sbatch, each as NAME=VALUE."""
 
@@ -63,12 +59,8 @@ def executor_for(name: str, options: ExecutorOptions, device: str = "cpu") -> Ex
             if each in given and other != name:
                 label = "sbatch" if each == "options" else each
                 raise InputError(f"{label} is {given[each]!r}: that is for the executor {other}, and this is {name}.")
-    if name == "local" and options.runs_per_job is not None:
-        raise InputError(f"runs_per_job is {options.runs_per_job}: the executor local has no jobs; give ray or slurm.")
-    for each in ("workers", "runs_per_job"):
-        value = getattr(options, each)
-        if value is not None and value < 1:
-            raise InputError(f"{each} is {value}: it must be at least 1.")
+    if options.workers is not None and options.workers < 1:
+        raise InputError(f"workers is {options.workers}: it must be at least 1.")
     return {"local": _local, "ray": _ray, "slurm": _slurm}[name](options, device)
 
 
@@ -88,7 +80,7 @@ def _ray(options: ExecutorOptions, device: str) -> Executor:
     if options.gpus is not None and not options.gpus >= 0:
         raise InputError(f"gpus is {options.gpus}: it must be at least 0.")
     gpus = options.gpus if options.gpus is not None else 0.0 if device == "cpu" else 1.0
-    return OnRay.connect(options.address, workers=options.workers, gpus=gpus, runs_per_task=options.runs_per_job)
+    return OnRay.connect(options.address, workers=options.workers, gpus=gpus)
 
 
 def _slurm(options: ExecutorOptions, device: str) -> Executor:

@@ -5,25 +5,18 @@ from __future__ import annotations
 import math
 import os
 import socket
-import time
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
-from cycletime.errors import InputError, MachineError, RunError
+from cycletime.errors import InputError, MachineError
 from cycletime.runs.machine import cores
-from cycletime.studies.executors.executor import Event, Job
-from cycletime.studies.executors.following import Chunk, Follower, Troubles
-from cycletime.studies.executors.remote import Batch, chunked, work_through, worker_environment
-from cycletime.studies.folder import StudyFolder
+from cycletime.studies.running.diary import diary_file
+from cycletime.studies.running.environment import environment_for
+from cycletime.studies.running.worker import work
 
-RETRIES = 3
-"""How often Ray itself begins a task anew whose worker or machine died."""
-QUEUED = 2
-"""Tasks that Ray has at a time, for each worker; the others wait here."""
-LOOK_S = 1.0
-"""How often to look what happened."""
 KNOCK_S = 10.0
 """How long a cluster may take to answer."""
 GPU_SHARE = 0.9
@@ -38,9 +31,8 @@ class OnRay:
     """Tasks at a time."""
     gpus: float = 0.0
     """GPUs for each of them; 0.25 lets four share one."""
-    runs_per_task: int | None = None
-    """None lets every worker have a few tasks."""
-    troubles: Troubles = field(default_factory=Troubles)
+    tasks: dict[Any, str] = field(default_factory=dict)
+    """By Ray's reference, the workers that have not ended."""
 
     @classmethod
     def connect(
@@ -49,7 +41,6 @@ class OnRay:
         *,
         workers: int | None = None,
         gpus: float = 0.0,
-        runs_per_task: int | None = None,
     ) -> OnRay:
         """Connect to a cluster, or start one here that ends with this process.
 
@@ -58,7 +49,6 @@ class OnRay:
                 None starts one.
             workers: Tasks at a time; None takes what the cluster has.
             gpus: GPUs for each of them.
-            runs_per_task: Runs that one task trains.
 
         Raises:
             InputError: if Ray is not installed, or there is no such cluster, or it has too few GPUs.
@@ -86,93 +76,58 @@ class OnRay:
             room = min(room, math.floor(there.get("GPU", 0) / gpus))
         if room < 1:
             raise InputError(f"The Ray cluster has {_spelled(there)}: a task needs a CPU and {gpus:g} GPUs.")
-        return cls(min(workers or room, room), gpus, runs_per_task)
+        return cls(min(workers or room, room), gpus)
 
-    def execute(
-        self, folder: str, jobs: Sequence[Job], tell: Callable[[Event], None], stop: Callable[[], bool]
-    ) -> None:
-        """Compute all jobs."""
-        batch = Batch.create(folder, chunked(jobs, self.workers, self.runs_per_task))
-        follower = Follower(StudyFolder.open(folder), tell, self.troubles)
-        count = sum(1 for _ in batch.path.glob("*.json"))
-        _Tasks(self, batch, follower, count).work(stop)
+    def found(self, study: Path) -> Iterable[str]:
+        """None: Ray ends them with their command."""
+        return ()
 
-    def task(self, device: str) -> Any:  # noqa: ANN401 - of Ray, whose types are its own
-        """What Ray computes for a chunk."""
+    def start(self, study: Path, command: str, count: int, device: str) -> list[str]:
+        """Submit tasks."""
         import ray
 
-        variables = worker_environment(device)
+        variables = environment_for(device)
         if 0 < self.gpus < 1:
             variables["XLA_PYTHON_CLIENT_MEM_FRACTION"] = f"{GPU_SHARE * self.gpus:.3f}"
-        return ray.remote(work_through).options(
-            num_cpus=1, num_gpus=self.gpus, max_retries=RETRIES, runtime_env={"env_vars": variables}
+        task = ray.remote(work).options(
+            num_cpus=1, num_gpus=self.gpus, max_retries=0, runtime_env={"env_vars": variables}
         )
+        names = [f"{command}-{uuid4().hex[:8]}" for _ in range(count)]
+        for name in names:
+            self.tasks[task.remote(str(study.resolve()), name, self.workers)] = name
+        return names
 
-
-class _Tasks:
-    """The tasks of a batch."""
-
-    def __init__(self, executor: OnRay, batch: Batch, follower: Follower, count: int) -> None:
-        self.task, self.batch, self.follower = executor.task(follower.study.study.device), batch, follower
-        self.most = executor.workers * QUEUED
-        self.waiting = deque(range(count))
-        self.running: dict[Any, Chunk] = {}
-
-    def work(self, stop: Callable[[], bool]) -> None:
-        """Submit and follow until all is over; whatever happens here, nobody goes on unseen."""
-        stopping = False
-        try:
-            while self.waiting or self.follower.chunks:
-                if stop() and not stopping:
-                    stopping = True
-                    self._stop()
-                self._submit()
-                self._wait()
-                self.follower.look()
-            self.follower.tidy()
-        except BaseException:
-            self.batch.ask_to_stop()
-            raise
-
-    def _submit(self) -> None:
-        while self.waiting and len(self.running) < self.most:
-            chunk = Chunk.of(self.batch, self.waiting.popleft())
-            reference = self.task.remote(str(self.batch.path), chunk.index, f"Ray task {chunk.index}")
-            self.running[reference] = chunk
-            self.follower.add(chunk)
-
-    def _wait(self) -> None:
+    def ended(self, wait_s: float) -> Mapping[str, str]:
+        """Ask Ray which tasks are over."""
         import ray
 
-        if not self.running:
-            time.sleep(LOOK_S)
-            return
-        ready, _ = ray.wait(list(self.running), num_returns=len(self.running), timeout=LOOK_S)
+        ready, _ = ray.wait(list(self.tasks), num_returns=1, timeout=wait_s)
+        told = {}
         for reference in ready:
-            chunk = self.running.pop(reference)
+            name = self.tasks.pop(reference)
+            told[name] = ""
             try:
                 ray.get(reference)
             except ray.exceptions.TaskCancelledError:
-                chunk.left = True
-                self.follower.ended(chunk)
+                pass
             except ray.exceptions.RayError as error:
                 cause = getattr(error, "cause", None) or error
                 if isinstance(cause, MachineError):
-                    raise RunError(str(cause)) from error
-                told = str(cause).strip().splitlines() or [""]
-                self.follower.ended(chunk, f"{type(cause).__name__}: {told[0].rstrip('.')}")
-            else:
-                self.follower.ended(chunk)
+                    raise MachineError(str(cause)) from error
+                lines = str(cause).strip().splitlines() or [""]
+                told[name] = f"{type(cause).__name__}: {lines[0].rstrip('.')}"
+        return told
 
-    def _stop(self) -> None:
-        """Those that train save and leave; those that wait at Ray for their turn need not come."""
+    def stop(self, study: Path) -> None:
+        """Those that train see a file; those that wait at Ray for their turn need not come."""
         import ray
 
-        self.batch.ask_to_stop()
-        self.waiting.clear()
-        for reference, chunk in self.running.items():
-            if not chunk.batch.events(chunk.index).exists():
+        for reference, name in self.tasks.items():
+            if not diary_file(study / "workers", name).exists():
                 ray.cancel(reference)
+
+    def close(self) -> None:
+        """Workers that were asked to stop go by themselves."""
 
 
 def _knock(address: str) -> None:

@@ -1,0 +1,124 @@
+"""Runs as people ask for them: a task or an environment, an algorithm, a cycle time, and values tuned at some other."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUhlenbeck, Pink
+from cycletime.duration import Duration, DurationLike
+from cycletime.engines.registry import AUTO, with_engine
+from cycletime.errors import InputError
+from cycletime.runs.carried import carried_agent
+from cycletime.runs.spec import EngineSpec, RunSpec
+from cycletime.runs.tuned_file import read_tuned
+from cycletime.runs.worlds import GymnasiumEnv, PaperTask, World
+
+MOST_SEEDS = 10_000
+"""More are a study."""
+NOISES = ("white", "ornstein-uhlenbeck", "autoregressive", "pink")
+
+
+def specs_of(
+    *,
+    task: str | None = None,
+    env: str | None = None,
+    env_dt: DurationLike | None = None,
+    algorithm: str = "ppo",
+    dt: DurationLike,
+    env_steps: int,
+    seeds: int | Sequence[int] = 1,
+    values: Mapping[str, Any] | None = None,
+    tuned_at: DurationLike | None = None,
+    tuned: Path | str | None = None,
+    rule: str | None = None,
+    also: Collection[str] = (),
+    others: Mapping[str, Any] | None = None,
+    exploration: Exploration | None = None,
+    device: str = "cpu",
+    engine: str = AUTO,
+) -> list[RunSpec]:
+    """The specs of runs, one for each seed.
+
+    Args:
+        task: One of the paper's tasks, reacher or double-pendulum; or
+        env: a Gymnasium environment, such as Hopper-v5,
+        env_dt: with a time step that it is retimed to, or that it does not publish.
+        algorithm: ppo, sac or actor-critic.
+        dt: The action-cycle time.
+        env_steps: How long to train, in environment steps.
+        seeds: How many, from 0 on; or the seeds themselves.
+        values: Values that rules carry: batch, minibatch, discount, trace_decay.
+        tuned_at: The cycle time that they were tuned at, if not `dt`; or
+        tuned: a file of `cycletime tune` that has them.
+        rule: How they are carried, by default the algorithm's own.
+        also: What else is carried.
+        others: Other fields of the agent.
+        exploration: Noise that is coherent in time; None is white noise.
+        device: cpu or gpu.
+        engine: What computes: an engine's name, or auto for the fastest that takes the run on the device.
+
+    Raises:
+        InputError: if something of it makes no sense.
+    """
+    several = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
+    if not 1 <= len(several) <= MOST_SEEDS:
+        told = seeds if isinstance(seeds, int) else f"{len(several)} numbers"
+        raise InputError(f"seeds is {told}: there must be from 1 to {MOST_SEEDS}.")
+    values, others, tuned_at = dict(values or {}), dict(others or {}), tuned_at
+    if tuned is not None:
+        if tuned_at is not None:
+            raise InputError(f"tuned_at is {tuned_at}: the file of tuned values says it already, so leave one out.")
+        read = read_tuned(tuned).of(algorithm)
+        values, others = {**read.values, **values}, {**read.others, **others}
+        # No rule carries actor-critic's, so they are for their own cycle time.
+        tuned_at = None if algorithm == "actor-critic" and read.dt == Duration(dt) else read.dt
+    agent, origin = carried_agent(algorithm, values, dt=dt, tuned_at=tuned_at, rule=rule, also=also, others=others)
+    spec = RunSpec(
+        world=_world(task, env, env_dt),
+        agent=agent,
+        dt=dt,
+        env_steps=env_steps,
+        seed=several[0],
+        engine=EngineSpec(device=device),
+        exploration=exploration,
+        origin=origin,
+    )
+    chosen = with_engine(spec, engine)
+    return [replace(chosen, seed=seed) for seed in several]
+
+
+def exploration_of(noise: str, correlation: DurationLike | None = None, order: int | None = None) -> Exploration | None:
+    """The noise of a name, with its correlation time, and of autoregressive noise its order.
+
+    Raises:
+        InputError: if there is no such noise, or it has no such option.
+    """
+    if noise not in NOISES:
+        raise InputError(f"{noise!r} is no noise: give {', '.join(NOISES)}.")
+    if noise != "autoregressive" and order is not None:
+        raise InputError(f"order is {order}: only autoregressive noise has one.")
+    if noise == "white":
+        if correlation is not None:
+            raise InputError(f"correlation is {correlation}: white noise has none, so give a noise as well.")
+        return None
+    if noise == "pink":
+        return Pink() if correlation is None else Pink(slowest=correlation)
+    if correlation is None:
+        raise InputError(f"correlation is missing: {noise} noise needs its time, such as 100ms.")
+    if noise == "ornstein-uhlenbeck":
+        return OrnsteinUhlenbeck(correlation)
+    return AutoRegressive(2 if order is None else order, correlation)
+
+
+def _world(task: str | None, env: str | None, env_dt: DurationLike | None) -> World:
+    if (task is None) == (env is None):
+        raise InputError("Give either a task (reacher or double-pendulum) or an env (a Gymnasium id).")
+    if task is not None:
+        if env_dt is not None:
+            raise InputError(f"env_dt is {env_dt}: the paper's tasks have a time step of their own.")
+        return PaperTask(task)
+    assert env is not None, "one of the two is given"
+    return GymnasiumEnv(env, None if env_dt is None else Duration(env_dt))

@@ -1,0 +1,67 @@
+"""The engine cuda: what it takes and costs; `cycletime.engines.cuda.group` computes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from cycletime.engines.cuda.describing import learnings_of
+from cycletime.engines.cuda.device import find_device
+from cycletime.engines.cuda.expecting import expected_s
+from cycletime.engines.cuda.group import CudaGroup
+from cycletime.engines.cuda.limits import refusal
+from cycletime.engines.engine import Cost
+from cycletime.errors import NoGpuError
+from cycletime.runs.spec import RunSpec
+
+MOST_TOGETHER = 1024
+"""Runs that one process trains: enough to keep a GPU busy, and few enough for its leases."""
+H200_BLOCKS = 132
+"""The multiprocessors of an H200, and so the runs that it trains at a time."""
+
+
+@dataclass(frozen=True)
+class CudaEngine:
+    """Whole PPO runs in thread blocks of one kernel, of any tasks, cycle times and hyper-parameters that it takes."""
+
+    name: ClassVar[str] = "cuda"
+
+    def refusal(self, spec: RunSpec) -> str | None:
+        """What the kernel was not made for."""
+        return refusal(spec)
+
+    def program(self, spec: RunSpec) -> str:
+        """One kernel for all."""
+        return self.name
+
+    def most_lanes(self, spec: RunSpec) -> int:
+        """It has none."""
+        return 1
+
+    def together(self, spec: RunSpec) -> int:
+        """As many as one process should have."""
+        return MOST_TOGETHER
+
+    def enough(self, spec: RunSpec) -> int:
+        """As many as keep a large GPU busy."""
+        return H200_BLOCKS
+
+    def jax_device(self, spec: RunSpec) -> str:
+        """JAX draws the first weights only."""
+        return "cpu"
+
+    def group(self, specs: Sequence[RunSpec]) -> CudaGroup:
+        """The runs on the GPU that is here."""
+        return CudaGroup(specs)
+
+    def cost(self, spec: RunSpec) -> Cost:
+        """As expected by the run's sizes, on the GPU that is here or else on an H200."""
+        began = time.monotonic()
+        step_s = expected_s(spec) / (learnings_of(spec) * spec.agent.period)
+        try:
+            blocks = find_device().blocks
+        except NoGpuError:
+            return Cost(step_s, 20.0, H200_BLOCKS, where="an H200")
+        return Cost(step_s, time.monotonic() - began, blocks)

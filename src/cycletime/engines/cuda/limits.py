@@ -1,0 +1,42 @@
+"""Which runs the CUDA kernel cannot take, and why: it was made for the paper's tasks and networks."""
+
+from __future__ import annotations
+
+from cycletime.agents import PPOAgent
+from cycletime.duration import cycle_steps
+from cycletime.engines.cuda.layout import HIDDEN
+from cycletime.runs.spec import RunSpec
+from cycletime.runs.worlds import PaperTask
+
+LONGEST_SLICE = 512
+"""The most samples of one gradient step."""
+MOST_STEPS = 2**31
+"""Steps are counted in 32 bits."""
+
+
+def refusal(spec: RunSpec) -> str | None:
+    """In a sentence, why the kernel cannot take a run; None where it can."""
+    agent, world, engine = spec.agent, spec.world, spec.engine
+    if (engine.device, engine.width, engine.matmul) != ("gpu", 1, "fastest"):
+        return (
+            f"The engine cuda has the device {engine.device!r}, the width {engine.width} and matmul {engine.matmul!r}: "
+            "it needs 'gpu', 1 and 'fastest'."
+        )
+    if not isinstance(world, PaperTask):
+        return f"The engine cuda cannot run {world.name!r}: it has the tasks reacher and double-pendulum."
+    if not isinstance(agent, PPOAgent):
+        return f"The engine cuda cannot train {spec.algorithm}: it has ppo only."
+    if spec.exploration is not None:
+        return "The engine cuda explores with white noise only: leave the exploration out."
+    if agent.hidden != (HIDDEN, HIDDEN):
+        return f"hidden is {agent.hidden}: the engine cuda has networks of {(HIDDEN, HIDDEN)} only."
+    if agent.period != agent.batch:
+        return f"learning_period is {agent.learning_period}: the engine cuda learns once for each batch, {agent.batch}."
+    size = agent.slice_sizes[1]
+    if size > LONGEST_SLICE:
+        return f"Mini-batches have {size} samples: the engine cuda takes {LONGEST_SLICE} at most."
+    # A run ends with the learning period, and perhaps the episode, in which it reaches its budget.
+    beyond = agent.batch * cycle_steps(spec.dt, world.env_dt) + 2 * world.task.limit_steps
+    if spec.env_steps + beyond >= MOST_STEPS:
+        return f"env_steps is {spec.env_steps}: the engine cuda counts to {MOST_STEPS - beyond - 1} for this run."
+    return None

@@ -1,0 +1,173 @@
+"""How a training is shown: a bar on a terminal, and a line now and then where there is none."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from cycletime.engines.console import ErrorConsole
+from cycletime.engines.training import Listener, Status
+from cycletime.engines.training import Progress as RunProgress
+from cycletime.runs.folder import RunFolder
+
+LINE_S = 10.0
+"""How often a line is written where there is no terminal."""
+_RECENT = 100
+"""The episodes whose mean return is shown."""
+_RECENT_S = 10.0
+"""The time that the speed is of, at least, so that neither compilation nor a long past counts."""
+
+
+class Unseen:
+    """A listener that falls silent where nobody can be told."""
+
+    def __init__(self, listener: Listener) -> None:
+        """Stand before a listener."""
+        self._listener: Listener | None = listener
+
+    def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
+        """Pass it on."""
+        self._try(lambda listener: listener.begin(folder, resumed_from))
+
+    def update(self, progress: RunProgress) -> None:
+        """Pass it on."""
+        self._try(lambda listener: listener.update(progress))
+
+    def remark(self, sentence: str) -> None:
+        """Pass it on."""
+        self._try(lambda listener: listener.remark(sentence))
+
+    def end(self, status: Status) -> None:
+        """Pass it on."""
+        self._try(lambda listener: listener.end(status))
+
+    def _try(self, call: Callable[[Listener], None]) -> None:
+        if self._listener is None:
+            return
+        try:
+            call(self._listener)
+        except OSError:
+            self._listener = None
+
+
+@contextmanager
+def shown_together(label: str, runs: int, *, alike: bool) -> Iterator[list[Listener]]:
+    """One bar for runs that are trained together, or for one alone: a listener for each of them.
+
+    Args:
+        label: What they are called.
+        runs: How many there are.
+        alike: Whether their returns can be compared, so that a mean of them says something.
+    """
+    together = _Together(Bar(label), alike, alone=runs == 1)
+    try:
+        yield [Unseen(_Share(together)) for _ in range(runs)]
+    finally:
+        with suppress(OSError):
+            together.bar.close()
+
+
+@dataclass
+class _Together:
+    """What runs do together."""
+
+    bar: Bar
+    alike: bool
+    alone: bool
+    total: int = 0
+    done: int = 0
+
+
+class _Share:
+    """The listener of one of them."""
+
+    def __init__(self, together: _Together) -> None:
+        self.together, self.done = together, 0
+
+    def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
+        """Make the bar longer by this run."""
+        together, self.done = self.together, resumed_from or 0
+        if together.alone and resumed_from is not None:
+            together.bar.say(f"goes on from {resumed_from:,} environment steps")
+        together.total += folder.spec.env_steps
+        together.done += self.done
+        together.bar.open(together.total, together.done)
+
+    def update(self, progress: RunProgress) -> None:
+        """Show how far all are."""
+        self.together.done += progress.env_steps - self.done
+        self.done = progress.env_steps
+        self.together.bar.show(self.together.done, progress.episodes.returns.tolist() if self.together.alike else [])
+
+    def remark(self, sentence: str) -> None:
+        """Show what the user should know."""
+        self.together.bar.say(sentence, style="yellow")
+
+    def end(self, status: Status) -> None:
+        """Leave the bar to the others."""
+
+
+class Bar:
+    """Shows on standard error how far something is, the return, the speed and the time left."""
+
+    def __init__(self, label: str) -> None:
+        """Prepare to show it under a label."""
+        self.label = label
+        self.console = ErrorConsole()
+        self._returns: deque[float] = deque(maxlen=_RECENT)
+        self._steps: deque[tuple[float, int]] = deque()
+        self._bar: Progress | None = None
+        self._task = TaskID(0)
+        self._total = 0
+        self._line_due = 0.0
+
+    def open(self, total: int, done: int) -> None:
+        """Show it with so many environment steps, of which some are done; again, if there are more."""
+        self._total = total
+        if self._bar is not None:
+            self._bar.update(self._task, total=total, completed=done)
+        elif self.console.is_terminal:
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TaskProgressColumn(),
+                TextColumn("{task.fields[told]}"),
+                TimeRemainingColumn(),
+                console=self.console,
+            )
+            self._bar.start()
+            self._task = self._bar.add_task(self.label, total=total, completed=done, told="compiling or starting")
+
+    def show(self, done: int, returns: Sequence[float]) -> None:
+        """Show how far it is, and what the last episodes gave."""
+        self._returns.extend(returns)
+        now = time.monotonic()
+        told = self._told(now, done)
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, told=", ".join(told))
+        elif now >= self._line_due:
+            self._line_due = now + LINE_S
+            self.say(", ".join([f"{done / self._total:.0%}", *told]))
+
+    def say(self, sentence: str, style: str | None = None) -> None:
+        """Write a line."""
+        self.console.print(f"{self.label}: {sentence}", style=style, highlight=False, soft_wrap=True)
+
+    def close(self) -> None:
+        """Take it away."""
+        if self._bar is not None:
+            self._bar.stop()
+
+    def _told(self, now: float, env_steps: int) -> list[str]:
+        """The mean return of the last episodes and the speed of the last seconds, as far as there are any."""
+        self._steps.append((now, env_steps))
+        while len(self._steps) > 1 and now - self._steps[1][0] >= _RECENT_S:
+            self._steps.popleft()
+        then, before = self._steps[0]
+        mean = [f"return {sum(self._returns) / len(self._returns):,.2f}"] if self._returns else []
+        return [*mean, f"{(env_steps - before) / (now - then):,.0f} env steps/s"] if now > then else mean

@@ -1,0 +1,69 @@
+"""All engines. A further one is a further entry here, and nothing else knows them by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+from cycletime.engines.compiled import CompiledEngine
+from cycletime.engines.cuda.engine import CudaEngine
+from cycletime.engines.engine import Engine, Group
+from cycletime.engines.stepped import SteppedEngine
+from cycletime.errors import InputError
+from cycletime.runs.spec import EngineSpec, RunSpec
+
+_ALL: tuple[Engine, ...] = (CudaEngine(), CompiledEngine(), SteppedEngine())
+ENGINES: Mapping[str, Engine] = MappingProxyType({engine.name: engine for engine in _ALL})
+"""By name, the fastest first."""
+AUTO = "auto"
+"""What stands for the fastest engine that takes a run."""
+
+
+def engine_of(spec: RunSpec) -> Engine:
+    """The engine that a run asks for.
+
+    Raises:
+        InputError: if there is none of this name, or it does not take the run.
+    """
+    engine = ENGINES.get(spec.engine.name)
+    if engine is None:
+        raise InputError(f"{spec.engine.name!r} is no engine: give one of {', '.join(ENGINES)}.")
+    if sentence := engine.refusal(spec):
+        raise InputError(sentence)
+    return engine
+
+
+def with_engine(spec: RunSpec, name: str = AUTO) -> RunSpec:
+    """A run with the engine of a name, or with the fastest that takes it, on the device and of the width that it has.
+
+    Raises:
+        InputError: if there is no such engine, or it does not take the run; its sentence says why.
+    """
+    if name != AUTO:
+        chosen = _on(spec, name)
+        engine_of(chosen)
+        return chosen
+    tried = [_on(spec, each) for each in ENGINES]
+    taken = next((each for each in tried if not ENGINES[each.engine.name].refusal(each)), tried[-1])
+    engine_of(taken)  # which says why, if none does
+    return taken
+
+
+def _on(spec: RunSpec, name: str) -> RunSpec:
+    """A run on an engine; those that train no lanes side by side have no width."""
+    width = spec.engine.width if name == CompiledEngine.name else 1
+    return replace(spec, engine=EngineSpec(name, spec.engine.device, width, spec.engine.matmul))
+
+
+def group_for(specs: Sequence[RunSpec]) -> Group:
+    """Runs, ready to be trained together.
+
+    Raises:
+        InputError: if they cannot be, or not here.
+    """
+    engine = engine_of(specs[0])
+    for spec in specs[1:]:
+        if engine_of(spec) is not engine:
+            raise InputError(f"{spec.name} and {specs[0].name} are for different engines: train them apart.")
+    return engine.group(specs)

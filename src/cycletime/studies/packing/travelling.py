@@ -1,0 +1,76 @@
+"""A packed study where it was taken to: `cycletime study run` without the command line, which is not there."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cycletime.engines.record import Keep
+from cycletime.errors import InputError, RunError
+from cycletime.runs.stopping import stopping
+from cycletime.studies.executors.choose import ExecutorOptions, executor_for
+from cycletime.studies.plan.plan import Plan
+from cycletime.studies.running.diary import Event
+from cycletime.studies.running.running import run_study
+from cycletime.studies.spec.file import study_from
+from cycletime.studies.store.folder import State, StudyFolder
+
+LINE_S = 5.0
+"""How often a line is printed."""
+
+
+def check() -> int:
+    """Check the kernel on the card that is here."""
+    from cycletime.engines.cuda.checking import print_checks
+    from cycletime.engines.devices import prepare_jax
+
+    prepare_jax("cpu")
+    return print_checks()
+
+
+def run(told: Mapping[str, Any], out: Path, workers: int | None, *, episodes: bool, policies: bool) -> int:
+    """Run a packed study; the exit status."""
+    try:
+        folder = StudyFolder.create(out, study_from(told["study"]), keep=Keep(episodes, policies))
+        executor = executor_for("local", ExecutorOptions(workers=workers), folder.study.device)
+        with stopping() as stopper:
+            counts = run_study(folder, executor, watcher=Lines(), stop=stopper)
+    except (InputError, RunError) as error:
+        print(f"cycletime: {error}", file=sys.stderr)
+        return 2 if isinstance(error, InputError) else 1
+    print(f"{folder.study.name}: {', '.join(f'{count:,} {state}' for state, count in sorted(counts.items()))}")
+    if stopper():
+        print("Stopped: the same command goes on.")
+        return stopper.status
+    return 1 if counts["failed"] else 0
+
+
+class Lines:
+    """A watcher that prints a line now and then."""
+
+    def begin(self, plan: Plan, states: Mapping[str, State]) -> None:
+        """Print what there is to do."""
+        self.began = self.due = time.monotonic()
+        self.all, self.counts = len(plan.runs), Counter(states.values())
+        print(f"{self.all:,} runs, {self.counts['done']:,} finished before", flush=True)
+
+    def update(self, event: Event) -> None:
+        """Print how many are done."""
+        self.counts[event.outcome or "told"] += 1  # type: ignore[index]
+        if event.outcome == "failed":
+            print(f"  {event.name} failed: {event.error}", flush=True)
+        now = time.monotonic()
+        if now >= self.due:
+            self.due = now + LINE_S
+            self._print(now)
+
+    def end(self) -> None:
+        """Print it once more."""
+        self._print(time.monotonic())
+
+    def _print(self, now: float) -> None:
+        print(f"  {self.counts['done']:,} of {self.all:,} finished, {now - self.began:,.1f} s", flush=True)

@@ -1,0 +1,1 @@
+"""What a study has to do, and how long that takes."""

@@ -1,0 +1,1 @@
+"""Workers that take runs of a study, and the command that looks after them."""

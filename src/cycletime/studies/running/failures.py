@@ -1,0 +1,86 @@
+"""What went wrong with a run of a study: `failures.jsonl` in its folder, and whether it is tried once more."""
+
+from __future__ import annotations
+
+import json
+import traceback
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from cycletime.runs.files import disk_errors
+
+MOST = 3
+"""A run that fails so often, or whose workers die so often without getting further, is left alone until a retry."""
+
+
+@dataclass(frozen=True)
+class Failures:
+    """The failures of a run."""
+
+    run: Path
+    """Its folder, which need not be there."""
+
+    @property
+    def file(self) -> Path:
+        """Where they are noted."""
+        return self.run / "failures.jsonl"
+
+    def read(self) -> list[Mapping[str, Any]]:
+        """All that were noted."""
+        try:
+            lines = self.file.read_text().splitlines()
+        except OSError:
+            return []
+        return [told for line in lines if line and (told := _json_or_none(line)) is not None]
+
+    @property
+    def last(self) -> Mapping[str, Any]:
+        """The last one; empty if there is none."""
+        return next(reversed(self.read()), {})
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether the run is left alone."""
+        noted = self.read()
+        alone = Counter(each.get("begun_at") for each in noted if each.get("died_among") == 1)
+        raised = sum("died_among" not in each for each in noted)
+        return raised >= MOST or max(alone.values(), default=0) >= MOST
+
+    def most_together(self) -> int | None:
+        """With how many others it may be trained; fewer each time that a worker died over them. None for any number."""
+        deaths = [int(each["died_among"]) for each in self.read() if "died_among" in each]
+        return max(1, min(deaths) // 2) if deaths else None
+
+    def add(self, error: Exception | str) -> None:
+        """Note an error that the run raised."""
+        trace = "" if isinstance(error, str) else "".join(traceback.format_exception(error))
+        text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+        self._note({"error": text, "traceback": trace})
+
+    def add_death(self, why: str, begun_at: int | None, among: int) -> None:
+        """Note that a worker died which had begun this run somewhere, among so many."""
+        self._note({"error": why, "begun_at": begun_at, "died_among": among})
+
+    def forget(self) -> None:
+        """Let the run be tried again."""
+        with disk_errors(self.run):
+            self.file.unlink(missing_ok=True)
+
+    def _note(self, told: Mapping[str, Any]) -> None:
+        when = datetime.now(UTC).isoformat(timespec="seconds")
+        with disk_errors(self.run):
+            self.run.mkdir(parents=True, exist_ok=True)
+            with self.file.open("a") as file:
+                file.write("\n" + json.dumps({"when": when, **told}) + "\n")  # what was torn by a kill ends there
+
+
+def _json_or_none(line: str) -> Mapping[str, Any] | None:
+    try:
+        told = json.loads(line)
+    except ValueError:  # torn by a kill
+        return None
+    return told if isinstance(told, dict) else None

@@ -1,0 +1,150 @@
+"""How a study is shown while it runs: a bar for all of it, rates by group, failures and the time left."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+
+from rich.console import RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.text import Text
+
+from cycletime.engines.console import ErrorConsole
+from cycletime.studies.plan.plan import Plan
+from cycletime.studies.running.diary import Event
+from cycletime.studies.store.folder import State
+
+LINE_S = 10.0
+"""How often a line is written where there is no terminal."""
+BAR_S = 0.2
+"""How often a bar is drawn."""
+MOST_GROUPS = 4
+"""So many groups are shown, the fastest; their rates are for whoever wonders which are slow."""
+_RATE_S = 60.0
+"""The rate is that of the last minute."""
+
+
+class _Bar(Progress):
+    """A bar with lines below it."""
+
+    below: tuple[str, ...] = ()
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        """What is drawn."""
+        yield from super().get_renderables()
+        for line in self.below:
+            yield Text(f"  {line}", style="dim", no_wrap=True, overflow="ellipsis")
+
+
+class StudyProgress:
+    """A watcher that shows a study on standard error."""
+
+    def __init__(self, workers: int) -> None:
+        """Prepare to show it."""
+        self.workers = workers
+        self.console = ErrorConsole()
+        self._bar: _Bar | None = None
+
+    def begin(self, plan: Plan, states: Mapping[str, State]) -> None:
+        """Show what there is to do."""
+        self._budget = plan.study.env_steps
+        self._left = {name: self._budget for name, state in states.items() if state not in ("done", "failed")}
+        self._left_in_all = self._budget * len(self._left)
+        self._done, self._all, self._failed = len(states) - len(self._left), len(states), 0
+        labels = [_label(plan, index) for index in range(len(plan.cells))]
+        self._group_of = {planned.name: labels[planned.cell] for planned in plan.runs}
+        self._began: float | None = None
+        self._due = 0.0
+        self._heard_of: set[str] = set()
+        self._steps: deque[tuple[float, int, str]] = deque()
+        self.console.print(
+            f"{plan.study.name}: {in_groups(plan)}, {self._done:,} done; {self.workers} at a time",
+            highlight=False,
+        )
+        if self.console.is_terminal:
+            columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+            self._bar = _Bar(*columns, console=self.console)
+            self._bar.start()
+            self._task = self._bar.add_task("starting", total=self._all, completed=self._done)
+
+    def update(self, event: Event) -> None:
+        """Show what happened."""
+        if event.env_steps is not None and event.name in self._left:
+            left = self._budget - event.env_steps
+            done = self._left[event.name] - left
+            self._left[event.name], self._left_in_all = left, self._left_in_all - done
+            self._count(event.name, done)
+        if event.outcome == "done" and event.name in self._left:
+            self._left_in_all -= self._left.pop(event.name)
+            self._done += 1
+        if event.outcome == "failed":
+            self._failed += 1
+            self.console.print(f"{event.name} failed: {event.error}", style="red", highlight=False, soft_wrap=True)
+        if time.monotonic() >= self._due:
+            self._show()
+
+    def _count(self, name: str, done: int) -> None:
+        """Count environment steps for the rate.
+
+        Not the first ones of a run, which an earlier command may have done, nor any while programs were compiled.
+        """
+        if name not in self._heard_of:
+            self._heard_of.add(name)
+        elif self._began is None:
+            self._began = time.monotonic()
+        else:
+            self._steps.append((time.monotonic(), done, self._group_of[name]))
+
+    def end(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._show()
+            self._bar.stop()
+
+    def _show(self) -> None:
+        now = time.monotonic()
+        while self._steps and self._steps[0][0] < now - _RATE_S:
+            self._steps.popleft()
+        steps: Counter[str] = Counter()
+        for _, done, group in self._steps:
+            steps[group] += done
+        span_s = max(1e-9, min(_RATE_S, now - (self._began or now)))
+        rate = steps.total() / span_s
+        pace = f"{rate:,.0f} env steps/s" if rate > 0 else "starting or compiling"
+        failed = f", {self._failed} failure{'' if self._failed == 1 else 's'}" if self._failed else ""
+        told = f"{pace}{failed}" + (f", {spelled(self._left_in_all / rate)} left" if rate > 0 else "")
+        groups = _by_group(steps, span_s)
+        self._due = now + (LINE_S if self._bar is None else BAR_S)
+        if self._bar is not None:
+            self._bar.below = groups
+            self._bar.update(self._task, completed=self._done, description=told)
+        else:
+            told += f" ({'; '.join(groups)})" if groups else ""
+            self.console.print(f"{self._done:,} of {self._all:,} runs, {told}", highlight=False, soft_wrap=True)
+
+
+def in_groups(plan: Plan) -> str:
+    """How many runs there are, and how many programs compute them."""
+    runs, groups = len(plan.runs), len(plan.groups())
+    return f"{runs:,} run{'' if runs == 1 else 's'} in {groups:,} group{'' if groups == 1 else 's'}"
+
+
+def spelled(seconds: float) -> str:
+    """A time to wait, as people say it."""
+    minutes, hours = seconds / 60, seconds / 3600
+    return f"{seconds:.0f} s" if seconds < 120 else f"{minutes:.0f} min" if minutes < 120 else f"{hours:.1f} h"
+
+
+def _label(plan: Plan, cell: int) -> str:
+    labels = plan.cells[cell].labels
+    return " ".join(str(labels[name]) for name in ("task", "algorithm", "dt", "rule") if labels[name] is not None)
+
+
+def _by_group(steps: Counter[str], span_s: float) -> tuple[str, ...]:
+    """The rates of groups that were computed in the last minute, where there are several."""
+    if len(steps) < 2:
+        return ()
+    shown = [f"{group} {count / span_s:,.0f}/s" for group, count in steps.most_common(MOST_GROUPS)]
+    more = [f"{len(steps) - MOST_GROUPS} more"] if len(steps) > MOST_GROUPS else []
+    return (*shown, *more)

@@ -1,0 +1,164 @@
+"""A worker: it takes runs of a study that nobody has, trains them, and goes when there are none left.
+
+    python -m cycletime.studies.running.worker STUDY NAME WORKERS
+
+The study's folder is the queue. A worker looks which runs are not done, takes leases on as many of one program as it
+trains together, and puts them into the store. So it is the same worker on this machine, on Ray, on Slurm and on a
+machine with nothing but a GPU, and however many there are, started by whatever commands, they share the work.
+
+It saves and goes when its input ends, so that it does not outlive whoever started it, and when it is asked to stop.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from cycletime.engines.devices import prepare_jax
+from cycletime.engines.record import Trainee
+from cycletime.engines.training import Progress, Status, train_together
+from cycletime.errors import MachineError, RunError
+from cycletime.runs.folder import RunFolder
+from cycletime.studies.plan.plan import Plan
+from cycletime.studies.running.diary import Diary, diary_of, stop_file
+from cycletime.studies.running.shelf import StudyShelf
+from cycletime.studies.running.taking import Taken, Taking
+from cycletime.studies.store.folder import StudyFolder
+
+LOST, LACKING = 75, 74
+"""Exit statuses: frozen for so long that another took its run; the machine lacks something, and what it is printed."""
+STOP_S = 1.0
+"""How often it looks whether it is asked to stop."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Work in a process of its own until there is no more to do."""
+    study, name, workers = arguments
+    ended = threading.Event()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who started it decides what Ctrl-C means
+    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    out = os.dup(1)
+    os.dup2(2, 1)  # whatever a library prints is not taken for ours
+
+    def watch_input() -> None:
+        sys.stdin.read()
+        ended.set()
+
+    threading.Thread(target=watch_input, daemon=True).start()
+    try:
+        work(study, name, int(workers), ended.is_set)
+    except MachineError as error:
+        os.write(out, str(error).encode())
+        return LACKING
+    return 0
+
+
+def work(study: str, name: str, workers: int, stop: Callable[[], bool] = lambda: False) -> None:
+    """Train runs until there are none left to take; this is what a worker anywhere does.
+
+    Args:
+        study: The study's folder.
+        name: Who this is, different from all others.
+        workers: How many there are, about, so that each takes its share.
+        stop: Asked about once a second whether to save and leave.
+
+    Raises:
+        MachineError: if the machine has no room or no GPU for runs, which is no failure of theirs.
+    """
+    folder = StudyFolder.open(study)
+    asked = _Asked(stop_file(folder.workers, name), stop)
+    with diary_of(folder.workers, name) as diary:
+        diary.write({"worker": name})
+        try:
+            _work(folder, name, workers, asked, diary)
+        except MachineError as error:
+            told = f"On {platform.node()}: {error}"
+            diary.write({"machine": told})  # a line may still find room
+            raise MachineError(told) from error
+        diary.write({"left": True})
+
+
+def _work(folder: StudyFolder, name: str, workers: int, stop: Callable[[], bool], diary: Diary) -> None:
+    plan = Plan.of(folder.study)
+    prepare_jax(plan.jax_device)
+    taking = Taking(folder, plan, name, workers, lambda: os._exit(LOST))
+    while not stop():
+        with ExitStack() as stack:
+            taken = taking.take(stack)
+            if not taken:
+                return
+            train_taken(folder, taken, diary, stop)
+
+
+def train_taken(folder: StudyFolder, taken: Sequence[Taken], diary: Diary, stop: Callable[[], bool]) -> None:
+    """Train runs that were taken, and tell what becomes of each.
+
+    Raises:
+        MachineError: if the machine has no room or no GPU for them.
+    """
+    for run in taken:
+        diary.begin(run.name)
+    trainees = [Trainee(folder.run_folder(run.spec), [_Watch(run.name, diary)], run.lease.check) for run in taken]
+    lacking: MachineError | None = None
+    for run, ended in zip(taken, train_together(trainees, StudyShelf(folder), stop=stop), strict=True):
+        if ended == "stopped":
+            diary.end(run.name, "stopped")
+        elif isinstance(ended, MachineError):
+            lacking = ended
+        elif isinstance(ended, Exception) and not run.lease.is_lost():  # else it is another's by now
+            with suppress(RunError):  # a full disk takes no note either
+                folder.failures(run.name).add(ended)
+            diary.end(run.name, "failed", f"{type(ended).__name__}: {ended}")
+    if lacking:
+        raise lacking
+
+
+class _Asked:
+    """Whether a worker is to stop; looks at the disk only now and then."""
+
+    def __init__(self, file: Path, stop: Callable[[], bool]) -> None:
+        self.file, self.stop = file, stop
+        self.due_s, self.answer = 0.0, False
+
+    def __call__(self) -> bool:
+        now = time.monotonic()
+        if not self.answer and now >= self.due_s:
+            self.due_s = now + STOP_S
+            self.answer = self.file.exists()
+        return self.answer or self.stop()
+
+
+@dataclass(frozen=True)
+class _Watch:
+    """Listens to a run in training, and writes how far it is."""
+
+    name: str
+    diary: Diary
+
+    def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
+        """Write where it begins."""
+        self.diary.tell(self.name, resumed_from or 0)
+
+    def update(self, progress: Progress) -> None:
+        """Write how far it is."""
+        self.diary.tell(self.name, progress.env_steps)
+
+    def remark(self, sentence: str) -> None:
+        """The result says it, too."""
+
+    def end(self, status: Status) -> None:
+        """Write that it is done at once, since others of the group may go on for long; of other ends there is more."""
+        if status == "finished":
+            self.diary.end(self.name, "done")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""What a study is, and the file that says so."""

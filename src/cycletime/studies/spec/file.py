@@ -1,0 +1,181 @@
+"""A study as a TOML file: reading it, with a sentence for whatever is wrong, and writing it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from cycletime.duration import Duration
+from cycletime.engines.registry import AUTO
+from cycletime.errors import InputError
+from cycletime.rules import PPO, SAC
+from cycletime.runs.spec import AGENTS
+from cycletime.runs.tuned_file import read_toml
+from cycletime.runs.worlds import GymnasiumEnv, PaperTask, World
+from cycletime.studies.spec.study import Study, Tuned
+from cycletime.studies.spec.values import check_algorithms, read_values, values_table
+
+_SINGULARS = {"task": "tasks", "env": "envs", "algorithm": "algorithms", "dt": "dts", "rule": "rules", "seed": "seeds"}
+_KNOWN = {
+    *(*_SINGULARS, *_SINGULARS.values(), "name", "env_steps", "env_dt", "tuned", "set", "points"),
+    *("device", "width", "engine"),
+}
+_MOST_SEEDS = 1_000_000
+_DEFAULT_RULES = {"ppo": PPO.default_rule, "sac": SAC.default_rule}
+
+
+def read_study(path: Path) -> Study:
+    """The study in a file.
+
+    Raises:
+        InputError: if it cannot be read, or is no study; the sentence names the file.
+    """
+    told = read_toml(path)
+    try:
+        return study_from(told, folder=path.parent)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def study_from(told: Mapping[str, Any], folder: Path = Path()) -> Study:
+    """The study that a table describes; tuned values may stand in a file of their own, looked for in a folder."""
+    for key in told:
+        if key not in _KNOWN:
+            raise InputError(f"{key!r} is nothing that a study has: it has {', '.join(sorted(_KNOWN))}.")
+    algorithms = tuple(str(each) for each in _several(told, "algorithm"))
+    for algorithm in algorithms:
+        if algorithm not in AGENTS:
+            raise InputError(f"{algorithm!r} is no algorithm: give one of {', '.join(AGENTS)}.")
+    tuned, others, points = read_values(told, algorithms, folder)
+    return Study(
+        name=_name(told),
+        worlds=_worlds(told),
+        algorithms=algorithms,
+        dts=tuple(Duration(each) for each in _several(told, "dt")),
+        rules=_rules(told, algorithms, tuned),
+        seeds=_seeds(told),
+        env_steps=_count("env_steps", _needed(told, "env_steps")),
+        tuned=tuned,
+        others=others,
+        points=points,
+        device=str(told.get("device", "cpu")),
+        width=_count("width", told["width"]) if "width" in told else None,
+        engine=str(told.get("engine", AUTO)),
+    )
+
+
+def as_table(study: Study) -> dict[str, Any]:
+    """The table that `study_from` reads as this study; JSON and TOML have all that is in it."""
+    tasks = [world.name for world in study.worlds if isinstance(world, PaperTask)]
+    envs = [world for world in study.worlds if isinstance(world, GymnasiumEnv)]
+    table: dict[str, Any] = {"name": study.name, "tasks": tasks, "envs": [env.name for env in envs]}
+    env_dts = {env.env_dt for env in envs}
+    if len(env_dts) > 1:
+        words = ", ".join(f"{env.name} {env.env_dt or 'none'}" for env in envs)
+        raise InputError(f"The environments have different env_dt ({words}): make a study of each.")
+    if env_dts != {None} and envs:
+        table["env_dt"] = str(envs[0].env_dt)
+    return {
+        **table,
+        "algorithms": list(study.algorithms),
+        "dts": [str(dt) for dt in study.dts],
+        "rules": {algorithm: list(study.rules.get(algorithm, ())) for algorithm in study.algorithms},
+        "seeds": list(study.seeds),
+        "env_steps": study.env_steps,
+        **values_table(study),
+        "device": study.device,
+        **({} if study.width is None else {"width": study.width}),
+        **({} if study.engine == AUTO else {"engine": study.engine}),
+    }
+
+
+def _name(told: Mapping[str, Any]) -> str:
+    name = _needed(told, "name")
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise InputError(f"name is {name!r}: it must be a text in one line, such as 'reacher-quick'.")
+    return name
+
+
+def _needed(told: Mapping[str, Any], key: str) -> Any:  # noqa: ANN401 - whatever TOML has
+    if key not in told:
+        raise InputError(f"{key!r} is missing: a study needs it.")
+    return told[key]
+
+
+def _several(told: Mapping[str, Any], singular: str) -> list[Any]:
+    """What stands under a word or its plural, as a list."""
+    plural = _SINGULARS[singular]
+    if singular in told and plural in told:
+        raise InputError(f"{singular!r} and {plural!r} are both given: give one of them.")
+    if singular not in told and plural not in told:
+        raise InputError(f"{singular!r} is missing: a study needs one, or several as {plural!r}.")
+    found = told.get(singular, told.get(plural))
+    return found if isinstance(found, list) else [found]
+
+
+def _worlds(told: Mapping[str, Any]) -> tuple[World, ...]:
+    env_dt = Duration(told["env_dt"]) if "env_dt" in told else None
+    given = [key for key in ("task", "tasks", "env", "envs") if key in told]
+    if not given:
+        raise InputError("'task' is missing: a study needs a task or an env, or several as 'tasks' and 'envs'.")
+    tasks = _several(told, "task") if {"task", "tasks"} & set(given) else []
+    envs = _several(told, "env") if {"env", "envs"} & set(given) else []
+    if env_dt is not None and not envs:
+        raise InputError(f"env_dt is {env_dt}: it is for environments, and the tasks have their own.")
+    for name in (*tasks, *envs):
+        if not isinstance(name, str) or not name:
+            raise InputError(f"{name!r} is no task and no environment: give a name, such as 'reacher'.")
+    return (*(PaperTask(name) for name in tasks), *(GymnasiumEnv(name, env_dt) for name in envs))
+
+
+def _rules(told: Mapping[str, Any], algorithms: tuple[str, ...], tuned: Mapping[str, Tuned]) -> dict[str, Any]:
+    """By algorithm, its rules; left out, its own where its values are from a cycle time."""
+    bare = [algorithm for algorithm, values in tuned.items() if values.dt is None]
+    own = {each: [_DEFAULT_RULES[each]] if each in _DEFAULT_RULES and each not in bare else [] for each in algorithms}
+    if "rule" not in told and "rules" not in told:
+        given = own
+    elif isinstance(table := told.get("rule", told.get("rules")), Mapping):
+        _several(told, "rule")  # which refuses both
+        check_algorithms("rules", table, algorithms)
+        listed = {name: each if isinstance(each, list) else [each] for name, each in table.items()}
+        given = {**own, **listed} if listed else {}
+    else:
+        given = dict.fromkeys(algorithms, _several(told, "rule"))
+        if any(each in _DEFAULT_RULES for each in algorithms):
+            given = {each: rules if each in _DEFAULT_RULES else [] for each, rules in given.items()}
+    for algorithm, rules in given.items():
+        _check_rules(algorithm, rules)
+    return {each: tuple(given.get(each, ())) for each in algorithms}
+
+
+def _check_rules(algorithm: str, rules: list[Any]) -> None:
+    for rule in rules:
+        if not isinstance(rule, str):
+            raise InputError(f"rules has {rule!r}: a rule is a name, such as 'dt-aware'.")
+        if algorithm not in _DEFAULT_RULES:
+            raise InputError(f"rules has {rule!r} for {algorithm}: no rule carries its values, so leave it out.")
+    if len(set(rules)) != len(rules):
+        raise InputError(f"rules has the same one twice for {algorithm}: {rules}.")
+
+
+def _seeds(told: Mapping[str, Any]) -> tuple[int, ...]:
+    """A number is how many, from 0 on; a list is the seeds themselves, as is the singular."""
+    if "seed" in told and "seeds" in told:
+        raise InputError("'seed' and 'seeds' are both given: give one of them.")
+    if "seed" in told:
+        return (_count("seed", told["seed"], least=0),)
+    given = told.get("seeds", 1)
+    if isinstance(given, list):
+        return tuple(_count("seeds", each, least=0) for each in given)
+    if (count := _count("seeds", given)) > _MOST_SEEDS:
+        raise InputError(f"seeds is {given!r}: it is how many there are, at most {_MOST_SEEDS:,}.")
+    return tuple(range(count))
+
+
+def _count(name: str, value: Any, least: int = 1) -> int:  # noqa: ANN401 - whatever TOML has
+    whole = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and value == int(value)
+    if not whole or value < least:
+        raise InputError(f"{name} is {value!r}: it must be a whole number of at least {least}.")
+    return int(value)

@@ -1,0 +1,317 @@
+"""A study: tasks x algorithms x rules x cycle times x hyper-parameters x seeds, as one object or one TOML file.
+
+    name = "reacher-quick"
+    task = "reacher"
+    algorithm = "ppo"
+    dts = ["8ms", "16ms", "32ms"]
+    rules = ["baseline", "dt-aware"]
+    seeds = 3
+    env_steps = 100_000
+    [tuned]
+    dt = "16ms"
+    batch = 2000
+
+Whatever is one value may be a list, and the study has all combinations. Where algorithms differ, a table for each:
+``rules = { ppo = ["dt-aware"], sac = ["tuned"] }``, ``[tuned.ppo]``, ``[set.sac]``. Choices of hyper-parameters that
+are no grid are listed one by one: ``points = [{ batch = 2000, discount = 0.99 }, { batch = 500, discount = 0.9 }]``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from cycletime.agents import Agent
+from cycletime.agents.checks import check_choice, check_counts
+from cycletime.duration import Duration
+from cycletime.engines.registry import AUTO, ENGINES, engine_of, with_engine
+from cycletime.errors import InputError
+from cycletime.runs.carried import TUNABLE, carried_agent
+from cycletime.runs.spec import AGENTS, EngineSpec, RunSpec
+from cycletime.runs.worlds import PaperTask, World
+
+if TYPE_CHECKING:
+    from cycletime.studies.results import StudyResults
+
+Grid = Mapping[str, tuple[Any, ...]]
+"""By name, the values that are tried."""
+Point: TypeAlias = Mapping[str, Any]
+"""One value for each of some hyper-parameters."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file of tuned values, and what it says of the tuning that wrote it; None where it says nothing."""
+
+    file: str
+    """Its name, as the study gives it."""
+    sha256: str
+    """Of the whole file."""
+    tuning: str | None = None
+    """What the tuning is called."""
+    trials: int | None = None
+    """How many choices of values it tried."""
+    seeds: int | None = None
+    """Of each trial."""
+    runs: int | None = None
+    """Of all trials together, without those of the winner with fresh seeds."""
+    simulated_hours: float | None = None
+    """Of these runs, in the environment's time."""
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """Values of an algorithm, and the cycle time that they were tuned at."""
+
+    dt: Duration | None
+    """None where they are for every cycle time as they are, and no rule carries them."""
+    values: Grid = field(default_factory=dict)
+    source: Source | None = None
+    """The file that they were read from; None where the study gives them itself."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What seeds are repeated over: one place in the study."""
+
+    labels: Mapping[str, Any]
+    """Its coordinates: task, algorithm, rule, dt, and the hyper-parameters that the study varies."""
+    world: World
+    agent: Agent
+    dt: Duration
+    env_steps: int
+    engine: EngineSpec
+    origin: Mapping[str, Any]
+
+    def run(self, seed: int) -> RunSpec:
+        """The run with a seed."""
+        return RunSpec(
+            world=self.world,
+            agent=self.agent,
+            dt=self.dt,
+            env_steps=self.env_steps,
+            seed=seed,
+            engine=self.engine,
+            origin=self.origin,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """Many runs."""
+
+    name: str
+    """What it is called."""
+    worlds: tuple[World, ...]
+    """The tasks and environments."""
+    algorithms: tuple[str, ...]
+    """Of ppo, sac and actor-critic."""
+    dts: tuple[Duration, ...]
+    """The cycle times."""
+    rules: Mapping[str, tuple[str, ...]]
+    """By algorithm, how its tuned values are carried."""
+    seeds: tuple[int, ...]
+    """The seeds of every cell."""
+    env_steps: int
+    """The budget of every run."""
+    tuned: Mapping[str, Tuned] = field(default_factory=dict)
+    """By algorithm, its values; left out, the paper's baseline at 16 ms."""
+    others: Mapping[str, Grid] = field(default_factory=dict)
+    """By algorithm, further fields of the agent."""
+    points: Mapping[str, tuple[Point, ...]] = field(default_factory=dict)
+    """By algorithm, choices of values that are no grid, on top of the others."""
+    device: str = "cpu"
+    """Where JAX computes."""
+    width: int | None = None
+    """The runs that one program carries; None where `resolved` is to choose."""
+    engine: str = AUTO
+    """What computes the paper's tasks: an engine, or 'auto' for the fastest that takes a run on the device."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no study."""
+        check_choice(self, "engine", (AUTO, *ENGINES))
+        check_choice(self, "device", ("cpu", "gpu"))
+        if self.width is not None:
+            check_counts(self, "width")
+        for name in ("worlds", "algorithms", "dts", "seeds"):
+            given, called = getattr(self, name), "tasks or envs" if name == "worlds" else name
+            if not given:
+                raise InputError(f"The study {self.name!r} has no {called}: give at least one.")
+            if len(set(given)) != len(given):
+                words = ", ".join(str(getattr(each, "name", each)) for each in given)
+                raise InputError(f"The study {self.name!r} has some {called} twice: {words}.")
+        for algorithm in self.algorithms:
+            if algorithm not in AGENTS:
+                raise InputError(f"{algorithm!r} is no algorithm: give one of {', '.join(AGENTS)}.")
+            for grid in self._grids(algorithm):
+                _check_grid(algorithm, grid)
+            for name in self.others.get(algorithm, {}):
+                _check_field("set", algorithm, name)
+                if name in TUNABLE[algorithm]:
+                    raise InputError(f"set has {name!r}: it is a tuned value of {algorithm}, so give it in 'tuned'.")
+            self._check_points(algorithm)
+
+    @classmethod
+    def read(cls, file: Path | str) -> Study:
+        """The study in a TOML file.
+
+        Raises:
+            InputError: if it cannot be read, or is no study; the sentence names the file.
+        """
+        from cycletime.studies.spec.file import read_study
+
+        return read_study(Path(file))
+
+    def run(
+        self,
+        out: Path | str,
+        *,
+        workers: int | None = None,
+        executor: str = "local",
+        progress: bool = True,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> StudyResults:
+        """Run what is not done yet, and keep it in a folder; what came of the study.
+
+        Args:
+            out: The folder; the same call goes on with it.
+            workers: Processes, tasks or jobs at a time; by default one for each core or GPU.
+            executor: Who computes: local, ray or slurm.
+            progress: Whether to show how it goes, on standard error or in the notebook.
+            stop: Asked about twice a second; where it says yes, workers save and leave.
+        """
+        from cycletime.studies.executors.choose import ExecutorOptions, executor_for
+        from cycletime.studies.results import StudyResults
+        from cycletime.studies.running.progress import StudyProgress
+        from cycletime.studies.running.running import run_study
+        from cycletime.studies.store.folder import StudyFolder
+
+        folder = StudyFolder.create(Path(out), self)
+        who = executor_for(executor, ExecutorOptions(workers=workers), self.device)
+        run_study(folder, who, watcher=StudyProgress(who.workers) if progress else None, stop=stop)
+        return StudyResults(folder)
+
+    @property
+    def size(self) -> int:
+        """The runs, those counted twice that two cells share."""
+        return sum(1 for _ in self.cells()) * len(self.seeds)
+
+    def resolved(self, begun: Study | None = None) -> Study:
+        """This study with the width of its programs, where it does not say.
+
+        The width is part of a run's identity. So it follows from the study alone, and not from the machine that
+        happens to look: the command line, Python and a pack all plan the same runs.
+
+        Args:
+            begun: The same study as it was when it began, if it did: its width is kept.
+
+        Raises:
+            InputError: if not one run fits into the memory of a GPU.
+        """
+        if self.width is not None:
+            return self
+        if begun is not None and begun.device == self.device:
+            return replace(self, width=begun.width)
+        groups: Counter[tuple[tuple[str, ...], str]] = Counter()
+        largest: dict[tuple[str, ...], RunSpec] = {}
+        for cell in self.cells() if self.device == "gpu" else ():
+            spec = cell.run(self.seeds[0])
+            kind = spec.world.name, spec.algorithm, spec.engine.name
+            groups[kind, engine_of(spec).program(spec)] += len(self.seeds)
+            largest[kind] = max(largest.get(kind, spec), spec, key=lambda each: (each.agent.capacity, -each.dt.exact_s))
+        lanes = {kind: engine_of(spec).most_lanes(spec) for kind, spec in largest.items()}
+        if 0 in lanes.values():
+            raise InputError("A run does not fit into the memory of a GPU: give the agent a smaller replay.")
+        runs = max((count for (kind, _), count in groups.items() if lanes[kind] > 1), default=1)
+        most = min((each for each in lanes.values() if each > 1), default=1)
+        # As few turns as possible, and an even share in each: 31 runs of which 20 fit have the width 16.
+        return replace(self, width=math.ceil(runs / math.ceil(runs / most)))
+
+    def cells(self) -> Iterator[Cell]:
+        """All combinations but for seeds, in the order of a table."""
+        for world, algorithm in product(self.worlds, self.algorithms):
+            for dt, rule in product(self.dts, self.rules.get(algorithm) or (None,)):
+                for values in self._tried(algorithm):
+                    yield self._cell(world, algorithm, dt, rule, values)
+
+    def runs(self) -> Iterator[tuple[Mapping[str, Any], RunSpec]]:
+        """All runs, each with its labels and its seed among them. Two cells can share a run."""
+        for cell in self.cells():
+            for seed in self.seeds:
+                yield {**cell.labels, "seed": seed}, cell.run(seed)
+
+    def _tried(self, algorithm: str) -> Iterator[dict[str, Any]]:
+        """All choices of hyper-parameters."""
+        grid = {name: values for each in self._grids(algorithm) for name, values in each.items()}
+        for point, values in product(self.points.get(algorithm) or ({},), product(*grid.values())):
+            yield {**dict(zip(grid, values, strict=True)), **point}
+
+    def _cell(self, world: World, algorithm: str, dt: Duration, rule: str | None, values: dict[str, Any]) -> Cell:
+        tuned_at = self.tuned[algorithm].dt if algorithm in self.tuned else Duration("16ms")
+        carries = algorithm != "actor-critic" and rule is not None
+        agent, origin = carried_agent(
+            algorithm,
+            {name: value for name, value in values.items() if name in TUNABLE[algorithm]},
+            dt=dt,
+            tuned_at=tuned_at if carries else None,
+            rule=rule if carries else None,
+            others={name: value for name, value in values.items() if name not in TUNABLE[algorithm]},
+        )
+        varied = {name for grid in self._grids(algorithm) for name, tried in grid.items() if len(tried) > 1}
+        varied |= {name for point in self.points.get(algorithm, ())[:1] for name in point}
+        hyperparameters = {name: value for name, value in values.items() if name in varied}
+        labels = {"task": world.name, "algorithm": algorithm, "rule": rule, "dt": dt, **hyperparameters}
+        engine = EngineSpec(device=self.device, width=self.width or 1)
+        cell = Cell(labels, world, agent, dt, self.env_steps, engine, origin)
+        wanted = self.engine if isinstance(world, PaperTask) else AUTO
+        return replace(cell, engine=with_engine(cell.run(self.seeds[0]), wanted).engine)
+
+    def _check_points(self, algorithm: str) -> None:
+        points = self.points.get(algorithm, ())
+        for name in points[0] if points else ():
+            _check_field("points", algorithm, name)
+            if any(name in grid for grid in self._grids(algorithm)):
+                raise InputError(f"{name} of {algorithm} has a value in 'points' and elsewhere: give one of them.")
+        seen: set[frozenset[tuple[str, Any]]] = set()
+        for point in points:
+            if point.keys() != points[0].keys():
+                raise InputError(
+                    f"points has one with {', '.join(points[0]) or 'nothing'} and one with "
+                    f"{', '.join(point) or 'nothing'}: give all the same names."
+                )
+            key = frozenset((name, _hashable(name, value)) for name, value in point.items())
+            if key in seen:
+                raise InputError(f"points has the same one twice: {dict(point)}.")
+            seen.add(key)
+
+    def _grids(self, algorithm: str) -> tuple[Grid, ...]:
+        tuned = self.tuned[algorithm].values if algorithm in self.tuned else {}
+        return tuned, self.others.get(algorithm, {})
+
+
+def _check_grid(algorithm: str, grid: Grid) -> None:
+    for name, values in grid.items():
+        if not values:
+            raise InputError(f"{name} of {algorithm} has no value: give at least one.")
+        if len({_hashable(name, value) for value in values}) != len(values):
+            raise InputError(f"{name} of {algorithm} has the same value twice: {list(values)}.")
+
+
+def _hashable(name: str, value: Any) -> Any:  # noqa: ANN401 - any hyper-parameter
+    """The value itself, unless it is a list or the like."""
+    try:
+        hash(value)
+    except TypeError:
+        raise InputError(f"{name} is {value!r}: give one number or text, or a tuple such as (64, 64).") from None
+    return value
+
+
+def _check_field(where: str, algorithm: str, name: str) -> None:
+    known = [each.name for each in fields(AGENTS[algorithm]) if each.name != "exploration"]
+    if name not in known:
+        raise InputError(f"{where} has {name!r}: {algorithm} has {', '.join(known)}.")

@@ -1,0 +1,120 @@
+"""All learning curves of a study as one tidy table, Parquet or CSV: a row for each episode, or for each bin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+
+from cycletime.duration import Duration
+from cycletime.errors import InputError
+from cycletime.loops import EpisodeBins
+from cycletime.runs.curve import curve_table
+from cycletime.runs.files import write_whole
+from cycletime.runs.result import FinishedRun
+from cycletime.studies.plan.plan import Plan
+from cycletime.studies.store.folder import StudyFolder
+
+_FIXED = {"task": pa.string(), "algorithm": pa.string(), "rule": pa.string(), "dt": pa.float64()}
+_MEASURED = {"seed": pa.int64(), "env_step": pa.int64(), "seconds": pa.float64(), "return": pa.float64()}
+_WRITERS = {".parquet": pq.ParquetWriter, ".csv": pc.CSVWriter}
+
+
+def export(folder: StudyFolder, file: Path, bins: int | None = None) -> tuple[int, int]:
+    """Write the curves of all runs that are done; how many runs those are, each once, and how many rows.
+
+    Runs that several cells share, since their rules agree, have rows for each cell.
+
+    Args:
+        folder: The study.
+        file: The table, whose name ends with .parquet or .csv.
+        bins: Equal bins of environment steps, with the mean return in each; None for a row for each episode.
+    """
+    if file.suffix not in _WRITERS:
+        raise InputError(f"{file} ends with {file.suffix!r}: give a file that ends with .parquet or .csv.")
+    if bins is not None and bins < 1:
+        raise InputError(f"bins is {bins}: it must be at least 1.")
+    plan = Plan.of(folder.study)
+    schema = _schema([cell.labels for cell in plan.cells])
+    rows: dict[str, list[int]] = {}
+
+    def write(unfinished: Path) -> None:
+        with _writer(file.suffix, unfinished, schema) as writer:
+            for name, table in _tables(plan, folder, schema, bins):
+                writer.write_table(table)
+                rows.setdefault(name, []).append(table.num_rows)
+
+    write_whole(file, write)
+    return len(rows), sum(map(sum, rows.values()))
+
+
+def curves(folder: StudyFolder, bins: int | None = None) -> pa.Table:
+    """The same as one table in memory."""
+    plan = Plan.of(folder.study)
+    schema = _schema([cell.labels for cell in plan.cells])
+    return pa.concat_tables([schema.empty_table(), *(table for _, table in _tables(plan, folder, schema, bins))])
+
+
+def _writer(suffix: str, path: Path, schema: pa.Schema) -> AbstractContextManager[Any]:
+    writer: AbstractContextManager[Any] = _WRITERS[suffix](path, schema)
+    return writer
+
+
+def _tables(plan: Plan, folder: StudyFolder, schema: pa.Schema, bins: int | None) -> Iterator[tuple[str, pa.Table]]:
+    """Of each cell and seed, the run's name and its rows, a file of runs after the other."""
+    cells: dict[str, list[int]] = {}
+    for index, names in plan.names.items():
+        for name in names:
+            cells.setdefault(name, []).append(index)
+    for run in folder.store.runs():
+        for index in cells.get(run.name, ()):
+            cell = plan.cells[index]
+            labels = {**cell.labels, "dt": float(cell.dt), "seed": run.spec.seed}
+            yield run.name, _table(labels, _measured(run, bins), schema)
+
+
+def _measured(run: FinishedRun, bins: int | None) -> dict[str, Any]:
+    """A run's episodes, or its mean returns in equal bins, each told at its end; none where no episode ended."""
+    env_dt_s = float(run.result["env_dt_s"])
+    if bins is None:
+        if isinstance(run.curve, EpisodeBins):
+            raise InputError(f"The curve of {run.name} is kept in bins: export with --bins 100.")
+        table = curve_table(run.curve, Duration(env_dt_s))
+        return {"env_step": table["env_steps"], "seconds": table["seconds"], "return": table["return"]}
+    if not len(run.curve):
+        return {name: [] for name in ("env_step", "seconds", "return")}
+    budget = run.spec.env_steps
+    ends = np.rint(np.linspace(0, budget, bins + 1)[1:]).astype(np.int64)
+    return {"env_step": ends, "seconds": ends * env_dt_s, "return": run.curve.binned(budget, bins)}
+
+
+def _table(labels: Mapping[str, Any], columns: dict[str, Any], schema: pa.Schema) -> pa.Table:
+    count = len(columns["env_step"])
+    for field in schema:
+        if field.name not in columns:
+            value = labels.get(field.name)
+            columns[field.name] = [str(value) if value is not None and field.type == pa.string() else value] * count
+    return pa.table({name: columns[name] for name in schema.names}, schema=schema)
+
+
+def _schema(labels: Sequence[Mapping[str, Any]]) -> pa.Schema:
+    return pa.schema(list({**label_columns(labels), **_MEASURED}.items()))
+
+
+def label_columns(labels: Sequence[Mapping[str, Any]]) -> dict[str, pa.DataType]:
+    """The columns of where cells are, with hyper-parameters where the study varies them; what is no number is text."""
+    varied = dict.fromkeys(name for each in labels for name in each if name not in _FIXED)
+    kinds = {name: _kind([each[name] for each in labels if name in each]) for name in varied}
+    return {**_FIXED, **kinds}
+
+
+def _kind(values: Sequence[Any]) -> pa.DataType:
+    if all(type(value) is int for value in values):
+        return pa.int64()
+    return pa.float64() if all(type(value) in (int, float) for value in values) else pa.string()

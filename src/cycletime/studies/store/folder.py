@@ -1,0 +1,204 @@
+"""A study's folder: the study as it was last planned, and its runs.
+
+study.json    the study with its engine, and what is wanted of its runs
+finished/     runs that are done, many in a file (`cycletime.runs.store`)
+runs/NAME/    runs that are not: a checkpoint (`cycletime.runs.folder`), and failures.jsonl with what went wrong
+leases/       which runs are being trained, and by whom
+workers/      what workers say of their runs while a command looks after them
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from cycletime.engines.record import KEEP_ALL, Keep
+from cycletime.errors import InputError
+from cycletime.runs.files import disk_errors, write_last
+from cycletime.runs.folder import RunFolder
+from cycletime.runs.policies.policy_file import SavedPolicy
+from cycletime.runs.result import FinishedRun
+from cycletime.runs.spec import RunSpec
+from cycletime.runs.store import Store
+from cycletime.studies.running.failures import Failures
+from cycletime.studies.running.lease import holders
+from cycletime.studies.spec.file import as_table, study_from
+from cycletime.studies.spec.study import Study
+
+FORMAT = 2
+State: TypeAlias = Literal["done", "running", "failed", "stopped", "pending"]
+"""Stopped runs have a checkpoint, and nobody trains them now."""
+
+
+@dataclass(frozen=True)
+class StudyFolder:
+    """The folder of a study."""
+
+    path: Path
+    study: Study
+    keep: Keep = KEEP_ALL
+    """What is wanted of finished runs."""
+
+    @classmethod
+    def create(cls, path: Path, study: Study, *, change_engine: bool = False, keep: Keep | None = None) -> StudyFolder:
+        """The folder of a study, new or as it is; what a study has run already stays.
+
+        Raises:
+            InputError: if the folder has another study, or began on another engine and is not told to change it.
+        """
+        before = cls.open(path) if (path / "study.json").exists() else None
+        study = study.resolved(before.study if before and not change_engine else None)
+        for cell in study.cells():
+            cell.run(study.seeds[0])  # refuses what cannot run, before anything is written
+        as_table(study)  # and what cannot be kept
+        if before is not None:
+            before._check_same(study, change_engine=change_engine)
+        folder = cls(path, study, keep or (before.keep if before else KEEP_ALL))
+        with disk_errors(path):
+            folder.runs.mkdir(parents=True, exist_ok=True)
+            folder.leases.mkdir(exist_ok=True)
+        folder._write()
+        return folder
+
+    @classmethod
+    def open(cls, path: Path | str) -> StudyFolder:
+        """The study in a folder.
+
+        Raises:
+            InputError: if there is none.
+        """
+        path = Path(path)
+        file = path / "study.json"
+        if not file.is_file():
+            tuning = "; it is a tuning, whose studies are trials and fresh in it" if _is_tuning(path) else ""
+            raise InputError(f"{str(path)!r} is no study: there is no study.json in it{tuning}.")
+        try:
+            told = json.loads(file.read_text())
+            version, table = told["format"], told["study"]
+            if version != FORMAT:
+                raise InputError(f"it has the format {version}, and this version of cycletime reads {FORMAT}")
+            return cls(path, study_from(table), Keep(**told["keep"]))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"{file} cannot be read as a study: {str(error).rstrip('.')}.") from error
+
+    @staticmethod
+    def of_run(run: Path) -> Path | None:
+        """The study that a run's folder is in, if it is in one."""
+        study = run.resolve().parent.parent
+        return study if run.resolve().parent.name == "runs" and (study / "study.json").exists() else None
+
+    def _check_same(self, study: Study, *, change_engine: bool) -> None:
+        if self.study.name != study.name:
+            raise InputError(
+                f"{self.path} holds the study {self.study.name!r}, and not {study.name!r}: give another folder."
+            )
+        before, now = _engine(self.study), _engine(study)
+        if before != now and not change_engine:
+            raise InputError(
+                f"The study in {self.path} began on {before}, and is now to go on with {now}: its "
+                "runs would not be comparable bit for bit, so give the same engine, or --change-engine."
+            )
+
+    def _write(self) -> None:
+        file = self.path / "study.json"
+        told = {"format": FORMAT, "study": as_table(self.study), "keep": asdict(self.keep)}
+        text = json.dumps(told, indent=1) + "\n"
+        if not file.exists() or file.read_text() != text:
+            write_last(file, lambda unfinished: unfinished.write_text(text))
+
+    @property
+    def runs(self) -> Path:
+        """Where runs are that are not finished."""
+        return self.path / "runs"
+
+    @property
+    def leases(self) -> Path:
+        """Where it says who trains what."""
+        return self.path / "leases"
+
+    @property
+    def workers(self) -> Path:
+        """Where workers say how it goes."""
+        return self.path / "workers"
+
+    @cached_property
+    def store(self) -> Store:
+        """The finished runs, as they were when it was looked first; `refresh` looks again."""
+        store = Store(self.path / "finished")
+        store.refresh()
+        return store
+
+    def run_folder(self, spec: RunSpec) -> RunFolder:
+        """The folder of a run, which need not be there."""
+        return RunFolder(self.runs / spec.name, spec)
+
+    def failures(self, name: str) -> Failures:
+        """What went wrong with a run."""
+        return Failures(self.runs / name)
+
+    def states(self, names: Iterable[str]) -> dict[str, State]:
+        """How far runs are."""
+        begun = {path.name for path in self.runs.glob("*")}
+        running = holders(self.leases).keys()
+        self.store.refresh()  # last, since a run is finished before its lease is given back
+        return {
+            name: "done"
+            if name in self.store
+            else "running"
+            if name in running
+            else self._state_of(name)
+            if name in begun
+            else "pending"
+            for name in names
+        }
+
+    def state_of(self, name: str) -> State:
+        """How far a run is."""
+        return self.states([name])[name]
+
+    def _state_of(self, name: str) -> State:
+        """How far a run is that has a folder, and nobody trains."""
+        if self.failures(name).is_hopeless:
+            return "failed"
+        return "stopped" if any((self.runs / name / "checkpoints").glob("[0-9]*")) else "pending"
+
+
+def open_run(path: Path) -> RunFolder | FinishedRun:
+    """A run by the path of its folder, though it may be in the store of its study by now.
+
+    Raises:
+        InputError: if there is none.
+    """
+    study = StudyFolder.of_run(path)
+    if study is not None and not (path / "spec.json").exists():
+        store = StudyFolder.open(study).store
+        if path.name in store:
+            return store.run(path.name)
+        raise InputError(f"{path.name!r} is no run of {study}: 'cycletime study status --runs' names them.")
+    return RunFolder.open(path)
+
+
+def policy_of(run: RunFolder | FinishedRun) -> SavedPolicy:
+    """What a run has learned.
+
+    Raises:
+        InputError: if that was not kept, or there is nothing yet.
+    """
+    if isinstance(run, RunFolder):
+        return run.policy()
+    if run.policy is None:
+        raise InputError(f"{run.name} came without its policy: it was not asked for where it was computed.")
+    return run.policy
+
+
+def _is_tuning(path: Path) -> bool:
+    return (path / "trials" / "study.json").is_file()
+
+
+def _engine(study: Study) -> str:
+    where = study.device if study.engine == "auto" else f"{study.device} with the engine {study.engine}"
+    return f"{where} with {study.width} runs in a program" if (study.width or 1) > 1 else where

@@ -1,0 +1,140 @@
+"""Taking finished runs that were made elsewhere into a study: verified first, and whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cycletime.engines.cuda.device import kernel_digest
+from cycletime.errors import InputError, RunError
+from cycletime.runs.bundle import SUFFIX, Bundle
+from cycletime.runs.folder import RunFolder
+from cycletime.runs.store import Store
+from cycletime.studies.plan.plan import Plan
+from cycletime.studies.running.lease import holders
+from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.store.verifying import ASIDE, fault_of_bundle
+
+_SOURCES = "a run's folder, or one that contains some, or a study"
+
+
+@dataclass
+class Imported:
+    """What became of the runs that were found."""
+
+    taken: int = 0
+    known: int = 0
+    """The study has them already."""
+    not_planned: int = 0
+    """The study does not plan them."""
+    busy: int = 0
+    """A worker trains them in the study at this moment."""
+    damaged: dict[Path, str] = field(default_factory=dict)
+    """By file or folder, what is wrong."""
+
+
+def take_runs(folder: StudyFolder, sources: Sequence[Path]) -> Imported:
+    """Take all finished runs that a study plans and does not have yet: of folders, and of files of other studies.
+
+    Raises:
+        InputError: if a source is not there, or has no finished run.
+    """
+    taking = _Taking(folder, {planned.name for planned in Plan.of(folder.study).runs})
+    for source in sources:
+        if not source.exists():
+            raise InputError(f"{source} is not there: give {_SOURCES}.")
+        folders, files = finished_folders(source), bundle_files(source)
+        if not folders and not files:
+            raise InputError(f"There is no finished run in {source}: give {_SOURCES}.")
+        for path in files:
+            taking.take_file(path)
+        taking.take_folders(folders)
+    folder.store.tidy()
+    return taking.taken
+
+
+def study_folder_for(path: Path, sources: Sequence[Path]) -> StudyFolder:
+    """The study in a folder; where there is none, a new one of the study that a source is."""
+    if not (path / "study.json").exists():
+        for source in sources:
+            if (source / "study.json").exists():
+                return StudyFolder.create(path, StudyFolder.open(source).study)
+    return StudyFolder.open(path)
+
+
+def finished_folders(source: Path) -> list[Path]:
+    """The folders of finished runs at a place and below it, but for those that a study has put aside."""
+    return sorted(result.parent for result in source.rglob("result.json") if ASIDE not in result.parts)
+
+
+def bundle_files(source: Path) -> list[Path]:
+    """The files with finished runs at a place and below it."""
+    if source.is_file():
+        return [source]
+    found = (path for path in source.rglob(f"*{SUFFIX}") if "checkpoints" not in path.parts)
+    return sorted(path for path in found if ASIDE not in path.parts and not path.name.startswith("."))
+
+
+@dataclass
+class _Taking:
+    """Runs on their way into a study."""
+
+    folder: StudyFolder
+    planned: set[str]
+    taken: Imported = field(default_factory=Imported)
+
+    @property
+    def store(self) -> Store:
+        return self.folder.store
+
+    def take_file(self, path: Path) -> None:
+        """Take a file's runs; one that cannot be trusted as a whole gives none."""
+        fault = fault_of_bundle(path) or _other_code(Bundle(path))
+        if fault is not None:
+            self.taken.damaged[path] = fault
+            return
+        bundle = Bundle(path)
+        new = self._new(bundle.names)
+        if len(new) == len(bundle.names):
+            self.store.take(bundle)
+        elif new:
+            self.store.add([run for run in bundle.runs() if run.name in new])
+        self.taken.taken += len(new)
+
+    def take_folders(self, paths: Sequence[Path]) -> None:
+        """Take runs of folders."""
+        runs = []
+        for path in paths:
+            try:
+                runs.append(RunFolder.open(path).finished())
+            except (InputError, RunError) as error:
+                self.taken.damaged[path] = str(error).rstrip(".")
+        new = self._new([run.name for run in runs])
+        if new:
+            self.store.add([run for run in runs if run.name in new])
+        self.taken.taken += len(new)
+
+    def _new(self, names: Sequence[str]) -> set[str]:
+        """Those that are planned, that the study does not have, and that nobody trains; the others are counted."""
+        self.store.refresh()
+        running, new = holders(self.folder.leases), set()
+        for name in names:
+            if name not in self.planned:
+                self.taken.not_planned += 1
+            elif name in self.store:
+                self.taken.known += 1
+            elif name in running:
+                self.taken.busy += 1
+            else:
+                new.add(name)
+        return new
+
+
+def _other_code(bundle: Bundle) -> str | None:
+    """What to say of runs that another kernel has computed, since a version of results stands for all other code."""
+    for told in bundle.about:
+        kernel = told["result"]["machine"].get("kernel")
+        if kernel not in (None, kernel_digest()[:12]):
+            return f"another kernel has computed {told['name']}, {kernel}: import it with the version that packed it"
+    return None

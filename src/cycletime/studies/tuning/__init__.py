@@ -1,0 +1,1 @@
+"""Tuning at one cycle time."""

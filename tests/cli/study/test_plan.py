@@ -1,0 +1,86 @@
+from pathlib import Path
+
+import pytest
+
+from cycletime.cli import main
+from cycletime.cli.study.plan import PlanStudy
+from cycletime.engines.engine import Cost
+from cycletime.errors import InputError
+from cycletime.studies.plan import estimate
+from cycletime.studies.spec.file import read_study
+from cycletime.studies.store.folder import StudyFolder
+from tests.studies.small import finish, specs_of
+
+STUDY = """\
+name = "small"
+task = "reacher"
+algorithm = "ppo"
+dts = ["16ms", "32ms"]
+rules = ["baseline", "dt-aware"]
+seeds = 2
+env_steps = 800
+[tuned]
+dt = "16ms"
+batch = 50
+minibatch = 25
+"""
+WHOLE = (
+    "small: 6 runs in 3 groups, 4,800 environment steps, 0.00 simulated hours\n"
+    "  6 runs by the engine compiled\n"
+    "  2 more are the same as others, since their rules agree, and run once\n"
+)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(STUDY)
+    return path
+
+
+def test_it_counts_what_there_is_to_do(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert PlanStudy(file=file, no_calibration=True).run() == 0
+    assert capsys.readouterr().out == WHOLE
+    folder = StudyFolder.create(file.parent / "begun", read_study(file))
+    finish(folder, specs_of(folder)[:2])
+    assert PlanStudy(file=file, no_calibration=True, out=folder.path).run() == 0
+    assert capsys.readouterr().out == f"{WHOLE}  2 done, 4 pending\n"
+    assert PlanStudy(file=file, no_calibration=True, out=file.parent / "nowhere").run() == 0
+    assert capsys.readouterr().out == WHOLE
+    assert not (file.parent / "nowhere").exists()
+
+
+def test_it_says_how_long_it_takes_and_why(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cost = Cost(agent_step_s=0.01, program_s=10.0)
+    monkeypatch.setattr(estimate, "calibrate", lambda plan, runs: ({("reacher", "ppo", "compiled"): cost}, 4.0))
+    assert PlanStudy(file=file, workers=2).run() == 0
+    # Two runs of 100 and four of 50 agent steps are 4 s, three programs 30 s.
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[3] == "  reacher ppo: 10,000.0 µs an agent step, 10.0 s until a program is ready"
+    assert lines[4] == "about 21 s with 2 workers: 4 s of computing and 30 s for 3 programs, shared among them"
+    assert lines[5].startswith("  from a few seconds of one run of each kind, just now, on ")
+
+
+def test_of_a_gpu_that_is_not_here_it_says_what_an_h200_would_take(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    file = tmp_path / "gpu.toml"
+    file.write_text(
+        'name = "gpu"\ntask = "reacher"\nalgorithms = ["ppo", "sac"]\ndts = ["16ms", "32ms"]\nseeds = 200\n'
+        'env_steps = 1_000_000\ndevice = "gpu"\n'
+    )
+    assert main(["study", "plan", str(file)]) == 0
+    told = capsys.readouterr().out
+    assert "800 runs in 3 groups" in told
+    assert "400 runs by the engine cuda, 400 runs by the engine compiled" in told
+    assert "up to 200 runs of a group side by side in one program, on the gpu" in told
+    assert told.count("until a program is ready on an H200") == 2
+    assert told.endswith("  on an H200, which is not here\n")
+
+
+def test_a_plan_for_no_workers_is_refused(file: Path) -> None:
+    with pytest.raises(InputError, match=r"^--workers is 0: it must be at least 1"):
+        PlanStudy(file=file, workers=0).run()

@@ -1,0 +1,105 @@
+"""How a training is shown."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cycletime.engines import progress as progress_module
+from cycletime.engines.console import ErrorConsole
+from cycletime.engines.progress import Unseen, shown_together
+from cycletime.engines.training import Listener, Progress
+from cycletime.loops import Episodes
+from cycletime.runs.folder import RunFolder
+from tests.engines.scripted import make_spec
+
+FOLDER = RunFolder(Path("nowhere"), make_spec(chunks=1000))
+BUDGET = FOLDER.spec.env_steps
+
+
+def progress(env_steps: int, *returns: float) -> Progress:
+    count = np.zeros(len(returns), np.int64)
+    return Progress(env_steps, env_steps, Episodes(count, count, np.array(returns, float), count), [])
+
+
+@pytest.fixture
+def lines(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is written, of all that could be."""
+    shown: list[str] = []
+    monkeypatch.setattr(progress_module, "LINE_S", 0)
+    monkeypatch.setattr(ErrorConsole, "print", lambda self, text, **options: shown.append(text))
+    return shown
+
+
+def test_the_speed_is_that_of_the_last_seconds(lines: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)
+    with shown_together("a run", 1, alike=True) as (listener,):
+        listener.begin(FOLDER, 1_000)
+        for now_s, env_steps in ((60.0, 1_100), (61.0, 2_100), (71.0, 4_100), (72.0, 7_100), (81.0, 16_100)):  # noqa: B007
+            listener.update(progress(env_steps))
+    assert lines[0] == "a run: goes on from 1,000 environment steps"
+    speeds = [re.search(r"([\d,]+) env steps/s", line) for line in lines[1:]]
+    assert [each and each[1] for each in speeds] == [None, "1,000", "200", "455", "1,200"]
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_runs_share_a_bar_and_their_returns_a_mean_where_they_can_be_compared(lines: list[str], alike: bool) -> None:
+    with shown_together("runs", 2, alike=alike) as (one, other):
+        one.begin(FOLDER, None)
+        other.begin(FOLDER, BUDGET // 2)
+        one.update(progress(BUDGET // 4, 1.0, 2.0))
+        other.update(progress(BUDGET, 6.0))
+        other.end("finished")
+        one.remark("Something was wrong.")
+    shares = [re.search(r"(\d+)%", line) for line in lines]
+    assert [each and each[1] for each in shares] == ["38", "62", None]  # of the bar that is twice as long
+    assert ["return 1.50" in lines[0], "return 3.00" in lines[1]] == [alike, alike]
+    assert lines[2] == "runs: Something was wrong."
+
+
+def test_lines_come_now_and_then(monkeypatch: pytest.MonkeyPatch, lines: list[str]) -> None:
+    now_s = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)
+    monkeypatch.setattr(progress_module, "LINE_S", 10)
+    with shown_together("a run", 1, alike=True) as (listener,):
+        listener.begin(FOLDER, None)
+        for now_s in (100.0, 109.0, 110.5, 112.0, 121.0):  # noqa: B007
+            listener.update(progress(100))
+    assert len(lines) == 3
+
+
+def test_a_listener_whose_reader_went_away_falls_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+
+    def broken(self: object, text: str, **options: object) -> None:
+        told.append(text)
+        raise BrokenPipeError
+
+    monkeypatch.setattr(ErrorConsole, "print", broken)
+    with shown_together("a run", 1, alike=True) as (listener,):
+        listener.begin(FOLDER, 300)
+        for steps in (400, 500):
+            listener.update(progress(steps))
+        listener.end("finished")
+    assert len(told) == 1
+
+
+def test_what_is_no_broken_pipe_is_not_hidden() -> None:
+    class Failing:
+        def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
+            raise ValueError("astray")
+
+        def update(self, progress: Progress) -> None: ...
+
+        def remark(self, sentence: str) -> None: ...
+
+        def end(self, status: str) -> None: ...
+
+    listener: Listener = Unseen(Failing())
+    with pytest.raises(ValueError, match="astray"):
+        listener.begin(FOLDER, None)

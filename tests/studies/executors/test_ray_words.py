@@ -1,0 +1,121 @@
+"""What Ray's answers mean; a module stands for Ray. `test_on_ray` has the real one."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cycletime.errors import MachineError
+from cycletime.studies.executors.on_ray import OnRay
+from cycletime.studies.running.diary import diary_file
+
+
+class RayError(Exception):
+    """Ray's."""
+
+    cause: Exception | None = None
+
+
+class TaskCancelledError(RayError):
+    """Ray's."""
+
+
+class Ray:
+    """Stands for Ray: tests say what becomes of its tasks."""
+
+    exceptions = SimpleNamespace(RayError=RayError, TaskCancelledError=TaskCancelledError)
+
+    def __init__(self) -> None:
+        self.given: list[tuple[Any, ...]] = []
+        self.asked: dict[str, Any] = {}
+        self.results: dict[int, Exception | None] = {}
+        self.cancelled: list[int] = []
+
+    def remote(self, work: object) -> "Ray":
+        return self
+
+    def options(self, **asked: Any) -> Any:  # noqa: ANN401
+        self.asked = asked
+
+        def submit(*words: Any) -> int:  # noqa: ANN401
+            self.given.append(words)
+            return len(self.given) - 1
+
+        return SimpleNamespace(remote=submit)
+
+    def wait(self, references: Sequence[int], num_returns: int, timeout: float) -> tuple[list[int], list[int]]:
+        ready = [each for each in references if each in self.results][:num_returns]
+        return ready, [each for each in references if each not in ready]
+
+    def get(self, reference: int) -> None:
+        if (error := self.results[reference]) is not None:
+            raise error
+
+    def cancel(self, reference: int) -> None:
+        self.cancelled.append(reference)
+
+
+@pytest.fixture
+def ray(monkeypatch: pytest.MonkeyPatch) -> Ray:
+    stand_in = Ray()
+    monkeypatch.setitem(sys.modules, "ray", stand_in)
+    return stand_in
+
+
+def caused_by(cause: Exception) -> RayError:
+    error = RayError("a long traceback")
+    error.cause = cause
+    return error
+
+
+def test_a_task_is_a_worker_that_is_not_tried_again_by_ray_itself(ray: Ray, tmp_path: Path) -> None:
+    executor = OnRay(3, gpus=0.25)
+    names = executor.start(tmp_path, "cycletime-ab", 2, "gpu")
+    assert ray.given == [(str(tmp_path.resolve()), name, 3) for name in names]
+    assert all(name.startswith("cycletime-ab-") for name in names)
+    assert (ray.asked["num_cpus"], ray.asked["num_gpus"], ray.asked["max_retries"]) == (1, 0.25, 0)
+    assert ray.asked["runtime_env"]["env_vars"]["XLA_PYTHON_CLIENT_MEM_FRACTION"] == "0.225"
+    assert list(executor.found(tmp_path)) == []
+
+
+def test_who_ends_is_told_once_and_why(ray: Ray, tmp_path: Path) -> None:
+    executor = OnRay(4)
+    fine, died, raised, cancelled = executor.start(tmp_path, "c", 4, "cpu")
+    assert executor.ended(0.1) == {}
+    ray.results = {
+        0: None,
+        1: RayError("The worker died unexpectedly.\nAnd much more."),
+        2: caused_by(ValueError("no")),
+        3: TaskCancelledError(),
+    }
+    told: dict[str, str] = {}
+    while ended := executor.ended(0.1):
+        told |= ended
+    assert told == {
+        fine: "",
+        died: "RayError: The worker died unexpectedly",
+        raised: "ValueError: no",
+        cancelled: "",
+    }
+    assert executor.tasks == {}
+
+
+def test_what_a_machine_lacks_is_told_as_that(ray: Ray, tmp_path: Path) -> None:
+    executor = OnRay(1)
+    executor.start(tmp_path, "c", 1, "cpu")
+    ray.results = {0: caused_by(MachineError("On node-7: the disk is full."))}
+    with pytest.raises(MachineError, match=r"^On node-7: the disk is full\.$"):
+        executor.ended(0.1)
+
+
+def test_asked_to_stop_only_those_that_have_not_come_are_cancelled(ray: Ray, tmp_path: Path) -> None:
+    executor = OnRay(2)
+    trains, _waits = executor.start(tmp_path, "c", 2, "cpu")
+    (tmp_path / "workers").mkdir()
+    diary_file(tmp_path / "workers", trains).touch()
+    executor.stop(tmp_path)
+    executor.close()
+    assert ray.cancelled == [1]

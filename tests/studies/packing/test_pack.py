@@ -1,0 +1,68 @@
+"""What is in a pack, and what cannot be packed."""
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cycletime.errors import InputError
+from cycletime.studies.packing.pack import pack_study
+from cycletime.studies.packing.unpacking import PACK, unpacked
+from cycletime.studies.plan.plan import Plan
+from cycletime.studies.spec.file import study_from
+from cycletime.studies.spec.study import Study
+from tests.studies.small import small_study
+
+
+def packed(study: Study, file: Path) -> dict[str, Any]:
+    pack_study(study, file)
+    with zipfile.ZipFile(file) as pack:
+        told: dict[str, Any] = json.loads(pack.read(PACK))
+    return told
+
+
+@pytest.mark.parametrize("keys", [{}, {"device": "gpu"}, {"device": "gpu", "engine": "compiled", "width": 2}])
+def test_a_pack_plans_the_runs_that_the_study_plans(tmp_path: Path, keys: dict[str, Any]) -> None:
+    study = small_study(**keys)
+    told = packed(study, tmp_path / "pack.zip")
+    assert Plan.of(study_from(told["study"])).runs == Plan.of(study).runs
+    assert told["study"]["width"] == Plan.of(study).study.width
+
+
+def test_what_is_packed_is_told(tmp_path: Path) -> None:
+    told = pack_study(small_study(device="gpu", set={"hidden": [[64, 64], [8, 8]]}, width=2), tmp_path / "pack.zip")
+    assert (told.runs, told.engines) == (12, ("compiled", "cuda"))
+
+
+def test_a_pack_has_the_sources_and_the_kernel_and_is_the_same_each_time(tmp_path: Path) -> None:
+    for name in ("one.zip", "two.zip"):
+        pack_study(small_study(), tmp_path / name)
+    assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
+    assert (tmp_path / "one.zip").stat().st_size < 2**20
+    with zipfile.ZipFile(tmp_path / "one.zip") as pack:
+        names = set(pack.namelist())
+    assert {"__main__.py", "cycletime/__init__.py", "cycletime/engines/cuda/kernel/train.cu"} < names
+    assert not any("__pycache__" in name for name in names)
+
+
+def test_environments_are_not_packed(tmp_path: Path) -> None:
+    table = {"name": "s", "task": "reacher", "env": "Pendulum-v1", "env_dt": "50ms", "algorithm": "sac", "dt": "50ms"}
+    with pytest.raises(InputError, match="'Pendulum-v1' is an environment"):
+        pack_study(study_from({**table, "env_steps": 100}), tmp_path / "pack.zip")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_was_unpacked_by_half_is_unpacked_again_and_packs_do_not_share_it(tmp_path: Path) -> None:
+    pack_study(small_study(), tmp_path / "one.zip")
+    pack_study(small_study(seeds=3), tmp_path / "two.zip")
+    code = unpacked(tmp_path / "one.zip", tmp_path / "out")
+    (code / "whole").unlink()
+    (code / "cycletime" / "__init__.py").write_text("torn")
+    assert unpacked(tmp_path / "one.zip", tmp_path / "out") == code
+    assert (code / "cycletime" / "__init__.py").read_text() != "torn"
+    (code / "cycletime" / "mark").touch()
+    assert unpacked(tmp_path / "one.zip", tmp_path / "out") == code
+    assert (code / "cycletime" / "mark").exists(), "what is whole is left alone"
+    assert unpacked(tmp_path / "two.zip", tmp_path / "out") != code

@@ -1,0 +1,80 @@
+"""What is noted of a run, and when it is left alone."""
+
+from pathlib import Path
+
+import pytest
+
+from cycletime.studies.running.failures import MOST, Failures
+
+
+def test_a_run_that_raises_three_times_is_left_alone_until_a_retry(tmp_path: Path) -> None:
+    failures = Failures(tmp_path / "run")
+    assert (failures.read(), failures.last, failures.is_hopeless) == ([], {}, False)
+    for number in range(MOST):
+        assert not failures.is_hopeless
+        failures.add(f"no {number}")
+    assert failures.is_hopeless
+    assert failures.last["error"] == f"no {MOST - 1}"
+    failures.forget()
+    assert (failures.is_hopeless, failures.read()) == (False, [])
+    failures.forget()
+
+
+def test_a_run_over_which_workers_die_alone_at_the_same_place_is_left_alone(tmp_path: Path) -> None:
+    failures = Failures(tmp_path / "run")
+    for _ in range(MOST):
+        assert not failures.is_hopeless
+        failures.add_death("killed", 500, among=1)
+    assert failures.is_hopeless
+
+
+@pytest.mark.parametrize("place", [None, 0])
+def test_a_place_can_be_unknown_or_the_beginning(tmp_path: Path, place: int | None) -> None:
+    failures = Failures(tmp_path / "run")
+    for _ in range(MOST):
+        failures.add_death("killed", place, among=1)
+    assert failures.is_hopeless
+
+
+def test_a_run_that_gets_further_each_time_or_dies_among_others_is_not(tmp_path: Path) -> None:
+    further, among = Failures(tmp_path / "further"), Failures(tmp_path / "among")
+    for number in range(10 * MOST):
+        further.add_death("killed", 100 * number, among=1)
+        among.add_death("killed", 0, among=2)
+    assert not further.is_hopeless
+    assert not among.is_hopeless
+
+
+def test_deaths_are_no_failures_of_its_own_nor_the_other_way_round(tmp_path: Path) -> None:
+    failures = Failures(tmp_path / "run")
+    for number in range(MOST - 1):
+        failures.add("no")
+        failures.add_death("killed", 0, among=1)
+        failures.add_death("killed", 1, among=number + 2)
+    assert not failures.is_hopeless
+
+
+def test_after_each_death_fewer_are_trained_together_until_a_run_is_alone(tmp_path: Path) -> None:
+    failures = Failures(tmp_path / "run")
+    assert failures.most_together() is None
+    failures.add("raised by itself")
+    assert failures.most_together() is None
+    for among, most in ((9, 4), (4, 2), (2, 1), (1, 1), (7, 1)):
+        failures.add_death("killed", 0, among=among)
+        assert failures.most_together() == most
+
+
+def test_they_survive_a_torn_line(tmp_path: Path) -> None:
+    failures = Failures(tmp_path / "run")
+    try:
+        _ = 1 / 0
+    except ZeroDivisionError as error:
+        failures.add(error)
+    with failures.file.open("a") as file:
+        file.write('{"error": "to')
+    failures.add("third")
+    first, second = failures.read()
+    assert first["error"] == "ZeroDivisionError: division by zero"
+    assert "_ = 1 / 0" in first["traceback"]
+    assert second["error"] == "third"
+    assert not failures.is_hopeless

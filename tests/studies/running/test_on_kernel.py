@@ -1,0 +1,112 @@
+"""A study on the kernel, emulated: all runs in one group, whatever their tasks and cycle times."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cycletime.engines import training
+from cycletime.engines.cuda import engine
+from cycletime.engines.cuda.device import Done, kernel_digest
+from cycletime.engines.cuda.group import CudaGroup
+from cycletime.engines.record import Keep
+from cycletime.studies.running import worker
+from cycletime.studies.running.worker import work
+from cycletime.studies.spec.file import study_from
+from cycletime.studies.store import importing
+from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.store.importing import take_runs
+from tests.engines.cuda.emulated import Emulated, build
+from tests.studies.small import bits_of, names_of
+from tests.studies.stand_ins import Death
+
+STUDY = study_from(
+    {
+        "name": "kernel",
+        "tasks": ["reacher", "double-pendulum"],
+        "algorithm": "ppo",
+        "dts": ["32ms", "64ms"],
+        "rules": ["baseline"],
+        "seeds": [3],
+        "env_steps": 700,
+        "device": "gpu",
+        "tuned": {"dt": "32ms", "batch": 10, "minibatch": 10},
+        "set": {"epochs": 1},
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def device(tmp_path_factory: pytest.TempPathFactory) -> Emulated:
+    return Emulated(build(tmp_path_factory.mktemp("emulator")))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _on_the_kernel(device: Emulated) -> Iterator[None]:
+    """Let workers use the emulated kernel, a learning at a time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "CudaGroup", partial(CudaGroup, device=device, slices_s=(1e6,), most_periods=1))
+        yield
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory, _on_the_kernel: None) -> StudyFolder:
+    """The study, undisturbed."""
+    return trained(tmp_path_factory.mktemp("whole"))
+
+
+def trained(path: Path, keep: Keep | None = None) -> StudyFolder:
+    folder = StudyFolder.create(path, STUDY, keep=keep)
+    folder.workers.mkdir(exist_ok=True)
+    work(str(path), "cycletime-1-0", 1)
+    return StudyFolder.open(path)
+
+
+def test_killed_in_the_middle_all_runs_go_on_together_to_the_same_bits(
+    tmp_path: Path, device: Emulated, whole: StudyFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups: list[int] = []
+
+    def train(trainees: list[object], *given: object, **options: object) -> object:
+        groups.append(len(trainees))
+        return training.train_together(trainees, *given, **options, checkpoint_s=0.0)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(worker, "train_together", train)
+    finish, killed_at = device.finish, device.launches + 2
+
+    def finish_or_die() -> Done:
+        if device.launches == killed_at:
+            raise Death
+        return finish()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(device, "finish", finish_or_die)
+        with pytest.raises(Death):
+            trained(tmp_path / "killed")
+    device.given = None
+    killed = trained(tmp_path / "killed")
+    assert groups == [4, 4]
+    assert bits_of(killed) == bits_of(whole)
+    result = killed.store.result(names_of(killed)[0])
+    assert (result["resumed"], result["sessions"]) == ("resumed, identical", 2)
+    assert (result["machine"]["device"], result["machine"]["kernel"]) == ("an emulated card", kernel_digest()[:12])
+
+
+def test_in_bins_it_has_the_same_performance_and_only_the_same_kernel_imports_it(
+    tmp_path: Path, whole: StudyFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    little = trained(tmp_path / "little", Keep(episodes=False, policies=False))
+    for name in names_of(whole):
+        for measure in ("average_return", "last_tenth_return", "episodes", "agent_steps"):
+            assert little.store.result(name)[measure] == whole.store.result(name)[measure]
+        np.testing.assert_array_equal(little.store.means(name), whole.store.means(name))
+    assert len(list((tmp_path / "little" / "finished").iterdir())) <= 4
+    folder = StudyFolder.create(tmp_path / "study", STUDY)
+    with monkeypatch.context() as patch:
+        patch.setattr(importing, "kernel_digest", lambda: "0" * 64)
+        refused = take_runs(folder, [little.path])
+    assert (refused.taken, len(refused.damaged)) == (0, len(list((tmp_path / "little" / "finished").iterdir())))
+    assert all("another kernel" in said for said in refused.damaged.values())
+    assert take_runs(folder, [little.path]).taken == 4

@@ -1,0 +1,86 @@
+"""What people see of a study while it runs."""
+
+import time
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from cycletime.studies.plan.plan import Plan
+from cycletime.studies.running.diary import Event
+from cycletime.studies.running.progress import LINE_S, StudyProgress, in_groups, spelled
+from cycletime.studies.store.folder import State
+from tests.studies.small import small_study
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time, which goes on where a test lets it."""
+    clock = [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    return clock
+
+
+@pytest.fixture
+def begun(now: list[float]) -> Callable[..., tuple[StudyProgress, list[str]]]:
+    """A study that is shown, and the names of its runs."""
+
+    def begin(states: Mapping[int, State] | None = None) -> tuple[StudyProgress, list[str]]:
+        plan = Plan.of(small_study())
+        shown, names = StudyProgress(2), [planned.name for planned in plan.runs]
+        shown.begin(plan, {name: (states or {}).get(place, "pending") for place, name in enumerate(names)})
+        return shown, names
+
+    return begin
+
+
+def test_lines_tell_what_is_done_how_fast_and_what_is_left(
+    begun: Callable[..., tuple[StudyProgress, list[str]]], now: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown, names = begun({0: "done"})
+    shown.update(Event(names[1], env_steps=800))  # perhaps of an earlier command
+    shown.update(Event(names[2], env_steps=0))
+    shown.update(Event(names[1], env_steps=1800))  # from now on it is known how fast it is
+    now[0] += LINE_S
+    shown.update(Event(names[1], env_steps=2800))
+    shown.update(Event(names[2], env_steps=500))
+    now[0] += LINE_S
+    shown.update(Event(names[1], outcome="done"))
+    shown.end()
+    first, *lines = capsys.readouterr().err.splitlines()
+    assert first == "small: 6 runs in 3 groups, 1 done; 2 at a time"
+    assert "starting or compiling" in lines[0]
+    assert lines[1].startswith("1 of 6 runs, 100 env steps/s, ")
+    # 4 x 4800 - 500 steps are left of the others, at 1500 steps in 20 s.
+    assert lines[2].startswith("2 of 6 runs, 75 env steps/s, 4 min left (reacher ppo 16ms")
+
+
+def test_failures_are_told_at_once_and_counted(
+    begun: Callable[..., tuple[StudyProgress, list[str]]], now: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown, names = begun()
+    for _ in range(2):
+        now[0] += LINE_S
+        shown.update(Event(names[0], outcome="failed", error="E: no"))
+    told = capsys.readouterr().err
+    assert told.count(f"{names[0]} failed: E: no") == 2
+    assert "2 failures" in told
+
+
+def test_of_runs_that_are_not_counted_nothing_is_counted(
+    begun: Callable[..., tuple[StudyProgress, list[str]]], now: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown, names = begun({0: "done"})
+    for _ in range(3):
+        now[0] += LINE_S
+        shown.update(Event(names[0], env_steps=100))
+        shown.update(Event(names[0], outcome="done"))
+    assert "2 of 6" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(3.2, "3 s"), (119, "119 s"), (300, "5 min"), (7300, "2.0 h")])
+def test_a_time_is_spelled_as_people_say_it(seconds: float, words: str) -> None:
+    assert spelled(seconds) == words
+
+
+def test_runs_and_groups_are_counted() -> None:
+    assert in_groups(Plan.of(small_study(seeds=1, dts=["16ms"]))) == "1 run in 1 group"

@@ -1,0 +1,170 @@
+"""Which runs a worker takes: of one program, those that nobody has, and no more than its share."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from cycletime.studies.plan.plan import Plan
+from cycletime.studies.running import taking
+from cycletime.studies.running.lease import holders, leased
+from cycletime.studies.running.taking import Taken, Taking
+from cycletime.studies.store.folder import StudyFolder
+from tests.studies.small import finish, finished, names_of, specs_of
+
+ONE = {"dts": ["16ms"], "rules": ["baseline"]}
+"""Of a study with one program."""
+MakeTaking = Callable[..., Taking]
+
+
+@pytest.fixture
+def make(make_folder: Callable[..., StudyFolder]) -> MakeTaking:
+    """Somebody who takes runs of the small study, with some keys of its file changed."""
+
+    def of(worker: str = "me", workers: int = 1, **keys: object) -> Taking:
+        folder = make_folder(**keys)
+        return Taking(StudyFolder.open(folder.path), Plan.of(folder.study), worker, workers, lambda: os._exit(99))
+
+    return of
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def names(taken: list[Taken]) -> list[str]:
+    return [run.name for run in taken]
+
+
+def program_of(taking: Taking, name: str) -> str:
+    return next(program for program, group in taking.plan.groups().items() if name in [each.name for each in group])
+
+
+def all_taken(taking: Taking) -> list[list[str]]:
+    """All that somebody takes, turn after turn, where each run is finished at once."""
+    turns: list[list[str]] = []
+    while True:
+        with ExitStack() as stack:
+            if not (taken := taking.take(stack)):
+                return turns
+            finish(taking.folder, [run.spec for run in taken])
+            turns.append(names(taken))
+
+
+def test_a_worker_stays_with_its_program_while_there_are_runs_of_it(make: MakeTaking) -> None:
+    taking = make(seeds=3)
+    turns = all_taken(taking)
+    assert sorted(name for turn in turns for name in turn) == sorted(names_of(taking.folder))
+    programs = [program_of(taking, name) for (name,) in turns]
+    assert sum(one != other for one, other in pairwise(programs)) == 2
+
+
+def test_runs_are_held_until_the_turn_is_over_and_by_one_worker_each(make: MakeTaking, stack: ExitStack) -> None:
+    mine, yours = make("me"), make("you")
+    with ExitStack() as turn:
+        (first,) = names(mine.take(turn))
+        (second,) = names(yours.take(stack))
+        assert first != second
+        assert {run: who.split()[0] for run, who in holders(mine.folder.leases).items()} == {first: "me", second: "you"}
+    assert list(holders(mine.folder.leases)) == [second]
+
+
+def test_workers_spread_over_programs(make: MakeTaking, stack: ExitStack) -> None:
+    takings = [make(str(number), seeds=3) for number in range(3)]
+    taken = [each.take(stack)[0].name for each in takings]
+    assert len({program_of(takings[0], name) for name in taken}) == 3
+    late = make("late", seeds=3)
+    assert late.take(stack)[0].name not in taken
+
+
+def test_of_programs_that_nobody_works_on_the_one_with_most_left_comes_first(
+    make: MakeTaking, stack: ExitStack
+) -> None:
+    taking = make(seeds=3)
+    groups = list(taking.plan.groups().values())
+    finish(taking.folder, [taking.plan.spec(each) for each in (*groups[0][:2], *groups[1][:1])])
+    assert names(taking.take(stack))[0] in [each.name for each in groups[2]]
+
+
+def test_runs_that_a_program_carries_are_taken_together_and_shared_where_some_are_enough(
+    make: MakeTaking, stack: ExitStack
+) -> None:
+    assert [len(turn) for turn in all_taken(make(seeds=7, width=3, **ONE))] == [3, 3, 1]
+    kernel = make("a", workers=2, name="kernel", device="gpu", seeds=600, **ONE)
+    assert len(kernel.take(stack)) == 300
+    other = Taking(StudyFolder.open(kernel.folder.path), kernel.plan, "b", 2, lambda: os._exit(99))
+    assert len(other.take(stack)) == 150, "half of what is left, since the first may have as much again"
+
+
+def test_what_is_done_or_given_up_is_not_taken_and_what_was_stopped_is(make: MakeTaking, stack: ExitStack) -> None:
+    taking = make(**ONE, seeds=4)
+    done, hopeless, stopped, pending = specs_of(taking.folder)
+    finish(taking.folder, [done])
+    for _ in range(3):
+        taking.folder.failures(hopeless.name).add("no")
+    (taking.folder.runs / stopped.name / "checkpoints" / "000001").mkdir(parents=True)
+    taken = [*taking.take(stack), *taking.take(stack), *taking.take(stack)]
+    assert sorted(names(taken)) == sorted([stopped.name, pending.name])
+
+
+def test_where_others_have_all_that_is_left_there_is_nothing_to_take(make: MakeTaking, stack: ExitStack) -> None:
+    taking = make(**ONE)
+    for name in names_of(taking.folder):
+        stack.enter_context(leased(taking.folder.leases, name, "other"))
+    assert taking.take(stack) == []
+
+
+def test_a_run_that_another_takes_in_the_same_moment_is_left_to_it(
+    make: MakeTaking, stack: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = make("me", width=2, seeds=3, **ONE)
+    first, second, third = names_of(mine.folder)
+
+    def taken_before(folder: Path, run: str, worker: str, on_loss: Callable[[], object]) -> object:
+        if run == first and run not in holders(folder):
+            stack.enter_context(leased(folder, run, "faster"))
+        return leased(folder, run, worker, on_loss)
+
+    monkeypatch.setattr(taking, "leased", taken_before)
+    assert names(mine.take(stack)) == [second, third]
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_a_run_that_is_finished_between_looking_and_taking_is_not_trained_again(
+    make: MakeTaking, stack: ExitStack, width: int
+) -> None:
+    mine = make("me", width=width, seeds=4, **ONE)
+    assert mine._look()
+    first, second, *others = specs_of(mine.folder)
+    StudyFolder.open(mine.folder.path).store.add([finished(first), finished(second)])
+    taken = [*mine.take(stack), *mine.take(stack)]
+    assert names(taken) == [spec.name for spec in others]
+
+
+def test_a_run_that_is_given_up_between_looking_and_taking_is_left_alone(make: MakeTaking, stack: ExitStack) -> None:
+    mine = make("me", **ONE)
+    first, second = names_of(mine.folder)
+    assert mine._look()
+    for _ in range(3):
+        mine.folder.failures(first).add_death("killed", 0, among=1)
+    assert names(mine.take(stack)) == [second]
+
+
+def test_runs_over_which_a_worker_died_are_trained_in_ever_smaller_groups(make: MakeTaking) -> None:
+    mine = make("me", width=6, seeds=6, **ONE)
+    everyone = names_of(mine.folder)
+    for name in everyone[:4]:
+        mine.folder.failures(name).add_death("killed", 0, among=4)
+    for name in everyone[:1]:
+        mine.folder.failures(name).add_death("killed", 0, among=2)
+    turns = all_taken(mine)
+    assert turns[0] == everyone[:1], "alone"
+    assert turns[1] == everyone[1:3], "half of four"
+    assert sorted(name for turn in turns for name in turn) == sorted(everyone)
+    for name in everyone[1:4]:
+        assert max(len(turn) for turn in turns if name in turn) <= 2

@@ -1,0 +1,136 @@
+"""Trainings that take no time, executors whose workers work in this process, and who writes down what they say."""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from cycletime.engines.record import Trainee
+from cycletime.studies.plan.plan import Plan
+from cycletime.studies.running import worker
+from cycletime.studies.running.diary import Event
+from cycletime.studies.running.shelf import StudyShelf
+from cycletime.studies.store.folder import State
+from tests.studies.small import finished
+
+Work: TypeAlias = Callable[[str, str, int], object]
+"""What a worker does: it is given the study's folder, its name, and how many there are."""
+
+
+class Death(BaseException):
+    """A worker is killed."""
+
+
+@dataclass
+class InTurn:
+    """An executor whose workers work in this process, one after another, when it is asked who has ended."""
+
+    workers: int = 1
+    work: Work = worker.work
+    started: list[str] = field(default_factory=list)
+    waiting: list[tuple[str, str]] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
+
+    def found(self, study: Path) -> Iterable[str]:
+        return ()
+
+    def start(self, study: Path, command: str, count: int, device: str) -> list[str]:
+        names = [f"{command}-{len(self.started) + place}" for place in range(count)]
+        self.started += names
+        self.waiting += [(str(study), name) for name in names]
+        return names
+
+    def ended(self, wait_s: float) -> Mapping[str, str]:
+        study, name = self.waiting.pop(0)
+        try:
+            self.work(study, name, self.workers)
+        except Death as death:
+            return {name: str(death)}
+        return {name: ""}
+
+    def stop(self, study: Path) -> None:
+        self.calls.append("stop")
+        self.waiting.clear()
+
+    def close(self) -> None:
+        self.calls.append("close")
+
+
+@dataclass
+class InThreads(InTurn):
+    """The same with workers that work at the same time."""
+
+    threads: dict[str, threading.Thread] = field(default_factory=dict)
+
+    def start(self, study: Path, command: str, count: int, device: str) -> list[str]:
+        names = super().start(study, command, count, device)
+        for name in names:
+            self.threads[name] = threading.Thread(target=self.work, args=(str(study), name, self.workers))
+            self.threads[name].start()
+        return names
+
+    def ended(self, wait_s: float) -> Mapping[str, str]:
+        time.sleep(0.01)
+        over = [name for name, thread in self.threads.items() if not thread.is_alive()]
+        for name in over:
+            self.threads.pop(name).join()
+        return dict.fromkeys(over, "")
+
+
+@dataclass
+class Notes:
+    """A watcher that writes down what it is told."""
+
+    heard: list[Any] = field(default_factory=list)
+
+    def begin(self, plan: Plan, states: Mapping[str, State]) -> None:
+        self.heard.append(dict(states))
+
+    def update(self, event: Event) -> None:
+        self.heard.append(event)
+
+    def end(self) -> None:
+        self.heard.append("end")
+
+    @property
+    def outcomes(self) -> list[tuple[str, str]]:
+        return [(each.name, each.outcome) for each in self.heard if isinstance(each, Event) and each.outcome]
+
+
+@dataclass
+class Trained:
+    """Stands for training: runs are finished at once, but for what tests want of them."""
+
+    runs: list[str] = field(default_factory=list)
+    """Those that were begun, in turn."""
+    groups: list[list[str]] = field(default_factory=list)
+    """Those that were begun together."""
+    begun_at: dict[str, int] = field(default_factory=dict)
+    """From where runs go on."""
+    before: Callable[[Sequence[str]], object] = lambda names: None
+    """Called when runs have begun; what it raises is the worker's end."""
+    faults: dict[str, Exception] = field(default_factory=dict)
+    """What goes wrong with runs."""
+
+    def __call__(
+        self, trainees: Sequence[Trainee], shelf: StudyShelf, *, stop: Callable[[], bool]
+    ) -> list[str | Exception]:
+        names = [trainee.folder.spec.name for trainee in trainees]
+        self.runs += names
+        self.groups.append(names)
+        for trainee in trainees:
+            for listener in trainee.listeners:
+                listener.begin(trainee.folder, self.begun_at.get(trainee.folder.spec.name))
+        self.before(names)
+        return [self._end(trainee, shelf) for trainee in trainees]
+
+    def _end(self, trainee: Trainee, shelf: StudyShelf) -> str | Exception:
+        spec = trainee.folder.spec
+        if spec.name in self.faults:
+            return self.faults[spec.name]
+        shelf.study.store.add([finished(spec)])
+        for listener in trainee.listeners:
+            listener.end("finished")
+        return "finished"

@@ -1,0 +1,196 @@
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cycletime.engines.record import Keep
+from cycletime.errors import InputError
+from cycletime.runs.folder import RunFolder
+from cycletime.runs.result import FinishedRun
+from cycletime.studies.running import lease as lease_module
+from cycletime.studies.running.lease import leased
+from cycletime.studies.store import folder as folder_module
+from cycletime.studies.store.folder import StudyFolder, open_run, policy_of
+from tests.studies.small import finish, finished, names_of, small_study, specs_of
+
+
+def test_it_is_opened_as_it_was_created(make_folder: Callable[..., StudyFolder]) -> None:
+    folder = make_folder(seeds=[4, 2], device="cpu")
+    again = StudyFolder.open(folder.path)
+    assert list(again.study.runs()) == list(folder.study.runs())
+    assert again.study.name == "small"
+    assert not list(folder.path.glob(".*"))
+
+
+def test_creating_it_again_keeps_what_is_there(make_folder: Callable[..., StudyFolder]) -> None:
+    folder = make_folder()
+    finish(folder, specs_of(folder)[:1])
+    (file,) = (folder.path / "finished").iterdir()
+    before, written = file.stat(), (folder.path / "study.json").stat()
+    assert (make_folder().path / "study.json").stat().st_ino == written.st_ino  # the same: not written again
+    grown = make_folder(seeds=3)
+    assert StudyFolder.open(folder.path).study.seeds == (0, 1, 2)
+    assert grown.state_of(names_of(folder)[0]) == "done"
+    assert (file.stat().st_ino, file.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_what_is_wanted_of_runs_is_kept_with_it(tmp_path: Path) -> None:
+    StudyFolder.create(tmp_path, small_study(), keep=Keep(episodes=False, policies=False))
+    assert StudyFolder.open(tmp_path).keep == Keep(episodes=False, policies=False)
+    assert StudyFolder.create(tmp_path, small_study(seeds=3)).keep == Keep(episodes=False, policies=False)
+    assert StudyFolder.create(tmp_path, small_study(), keep=Keep(policies=False)).keep == Keep(True, False)
+
+
+def test_another_study_or_another_engine_is_refused_and_nothing_changes(
+    make_folder: Callable[..., StudyFolder],
+) -> None:
+    folder = make_folder()
+    before = (folder.path / "study.json").read_bytes()
+    for keys, says in (
+        ({"name": "other"}, "holds the study 'small', and not 'other'"),
+        ({"device": "gpu", "width": 30}, "began on cpu, and is now to go on with gpu with 30 runs in a program"),
+        ({"width": 2}, "began on cpu, and is now to go on with cpu with 2 runs in a program"),
+    ):
+        with pytest.raises(InputError, match=says):
+            StudyFolder.create(folder.path, small_study(**keys))
+    assert (folder.path / "study.json").read_bytes() == before
+    changed = StudyFolder.create(folder.path, small_study(device="gpu"), change_engine=True)
+    assert StudyFolder.open(folder.path).study.device == changed.study.device == "gpu"
+
+
+def test_many_may_create_it_at_once(tmp_path: Path) -> None:
+    """Each in a process of its own, a study that grows: all that is ever seen is a whole file."""
+    program = """
+import json, os, sys
+from pathlib import Path
+from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.spec.file import study_from
+table = json.loads(sys.argv[2])
+children = []
+for number in range(8):
+    child = os.fork()
+    if child == 0:
+        for seeds in range(1, 15):
+            StudyFolder.create(Path(sys.argv[1]), study_from({**table, "seeds": seeds + number}))
+            StudyFolder.open(Path(sys.argv[1]))
+        os._exit(0)
+    children.append(child)
+sys.exit(max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children))
+"""
+    table = {"name": "s", "task": "reacher", "algorithm": "actor-critic", "dt": "16ms", "env_steps": 9}
+    words = [sys.executable, "-W", "ignore", "-c", program, str(tmp_path / "study"), json.dumps(table)]
+    ran = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert sorted(path.name for path in (tmp_path / "study").iterdir()) == ["leases", "runs", "study.json"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "Expecting value"),
+        ("[]", "list indices must be"),
+        ('{"format": 1, "study": {}}', "it has the format 1, and this version of cycletime reads 2"),
+        ('{"format": 2, "study": {"name": "s"}, "keep": {}}', "'algorithm' is missing"),
+        ('{"format": 2, "study": 3, "keep": {}}', "'int' object is not iterable"),
+        ('{"format": 2, "study": {}}', ""),
+    ],
+)
+def test_what_is_no_study_is_one_sentence(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "study.json").write_text(text)
+    with pytest.raises(InputError, match=r"study\.json cannot be read as a study: .*" + says):
+        StudyFolder.open(tmp_path)
+    (tmp_path / "study.json").unlink()
+    with pytest.raises(InputError, match=r"is no study: there is no study\.json in it\.$"):
+        StudyFolder.open(tmp_path)
+
+
+@pytest.mark.parametrize("keys", [{"engine": "cuda"}, {"dts": ["3ms"]}])
+def test_what_cannot_run_is_refused_before_anything_is_written(tmp_path: Path, keys: dict[str, object]) -> None:
+    with pytest.raises(InputError):
+        StudyFolder.create(tmp_path / "study", small_study(**keys))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_tuning_s_folder_is_told_from_a_study_s(tmp_path: Path) -> None:
+    StudyFolder.create(tmp_path / "trials", small_study())
+    with pytest.raises(InputError, match=r"no study\.json in it; it is a tuning, whose studies are trials and fresh"):
+        StudyFolder.open(tmp_path)
+
+
+def test_a_run_goes_through_its_states(make_folder: Callable[..., StudyFolder]) -> None:
+    folder = make_folder()
+    spec, failures = specs_of(folder)[0], folder.failures(names_of(folder)[0])
+    assert folder.state_of(spec.name) == "pending"
+    with leased(folder.leases, spec.name, "somebody"):
+        assert folder.state_of(spec.name) == "running"
+    failures.add("no")
+    assert folder.state_of(spec.name) == "pending"
+    (folder.runs / spec.name / "checkpoints" / "000001").mkdir(parents=True)
+    assert folder.state_of(spec.name) == "stopped"
+    for _ in range(2):
+        failures.add("no")
+    assert folder.state_of(spec.name) == "failed"
+    with leased(folder.leases, spec.name, "resume"):
+        assert folder.state_of(spec.name) == "running"
+    failures.forget()
+    assert folder.state_of(spec.name) == "stopped"
+    finish(folder, [spec])
+    with leased(folder.leases, spec.name, "late"):
+        assert folder.state_of(spec.name) == "done"
+    assert list(folder.states(names_of(folder)).values()) == ["done", *["pending"] * 5]
+
+
+def test_a_run_that_is_finished_in_the_very_moment_is_done_or_running_and_never_left(
+    make_folder: Callable[..., StudyFolder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its worker puts it into the store first, and then gives its lease back."""
+    folder = make_folder()
+    spec = specs_of(folder)[0]
+    really = lease_module.holders
+
+    def just_finished(leases: Path) -> dict[str, str]:
+        StudyFolder.open(folder.path).store.add([finished(spec)])
+        return really(leases)
+
+    monkeypatch.setattr(folder_module, "holders", just_finished)
+    assert folder.state_of(spec.name) == "done"
+
+
+def test_a_lease_of_the_dead_makes_no_run_running(make_folder: Callable[..., StudyFolder]) -> None:
+    folder = make_folder()
+    name = names_of(folder)[0]
+    lease = folder.leases / f"{name}.json"
+    with leased(folder.leases, name, "somebody"):
+        text = lease.read_text()
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        pass
+    lease.write_text(text.replace(str(os.getpid()), str(process.pid)))
+    assert folder.state_of(name) == "pending"
+
+
+def test_a_run_is_opened_by_its_path_wherever_it_is_by_now(make_folder: Callable[..., StudyFolder]) -> None:
+    folder = make_folder()
+    done, begun, pending, *_ = specs_of(folder)
+    finish(folder, [done])
+    folder.run_folder(begun).make()
+    found = open_run(folder.runs / done.name)
+    assert isinstance(found, FinishedRun)
+    assert found.spec == done
+    assert policy_of(found).identity == done.identity
+    assert isinstance(open_run(folder.runs / begun.name), RunFolder)
+    with pytest.raises(InputError, match=f"'{pending.name}' is no run of"):
+        open_run(folder.runs / pending.name)
+    assert StudyFolder.of_run(folder.runs / pending.name) == folder.path.resolve()
+    assert StudyFolder.of_run(folder.path / "elsewhere" / pending.name) is None
+    with pytest.raises(InputError):
+        open_run(folder.path / "nowhere")
+
+
+def test_a_policy_that_was_not_wanted_is_not_there(make_folder: Callable[..., StudyFolder]) -> None:
+    run = finished(specs_of(make_folder())[0])
+    with pytest.raises(InputError, match="came without its policy"):
+        policy_of(FinishedRun(run.spec, run.result, run.curve, run.metrics))

@@ -1,0 +1,111 @@
+"""One changed bit, a missing file and numbers that do not fit together are found."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cycletime.loops import Episodes
+from cycletime.runs.bundle import write_bundles
+from cycletime.runs.result import FinishedRun
+from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.store.verifying import fault_of_bundle, put_aside
+from tests.studies.small import finish, finished, names_of, specs_of
+
+
+@pytest.fixture
+def runs(make_folder: Callable[..., StudyFolder]) -> list[FinishedRun]:
+    return [finished(spec) for spec in specs_of(make_folder())]
+
+
+def written(folder: Path, *runs: FinishedRun) -> Path:
+    (path,) = write_bundles(folder, runs)
+    return path
+
+
+def flip_a_bit(path: Path, at: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1
+    path.write_bytes(data)
+
+
+def test_files_are_good_as_they_were_written(tmp_path: Path, runs: list[FinishedRun]) -> None:
+    assert fault_of_bundle(written(tmp_path, *runs)) is None
+    assert fault_of_bundle(written(tmp_path, replace(runs[0], policy=None))) is None
+    binned = replace(runs[0], curve=runs[0].bins)
+    assert fault_of_bundle(written(tmp_path, binned)) is None
+
+
+@pytest.mark.parametrize("place", [0.0, 0.2, 0.5, 0.8, 1.0])
+def test_one_changed_bit_is_found_wherever_it_is(tmp_path: Path, runs: list[FinishedRun], place: float) -> None:
+    path = written(tmp_path, *runs)
+    flip_a_bit(path, int(place * (path.stat().st_size - 1)))
+    assert "its hash is another" in (fault_of_bundle(path) or "")
+
+
+def test_a_file_that_was_cut_off_renamed_or_is_gone_is_found(tmp_path: Path, runs: list[FinishedRun]) -> None:
+    path = written(tmp_path, *runs)
+    renamed = path.rename(tmp_path / f"{'0' * 32}.npz")
+    assert "its hash is another" in (fault_of_bundle(renamed) or "")
+    renamed.rename(path)
+    path.write_bytes(path.read_bytes()[:-30])
+    assert fault_of_bundle(path)
+    path.unlink()
+    assert fault_of_bundle(path) == "it cannot be read: No such file or directory"
+
+
+@pytest.mark.parametrize(
+    ("ends", "says"),
+    [
+        ([1200, 2400, 3600], "its curve has 3 episodes, and the result 4"),
+        ([1200, 3600, 2400, 4800], "out of order"),
+        ([1200, 2400, 3600, 4801], "out of order"),
+        ([1200, 1200, 3600, 4800], "out of order"),
+    ],
+)
+def test_a_curve_that_cannot_be_is_found(tmp_path: Path, runs: list[FinishedRun], ends: list[int], says: str) -> None:
+    steps = np.array(ends, np.int64)
+    run = replace(runs[0], curve=Episodes(steps, steps // 8, np.zeros(len(ends)), steps))
+    fault = fault_of_bundle(written(tmp_path, runs[1], run)) or ""
+    assert run.name in fault
+    assert says in fault
+
+
+def test_scores_policies_and_results_of_others_are_found(tmp_path: Path, runs: list[FinishedRun]) -> None:
+    run, other = runs[:2]
+    for wrong, says in (
+        (replace(run, result={**run.result, "average_return": 7.0}), "average return is not that of its curve"),
+        (replace(run, result=other.result), "its result belongs to another run"),
+        (replace(run, policy=other.policy), "its policy is not this run's last"),
+    ):
+        assert says in (fault_of_bundle(written(tmp_path, wrong)) or "")
+
+
+def test_a_damaged_file_is_put_aside_under_its_own_name_and_its_runs_run_again(
+    make_folder: Callable[..., StudyFolder],
+) -> None:
+    folder = make_folder()
+    spec = specs_of(folder)[0]
+    for number in (1, 2):
+        finish(folder, [spec])
+        (path,) = (folder.path / "finished").iterdir()
+        assert folder.state_of(spec.name) == "done"
+        aside = put_aside(folder, path)
+        assert aside.parent == folder.path / "damaged"
+        assert len(list(aside.parent.iterdir())) == number
+        assert folder.state_of(spec.name) == "pending"
+    assert set(folder.states(names_of(folder)).values()) == {"pending"}
+
+
+def test_a_file_that_cannot_be_read_hides_no_other_and_its_runs_are_not_done(
+    make_folder: Callable[..., StudyFolder],
+) -> None:
+    folder = make_folder()
+    finish(folder)
+    first = next(path for path in (folder.path / "finished").iterdir())
+    first.write_bytes(b"PK and no more")
+    fresh = StudyFolder.open(folder.path)
+    assert sorted(fresh.states(names_of(folder)).values()) == [*["done"] * 5, "pending"]
+    assert list(fresh.store.damaged) == [first]

@@ -1,0 +1,108 @@
+"""What came of a study, as tables, a figure and a summary; and the front door from Python."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cycletime.studies.executors import choose
+from cycletime.studies.results import StudyResults
+from cycletime.studies.spec.study import Study
+from cycletime.studies.store.folder import StudyFolder
+from tests.studies.small import finish, finished, small_study, specs_of
+from tests.studies.stand_ins import InTurn, Trained
+
+
+@pytest.fixture
+def results(make_folder: Callable[..., StudyFolder]) -> StudyResults:
+    """Three seeds of each cell, of which the last is not done at 32 ms; returns are the seed."""
+    folder = make_folder(seeds=3)
+    finish(folder, [spec for spec in specs_of(folder) if spec.seed < 2 or str(spec.dt) == "16ms"])
+    return StudyResults(folder)
+
+
+def test_scores_have_a_row_for_each_cell_and_seed(results: StudyResults) -> None:
+    table = results.scores()
+    assert table.num_rows == 12
+    rows = {(row["rule"], row["dt"], row["seed"]): row for row in table.to_pylist()}
+    assert len(rows) == 12
+    done = rows["baseline", 0.032, 1]
+    assert (done["task"], done["algorithm"], done["state"], done["average_return"]) == ("reacher", "ppo", "done", 1.0)
+    missing = rows["dt-aware", 0.032, 2]
+    assert (missing["state"], missing["average_return"], missing["last_tenth_return"]) == ("pending", None, None)
+    assert rows["baseline", 0.016, 0]["run"] == rows["dt-aware", 0.016, 0]["run"], "where the rules agree"
+
+
+def test_curves_are_binned_or_whole(results: StudyResults) -> None:
+    assert results.curves(bins=10).num_rows == 10 * 10
+    assert results.curves(bins=None).num_rows == 10 * 4
+    row = results.curves(bins=4).to_pylist()[0]
+    assert (row["env_step"], row["return"]) == (1200, float(row["seed"]))
+
+
+def test_the_figure_has_means_and_standard_errors_over_seeds_that_are_done(results: StudyResults) -> None:
+    (axes,) = results.plot().axes
+    drawn: list[Any] = list(axes.containers)
+    lines = {each.get_label(): each.lines[0].get_xydata() for each in drawn}
+    np.testing.assert_allclose(lines["baseline"], [[16, 1.0], [32, 0.5]])
+    assert lines.keys() == {"baseline", "dt-aware"}
+    assert "n = 2 to 3" in axes.get_ylabel()
+    (bars,) = drawn[0].lines[2]
+    half = [float(segment[1][1] - segment[0][1]) / 2 for segment in bars.get_segments()]
+    np.testing.assert_allclose(half, [1 / np.sqrt(3), 0.5])
+
+
+def test_the_summary_for_notebooks_has_the_same_numbers(results: StudyResults) -> None:
+    html = results._repr_html_()
+    assert "<h4>small</h4>" in html
+    assert "0.50 ± 0.50 (2)" in html
+    assert "1.00 ± 0.58 (3)" in html
+
+
+def test_a_study_of_which_nothing_is_done_has_no_numbers_and_no_errors(
+    make_folder: Callable[..., StudyFolder],
+) -> None:
+    results = StudyResults(make_folder())
+    assert set(results.scores()["state"].to_pylist()) == {"pending"}
+    assert results.curves().num_rows == 0
+    assert results.plot().axes == []
+    assert "small" in results._repr_html_()
+
+
+def test_one_seed_has_no_error_and_values_that_vary_have_panels(make_folder: Callable[..., StudyFolder]) -> None:
+    folder = make_folder(
+        seeds=1, dts=["16ms"], rules=["baseline"], tuned={"dt": "16ms", "batch": [100, 200], "minibatch": 50}
+    )
+    finish(folder)
+    results = StudyResults(folder)
+    assert [axes.get_title() for axes in results.plot().axes] == ["reacher, ppo, 100", "reacher, ppo, 200"]
+    assert sorted(results.scores()["batch"].to_pylist()) == [100, 200]
+    assert "(1)" in results._repr_html_()
+
+
+def test_runs_astray_are_left_out_of_means(make_folder: Callable[..., StudyFolder]) -> None:
+    folder = make_folder(seeds=2, dts=["16ms"], rules=["baseline"])
+    first, second = specs_of(folder)
+    folder.store.add([finished(first, float("inf")), finished(second)])
+    results = StudyResults(folder)
+    assert results.scores()["average_return"].to_pylist() == [None, 1.0]
+    assert "1.00 (1)" in results._repr_html_()
+
+
+def test_a_study_is_run_from_python_and_goes_on_with_the_same_call(
+    tmp_path: Path, trained: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choose, "executor_for", lambda *_: InTurn())
+    (tmp_path / "small.toml").write_text(
+        'name = "small"\ntask = "reacher"\nalgorithm = "ppo"\ndts = ["16ms"]\nseeds = 2\nenv_steps = 4800\n'
+    )
+    study = Study.read(tmp_path / "small.toml")
+    stopped = study.run(tmp_path / "out", progress=False, stop=lambda: True)
+    assert stopped.scores()["state"].to_pylist() == ["pending"] * 2
+    results = study.run(str(tmp_path / "out"), progress=False)
+    assert results.scores()["state"].to_pylist() == ["done"] * 2
+    assert study.run(tmp_path / "out", progress=False).folder.study == results.folder.study
+    assert len(trained.runs) == 2
+    assert small_study().run(tmp_path / "other", progress=False).scores().num_rows == 8

@@ -1,0 +1,53 @@
+"""Standard errors of all kinds: a terminal, and a pipe that nobody reads any more."""
+
+import os
+import pty
+import re
+import sys
+import termios
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import pytest
+
+
+@contextmanager
+def terminal(columns: int = 150) -> Iterator[list[str]]:
+    """A terminal as standard error; what was shown on it, without colours, is in the list when the block has ended."""
+    leader, follower = pty.openpty()
+    termios.tcsetwinsize(follower, (1000, columns))
+    read, shown = bytearray(), list[str]()
+
+    def read_all() -> None:
+        with suppress(OSError):  # Linux's way to say that the other side has left
+            while chunk := os.read(leader, 10_000):
+                read.extend(chunk)
+
+    reader = threading.Thread(target=read_all)
+    reader.start()
+    try:
+        with pytest.MonkeyPatch.context() as patch, os.fdopen(follower, "w") as file:
+            patch.setenv("TERM", "xterm")
+            patch.setenv("COLUMNS", str(columns))
+            patch.setattr(sys, "stderr", file)
+            yield shown
+    finally:
+        reader.join()
+        os.close(leader)
+        shown.append(re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", read.decode()))
+
+
+@contextmanager
+def nobody_reads() -> Iterator[None]:
+    """A standard error whose reader is gone."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    file = os.fdopen(writer, "w")
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "stderr", file)
+            yield
+    finally:
+        with suppress(BrokenPipeError):  # what was not written is lost
+            file.close()
