@@ -8,7 +8,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from cycletime.cli.running import Running, prepare_jax, result_line, say, train_all
+from cycletime.cli.running import Running, result_line, say, train_all
 from cycletime.errors import InputError
 
 
@@ -21,6 +21,7 @@ class Resume(Running):
 
     def run(self) -> int:
         """Train them to their ends."""
+        from cycletime.engines.devices import use_device
         from cycletime.engines.registry import engine_of
         from cycletime.runs.folder import RunFolder
         from cycletime.studies.store.folder import StudyFolder
@@ -36,7 +37,7 @@ class Resume(Running):
         if len(engines) != 1:
             words = ", ".join(sorted(" on the ".join(each) for each in engines))
             raise InputError(f"The runs are for different engines or devices ({words}): resume them apart.")
-        prepare_jax(engine_of(opened[0].spec).jax_device(opened[0].spec))
+        use_device(engine_of(opened[0].spec).jax_device(opened[0].spec))
         return train_all(opened, self)
 
     def _resume_in(self, study: Path) -> int:

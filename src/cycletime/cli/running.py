@@ -115,15 +115,3 @@ def result_line(told: Mapping[str, Any], path: Path) -> str:
         )
     resumed = "" if told["resumed"] == "never" else f", {told['resumed']}"
     return f"seed {told['seed']}: {numbers}, {told['wall_s']:,.0f} s{resumed}\n  {path}"
-
-
-def prepare_jax(device: str) -> None:
-    """Choose JAX's device.
-
-    Raises:
-        NoGpuError: if it is a GPU, and there is none.
-    """
-    from cycletime.engines import devices
-
-    devices.prepare_jax(device)
-    devices.check_device(device)

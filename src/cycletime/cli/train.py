@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import arg
 
 from cycletime.cli.options import NONE, Count, Parts, Rate, Text, default_of_the_paper
-from cycletime.cli.running import Running, prepare_jax, say, train_all
+from cycletime.cli.running import Running, say, train_all
 from cycletime.cli.settings import settings_of
 from cycletime.errors import InputError
 from cycletime.rules import PPO
@@ -85,10 +85,11 @@ class Train(Running):
     def run(self) -> int:
         """Train all seeds."""
         specs = self.specs()
+        from cycletime.engines.devices import use_device
         from cycletime.engines.registry import engine_of, group_for
         from cycletime.runs.folder import RunFolder
 
-        prepare_jax(engine_of(specs[0]).jax_device(specs[0]))
+        use_device(engine_of(specs[0]).jax_device(specs[0]))
         self.check()  # before there is a folder
         group = group_for(specs[: engine_of(specs[0]).together(specs[0])])
         folders = [RunFolder.create(self.out, spec) for spec in specs]

@@ -13,6 +13,16 @@ def prepare_jax(device: str) -> None:
     jax.config.update("jax_cpu_enable_async_dispatch", False)  # type: ignore[no-untyped-call]
 
 
+def use_device(device: str) -> None:
+    """Choose JAX's device, which must be there.
+
+    Raises:
+        NoGpuError: if it is a GPU, and there is none.
+    """
+    prepare_jax(device)
+    check_device(device)
+
+
 def check_device(device: str) -> None:
     """Refuse a device that JAX does not compute on here.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cycletime.engines.asking import specs_of
-from cycletime.engines.devices import check_device, prepare_jax
+from cycletime.engines.devices import use_device
 from cycletime.engines.progress import shown_together
 from cycletime.engines.registry import engine_of
 from cycletime.engines.training import CHECKPOINT_S, train_folders
@@ -47,8 +47,7 @@ def train(
     """
     specs = specs_of(**asked)
     engine = engine_of(specs[0])
-    prepare_jax(engine.jax_device(specs[0]))
-    check_device(engine.jax_device(specs[0]))
+    use_device(engine.jax_device(specs[0]))
     folders = [RunFolder.create(Path(out), spec) for spec in specs]
     size, left = engine.together(specs[0]), folders
     while left and not stop():

@@ -116,6 +116,11 @@ class Checkpoints:
         """Remove all of them."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    @property
+    def are_there(self) -> bool:
+        """Whether there is any."""
+        return bool(self._numbers())
+
     def _numbers(self) -> list[int]:
         return sorted(int(each.name) for each in self.folder.glob("*") if each.name.isdecimal())
 

@@ -110,7 +110,7 @@ class RunFolder:
     @property
     def checkpoints(self) -> Checkpoints:
         """The checkpoints."""
-        return Checkpoints(self.path / "checkpoints")
+        return checkpoints_of(self.path)
 
     @property
     def is_finished(self) -> bool:
@@ -120,7 +120,7 @@ class RunFolder:
     @property
     def has_begun(self) -> bool:
         """Whether there is something to resume from."""
-        return any(self.checkpoints.folder.glob("[0-9]*"))
+        return self.checkpoints.are_there
 
     def result(self) -> dict[str, Any]:
         """What result.json says."""
@@ -200,6 +200,11 @@ class RunFolder:
         sweep(self.path)
         if self.is_finished:
             self.checkpoints.remove()
+
+
+def checkpoints_of(run: Path) -> Checkpoints:
+    """The checkpoints in a run's folder."""
+    return Checkpoints(run / "checkpoints")
 
 
 def _text(told: Mapping[str, Any]) -> str:

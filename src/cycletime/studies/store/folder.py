@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from cycletime.engines.record import KEEP_ALL, Keep
+from cycletime.engines.registry import AUTO
 from cycletime.errors import InputError
 from cycletime.runs.files import disk_errors, write_last
-from cycletime.runs.folder import RunFolder
+from cycletime.runs.folder import RunFolder, checkpoints_of
 from cycletime.runs.policies.policy_file import SavedPolicy
 from cycletime.runs.result import FinishedRun
 from cycletime.runs.spec import RunSpec
@@ -145,16 +146,15 @@ class StudyFolder:
         begun = {path.name for path in self.runs.glob("*")}
         running = holders(self.leases).keys()
         self.store.refresh()  # last, since a run is finished before its lease is given back
-        return {
-            name: "done"
-            if name in self.store
-            else "running"
-            if name in running
-            else self._state_of(name)
-            if name in begun
-            else "pending"
-            for name in names
-        }
+
+        def state_of(name: str) -> State:
+            if name in self.store:
+                return "done"
+            if name in running:
+                return "running"
+            return self._state_of(name) if name in begun else "pending"
+
+        return {name: state_of(name) for name in names}
 
     def state_of(self, name: str) -> State:
         """How far a run is."""
@@ -164,7 +164,7 @@ class StudyFolder:
         """How far a run is that has a folder, and nobody trains."""
         if self.failures(name).is_hopeless:
             return "failed"
-        return "stopped" if any((self.runs / name / "checkpoints").glob("[0-9]*")) else "pending"
+        return "stopped" if checkpoints_of(self.runs / name).are_there else "pending"
 
 
 def open_run(path: Path) -> RunFolder | FinishedRun:
@@ -200,5 +200,5 @@ def _is_tuning(path: Path) -> bool:
 
 
 def _engine(study: Study) -> str:
-    where = study.device if study.engine == "auto" else f"{study.device} with the engine {study.engine}"
+    where = study.device if study.engine == AUTO else f"{study.device} with the engine {study.engine}"
     return f"{where} with {study.width} runs in a program" if (study.width or 1) > 1 else where

@@ -174,13 +174,6 @@ class Tuning:
         combinations = [dict(zip(self.choices, values, strict=True)) for values in product(*lists)]
         return [{**point, **values} for point in self._points or ({},) for values in combinations]
 
-    def examples(self) -> list[Point]:
-        """Trials that tell what all take: the grid, or the one at the upper ends of what a sampler searches."""
-        if self.sampler == "grid":
-            return self.grid()
-        highest = {name: choice.values[-1] for name, choice in self.choices.items()}
-        return [{**highest, **{name: each.high for name, each in self.search.items()}}]
-
     def of(self, points: Sequence[Point], seeds: Sequence[int] | None = None, name: str | None = None) -> Study:
         """The study of some trials."""
         tuned = self.study.tuned.get(self.algorithm, Tuned(None)).values
