@@ -1,0 +1,1 @@
+"""The paper's experiments as studies, its figures and tables, and its claims with their criteria."""

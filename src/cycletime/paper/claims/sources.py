@@ -1,0 +1,137 @@
+"""Where the conditions of a claim take their runs from: the paper's task, another task, or the released code's ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cycletime.paper.behaviour import Behaviour
+from cycletime.paper.experiments import winners_name
+from cycletime.paper.outcome import Cell, Outcome
+from cycletime.paper.winners import winners
+
+BASELINE_BATCH = 2000
+BATCHES = (500, 1000, 2000, 4000, 8000)
+"""b at 16 ms, of batch times of 8, 16, 32, 64 and 128 s."""
+DTS = ("4ms", "8ms", "16ms", "32ms", "64ms")
+
+
+class NotRunError(Exception):
+    """What a claim needs has not been run; the message says what."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """All that there is."""
+
+    outcomes: Mapping[str, Outcome]
+    """By study."""
+    behaviours: Mapping[str, Behaviour] = field(default_factory=dict)
+    """By study, what learned policies do."""
+
+    def outcome(self, name: str) -> Outcome:
+        """What came of a study.
+
+        Raises:
+            NotRunError: if it has not been run.
+        """
+        if name not in self.outcomes:
+            raise NotRunError(name)
+        return self.outcomes[name]
+
+    def behaviour(self, name: str) -> Behaviour:
+        """What the policies of a study do.
+
+        Raises:
+            NotRunError: if that was not measured.
+        """
+        if name not in self.behaviours:
+            raise NotRunError(f"the behaviour of {name}")
+        return self.behaviours[name]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What counts as much on a task, in units of its return."""
+
+    unit: str
+    full: float
+    """About what a perfect policy has."""
+    margin: float
+    """Differences below it do not matter: a twentieth of that."""
+    failed: float
+    """Who has learned less has failed: a quarter of it."""
+    near_zero: float
+    """A tenth of it."""
+
+
+SCALES = {
+    "reacher": Scale("return", 20.0, 1.0, 5.0, 2.0),
+    "double-pendulum": Scale("return", 9360.0, 468.0, 2340.0, 936.0),
+}
+"""By task. On Reacher a return of 1 is a centimetre that the fingertip ends nearer to the target; on the Double
+Pendulum 585 is a second upright, of 16."""
+
+
+@dataclass(frozen=True)
+class PPORuns:
+    """PPO's runs on a task."""
+
+    data: Data
+    task: str
+    names: Mapping[str, str]
+    """By rule, the study that has its runs; and of the grid."""
+    dts: tuple[str, ...] = DTS
+    variant: Mapping[str, str] = field(default_factory=dict)
+    """Ways of the released code."""
+
+    @property
+    def scale(self) -> Scale:
+        """What counts as much."""
+        return SCALES[self.task]
+
+    def runs(self, rule: str, dt: str, batch: int = BASELINE_BATCH) -> Cell:
+        """The runs of a rule at a cycle time, from a batch at 16 ms."""
+        labels: dict[str, object] = {"task": self.task, "rule": rule, "dt": dt, **self.variant}
+        outcome = self.data.outcome(self.names[rule])
+        if any("batch" in cell.labels for cell in outcome.cells):
+            labels["batch"] = batch
+        return outcome.cell(**labels)
+
+    def tuned(self, dt: str) -> Cell:
+        """What was best at a cycle time, run again with fresh seeds."""
+        return self.data.outcome(winners_name(self.names["grid"])).cell(dt=dt)
+
+    def grid(self, dt: str, winner_at: str) -> Cell:
+        """Of the grid at a cycle time, the values that are best at another."""
+        grid = self.data.outcome(self.names["grid"])
+        best = next(each.cell for each in winners(grid).values() if each.cell in grid.where(dt=winner_at))
+        return grid.cell(dt=dt, batch=best.labels["batch"], minibatch=best.labels["minibatch"])
+
+    def behaviour(self, rule: str) -> Behaviour:
+        """What the policies of a rule do."""
+        return self.data.behaviour(self.names[rule])
+
+
+def reacher(data: Data) -> PPORuns:
+    """The paper's PPO on Reacher."""
+    names = {"baseline": "ppo-baseline", "dt-aware": "ppo-dt-aware", "scaled": "ppo-scaled", "constant": "ppo-constant"}
+    return PPORuns(data, "reacher", {**names, "grid": "ppo-grid"})
+
+
+def pendulum(data: Data) -> PPORuns:
+    """PPO on the Double Pendulum, of which the paper has baseline and dt-aware values alone."""
+    names = {rule: f"pendulum-{rule}" for rule in ("scaled", "constant", "grid")}
+    return PPORuns(data, "double-pendulum", {**names, "baseline": "ppo-pendulum", "dt-aware": "pendulum-dt-aware"})
+
+
+def paper_pendulum(data: Data) -> PPORuns:
+    """The paper's own runs on the Double Pendulum."""
+    return PPORuns(data, "double-pendulum", dict.fromkeys(("baseline", "dt-aware"), "ppo-pendulum"))
+
+
+def released(data: Data, task: str, *, learn_when: str, initial_weights: str) -> PPORuns:
+    """PPO with ways of the released code, at 4 and 8 ms."""
+    variant = {"learn_when": learn_when, "initial_weights": initial_weights}
+    names = dict.fromkeys(("baseline", "dt-aware"), "ppo-released-code")
+    return PPORuns(data, task, names, ("4ms", "8ms"), variant)

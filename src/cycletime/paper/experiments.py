@@ -1,0 +1,140 @@
+"""The paper's experiments, and a few beyond it: each a name for one or several study files in `studies/`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from importlib.resources import as_file, files
+
+from cycletime.agents.checks import check_counts
+from cycletime.errors import InputError
+from cycletime.studies.spec.study import Study
+
+FRESH_SEED = 1000
+"""The first seed of runs that repeat a winner: those that it won with have smaller ones."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A row of the paper's experiments."""
+
+    name: str
+    about: str
+    """What is compared, in a line."""
+    shown_in: str
+    """Where the paper shows it."""
+    studies: tuple[str, ...] = ()
+    """Its study files; none for what needs the robot."""
+    winners_of: str | None = None
+    """The study whose best cells are run again with fresh seeds."""
+
+    @property
+    def needs_robot(self) -> bool:
+        """Whether it runs on the UR5 alone."""
+        return not self.studies
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names of all its studies, the winners' last."""
+        return self.studies if self.winners_of is None else (*self.studies, winners_name(self.winners_of))
+
+
+_ROWS = (
+    Experiment("ppo-baseline", "baseline PPO on Reacher", "baseline learning curves", ("ppo-baseline",)),
+    Experiment(
+        "ppo-grid", "PPO tuned at each cycle time", "performance against dt, tuned table", ("ppo-grid",), "ppo-grid"
+    ),
+    Experiment("ppo-dt-aware", "dt-aware PPO at five batch times", "performance against batch time", ("ppo-dt-aware",)),
+    Experiment("ppo-scaled", "gamma and lambda scaled at 4 and 8 ms", "the same axes", ("ppo-scaled",)),
+    Experiment("ppo-constant", "gamma and lambda kept at 32 and 64 ms", "appendix, the same axes", ("ppo-constant",)),
+    Experiment("sac-baseline", "baseline SAC on Reacher", "baseline learning curves", ("sac-baseline",)),
+    Experiment(
+        "sac-gamma-sweep",
+        "SAC's gamma tuned at each cycle time, and scaled",
+        "performance against gamma and dt, tuned table",
+        ("sac-gamma-sweep", "sac-scaled"),
+        "sac-gamma-sweep",
+    ),
+    Experiment("sac-dt-aware", "gamma_1 and gamma_2 from .851 at 16 ms", "three-part figure, left", ("sac-dt-aware",)),
+    Experiment(
+        "ppo-dt0",
+        "dt-aware PPO from values tuned at 4, 16 and 64 ms",
+        "'tuned at any initial cycle time'",
+        ("ppo-dt0-4ms", "ppo-dt0-16ms", "ppo-dt0-64ms"),
+    ),
+    Experiment("ppo-pendulum", "baseline and dt-aware PPO", "three-part figure, middle", ("ppo-pendulum",)),
+    Experiment("sac-pendulum-sweep", "SAC's gamma at 16 ms", "where .9987 comes from", ("sac-pendulum-sweep",)),
+    Experiment(
+        "sac-pendulum",
+        "baseline SAC, gamma_1 and gamma_2",
+        "three-part figure, right",
+        ("sac-pendulum-baseline", "sac-pendulum-dt-aware"),
+    ),
+    Experiment("ppo-robot", "PPO on the UR5", "robot learning curves"),
+    Experiment("ppo-robot-2000", "PPO on the UR5, b = 2000", "appendix"),
+    Experiment("sac-robot", "SAC on the UR5", "robot returns and learning curves"),
+    Experiment(
+        "ppo-released-code", "what the released code does otherwise", "not in the paper", ("ppo-released-code",)
+    ),
+    Experiment(
+        "pendulum-grid", "PPO tuned on the Double Pendulum", "not in the paper", ("pendulum-grid",), "pendulum-grid"
+    ),
+    Experiment(
+        "pendulum-batch-times",
+        "the three rules on the Double Pendulum",
+        "not in the paper",
+        ("pendulum-dt-aware", "pendulum-scaled", "pendulum-constant"),
+    ),
+)
+EXPERIMENTS = {row.name: row for row in _ROWS}
+"""By name, in the paper's order."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of an experiment is run."""
+
+    scale: float = 1.0
+    """The share of the paper's environment steps."""
+    seeds: int | None = None
+    """By default the study's own."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no size."""
+        if not 0 < self.scale <= 1:
+            raise InputError(f"scale is {self.scale}: it must be above 0 and at most 1, which is the paper's.")
+        if self.seeds is not None:
+            check_counts(self, "seeds")
+            if self.seeds > FRESH_SEED:
+                raise InputError(f"seeds is {self.seeds}: it must be at most {FRESH_SEED}, since winners' follow.")
+
+    def of(self, study: Study) -> Study:
+        """A study in this size."""
+        first = study.seeds[0]
+        seeds = study.seeds if self.seeds is None else tuple(range(first, first + self.seeds))
+        return replace(study, env_steps=max(1, round(study.env_steps * self.scale)), seeds=seeds)
+
+
+def experiments(names: Iterable[str]) -> tuple[Experiment, ...]:
+    """Experiments by name.
+
+    Raises:
+        InputError: if there is no such one.
+    """
+    found = []
+    for name in names:
+        if name not in EXPERIMENTS:
+            raise InputError(f"{name!r} is no experiment of the paper: there are {', '.join(EXPERIMENTS)}.")
+        found.append(EXPERIMENTS[name])
+    return tuple(found)
+
+
+def study_of(part: str, size: Size = Size()) -> Study:  # noqa: B008 - it is frozen
+    """A study of the paper, by its file's name."""
+    with as_file(files(__package__) / "studies" / f"{part}.toml") as file:
+        return size.of(Study.read(file))
+
+
+def winners_name(part: str) -> str:
+    """What the study is called that runs another's winners again."""
+    return f"{part}-winners"

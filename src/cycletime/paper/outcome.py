@@ -1,0 +1,172 @@
+"""What came of a study of the paper, small enough to be kept with the code: of every run its curve and its scores.
+
+A file is NumPy's .npz without pickles. Curves are told in hundredths of a return (whole returns where they go into the
+thousands), which no figure shows; scores are exact.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cycletime.duration import Duration
+from cycletime.errors import InputError
+from cycletime.runs.files import write_whole
+
+FORMAT = 1
+STEPS = {"reacher": 0.01, "double-pendulum": 1.0}
+"""By task, the difference between two returns that a curve can tell."""
+LAST = 0.1
+"""The share of learning whose mean stands for what was learned in the end."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """Runs that differ in their seeds alone."""
+
+    labels: Mapping[str, Any]
+    """Task, algorithm, rule, dt in seconds, and whatever else the study varies."""
+    values: Mapping[str, Any]
+    """The agent's hyper-parameters at this cycle time."""
+    seeds: tuple[int, ...]
+    scores: NDArray[np.float64]
+    """[runs] the paper's measure: the mean return over learning; NaN where learning went astray."""
+    plain: NDArray[np.float64]
+    """[runs] the plain mean over episodes."""
+    curves: NDArray[np.float64]
+    """[runs, bins] the mean return in equal bins of environment steps."""
+
+    @property
+    def dt(self) -> Duration:
+        """The cycle time."""
+        return Duration(self.labels["dt"])
+
+    @property
+    def final(self) -> NDArray[np.float64]:
+        """[runs] the mean return over the last tenth of learning."""
+        return self.part(1 - LAST, 1.0)
+
+    def part(self, begin: float, end: float) -> NDArray[np.float64]:
+        """[runs] the mean return over a part of learning, given as shares of it."""
+        bins = self.curves.shape[1]
+        means: NDArray[np.float64] = self.curves[:, round(begin * bins) : round(end * bins)].mean(axis=1)
+        return means
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What came of a study."""
+
+    name: str
+    """The study's."""
+    env_steps: int
+    """Of each run."""
+    cells: tuple[Cell, ...]
+    about: Mapping[str, Any]
+    """Where it comes from: scale, command, code, machines, wall time."""
+
+    @property
+    def scale(self) -> float:
+        """The share of the paper's environment steps."""
+        return float(self.about["scale"])
+
+    @cached_property
+    def n(self) -> tuple[int, ...]:
+        """How many seeds cells have, each number once."""
+        return tuple(sorted({len(cell.seeds) for cell in self.cells}))
+
+    def where(self, **labels: object) -> list[Cell]:
+        """The cells with some labels or values; a cycle time may be a text such as '4ms'."""
+        wanted = {name: float(Duration(value)) if name == "dt" else value for name, value in labels.items()}  # type: ignore[arg-type]
+        return [cell for cell in self.cells if all(_told(cell, name) == value for name, value in wanted.items())]
+
+    def cell(self, **labels: object) -> Cell:
+        """The one cell with some labels or values.
+
+        Raises:
+            InputError: if there is none, or several.
+        """
+        found = self.where(**labels)
+        if len(found) != 1:
+            words = ", ".join(f"{name} {value}" for name, value in labels.items())
+            raise InputError(f"{self.name} has {len(found)} cells with {words}, and not one.")
+        return found[0]
+
+    def save(self, path: Path) -> None:
+        """Write it."""
+        told = {
+            "format": FORMAT,
+            "name": self.name,
+            "env_steps": self.env_steps,
+            "about": dict(self.about),
+            "cells": [
+                {"labels": dict(cell.labels), "values": dict(cell.values), "seeds": list(cell.seeds)}
+                for cell in self.cells
+            ],
+        }
+        steps = np.concatenate([np.full(len(cell.seeds), STEPS[cell.labels["task"]]) for cell in self.cells])
+        curves = np.concatenate([cell.curves for cell in self.cells])
+        content = BytesIO()
+        np.savez_compressed(
+            content,
+            about=np.frombuffer(json.dumps(told).encode(), np.uint8),
+            scores=np.concatenate([cell.scores for cell in self.cells]),
+            plain=np.concatenate([cell.plain for cell in self.cells]),
+            steps=steps,
+            # Differences from bin to bin are small numbers, of which a file needs fewer bytes.
+            curves=np.diff(np.rint(curves / steps[:, None]), axis=1, prepend=0).astype(np.int32),
+        )
+        write_whole(path, lambda unfinished: unfinished.write_bytes(content.getvalue()))
+
+    @classmethod
+    def load(cls, path: Path) -> Outcome:
+        """Read it.
+
+        Raises:
+            InputError: if it is not there, or no such file.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                columns = {name: file[name] for name in ("about", "scores", "plain", "steps", "curves")}
+            told = json.loads(columns["about"].tobytes())
+            if told["format"] != FORMAT:
+                raise ValueError(f"it has the format {told['format']}, and this version of cycletime reads {FORMAT}")
+            curves = np.cumsum(columns["curves"], axis=1) * columns["steps"][:, None]
+            cells = _cells(told["cells"], columns["scores"], columns["plain"], curves)
+        except FileNotFoundError:
+            raise InputError(f"{path} is not there: 'cycletime paper run' makes its runs.") from None
+        except Exception as error:  # NumPy, zipfile and json have a dozen of them for what is damaged
+            raise InputError(f"{path} cannot be read as an outcome of the paper: {str(error).rstrip('.')}.") from error
+        return cls(told["name"], told["env_steps"], cells, told["about"])
+
+
+def _told(cell: Cell, name: str) -> object:
+    return cell.labels[name] if name in cell.labels else cell.values.get(name)
+
+
+def _cells(
+    told: Sequence[Mapping[str, Any]],
+    scores: NDArray[np.float64],
+    plain: NDArray[np.float64],
+    curves: NDArray[np.float64],
+) -> tuple[Cell, ...]:
+    ends = np.cumsum([len(each["seeds"]) for each in told])
+    if len({ends[-1], len(scores), len(plain), len(curves)}) != 1:
+        raise ValueError(f"it has {len(scores)} scores and {len(curves)} curves of {ends[-1]} runs")
+    return tuple(
+        Cell(
+            each["labels"],
+            each["values"],
+            tuple(each["seeds"]),
+            *(column[end - len(each["seeds"]) : end] for column in (scores, plain, curves)),
+        )
+        for each, end in zip(told, ends, strict=True)
+    )
