@@ -138,7 +138,11 @@ def test_points_are_read_for_all_algorithms_or_for_each() -> None:
     assert found == [("ppo", 0.9), ("ppo", 0.99), ("sac", 0.9), ("sac", 0.99)]
     own = study_from({**told, "points": {"ppo": [{"hidden": [8, 8], "discount": 0.9}]}})
     assert own.points == {"ppo": ({"hidden": (8, 8), "discount": 0.9},)}
-    for study in (both, own):
+    at = study_from(
+        {**GOOD, "dts": ["8ms", "16ms"], "points": [{"dt": 0.008, "epochs": 2}, {"dt": "16ms", "epochs": 1}]}
+    )
+    assert at.points["ppo"][0] == {"dt": Duration("8ms"), "epochs": 2}
+    for study in (both, own, at):
         assert list(study_from(json.loads(json.dumps(as_table(study)))).runs()) == list(study.runs())
 
 
@@ -264,6 +268,8 @@ NO_TIME = "is no time span: give a positive time such as '16ms', '0.016s', '0.01
         ({"points": {"sac": [{"discount": 0.9}]}}, "points has a table for 'sac': the study has ppo."),
         ({"points": [{"batch": [100, 200]}]}, "points has batch = [100, 200]: a point has one value for each name."),
         ({"points": [{"hidden": [[8]]}]}, "hidden is [[8]]: give a value, or a list of values to try."),
+        ({"points": [{"dt": "slow", "batch": 10}]}, "'slow' is no time span: give a positive time such as"),
+        ({"points": [{"dt": "9ms", "batch": 10}]}, "points has one with dt 9ms: the study has 8ms."),
         ({"points": [{"batch": 10, "minibatch": 20}]}, "minibatch is 20: it must be at most the batch, 10."),
         ({"tuned": {"dt": "16ms", "from": 3}}, "tuned has from = 3: it is for what study.json keeps of a file"),
         (

@@ -144,6 +144,21 @@ def test_a_point_is_the_run_that_the_same_values_are_without_it() -> None:
     assert point.identity == by_grid.identity
 
 
+def test_a_point_with_a_cycle_time_is_for_that_one_alone_and_no_label_of_its_own() -> None:
+    points = ({"dt": Duration("8ms"), "batch": 8000}, {"dt": Duration("16ms"), "batch": 4000})
+    study = a_study(points={"ppo": points}, tuned={}, rules={"ppo": ("baseline", "dt-aware")})
+    assert [(str(cell.dt), cell.labels["rule"], cell.labels["batch"]) for cell in study.cells()] == [
+        ("8ms", "baseline", 8000),
+        ("8ms", "dt-aware", 8000),
+        ("16ms", "baseline", 4000),
+        ("16ms", "dt-aware", 4000),
+    ]
+    by_grid = a_study(
+        dts=(Duration("8ms"),), rules={"ppo": ("baseline",)}, tuned={"ppo": Tuned(Duration("16ms"), {"batch": (8000,)})}
+    )
+    assert next(study.runs())[1].identity == next(by_grid.runs())[1].identity
+
+
 @pytest.mark.parametrize(
     ("points", "says"),
     [
@@ -156,6 +171,16 @@ def test_a_point_is_the_run_that_the_same_values_are_without_it() -> None:
         (({"hidden": [8]},), "hidden is [8]: give one number or text, or a tuple such as (64, 64)."),
         (({"bach": 1},), "points has 'bach': ppo has batch, *"),
         (({"exploration": 1},), "points has 'exploration': ppo has batch, *"),
+        (
+            ({"dt": Duration("8ms"), "epochs": 1}, {"dt": Duration("12ms"), "epochs": 1}),
+            "points has one with dt 12ms: the study has 8ms, 16ms.",
+        ),
+        (
+            ({"dt": Duration("16ms"), "epochs": 1},),
+            "points has none with dt 8ms: each cycle time of the study, 8ms, 16ms, needs one.",
+        ),
+        (({"dt": Duration("8ms")}, {"dt": Duration("0.008")}), "points has the same one twice: {'dt': '8ms'}."),
+        (({"dt": Duration("8ms"), "epochs": 1}, {"epochs": 1}), "points has one with dt, epochs and one with epochs:*"),
         (({"batch": 9},), "batch of ppo has a value in 'points' and elsewhere: give one of them."),
     ],
 )

@@ -76,6 +76,10 @@ RANGE = {"low": 0.5, "high": 0.9}
             "The sampler is tpe: 'points' are the trials themselves, so leave it out.",
         ),
         (
+            {"points": [{"dt": "16ms", "value_rate": 0.1}, {"dt": "16ms", "value_rate": 0.2}]},
+            "points has dt: a tuning has one cycle time, 16ms, so leave it out.",
+        ),
+        (
             {"search": {"value_rate": {"low": 1}}},
             "search has value_rate with low: give low and high, and log or horizon.",
         ),

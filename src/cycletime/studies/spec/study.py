@@ -14,6 +14,7 @@
 Whatever is one value may be a list, and the study has all combinations. Where algorithms differ, a table for each:
 ``rules = { ppo = ["dt-aware"], sac = ["tuned"] }``, ``[tuned.ppo]``, ``[set.sac]``. Choices of hyper-parameters that
 are no grid are listed one by one: ``points = [{ batch = 2000, discount = 0.99 }, { batch = 500, discount = 0.9 }]``.
+Points that name a ``dt`` are for that cycle time alone.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 Grid = Mapping[str, tuple[Any, ...]]
 """By name, the values that are tried."""
 Point: TypeAlias = Mapping[str, Any]
-"""One value for each of some hyper-parameters."""
+"""One value for each of some hyper-parameters; with a `dt` it is for that cycle time alone."""
 
 
 @dataclass(frozen=True)
@@ -236,7 +237,7 @@ class Study:
         """All combinations but for seeds, in the order of a table."""
         for world, algorithm in product(self.worlds, self.algorithms):
             for dt, rule in product(self.dts, self.rules.get(algorithm) or (None,)):
-                for values in self._tried(algorithm):
+                for values in self._tried(algorithm, dt):
                     yield self._cell(world, algorithm, dt, rule, values)
 
     def runs(self) -> Iterator[tuple[Mapping[str, Any], RunSpec]]:
@@ -245,11 +246,12 @@ class Study:
             for seed in self.seeds:
                 yield {**cell.labels, "seed": seed}, cell.run(seed)
 
-    def _tried(self, algorithm: str) -> Iterator[dict[str, Any]]:
-        """All choices of hyper-parameters."""
+    def _tried(self, algorithm: str, dt: Duration) -> Iterator[dict[str, Any]]:
+        """All choices of hyper-parameters at a cycle time."""
         grid = {name: values for each in self._grids(algorithm) for name, values in each.items()}
-        for point, values in product(self.points.get(algorithm) or ({},), product(*grid.values())):
-            yield {**dict(zip(grid, values, strict=True)), **point}
+        points = [point for point in self.points.get(algorithm) or ({},) if Duration(point.get("dt", dt)) == dt]
+        for point, values in product(points, product(*grid.values())):
+            yield {**dict(zip(grid, values, strict=True)), **_without_dt(point)}
 
     def _cell(self, world: World, algorithm: str, dt: Duration, rule: str | None, values: dict[str, Any]) -> Cell:
         tuned_at = self.tuned[algorithm].dt if algorithm in self.tuned else Duration("16ms")
@@ -263,7 +265,7 @@ class Study:
             others={name: value for name, value in values.items() if name not in TUNABLE[algorithm]},
         )
         varied = {name for grid in self._grids(algorithm) for name, tried in grid.items() if len(tried) > 1}
-        varied |= {name for point in self.points.get(algorithm, ())[:1] for name in point}
+        varied |= {name for point in self.points.get(algorithm, ())[:1] for name in _without_dt(point)}
         hyperparameters = {name: value for name, value in values.items() if name in varied}
         labels = {"task": world.name, "algorithm": algorithm, "rule": rule, "dt": dt, **hyperparameters}
         engine = EngineSpec(device=self.device, width=self.width or 1)
@@ -273,7 +275,7 @@ class Study:
 
     def _check_points(self, algorithm: str) -> None:
         points = self.points.get(algorithm, ())
-        for name in points[0] if points else ():
+        for name in _without_dt(points[0]) if points else ():
             _check_field("points", algorithm, name)
             if any(name in grid for grid in self._grids(algorithm)):
                 raise InputError(f"{name} of {algorithm} has a value in 'points' and elsewhere: give one of them.")
@@ -286,8 +288,18 @@ class Study:
                 )
             key = frozenset((name, _hashable(name, value)) for name, value in point.items())
             if key in seen:
-                raise InputError(f"points has the same one twice: {dict(point)}.")
+                raise InputError(f"points has the same one twice: {_in_words(point)}.")
             seen.add(key)
+        self._check_dts_of_points(points)
+
+    def _check_dts_of_points(self, points: tuple[Point, ...]) -> None:
+        """Where points are each for a cycle time, all of the study's must have some, and no other."""
+        named = [Duration(point["dt"]) for point in points if "dt" in point]
+        words = ", ".join(map(str, self.dts))
+        if other := next((dt for dt in named if dt not in self.dts), None):
+            raise InputError(f"points has one with dt {other}: the study has {words}.")
+        if named and (bare := next((dt for dt in self.dts if dt not in named), None)):
+            raise InputError(f"points has none with dt {bare}: each cycle time of the study, {words}, needs one.")
 
     def _grids(self, algorithm: str) -> tuple[Grid, ...]:
         tuned = self.tuned[algorithm].values if algorithm in self.tuned else {}
@@ -309,6 +321,15 @@ def _hashable(name: str, value: Any) -> Any:  # noqa: ANN401 - any hyper-paramet
     except TypeError:
         raise InputError(f"{name} is {value!r}: give one number or text, or a tuple such as (64, 64).") from None
     return value
+
+
+def _without_dt(point: Point) -> Point:
+    """A point's hyper-parameters."""
+    return {name: value for name, value in point.items() if name != "dt"}
+
+
+def _in_words(point: Point) -> dict[str, Any]:
+    return {name: str(value) if name == "dt" else value for name, value in point.items()}
 
 
 def _check_field(where: str, algorithm: str, name: str) -> None:

@@ -147,7 +147,7 @@ def _point(told: Mapping[str, Any]) -> Point:
     for name, value in told.items():
         if isinstance(value, Mapping) or (isinstance(value, list) and name != "hidden"):
             raise InputError(f"points has {name} = {value!r}: a point has one value for each name.")
-    return {name: _value(name, value) for name, value in told.items()}
+    return {name: Duration(value) if name == "dt" else _value(name, value) for name, value in told.items()}
 
 
 def _is_split(key: str, table: object, algorithms: tuple[str, ...]) -> bool:
@@ -185,4 +185,6 @@ def _listed(grid: Grid) -> dict[str, list[Any]]:
 
 
 def _json(value: Any) -> Any:  # noqa: ANN401 - any hyper-parameter
+    if isinstance(value, Duration):
+        return str(value)
     return list(value) if isinstance(value, tuple) else value

@@ -162,6 +162,8 @@ class Tuning:
             raise InputError(f"The sampler is {self.sampler}: 'points' are the trials themselves, so leave it out.")
         if self.search and self.sampler == "grid":
             raise InputError("A grid has no ranges: give lists of values instead of 'search', or another sampler.")
+        if any("dt" in point for point in self._points):
+            raise InputError(f"points has dt: a tuning has one cycle time, {self.dt}, so leave it out.")
         if self.choices and self.sampler == "cmaes":
             raise InputError(f"{next(iter(self.choices))} is a list: cmaes searches ranges only, in 'search'.")
         # A grid is refused as a whole where one of its cells makes no sense; of a search that is known trial by trial.
