@@ -37,3 +37,15 @@ def test_an_environment_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture
     assert pack(tmp_path / "s.toml", "", **{'task = "reacher"': 'env = "Pendulum-v1"\nenv_dt = "50ms"'}) == 2
     assert "'Pendulum-v1' is an environment" in capsys.readouterr().err
     assert not (tmp_path / "pack.zip").exists()
+
+
+def test_several_studies_go_into_one_pack_and_none_are_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.toml").write_text(QUICK.replace('"quick"', f'"{name}"'))
+    files = [str(tmp_path / f"{name}.toml") for name in ("one", "two")]
+    assert main(["study", "pack", *files, "-o", str(tmp_path / "pack.zip")]) == 0
+    assert capsys.readouterr().out.startswith("6 runs of the engine compiled in ")
+    assert main(["study", "pack", "-o", str(tmp_path / "other.zip")]) == 2
+    assert capsys.readouterr().err == "cycletime: There is nothing to pack: give the file of a study.\n"

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from cycletime.engines.record import Keep
 from cycletime.errors import InputError
-from cycletime.studies.packing.pack import pack_study
+from cycletime.studies.packing.pack import pack_studies
 from cycletime.studies.packing.unpacking import PACK, unpacked
 from cycletime.studies.plan.plan import Plan
 from cycletime.studies.spec.file import study_from
@@ -16,29 +17,58 @@ from cycletime.studies.spec.study import Study
 from tests.studies.small import small_study
 
 
-def packed(study: Study, file: Path) -> dict[str, Any]:
-    pack_study(study, file)
+def packed(*studies: Study, file: Path, **options: Any) -> list[dict[str, Any]]:  # noqa: ANN401
+    pack_studies(studies, file, **options)
     with zipfile.ZipFile(file) as pack:
-        told: dict[str, Any] = json.loads(pack.read(PACK))
+        told: list[dict[str, Any]] = json.loads(pack.read(PACK))["studies"]
     return told
 
 
 @pytest.mark.parametrize("keys", [{}, {"device": "gpu"}, {"device": "gpu", "engine": "compiled", "width": 2}])
 def test_a_pack_plans_the_runs_that_the_study_plans(tmp_path: Path, keys: dict[str, Any]) -> None:
     study = small_study(**keys)
-    told = packed(study, tmp_path / "pack.zip")
+    (told,) = packed(study, file=tmp_path / "pack.zip")
     assert Plan.of(study_from(told["study"])).runs == Plan.of(study).runs
     assert told["study"]["width"] == Plan.of(study).study.width
+    assert told["folder"] == "", "OUT is the study itself"
+
+
+def test_several_studies_have_a_folder_and_what_is_kept_each(tmp_path: Path) -> None:
+    studies = [small_study(name=name) for name in ("one", "two")]
+    told = packed(*studies, file=tmp_path / "pack.zip", keeps=[Keep(False, True), Keep(True, False)])
+    assert [each["folder"] for each in told] == ["one", "two"]
+    assert [each["keep"] for each in told] == [
+        {"episodes": False, "policies": True},
+        {"episodes": True, "policies": False},
+    ]
+    assert pack_studies(studies, tmp_path / "pack.zip").runs == 2 * len(Plan.of(studies[0]).runs)
+    (alone,) = packed(studies[0], file=tmp_path / "pack.zip", in_folders=True)
+    assert alone["folder"] == "one"
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        (["a", "b", "a"], "2 of the studies are called 'a': each needs a name of its own."),
+        (["a", "b/../c"], "A study is called 'b/../c': packed with others, it needs a name that a folder can have."),
+        (["a", ".."], "A study is called '..': packed with others, it needs a name that a folder can have."),
+    ],
+)
+def test_studies_whose_folders_would_not_do_are_refused(tmp_path: Path, names: list[str], says: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        pack_studies([small_study(name=name) for name in names], tmp_path / "pack.zip")
+    assert str(refusal.value) == says
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_is_packed_is_told(tmp_path: Path) -> None:
-    told = pack_study(small_study(device="gpu", set={"hidden": [[64, 64], [8, 8]]}, width=2), tmp_path / "pack.zip")
+    told = pack_studies([small_study(device="gpu", set={"hidden": [[64, 64], [8, 8]]}, width=2)], tmp_path / "pack.zip")
     assert (told.runs, told.engines) == (12, ("compiled", "cuda"))
 
 
 def test_a_pack_has_the_sources_and_the_kernel_and_is_the_same_each_time(tmp_path: Path) -> None:
     for name in ("one.zip", "two.zip"):
-        pack_study(small_study(), tmp_path / name)
+        pack_studies([small_study()], tmp_path / name)
     assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
     assert (tmp_path / "one.zip").stat().st_size < 2**20
     with zipfile.ZipFile(tmp_path / "one.zip") as pack:
@@ -50,13 +80,13 @@ def test_a_pack_has_the_sources_and_the_kernel_and_is_the_same_each_time(tmp_pat
 def test_environments_are_not_packed(tmp_path: Path) -> None:
     table = {"name": "s", "task": "reacher", "env": "Pendulum-v1", "env_dt": "50ms", "algorithm": "sac", "dt": "50ms"}
     with pytest.raises(InputError, match="'Pendulum-v1' is an environment"):
-        pack_study(study_from({**table, "env_steps": 100}), tmp_path / "pack.zip")
+        pack_studies([study_from({**table, "env_steps": 100})], tmp_path / "pack.zip")
     assert not list(tmp_path.iterdir())
 
 
 def test_what_was_unpacked_by_half_is_unpacked_again_and_packs_do_not_share_it(tmp_path: Path) -> None:
-    pack_study(small_study(), tmp_path / "one.zip")
-    pack_study(small_study(seeds=3), tmp_path / "two.zip")
+    pack_studies([small_study()], tmp_path / "one.zip")
+    pack_studies([small_study(seeds=3)], tmp_path / "two.zip")
     code = unpacked(tmp_path / "one.zip", tmp_path / "out")
     (code / "whole").unlink()
     (code / "cycletime" / "__init__.py").write_text("torn")

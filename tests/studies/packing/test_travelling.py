@@ -9,18 +9,21 @@ import sys
 import sysconfig
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from cycletime.engines.record import Keep
 from cycletime.errors import MachineError
 from cycletime.loops import EpisodeBins, Episodes
 from cycletime.studies.executors.local import Local
 from cycletime.studies.packing import travelling
-from cycletime.studies.packing.pack import pack_study
+from cycletime.studies.packing.pack import KEEP_LITTLE, pack_studies
 from cycletime.studies.running.running import run_study
+from cycletime.studies.running.sessions import worked_s
 from cycletime.studies.spec.file import as_table, study_from
 from cycletime.studies.store.folder import StudyFolder
 from cycletime.studies.store.importing import study_folder_for, take_runs
@@ -86,7 +89,7 @@ def here(tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str]) 
 def test_killed_on_a_machine_with_little_installed_it_comes_back_with_the_same_bits(
     bare: Path, environment: dict[str, str], here: StudyFolder, tmp_path: Path
 ) -> None:
-    pack_study(STUDY, tmp_path / "pack.zip")
+    pack_studies([STUDY], tmp_path / "pack.zip")
     out = tmp_path / "out"
     words = [str(bare), str(tmp_path / "pack.zip"), str(out), "--policies", "--episodes", "--workers", "1"]
     with subprocess.Popen(words, cwd=tmp_path, env={**environment, "CHUNK_S": "0.03"}) as killed:
@@ -115,7 +118,7 @@ def test_killed_on_a_machine_with_little_installed_it_comes_back_with_the_same_b
 
 
 def test_what_is_missing_there_is_one_sentence(tmp_path: Path) -> None:
-    pack_study(STUDY, tmp_path / "pack.zip")
+    pack_studies([STUDY], tmp_path / "pack.zip")
     words = [sys.executable, "-I", "-S", str(tmp_path / "pack.zip"), str(tmp_path / "out")]
     ran = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (2, "cycletime: numpy is not installed: pip install numpy.\n")
@@ -130,8 +133,15 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> InTurn:
 
 
 def run(out: Path, *, episodes: bool = False, policies: bool = False, **keys: Any) -> int:  # noqa: ANN401
-    told = {"study": as_table(quick_study(**keys).resolved())}
-    return travelling.run(told, out, None, episodes=episodes, policies=policies)
+    return run_all(out, part("", **keys), episodes=episodes, policies=policies)
+
+
+def run_all(out: Path, *parts: dict[str, Any], episodes: bool = False, policies: bool = False) -> int:
+    return travelling.run({"studies": parts}, out, None, episodes=episodes, policies=policies)
+
+
+def part(folder: str, keep: Keep = KEEP_LITTLE, **keys: Any) -> dict[str, Any]:  # noqa: ANN401
+    return {"folder": folder, "study": as_table(quick_study(**keys).resolved()), "keep": asdict(keep)}
 
 
 @pytest.mark.usefixtures("in_this_process")
@@ -153,6 +163,42 @@ def test_runs_come_back_with_what_was_asked_for_and_the_same_performance(
         np.testing.assert_array_equal(folder.store.means(name), undisturbed.store.means(name))
         for column, values in theirs.metrics.items():
             np.testing.assert_array_equal(ours.metrics[column], values)
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_several_studies_run_one_after_the_other_and_go_on_where_they_were_stopped(
+    tmp_path: Path, trained: Trained, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    both = part("one", name="one", seeds=2), part("two", Keep(False, True), name="two", seeds=[2, 3])
+
+    def stop_in_the_second(names: Sequence[str]) -> None:
+        if any("seed2" in name for name in names):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    trained.before = stop_in_the_second
+    assert run_all(out, *both) == 128 + signal.SIGTERM
+    assert len(bits_of(out / "one")) == 2
+    trained.before = lambda names: None
+    before = list(trained.runs)
+    capsys.readouterr()
+    assert run_all(out, *both) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "one: 2 runs, 2 finished before"
+    assert (said[2], said[-1]) == ("one: 2 done", "two: 2 done")
+    assert not any("seed0" in name or "seed1" in name for name in trained.runs[len(before) :]), "done means done"
+    assert [StudyFolder.open(out / name).keep.policies for name in ("one", "two")] == [False, True]
+    assert all(worked_s(out / name) is not None for name in ("one", "two"))
+
+
+def test_a_failure_in_one_study_leaves_the_next_alone_and_is_the_status(
+    tmp_path: Path, in_this_process: InTurn, trained: Trained
+) -> None:
+    (name,) = names_of(StudyFolder.create(tmp_path / "plan", quick_study(seeds=1)))
+    trained.faults[name] = FloatingPointError("no number")
+    parts = part("one", name="one", seeds=1), part("two", name="two", seeds=[5])
+    assert run_all(tmp_path / "out", *parts) == 1
+    assert len(bits_of(tmp_path / "out" / "two")) == 1
 
 
 def test_a_run_that_fails_there_is_told_and_the_others_are_done(

@@ -14,7 +14,7 @@ import pytest
 from cycletime.engines import compiled
 from cycletime.engines.compiled import GPU_BYTES, MOST_LANES
 from cycletime.errors import InputError
-from cycletime.studies.packing.pack import pack_study
+from cycletime.studies.packing.pack import pack_studies
 from cycletime.studies.packing.unpacking import PACK
 from cycletime.studies.plan.plan import Plan
 from cycletime.studies.spec.file import as_table, read_study, study_from
@@ -121,9 +121,9 @@ def test_the_same_runs_are_planned_by_file_folder_and_pack_and_in_another_proces
     assert names(read_study(file).resolved()) == planned
     folder = StudyFolder.create(tmp_path / "study", read_study(file))
     assert names(folder.study) == names(StudyFolder.open(folder.path).study) == planned
-    pack_study(read_study(file), tmp_path / "pack.zip")
+    pack_studies([read_study(file)], tmp_path / "pack.zip")
     with zipfile.ZipFile(tmp_path / "pack.zip") as pack:
-        packed = study_from(json.loads(pack.read(PACK))["study"])
+        packed = study_from(json.loads(pack.read(PACK))["studies"][0]["study"])
     assert names(StudyFolder.create(tmp_path / "packed", packed).study) == planned
     program = (
         "import sys; from cycletime.studies.spec.study import Study; from cycletime.studies.plan.plan import Plan; "

@@ -1,31 +1,42 @@
-"""`cycletime study pack`: a study for a machine that has a GPU and little else."""
+"""`cycletime study pack`: studies for a machine that has a GPU and little else."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
+
+from cycletime.errors import InputError
+
+if TYPE_CHECKING:
+    from cycletime.studies.packing.pack import Packed
 
 
 @dataclass(frozen=True, kw_only=True)
 class PackStudy:
-    """Pack a study, and the code that it needs, for a machine that has JAX and NumPy, and for the engine cuda CuPy."""
+    """Pack studies, and the code that they need, for a machine that has JAX and NumPy, and for the engine cuda CuPy."""
 
-    file: Annotated[Positional[Path], arg(metavar="FILE")]
-    """The study, a TOML file."""
+    files: Annotated[Positional[tuple[Path, ...]], arg(metavar="FILE ...", help_behavior_hint="(required)")]
+    """The study, a TOML file; or several, which run one after the other, each in a folder of OUT."""
     output: Annotated[Path, arg(metavar="PACK", aliases=["-o"])]
     """The pack, such as pack.zip."""
 
     def run(self) -> int:
         """Write it."""
-        from cycletime.studies.packing.pack import pack_study
+        from cycletime.studies.packing.pack import pack_studies
         from cycletime.studies.spec.file import read_study
 
-        packed = pack_study(read_study(self.file), self.output)
-        size = self.output.stat().st_size / 2**20
-        engines = " and ".join(packed.engines)
-        print(f"{packed.runs:,} runs of the engine {engines} in {self.output}, {size:,.1f} MiB.")
-        print(f"There: python {self.output.name} OUT")
+        if not self.files:
+            raise InputError("There is nothing to pack: give the file of a study.")
+        print_packed(pack_studies([read_study(file) for file in self.files], self.output), self.output)
         return 0
+
+
+def print_packed(packed: Packed, file: Path) -> None:
+    """Tell what is in a pack, and what to do with it."""
+    size = file.stat().st_size / 2**20
+    engines = " and ".join(packed.engines)
+    print(f"{packed.runs:,} runs of the engine {engines} in {file}, {size:,.1f} MiB.")
+    print(f"There: python {file.name} OUT")

@@ -1,1 +1,1 @@
-"""A study for a machine that has little installed: one file that takes it there."""
+"""Studies for a machine that has little installed: one file that takes them there."""

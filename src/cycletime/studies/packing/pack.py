@@ -1,18 +1,21 @@
-"""A study packed for a machine that has JAX and little else: the package's sources and the study, in one file.
+"""Studies packed for a machine that has JAX and little else: the package's sources and the studies, in one file.
 
-`python pack.zip OUT` runs it there (`cycletime.studies.packing.unpacking`), and OUT is a study like any other, whose
-finished runs `cycletime study import` takes.
+`python pack.zip OUT` runs them there (`cycletime.studies.packing.unpacking`), one after the other. OUT, or OUT/NAME for
+each of several, is a study like any other, whose finished runs `cycletime study import` takes.
 """
 
 from __future__ import annotations
 
 import json
 import zipfile
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import cycletime
+from cycletime.engines.record import Keep
 from cycletime.errors import InputError
 from cycletime.runs.files import write_whole
 from cycletime.runs.machine import code_version
@@ -22,10 +25,12 @@ from cycletime.studies.plan.plan import Plan
 from cycletime.studies.spec.file import as_table
 from cycletime.studies.spec.study import Study
 
-FORMAT = 2
+FORMAT = 3
 _SUFFIXES = (".py", ".cu", ".cuh")
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 """The date of all files, so that the same study gives the same pack."""
+KEEP_LITTLE = Keep(episodes=False, policies=False)
+"""What a pack keeps of finished runs, unless more is asked for."""
 
 
 @dataclass(frozen=True)
@@ -37,19 +42,48 @@ class Packed:
     """What computes them."""
 
 
-def pack_study(study: Study, file: Path) -> Packed:
-    """Write the pack of a study.
+def pack_studies(
+    studies: Sequence[Study], file: Path, *, keeps: Sequence[Keep] = (), in_folders: bool | None = None
+) -> Packed:
+    """Write the pack of studies.
+
+    Args:
+        studies: At least one.
+        file: The pack.
+        keeps: For each study what is kept of its runs, by default little.
+        in_folders: Whether each study has a folder of its name in OUT; by default where there are several.
 
     Raises:
-        InputError: if it has environments, which need more than such a machine has.
+        InputError: if they have environments, which need more than such a machine has, or no names for folders.
     """
-    for world in study.worlds:
+    in_folders = len(studies) > 1 if in_folders is None else in_folders
+    if in_folders:
+        _check_names(studies)
+    for world in (world for study in studies for world in study.worlds):
         if not isinstance(world, PaperTask):
             raise InputError(f"{world.name!r} is an environment: a pack is for tasks in closed form, so leave it out.")
-    plan = Plan.of(study)
-    told = {"format": FORMAT, "study": as_table(plan.study), "code": code_version()}
+    plans = [Plan.of(study) for study in studies]
+    parts = [
+        {
+            "folder": plan.study.name if in_folders else "",
+            "study": as_table(plan.study),
+            "keep": asdict(keep),
+        }
+        for plan, keep in zip(plans, keeps or [KEEP_LITTLE] * len(plans), strict=True)
+    ]
+    told = {"format": FORMAT, "studies": parts, "code": code_version()}
     write_whole(file, lambda unfinished: _write(unfinished, told))
-    return Packed(len(plan.runs), tuple(sorted(plan.engines())))
+    engines = sorted({name for plan in plans for name in plan.engines()})
+    return Packed(sum(len(plan.runs) for plan in plans), tuple(engines))
+
+
+def _check_names(studies: Sequence[Study]) -> None:
+    names = Counter(study.name for study in studies)
+    for name, count in names.items():
+        if count > 1:
+            raise InputError(f"{count} of the studies are called {name!r}: each needs a name of its own.")
+        if "/" in name or name.startswith("."):
+            raise InputError(f"A study is called {name!r}: packed with others, it needs a name that a folder can have.")
 
 
 def _write(file: Path, told: dict[str, Any]) -> None:

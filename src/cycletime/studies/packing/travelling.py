@@ -1,4 +1,4 @@
-"""A packed study where it was taken to: `cycletime study run` without the command line, which is not there."""
+"""Packed studies where they were taken to: `cycletime study run` without the command line, which is not there."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from cycletime.studies.executors.choose import ExecutorOptions, executor_for
 from cycletime.studies.plan.plan import Plan
 from cycletime.studies.running.diary import Event
 from cycletime.studies.running.running import run_study
+from cycletime.studies.running.sessions import Timed
 from cycletime.studies.spec.file import study_from
 from cycletime.studies.store.folder import State, StudyFolder
 
@@ -33,30 +34,39 @@ def check() -> int:
 
 
 def run(told: Mapping[str, Any], out: Path, workers: int | None, *, episodes: bool, policies: bool) -> int:
-    """Run a packed study; the exit status."""
+    """Run the packed studies one after the other; the exit status."""
+    failed = False
     try:
-        folder = StudyFolder.create(out, study_from(told["study"]), keep=Keep(episodes, policies))
-        executor = executor_for("local", ExecutorOptions(workers=workers), folder.study.device)
         with stopping() as stopper:
-            counts = run_study(folder, executor, watcher=Lines(), stop=stopper)
+            for part in told["studies"]:
+                keep = Keep(part["keep"]["episodes"] or episodes, part["keep"]["policies"] or policies)
+                folder = StudyFolder.create(out / part["folder"], study_from(part["study"]), keep=keep)
+                executor = executor_for("local", ExecutorOptions(workers=workers), folder.study.device)
+                counts = run_study(folder, executor, watcher=Timed(folder.path, Lines(folder.study.name)), stop=stopper)
+                told_of = ", ".join(f"{count:,} {state}" for state, count in sorted(counts.items()))
+                print(f"{folder.study.name}: {told_of}", flush=True)
+                failed |= bool(counts["failed"])
+                if stopper():
+                    print("Stopped: the same command goes on.")
+                    return stopper.status
     except (InputError, RunError) as error:
         print(f"cycletime: {error}", file=sys.stderr)
         return 2 if isinstance(error, InputError) else 1
-    print(f"{folder.study.name}: {', '.join(f'{count:,} {state}' for state, count in sorted(counts.items()))}")
-    if stopper():
-        print("Stopped: the same command goes on.")
-        return stopper.status
-    return 1 if counts["failed"] else 0
+    return int(failed)
 
 
 class Lines:
     """A watcher that prints a line now and then."""
 
+    def __init__(self, name: str) -> None:
+        """Tell of the study of a name."""
+        self.name = name
+
     def begin(self, plan: Plan, states: Mapping[str, State]) -> None:
         """Print what there is to do."""
         self.began = self.due = time.monotonic()
         self.all, self.counts = len(plan.runs), Counter(states.values())
-        print(f"{self.all:,} runs, {self.counts['done']:,} finished before", flush=True)
+        print(f"{self.name}: {self.all:,} runs, {self.counts['done']:,} finished before", flush=True)
 
     def update(self, event: Event) -> None:
         """Print how many are done."""

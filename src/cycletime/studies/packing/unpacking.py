@@ -1,9 +1,9 @@
-"""What a pack begins with, as its __main__.py: unpack the code beside the results, and run the study from there.
+"""What a pack begins with, as its __main__.py: unpack the code beside the results, and run the studies from there.
 
     python pack.zip OUT [--policies] [--episodes]
 
-OUT becomes a study's folder, and OUT/finished has the runs that are done, many in a file. Whoever kills it loses none
-of them, and the same command goes on with the others.
+OUT becomes a study's folder, and OUT/finished has the runs that are done, many in a file; of several studies each has
+a folder in OUT. Whoever kills it loses none of them, and the same command goes on with the others.
 """
 
 import argparse

@@ -1,0 +1,59 @@
+"""How long a study was worked on, whoever was killed or worked at the same time."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cycletime.studies.plan.plan import Plan
+from cycletime.studies.running.diary import Event
+from cycletime.studies.running.sessions import SAVE_S, Timed, worked_s
+from tests.studies.small import quick_study
+from tests.studies.stand_ins import Notes
+
+PLAN = Plan.of(quick_study())
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_the_time_is_written_while_it_runs_so_that_a_kill_loses_little(tmp_path: Path) -> None:
+    clock, notes = Clock(), Notes()
+    timed = Timed(tmp_path, notes, clock)
+    timed.begin(PLAN, {"a": "pending", "b": "done"})
+    assert worked_s(tmp_path) == 0.0
+    clock.now += SAVE_S / 2
+    timed.update(Event("a", 1))
+    assert worked_s(tmp_path) == 0.0, "too soon"
+    clock.now += SAVE_S
+    timed.update(Event("a", 2))
+    assert worked_s(tmp_path) == 1.5 * SAVE_S
+    clock.now += 1.0
+    timed.end()
+    assert worked_s(tmp_path) == 1.5 * SAVE_S + 1
+    assert notes.heard == [{"a": "pending", "b": "done"}, Event("a", 1), Event("a", 2), "end"]
+
+
+def test_who_finds_nothing_to_do_does_not_count(tmp_path: Path) -> None:
+    timed = Timed(tmp_path, Notes(), Clock())
+    timed.begin(PLAN, {"a": "done"})
+    timed.update(Event("a", outcome="done"))
+    timed.end()
+    assert worked_s(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("times", "seconds"),
+    [([(0, 10), (20, 25)], 15), ([(0, 10), (5, 12)], 12), ([(0, 10), (2, 3), (9, 11)], 11), ([(20, 30), (0, 1)], 11)],
+)
+def test_what_counts_is_the_time_in_which_at_least_one_worked(
+    tmp_path: Path, times: list[tuple[float, float]], seconds: float
+) -> None:
+    (tmp_path / "sessions").mkdir()
+    for index, (began, ended) in enumerate(times):
+        (tmp_path / "sessions" / f"{index}.json").write_text(json.dumps({"began": began, "ended": ended}))
+    assert worked_s(tmp_path) == seconds
