@@ -8,7 +8,8 @@ other. Resampling is over runs, within each cell by itself. A higher score is be
 from cycletime.extras import extras_named
 
 with extras_named(__name__):
-    from cycletime.statistics.comparisons import Comparison, compare, holm
+    from cycletime.statistics.comparisons import Comparison, compare, holm, holm_corrected
+    from cycletime.statistics.contrasts import Contrast
     from cycletime.statistics.curves import Curve, mean_curve
     from cycletime.statistics.means import Estimate, mean_and_error, mean_and_interval
     from cycletime.statistics.resampling import (
@@ -21,6 +22,7 @@ with extras_named(__name__):
 
 __all__ = [
     "Comparison",
+    "Contrast",
     "Curve",
     "Estimate",
     "Options",
@@ -28,6 +30,7 @@ __all__ = [
     "compare",
     "frequency_averaged_score",
     "holm",
+    "holm_corrected",
     "iqm",
     "mean_and_error",
     "mean_and_interval",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from cycletime.errors import InputError
-from cycletime.statistics.means import NO_INTERVAL, Estimate, mean, percent, standard_error, t_errors
+from cycletime.statistics.contrasts import Contrast
+from cycletime.statistics.means import NO_INTERVAL, Estimate, mean, percent
 from cycletime.statistics.scores import Failed, Scores, finite_scores, left_out, numbers
 
 Label = TypeVar("Label", bound=Hashable)
@@ -61,15 +61,8 @@ def compare(
     value = float(mean(groups[0])) - (0.0 if paired else float(mean(groups[1])))
     if min(n) < 2:
         return Comparison(Estimate(value, None, None, NO_INTERVAL, n, n_failed), None, confidence)
-    errors = np.array([float(standard_error(group)) for group in groups])
-    error = float(np.hypot.reduce(errors))
-    if error == 0.0:
-        half, p_value = 0.0, float(value == 0.0)  # what the formulas below tend to
-    else:
-        # Welch and Satterthwaite's; for a single group it is n - 1.
-        freedom = float(1 / np.sum((errors / error) ** 4 / (np.array(n) - 1)))
-        half = t_errors(confidence, freedom) * error
-        p_value = float(2 * stats.t.sf(abs(value) / error, freedom))
+    contrast = Contrast.of(list(zip((1.0, -1.0), groups, strict=False)))
+    half, p_value = contrast.half_width(confidence), 2 * contrast.tail(abs(value))
     return Comparison(Estimate(value, value - half, value + half, words, n, n_failed), p_value, confidence)
 
 
@@ -90,13 +83,20 @@ def holm(table: Mapping[Label, Comparison], *, comparisons: int | None = None) -
     if comparisons is not None and comparisons < len(table):
         raise InputError(f"comparisons is {comparisons}: the table has {len(table)} already.")
     p_values = [1.0 if each.p_value is None else each.p_value for each in table.values()]
-    names, count, so_far = list(table), len(table) if comparisons is None else comparisons, 0.0
-    corrected = dict(table)
+    count = len(table) if comparisons is None else comparisons
+    return {
+        name: replace(each, p_value=None if each.p_value is None else p_value, comparisons=count)
+        for (name, each), p_value in zip(table.items(), holm_corrected(p_values, count), strict=True)
+    }
+
+
+def holm_corrected(p_values: Sequence[float], comparisons: int | None = None) -> list[float]:
+    """P-values corrected by Holm's method, for their number or for a larger one that they were chosen from."""
+    count, so_far = len(p_values) if comparisons is None else comparisons, 0.0
+    corrected = [1.0] * len(p_values)
     for rank, index in enumerate(np.argsort(p_values, kind="stable").tolist()):
         so_far = max(so_far, min(1.0, (count - rank) * p_values[index]))
-        each = table[names[index]]
-        p_value = None if each.p_value is None else so_far
-        corrected[names[index]] = replace(each, p_value=p_value, comparisons=count)
+        corrected[index] = so_far
     return corrected
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import isnan
 from typing import Any, TypeAlias
 
 from cycletime.paper.claims.conditions import Condition, Verdict, judged
 from cycletime.paper.claims.sources import Data, NotRunError
 
-Conditions: TypeAlias = Callable[[Data], Sequence[Condition]]
+Part: TypeAlias = Callable[[Data], Sequence[Condition]]
+"""Conditions that need the same studies: they can be asked together, or not at all."""
 
 
 @dataclass(frozen=True)
@@ -17,8 +19,8 @@ class Elsewhere:
     """A claim asked where the paper did not ask it: on the other task, or with the released code's ways."""
 
     where: str
-    conditions: Conditions
-    at_least: int | None = None
+    parts: tuple[Part, ...]
+    may_fail: int = 0
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,10 @@ class Claim:
     """What would refute it."""
     figure: str | None
     """Ours that shows it."""
-    conditions: Conditions
-    at_least: int | None = None
-    """How many conditions must hold; by default all."""
+    parts: tuple[Part, ...]
+    """The conditions that must hold."""
+    may_fail: int = 0
+    """How many of them need not."""
     elsewhere: tuple[Elsewhere, ...] = ()
 
 
@@ -46,61 +49,83 @@ class Judged:
 
     verdict: Verdict
     conditions: tuple[Condition, ...] = ()
-    missing: str | None = None
+    may_fail: int = 0
+    missing: tuple[str, ...] = ()
     """What was not run, if something was not."""
+    scale: float | None = None
+    """The least share of the paper's environment steps among the studies that it rests on."""
 
     @property
     def decisive(self) -> Condition | None:
-        """The condition with the least slack, in standard errors: what the verdict hangs on."""
-        return max(self.conditions, key=lambda each: each.p_holds, default=None)
+        """The condition that the verdict hangs on: the last that must hold, the surest first."""
+        if self.verdict == "not run":
+            return None
+        needed = len(self.conditions) - self.may_fail
+        return sorted(self.conditions, key=lambda each: each.p_holds)[needed - 1]
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""
-        decisive = self.decisive
-        estimate = decisive.estimate if decisive else None
+        decisive = None if self.decisive is None else _as_json(self.decisive)
         return {
             "verdict": self.verdict,
-            "statistic": {"name": decisive.name, "value": decisive.estimate.value} if decisive else None,
-            "interval": [estimate.low, estimate.high] if estimate else None,
-            "n": list(estimate.cells) if estimate else None,
-            "missing": self.missing,
-            "conditions": [
-                {
-                    "name": each.name,
-                    "value": each.estimate.value,
-                    "interval": [each.estimate.low, each.estimate.high],
-                    "n": list(each.estimate.cells),
-                    "astray": each.estimate.n_failed,
-                    "must_be": "above" if each.is_above else "below",
-                    "bound": each.bound,
-                    "p_holds": each.p_holds,
-                    "p_fails": each.p_fails,
-                }
-                for each in self.conditions
-            ],
+            "statistic": decisive and {"name": decisive["name"], "value": decisive["value"]},
+            "interval": decisive and decisive["interval"],
+            "n": decisive and decisive["n"],
+            "missing": list(self.missing),
+            "scale": self.scale,
+            "conditions": [_as_json(each) for each in self.conditions],
         }
 
 
-def judge(data: Data, conditions: Conditions, at_least: int | None = None) -> Judged:
-    """Judge conditions by what there is."""
-    try:
-        found = tuple(conditions(data))
-    except NotRunError as missing:
-        return Judged("not run", missing=str(missing))
-    return Judged(judged(found, at_least), found)
+def judge(data: Data, asked: Claim | Elsewhere) -> Judged:
+    """Judge a claim by what there is: a part of it can refute it already, and all of it must be there to confirm it."""
+    data, found, missing = replace(data, used=set()), list[Condition](), list[str]()
+    for part in asked.parts:
+        try:
+            found += part(data)
+        except NotRunError as error:
+            missing.append(str(error))
+    verdict = judged(found, asked.may_fail)
+    if missing and verdict != "refuted":
+        verdict = "not run"
+    scale = min((data.outcomes[name].scale for name in data.used), default=None)
+    return Judged(verdict, tuple(found), asked.may_fail, tuple(dict.fromkeys(missing)), scale)
+
+
+def claims_as_json(claims: Sequence[Claim], data: Data) -> list[dict[str, Any]]:
+    """Claims with their verdicts, for programs."""
+    return [claim_as_json(claim, data) for claim in claims]
 
 
 def claim_as_json(claim: Claim, data: Data) -> dict[str, Any]:
     """A claim with its verdict, for programs."""
-    told = {"number": claim.number, "statement": claim.statement}
-    found = judge(data, claim.conditions, claim.at_least).as_json()
     return {
-        **told,
-        **found,
+        "number": claim.number,
+        "statement": claim.statement,
+        **_judged_as_json(data, claim),
         "figure": claim.figure,
         "criterion": claim.criterion,
         "refuted_by": claim.refuted_by,
-        "elsewhere": [
-            {"where": each.where, **judge(data, each.conditions, each.at_least).as_json()} for each in claim.elsewhere
-        ],
+        "elsewhere": [{"where": each.where, **_judged_as_json(data, each)} for each in claim.elsewhere],
+    }
+
+
+def _judged_as_json(data: Data, asked: Claim | Elsewhere) -> dict[str, Any]:
+    """With the verdict by the plain mean over episodes, where the claim is about scores."""
+    found, plain = judge(data, asked), judge(data.with_plain_means(), asked)
+    return {**found.as_json(), "with_plain_mean": plain.verdict if plain.conditions != found.conditions else None}
+
+
+def _as_json(condition: Condition) -> dict[str, Any]:
+    estimate = condition.estimate
+    return {
+        "name": condition.name,
+        "value": None if isnan(estimate.value) else estimate.value,
+        "interval": [estimate.low, estimate.high],
+        "n": list(estimate.cells),
+        "astray": estimate.n_failed,
+        "must_be": "above" if condition.is_above else "below",
+        "bound": condition.bound,
+        "p_holds": condition.p_holds,
+        "p_fails": condition.p_fails,
     }

@@ -1,25 +1,28 @@
 """Conditions that a claim is made of, each a mean that must be above or below a bound, and what they amount to.
 
-A claim is confirmed where every condition holds at 95 %: since all must, none needs a correction (an intersection-union
-test). It is refuted where one fails at 95 % after Holm's correction for their number. Else the data do not decide.
-Of 'almost all' conditions so many must hold, and both directions are corrected.
+A condition holds where its interval of 95 % is wholly on the right side of its bound, and fails where it is wholly on
+the other: one-sided tests at 2.5 %, so that whoever reads an interval sees the verdict. A claim is confirmed where
+every condition holds: since all must, none needs a correction (an intersection-union test). It is refuted where one
+fails after Holm's correction for their number. Else the data do not decide. Where 'almost all' must hold, some may
+fail, and both directions are corrected.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import hypot, nan
+from math import nan
 from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
-from cycletime.statistics import Estimate
-from cycletime.statistics.means import NO_INTERVAL, percent, t_errors
+from cycletime.statistics import Contrast, Estimate, holm_corrected
+from cycletime.statistics.means import NO_INTERVAL, mean, percent
 
 CONFIDENCE = 0.95
+TAIL = (1 - CONFIDENCE) / 2
+"""How improbable data must be, on either side."""
 Verdict: TypeAlias = Literal["confirmed", "refuted", "not decided", "not run"]
 Runs: TypeAlias = NDArray[np.float64]
 """A number for each run; one that went astray is NaN."""
@@ -42,11 +45,6 @@ class Condition:
     """How probable such data are if it does not hold."""
     p_fails: float
     """How probable such data are if it holds."""
-
-    @property
-    def slack(self) -> float:
-        """How far the estimate is on the right side of the bound."""
-        return (self.estimate.value - self.bound) * (1 if self.is_above else -1)
 
     def __str__(self) -> str:
         """In words, such as 'final return at 4 ms: 0.71 (-0.6 to 2.0), to be below 2'."""
@@ -83,45 +81,32 @@ def difference(runs: Runs, *others: Runs) -> Terms:
     return [(1.0, runs), *((-1.0 / len(others), each) for each in others)]
 
 
+def mean_difference(pairs: Sequence[tuple[Runs, Runs]]) -> Terms:
+    """The contrast that is the mean of several differences."""
+    return [(weight / len(pairs), runs) for pair in pairs for weight, runs in zip((1.0, -1.0), pair, strict=True)]
+
+
 def _condition(name: str, bound: float, terms: Terms, *, is_above: bool) -> Condition:
     """By Welch's t, as `cycletime.statistics.compare`; runs that went astray are left out and counted."""
     kept = [(weight, runs[np.isfinite(runs)]) for weight, runs in terms]
     n = tuple(len(runs) for _, runs in kept)
     astray = sum(len(runs) for _, runs in terms) - sum(n)
     if min(n) < 2:
-        value = sum(weight * float(runs.mean()) for weight, runs in kept) if min(n) else nan
+        value = sum(weight * float(mean(runs)) for weight, runs in kept) if min(n) else nan
         return Condition(name, Estimate(value, None, None, NO_INTERVAL, n, astray), bound, is_above, 1.0, 1.0)
-    value = sum(weight * float(runs.mean()) for weight, runs in kept)
-    errors = [abs(weight) * float(runs.std(ddof=1)) / len(runs) ** 0.5 for weight, runs in kept]
-    error = hypot(*errors)
-    if error == 0.0:
-        half, p_above, p_below = 0.0, float(value <= bound), float(value >= bound)  # what the formulas below tend to
-    else:
-        # Welch and Satterthwaite's.
-        freedom = 1 / sum((each / error) ** 4 / (count - 1) for each, count in zip(errors, n, strict=True))
-        half = t_errors(CONFIDENCE, freedom) * error
-        p_above = float(stats.t.sf((value - bound) / error, freedom))
-        p_below = float(stats.t.cdf((value - bound) / error, freedom))
+    found = Contrast.of(kept)
+    half = found.half_width(CONFIDENCE)
     interval = f"{percent(CONFIDENCE)} {'Welch ' if len(n) > 1 else ''}t"
-    estimate = Estimate(value, value - half, value + half, interval, n, astray)
-    p_holds, p_fails = (p_above, p_below) if is_above else (p_below, p_above)
-    return Condition(name, estimate, bound, is_above, p_holds, p_fails)
+    estimate = Estimate(found.value, found.value - half, found.value + half, interval, n, astray)
+    inside = (found.value - bound) * (1 if is_above else -1)
+    return Condition(name, estimate, bound, is_above, found.tail(inside), found.tail(-inside))
 
 
-def judged(conditions: Sequence[Condition], at_least: int | None = None) -> Verdict:
-    """What conditions amount to, all of which must hold, or at least so many."""
-    needed = len(conditions) if at_least is None else at_least
+def judged(conditions: Sequence[Condition], may_fail: int = 0) -> Verdict:
+    """What conditions amount to, of which all must hold, or all but so many."""
     holds = [each.p_holds for each in conditions]
-    holding = sum(p < 1 - CONFIDENCE for p in (holds if at_least is None else _holm(holds)))
-    failing = sum(p < 1 - CONFIDENCE for p in _holm([each.p_fails for each in conditions]))
-    if failing > len(conditions) - needed:
+    holding = sum(p < TAIL for p in (holm_corrected(holds) if may_fail else holds))
+    failing = sum(p < TAIL for p in holm_corrected([each.p_fails for each in conditions]))
+    if failing > may_fail:
         return "refuted"
-    return "confirmed" if holding >= needed else "not decided"
-
-
-def _holm(p_values: Sequence[float]) -> list[float]:
-    corrected, so_far = [1.0] * len(p_values), 0.0
-    for rank, index in enumerate(np.argsort(p_values, kind="stable").tolist()):
-        so_far = max(so_far, min(1.0, (len(p_values) - rank) * p_values[index]))
-        corrected[index] = so_far
-    return corrected
+    return "confirmed" if holding >= len(conditions) - may_fail else "not decided"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cycletime.paper.behaviour import Behaviour
 from cycletime.paper.experiments import winners_name
 from cycletime.paper.outcome import Cell, Outcome
-from cycletime.paper.winners import winners
 
 BASELINE_BATCH = 2000
 BATCHES = (500, 1000, 2000, 4000, 8000)
@@ -28,6 +30,8 @@ class Data:
     """By study."""
     behaviours: Mapping[str, Behaviour] = field(default_factory=dict)
     """By study, what learned policies do."""
+    used: set[str] = field(default_factory=set, compare=False)
+    """The studies that were asked for."""
 
     def outcome(self, name: str) -> Outcome:
         """What came of a study.
@@ -37,6 +41,7 @@ class Data:
         """
         if name not in self.outcomes:
             raise NotRunError(name)
+        self.used.add(name)
         return self.outcomes[name]
 
     def behaviour(self, name: str) -> Behaviour:
@@ -48,6 +53,19 @@ class Data:
         if name not in self.behaviours:
             raise NotRunError(f"the behaviour of {name}")
         return self.behaviours[name]
+
+    def with_plain_means(self) -> Data:
+        """The same with the plain mean over episodes in place of the paper's measure."""
+        plain = {
+            name: replace(outcome, cells=tuple(replace(cell, scores=cell.plain) for cell in outcome.cells))
+            for name, outcome in self.outcomes.items()
+        }
+        return replace(self, outcomes=plain)
+
+
+def learned(cell: Cell) -> NDArray[np.float64]:
+    """[runs] the final return; a run that went astray has learned nothing, and counts as one that failed."""
+    return np.nan_to_num(cell.final, nan=0.0)
 
 
 @dataclass(frozen=True)
@@ -102,11 +120,10 @@ class PPORuns:
         """What was best at a cycle time, run again with fresh seeds."""
         return self.data.outcome(winners_name(self.names["grid"])).cell(dt=dt)
 
-    def grid(self, dt: str, winner_at: str) -> Cell:
-        """Of the grid at a cycle time, the values that are best at another."""
-        grid = self.data.outcome(self.names["grid"])
-        best = next(each.cell for each in winners(grid).values() if each.cell in grid.where(dt=winner_at))
-        return grid.cell(dt=dt, batch=best.labels["batch"], minibatch=best.labels["minibatch"])
+    def grid(self, dt: str, tuned_at: str) -> Cell:
+        """Of the grid at a cycle time, the values that were best at another."""
+        best = self.tuned(tuned_at).labels
+        return self.data.outcome(self.names["grid"]).cell(dt=dt, batch=best["batch"], minibatch=best["minibatch"])
 
     def behaviour(self, rule: str) -> Behaviour:
         """What the policies of a rule do."""
