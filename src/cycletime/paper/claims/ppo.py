@@ -46,7 +46,7 @@ def near_zero_at_4ms(runs: PPORuns) -> list[Condition]:
 
 def no_behaviour_at_4ms(runs: PPORuns) -> list[Condition]:
     """Claims 1 and 12: what failing looks like on the task."""
-    seen = mean_of(runs.behaviour("baseline").of("baseline", "4ms"))
+    seen = mean_of(runs.behaviour("baseline", "4ms"))
     if runs.task == "reacher":
         return [above("baseline at 4ms: final distance, as a share of the first", _AWAY, seen)]
     return [below("baseline at 4ms: time upright, as a share of the longest", _FALLEN, seen)]

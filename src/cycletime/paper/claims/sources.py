@@ -44,15 +44,16 @@ class Data:
         self.used.add(name)
         return self.outcomes[name]
 
-    def behaviour(self, name: str) -> Behaviour:
-        """What the policies of a study do.
+    def behaviour(self, name: str, rule: str, dt: str) -> NDArray[np.float64]:
+        """[runs] what the policies of a study do.
 
         Raises:
             NotRunError: if that was not measured.
         """
-        if name not in self.behaviours:
-            raise NotRunError(f"the behaviour of {name}")
-        return self.behaviours[name]
+        try:
+            return self.behaviours[name].of(rule, dt)
+        except KeyError:
+            raise NotRunError(f"the behaviour of {name}") from None
 
     def with_plain_means(self) -> Data:
         """The same with the plain mean over episodes in place of the paper's measure."""
@@ -125,9 +126,9 @@ class PPORuns:
         best = self.tuned(tuned_at).labels
         return self.data.outcome(self.names["grid"]).cell(dt=dt, batch=best["batch"], minibatch=best["minibatch"])
 
-    def behaviour(self, rule: str) -> Behaviour:
-        """What the policies of a rule do."""
-        return self.data.behaviour(self.names[rule])
+    def behaviour(self, rule: str, dt: str) -> NDArray[np.float64]:
+        """[runs] what the policies of a rule do at a cycle time."""
+        return self.data.behaviour(self.names[rule], rule, dt)
 
 
 def reacher(data: Data) -> PPORuns:
