@@ -25,11 +25,12 @@ _COMMANDS = {
     "export": ("export", "Export"),
     "study": ("study", "StudyCommand"),
     "tune": ("tune", "Tune"),
+    "paper": ("paper", "PaperCommand"),
     "latency": ("latency", "Latency"),
     "gpu": ("gpu", "GpuCommand"),
 }
 """Commands, with the module and the class of each."""
-_OF_STUDIES = ("study", "tune")
+_OF_STUDIES = ("study", "tune", "paper")
 """Those that need all of the extra 'study', whatever they miss first."""
 
 

@@ -165,3 +165,6 @@ class Engine(Protocol):
 
     def cost(self, spec: RunSpec) -> Cost:
         """What a run takes on this machine, or on another one that is named; it may be tried for a few seconds."""
+
+    def known_cost(self, spec: RunSpec) -> Cost | None:
+        """What a run is known to take on a machine that is named, without trying it here; None where nothing is."""

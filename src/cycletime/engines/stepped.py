@@ -87,6 +87,9 @@ class SteppedEngine:
         """Tried."""
         return tried_cost(self.group([spec]))
 
+    def known_cost(self, spec: RunSpec) -> None:
+        """Nothing: every environment has its own."""
+
 
 @dataclass(frozen=True)
 class SteppedGroup:

@@ -11,23 +11,26 @@ from typing import Any
 import numpy as np
 
 from cycletime.agents import Agent
+from cycletime.engines.registry import AUTO
 from cycletime.errors import InputError
+from cycletime.paper.experiments import experiment_of, study_of, sweep_of
 from cycletime.paper.outcome import Cell, Outcome
 from cycletime.studies.plan.plan import Plan
+from cycletime.studies.running.sessions import worked_s
 from cycletime.studies.spec import study as spec
+from cycletime.studies.spec.study import Study
 from cycletime.studies.store.folder import StudyFolder
 
 _MACHINE = ("cycletime", "device", "processor", "jax", "NVRTC", "kernel")
 """Of where a run was computed, what is kept."""
 
 
-def collect(folder: StudyFolder, *, full_env_steps: int, command: str) -> Outcome:
-    """What came of a study that is finished.
+def collect(folder: StudyFolder, *, wall_s: float | None = None) -> Outcome:
+    """What came of a study of the paper that is finished.
 
     Args:
         folder: Its folder.
-        full_env_steps: The budget that the paper's study has.
-        command: What made it, to be kept with it.
+        wall_s: How long that took; by default what was written down there.
 
     Raises:
         InputError: if runs of it are missing.
@@ -43,16 +46,34 @@ def collect(folder: StudyFolder, *, full_env_steps: int, command: str) -> Outcom
     results = [folder.store.result(planned.name) for planned in plan.runs]
     machines = Counter(tuple((key, told["machine"].get(key)) for key in _MACHINE) for told in results)
     about = {
-        "scale": folder.study.env_steps / full_env_steps,
-        "command": command,
+        "scale": scale_of(folder.study),
+        "command": command_of(folder.study),
         "where": sorted({str(told["where"]) for told in results}),
         "engines": dict(plan.engines()),
         "runs": len(plan.runs),
         "simulated_hours": round(plan.simulated_h, 2),
+        "wall_s": worked_s(folder.path) if wall_s is None else wall_s,
         "machines": [{"runs": count, **dict(machine)} for machine, count in machines.items()],
         "finished": max(str(told["finished"]) for told in results),
     }
     return Outcome(folder.study.name, folder.study.env_steps, cells, about)
+
+
+def scale_of(study: Study) -> float:
+    """The share of the paper's environment steps that a study has."""
+    return study.env_steps / study_of(sweep_of(study.name) or study.name).env_steps
+
+
+def command_of(study: Study) -> str:
+    """What runs a study again."""
+    experiment = experiment_of(study.name)
+    assert experiment is not None, "it is a study of the paper"
+    scale = scale_of(study)
+    words = ["cycletime", "paper", "run", experiment.name, "--seeds", str(len(study.seeds))]
+    words += [] if scale == 1 else ["--scale", f"{scale:g}"]
+    words += [] if study.device == "cpu" else ["--device", study.device]
+    words += [] if study.engine == AUTO else ["--engine", study.engine]
+    return " ".join(words)
 
 
 def _cell(folder: StudyFolder, cell: spec.Cell, names: tuple[str, ...]) -> Cell:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from importlib.resources import as_file, files
 
 from cycletime.agents.checks import check_counts
+from cycletime.engines.record import Keep
 from cycletime.errors import InputError
 from cycletime.studies.spec.study import Study
 
@@ -27,6 +29,8 @@ class Experiment:
     """Its study files; none for what needs the robot."""
     winners_of: str | None = None
     """The study whose best cells are run again with fresh seeds."""
+    keeps_policies: bool = False
+    """Whether what was learned is kept of each run, to see what it does."""
 
     @property
     def needs_robot(self) -> bool:
@@ -38,13 +42,30 @@ class Experiment:
         """The names of all its studies, the winners' last."""
         return self.studies if self.winners_of is None else (*self.studies, winners_name(self.winners_of))
 
+    @property
+    def keep(self) -> Keep:
+        """What is kept of its runs: curves in bins, and policies where they are asked for."""
+        return Keep(episodes=False, policies=self.keeps_policies)
+
 
 _ROWS = (
-    Experiment("ppo-baseline", "baseline PPO on Reacher", "baseline learning curves", ("ppo-baseline",)),
+    Experiment(
+        "ppo-baseline",
+        "baseline PPO on Reacher",
+        "baseline learning curves",
+        ("ppo-baseline",),
+        keeps_policies=True,
+    ),
     Experiment(
         "ppo-grid", "PPO tuned at each cycle time", "performance against dt, tuned table", ("ppo-grid",), "ppo-grid"
     ),
-    Experiment("ppo-dt-aware", "dt-aware PPO at five batch times", "performance against batch time", ("ppo-dt-aware",)),
+    Experiment(
+        "ppo-dt-aware",
+        "dt-aware PPO at five batch times",
+        "performance against batch time",
+        ("ppo-dt-aware",),
+        keeps_policies=True,
+    ),
     Experiment("ppo-scaled", "gamma and lambda scaled at 4 and 8 ms", "the same axes", ("ppo-scaled",)),
     Experiment("ppo-constant", "gamma and lambda kept at 32 and 64 ms", "appendix, the same axes", ("ppo-constant",)),
     Experiment("sac-baseline", "baseline SAC on Reacher", "baseline learning curves", ("sac-baseline",)),
@@ -62,7 +83,13 @@ _ROWS = (
         "'tuned at any initial cycle time'",
         ("ppo-dt0-4ms", "ppo-dt0-16ms", "ppo-dt0-64ms"),
     ),
-    Experiment("ppo-pendulum", "baseline and dt-aware PPO", "three-part figure, middle", ("ppo-pendulum",)),
+    Experiment(
+        "ppo-pendulum",
+        "baseline and dt-aware PPO",
+        "three-part figure, middle",
+        ("ppo-pendulum",),
+        keeps_policies=True,
+    ),
     Experiment("sac-pendulum-sweep", "SAC's gamma at 16 ms", "where .9987 comes from", ("sac-pendulum-sweep",)),
     Experiment(
         "sac-pendulum",
@@ -124,7 +151,9 @@ def experiments(names: Iterable[str]) -> tuple[Experiment, ...]:
     found = []
     for name in names:
         if name not in EXPERIMENTS:
-            raise InputError(f"{name!r} is no experiment of the paper: there are {', '.join(EXPERIMENTS)}.")
+            meant = get_close_matches(name, EXPERIMENTS, n=1)
+            hint = f"did you mean {meant[0]}?" if meant else f"there are {', '.join(EXPERIMENTS)}."
+            raise InputError(f"{name!r} is no experiment of the paper: {hint}")
         found.append(EXPERIMENTS[name])
     return tuple(found)
 
@@ -138,3 +167,14 @@ def study_of(part: str, size: Size = Size()) -> Study:  # noqa: B008 - it is fro
 def winners_name(part: str) -> str:
     """What the study is called that runs another's winners again."""
     return f"{part}-winners"
+
+
+def sweep_of(part: str) -> str | None:
+    """The study whose winners a study runs again; None of one that runs none."""
+    sweeps = (row.winners_of for row in _ROWS if row.winners_of is not None)
+    return next((sweep for sweep in sweeps if winners_name(sweep) == part), None)
+
+
+def experiment_of(part: str) -> Experiment | None:
+    """The experiment that a study is a part of."""
+    return next((row for row in _ROWS if part in row.parts), None)

@@ -22,6 +22,8 @@ from cycletime.errors import InputError
 from cycletime.runs.files import write_whole
 
 FORMAT = 1
+NO_NUMBER = -(2**30)
+"""Stands for a return that is no number, where learning went astray."""
 STEPS = {"reacher": 0.01, "double-pendulum": 1.0}
 """By task, the difference between two returns that a curve can tell."""
 LAST = 0.1
@@ -122,7 +124,7 @@ class Outcome:
             plain=np.concatenate([cell.plain for cell in self.cells]),
             steps=steps,
             # Differences from bin to bin are small numbers, of which a file needs fewer bytes.
-            curves=np.diff(np.rint(curves / steps[:, None]), axis=1, prepend=0).astype(np.int32),
+            curves=np.diff(_whole(curves / steps[:, None]), axis=1, prepend=0).astype(np.int32),
         )
         write_whole(path, lambda unfinished: unfinished.write_bytes(content.getvalue()))
 
@@ -139,13 +141,18 @@ class Outcome:
             told = json.loads(columns["about"].tobytes())
             if told["format"] != FORMAT:
                 raise ValueError(f"it has the format {told['format']}, and this version of cycletime reads {FORMAT}")
-            curves = np.cumsum(columns["curves"], axis=1) * columns["steps"][:, None]
+            whole = np.cumsum(columns["curves"], axis=1)
+            curves = np.where(whole == NO_NUMBER, np.nan, whole * columns["steps"][:, None])
             cells = _cells(told["cells"], columns["scores"], columns["plain"], curves)
         except FileNotFoundError:
             raise InputError(f"{path} is not there: 'cycletime paper run' makes its runs.") from None
         except Exception as error:  # NumPy, zipfile and json have a dozen of them for what is damaged
             raise InputError(f"{path} cannot be read as an outcome of the paper: {str(error).rstrip('.')}.") from error
         return cls(told["name"], told["env_steps"], cells, told["about"])
+
+
+def _whole(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.where(np.isfinite(numbers), np.rint(numbers), NO_NUMBER).astype(np.int64)
 
 
 def _told(cell: Cell, name: str) -> object:

@@ -1,0 +1,70 @@
+"""`cycletime paper list`: the paper's experiments, how large they are, and what there is of them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from cycletime.cli.paper.options import FromResults, Sized
+
+if TYPE_CHECKING:
+    from cycletime.paper.listing import Row
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListPaper(FromResults, Sized):
+    """List the paper's experiments: how large they are, how long they take, and whether results are at hand."""
+
+    json: bool = False
+    """Print JSON."""
+
+    def run(self) -> int:
+        """Print them."""
+        from cycletime.paper.listing import rows
+
+        found = rows(self.data(), self.size)
+        if self.json:
+            from json import dumps
+
+            print(dumps([asdict(row) for row in found], indent=2))
+        else:
+            _print(found)
+        return 0
+
+
+def _print(found: list[Row]) -> None:
+    from cycletime.runs.machine import cores
+
+    head = ("experiment", "runs", "sim. h", "here", "H200", "engine", "results")
+    table = [head, *(_words(row) for row in found)]
+    widths = [max(len(row[column]) for row in table) for column in range(len(head))]
+    for row in table:
+        cells = [
+            text.rjust(width) if 1 <= column <= 4 else text.ljust(width)
+            for column, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        print("  ".join(cells).rstrip())
+    print()
+    print(f"here: about, on the {cores()} cores of this machine, if they are like a Xeon's at 2.8 GHz.")
+    print("H200: about, on one such GPU, where the engine computes that is named.")
+    print("'cycletime paper run NAME' runs an experiment; those on the robot are not run.")
+
+
+def _words(row: Row) -> tuple[str, ...]:
+    if row.needs_robot:
+        return (row.name, "", "", "", "", "", row.results)
+    return (
+        row.name,
+        f"{row.runs:,}",
+        f"{row.simulated_h:,.0f}" if row.simulated_h >= 10 else f"{row.simulated_h:.2g}",
+        _spelled(row.here_s),
+        _spelled(row.h200_s),
+        " ".join(row.engines),
+        row.results,
+    )
+
+
+def _spelled(seconds: float) -> str:
+    from cycletime.studies.running.progress import spelled
+
+    return f"{seconds / 86400:.0f} days" if seconds >= 2 * 86400 else spelled(seconds)

@@ -1,0 +1,96 @@
+"""Options that several of the paper's commands share: which experiments, how much of them, and where results are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, Optional
+
+from tyro.conf import Positional, arg
+
+from cycletime.cli.options import Count
+from cycletime.errors import InputError
+
+if TYPE_CHECKING:
+    from cycletime.paper.claims.sources import Data
+    from cycletime.paper.experiments import Experiment, Size
+    from cycletime.paper.running import Place
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sized:
+    """How much of experiments."""
+
+    seeds: Annotated[Count, arg(help_behavior_hint="(default: 30, and 10 of pendulum-grid)")] = None
+    """Runs of each point."""
+    scale: float = 1.0
+    """The share of the paper's environment steps; results that are scaled down are labelled so."""
+
+    @property
+    def size(self) -> Size:
+        """How much of each."""
+        from cycletime.paper.experiments import Size
+
+        return Size(self.scale, self.seeds)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen(Sized):
+    """Which experiments, how much of them, where they are kept, and what computes them."""
+
+    names: Annotated[Positional[tuple[str, ...]], arg(metavar="NAME ...", help_behavior_hint="(required, or --all)")]
+    """Experiments, as 'cycletime paper list' has them."""
+    all: bool = False
+    """All that need no robot."""
+    out: Annotated[Path, arg(metavar="FOLDER")] = Path("paper")
+    """Where their studies are kept, each in a folder of its own."""
+    engine: Annotated[str, arg(metavar="ENGINE")] = "auto"
+    """What computes: compiled, cuda, or auto for the fastest that takes a run on the device."""
+
+    @property
+    def experiments(self) -> tuple[Experiment, ...]:
+        """Those that are asked for."""
+        from cycletime.paper.experiments import EXPERIMENTS, experiments
+        from cycletime.paper.running import check_runs
+
+        if self.all == bool(self.names):
+            raise InputError("Give the names of experiments, or --all: 'cycletime paper list' has them.")
+        if self.all:
+            return tuple(each for each in EXPERIMENTS.values() if not each.needs_robot)
+        found = experiments(self.names)
+        for each in found:
+            check_runs(each)
+        return found
+
+    def place(self, device: Literal["cpu", "gpu"], *, change_engine: bool = False) -> Place:
+        """Where they are kept, on a device."""
+        from cycletime.paper.running import Place
+
+        return Place(out=self.out, size=self.size, device=device, engine=self.engine, change_engine=change_engine)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FromResults:
+    """Where results are read from."""
+
+    results: Annotated[
+        Optional[Path],  # noqa: UP045
+        arg(metavar="FOLDER", help_behavior_hint="(default: those that come with cycletime)"),
+    ] = None
+    """Results, as 'cycletime paper collect' keeps them."""
+
+    @property
+    def results_folder(self) -> Path:
+        """The folder that is read."""
+        from cycletime.paper.results import shipped_results
+
+        return shipped_results() if self.results is None else self.results
+
+    def data(self) -> Data:
+        """All that there is; nothing where no results come with the code."""
+        from cycletime.paper.claims.sources import Data
+        from cycletime.paper.results import read_results
+
+        if self.results is None and not self.results_folder.is_dir():
+            return Data({})
+        return read_results(self.results_folder)

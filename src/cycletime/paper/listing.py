@@ -1,0 +1,72 @@
+"""The paper's experiments in a list: how large they are, and what there is of their results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cycletime.paper.claims.sources import Data
+from cycletime.paper.experiments import EXPERIMENTS, Experiment, Size
+from cycletime.paper.outcome import Outcome
+from cycletime.paper.sizes import Extent, extent_of
+
+
+@dataclass(frozen=True)
+class Row:
+    """An experiment, and what there is of it."""
+
+    name: str
+    about: str
+    shown_in: str
+    needs_robot: bool
+    studies: tuple[str, ...]
+    runs: int
+    simulated_h: float
+    here_s: float
+    """About, on the cores that are here."""
+    h200_s: float
+    """About, on one H200."""
+    engines: tuple[str, ...]
+    """On a GPU."""
+    results: str
+    """In words: so many seeds, scaled down or not, 'none', or 'not run' where it needs the robot."""
+    n: tuple[int, ...]
+    """The seeds of results at hand, each number once."""
+    scale: float | None
+    """The least share of the paper's environment steps among them."""
+
+
+def rows(data: Data, size: Size) -> list[Row]:
+    """All experiments, in the paper's order."""
+    return [_row(experiment, data, size) for experiment in EXPERIMENTS.values()]
+
+
+def _row(experiment: Experiment, data: Data, size: Size) -> Row:
+    extent = Extent() if experiment.needs_robot else extent_of(experiment, size)
+    there = [data.outcomes[part] for part in experiment.parts if part in data.outcomes]
+    return Row(
+        name=experiment.name,
+        about=experiment.about,
+        shown_in=experiment.shown_in,
+        needs_robot=experiment.needs_robot,
+        studies=experiment.parts,
+        runs=extent.runs,
+        simulated_h=round(extent.simulated_h, 3),
+        here_s=round(extent.here_s, 1),
+        h200_s=round(extent.h200_s, 1),
+        engines=extent.engines,
+        results=_in_words(experiment, there),
+        n=tuple(sorted({n for outcome in there for n in outcome.n})),
+        scale=min((outcome.scale for outcome in there), default=None),
+    )
+
+
+def _in_words(experiment: Experiment, there: list[Outcome]) -> str:
+    if experiment.needs_robot:
+        return "not run"
+    if not there:
+        return "none"
+    if len(there) < len(experiment.parts):
+        return f"{len(there)} of {len(experiment.parts)} studies"
+    n, scale = min(n for outcome in there for n in outcome.n), min(outcome.scale for outcome in there)
+    seeds = f"{n} seed{'' if n == 1 else 's'}"
+    return seeds if scale == 1 else f"{seeds}, {100 * scale:.3g} %"

@@ -1,0 +1,131 @@
+"""What the results say, for people: the verdicts in words, the tables, and a page with all of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING
+
+from cycletime.errors import InputError
+from cycletime.paper.claims import CLAIMS, Claim, claims_as_json, judge
+from cycletime.paper.claims.claim import Judged
+from cycletime.paper.claims.sources import Data, NotRunError
+from cycletime.paper.experiments import EXPERIMENTS
+from cycletime.paper.outcome import Outcome
+from cycletime.runs.files import disk_errors, write_whole
+
+if TYPE_CHECKING:
+    from cycletime.paper.tables import Table
+
+TABLES = {"ppo-tuned": "ppo-grid", "sac-tuned": "sac-gamma-sweep"}
+"""By table, the study that it is from."""
+_COLUMNS, _INDENT = 80, "    "
+
+
+def claims_in_words(data: Data) -> str:
+    """All claims with their verdicts and what these hang on, in lines of 80 characters."""
+    return "\n".join(_claim_in_words(claim, judge(data, claim)) for claim in CLAIMS)
+
+
+def _claim_in_words(claim: Claim, found: Judged) -> str:
+    title = f"{claim.number:>2}  {found.verdict}{_scaled(found.scale)}"
+    below = [fill(text, _COLUMNS, initial_indent=_INDENT, subsequent_indent=_INDENT) for text in _told(claim, found)]
+    return "\n".join([title, *below]) + "\n"
+
+
+def _told(claim: Claim, found: Judged) -> list[str]:
+    told = [claim.statement]
+    if found.missing:
+        told.append(f"Not run: {', '.join(found.missing)}.")
+    if found.decisive is not None:
+        told.append(f"{found.decisive}.")
+    return told
+
+
+def _scaled(scale: float | None) -> str:
+    return "" if scale is None or scale == 1 else f" (scaled down: {100 * scale:.3g} % of the environment steps)"
+
+
+def table_of(data: Data, name: str) -> Table:
+    """A table of tuned values.
+
+    Raises:
+        InputError: if there is none of this name, or its study has not been run.
+    """
+    from cycletime.paper.tables import tuned_table
+
+    if name not in TABLES:
+        raise InputError(f"{name!r} is no table of the paper: there are {' and '.join(TABLES)}.")
+    try:
+        return tuned_table(data, name)
+    except NotRunError as error:
+        raise InputError(f"The table {name} needs {error}, which has not been run: 'cycletime paper list'.") from None
+
+
+def write_report(data: Data, folder: Path) -> None:
+    """Write figures, tables, verdicts, and a page that shows them all."""
+    from cycletime.paper.figures import missing_figures, save_figures
+
+    with disk_errors(folder):
+        (folder / "tables").mkdir(parents=True, exist_ok=True)
+    figures = dict.fromkeys(path.stem for path in save_figures(data, folder / "figures"))
+    tables = {}
+    for name, study in TABLES.items():
+        if study in data.outcomes:
+            tables[name] = table_of(data, name)
+            _write(folder / "tables" / f"{name}.md", tables[name].as_markdown())
+            _write(folder / "tables" / f"{name}.json", _json(tables[name].as_json()))
+    _write(folder / "claims.json", _json(claims_as_json(CLAIMS, data)))
+    _write(folder / "index.md", page(data, list(figures), tables, missing_figures(data)))
+
+
+def page(data: Data, figures: list[str], tables: dict[str, Table], missing: dict[str, str]) -> str:
+    """The page: verdicts, tables, figures, and where the runs come from."""
+    lines = ["# What came of the paper's experiments", "", "Made by `cycletime paper report`.", "", "## Claims", ""]
+    lines += ["| | verdict | claim | what it hangs on |", "|---|---|---|---|"]
+    for claim in CLAIMS:
+        found = judge(data, claim)
+        statement, *rest = _told(claim, found)
+        verdict = f"**{found.verdict}**{_scaled(found.scale)}"
+        lines.append(f"| {claim.number} | {verdict} | {statement} | {' '.join(rest)} |")
+    for name, table in tables.items():
+        lines += ["", f"## Table {name}", "", table.as_markdown().strip()]
+    lines += ["", "## Figures"]
+    for stem in figures:
+        files = ", ".join(f"[{kind}](figures/{stem}.{kind.lower()})" for kind in ("PDF", "SVG"))
+        lines += ["", f"![{stem}](figures/{stem}.png)", "", f"{stem}: {files}"]
+    lines += ["", *(f"- {stem}: not run ({needs})" for stem, needs in missing.items())]
+    lines += ["", "## Where the runs come from", ""]
+    lines += ["| study | runs | scale | command | code | computed on | wall time |", "|---|---|---|---|---|---|---|"]
+    lines += [_origin(data.outcomes[part]) for part in _parts() if part in data.outcomes]
+    return "\n".join(lines) + "\n"
+
+
+def _parts() -> list[str]:
+    return [part for experiment in EXPERIMENTS.values() for part in experiment.parts]
+
+
+def _origin(outcome: Outcome) -> str:
+    about = outcome.about
+    codes = sorted({str(each["cycletime"]) for each in about["machines"]})
+    devices = sorted({str(each["device"]) for each in about["machines"]})
+    wall = "not known" if about.get("wall_s") is None else f"{about['wall_s']:,.0f} s"
+    cells = (
+        outcome.name,
+        f"{about['runs']:,} x {outcome.env_steps:,} environment steps",
+        f"{outcome.scale:.3g}",
+        f"`{about['command']}`",
+        ", ".join(codes),
+        ", ".join(devices),
+        wall,
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _json(told: object) -> str:
+    return json.dumps(told, indent=1, allow_nan=False) + "\n"
+
+
+def _write(path: Path, text: str) -> None:
+    write_whole(path, lambda unfinished: unfinished.write_text(text))

@@ -1,0 +1,122 @@
+"""The paper's results as they are kept with the code: RESULTS/STUDY.npz for each study, and what policies do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import cycletime
+from cycletime.errors import InputError
+from cycletime.paper.claims.sources import Data
+from cycletime.paper.collecting import collect
+from cycletime.paper.experiments import EXPERIMENTS
+from cycletime.paper.outcome import Outcome
+from cycletime.runs.files import disk_errors
+from cycletime.studies.plan.plan import Plan
+from cycletime.studies.store.folder import StudyFolder
+
+BEHAVIOUR = "behaviour.json"
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What became of the studies in a folder."""
+
+    kept: tuple[Path, ...]
+    """The files that were written."""
+    unfinished: Mapping[str, tuple[int, int]]
+    """By study that is not finished, the runs that are done and those that there are."""
+
+
+def shipped_results() -> Path:
+    """The results that come with the code: of a checkout, or of an installed package. There may be none in it."""
+    package = Path(cycletime.__file__).parent
+    checkout = package.parents[1] / "results" / "paper"
+    return checkout if checkout.is_dir() else package / "paper" / "results"
+
+
+def read_results(folder: Path) -> Data:
+    """All results in a folder.
+
+    Raises:
+        InputError: if there is no such folder, or a file of it cannot be read.
+    """
+    from cycletime.paper import behaviour
+
+    if not folder.is_dir():
+        raise InputError(f"{folder} is no folder with results: 'cycletime paper collect' makes one.")
+    outcomes = [Outcome.load(path) for path in sorted(folder.glob("*.npz"))]
+    file = folder / BEHAVIOUR
+    return Data({each.name: each for each in outcomes}, behaviour.read(file) if file.exists() else {})
+
+
+def collect_results(out: Path, results: Path, walls_s: Mapping[str, float] | None = None) -> Collected:
+    """Keep what came of all finished studies in a folder, and measure what their policies do.
+
+    Args:
+        out: The folder that 'paper run' filled.
+        results: Where results are kept.
+        walls_s: By study, how long it took, where that was not written down.
+
+    Raises:
+        InputError: if there is no study, or results are there that say more.
+    """
+    folders = _studies_in(out)
+    walls_s = walls_s or {}
+    for name in walls_s:
+        if name not in folders:
+            raise InputError(f"--wall names {name!r}: {out} has {', '.join(folders)}.")
+    counts = {name: _counts(folder) for name, folder in folders.items()}
+    done = {name: folder for name, folder in folders.items() if counts[name][0] == counts[name][1]}
+    outcomes = {name: collect(folder, wall_s=walls_s.get(name)) for name, folder in done.items()}
+    for name, outcome in outcomes.items():
+        _check_says_no_less(outcome, results / f"{name}.npz")
+    with disk_errors(results):
+        results.mkdir(parents=True, exist_ok=True)
+    kept = []
+    for name, outcome in outcomes.items():
+        outcome.save(results / f"{name}.npz")
+        kept.append(results / f"{name}.npz")
+    kept += _keep_behaviour(done, results / BEHAVIOUR)
+    return Collected(tuple(kept), {name: counts[name] for name in folders if name not in done})
+
+
+def _studies_in(out: Path) -> dict[str, StudyFolder]:
+    parts = [part for experiment in EXPERIMENTS.values() for part in experiment.parts]
+    found = {part: StudyFolder.open(out / part) for part in parts if (out / part / "study.json").exists()}
+    if not found:
+        raise InputError(f"{out} has no study of the paper: 'cycletime paper run' makes them.")
+    return found
+
+
+def _counts(folder: StudyFolder) -> tuple[int, int]:
+    names = [planned.name for planned in Plan.of(folder.study).runs]
+    return sum(name in folder.store for name in names), len(names)
+
+
+def _check_says_no_less(outcome: Outcome, path: Path) -> None:
+    """Refuse to replace results by those of fewer seeds or steps: what is lost may have taken days."""
+    if not path.exists():
+        return
+    before = Outcome.load(path)
+    if (before.scale, before.n) > (outcome.scale, outcome.n):
+        raise InputError(
+            f"{path} has {_words(before)}, and what is to be kept now {_words(outcome)}: give another --results, or "
+            "remove that file."
+        )
+
+
+def _words(outcome: Outcome) -> str:
+    return f"{outcome.n[0]} seeds at {outcome.scale:.3g} of the paper's environment steps"
+
+
+def _keep_behaviour(folders: Mapping[str, StudyFolder], file: Path) -> list[Path]:
+    from cycletime.paper import behaviour
+
+    measured = behaviour.measure(folders)
+    if not measured:
+        return []
+    before = behaviour.read(file) if file.exists() else {}
+    behaviour.save({**before, **measured}, file)
+    return [file]
