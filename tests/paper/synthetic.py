@@ -89,8 +89,8 @@ def _curves(score: NDArray[np.float64], seeds: int, spread: float, labels: Label
     mean = score if score.ndim else start + (score - start) * rise / rise.mean()
     offsets, wiggles = random.normal(size=(seeds, 1)), random.normal(size=(seeds, BINS))
     if seeds == 1:
-        return (mean + 0.3 * spread * (wiggles - wiggles.mean()))[:1]
+        return np.asarray(mean + 0.3 * spread * (wiggles - wiggles.mean()))
     offsets = (offsets - offsets.mean()) / offsets.std(ddof=1)
     wiggles = wiggles - wiggles.mean(axis=1, keepdims=True)
     wiggles = wiggles - wiggles.mean(axis=0)
-    return mean + spread * (offsets + 0.3 * wiggles)
+    return np.asarray(mean + spread * (offsets + 0.3 * wiggles))

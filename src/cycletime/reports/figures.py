@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
@@ -14,30 +14,14 @@ from matplotlib.ticker import EngFormatter, FixedLocator, MaxNLocator, NullLocat
 
 from cycletime.duration import Duration
 from cycletime.reports.scores import MEASURES, Panel
+from cycletime.reports.style import COLOURS, DASHES, MARKERS, STYLE, add_seconds, save_figure
 from cycletime.reports.summary import Place, Summary
 from cycletime.reports.words import span
-from cycletime.runs.files import write_whole
 from cycletime.statistics import Curve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's, which people with any colour vision can tell apart."""
-_MARKERS = "osD^vPX"
-_DASHES: tuple[Literal["-", "--", "-.", ":"], ...] = ("-", "--", "-.", ":")
-_STYLE: dict[Any, Any] = {
-    "svg.hashsalt": "cycletime",  # else ids in the file are random
-    "svg.fonttype": "none",  # text stays text
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.alpha": 0.25,
-    "figure.dpi": 150,
-}
-_METADATA = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}
-"""Without the date and the version of the library."""
 _COLUMNS = 3
 _DODGE = 0.02
 """How far rules stand apart, as a share of the axis, so that their bars do not cover each other."""
@@ -55,17 +39,13 @@ def save_figures(
 ) -> list[str]:
     """Draw a panel that has scores, each figure as PNG and SVG; the PNGs' names."""
     names = []
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         figures = {"performance": performance_figure(summary, measure)}
         if any(curves.values()):
             figures["curves"] = curves_figure(summary.panel, curves, env_dt_s)
         for kind, figure in figures.items():
-            figure.draw_without_rendering()
-            figure.set_layout_engine("none")  # which is found now, and would be sought again for each format
-            for suffix, metadata in _METADATA.items():
-                path = folder / f"{stem}-{kind}.{suffix}"
-                write_whole(path, lambda file: figure.savefig(file, format=suffix, metadata=metadata))  # noqa: B023
-            names.append(f"{stem}-{kind}.png")
+            *_, picture = save_figure(figure, folder, f"{stem}-{kind}", ("svg", "png"))
+            names.append(picture.name)
     return names
 
 
@@ -117,9 +97,9 @@ def _draw_rule(axes: Axes, summary: Summary, rule: str, index: int, times: dict[
         [times[dt] * shift for dt in drawn],
         [each.value for each in drawn.values()],
         yerr=[[max(0.0, each) for each in below], [max(0.0, each) for each in above]],
-        color=_COLOURS[index % len(_COLOURS)],
-        marker=_MARKERS[index % len(_MARKERS)],
-        linestyle=_DASHES[index % len(_DASHES)],
+        color=COLOURS[index % len(COLOURS)],
+        marker=MARKERS[index % len(MARKERS)],
+        linestyle=DASHES[index % len(DASHES)],
         capsize=3,
         label=f"{rule} ({_seeds(seeds)})",
     )
@@ -140,10 +120,7 @@ def curves_figure(panel: Panel, curves: Mapping[Place, Curve | None], env_dt_s: 
         axes.tick_params(labelbottom=True)
         axes.set_xlabel("environment steps")
         if env_dt_s is not None:
-            top = axes.secondary_xaxis("top", functions=(lambda x: x * env_dt_s, lambda x: x / env_dt_s))
-            top.xaxis.set_major_locator(MaxNLocator(4))
-            top.set_xlabel("environment time (s)")
-            top.spines["top"].set_visible(True)
+            add_seconds(axes, env_dt_s)
     for axes in every[len(panel.dts) :]:
         axes.remove()
     for axes in every[::columns]:
@@ -158,8 +135,8 @@ def curves_figure(panel: Panel, curves: Mapping[Place, Curve | None], env_dt_s: 
 def _draw_curve(axes: Axes, curve: Curve | None, index: int) -> None:
     if curve is None:
         return
-    colour = _COLOURS[index % len(_COLOURS)]
-    axes.plot(curve.env_steps, curve.mean, color=colour, linestyle=_DASHES[index % len(_DASHES)], linewidth=1.3)
+    colour = COLOURS[index % len(COLOURS)]
+    axes.plot(curve.env_steps, curve.mean, color=colour, linestyle=DASHES[index % len(DASHES)], linewidth=1.3)
     if curve.low is not None and curve.high is not None:
         axes.fill_between(curve.env_steps, curve.low, curve.high, color=colour, alpha=0.2, linewidth=0)
 
@@ -170,7 +147,7 @@ def _add_legend(figure: Figure, panel: Panel, curves: Mapping[Place, Curve | Non
     handles = []
     for index, rule in enumerate(panel.rules):
         seeds = sorted({curve.n for dt in panel.dts if (curve := curves[rule, dt]) is not None})
-        colour, dash = _COLOURS[index % len(_COLOURS)], _DASHES[index % len(_DASHES)]
+        colour, dash = COLOURS[index % len(COLOURS)], DASHES[index % len(DASHES)]
         if seeds:
             handles.append(Line2D([], [], color=colour, linestyle=dash, label=f"{rule} ({_seeds(seeds)})"))
     figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)

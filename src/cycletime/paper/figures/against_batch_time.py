@@ -1,0 +1,67 @@
+"""Performance against the batch time, the seconds in which a batch is collected; a line for each cycle time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from cycletime.paper.claims.sources import BASELINE_BATCH
+from cycletime.paper.figures.lines import draw_by_dt, draw_circles
+from cycletime.paper.figures.panels import Legend, Panel, say_not_run
+from cycletime.paper.figures.style import (
+    NEUTRAL,
+    PERFORMANCE,
+    SMALL,
+    dt_handles,
+    dts_of,
+    log2_axis,
+    rule_handles,
+    thousands,
+)
+from cycletime.paper.outcome import Cell
+
+_BASELINE_S = BASELINE_BATCH * 0.016
+"""The batch time of the baseline at 16 ms, which dt-aware values from there keep."""
+
+
+def batch_time_s(cell: Cell) -> float:
+    """How long it takes to collect a batch."""
+    return round(float(cell.dt) * float(cell.values["batch"]), 9)
+
+
+def draw_against_batch_time(figure: Figure, panels: Sequence[Panel]) -> Legend:
+    """A pair of axes for each panel, with the same scales."""
+    figure.set_size_inches((6.4, 4.8) if len(panels) == 1 else (3.3 * len(panels), 4.2))
+    every = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    circles: list[Artist] = []
+    for axes, panel in zip(every, panels, strict=True):
+        axes.set_title(panel.title, fontsize=SMALL, fontweight="bold")
+        if panel.runs:
+            circles = circles or _draw_panel(axes, panel)
+        else:
+            say_not_run(axes)
+    every[0].set_ylabel(PERFORMANCE)
+    runs = [each for panel in panels for each in panel.runs]
+    return [dt_handles(dts_of(runs)), rule_handles(panels), circles]
+
+
+def _draw_panel(axes: Axes, panel: Panel) -> list[Artist]:
+    """Draw lines, and mark the baseline's points and the dt-aware ones that follow from it; these for the legend."""
+    lines = [runs for runs in panel.runs if not runs.is_marked]
+    axes.axvline(_BASELINE_S, color=NEUTRAL, linewidth=0.8, zorder=0)
+    draw_by_dt(axes, batch_time_s, lines)
+    log2_axis(axes, sorted({batch_time_s(cell) for runs in lines for cell in runs.cells}), "batch time (s)")
+    thousands(axes)
+    handles = []
+    for runs in panel.runs:
+        if runs.is_marked:
+            followed = [cell for cell in lines[0].cells if batch_time_s(cell) == _BASELINE_S]
+            from_baseline = f"dt-aware from the baseline ({_BASELINE_S:g} s)"
+            handles += [
+                draw_circles(axes, batch_time_s, runs.cells, runs.rule, is_dashed=True),
+                draw_circles(axes, batch_time_s, followed, from_baseline, is_dashed=False),
+            ]
+    return handles

@@ -1,0 +1,47 @@
+"""Performance against the discount, a line for each cycle time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log, log2
+
+from matplotlib.figure import Figure
+
+from cycletime.paper.figures.lines import draw_by_dt, draw_circles
+from cycletime.paper.figures.panels import Legend, Panel
+from cycletime.paper.figures.style import PERFORMANCE, dt_handles, dts_of, thousands
+from cycletime.paper.outcome import Cell
+
+_NO_DISCOUNT = 4.0
+"""Where a discount of 1 stands: one place after the largest other, .99^(1/8), though it is infinitely far away."""
+
+
+def place_of(cell: Cell) -> float:
+    """Where a cell stands: of a discount .99^e it is -log2 e, so that those of the sweep are one apart."""
+    discount = cell.values["discount"]
+    return _NO_DISCOUNT if discount == 1 else -log2(log(discount) / log(0.99))
+
+
+def draw_against_gamma(figure: Figure, panels: Sequence[Panel]) -> Legend:
+    """One pair of axes: a sweep as lines, and two choices as dash-bordered and as solid-bordered circles."""
+    (panel,) = panels
+    sweep, dashed, solid = panel.runs
+    figure.set_size_inches(6.8, 4.8)
+    axes = figure.subplots()
+    draw_by_dt(axes, place_of, [sweep])
+    circles = [
+        draw_circles(axes, place_of, runs.cells, runs.rule, is_dashed=is_dashed)
+        for runs, is_dashed in ((dashed, True), (solid, False))
+    ]
+    ticks = {place_of(cell): cell.values["discount"] for cell in sweep.cells}
+    axes.set_xticks(list(ticks), [discount_words(discount) for discount in ticks.values()])
+    axes.set_xlabel(r"discount $\gamma$ (.99$^e$, with $e$ halved from tick to tick, and 1)")
+    axes.set_ylabel(PERFORMANCE)
+    thousands(axes)
+    return [dt_handles(dts_of(panel.runs)), circles]
+
+
+def discount_words(discount: float) -> str:
+    """A discount as the paper writes it: '.851', '.9987', '1'."""
+    digits = 4 if discount > 0.998 else 3
+    return f"{discount:.{digits}f}".lstrip("0") if discount < 1 else "1"

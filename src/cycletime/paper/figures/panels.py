@@ -1,0 +1,111 @@
+"""What a figure of the paper shows: panels, each with the runs of one or several rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from cycletime.duration import Duration
+from cycletime.paper.claims.sources import Data
+from cycletime.paper.outcome import Cell, Outcome
+from cycletime.statistics import Estimate, mean_and_error
+
+Legend: TypeAlias = list[list[Artist]]
+"""What it shows, in groups that each begin a row."""
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """The runs of a rule, of one study."""
+
+    rule: str
+    """What the legend calls it."""
+    outcome: Outcome
+    cells: tuple[Cell, ...]
+    start: Duration | None = None
+    """The cycle time that its values were tuned at, where a figure compares several such."""
+    is_marked: bool = False
+    """Whether they are single points beside the curves, such as those of the baseline."""
+
+    @property
+    def dts(self) -> tuple[Duration, ...]:
+        """The cycle times."""
+        return tuple(sorted({cell.dt for cell in self.cells}))
+
+    def at(self, dt: Duration) -> tuple[Cell, ...]:
+        """The cells of a cycle time."""
+        return tuple(cell for cell in self.cells if cell.dt == dt)
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One pair of axes; without runs it was not run."""
+
+    title: str
+    runs: tuple[Runs, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a figure, or one side of it, is made of."""
+
+    needs: tuple[str, ...]
+    """Studies."""
+    runs: Callable[[Data], Iterable[Runs]]
+    title: str = ""
+
+    def missing(self, data: Data) -> tuple[str, ...]:
+        """The studies that are not there."""
+        return tuple(study for study in self.needs if study not in data.outcomes)
+
+    def panel(self, data: Data) -> Panel:
+        """It, or an empty one if something is missing."""
+        return Panel(self.title, () if self.missing(data) else tuple(self.runs(data)))
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure of the paper, or of ours."""
+
+    title: str
+    parts: tuple[Part, ...]
+    draw: Callable[[Figure, Sequence[Panel]], Legend]
+    """Fills a figure."""
+    family: str = ""
+    """Figures of a family are compared with each other, and have the same vertical axis."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """All studies that it shows."""
+        return tuple(dict.fromkeys(study for part in self.parts for study in part.needs))
+
+    def missing(self, data: Data) -> tuple[str, ...]:
+        """The studies that keep it from being drawn; none where one part at least is there."""
+        if any(not part.missing(data) for part in self.parts):
+            return ()
+        return tuple(study for study in self.needs if study not in data.outcomes)
+
+
+def runs_of(data: Data, study: str, rule: str, /, **labels: object) -> Runs:
+    """The runs of a study, or those with some labels, under a rule's name."""
+    outcome = data.outcome(study)
+    return Runs(rule, outcome, tuple(outcome.where(**labels)))
+
+
+def score(cell: Cell) -> Estimate | None:
+    """The mean score and its standard error; None if every run went astray."""
+    return mean_and_error(cell.scores, failed="exclude") if np.isfinite(cell.scores).any() else None
+
+
+def say_not_run(axes: Axes) -> None:
+    """Fill a panel that has no runs."""
+    axes.text(0.5, 0.5, "not run", ha="center", va="center", transform=axes.transAxes, fontsize=12, color="0.5")
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.grid(visible=False)

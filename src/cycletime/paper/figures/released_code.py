@@ -1,0 +1,80 @@
+"""Performance with the released code's ways beside those of the paper's text, on both tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from cycletime.paper.figures.panels import Legend, Panel, say_not_run, score
+from cycletime.paper.figures.style import COLOURS, MARKERS, NEUTRAL, PERFORMANCE, SMALL, dt_handles, dts_of, thousands
+from cycletime.paper.outcome import Cell
+
+_WAYS = {
+    ("batch", "released"): "the paper's\ntext",
+    ("episode_end", "released"): "learning at\nepisodes' ends",
+    ("batch", "pytorch"): "PyTorch's\nweights",
+    ("episode_end", "pytorch"): "both",
+}
+"""By when it learns and its initial weights."""
+_APART = 0.14
+"""How far points of a way stand from each other, as a share of the way to the next."""
+
+
+def draw_released_code(figure: Figure, panels: Sequence[Panel]) -> Legend:
+    """A pair of axes for each task, the ways side by side."""
+    figure.set_size_inches(4.4 * len(panels), 4.4)
+    every = figure.subplots(1, len(panels), squeeze=False)[0]
+    for axes, panel in zip(every, panels, strict=True):
+        axes.set_title(panel.title, fontsize=SMALL, fontweight="bold")
+        if panel.runs:
+            _draw_panel(axes, panel)
+        else:
+            say_not_run(axes)
+    every[0].set_ylabel(PERFORMANCE)
+    runs = [each for panel in panels for each in panel.runs]
+    looks: dict[str, Any] = {"color": NEUTRAL, "marker": "o", "linestyle": "none"}
+    return [
+        [
+            *dt_handles(dts_of(runs)),
+            Line2D([], [], **looks, label="dt-aware (filled)"),
+            Line2D([], [], **looks, markerfacecolor="white", label="baseline (open)"),
+        ]
+    ]
+
+
+def _draw_panel(axes: Axes, panel: Panel) -> None:
+    dts = dts_of(panel.runs)
+    kinds = [(rule, dt) for dt in dts for rule in ("baseline", "dt-aware")]
+    for runs in panel.runs:
+        for cell in runs.cells:
+            shift = _APART * (kinds.index((runs.rule, cell.dt)) - (len(kinds) - 1) / 2)
+            _draw_point(axes, cell, list(_WAYS).index(_way(cell)) + shift, is_filled=runs.rule == "dt-aware")
+    axes.set_xticks(range(len(_WAYS)), list(_WAYS.values()))
+    axes.grid(visible=False, axis="x")
+    thousands(axes)
+
+
+def _draw_point(axes: Axes, cell: Cell, x: float, *, is_filled: bool) -> None:
+    estimate = score(cell)
+    if estimate is None:
+        return
+    error = 0.0 if estimate.high is None else estimate.high - estimate.value
+    colour = COLOURS[cell.dt]
+    axes.errorbar(
+        x,
+        estimate.value,
+        yerr=error,
+        color=colour,
+        marker=MARKERS[cell.dt],
+        markerfacecolor=colour if is_filled else "white",
+        markersize=6,
+        capsize=3,
+    )
+
+
+def _way(cell: Cell) -> tuple[str, str]:
+    return cell.values["learn_when"], cell.values["initial_weights"]
