@@ -49,8 +49,8 @@ def _panel(summary: Summary) -> dict[str, Any]:
         "rules": panel.rules,
         "dts_s": [float(dt) for dt in panel.dts],
         "cells": [_cell(summary, (rule, dt)) for dt in panel.dts for rule in panel.rules],
-        "frequency_averaged": {rule: _estimate(each) for rule, each in summary.averages.items()},
-        "advantage": {rule: _estimate(each) for rule, each in summary.advantages.items()},
+        "frequency_averaged": {rule: estimate_as_json(each) for rule, each in summary.averages.items()},
+        "advantage": {rule: estimate_as_json(each) for rule, each in summary.advantages.items()},
         "best": {rule: _best(each) for rule, each in summary.best.items()},
     }
 
@@ -68,7 +68,7 @@ def _choices(choices: Choices) -> dict[str, Any]:
             {
                 "hyperparameters": _hyperparameters(panel),
                 "scores": panel.scores(rule, dt),
-                "estimate": _estimate(estimate),
+                "estimate": estimate_as_json(estimate),
                 "verdict": choices.verdict(index) or None,
                 "comparison": _comparison(choices.against[index]) if index in choices.against else None,
             }
@@ -91,8 +91,8 @@ def _cell(summary: Summary, place: Place) -> dict[str, Any]:
         "dt_s": float(dt),
         "runs": {"planned": counts.total(), **dict(sorted(counts.items()))},
         "scores": scores,
-        "estimate": _estimate(summary.estimates[place]),
-        "iqm": _estimate(iqm(scores) if scores else None),
+        "estimate": estimate_as_json(summary.estimates[place]),
+        "iqm": estimate_as_json(iqm(scores) if scores else None),
         "verdict": summary.verdict(place) or None,
         "comparison": _comparison(summary.comparisons[place]) if place in summary.comparisons else None,
         "probability_of_improvement": _improvement(summary, place),
@@ -104,10 +104,11 @@ def _improvement(summary: Summary, place: Place) -> dict[str, Any] | None:
     if place not in summary.comparisons:
         return None
     ours, theirs = summary.panel.scores(*place), summary.panel.scores(summary.panel.rules[0], place[1])
-    return _estimate(probability_of_improvement(ours, theirs))
+    return estimate_as_json(probability_of_improvement(ours, theirs))
 
 
-def _estimate(estimate: Estimate | None) -> dict[str, Any] | None:
+def estimate_as_json(estimate: Estimate | None) -> dict[str, Any] | None:
+    """A number with its interval and its runs."""
     if estimate is None:
         return None
     return {
@@ -121,7 +122,7 @@ def _estimate(estimate: Estimate | None) -> dict[str, Any] | None:
 
 def _comparison(comparison: Comparison) -> dict[str, Any]:
     return {
-        "difference": _estimate(comparison.difference),
+        "difference": estimate_as_json(comparison.difference),
         "p_value": comparison.p_value,
         "comparisons": comparison.comparisons,
         "verdict": comparison.verdict,
@@ -133,7 +134,7 @@ def _best(best: Best | None) -> dict[str, Any] | None:
         return None
     return {
         "dt_s": float(best.dt),
-        "mean": _estimate(best.mean),
+        "mean": estimate_as_json(best.mean),
         "runner_up_dt_s": None if best.runner_up is None else float(best.runner_up),
         "undecided_dts_s": [float(dt) for dt in best.undecided],
         "against": {str(dt): _comparison(each) for dt, each in best.against.items()},

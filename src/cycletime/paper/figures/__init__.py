@@ -6,6 +6,7 @@ Figures that need the robot are named, and not drawn.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 import matplotlib as mpl
@@ -57,14 +58,17 @@ def draw_figures(data: Data, only: Sequence[str] = ()) -> dict[str, Figure]:
         InputError: if there is no such figure.
     """
     for stem in only:
-        if stem not in FIGURES:
-            raise InputError(f"{stem!r} is no figure of the paper that can be drawn: there are {', '.join(FIGURES)}.")
-    wanted = [stem for stem in only or FIGURES if not FIGURES[stem].missing(data)]
+        if stem not in (known := (*FIGURES, *ROBOT_FIGURES)):
+            meant = get_close_matches(stem, known, n=1)
+            hint = f"did you mean {meant[0]}?" if meant else f"there are {', '.join(known)}."
+            raise InputError(f"{stem!r} is no figure of the paper: {hint}")
+    lacking = missing_figures(data)
+    wanted = [stem for stem in only or FIGURES if stem not in lacking]
     families = {FIGURES[stem].family for stem in wanted} - {""}
     drawn = {
         stem: _draw(stem, data)
         for stem, drawing in FIGURES.items()
-        if not drawing.missing(data) and (stem in wanted or drawing.family in families)
+        if stem not in lacking and (stem in wanted or drawing.family in families)
     }
     for family in families:
         _share_vertical_axis([figure for stem, figure in drawn.items() if FIGURES[stem].family == family])

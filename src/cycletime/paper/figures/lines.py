@@ -10,9 +10,10 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from cycletime.paper.figures.panels import Runs, score
+from cycletime.paper.figures.panels import Runs
 from cycletime.paper.figures.style import BAND, COLOURS, MARKERS
 from cycletime.paper.outcome import Cell
+from cycletime.paper.scores import score
 from cycletime.reports.style import DASHES
 
 Place = Callable[[Cell], float]

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -14,7 +13,6 @@ from matplotlib.figure import Figure
 from cycletime.duration import Duration
 from cycletime.paper.claims.sources import Data
 from cycletime.paper.outcome import Cell, Outcome
-from cycletime.statistics import Estimate, mean_and_error
 
 Legend: TypeAlias = list[list[Artist]]
 """What it shows, in groups that each begin a row."""
@@ -96,11 +94,6 @@ def runs_of(data: Data, study: str, rule: str, /, **labels: object) -> Runs:
     """The runs of a study, or those with some labels, under a rule's name."""
     outcome = data.outcome(study)
     return Runs(rule, outcome, tuple(outcome.where(**labels)))
-
-
-def score(cell: Cell) -> Estimate | None:
-    """The mean score and its standard error; None if every run went astray."""
-    return mean_and_error(cell.scores, failed="exclude") if np.isfinite(cell.scores).any() else None
 
 
 def say_not_run(axes: Axes) -> None:

@@ -9,9 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from cycletime.paper.figures.panels import Legend, Panel, say_not_run, score
+from cycletime.paper.figures.panels import Legend, Panel, say_not_run
 from cycletime.paper.figures.style import COLOURS, MARKERS, NEUTRAL, PERFORMANCE, SMALL, dt_handles, dts_of, thousands
 from cycletime.paper.outcome import Cell
+from cycletime.paper.scores import score
 
 _WAYS = {
     ("batch", "released"): "the paper's\ntext",
