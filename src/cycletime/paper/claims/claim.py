@@ -54,6 +54,8 @@ class Judged:
     """What was not run, if something was not."""
     scale: float | None = None
     """The least share of the paper's environment steps among the studies that it rests on."""
+    with_plain_mean: Verdict | None = None
+    """By the plain mean over episodes, where the claim is about scores."""
 
     @property
     def decisive(self) -> Condition | None:
@@ -73,12 +75,19 @@ class Judged:
             "n": decisive and decisive["n"],
             "missing": list(self.missing),
             "scale": self.scale,
+            "with_plain_mean": self.with_plain_mean,
             "conditions": [_as_json(each) for each in self.conditions],
         }
 
 
 def judge(data: Data, asked: Claim | Elsewhere) -> Judged:
     """Judge a claim by what there is: a part of it can refute it already, and all of it must be there to confirm it."""
+    found, plain = _judged_once(data, asked), _judged_once(data.with_plain_means(), asked)
+    return replace(found, with_plain_mean=plain.verdict if plain.conditions != found.conditions else None)
+
+
+def _judged_once(data: Data, asked: Claim | Elsewhere) -> Judged:
+    """By the measure that the data have."""
     data, found, missing = replace(data, used=set()), list[Condition](), list[str]()
     for part in asked.parts:
         try:
@@ -102,18 +111,12 @@ def claim_as_json(claim: Claim, data: Data) -> dict[str, Any]:
     return {
         "number": claim.number,
         "statement": claim.statement,
-        **_judged_as_json(data, claim),
+        **judge(data, claim).as_json(),
         "figure": claim.figure,
         "criterion": claim.criterion,
         "refuted_by": claim.refuted_by,
-        "elsewhere": [{"where": each.where, **_judged_as_json(data, each)} for each in claim.elsewhere],
+        "elsewhere": [{"where": each.where, **judge(data, each).as_json()} for each in claim.elsewhere],
     }
-
-
-def _judged_as_json(data: Data, asked: Claim | Elsewhere) -> dict[str, Any]:
-    """With the verdict by the plain mean over episodes, where the claim is about scores."""
-    found, plain = judge(data, asked), judge(data.with_plain_means(), asked)
-    return {**found.as_json(), "with_plain_mean": plain.verdict if plain.conditions != found.conditions else None}
 
 
 def _as_json(condition: Condition) -> dict[str, Any]:
