@@ -37,10 +37,11 @@ class Row:
 
 def rows(data: Data, size: Size) -> list[Row]:
     """All experiments, in the paper's order."""
-    return [_row(experiment, data, size) for experiment in EXPERIMENTS.values()]
+    return [row_of(experiment, data, size) for experiment in EXPERIMENTS.values()]
 
 
-def _row(experiment: Experiment, data: Data, size: Size) -> Row:
+def row_of(experiment: Experiment, data: Data, size: Size) -> Row:
+    """An experiment, in a size."""
     extent = Extent() if experiment.needs_robot else extent_of(experiment, size)
     there = [data.outcomes[part] for part in experiment.parts if part in data.outcomes]
     return Row(

@@ -136,7 +136,7 @@ class Outcome:
             InputError: if it is not there, or no such file.
         """
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with np.load(BytesIO(path.read_bytes()), allow_pickle=False) as file:
                 columns = {name: file[name] for name in ("about", "scores", "plain", "steps", "curves")}
             told = json.loads(columns["about"].tobytes())
             if told["format"] != FORMAT:

@@ -18,8 +18,6 @@ from cycletime.runs.files import disk_errors, write_whole
 if TYPE_CHECKING:
     from cycletime.paper.tables import Table
 
-TABLES = {"ppo-tuned": "ppo-grid", "sac-tuned": "sac-gamma-sweep"}
-"""By table, the study that it is from."""
 _COLUMNS, _INDENT = 80, "    "
 
 
@@ -55,8 +53,6 @@ def table_of(data: Data, name: str) -> Table:
     """
     from cycletime.paper.tables import tuned_table
 
-    if name not in TABLES:
-        raise InputError(f"{name!r} is no table of the paper: there are {' and '.join(TABLES)}.")
     try:
         return tuned_table(data, name)
     except NotRunError as error:
@@ -66,13 +62,14 @@ def table_of(data: Data, name: str) -> Table:
 def write_report(data: Data, folder: Path) -> None:
     """Write figures, tables, verdicts, and a page that shows them all."""
     from cycletime.paper.figures import missing_figures, save_figures
+    from cycletime.paper.tables import PUBLISHED
 
     with disk_errors(folder):
         (folder / "tables").mkdir(parents=True, exist_ok=True)
     figures = dict.fromkeys(path.stem for path in save_figures(data, folder / "figures"))
     tables = {}
-    for name, study in TABLES.items():
-        if study in data.outcomes:
+    for name, published in PUBLISHED.items():
+        if published.sweep in data.outcomes:
             tables[name] = table_of(data, name)
             _write(folder / "tables" / f"{name}.md", tables[name].as_markdown())
             _write(folder / "tables" / f"{name}.json", _json(tables[name].as_json()))

@@ -32,8 +32,8 @@ class Collected:
 def shipped_results() -> Path:
     """The results that come with the code: of a checkout, or of an installed package. There may be none in it."""
     package = Path(cycletime.__file__).parent
-    checkout = package.parents[1] / "results" / "paper"
-    return checkout if checkout.is_dir() else package / "paper" / "results"
+    installed, checkout = package / "paper" / "results", package.parents[1] / "results" / "paper"
+    return checkout if checkout.is_dir() and not installed.is_dir() else installed
 
 
 def read_results(folder: Path) -> Data:
@@ -51,16 +51,19 @@ def read_results(folder: Path) -> Data:
     return Data({each.name: each for each in outcomes}, behaviour.read(file) if file.exists() else {})
 
 
-def collect_results(out: Path, results: Path, walls_s: Mapping[str, float] | None = None) -> Collected:
+def collect_results(
+    out: Path, results: Path, walls_s: Mapping[str, float] | None = None, *, clips: bool = False
+) -> Collected:
     """Keep what came of all finished studies in a folder, and measure what their policies do.
 
     Args:
         out: The folder that 'paper run' filled.
         results: Where results are kept.
         walls_s: By study, how long it took, where that was not written down.
+        clips: Whether to film median runs, too.
 
     Raises:
-        InputError: if there is no study, or results are there that say more.
+        InputError: if there is no study, or results are there that say more; or a package for films is missing.
     """
     folders = _studies_in(out)
     walls_s = walls_s or {}
@@ -79,6 +82,10 @@ def collect_results(out: Path, results: Path, walls_s: Mapping[str, float] | Non
         outcome.save(results / f"{name}.npz")
         kept.append(results / f"{name}.npz")
     kept += _keep_behaviour(done, results / BEHAVIOUR)
+    if clips:
+        from cycletime.paper.clips import save_clips
+
+        kept += save_clips(done, results / "clips")
     return Collected(tuple(kept), {name: counts[name] for name in folders if name not in done})
 
 

@@ -120,7 +120,8 @@ def run_experiment(
     """
     check_runs(experiment)
     for part in experiment.parts:
-        folder, who = place.folder(part, experiment), executor()
+        who = executor()  # first, since it may be refused
+        folder = place.folder(part, experiment)
         counts = run_study(folder, who, watcher=Timed(folder.path, watcher(who)), stop=stop)
         tell(part, counts)
         if set(counts) != {"done"}:  # stopped, or some failed; and winners are known when all is done

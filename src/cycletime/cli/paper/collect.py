@@ -22,6 +22,8 @@ class CollectPaper:
     """Where results are kept, one file for each study."""
     wall: Annotated[Parts, arg(metavar="STUDY=SECONDS ...")] = NONE
     """How long studies took, where it was not written down."""
+    clips: bool = False
+    """Film median runs at 4 ms, too; that takes the extra 'film'."""
 
     def run(self) -> int:
         """Keep them."""
@@ -31,7 +33,7 @@ class CollectPaper:
         from cycletime.paper.results import collect_results
 
         results = self.results or self.out / "results"
-        collected = collect_results(self.out, results, _seconds(self.wall))
+        collected = collect_results(self.out, results, _seconds(self.wall), clips=self.clips)
         for path in collected.kept:
             print(f"{path}, {path.stat().st_size / 1024:,.0f} KiB")
         for name, (done, of) in collected.unfinished.items():

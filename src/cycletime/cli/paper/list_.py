@@ -45,8 +45,8 @@ def _print(found: list[Row]) -> None:
         ]
         print("  ".join(cells).rstrip())
     print()
-    print(f"here: about, on the {cores()} cores of this machine, if they are like a Xeon's at 2.8 GHz.")
-    print("H200: about, on one such GPU, where the engine computes that is named.")
+    print(f"here: about, on this machine's {cores()} cores, if they are like a Xeon's at 2.8 GHz.")
+    print("H200: about, on one such GPU, with the engine that is named.")
     print("'cycletime paper run NAME' runs an experiment; those on the robot are not run.")
 
 

@@ -1,0 +1,62 @@
+"""The page, the tables and the verdicts that one command makes from results."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cycletime.errors import InputError
+from cycletime.paper.claims import CLAIMS
+from cycletime.paper.claims.sources import Data
+from cycletime.paper.page import claims_in_words, table_of, write_report
+from tests.paper.synthetic import synthetic_data
+
+ABOUT = {
+    "command": "cycletime paper run ppo-baseline",
+    "runs": 10,
+    "wall_s": 27.4,
+    "machines": [{"cycletime": "0.2.0+abc", "device": "NVIDIA H200"}],
+}
+
+
+def small_data(scale: float = 0.01) -> Data:
+    data = synthetic_data(lambda labels: 5.0, seeds=2, only=["ppo-baseline"], scale=scale)
+    outcome = data.outcomes["ppo-baseline"]
+    return Data({"ppo-baseline": replace(outcome, about={**outcome.about, **ABOUT})})
+
+
+def test_every_claim_is_told_in_80_columns_with_what_it_hangs_on() -> None:
+    told = claims_in_words(small_data())
+    assert all(len(line) <= 80 for line in told.splitlines())
+    parts = told.split("\n\n")
+    assert [part.split()[0] for part in parts] == [claim.number for claim in CLAIMS]
+    assert "(scaled down: 1 % of the environment steps)" in parts[1]
+    assert "; n = 2 + 2), to be above 0." in " ".join(parts[1].split())
+    assert "Not run: ppo-dt-aware" in parts[3]
+    assert "scaled down" not in claims_in_words(small_data(1.0))
+
+
+def test_a_report_has_what_there_is_data_for_and_names_the_rest(tmp_path: Path) -> None:
+    write_report(small_data(), tmp_path)
+    figures = {path.name for path in (tmp_path / "figures").iterdir()}
+    assert figures == {f"ppo-baseline.{kind}" for kind in ("pdf", "svg", "png")}
+    claims = json.loads((tmp_path / "claims.json").read_text())
+    assert [claim["number"] for claim in claims] == [claim.number for claim in CLAIMS]
+    page = (tmp_path / "index.md").read_text()
+    assert "![ppo-baseline](figures/ppo-baseline.png)" in page
+    assert "- ppo-dt0: not run (" in page
+    assert (
+        "| ppo-baseline | 10 x 100,000 environment steps | 0.01 | `cycletime paper run ppo-baseline` | 0.2.0+abc | "
+        "NVIDIA H200 | 27 s |"
+    ) in page
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.*")}
+    write_report(small_data(), tmp_path)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.*")} == before, "the same data, the same bytes"
+
+
+def test_tables_without_data_and_without_a_name_are_one_sentence() -> None:
+    with pytest.raises(InputError, match="'ppo' is no table of the paper: there are ppo-tuned and sac-tuned"):
+        table_of(Data({}), "ppo")
+    with pytest.raises(InputError, match="The table ppo-tuned needs ppo-.*, which has not been run"):
+        table_of(Data({}), "ppo-tuned")

@@ -1,0 +1,58 @@
+"""How large experiments are and how long they take, against what was counted and measured elsewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cycletime.paper.experiments import EXPERIMENTS, Size, study_of
+from cycletime.paper.sizes import core_cost, extent_of
+
+MEASURED = (Path(__file__).parents[2] / "results" / "training-cpu.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "runs", "hours"),
+    [
+        ("ppo-baseline", 150, 150 * 1e7 * 0.002 / 3600),
+        ("ppo-grid", 3750 + 150, 3900 * 1e7 * 0.002 / 3600),
+        ("ppo-pendulum", 300 - 30, 270 * 1e7 * 0.004 / 3600),
+        ("sac-gamma-sweep", 1800 + 150 + 150, 2100 * 5e5 * 0.002 / 3600),
+    ],
+)
+def test_runs_and_simulated_hours_are_counted_by_hand(name: str, runs: int, hours: float) -> None:
+    found = extent_of(EXPERIMENTS[name], Size())
+    assert found.runs == runs
+    assert found.simulated_h == pytest.approx(hours)
+
+
+def test_the_times_are_about_those_that_were_measured() -> None:
+    grid = extent_of(EXPERIMENTS["ppo-grid"], Size())
+    assert 150 < grid.h200_s < 300, "README: three and a half minutes"
+    assert grid.engines == ("cuda",)
+    updates = 360 * 1e6 / 4  # of twelve discounts at 16 ms, with 30 seeds
+    sweep = extent_of(EXPERIMENTS["sac-pendulum-sweep"], Size())
+    assert 10.4e-6 * updates < sweep.h200_s < 16e-6 * updates, "docs/gpu-sac.md: 10.4 us an update, or 15 with 30 runs"
+
+
+@pytest.mark.parametrize(
+    ("line", "study", "dt", "steps"),
+    [
+        (r"cycletime, Reacher 16ms +([\d.]+) +([\d.]+) .*21.9", "ppo-baseline", "16ms", 2000),
+        (r"cycletime, Reacher 4ms +([\d.]+) +([\d.]+) .*83.9", "ppo-baseline", "4ms", 2000),
+        (r"cycletime, Reacher 16ms +(5[\d.]+) +([\d.]+) ", "sac-baseline", "16ms", 1),
+    ],
+)
+def test_a_core_takes_about_the_time_of_the_benchmark(line: str, study: str, dt: str, steps: int) -> None:
+    found = re.search(line, MEASURED)
+    assert found is not None
+    best_s, median_s = (float(each) / 1000 / steps for each in found.groups())
+    (cell,) = (cell for cell in study_of(study).cells() if str(cell.dt) == dt)
+    assert 0.9 * best_s < core_cost(cell.run(0)).agent_step_s < 1.1 * median_s
+
+
+def test_a_tenth_of_the_steps_takes_a_tenth_of_the_time_and_programs_their_own() -> None:
+    full, tenth = (extent_of(EXPERIMENTS["ppo-dt0"], Size(scale, 30)) for scale in (1.0, 0.1))
+    assert tenth.runs == full.runs
+    assert tenth.simulated_h == pytest.approx(full.simulated_h / 10)
+    assert full.here_s / 10 < tenth.here_s < full.here_s / 5

@@ -1,0 +1,66 @@
+"""Who won a sweep, and the study that runs them again."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cycletime.agents import PPOAgent
+from cycletime.duration import Duration
+from cycletime.paper.collecting import collect
+from cycletime.paper.experiments import Size
+from cycletime.paper.outcome import Cell, Outcome
+from cycletime.paper.winners import winners, winners_study
+from cycletime.runs.spec import RunSpec
+from cycletime.studies.spec.file import as_table, study_from
+from tests.paper.made import study_folder
+
+BEST = {"4ms": (8000, 50), "8ms": (8000, 25), "16ms": (4000, 12), "32ms": (2000, 12), "64ms": (1000, 12)}
+"""By cycle time, the batch and the mini-batch that shall win."""
+
+
+def score(spec: RunSpec) -> float:
+    assert isinstance(spec.agent, PPOAgent)
+    distance = sum(
+        abs(np.log(value / best))
+        for value, best in zip((spec.agent.batch, spec.agent.minibatch), BEST[str(spec.dt)], strict=True)
+    )
+    return 10.0 - float(distance) + 0.01 * spec.seed
+
+
+def test_the_winners_run_again_with_fresh_seeds_each_at_its_own_cycle_time(tmp_path: Path) -> None:
+    sweep = collect(study_folder(tmp_path, "ppo-grid", score))
+    found = winners(sweep)
+    assert {str(dt): (each.cell.labels["batch"], each.cell.labels["minibatch"]) for dt, each in found.items()} == BEST
+    study = winners_study(sweep, "ppo-grid", Size(0.01, 2))
+    assert (study.name, study.env_steps, study.seeds) == ("ppo-grid-winners", 100_000, (1000, 1001))
+    cells = list(study.cells())
+    assert {str(cell.dt): (cell.agent.batch, cell.agent.minibatch) for cell in cells} == BEST  # type: ignore[attr-defined]
+    assert all(cell.agent.discount == 0.99 and cell.labels["rule"] == "baseline" for cell in cells)
+    again = study_from(json.loads(json.dumps(as_table(study))))
+    assert list(again.runs()) == list(study.runs())
+
+
+def made_up(*scores: list[float]) -> Outcome:
+    cells = [
+        Cell({"task": "reacher", "dt": 0.004, "batch": index}, {}, (0, 1, 2, 3), np.array(each), np.array(each), ())  # type: ignore[arg-type]
+        for index, each in enumerate(scores)
+    ]
+    return Outcome("s", 1, tuple(cells), {"scale": 1.0})
+
+
+def test_cells_within_the_error_of_the_difference_are_as_good() -> None:
+    # Standard deviations of 2, n = 4: the difference has the error 2 * sqrt(2 / 4) = 1.41, and t for 68 % and 6 degrees
+    # of freedom makes it 1.54.
+    spread = np.array([-np.sqrt(6), 0.0, 0.0, np.sqrt(6)])
+    sweep = made_up(*([*(mean + spread)] for mean in (5.0, 3.6, 3.4, 0.0)))
+    found = winners(sweep)[Duration("4ms")]
+    assert found.cell is sweep.cells[0]
+    assert found.mean.value == pytest.approx(5.0)
+    assert found.as_good == (sweep.cells[1],)
+
+
+def test_a_run_that_went_astray_counts_as_the_worst_there_is() -> None:
+    sweep = made_up([9.0, 9.0, 9.0, float("nan")], [7.0, 7.0, 7.0, 7.1], [-5.0, 0.0, 0.0, 0.0])
+    assert winners(sweep)[Duration("4ms")].cell is sweep.cells[1]
