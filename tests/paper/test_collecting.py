@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cycletime.agents import PPOAgent
 from cycletime.errors import InputError
 from cycletime.paper.collecting import collect
 from cycletime.paper.experiments import Size
@@ -14,6 +15,7 @@ from tests.paper.made import study_folder
 
 def score(spec: RunSpec) -> float:
     """Another for every run."""
+    assert isinstance(spec.agent, PPOAgent)
     return 1000 * float(spec.dt) + spec.seed / 10 + spec.agent.discount
 
 

@@ -41,7 +41,7 @@ def test_the_paper_s_experiments_have_its_points_seeds_and_budgets(name: str, ce
 
 
 def test_dt_aware_values_keep_the_batch_time() -> None:
-    times = {(cell.labels["batch"], cell.agent.batch * float(cell.dt)) for cell in study_of("ppo-dt-aware").cells()}
+    times = {(cell.labels["batch"], cell.agent.capacity * float(cell.dt)) for cell in study_of("ppo-dt-aware").cells()}
     assert times == {(500, 8.0), (1000, 16.0), (2000, 32.0), (4000, 64.0), (8000, 128.0)}
 
 

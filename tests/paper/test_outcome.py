@@ -55,7 +55,7 @@ def test_cells_are_found_by_labels_and_values() -> None:
     outcome = an_outcome(np.zeros((2, 4)))
     assert outcome.cell(dt="4ms", batch=1) is outcome.cells[0]
     assert [cell.labels["batch"] for cell in outcome.where(dt="8ms")] == [1, 2]
-    with pytest.raises(InputError, match="^s has 2 cells with dt 4ms, and not one"):
+    with pytest.raises(InputError, match=r"^s has 2 cells with dt 4ms, and not one"):
         outcome.cell(dt="4ms")
 
 

@@ -82,7 +82,7 @@ def test_a_wall_time_that_nobody_wrote_down_can_be_given(tmp_path: Path) -> None
     assert read_results(tmp_path / "results").outcome("ppo-baseline").about["wall_s"] is None
     collect_results(tmp_path, tmp_path / "results", {"ppo-baseline": 27.5})
     assert read_results(tmp_path / "results").outcome("ppo-baseline").about["wall_s"] == 27.5
-    with pytest.raises(InputError, match="--wall names 'ppo-grid': .* has ppo-baseline"):
+    with pytest.raises(InputError, match=r"--wall names 'ppo-grid': .* has ppo-baseline"):
         collect_results(tmp_path, tmp_path / "results", {"ppo-grid": 1.0})
 
 
@@ -116,8 +116,8 @@ def test_a_wheel_has_the_results_and_not_what_is_made_from_them(tmp_path: Path) 
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
     (wheel,) = WheelBuilder(str(tmp_path)).build(directory=str(tmp_path / "dist"), versions=["standard"])
-    with zipfile.ZipFile(wheel) as file:
-        names = {name for name in file.namelist() if "dist-info" not in name}
+    with zipfile.ZipFile(wheel) as built:
+        names = {name for name in built.namelist() if "dist-info" not in name}
     assert names == {
         "cycletime/__init__.py",
         "cycletime/paper/results/ppo-grid.npz",

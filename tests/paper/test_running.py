@@ -1,6 +1,5 @@
 """Running experiments: their studies in turn, then the winners', and nothing twice."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from cycletime.errors import InputError
 from cycletime.paper.experiments import EXPERIMENTS, Size
 from cycletime.paper.running import Place, parts_left, run_experiment
 from cycletime.studies.running.sessions import worked_s
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.store.folder import State, StudyFolder
 from tests.paper.made import study_folder
 from tests.studies.small import bits_of
 from tests.studies.stand_ins import InTurn, Notes, Trained
@@ -19,14 +18,14 @@ SWEEP = EXPERIMENTS["sac-gamma-sweep"]
 SMALL = Size(0.001, 1)
 
 
-def run(place: Place, name: str, stop: Callable[[], bool] = lambda: False) -> tuple[bool, dict[str, Counter[str]]]:
-    told: dict[str, Counter[str]] = {}
+def run(place: Place, name: str, stop: Callable[[], bool] = lambda: False) -> tuple[bool, dict[str, dict[State, int]]]:
+    told: dict[str, dict[State, int]] = {}
     done = run_experiment(
         EXPERIMENTS[name],
         place,
         InTurn,
         watcher=lambda executor: Notes(),
-        tell=lambda study, counts: told.update({study: Counter(dict(counts))}),
+        tell=lambda study, counts: told.update({study: dict(counts)}),
         stop=stop,
     )
     return done, told
