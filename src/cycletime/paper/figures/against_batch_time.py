@@ -40,7 +40,7 @@ def draw_against_batch_time(figure: Figure, panels: Sequence[Panel]) -> Legend:
     for axes, panel in zip(every, panels, strict=True):
         axes.set_title(panel.title, fontsize=SMALL, fontweight="bold")
         if panel.runs:
-            circles = circles or _draw_panel(axes, panel)
+            circles += _draw_panel(axes, panel)
         else:
             say_not_run(axes)
     every[0].set_ylabel(PERFORMANCE)

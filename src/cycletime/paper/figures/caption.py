@@ -15,11 +15,17 @@ def caption(panels: Sequence[Panel]) -> str:
     runs = [each for panel in panels for each in panel.runs]
     found = [
         _of_scale(runs),
-        f"Means over {_told(runs, lambda each: _seeds(each.cells[0].seeds))} ± one standard error.",
+        _of_seeds(runs),
         _of_astray(runs),
         f"Data: {several(sorted({where for each in runs for where in each.outcome.about.get('where', ())}))}.",
     ]
     return " ".join(sentence for sentence in found if sentence)
+
+
+def _of_seeds(runs: Iterable[Runs]) -> str:
+    if all(len(cell.seeds) == 1 for each in runs for cell in each.cells):
+        return "n = 1 seed, so without standard errors."
+    return f"Means over {_told(runs, lambda each: _seeds(each.cells[0].seeds))} ± one standard error."
 
 
 def _of_scale(runs: Iterable[Runs]) -> str:

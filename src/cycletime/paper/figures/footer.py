@@ -32,7 +32,7 @@ def add_footer(figure: Figure, legend: Iterable[Sequence[Artist]], caption: str)
     """
     width, height = figure.get_size_inches()
     rows = [row for group in legend for row in _rows(group, _letters(width, _LEGEND_SIZE))]
-    lines = wrap(caption, _letters(width, _CAPTION_SIZE))
+    lines = wrap(caption, _letters(width, _CAPTION_SIZE), break_on_hyphens=False)
     below = len(lines) * _LINE + len(rows) * _ROW + 3 * _SPACE
     whole = height + below
     figure.set_size_inches(width, whole)

@@ -100,5 +100,6 @@ def say_not_run(axes: Axes) -> None:
     """Fill a panel that has no runs."""
     axes.text(0.5, 0.5, "not run", ha="center", va="center", transform=axes.transAxes, fontsize=12, color="0.5")
     axes.set_xticks([])
-    axes.set_yticks([])
+    if len(axes.get_shared_y_axes().get_siblings(axes)) == 1:  # else ticks are the others' too
+        axes.set_yticks([])
     axes.grid(visible=False)

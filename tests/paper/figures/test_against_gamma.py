@@ -1,0 +1,38 @@
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from cycletime.paper.claims.sources import Data
+from cycletime.paper.figures.against_gamma import discount_words
+from tests.paper.figures.test_against_batch_time import circles_of, is_dashed
+from tests.paper.figures.test_against_dt import lines_of, scores
+from tests.paper.figures.test_curves import DTS
+
+
+def test_discounts_of_the_sweep_are_evenly_spaced_with_1_at_the_end(data: Data, drawn: dict[str, Figure]) -> None:
+    (axes,) = drawn["sac-gamma"].axes
+    lines = lines_of(axes)
+    for dt, line in zip(DTS, lines, strict=True):
+        cells = data.outcome("sac-gamma-sweep").where(dt=dt)
+        means = [cell.scores.mean() for cell in sorted(cells, key=lambda cell: float(cell.labels["discount"]))]
+        np.testing.assert_allclose(np.asarray(line.get_ydata()), means)
+        np.testing.assert_allclose(np.asarray(line.get_xdata()), np.arange(-7, 5), atol=1e-3)
+    labels = [label.get_text() for label in axes.get_xticklabels()]
+    assert labels == [".276", ".526", ".725", ".851", ".923", ".961", ".980", ".990", ".995", ".997", ".9987", "1"]
+
+
+def test_baseline_and_scaled_points_are_marked(data: Data, drawn: dict[str, Figure]) -> None:
+    baseline, scaled = circles_of(drawn["sac-gamma"].axes[0])
+    expected = np.stack([np.zeros(5), scores(data, "sac-baseline")], axis=1)
+    np.testing.assert_allclose(np.asarray(baseline.get_offsets()), expected, atol=1e-9)
+    # .99^(dt / 16 ms): a cycle time twice as long has half the place.
+    expected = np.stack([[2, 1, 0, -1, -2], scores(data, "sac-scaled")], axis=1)
+    np.testing.assert_allclose(np.asarray(scaled.get_offsets()), expected, atol=1e-9)
+    assert (is_dashed(baseline), is_dashed(scaled)) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("discount", "words"), [(0.276252, ".276"), (0.9801, ".980"), (0.998744, ".9987"), (0.9987, ".9987"), (1.0, "1")]
+)
+def test_discounts_are_written_as_in_the_paper(discount: float, words: str) -> None:
+    assert discount_words(discount) == words
