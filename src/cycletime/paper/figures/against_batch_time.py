@@ -10,16 +10,14 @@ from matplotlib.figure import Figure
 
 from cycletime.paper.claims.sources import BASELINE_BATCH
 from cycletime.paper.figures.lines import draw_by_dt, draw_circles
-from cycletime.paper.figures.panels import Legend, Panel, say_not_run
+from cycletime.paper.figures.panels import Legend, Panel
+from cycletime.paper.figures.rows import row_of_axes
 from cycletime.paper.figures.style import (
     NEUTRAL,
-    PERFORMANCE,
-    SMALL,
     dt_handles,
     dts_of,
     log2_axis,
     rule_handles,
-    thousands,
 )
 from cycletime.paper.outcome import Cell
 
@@ -34,16 +32,9 @@ def batch_time_s(cell: Cell) -> float:
 
 def draw_against_batch_time(figure: Figure, panels: Sequence[Panel]) -> Legend:
     """A pair of axes for each panel, with the same scales."""
-    figure.set_size_inches((6.4, 4.8) if len(panels) == 1 else (3.3 * len(panels), 4.2))
-    every = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     circles: list[Artist] = []
-    for axes, panel in zip(every, panels, strict=True):
-        axes.set_title(panel.title, fontsize=SMALL, fontweight="bold")
-        if panel.runs:
-            circles += _draw_panel(axes, panel)
-        else:
-            say_not_run(axes)
-    every[0].set_ylabel(PERFORMANCE)
+    for axes, panel in row_of_axes(figure, panels, same_scale=True):
+        circles += _draw_panel(axes, panel)
     runs = [each for panel in panels for each in panel.runs]
     return [dt_handles(dts_of(runs)), rule_handles(panels), circles]
 
@@ -54,7 +45,6 @@ def _draw_panel(axes: Axes, panel: Panel) -> list[Artist]:
     axes.axvline(_BASELINE_S, color=NEUTRAL, linewidth=0.8, zorder=0)
     draw_by_dt(axes, batch_time_s, lines)
     log2_axis(axes, sorted({batch_time_s(cell) for runs in lines for cell in runs.cells}), "batch time (s)")
-    thousands(axes)
     handles = []
     for runs in panel.runs:
         if runs.is_marked:

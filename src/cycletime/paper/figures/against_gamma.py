@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 
 from cycletime.paper.figures.lines import draw_by_dt, draw_circles
 from cycletime.paper.figures.panels import Legend, Panel
-from cycletime.paper.figures.style import PERFORMANCE, dt_handles, dts_of, thousands
+from cycletime.paper.figures.rows import row_of_axes
+from cycletime.paper.figures.style import dt_handles, dts_of
 from cycletime.paper.outcome import Cell
 
 _NO_DISCOUNT = 4.0
@@ -24,10 +25,8 @@ def place_of(cell: Cell) -> float:
 
 def draw_against_gamma(figure: Figure, panels: Sequence[Panel]) -> Legend:
     """One pair of axes: a sweep as lines, and two choices as dash-bordered and as solid-bordered circles."""
-    (panel,) = panels
+    ((axes, panel),) = row_of_axes(figure, panels)
     sweep, dashed, solid = panel.runs
-    figure.set_size_inches(6.8, 4.8)
-    axes = figure.subplots()
     draw_by_dt(axes, place_of, [sweep])
     circles = [
         draw_circles(axes, place_of, runs.cells, runs.rule, is_dashed=is_dashed)
@@ -36,8 +35,6 @@ def draw_against_gamma(figure: Figure, panels: Sequence[Panel]) -> Legend:
     ticks = {place_of(cell): cell.values["discount"] for cell in sweep.cells}
     axes.set_xticks(list(ticks), [discount_words(discount) for discount in ticks.values()])
     axes.set_xlabel(r"discount $\gamma$ (.99$^e$, with $e$ halved from tick to tick, and 1)")
-    axes.set_ylabel(PERFORMANCE)
-    thousands(axes)
     return [dt_handles(dts_of(panel.runs)), circles]
 
 

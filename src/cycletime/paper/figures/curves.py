@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from cycletime.paper.figures.panels import Legend, Panel
+from cycletime.paper.figures.rows import ALONE
 from cycletime.paper.figures.style import BAND, COLOURS, MARKERS, SMALL, dt_handles, dts_of, rule_handles, thousands
 from cycletime.paper.outcome import Cell
 from cycletime.reports.style import DASHES, add_seconds
@@ -27,7 +28,7 @@ def draw_curves(figure: Figure, panels: Sequence[Panel]) -> Legend:
     """A pair of axes for each panel, with the same scales."""
     columns = min(_COLUMNS, len(panels))
     rows = ceil(len(panels) / columns)
-    figure.set_size_inches((6.4, 4.8) if len(panels) == 1 else (2.9 * columns, 2.2 * rows + 1.3))
+    figure.set_size_inches(ALONE if len(panels) == 1 else (2.9 * columns, 2.2 * rows + 1.3))
     every = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for place, axes in enumerate(every.flatten()):
         if place < len(panels):

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from matplotlib.artist import Artist
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cycletime.duration import Duration
@@ -94,12 +93,3 @@ def runs_of(data: Data, study: str, rule: str, /, **labels: object) -> Runs:
     """The runs of a study, or those with some labels, under a rule's name."""
     outcome = data.outcome(study)
     return Runs(rule, outcome, tuple(outcome.where(**labels)))
-
-
-def say_not_run(axes: Axes) -> None:
-    """Fill a panel that has no runs."""
-    axes.text(0.5, 0.5, "not run", ha="center", va="center", transform=axes.transAxes, fontsize=12, color="0.5")
-    axes.set_xticks([])
-    if len(axes.get_shared_y_axes().get_siblings(axes)) == 1:  # else ticks are the others' too
-        axes.set_yticks([])
-    axes.grid(visible=False)

@@ -9,8 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from cycletime.paper.figures.panels import Legend, Panel, say_not_run
-from cycletime.paper.figures.style import COLOURS, MARKERS, NEUTRAL, PERFORMANCE, SMALL, dt_handles, dts_of, thousands
+from cycletime.paper.figures.panels import Legend, Panel
+from cycletime.paper.figures.rows import row_of_axes
+from cycletime.paper.figures.style import COLOURS, MARKERS, NEUTRAL, dt_handles, dts_of
 from cycletime.paper.outcome import Cell
 from cycletime.paper.scores import score
 
@@ -27,15 +28,8 @@ _APART = 0.14
 
 def draw_released_code(figure: Figure, panels: Sequence[Panel]) -> Legend:
     """A pair of axes for each task, the ways side by side."""
-    figure.set_size_inches(4.4 * len(panels), 4.4)
-    every = figure.subplots(1, len(panels), squeeze=False)[0]
-    for axes, panel in zip(every, panels, strict=True):
-        axes.set_title(panel.title, fontsize=SMALL, fontweight="bold")
-        if panel.runs:
-            _draw_panel(axes, panel)
-        else:
-            say_not_run(axes)
-    every[0].set_ylabel(PERFORMANCE)
+    for axes, panel in row_of_axes(figure, panels, width=4.4):
+        _draw_panel(axes, panel)
     runs = [each for panel in panels for each in panel.runs]
     looks: dict[str, Any] = {"color": NEUTRAL, "marker": "o", "linestyle": "none"}
     return [
@@ -56,7 +50,6 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
             _draw_point(axes, cell, list(_WAYS).index(_way(cell)) + shift, is_filled=runs.rule == "dt-aware")
     axes.set_xticks(range(len(_WAYS)), list(_WAYS.values()))
     axes.grid(visible=False, axis="x")
-    thousands(axes)
 
 
 def _draw_point(axes: Axes, cell: Cell, x: float, *, is_filled: bool) -> None:
