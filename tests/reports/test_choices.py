@@ -106,3 +106,14 @@ def test_choices_at_several_cycle_times_have_tables_of_their_own(make_study: Mak
         "reacher, ppo, batch 200, discount 0.333333",
         "reacher, ppo, batch 300, discount 0.5",
     ]
+
+
+def test_choices_that_are_each_for_a_cycle_time_are_compared_within_it(make_study: MakeStudy, tmp_path: Path) -> None:
+    points = [{"dt": "16ms", "batch": batch} for batch in (100, 200)] + [{"dt": "32ms", "batch": 300}]
+    keys = {**KEYS, "points": points, "dts": ["16ms", "32ms"]}
+    report = Report.of(make_study(by_batch({100: -50.0, 200: 1.0, 300: 7.0}), **keys))
+    (at_16ms,) = report.choices
+    assert [panel.hyperparameters["batch"] for panel in at_16ms.panels] == [200, 100]
+    (at_32ms,) = report.summaries
+    assert [str(dt) for dt in at_32ms.panel.dts] == ["32ms"]
+    report.write(tmp_path / "report")

@@ -4,7 +4,8 @@ Nothing is tried for it: `cycletime study plan` does that for a single study. On
 
     PPO: agent steps x (a + b k) + gradient steps x c;  SAC: agent steps x d
 
-of one core of an Intel Xeon at 2.8 GHz (`results/training-cpu.txt`); engines know their costs on an H200.
+of one core of an Intel Xeon at 2.8 GHz (`results/training-cpu.txt`, which has b = 2000 and m = 50; how it changes with
+m and k was tried with `cycletime study plan` on an AMD EPYC). Engines know their costs on an H200.
 """
 
 from __future__ import annotations

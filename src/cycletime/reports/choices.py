@@ -97,10 +97,11 @@ class Choices:
 
 def split(panels: Sequence[Panel]) -> tuple[list[Panel], list[list[Panel]]]:
     """Panels that have a table of their own, and groups of panels that are choices of one."""
-    found: dict[tuple[str, str], list[Panel]] = {}
+    found: dict[tuple[str, str, Place], list[Panel]] = {}
     for panel in panels:
-        found.setdefault((panel.task, panel.algorithm), []).append(panel)
-    groups = [group for group in found.values() if len(group) > 1 and all(len(panel.cells) == 1 for panel in group)]
+        if len(panel.cells) == 1:
+            found.setdefault((panel.task, panel.algorithm, _place(panel)), []).append(panel)
+    groups = [group for group in found.values() if len(group) > 1]
     grouped = {id(panel) for group in groups for panel in group}
     return [panel for panel in panels if id(panel) not in grouped], groups
 

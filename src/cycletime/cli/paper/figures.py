@@ -27,7 +27,8 @@ class PaperFigures(FromResults):
         data = self.data()
         paths = save_figures(data, self.out, self.names)
         stems = dict.fromkeys(path.stem for path in paths)
-        print(f"{len(stems)} figures in {self.out}" + (f": {', '.join(stems)}" if stems else ""))
+        count = "1 figure" if len(stems) == 1 else f"{len(stems)} figures"
+        print(f"{count} in {self.out}" + (f": {', '.join(stems)}" if stems else ""))
         missing = {name: needs for name, needs in missing_figures(data).items() if name in (self.names or (name,))}
         for name, needs in missing.items():
             print(f"{name}: not run ({needs})")

@@ -24,5 +24,7 @@ class PaperReport(FromResults):
 
         data = self.data()
         write_report(data, self.out)
-        print(f"Figures, tables and verdicts from {len(data.outcomes)} studies are in {self.out}: begin with index.md")
+        count = len(data.outcomes)
+        studies = "1 study" if count == 1 else f"{count} studies"
+        print(f"Figures, tables and verdicts from {studies} are in {self.out}: begin with index.md")
         return 0
