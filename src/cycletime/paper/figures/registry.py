@@ -28,22 +28,20 @@ def _whole(*studies: tuple[str, str]) -> tuple[Part, ...]:
     return (Part(names, lambda data: [runs_of(data, study, rule) for study, rule in studies]),)
 
 
-def _discounts(baseline: str, aware: str, *rules: str, title: str = "", dts: tuple[str, ...] = ()) -> Part:
+def _discounts(baseline: str, aware: str, *rules: str, title: str = "") -> Part:
     """SAC's dt-aware discounts, of the rules 'tuned-scaled' and 'tuned', with the baseline as the second line."""
     names = {"tuned-scaled": _SCALED_DISCOUNT, "tuned": _KEPT_DISCOUNT}
 
     def runs(data: Data) -> list[Runs]:
-        first, *others = [_at(runs_of(data, aware, names[rule], rule=rule), dts) for rule in rules]
+        first, *others = [runs_of(data, aware, names[rule], rule=rule) for rule in rules]
         return [first, runs_of(data, baseline, "baseline"), *others]
 
     return Part((baseline, aware), runs, title)
 
 
-def _at(runs: Runs, dts: tuple[str, ...]) -> Runs:
-    """Of runs those at some cycle times, or all if none are given."""
-    wanted = {Duration(dt) for dt in dts}
-    cells = tuple(cell for cell in runs.cells if not wanted or cell.dt in wanted)
-    return replace(runs, cells=cells)
+def _at(runs: Runs, dts: tuple[Duration, ...]) -> Runs:
+    """Of runs those at some cycle times."""
+    return replace(runs, cells=tuple(cell for cell in runs.cells if cell.dt in dts))
 
 
 def _pendulum_rules(*rules: str, title: str = "") -> Part:
@@ -61,7 +59,7 @@ def _batch_times(aware: str, other: str | None = None, rule: str = "", *, title:
         if other is None:
             return [found]
         second = runs_of(data, other, rule)
-        return [_at(found, tuple(map(str, second.dts)) if alone else ()), second]
+        return [_at(found, second.dts) if alone else found, second]
 
     return Part((aware,) if other is None else (aware, other), runs, title)
 
@@ -103,7 +101,7 @@ def _ways(task: str, title: str, baseline: str, aware: str) -> Part:
             labels: dict[str, object] = {"batch": BASELINE_BATCH} if study == "ppo-dt-aware" else {}
             others = runs_of(data, "ppo-released-code", rule, rule=rule, task=task)
             yield others
-            yield _at(runs_of(data, study, rule, rule=rule, **labels), tuple(map(str, others.dts)))
+            yield _at(runs_of(data, study, rule, rule=rule, **labels), others.dts)
 
     return Part(tuple(dict.fromkeys(("ppo-released-code", baseline, aware))), runs, title)
 
