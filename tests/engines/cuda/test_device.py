@@ -109,6 +109,7 @@ def test_without_cupy_an_engine_says_what_to_install_and_what_runs_cost_on_an_h2
     spec = make_spec(batch=2000, minibatch=50, epochs=10)
     cost = CudaEngine().cost(spec)
     assert (cost.where, cost.runs_at_once) == ("an H200", H200_BLOCKS)
+    assert CudaEngine().known_cost(spec) == cost
     learnings = -(-spec.env_steps // (2000 * 8))
     assert cost.agent_step_s * learnings * 2000 == pytest.approx(expected_s(spec))
 
