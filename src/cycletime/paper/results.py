@@ -8,6 +8,7 @@ from pathlib import Path
 
 import cycletime
 from cycletime.errors import InputError
+from cycletime.paper import behaviour
 from cycletime.paper.claims.sources import Data
 from cycletime.paper.collecting import collect
 from cycletime.paper.experiments import EXPERIMENTS
@@ -42,8 +43,6 @@ def read_results(folder: Path) -> Data:
     Raises:
         InputError: if there is no such folder, or a file of it cannot be read.
     """
-    from cycletime.paper import behaviour
-
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder with results: 'cycletime paper collect' makes one.")
     outcomes = [Outcome.load(path) for path in sorted(folder.glob("*.npz"))]
@@ -119,8 +118,6 @@ def _words(outcome: Outcome) -> str:
 
 
 def _keep_behaviour(folders: Mapping[str, StudyFolder], file: Path) -> list[Path]:
-    from cycletime.paper import behaviour
-
     measured = behaviour.measure(folders)
     if not measured:
         return []
