@@ -111,6 +111,15 @@ def test_an_environment_without_a_time_step_takes_the_one_that_is_given() -> Non
     assert "publishes no time step" in refusal(GymnasiumEnv("CartPole-v1"))
 
 
+@pytest.mark.filterwarnings("ignore:.*is out of date:DeprecationWarning")
+def test_a_time_step_that_contradicts_what_the_environment_publishes_is_refused() -> None:
+    """Hopper-v4 cannot be retimed: it would train at 8 ms, and say 2."""
+    told = refusal(GymnasiumEnv("Hopper-v4", Duration("2ms")))
+    assert told.startswith("env_dt is 2ms, but a step of <")
+    assert "Hopper-v4>>>>> lasts 8ms: leave env_dt out" in told
+    assert clock_after_one_step(GymnasiumEnv("Hopper-v4", Duration("8ms")), "40ms") == (0.008, 0.04, 5)
+
+
 def test_a_time_step_is_the_same_however_it_is_written() -> None:
     worlds = {GymnasiumEnv("CartPole-v1", dt) for dt in ("20ms", "0.02", "50Hz", 0.02, Duration("20ms"))}  # type: ignore[arg-type]
     assert worlds == {GymnasiumEnv("CartPole-v1", Duration("20ms"))}

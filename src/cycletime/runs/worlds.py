@@ -133,7 +133,11 @@ def _held(world: GymnasiumEnv, dt: Duration, keywords: dict[str, Any]) -> gymnas
         if world.env_dt not in (None, own):
             raise InputError(f"env_dt is {world.env_dt}: {name} has a time step of its own, {own}.")
         return _made(name, {**keywords, "dt": dt})
-    return CycleTime(env, dt, env_dt=world.env_dt)
+    try:
+        return CycleTime(env, dt, env_dt=world.env_dt)
+    except InputError:
+        env.close()
+        raise
 
 
 def _registered(world: GymnasiumEnv) -> str:
