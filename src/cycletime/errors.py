@@ -23,3 +23,11 @@ class NoGpuError(InputError, MachineError):
 
 class NotInstalledError(ModuleNotFoundError, InputError):
     """A package is missing that an extra brings: the sentence says for what, and how to install it."""
+
+
+class WorldError(Exception):
+    """An environment that failed with an error of the system's, such as a lost connection: its cause tells where.
+
+    Neither a wrong input nor our own output or disk, for which such errors would be taken elsewhere. So its traceback
+    is shown.
+    """

@@ -6,11 +6,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import pytest
 
 from cycletime import rules
 from cycletime.cli import main
 from cycletime.engines import devices
+from cycletime.errors import WorldError
 
 REACHER = "--task reacher --dt 16ms --env-steps 1000"
 NO_TIME_SPAN = "is no time span: give a positive time such as"
@@ -251,3 +253,47 @@ def test_the_values_are_told_and_what_they_mean_for_a_short_run(
 ) -> None:
     _train_nothing(f"--task reacher --env-steps 20000 {words}", tmp_path)
     assert capsys.readouterr().err == told
+
+
+FAILING = """
+import gymnasium
+
+class Arm(gymnasium.Env):
+    dt = 0.05
+    observation_space = gymnasium.spaces.Box(-1, 1, (1,))
+    action_space = gymnasium.spaces.Box(-1, 1, (1,))
+
+    def __init__(self, plugged=True):
+        if not plugged:
+            raise FileNotFoundError(2, "No such file or directory", "/dev/arm")
+
+    def reset(self, *, seed=None, options=None):
+        return self.observation_space.low, {}
+
+    def step(self, action):
+        raise BrokenPipeError(32, "Broken pipe")
+
+gymnasium.register("Arm-v0", Arm)
+gymnasium.register("Unplugged-v0", Arm, kwargs={"plugged": False})
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "where", "raised"),
+    [("Arm-v0", "its step()", BrokenPipeError), ("Unplugged-v0", "its making", FileNotFoundError)],
+)
+def test_an_environment_s_own_error_is_never_taken_for_that_of_our_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, where: str, raised: type[OSError]
+) -> None:
+    """An error that leaves `main` is shown with its traceback, and the exit status is 1."""
+    (tmp_path / "failing_arms.py").write_text(FAILING)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    words = f"--env failing_arms:{name} --dt 100ms --env-steps 1000 --out {tmp_path / 'runs'}".split()
+    try:
+        with pytest.raises(WorldError, match=re.escape(f"failing_arms:{name} failed in {where}")) as caught:
+            main(["train", *words])
+    finally:
+        sys.modules.pop("failing_arms", None)
+        for each in ("Arm-v0", "Unplugged-v0"):
+            gymnasium.registry.pop(each, None)
+    assert isinstance(caught.value.__cause__, raised)

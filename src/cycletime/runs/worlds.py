@@ -104,6 +104,10 @@ def make_env(world: World, dt: Duration, render_mode: str | None = None) -> gymn
     """The world as an environment of which one step is one agent step.
 
     For 'module:Name-v0' the module is imported first, which runs its code.
+
+    Raises:
+        InputError: if there is no such environment, or not at this cycle time.
+        WorldError: if the system refuses what an environment needs, here or later.
     """
     _refuse_without_gymnasium()
     import gymnasium
@@ -111,7 +115,10 @@ def make_env(world: World, dt: Duration, render_mode: str | None = None) -> gymn
     if isinstance(world, PaperTask):
         task_env: gymnasium.Env[Any, Any] = gymnasium.make(_GYMNASIUM_IDS[world.name], dt=dt, render_mode=render_mode)
         return task_env
-    return _held(world, dt, {} if render_mode is None else {"render_mode": render_mode})
+    from cycletime.tasks.own_faults import OwnFaults, faults_of
+
+    with faults_of(world.name, "its making"):
+        return OwnFaults(_held(world, dt, {} if render_mode is None else {"render_mode": render_mode}), world.name)
 
 
 def _held(world: GymnasiumEnv, dt: Duration, keywords: dict[str, Any]) -> gymnasium.Env[Any, Any]:
