@@ -14,7 +14,7 @@ from cycletime.cli import main
 from cycletime.engines import devices
 from cycletime.errors import WorldError
 
-REACHER = "--task reacher --dt 16ms --env-steps 1000"
+REACHER = "--task reacher --dt 16ms --env-steps 2000"
 NO_TIME_SPAN = "is no time span: give a positive time such as"
 ONE_WORLD = "Give either a task"
 
@@ -49,6 +49,10 @@ ONE_WORLD = "Give either a task"
         ),
         ("--task reacher --dt 16ms --env-steps -5", "env_steps is -5: it must be a whole number of at least 1."),
         ("--task reacher --dt 16ms --env-steps 0", "env_steps is 0: it must be a whole number of at least 1."),
+        (
+            "--task reacher --dt 16ms --env-steps 1199",
+            "env_steps is 1199: no episode of reacher ends before 1,200 environment steps (2.4s), so give at",
+        ),
         (
             "--task reacher --dt 16ms --env-steps 3e9",
             "env_steps is 3000000000: it must be below 2**31, since steps are counted in 32 bits.",
@@ -184,7 +188,7 @@ def test_what_is_no_run_is_not_resumed(capsys: pytest.CaptureFixture[str], words
 
 
 def test_carried_values_are_those_of_the_rules(tmp_path: Path) -> None:
-    words = "--task reacher --dt 8ms --env-steps 100 --batch 400 --tuned-at 16ms --seeds 2 --seed 5"
+    words = "--task reacher --dt 8ms --env-steps 2000 --batch 400 --tuned-at 16ms --seeds 2 --seed 5"
     made = [
         _train_nothing(f"{words} {rule}", tmp_path / str(place)) for place, rule in enumerate(("", "--rule scaled"))
     ]
@@ -253,6 +257,28 @@ def test_the_values_are_told_and_what_they_mean_for_a_short_run(
 ) -> None:
     _train_nothing(f"--task reacher --env-steps 20000 {words}", tmp_path)
     assert capsys.readouterr().err == told
+
+
+def test_a_budget_in_which_perhaps_no_episode_ends_is_told_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = "--env Pendulum-v1 --algorithm actor-critic --dt 100ms --out"
+    assert main(["train", *words.split(), str(tmp_path), "--env-steps", "198"]) == 0
+    told = capsys.readouterr()
+    note = "note: an episode can last 200 environment steps, so that perhaps none ends in this run.\n"
+    assert note in told.err
+    assert "seed 0: no episode ended within 198 environment steps, so that there is no return, " in told.out
+    assert main(["train", *words.split(), str(tmp_path), "--env-steps", "200"]) == 0
+    told = capsys.readouterr()
+    assert note not in told.err
+    assert "(1 episodes)" in told.out
+
+
+def test_the_limit_of_a_retimed_environment_is_told_in_its_own_steps(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _train_nothing("--env Pendulum-v1 --env-dt 10ms --dt 100ms --env-steps 300", tmp_path)
+    assert "an episode can last 1,000 environment steps" in capsys.readouterr().err
 
 
 FAILING = """

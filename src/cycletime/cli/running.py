@@ -107,7 +107,9 @@ def say(text: str) -> None:
 
 def result_line(told: Mapping[str, Any], path: Path) -> str:
     """What became of a run, and where it is."""
-    numbers = "learning went astray, and some returns are no numbers" if told["episodes"] else "no episode ended"
+    numbers = "learning went astray, and some returns are no numbers"
+    if not told["episodes"]:
+        numbers = f"no episode ended within {told['env_steps']:,} environment steps, so that there is no return"
     if told["average_return"] is not None:
         numbers = (
             f"average return {told['average_return']:,.2f}, last tenth {told['last_tenth_return']:,.2f} "

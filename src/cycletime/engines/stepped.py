@@ -96,9 +96,8 @@ class SteppedGroup:
 
     def __post_init__(self) -> None:
         """Refuse what this engine cannot compute."""
-        most_steps = self.env.spec.max_episode_steps if self.env.spec else None
-        if most_steps is not None:
-            refuse_longer_than(self.env_dt * most_steps, self.spec.dt)
+        if self.longest_episode_steps is not None:
+            refuse_longer_than(self.env_dt * self.longest_episode_steps, self.spec.dt)
         _ = self.loop
 
     @cached_property
@@ -146,6 +145,11 @@ class SteppedGroup:
     def cycle_steps(self) -> int:
         """The environment steps of a cycle."""
         return cycle_steps(self.spec.dt, self.env_dt)
+
+    @property
+    def longest_episode_steps(self) -> int | None:
+        """The environment's time limit."""
+        return self.env.spec.max_episode_steps if self.env.spec else None
 
     @property
     def bounds(self) -> ActionBounds:
