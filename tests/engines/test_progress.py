@@ -11,11 +11,12 @@ import pytest
 
 from cycletime.engines import progress as progress_module
 from cycletime.engines.console import ErrorConsole
-from cycletime.engines.progress import Unseen, shown_together
+from cycletime.engines.progress import Bar, Unseen, shown_together
 from cycletime.engines.training import Listener, Progress
 from cycletime.loops import Episodes
 from cycletime.runs.folder import RunFolder
 from tests.engines.scripted import make_spec
+from tests.terminals import terminal
 
 FOLDER = RunFolder(Path("nowhere"), make_spec(chunks=1000))
 BUDGET = FOLDER.spec.env_steps
@@ -45,6 +46,21 @@ def test_the_speed_is_that_of_the_last_seconds(lines: list[str], monkeypatch: py
     assert lines[0] == "a run: goes on from 1,000 environment steps"
     speeds = [re.search(r"([\d,]+) env steps/s", line) for line in lines[1:]]
     assert [each and each[1] for each in speeds] == [None, "1,000", "200", "455", "1,200"]
+
+
+@pytest.mark.parametrize("columns", [80, 150])
+def test_a_bar_shows_the_time_that_it_took_on_terminals_of_all_widths(columns: int) -> None:
+    now_s = 0.0
+    with terminal(columns) as shown:
+        bar = Bar("Pendulum-v1 actor-critic 50ms seed 0")
+        bar.console.get_time = lambda: now_s
+        bar.open(BUDGET, 0)
+        now_s = 75.0
+        bar.show(BUDGET // 2, [-1234.5])
+        bar.close()
+    last = [line for line in re.split(r"[\r\n]+", shown[0]) if line.strip()][-1]
+    assert re.search(r"seed 0 \S+ +50% 0:01:15 [-\d]:[-\d]{2}:[-\d]{2} return -1,2", last), last
+    assert len(last) <= columns
 
 
 @pytest.mark.parametrize("alike", [True, False])

@@ -8,7 +8,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    Task,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Column
+from rich.text import Text
 
 from cycletime.engines.console import ErrorConsole
 from cycletime.engines.training import Listener, Status
@@ -17,6 +28,8 @@ from cycletime.runs.folder import RunFolder
 
 LINE_S = 10.0
 """How often a line is written where there is no terminal."""
+_WIDE = 120
+"""Terminals of so many columns have room for a long bar."""
 _RECENT = 100
 """The episodes whose mean return is shown."""
 _RECENT_S = 10.0
@@ -112,8 +125,18 @@ class _Share:
         """Leave the bar to the others."""
 
 
+class _Told(TextColumn):
+    """Text that gives way where a terminal is narrow, so that the times beside it are whole."""
+
+    def render(self, task: Task) -> Text:
+        """It, on one line."""
+        text = super().render(task)
+        text.no_wrap, text.overflow = True, "ellipsis"
+        return text
+
+
 class Bar:
-    """Shows on standard error how far something is, the return, the speed and the time left."""
+    """Shows on standard error how far something is, the return, the speed, the time that it took and what is left."""
 
     def __init__(self, label: str) -> None:
         """Prepare to show it under a label."""
@@ -134,10 +157,11 @@ class Bar:
         elif self.console.is_terminal:
             self._bar = Progress(
                 TextColumn("{task.description}"),
-                BarColumn(),
+                BarColumn(bar_width=40 if self.console.width >= _WIDE else 8),
                 TaskProgressColumn(),
-                TextColumn("{task.fields[told]}"),
-                TimeRemainingColumn(),
+                TimeElapsedColumn(table_column=Column(width=7)),
+                TimeRemainingColumn(table_column=Column(width=7)),
+                _Told("{task.fields[told]}", table_column=Column()),
                 console=self.console,
             )
             self._bar.start()

@@ -1,5 +1,6 @@
 """What people see of a study while it runs."""
 
+import re
 import time
 from collections.abc import Callable, Mapping
 
@@ -51,7 +52,27 @@ def test_lines_tell_what_is_done_how_fast_and_what_is_left(
     assert "starting or compiling" in lines[0]
     assert lines[1].startswith("1 of 6 runs, 100 env steps/s, ")
     # 4 x 4800 - 500 steps are left of the others, at 1500 steps in 20 s.
-    assert lines[2].startswith("2 of 6 runs, 75 env steps/s, 4 min left (reacher ppo 16ms")
+    assert lines[2].startswith("2 of 6 runs, 75 env steps/s, 20 s so far, 4 min left")
+
+
+def test_groups_whose_runs_are_done_are_no_longer_shown(
+    begun: Callable[..., tuple[StudyProgress, list[str]]], now: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown, names = begun()
+    groups = [names[0], names[2], names[4]]
+    for env_steps in (100, 200, 300):
+        for name in groups:
+            shown.update(Event(name, env_steps=env_steps))
+    now[0] += LINE_S
+    shown.update(Event(names[0], env_steps=400))
+    for name in names[:2]:
+        shown.update(Event(name, outcome="done"))
+    now[0] += LINE_S
+    shown.update(Event(names[2], env_steps=400))
+    *_, before, after = capsys.readouterr().err.splitlines()
+    told = [re.findall(r"reacher ppo (\w+) ", line) for line in (before, after)]
+    assert len(told[0]) == 3
+    assert told[1] == [each for each in told[0] if each != "16ms"]
 
 
 def test_failures_are_told_at_once_and_counted(

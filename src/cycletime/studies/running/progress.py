@@ -54,6 +54,8 @@ class StudyProgress:
         self._done, self._all, self._failed = len(states) - len(self._left), len(states), 0
         labels = [_label(plan, index) for index in range(len(plan.cells))]
         self._group_of = {planned.name: labels[planned.cell] for planned in plan.runs}
+        self._left_of_group = Counter(self._group_of[name] for name in self._left)
+        self._since = time.monotonic()
         self._began: float | None = None
         self._due = 0.0
         self._heard_of: set[str] = set()
@@ -77,6 +79,7 @@ class StudyProgress:
             self._count(event.name, done)
         if event.outcome == "done" and event.name in self._left:
             self._left_in_all -= self._left.pop(event.name)
+            self._left_of_group[self._group_of[event.name]] -= 1
             self._done += 1
         if event.outcome == "failed":
             self._failed += 1
@@ -113,8 +116,11 @@ class StudyProgress:
         rate = steps.total() / span_s
         pace = f"{rate:,.0f} env steps/s" if rate > 0 else "starting or compiling"
         failed = f", {self._failed} failure{'' if self._failed == 1 else 's'}" if self._failed else ""
-        told = f"{pace}{failed}" + (f", {spelled(self._left_in_all / rate)} left" if rate > 0 else "")
-        groups = _by_group(steps, span_s)
+        told = f"{pace}{failed}, {spelled(now - self._since)} so far"
+        told += f", {spelled(self._left_in_all / rate)} left" if rate > 0 else ""
+        groups = _by_group(
+            Counter({group: done for group, done in steps.items() if self._left_of_group[group]}), span_s
+        )
         self._due = now + (LINE_S if self._bar is None else BAR_S)
         if self._bar is not None:
             self._bar.below = groups
@@ -142,7 +148,7 @@ def _label(plan: Plan, cell: int) -> str:
 
 
 def _by_group(steps: Counter[str], span_s: float) -> tuple[str, ...]:
-    """The rates of groups that were computed in the last minute, where there are several."""
+    """The rates of groups that go on and were computed in the last minute, where there are several."""
     if len(steps) < 2:
         return ()
     shown = [f"{group} {count / span_s:,.0f}/s" for group, count in steps.most_common(MOST_GROUPS)]
