@@ -12,7 +12,7 @@ from cycletime.cli.options import NONE, Count, Parts, Rate, Text, default_of_the
 from cycletime.cli.running import Running, say, train_all
 from cycletime.cli.settings import settings_of
 from cycletime.errors import InputError
-from cycletime.rules import PPO
+from cycletime.rules import ALGORITHMS, PPO
 
 if TYPE_CHECKING:
     from cycletime.runs.folder import RunFolder
@@ -135,13 +135,21 @@ def _announced(spec: RunSpec, cycle_steps: int) -> str:
     names = ("batch", "minibatch", "discount", "trace_decay")
     values = ", ".join(f"{name} {getattr(spec.agent, name):g}" for name in names if hasattr(spec.agent, name))
     carried = f" ({spec.origin['rule']} from {spec.origin['tuned_at']})" if spec.origin else ""
-    lines = [f"{spec.algorithm} at {spec.dt}: {values}{carried}"]
+    lines = [f"{spec.algorithm} at {spec.dt}: {values}{carried}", *_notes_on_transfer(spec)]
     random, learning = (steps * cycle_steps for steps in (spec.agent.random_steps, spec.agent.period))
     if random >= spec.env_steps:
         lines.append(f"note: the random start lasts {random:,} environment steps, so that the policy never acts.")
     elif learning > spec.env_steps:
         lines.append(f"note: the first learning comes at {learning:,} environment steps, and the run ends with it.")
     return "\n".join(lines)
+
+
+def _notes_on_transfer(spec: RunSpec) -> list[str]:
+    """What the rule has to say: horizons that shrink, rounding."""
+    if not spec.origin:
+        return []
+    tuned = ALGORITHMS[spec.algorithm](dt=spec.origin["tuned_at"], **spec.origin["tuned"])
+    return [f"note: {note}" for note in tuned.at(spec.dt, spec.origin["rule"]).notes]
 
 
 def _refuse_begun(folders: list[RunFolder]) -> None:
