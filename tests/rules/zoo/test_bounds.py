@@ -45,6 +45,11 @@ def test_large_numbers_that_do_not_matter_are_left_alone() -> None:
     assert transfer_entry(text, "A", "ppo", "16ms", "8ms").changed == {"n_steps": 16, "batch_size": 16}
 
 
+def test_values_that_are_no_numbers_are_left_alone() -> None:
+    text = "A:\n  n_steps: 8\n  batch_size: 8\n  target_kl: .nan\n  clip_range_vf: .inf\n  ent_coef:\n"
+    assert transfer_entry(text, "A", "ppo", "16ms", "8ms").changed == {"n_steps": 16, "batch_size": 16}
+
+
 def test_aliases_that_are_few_are_read() -> None:
     text = "d: &d {n_steps: 8, batch_size: 8}\n" + "".join(f"E{n}: {{<<: *d}}\n" for n in range(100))
     assert transfer_entry(text, "E7", "ppo", "16ms", "8ms").changed == {"n_steps": 16, "batch_size": 16}

@@ -102,7 +102,8 @@ def _changes(before: Hyperparameters, after: Hyperparameters, exported: Mapping[
     """The settings that are others now; what an entry does not say is Stable-Baselines3's default."""
     said = {key: value for key, value in _without_noise(before).to(_LIBRARY).items() if value is not None}
     old = {**getattr(LIBRARIES[_LIBRARY].of(after.algorithm), "defaults", {}), **said}
-    changed = {key: value for key, value in exported.items() if value != old.get(key)}
+    # By identity first, since a value that is not a number differs from itself.
+    changed = {key: value for key, value in exported.items() if value is not old.get(key) and value != old.get(key)}
     if before.stated().get(_NOISE) != after.stated().get(_NOISE):
         changed[_NOISE] = after.stated()[_NOISE]
     return changed
