@@ -1,5 +1,10 @@
 """The exceptions that are no defects of the program, so that the command line can tell them from one."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class InputError(ValueError):
     """A wrong input: its message is one sentence with the offending value and what would be right."""
@@ -31,3 +36,9 @@ class WorldError(Exception):
     Neither a wrong input nor our own output or disk, for which such errors would be taken elsewhere. So its traceback
     is shown.
     """
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a sentence about an unknown name: the known one that is nearest, if one is near at all."""
+    near = get_close_matches(word.lower(), known, 1)
+    return f"; did you mean {near[0]}?" if near else "."

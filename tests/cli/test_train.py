@@ -202,6 +202,16 @@ def test_carried_values_are_those_of_the_rules(tmp_path: Path) -> None:
             assert spec["origin"] == {"rule": rule, "tuned_at": "16ms", "tuned": tuned.stated()}
 
 
+def test_horizons_that_a_rule_shrinks_are_told_of(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = "--task reacher --dt 8ms --env-steps 100 --batch 400 --tuned-at 16ms"
+    _train_nothing(words, tmp_path / "a")
+    told = capsys.readouterr()
+    assert "note: Rule 'dt-aware' shrinks horizons: discount 0.99 from 1.59 s to 0.796 s" in told.out + told.err
+    _train_nothing(f"{words} --rule scaled", tmp_path / "b")
+    told = capsys.readouterr()
+    assert "shrinks" not in told.out + told.err
+
+
 def test_values_that_are_not_carried_are_the_paper_s_and_what_is_set(tmp_path: Path) -> None:
     words = (
         "--algorithm sac --discount .9 --set hidden=32,32 target_entropy=none replay_capacity=1e5 acts=before_learning"

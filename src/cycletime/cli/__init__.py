@@ -7,13 +7,13 @@ import select
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import tyro
 from tyro.conf import FlagCreatePairsOff
 
 from cycletime import __version__
-from cycletime.errors import InputError, RunError
+from cycletime.errors import InputError, RunError, did_you_mean
 from cycletime.extras import extras_named
 
 _ABOUT = "Reinforcement learning at any action-cycle time: carry hyper-parameters, train, watch, export."
@@ -39,12 +39,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words == ["--version"]:
         print(f"cycletime {__version__}")
         return 0
+    words = _with_zoo_named(words)
     try:
+        commands = _commands(words)
+        _refuse_unknown_command(words, commands)
         parsed = tyro.extras.subcommand_cli_from_dict(
-            _commands(words),
+            commands,
             prog="cycletime",
             description=f"{_ABOUT} 'cycletime --version' prints the version.",
-            args=_with_zoo_named(words),
+            args=words,
             config=(FlagCreatePairsOff,),
         )
         with extras_named(f"cycletime {words[0]}", "'cycletime[study]'" if words[0] in _OF_STUDIES else None):
@@ -95,11 +98,38 @@ def _commands(words: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def _refuse_unknown_command(words: Sequence[str], commands: dict[str, Any]) -> None:
+    """Tell the nearest name where a command is misspelt, or one of its own commands."""
+    known, asked = list(commands), "cycletime"
+    for word in words:
+        if word.startswith("-") or not known:
+            return
+        if word not in known:
+            raise InputError(
+                f"There is no command '{asked} {word}': give one of {', '.join(known)}{did_you_mean(word, known)}"
+            )
+        asked = f"{asked} {word}"
+        known = _own_commands(commands[word]) if word in commands else []
+
+
+def _own_commands(kind: type) -> list[str]:
+    """The commands of a command, from the types that tyro reads."""
+    told = get_type_hints(kind, include_extras=True).get("command")
+    return [] if told is None else _names_in(told)
+
+
+def _names_in(told: object) -> list[str]:
+    if get_origin(told) is Literal:
+        return list(get_args(told))
+    names = [name for each in getattr(told, "__metadata__", ()) if isinstance(name := getattr(each, "name", None), str)]
+    return names or [name for part in get_args(told) for name in _names_in(part)]
+
+
 def _with_zoo_named(words: list[str]) -> list[str]:
     """Name the command that --from-zoo implies; an algorithm before it becomes an option."""
     if words[:1] != ["transfer"] or not any(word.split("=")[0] == "--from-zoo" for word in words):
         return words
     rest = words[1:]
-    if rest[0] in ("ppo", "sac"):
+    if rest[0] != "zoo" and not rest[0].startswith("-"):
         rest = ["--algorithm", *rest]
     return ["transfer", "zoo", *rest] if rest[0] != "zoo" else words

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import fields
-from difflib import get_close_matches
 from typing import Any
 
-from cycletime.errors import InputError
+from cycletime.errors import InputError, did_you_mean
 
 
 def settings_of(words: Iterable[str], algorithm: str, but_not: Collection[str]) -> dict[str, Any]:
@@ -31,9 +30,9 @@ def settings_of(words: Iterable[str], algorithm: str, but_not: Collection[str]) 
 def _setting(word: str, kinds: dict[str, str], algorithm: str) -> tuple[str, Any]:
     name, separator, text = word.partition("=")
     if not separator or name not in kinds:
-        near = "" if name in kinds else "".join(f"; did you mean {each}?" for each in get_close_matches(name, kinds, 1))
+        near = "." if name in kinds else did_you_mean(name, kinds)
         known = ", ".join(sorted(kinds))
-        raise InputError(f"--set {word}: give NAME=VALUE with a field of {algorithm}: {known}{near or '.'}")
+        raise InputError(f"--set {word}: give NAME=VALUE with a field of {algorithm}: {known}{near}")
     try:
         return name, _value(text, kinds[name])
     except (ValueError, OverflowError):

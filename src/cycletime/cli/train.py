@@ -12,7 +12,7 @@ from cycletime.cli.options import NONE, Count, Parts, Rate, Text, default_of_the
 from cycletime.cli.running import Running, say, train_all
 from cycletime.cli.settings import settings_of
 from cycletime.errors import InputError
-from cycletime.rules import PPO
+from cycletime.rules import ALGORITHMS, PPO
 
 if TYPE_CHECKING:
     from cycletime.engines.engine import Setting
@@ -136,7 +136,7 @@ def _announced(spec: RunSpec, setting: Setting) -> str:
     names = ("batch", "minibatch", "discount", "trace_decay")
     values = ", ".join(f"{name} {getattr(spec.agent, name):g}" for name in names if hasattr(spec.agent, name))
     carried = f" ({spec.origin['rule']} from {spec.origin['tuned_at']})" if spec.origin else ""
-    lines = [f"{spec.algorithm} at {spec.dt}: {values}{carried}"]
+    lines = [f"{spec.algorithm} at {spec.dt}: {values}{carried}", *_notes_on_transfer(spec)]
     random, learning = (steps * setting.cycle_steps for steps in (spec.agent.random_steps, spec.agent.period))
     if random >= spec.env_steps:
         lines.append(f"note: the random start lasts {random:,} environment steps, so that the policy never acts.")
@@ -146,6 +146,14 @@ def _announced(spec: RunSpec, setting: Setting) -> str:
     if longest is not None and longest > spec.env_steps:
         lines.append(f"note: an episode can last {longest:,} environment steps, so that perhaps none ends in this run.")
     return "\n".join(lines)
+
+
+def _notes_on_transfer(spec: RunSpec) -> list[str]:
+    """What the rule has to say: horizons that shrink, rounding."""
+    if not spec.origin:
+        return []
+    tuned = ALGORITHMS[spec.algorithm](dt=spec.origin["tuned_at"], **spec.origin["tuned"])
+    return [f"note: {note}" for note in tuned.at(spec.dt, spec.origin["rule"]).notes]
 
 
 def _refuse_begun(folders: list[RunFolder]) -> None:

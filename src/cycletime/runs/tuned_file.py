@@ -22,7 +22,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from cycletime.duration import Duration
+from cycletime.duration import Duration, typed_duration
 from cycletime.errors import InputError
 from cycletime.rules import PPO, SAC, Hyperparameters
 from cycletime.runs.files import write_last
@@ -169,7 +169,7 @@ def _checked(algorithm: str, values: dict[str, Any]) -> Duration:
     """The cycle time, taken out of the values, which are checked."""
     if "dt" not in values:
         raise InputError("dt is missing: say at which cycle time the values were tuned, such as dt = '16ms'.")
-    dt = Duration(values.pop("dt"))
+    dt = typed_duration(values.pop("dt"))
     for name, value in values.items():
         if name not in _NAMES[algorithm]:
             raise InputError(f"{name!r} is no tuned value: {algorithm} has {', '.join(_NAMES[algorithm])}.")

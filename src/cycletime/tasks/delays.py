@@ -239,10 +239,11 @@ def _ends_s(delay: DelayLike) -> list[Fraction]:
 def _is_no_time(span: object) -> bool:
     """Zero, which is no `Duration`, since a cycle cannot last no time; a delay can."""
     if isinstance(span, str):
-        # Whatever would be a span with a 1 in place of the 0; but 0 Hz lasts for ever.
+        # Whatever would be a span with a 1 in place of the 0, which needs no unit; but 0 Hz lasts for ever.
         with_one, zeros = _ZERO.subn("1", span.strip())
+        unit = "" if with_one[-1:].isalpha() else "s"
         with suppress(InputError):
-            return bool(zeros) and "hz" not in span.lower() and Duration(with_one).exact_s > 0
+            return bool(zeros) and "hz" not in span.lower() and Duration(with_one + unit).exact_s > 0
         return False
     return isinstance(span, int | float | Fraction | Decimal | np.number) and not isinstance(span, bool) and span == 0
 

@@ -7,7 +7,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from cycletime.duration import Duration
+from cycletime.duration import typed_duration
 from cycletime.engines.registry import AUTO
 from cycletime.errors import InputError
 from cycletime.rules import PPO, SAC
@@ -53,7 +53,7 @@ def study_from(told: Mapping[str, Any], folder: Path = Path()) -> Study:
         name=_name(told),
         worlds=_worlds(told),
         algorithms=algorithms,
-        dts=tuple(Duration(each) for each in _several(told, "dt")),
+        dts=tuple(typed_duration(each) for each in _several(told, "dt")),
         rules=_rules(told, algorithms, tuned),
         seeds=_seeds(told),
         env_steps=_count("env_steps", _needed(told, "env_steps")),
@@ -116,7 +116,7 @@ def _several(told: Mapping[str, Any], singular: str) -> list[Any]:
 
 
 def _worlds(told: Mapping[str, Any]) -> tuple[World, ...]:
-    env_dt = Duration(told["env_dt"]) if "env_dt" in told else None
+    env_dt = typed_duration(told["env_dt"]) if "env_dt" in told else None
     given = [key for key in ("task", "tasks", "env", "envs") if key in told]
     if not given:
         raise InputError("'task' is missing: a study needs a task or an env, or several as 'tasks' and 'envs'.")

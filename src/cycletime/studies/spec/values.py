@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cycletime.duration import Duration
+from cycletime.duration import typed_duration
 from cycletime.errors import InputError
 from cycletime.runs.carried import TUNABLE
 from cycletime.runs.spec import AGENTS
@@ -78,7 +78,7 @@ def _tuned(algorithm: str, table: Mapping[str, Any]) -> Tuned:
             raise InputError(
                 f"tuned has {name!r}: {algorithm} has {', '.join(TUNABLE[algorithm])}; other fields go to 'set'."
             )
-    dt = Duration(table["dt"]) if "dt" in table else None
+    dt = typed_duration(table["dt"]) if "dt" in table else None
     return Tuned(dt, grid, _source(table["from"]) if "from" in table else None)
 
 
