@@ -195,11 +195,12 @@ def test_a_missing_file_is_noticed(tmp_path: Path, name: str) -> None:
     assert falls_back(checkpoints) == f"is damaged: its {name} cannot be read"
 
 
-@pytest.mark.parametrize("content", ["[]", "null", "3", '"text"', "{}", '{"format": 1}', "\x00\xff"])
+@pytest.mark.parametrize("content", ["[]", "null", "3", '"text"', "\x00\xff", "[" * 10**5, "{}", '{"format": 1}'])
 def test_any_other_manifest_is_noticed(tmp_path: Path, content: str) -> None:
     checkpoints = kept(tmp_path, 1, 2)
     newest_file(checkpoints, "manifest.json").write_text(content)
-    assert falls_back(checkpoints) == "is damaged: its manifest.json cannot be read"
+    what = "was changed" if content.startswith("{") else "cannot be read"
+    assert falls_back(checkpoints) == f"is damaged: its manifest.json {what}"
 
 
 def test_a_checkpoint_of_another_run_is_not_taken(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_runs_are_good_until_a_bit_changes_and_are_repaired_by_running_again(
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
     assert VerifyStudy(folder=copy.path).run() == 1
-    said = rf"  {file} with 3 runs: it is not what was written: .*\nquick: 0 runs good, 1 files damaged\n"
+    said = rf"  {file}: it is not what was written: .*\nquick: 0 runs good, 1 files damaged\n"
     assert re.fullmatch(said, capsys.readouterr().out)
     assert file.exists()
     assert VerifyStudy(folder=copy.path, repair=True).run() == 1
@@ -83,10 +83,12 @@ def test_a_torn_file_is_damaged_and_its_runs_are_not_done(
 ) -> None:
     file = file_in(copy)
     file.write_bytes(file.read_bytes()[:-1000])
-    assert main(["study", "status", str(copy.path)]) == 0
-    assert capsys.readouterr().out == "quick: 3 pending\n"
+    assert main(["study", "status", str(copy.path)]) == 1
+    told, said = capsys.readouterr().out.splitlines()
+    assert told == "quick: 3 pending"
+    assert said.startswith(f"  {file} is damaged (File is not a zip file): its runs count as not done. Restore it; or ")
     assert main(["study", "verify", str(copy.path)]) == 1
-    assert re.match(rf"  {file} with unknown runs: .*\nquick: 0 runs good, 1 files damaged\n", capsys.readouterr().out)
+    assert re.match(rf"  {file}: .*\nquick: 0 runs good, 1 files damaged\n", capsys.readouterr().out)
 
 
 def test_runs_are_imported_and_damaged_ones_named(
@@ -97,7 +99,7 @@ def test_runs_are_imported_and_damaged_ones_named(
     file.write_bytes(content[:-1])
     assert ImportRuns(folder=empty.path, sources=Names([str(copy.path)])).run() == 1
     told = capsys.readouterr().out.splitlines()
-    assert told[0].startswith(f"  {file}: it is not what was written")
+    assert told[0] == f"  {file}: File is not a zip file"
     assert told[1] == "quick: 0 taken, 0 known already, 0 not planned, 0 being trained, 1 damaged"
     file.write_bytes(content)
     for count in ("3 taken, 0 known already", "0 taken, 3 known already"):

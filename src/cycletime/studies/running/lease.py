@@ -23,7 +23,7 @@ from typing import Any
 from uuid import uuid4
 
 from cycletime.errors import RunError
-from cycletime.runs.files import disk_errors
+from cycletime.runs.files import disk_errors, hard_link
 
 BEAT_S = 5.0
 """How often a holder touches its lease."""
@@ -216,7 +216,7 @@ def _draft(folder: Path, worker: str) -> Iterator[tuple[str, Path]]:
 def _linked(draft: Path, place: Path) -> bool:
     """Give a file a further name, unless that is taken."""
     try:
-        os.link(draft, place)
+        hard_link(draft, place)
     except FileExistsError:
         with suppress(OSError):  # a network can repeat the question, and then refuses what it did the first time
             return draft.samefile(place)
