@@ -260,3 +260,85 @@ def test_pickles_are_never_run(tmp_path: Path) -> None:
     assert not (tmp_path / "exploded").exists()
     pickle.loads(pickle.dumps(bomb))
     assert (tmp_path / "exploded").exists()
+
+
+# What was forged, and given the name that it should have.
+
+
+def with_result(**changes: Any) -> Callable[[dict[str, Any]], Mapping[str, Any]]:  # noqa: ANN401 - whatever JSON has
+    """Change what the first run's result says."""
+
+    def change(columns: dict[str, Any]) -> Mapping[str, Any]:
+        told = about_of(columns)
+        told["runs"][0]["result"] |= changes
+        return {**columns, "about": as_column(told)}
+
+    return change
+
+
+def with_column(name: str, change: Callable[[NDArray[Any]], Any]) -> Callable[[dict[str, Any]], Mapping[str, Any]]:
+    return lambda columns: {**columns, name: change(columns[name])}
+
+
+def twice(columns: dict[str, Any]) -> Mapping[str, Any]:
+    told = about_of(columns)
+    return {**columns, "about": as_column({**told, "runs": [told["runs"][0], told["runs"][0]]})}
+
+
+def nameless(columns: dict[str, Any]) -> Mapping[str, Any]:
+    return {**columns, "about": as_column({"format": 1, "runs": [{"name": 3, "spec": {}, "result": {}}]})}
+
+
+FORGERIES: dict[str, tuple[Callable[[dict[str, Any]], Mapping[str, Any]], str]] = {
+    "average": (with_result(average_return=7.0), "says 7.0 as average_return, and it is -0.76"),
+    "last tenth": (with_result(last_tenth_return=7.0), "says 7.0 as last_tenth_return, and it is"),
+    "plain mean": (with_result(mean_over_episodes=7.0), "says 7.0 as mean_over_episodes, and it is"),
+    "no number": (with_result(average_return=float("nan")), "says nan as average_return, and it is"),
+    "episodes": (with_result(episodes=8), "says 8 as episodes, and it is 7"),
+    "dt": (with_result(dt="8ms"), "says '8ms' as dt, and it is '16ms'"),
+    "agent steps": (with_result(agent_steps=1), "out of order"),
+    "where": (with_result(where=None), "says None as where"),
+    "wall time": (with_result(wall_s=float("inf")), "says inf as wall_s"),
+    "environment's step": (with_result(env_dt_s=0.004), "says 0.004 as env_dt_s, and it is 0.002"),
+    "resumed": (with_result(resumed="resumed, identical"), "as resumed, and it is 'never'"),
+    "remarks": (with_result(remarks="none"), "says 'none' as remarks"),
+    "machine": (with_result(machine=[]), r"says \[\] as machine"),
+    "digits": (with_result(agent_steps=10**399), "a number of 400 digits"),
+    "something else": (with_result(new=1), "says new, which no result does"),
+    "counts": (with_column("counts", lambda counts: counts + 1), "its bins are not those of its episodes"),
+    "sums": (with_column("sums", lambda sums: sums * 2), "its bins are not those of its episodes"),
+    "sums of no number": (with_column("sums", lambda sums: sums * np.nan), "not those of its episodes"),
+    "returns": (with_column("episodes/returns", lambda returns: returns + 1), "as average_return, and it is 0.23"),
+    "lengths": (with_column("episodes/length_steps", lambda lengths: -lengths), "of a length that cannot be"),
+    "kind": (with_column("counts", lambda counts: counts.astype(float)), r"its counts is float64\[2, 100\]"),
+    "text": (with_column("metrics/kl", lambda column: column.astype("U")), "its metrics/kl is <U"),
+    "shape": (with_column("sums", lambda sums: sums[:, :50]), "its curves do not fit each other"),
+    "rows": (with_column("sums", lambda sums: sums[:1]), r"its sums is float\d+\[1, 100\] for 2 runs"),
+    "dimensions": (with_column("sums", lambda sums: sums[0]), r"its sums is float\d+\[100\]"),
+    "lines": (with_column("metrics/each", lambda each: each * [-1, 3]), "tables of metrics that do not fit"),
+    "many": (with_column("metrics/each", lambda each: each * 10**9), "tables of metrics that do not fit"),
+    "twice": (twice, "it has a run twice"),
+    "no name": (nameless, "it says 3 where a run's name, spec and result should be"),
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_forgery_is_found_by_what_it_says(tmp_path: Path, name: str) -> None:
+    change, reason = FORGERIES[name]
+    forged = rewritten(written(tmp_path, make_run(), make_run(seed=1)), change)
+    for read in (lambda: forged.scored, forged.runs):
+        with pytest.raises(RunError, match=f"{forged.path} cannot be read as a file of finished runs: .*{reason}"):
+            read()
+
+
+def test_a_file_that_unpacks_to_very_much_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundle_module, "MOST_READ", 10**6)
+    bomb = rewritten(written(tmp_path, make_run()), with_column("counts", lambda _: np.zeros((1, 10**6), np.int64)))
+    assert bomb.path.stat().st_size < 20_000
+    with pytest.raises(RunError, match=r"it declares 8,0.* bytes, and 1,000,000 are the most"):
+        _ = bomb.names
+    monkeypatch.setattr(bundle_module, "MOST_READ", 1000)
+    with pytest.raises(RunError, match=r"it has .* bytes, and 1,000 are the most"):
+        bomb.content()

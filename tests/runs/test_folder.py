@@ -335,3 +335,29 @@ def test_sweeping_removes_what_was_left_unfinished_and_nothing_else(tmp_path: Pa
     (folder.path / "result.json").write_text("{}")
     folder.sweep()
     assert sorted(each.name for each in folder.path.iterdir()) == ["result.json", "spec.json"]
+
+
+def test_a_spec_s_origin_is_protected_too(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, SPEC)
+    file = folder.path / "spec.json"
+    file.write_text(file.read_text().replace('"dt-aware"', '"dt-awars"'))
+    assert refusal(folder.path).endswith("cannot be read as a run's spec: it was changed since it was written.")
+
+
+def test_a_spec_without_a_seal_is_one_of_an_older_version(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, SPEC)
+    told = {"format": 1, "identity": SPEC.identity, **SPEC.as_json()}
+    (folder.path / "spec.json").write_text(json.dumps(told))
+    assert RunFolder.open(folder.path) == folder
+    (folder.path / "spec.json").write_text(json.dumps({**told, "sha257": ""}))
+    assert "it was changed" in refusal(folder.path)
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff", b"[" * 10**5, b'{"format": 1, "seed": ' + b"9" * 400])
+def test_who_knows_the_spec_writes_one_that_is_damaged_anew(tmp_path: Path, content: bytes) -> None:
+    folder = with_a_checkpoint(RunFolder.create(tmp_path, SMALL))
+    before = (folder.path / "spec.json").read_bytes()
+    (folder.path / "spec.json").write_bytes(content)
+    folder.make()
+    assert (folder.path / "spec.json").read_bytes() == before
+    assert RunFolder.open(folder.path).has_begun

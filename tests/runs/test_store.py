@@ -398,3 +398,39 @@ def test_machines_with_little_installed_train_keep_and_resume(tmp_path: Path) ->
     ran = subprocess.run(words, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
     assert ran.returncode == 0, ran.stderr
     assert list((tmp_path / "finished").glob("*.npz"))
+
+
+# Scores.
+
+
+def test_scores_are_of_files_that_are_what_was_written_and_the_others_are_not_there(tmp_path: Path) -> None:
+    store, expected = filled(tmp_path, 2)
+    path = next(path for path in store.folder.iterdir() if Bundle(path).names == [runs_of(1)[0].name])
+    lost, content = Bundle(path).names[0], path.read_bytes()
+    path.rename(store.folder / f"{'0' * 32}.npz")
+    names, checked = Store(store.folder), Store(store.folder, is_checked=True)
+    assert names.refresh() == expected.keys(), "who counts runs reads their names alone"
+    for read in (names.result, names.means, names.run):
+        with pytest.raises(RunError, match="its hash is another"):
+            read(lost)
+    assert checked.refresh() == expected.keys() - {lost}
+    assert list(checked.damaged.values()) == ["it is not what was written: its hash is another"]
+    path.write_bytes(content)
+    assert checked.refresh() == expected.keys()
+
+
+def test_a_run_that_is_in_two_files_with_other_scores_is_told_of_and_not_put_together(tmp_path: Path) -> None:
+    store, expected = filled(tmp_path)
+    run = runs_of(0)[0]
+    curve = replace(run.curve, returns=run.curve.returns + 1)  # type: ignore[union-attr, arg-type]
+    write_bundles(store.folder, [recomputed(run, curve=curve)])
+    fresh = Store(store.folder)
+    assert fresh.refresh() == expected.keys()
+    assert fresh.disputed.keys() == {run.name}
+    first, other = fresh.disputed[run.name]
+    fresh.tidy()
+    assert first.exists()
+    assert other.exists()
+    other.unlink()
+    fresh.refresh()
+    assert not fresh.disputed

@@ -134,16 +134,14 @@ def _fault_of_curve(run: FinishedRun) -> str | None:
     curve = run.curve
     ends, acts = curve.env_steps, curve.agent_steps
     if isinstance(curve, EpisodeBins):
-        ended = curve.counts > 0
-        if np.any(curve.counts < 0) or any(np.any(each[~ended]) for each in (curve.sums, ends, acts)):
+        ended = curve.counts != 0
+        if curve.counts.min() < 0 or ((curve.sums != 0) | (ends != 0) | (acts != 0))[~ended].any():
             return "its curve has bins that cannot be"
         ends, acts = ends[ended], acts[ended]
-        if np.any(curve.index_of(ends) != np.flatnonzero(ended)):
-            return "its curve has episodes in other bins than they ended in"
-    within = ends.size == 0 or (ends[-1] <= run.spec.env_steps and acts[-1] <= run.result["agent_steps"])
-    if not within or any(np.any(np.diff(each, prepend=0) <= 0) for each in (ends, acts)):
-        return "the episodes of its curve are out of order"
-    if isinstance(curve, Episodes) and np.any((curve.length_steps < 1) | (curve.length_steps > ends)):
+    for steps, most in ((ends, run.spec.env_steps), (acts, run.result["agent_steps"])):
+        if steps.size and (steps[0] <= 0 or steps[-1] > most or (steps[1:] <= steps[:-1]).any()):
+            return "the episodes of its curve are out of order"
+    if isinstance(curve, Episodes) and ((curve.length_steps < 1) | (curve.length_steps > ends)).any():
         return "its curve has episodes of a length that cannot be"
     return None
 

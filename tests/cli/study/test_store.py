@@ -128,3 +128,32 @@ def test_curves_are_exported(quick: StudyFolder, tmp_path: Path, capsys: pytest.
     assert main(["study", "export", str(quick.path), str(tmp_path / "episodes.csv")]) == 0
     episodes = sum(quick.store.result(name)["episodes"] for name in names_of(quick))
     assert pc.read_csv(tmp_path / "episodes.csv").num_rows == episodes > 0
+
+
+def test_a_run_whose_checkpoints_are_damaged_begins_anew_after_a_retry(
+    empty: StudyFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = names_of(empty)[0]
+    checkpoint = empty.runs / name / "checkpoints" / "000001"
+    checkpoint.mkdir(parents=True)
+    (checkpoint / "manifest.json").write_bytes(b"\xff")
+    assert VerifyStudy(folder=empty.path).run() == 1
+    assert capsys.readouterr().out.endswith("0 files damaged, 1 unfinished runs that cannot go on\n")
+    empty.failures(name).add("The checkpoint is damaged.")
+    assert RetryStudy(folder=empty.path).run() == 0
+    told = capsys.readouterr().out
+    assert f"The checkpoint {checkpoint} is damaged: its manifest.json cannot be read" in told
+    assert f"it begins anew, and what there was is now {empty.path / 'damaged' / name}\n" in told
+    assert VerifyStudy(folder=empty.path).run() == 0
+    assert empty.state_of(name) == "pending"
+
+
+def test_an_export_without_the_runs_of_a_damaged_file_says_so(
+    copy: StudyFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = file_in(copy)
+    file.rename(file.with_name(f"{'0' * 32}.npz"))
+    assert ExportStudy(folder=copy.path, file=tmp_path / "c.csv", bins=10).run() == 1
+    told = capsys.readouterr().out
+    assert f"{'0' * 32}.npz is damaged (it is not what was written: its hash is another): its runs count as" in told
+    assert "quick: 0 rows of 0 runs" in told

@@ -144,3 +144,14 @@ def test_a_description_that_does_not_fit_is_refused() -> None:
         NumpyPolicy({name: array for name, array in arrays.items() if name != "layers.0.bias"}, description)
     with pytest.raises(ValueError, match="incomplete: 'sigmoid'"):
         NumpyPolicy(arrays, {**description, "activation": "sigmoid"})
+
+
+def test_a_file_that_declares_very_much_is_refused_unread(tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "large.npz", x=np.zeros(100))
+    shape = {"descr": "<f8", "fortran_order": False, "shape": (10**12,)}
+    with zipfile.ZipFile(tmp_path / "terabytes.npz", "w") as file, file.open("x.npy", "w") as out:
+        np.lib.format.write_array_header_1_0(out, shape)
+    for name, most in (("large.npz", 200), ("terabytes.npz", numpy_policy.MOST_BYTES)):
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(ValueError, match=f"{name} is no exported policy: "):
+            patch.setattr(numpy_policy, "MOST_BYTES", most)
+            NumpyPolicy.load(tmp_path / name)

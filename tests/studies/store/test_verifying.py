@@ -10,9 +10,12 @@ import pytest
 from cycletime.errors import RunError
 from cycletime.loops import Episodes
 from cycletime.runs.bundle import Bundle, write_bundles
+from cycletime.runs.checkpoints import Checkpoint, Manifest
+from cycletime.runs.folder import RunFolder
 from cycletime.runs.result import FinishedRun
+from cycletime.studies.running.lease import leased
 from cycletime.studies.store.folder import StudyFolder
-from cycletime.studies.store.verifying import put_aside
+from cycletime.studies.store.verifying import damaged_runs, put_aside
 from tests.runs.finished import recomputed
 from tests.studies.small import finish, finished, names_of, specs_of
 
@@ -121,3 +124,27 @@ def test_a_file_that_cannot_be_read_hides_no_other_and_its_runs_are_not_done(
     fresh = StudyFolder.open(folder.path)
     assert sorted(fresh.states(names_of(folder)).values()) == [*["done"] * 5, "pending"]
     assert list(fresh.store.damaged) == [first]
+
+
+def test_a_run_whose_checkpoints_are_all_damaged_is_told_of_and_begins_anew_when_it_is_put_aside(
+    make_folder: Callable[..., StudyFolder],
+) -> None:
+    folder = make_folder()
+    specs = specs_of(folder)
+    for spec in specs[:3]:
+        run = RunFolder.create(folder.runs, spec)
+        manifest = Manifest(spec.identity, 1, 1, exact=True, sessions=1, wall_s=0.0, world="", machine={})
+        run.checkpoints.save(Checkpoint(manifest, {"x": np.arange(3)}))
+    for spec in specs[:2]:
+        (folder.runs / spec.name / "checkpoints" / "000001" / "manifest.json").write_bytes(b"\xff")
+    with leased(folder.leases, specs[1].name, "worker"):
+        ((path, wrong),) = damaged_runs(folder)
+    assert path == folder.runs / specs[0].name
+    assert "No other is left" in wrong
+    assert not list(damaged_runs(folder, [specs[2].name]))
+    put_aside(folder, path)
+    assert folder.states([spec.name for spec in specs[:3]]) == {
+        specs[0].name: "pending",
+        specs[1].name: "stopped",
+        specs[2].name: "stopped",
+    }
