@@ -1,5 +1,6 @@
 """Leases, with real processes that are frozen, killed, and many at once."""
 
+import errno
 import json
 import os
 import signal
@@ -323,5 +324,8 @@ def test_a_file_system_without_hard_links_is_told_of(tmp_path: Path, monkeypatch
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", link)
-    with pytest.raises(RunError, match=f"The file system of {tmp_path} has no hard links"), leased(tmp_path, "run", "me"):
+    with (
+        pytest.raises(RunError, match=f"The file system of {tmp_path} has no hard links"),
+        leased(tmp_path, "run", "me"),
+    ):
         pass
