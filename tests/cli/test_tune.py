@@ -6,6 +6,7 @@ import shlex
 import signal
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,8 @@ class Toy:
         else:
             folder = StudyFolder.open(study)
             left = [spec for spec in specs_of(folder) if spec.name not in folder.store]
-            folder.store.add([finished(spec, average_return=self.score(spec), machine=MACHINE) for spec in left])
+            scores = [nan if (score := self.score(spec)) is None else score for spec in left]
+            folder.store.add([finished(*each, machine=MACHINE) for each in zip(left, scores, strict=True)])
         self.gone = [f"{command}-0"]
         return self.gone
 

@@ -4,12 +4,14 @@ import json
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from cycletime.runs.policies import numpy_policy
 from cycletime.runs.policies.numpy_policy import NumpyPolicy, UnsafePolicyError
 from cycletime.runs.policies.travel import export_numpy
 from tests.runs.policies.conftest import AGENTS, BOUNDS, observations, trained
@@ -194,3 +196,15 @@ def test_a_description_that_does_not_fit_is_refused() -> None:
         NumpyPolicy({name: array for name, array in arrays.items() if name != "layers.0.bias"}, description)
     with pytest.raises(ValueError, match="incomplete: 'sigmoid'"):
         NumpyPolicy(arrays, {**description, "activation": "sigmoid"})
+
+
+def test_a_file_that_declares_very_much_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shape = {"descr": "<f8", "fortran_order": False, "shape": (10**12,)}
+    with zipfile.ZipFile(tmp_path / "terabytes.npz", "w") as file, file.open("x.npy", "w") as out:
+        np.lib.format.write_array_header_1_0(out, shape)
+    with pytest.raises(ValueError, match=r"terabytes\.npz is no exported policy: "):
+        NumpyPolicy.load(tmp_path / "terabytes.npz")
+    np.savez_compressed(tmp_path / "large.npz", x=np.zeros(100))
+    monkeypatch.setattr(numpy_policy, "MOST_BYTES", 200)
+    with pytest.raises(ValueError, match=r"large\.npz is no exported policy: it declares more than 200 bytes"):
+        NumpyPolicy.load(tmp_path / "large.npz")

@@ -1,5 +1,6 @@
 """Leases, with real processes that are frozen, killed, and many at once."""
 
+import errno
 import json
 import os
 import signal
@@ -300,3 +301,31 @@ def test_old_leftovers_are_swept(tmp_path: Path) -> None:
         make_old(tmp_path / name, age_s)
     sweep_leases(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [".lease-new"]
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff", b"[" * 10**5, b'{"token": "a/b", "pid": 1}', b'{"token": "a", "pid": "x"}',
+                b'{"token": "a", "pid": ' + b"9" * 30 + b"}", b'{"token": "' + b"9" * 400 + b'", "pid": 1}']
+)  # fmt: skip
+def test_a_lease_that_cannot_be_read_is_somebody_s_until_it_is_stale(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "run.json").write_bytes(content)
+    assert holders(tmp_path).keys() == {"run"}
+    with leased(tmp_path, "run", "me") as lease:
+        assert lease is None
+    make_old(tmp_path / "run.json")
+    assert not holders(tmp_path)
+    with leased(tmp_path, "run", "me") as lease:
+        assert lease is not None
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_system_without_hard_links_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def link(source: Path, target: Path) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", link)
+    with (
+        pytest.raises(RunError, match=f"The file system of {tmp_path} has no hard links"),
+        leased(tmp_path, "run", "me"),
+    ):
+        pass

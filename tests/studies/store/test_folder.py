@@ -92,8 +92,10 @@ sys.exit(max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in chi
     ("text", "says"),
     [
         ("", "Expecting value"),
-        ("[]", "list indices must be"),
-        ('{"format": 1, "study": {}}', "it has the format 1, and this version of cycletime reads 2"),
+        ("[" * 10**5, "it is nested too deep"),
+        ("\x00", "Expecting value"),
+        ('{"format": ' + "9" * 400 + "}", "it has a number of 400 digits"),
+        ("[]", "it is no JSON object"),
         ('{"format": 2, "study": {"name": "s"}, "keep": {}}', "'algorithm' is missing"),
         ('{"format": 2, "study": 3, "keep": {}}', "'int' object is not iterable"),
         ('{"format": 2, "study": {}}', ""),

@@ -57,6 +57,8 @@ class RunStudy:
         study = read_study(self.file)
         executor = self._executor(study.device)
         folder = StudyFolder.create(self.out, study, change_engine=self.change_engine)
+        for told in folder.damage():
+            say(told)
         with stopping() as stopper:
             watcher = StudyProgress(executor.workers)
             counts = run_study(folder, executor, watcher=watcher, stop=stopper)

@@ -23,7 +23,7 @@ class StudyStatus:
     """Print where in the code runs failed, too."""
 
     def run(self) -> int:
-        """Print it; status 1 if some runs failed."""
+        """Print it; status 1 if some runs failed, or files are damaged."""
         from cycletime.studies.plan.plan import Plan
         from cycletime.studies.store.folder import StudyFolder
 
@@ -39,4 +39,7 @@ class StudyStatus:
                     print(indent(str(last["traceback"]).rstrip(), "    "))
             elif self.runs:
                 print(f"  {name}: {state}")
-        return 1 if counts["failed"] else 0
+        damage = folder.damage()
+        for told in damage:
+            print(f"  {told}")
+        return 1 if counts["failed"] or damage else 0

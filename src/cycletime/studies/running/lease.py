@@ -23,13 +23,16 @@ from typing import Any
 from uuid import uuid4
 
 from cycletime.errors import RunError
-from cycletime.runs.files import disk_errors
+from cycletime.runs.files import disk_errors, hard_link
+from cycletime.runs.told import told_by
 
 BEAT_S = 5.0
 """How often a holder touches its lease."""
 STALE_S = 120.0
 """After this an untouched lease is stale; longer than network file systems remember a file's time."""
 _SUFFIX = ".json"
+_MOST_PID = 2**22
+"""Linux has no higher numbers of processes."""
 
 
 @dataclass
@@ -216,7 +219,7 @@ def _draft(folder: Path, worker: str) -> Iterator[tuple[str, Path]]:
 def _linked(draft: Path, place: Path) -> bool:
     """Give a file a further name, unless that is taken."""
     try:
-        os.link(draft, place)
+        hard_link(draft, place)
     except FileExistsError:
         with suppress(OSError):  # a network can repeat the question, and then refuses what it did the first time
             return draft.samefile(place)
@@ -276,16 +279,17 @@ def _is_alive(pid: int) -> bool:
 
 
 def _told(path: Path) -> dict[str, Any] | None:
-    """What a lease says; None where there is none. One that a crash of the machine left empty is known by its file."""
+    """What a lease says; None where there is none. One that cannot be read is known by its file, and goes stale."""
     try:
-        text, inode = path.read_text(), path.stat().st_ino
+        content, inode = path.read_bytes(), path.stat().st_ino
     except OSError:
         return None
-    try:
-        told = json.loads(text)
-        return {**told, "token": str(told["token"])}
-    except (ValueError, TypeError, KeyError):
-        return {"token": f"unreadable-{inode}"}
+    with suppress(ValueError, KeyError, TypeError, AttributeError):
+        told = told_by(content)
+        token = told["token"]  # which is part of a file's name
+        if token.isalnum() and len(token) <= len(uuid4().hex) and 0 < told["pid"] <= _MOST_PID:
+            return told
+    return {"token": f"unreadable-{inode}"}
 
 
 def _token(path: Path) -> str | None:

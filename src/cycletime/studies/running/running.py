@@ -6,7 +6,6 @@ work for, tells what they say, starts others for those that die, and notes which
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -57,9 +56,7 @@ def run_study(
         folder.workers.mkdir(exist_ok=True)
     sweep_leases(folder.leases)
     states = folder.states(names)
-    for path in folder.runs.iterdir():
-        if states.get(path.name) == "done":  # left by who was killed just after it was done
-            shutil.rmtree(path, ignore_errors=True)
+    folder.clean([name for name, state in states.items() if state == "done"])
     if watcher:
         watcher.begin(plan, states)
     done = {name for name, state in states.items() if state == "done"}

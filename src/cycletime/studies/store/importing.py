@@ -8,13 +8,13 @@ from pathlib import Path
 
 from cycletime.engines.cuda.device import kernel_digest
 from cycletime.errors import InputError, RunError
-from cycletime.runs.bundle import SUFFIX, Bundle
+from cycletime.runs.bundle import SUFFIX, Bundle, DamagedFileError
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.store import Store
 from cycletime.studies.plan.plan import Plan
 from cycletime.studies.running.lease import holders
 from cycletime.studies.store.folder import StudyFolder
-from cycletime.studies.store.verifying import ASIDE, fault_of_bundle
+from cycletime.studies.store.verifying import ASIDE
 
 _SOURCES = "a run's folder, or one that contains some, or a study"
 
@@ -90,11 +90,14 @@ class _Taking:
 
     def take_file(self, path: Path) -> None:
         """Take a file's runs; one that cannot be trusted as a whole gives none."""
-        fault = fault_of_bundle(path) or _other_code(Bundle(path))
+        bundle = Bundle(path)
+        try:
+            fault = _other_code(bundle)
+        except DamagedFileError as error:
+            fault = error.reason
         if fault is not None:
             self.taken.damaged[path] = fault
             return
-        bundle = Bundle(path)
         new = self._new(bundle.names)
         if len(new) == len(bundle.names):
             self.store.take(bundle)
@@ -133,8 +136,8 @@ class _Taking:
 
 def _other_code(bundle: Bundle) -> str | None:
     """What to say of runs that another kernel has computed, since a version of results stands for all other code."""
-    for told in bundle.about:
-        kernel = told["result"]["machine"].get("kernel")
+    for name, scored in zip(bundle.names, bundle.scored, strict=True):
+        kernel = scored.result["machine"].get("kernel")
         if kernel not in (None, kernel_digest()[:12]):
-            return f"another kernel has computed {told['name']}, {kernel}: import it with the version that packed it"
+            return f"another kernel has computed {name}, {kernel}: import it with the version that packed it"
     return None
