@@ -27,6 +27,7 @@ from cycletime.engines.record import Trainee
 from cycletime.engines.training import Progress, Status, train_together
 from cycletime.errors import MachineError, RunError
 from cycletime.runs.folder import RunFolder
+from cycletime.streams import lenient_streams
 from cycletime.studies.plan.plan import Plan
 from cycletime.studies.running.diary import Diary, diary_of, stop_file
 from cycletime.studies.running.shelf import StudyShelf
@@ -54,7 +55,8 @@ def main(arguments: Sequence[str]) -> int:
 
     threading.Thread(target=watch_input, daemon=True).start()
     try:
-        work(study, name, int(workers), ended.is_set)
+        with lenient_streams():  # an environment may print, and a log be on a full disk
+            work(study, name, int(workers), ended.is_set)
     except MachineError as error:
         os.write(out, str(error).encode())
         return LACKING
