@@ -54,7 +54,10 @@ class InTurn:
         self.calls.append("stop")
         self.waiting.clear()
 
-    def close(self) -> None:
+    def kill(self, name: str) -> None:
+        self.calls.append(f"kill {name}")
+
+    def close(self, wait_s: float) -> None:
         self.calls.append("close")
 
 
@@ -90,6 +93,9 @@ class Notes:
 
     def update(self, event: Event) -> None:
         self.heard.append(event)
+
+    def wait(self, holders: Mapping[str, str]) -> None:
+        self.heard.append(("waits", dict(holders)))
 
     def end(self) -> None:
         self.heard.append("end")

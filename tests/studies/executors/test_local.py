@@ -86,7 +86,7 @@ def test_who_ends_is_told_once_with_its_status(behave: Behave, tmp_path: Path) -
         names[2]: "its worker died with status -9",
     }
     assert executor.ended(0.0) == {}
-    executor.close()
+    executor.close(60.0)
     assert executor.processes == {}
 
 
@@ -96,7 +96,7 @@ def test_what_a_machine_lacks_is_the_worker_s_sentence(behave: Behave, tmp_path:
     executor.start(tmp_path, "c", 1, "cpu")
     with pytest.raises(MachineError, match=r"^On here: the disk is full\.$"):
         all_ended(executor)
-    executor.close()
+    executor.close(60.0)
 
 
 def test_asked_to_stop_workers_save_and_leave_and_nobody_is_left_behind(behave: Behave, tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_asked_to_stop_workers_save_and_leave_and_nobody_is_left_behind(behave: 
     assert all_ended(executor) == dict.fromkeys(names, "")
     executor.start(tmp_path, "c", 1, "cpu")
     wait_until(lambda: len(list(tmp_path.glob("began-*"))) == 3)
-    executor.close()
+    executor.close(60.0)
     assert len(list(tmp_path.glob("left-*"))) == 3, "it waits for them"
 
 

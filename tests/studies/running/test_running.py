@@ -11,10 +11,11 @@ import pytest
 
 from cycletime.errors import MachineError
 from cycletime.studies.running import running, worker
+from cycletime.studies.running.crew import MOST_SILENT
 from cycletime.studies.running.diary import diary_of
 from cycletime.studies.running.failures import MOST
 from cycletime.studies.running.lease import leased
-from cycletime.studies.running.running import MOST_SILENT, run_study
+from cycletime.studies.running.running import run_study
 from cycletime.studies.store.folder import State, StudyFolder
 from tests.studies.small import finish, names_of, specs_of, wait_until
 from tests.studies.stand_ins import Death, InThreads, InTurn, Notes, Trained

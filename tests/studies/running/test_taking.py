@@ -125,7 +125,7 @@ def test_a_run_that_another_takes_in_the_same_moment_is_left_to_it(
     mine = make("me", width=2, seeds=3, **ONE)
     first, second, third = names_of(mine.folder)
 
-    def taken_before(folder: Path, run: str, worker: str, on_loss: Callable[[], object]) -> object:
+    def taken_before(folder: Path, run: str, worker: str, on_loss: Callable[[], object], stale_s: float) -> object:
         if run == first and run not in holders(folder):
             stack.enter_context(leased(folder, run, "faster"))
         return leased(folder, run, worker, on_loss)

@@ -69,10 +69,19 @@ class Lines:
         self.counts[event.outcome or "told"] += 1  # type: ignore[index]
         if event.outcome == "failed":
             print(f"  {event.name} failed: {event.error}", flush=True)
+        elif event.error is not None:
+            print(f"  {event.name}: {event.error}; it is tried again", flush=True)
         now = time.monotonic()
         if now >= self.due:
             self.due = now + LINE_S
             self._print(now)
+
+    def wait(self, holders: Mapping[str, str]) -> None:
+        """Print for whom it waits, now and then."""
+        now = time.monotonic()
+        if now >= self.due:
+            self.due = now + LINE_S
+            print(f"  waiting for {', '.join(sorted(set(holders.values())))}", flush=True)
 
     def end(self) -> None:
         """Print it once more."""

@@ -26,7 +26,7 @@ from cycletime.runs.result import FinishedRun
 from cycletime.runs.spec import RunSpec
 from cycletime.runs.store import Store
 from cycletime.studies.running.failures import Failures
-from cycletime.studies.running.lease import holders
+from cycletime.studies.running.lease import holders, stale_after_s
 from cycletime.studies.spec.file import as_table, study_from
 from cycletime.studies.spec.study import Study
 
@@ -120,6 +120,11 @@ class StudyFolder:
     def leases(self) -> Path:
         """Where it says who trains what."""
         return self.path / "leases"
+
+    @property
+    def stale_s(self) -> float:
+        """After how many seconds of silence a run is anyone's."""
+        return stale_after_s(float(self.study.patience))
 
     @property
     def workers(self) -> Path:
