@@ -32,6 +32,8 @@ class InTurn:
     started: list[str] = field(default_factory=list)
     waiting: list[tuple[str, str]] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
+    patience_s: list[float] = field(default_factory=list)
+    """With which it was closed."""
 
     def found(self, study: Path) -> Iterable[str]:
         return ()
@@ -59,6 +61,7 @@ class InTurn:
 
     def close(self, wait_s: float) -> None:
         self.calls.append("close")
+        self.patience_s.append(wait_s)
 
 
 @dataclass

@@ -1,5 +1,7 @@
 """The command that looks after workers, whatever becomes of them."""
 
+import os
+import socket
 import threading
 import time
 from collections import Counter
@@ -130,6 +132,8 @@ def test_runs_of_others_are_waited_for_and_told_of(
         assert run_study(folder, InTurn(), watcher=notes) == {"done": 6}
     assert waits == [running.OTHERS_S] * 3
     assert theirs.name not in trained.runs
+    told = [each[1] for each in notes.heard if isinstance(each, tuple)]
+    assert told == [{theirs.name: f"other on {socket.gethostname()}, process {os.getpid()}"}] * 3
     assert Counter(notes.outcomes) == Counter((name, "done") for name in names_of(folder))
 
 
@@ -244,6 +248,7 @@ def test_the_watcher_is_told_of_the_end_whatever_happens(make_folder: Callable[.
     with pytest.raises(KeyboardInterrupt):
         run_study(make_folder(), executor, watcher=notes)
     assert (notes.heard[-1], executor.calls[-1]) == ("end", "close")
+    assert executor.patience_s == [0.0], "it was asked twice, and waits for nobody"
 
 
 def test_the_folder_of_a_run_that_is_done_is_removed(make_folder: Callable[..., StudyFolder], trained: Trained) -> None:
