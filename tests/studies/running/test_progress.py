@@ -76,6 +76,17 @@ def test_a_run_that_is_tried_again_is_told_and_no_failure_yet(
     assert "failure" not in told
 
 
+def test_what_is_lost_by_going_back_to_a_checkpoint_does_not_slow_others_down(
+    begun: Callable[..., tuple[StudyProgress, list[str]]], now: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown, names = begun()
+    for env_steps in (0, 10, 1000, 0):
+        shown.update(Event(names[0], env_steps=env_steps))
+    now[0] += LINE_S
+    shown.update(Event(names[0], env_steps=10))
+    assert "0 of 6 runs, 100 env steps/s, " in capsys.readouterr().err
+
+
 def test_for_whom_it_waits_is_told_once(
     begun: Callable[..., tuple[StudyProgress, list[str]]], capsys: pytest.CaptureFixture[str]
 ) -> None:

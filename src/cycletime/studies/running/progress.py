@@ -101,14 +101,15 @@ class StudyProgress:
     def _count(self, name: str, done: int) -> None:
         """Count environment steps for the rate.
 
-        Not the first ones of a run, which an earlier command may have done, nor any while programs were compiled.
+        Not the first ones of a run, which an earlier command may have done, nor any while programs were compiled, nor
+        those that are lost where a run goes on from its checkpoint.
         """
         if name not in self._heard_of:
             self._heard_of.add(name)
         elif self._began is None:
             self._began = time.monotonic()
         else:
-            self._steps.append((time.monotonic(), done, self._group_of[name]))
+            self._steps.append((time.monotonic(), max(0, done), self._group_of[name]))
 
     def end(self) -> None:
         """Take the bar away."""
