@@ -8,15 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from cycletime.engines import progress as progress_module
 from cycletime.engines.console import ErrorConsole
-from cycletime.engines.progress import Bar, Unseen, shown_together
-from cycletime.engines.training import Listener, Progress
+from cycletime.engines.progress import Bar, shown_together
+from cycletime.engines.training import Progress
 from cycletime.loops import Episodes
 from cycletime.runs.folder import RunFolder
 from tests.engines.scripted import make_spec
-from tests.terminals import terminal
+from tests.terminals import full_disk, terminal
 
 FOLDER = RunFolder(Path("nowhere"), make_spec(chunks=1000))
 BUDGET = FOLDER.spec.env_steps
@@ -89,33 +90,20 @@ def test_lines_come_now_and_then(monkeypatch: pytest.MonkeyPatch, lines: list[st
     assert len(lines) == 3
 
 
-def test_a_listener_whose_reader_went_away_falls_silent(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-
-    def broken(self: object, text: str, **options: object) -> None:
-        told.append(text)
-        raise BrokenPipeError
-
-    monkeypatch.setattr(ErrorConsole, "print", broken)
-    with shown_together("a run", 1, alike=True) as (listener,):
+@pytest.mark.parametrize("kind", ["terminal", "file"])
+def test_a_disk_that_is_full_does_not_end_what_is_shown(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setattr(progress_module, "LINE_S", 0)
+    monkeypatch.setattr(Console, "is_terminal", kind == "terminal")
+    with full_disk(), shown_together("a run", 1, alike=True) as (listener,):
         listener.begin(FOLDER, 300)
         for steps in (400, 500):
             listener.update(progress(steps))
+        listener.remark("It goes on.")
         listener.end("finished")
-    assert len(told) == 1
 
 
-def test_what_is_no_broken_pipe_is_not_hidden() -> None:
-    class Failing:
-        def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
-            raise ValueError("astray")
-
-        def update(self, progress: Progress) -> None: ...
-
-        def remark(self, sentence: str) -> None: ...
-
-        def end(self, status: str) -> None: ...
-
-    listener: Listener = Unseen(Failing())
-    with pytest.raises(ValueError, match="astray"):
+def test_what_does_not_come_from_the_output_is_not_hidden(lines: list[str]) -> None:
+    with shown_together("a run", 1, alike=True) as (listener,):
         listener.begin(FOLDER, None)
+        with pytest.raises(AttributeError):
+            listener.update(None)  # type: ignore[arg-type]

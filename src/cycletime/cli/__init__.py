@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import select
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -15,6 +13,7 @@ from tyro.conf import FlagCreatePairsOff
 from cycletime import __version__
 from cycletime.errors import InputError, RunError, did_you_mean
 from cycletime.extras import extras_named
+from cycletime.streams import lenient_streams
 
 _ABOUT = "Reinforcement learning at any action-cycle time: carry hyper-parameters, train, watch, export."
 _COMMANDS = {
@@ -36,6 +35,17 @@ _OF_STUDIES = ("study", "tune")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    with lenient_streams() as output:
+        status = _status_of(words)
+        output.flush()
+        if output.faults and not isinstance(output.faults[0], BrokenPipeError):  # a reader such as head has seen enough
+            print(f"cycletime: The output cannot be written: {output.faults[0].strerror}.", file=sys.stderr)
+            return status or 1
+    return status
+
+
+def _status_of(words: list[str]) -> int:
+    """Do what the words ask for."""
     if words == ["--version"]:
         print(f"cycletime {__version__}")
         return 0
@@ -52,7 +62,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         with extras_named(f"cycletime {words[0]}", "'cycletime[study]'" if words[0] in _OF_STUDIES else None):
             status: int = parsed.run()
-        sys.stdout.flush()
     except InputError as error:
         print(f"cycletime: {error}", file=sys.stderr)
         return 2
@@ -63,29 +72,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("cycletime: Interrupted.", file=sys.stderr)
         return 130
     except OSError as error:
-        return _status_after(error)
+        where = "" if error.filename is None else f"{error.filename}: "
+        print(f"cycletime: {where}{error.strerror or error}.", file=sys.stderr)
+        return 1
     return status
-
-
-def _status_after(error: OSError) -> int:
-    """Tell what the system refused: to write the output, or something else."""
-    gone = _reader_is_gone()
-    if error.filename is None:
-        # Python flushes once more at exit, and must not complain again then.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError) and gone:  # the reader, such as head, has seen enough
-            return 0
-        print(f"cycletime: The output cannot be written: {error.strerror}.", file=sys.stderr)
-    else:
-        print(f"cycletime: {error.filename}: {error.strerror}.", file=sys.stderr)
-    return 1
-
-
-def _reader_is_gone() -> bool:
-    """Whether standard output is a pipe that nobody reads any more."""
-    poll = select.poll()
-    poll.register(sys.stdout.fileno(), 0)
-    return any(what & select.POLLERR for _, what in poll.poll(0))
 
 
 def _commands(words: Sequence[str]) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -100,9 +99,8 @@ def _train_some(
 
 
 def say(text: str) -> None:
-    """Tell on standard error, if anybody is there to read."""
-    with suppress(OSError, ValueError):
-        print(text, file=sys.stderr, flush=True)
+    """Tell on standard error."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def result_line(told: Mapping[str, Any], path: Path) -> str:

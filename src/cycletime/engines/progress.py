@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from rich.progress import (
@@ -36,38 +36,6 @@ _RECENT_S = 10.0
 """The time that the speed is of, at least, so that neither compilation nor a long past counts."""
 
 
-class Unseen:
-    """A listener that falls silent where nobody can be told."""
-
-    def __init__(self, listener: Listener) -> None:
-        """Stand before a listener."""
-        self._listener: Listener | None = listener
-
-    def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
-        """Pass it on."""
-        self._try(lambda listener: listener.begin(folder, resumed_from))
-
-    def update(self, progress: RunProgress) -> None:
-        """Pass it on."""
-        self._try(lambda listener: listener.update(progress))
-
-    def remark(self, sentence: str) -> None:
-        """Pass it on."""
-        self._try(lambda listener: listener.remark(sentence))
-
-    def end(self, status: Status) -> None:
-        """Pass it on."""
-        self._try(lambda listener: listener.end(status))
-
-    def _try(self, call: Callable[[Listener], None]) -> None:
-        if self._listener is None:
-            return
-        try:
-            call(self._listener)
-        except OSError:
-            self._listener = None
-
-
 @contextmanager
 def shown_together(label: str, runs: int, *, alike: bool) -> Iterator[list[Listener]]:
     """One bar for runs that are trained together, or for one alone: a listener for each of them.
@@ -79,10 +47,9 @@ def shown_together(label: str, runs: int, *, alike: bool) -> Iterator[list[Liste
     """
     together = _Together(Bar(label), alike, alone=runs == 1)
     try:
-        yield [Unseen(_Share(together)) for _ in range(runs)]
+        yield [_Share(together) for _ in range(runs)]
     finally:
-        with suppress(OSError):
-            together.bar.close()
+        together.bar.close()
 
 
 @dataclass

@@ -25,6 +25,7 @@ from cycletime.engines.trying import tried_cost
 from cycletime.errors import InputError
 from cycletime.loops.action_bounds import ActionBounds
 from cycletime.loops.compilation_cache import keep_compiled_programs
+from cycletime.loops.pulse import PULSE
 from cycletime.runs.spec import RunSpec, refuse_longer_than
 from cycletime.runs.trees import named_arrays, tree_like
 from cycletime.runs.worlds import make_env
@@ -243,6 +244,7 @@ def trace(env: gymnasium.Env[Any, Any], seed: int) -> list[bytes]:
     seen = [np.asarray(observation).tobytes()]
     for action in bounds.reach(rng.uniform(-1, 1, (TRIED_STEPS, bounds.size))):
         observation, reward, terminated, truncated, _ = env.step(action)
+        PULSE.tick()
         seen.append(np.asarray(observation).tobytes() + np.float64(reward).tobytes())
         if terminated or truncated:
             break

@@ -87,6 +87,42 @@ def test_failures_are_told_at_once_and_counted(
     assert "2 failures" in told
 
 
+def test_a_run_that_is_tried_again_is_told_and_no_failure_yet(
+    begun: Callable[..., tuple[StudyProgress, list[str]]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown, names = begun()
+    shown.update(Event(names[0], error="it hangs"))
+    told = capsys.readouterr().err
+    assert f"{names[0]}: it hangs; it is tried again\n" in told
+    assert "failure" not in told
+
+
+def test_what_is_lost_by_going_back_to_a_checkpoint_does_not_slow_others_down(
+    begun: Callable[..., tuple[StudyProgress, list[str]]], now: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown, names = begun()
+    for env_steps in (0, 10, 1000, 0):
+        shown.update(Event(names[0], env_steps=env_steps))
+    now[0] += LINE_S
+    shown.update(Event(names[0], env_steps=10))
+    assert "0 of 6 runs, 100 env steps/s, " in capsys.readouterr().err
+
+
+def test_for_whom_it_waits_is_told_once(
+    begun: Callable[..., tuple[StudyProgress, list[str]]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown, (a, b, c, *_) = begun()
+    capsys.readouterr()
+    for holders in ({a: "w on h, process 1", b: "w on h, process 1", c: "v on h, process 2"}, {a: "v on h, process 2"}):
+        for _ in range(3):
+            shown.wait(holders)
+    shown.wait({})
+    assert capsys.readouterr().err.splitlines() == [
+        "waiting for 3 runs that others train: v on h, process 2 (1); w on h, process 1 (2)",
+        "waiting for 1 run that others train: v on h, process 2 (1)",
+    ]
+
+
 def test_of_runs_that_are_not_counted_nothing_is_counted(
     begun: Callable[..., tuple[StudyProgress, list[str]]], now: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -103,6 +103,14 @@ def test_environments_are_read_with_their_time_step() -> None:
     assert identities(study_from(as_table(study))) == identities(study)
 
 
+def test_patience_is_no_part_of_what_is_run() -> None:
+    usual, patient = study_from(GOOD), study_from({**GOOD, "patience": "2h"})
+    assert (float(usual.patience), float(patient.patience)) == (600.0, 7200.0)
+    assert study_from(as_table(patient)) == patient
+    assert "patience" not in as_table(usual)
+    assert identities(patient) == identities(usual)
+
+
 def test_a_table_for_each_algorithm() -> None:
     study = study_from(
         {
@@ -280,6 +288,9 @@ NO_TIME = "is no time span: give a positive time such as '16ms', '0.016s', '0.01
         ({"set": {"exploration": "pink"}}, "set has 'exploration': ppo has batch, minibatch,"),
         ({"device": "tpuu"}, "device is 'tpuu': it must be 'cpu' or 'gpu'"),
         ({"width": 0}, "width is 0: it must be a whole number of at least 1."),
+        ({"patience": "30m"}, "patience is '30m': give a time of at least a second, such as '30min' or '2h'."),
+        ({"patience": "5ms"}, "patience is '5ms': give a time of at least a second, such as '30min' or '2h'."),
+        ({"patience": True}, "patience is True: give a time of at least a second, such as '30min' or '2h'."),
         ({"env_dt": "3ms"}, "env_dt is 3ms: it is for environments, and the tasks have their own."),
         ({"env": "A-v0", "env_dt": "7ms"}, "The cycle time 8ms is no whole multiple of the environment time step 7ms"),
     ],

@@ -12,6 +12,7 @@ from typing import Any
 from cycletime.engines.record import Keep
 from cycletime.errors import InputError, RunError
 from cycletime.runs.stopping import stopping
+from cycletime.streams import lenient_streams
 from cycletime.studies.executors.choose import ExecutorOptions, executor_for
 from cycletime.studies.plan.plan import Plan
 from cycletime.studies.running.diary import Event
@@ -34,8 +35,13 @@ def check() -> int:
 
 def run(told: Mapping[str, Any], out: Path, workers: int | None, *, episodes: bool, policies: bool) -> int:
     """Run a packed study; the exit status."""
+    with lenient_streams():
+        return _run(told, out, workers, Keep(episodes, policies))
+
+
+def _run(told: Mapping[str, Any], out: Path, workers: int | None, keep: Keep) -> int:
     try:
-        folder = StudyFolder.create(out, study_from(told["study"]), keep=Keep(episodes, policies))
+        folder = StudyFolder.create(out, study_from(told["study"]), keep=keep)
         executor = executor_for("local", ExecutorOptions(workers=workers), folder.study.device)
         with stopping() as stopper:
             counts = run_study(folder, executor, watcher=Lines(), stop=stopper)
@@ -63,10 +69,19 @@ class Lines:
         self.counts[event.outcome or "told"] += 1  # type: ignore[index]
         if event.outcome == "failed":
             print(f"  {event.name} failed: {event.error}", flush=True)
+        elif event.error is not None:
+            print(f"  {event.name}: {event.error}; it is tried again", flush=True)
         now = time.monotonic()
         if now >= self.due:
             self.due = now + LINE_S
             self._print(now)
+
+    def wait(self, holders: Mapping[str, str]) -> None:
+        """Print for whom it waits, now and then."""
+        now = time.monotonic()
+        if now >= self.due:
+            self.due = now + LINE_S
+            print(f"  waiting for {', '.join(sorted(set(holders.values())))}", flush=True)
 
     def end(self) -> None:
         """Print it once more."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,13 @@ from cycletime.rules import PPO, SAC
 from cycletime.runs.spec import AGENTS
 from cycletime.runs.tuned_file import read_toml
 from cycletime.runs.worlds import GymnasiumEnv, PaperTask, World
-from cycletime.studies.spec.study import Study, Tuned
+from cycletime.studies.spec.study import PATIENCE, Study, Tuned
 from cycletime.studies.spec.values import check_algorithms, read_values, values_table
 
 _SINGULARS = {"task": "tasks", "env": "envs", "algorithm": "algorithms", "dt": "dts", "rule": "rules", "seed": "seeds"}
 _KNOWN = {
     *(*_SINGULARS, *_SINGULARS.values(), "name", "env_steps", "env_dt", "tuned", "set", "points"),
-    *("device", "width", "engine"),
+    *("device", "width", "engine", "patience"),
 }
 _MOST_SEEDS = 1_000_000
 _DEFAULT_RULES = {"ppo": PPO.default_rule, "sac": SAC.default_rule}
@@ -63,6 +64,7 @@ def study_from(told: Mapping[str, Any], folder: Path = Path()) -> Study:
         device=str(told.get("device", "cpu")),
         width=_count("width", told["width"]) if "width" in told else None,
         engine=str(told.get("engine", AUTO)),
+        patience=_patience(told.get("patience", PATIENCE)),
     )
 
 
@@ -88,7 +90,15 @@ def as_table(study: Study) -> dict[str, Any]:
         "device": study.device,
         **({} if study.width is None else {"width": study.width}),
         **({} if study.engine == AUTO else {"engine": study.engine}),
+        **({} if study.patience == PATIENCE else {"patience": str(study.patience)}),
     }
+
+
+def _patience(value: Any) -> Duration:  # noqa: ANN401 - whatever TOML has
+    with suppress(InputError):
+        if (patience := Duration(value)) >= Duration("1s"):
+            return patience
+    raise InputError(f"patience is {value!r}: give a time of at least a second, such as '30min' or '2h'.")
 
 
 def _name(told: Mapping[str, Any]) -> str:

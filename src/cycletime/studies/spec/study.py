@@ -38,6 +38,8 @@ from cycletime.runs.worlds import PaperTask, World
 if TYPE_CHECKING:
     from cycletime.studies.results import StudyResults
 
+PATIENCE = Duration("10min")
+"""Longer than programs take to be compiled."""
 Grid = Mapping[str, tuple[Any, ...]]
 """By name, the values that are tried."""
 Point: TypeAlias = Mapping[str, Any]
@@ -131,6 +133,8 @@ class Study:
     """The runs that one program carries; None where `resolved` is to choose."""
     engine: str = AUTO
     """What computes the paper's tasks: an engine, or 'auto' for the fastest that takes a run on the device."""
+    patience: Duration = PATIENCE
+    """How long a run may take for one step of its environment, or a chunk of a compiled program, until it hangs."""
 
     def __post_init__(self) -> None:
         """Refuse what is no study."""

@@ -27,7 +27,7 @@ from cycletime.runs.spec import RunSpec
 from cycletime.runs.store import Store
 from cycletime.runs.told import reason_of, sealed_text, told_by, unsealed
 from cycletime.studies.running.failures import Failures
-from cycletime.studies.running.lease import holders, leased
+from cycletime.studies.running.lease import holders, leased, stale_after_s
 from cycletime.studies.spec.file import as_table, study_from
 from cycletime.studies.spec.study import Study
 
@@ -127,6 +127,11 @@ class StudyFolder:
         return self.path / "leases"
 
     @property
+    def stale_s(self) -> float:
+        """After how many seconds of silence a run is anyone's."""
+        return stale_after_s(float(self.study.patience))
+
+    @property
     def workers(self) -> Path:
         """Where workers say how it goes."""
         return self.path / "workers"
@@ -155,7 +160,7 @@ class StudyFolder:
         for name in {path.name for path in self.runs.glob("*")}.intersection(done):
             shutil.rmtree(self.runs / name, ignore_errors=True)
         for name in {path.stem for path in self.leases.glob("*.json")}.intersection(done):
-            with leased(self.leases, name, "cleaning"):  # and given back at once, where nobody has it
+            with leased(self.leases, name, "cleaning", stale_s=self.stale_s):  # and given back at once, where nobody has it
                 pass
 
     def damage(self) -> list[str]:
