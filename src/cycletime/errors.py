@@ -1,4 +1,6 @@
-"""The exceptions that are no defects of the program, so that the command line can tell them from one."""
+"""The exceptions that are no defects of the program, and how their messages quote what is wrong."""
+
+_LONGEST_QUOTE = 100
 
 
 class InputError(ValueError):
@@ -23,3 +25,15 @@ class NoGpuError(InputError, MachineError):
 
 class NotInstalledError(ModuleNotFoundError, InputError):
     """A package is missing that an extra brings: the sentence says for what, and how to install it."""
+
+
+def shown(value: object) -> str:
+    """A value as a message quotes it: its repr, without the middle where that is long."""
+    text = repr(value)
+    half = _LONGEST_QUOTE // 2
+    return text if len(text) <= _LONGEST_QUOTE else f"{text[:half]}...{text[-half:]}"
+
+
+def printable(text: str) -> str:
+    """A text as a terminal may have it: what would move its cursor or change its colours is written out."""
+    return "".join(each if each.isprintable() or each == "\n" else repr(each)[1:-1] for each in text)

@@ -13,7 +13,7 @@ import tyro
 from tyro.conf import FlagCreatePairsOff
 
 from cycletime import __version__
-from cycletime.errors import InputError, RunError
+from cycletime.errors import InputError, RunError, printable
 from cycletime.extras import extras_named
 
 _ABOUT = "Reinforcement learning at any action-cycle time: carry hyper-parameters, train, watch, export."
@@ -51,10 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             status: int = parsed.run()
         sys.stdout.flush()
     except InputError as error:
-        print(f"cycletime: {error}", file=sys.stderr)
+        print(f"cycletime: {printable(str(error))}", file=sys.stderr)
         return 2
     except RunError as error:
-        print(f"cycletime: {error}", file=sys.stderr)
+        print(f"cycletime: {printable(str(error))}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("cycletime: Interrupted.", file=sys.stderr)
@@ -74,7 +74,7 @@ def _status_after(error: OSError) -> int:
             return 0
         print(f"cycletime: The output cannot be written: {error.strerror}.", file=sys.stderr)
     else:
-        print(f"cycletime: {error.filename}: {error.strerror}.", file=sys.stderr)
+        print(f"cycletime: {printable(str(error.filename))}: {error.strerror}.", file=sys.stderr)
     return 1
 
 

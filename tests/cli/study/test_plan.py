@@ -18,14 +18,14 @@ algorithm = "ppo"
 dts = ["16ms", "32ms"]
 rules = ["baseline", "dt-aware"]
 seeds = 2
-env_steps = 800
+env_steps = 1600
 [tuned]
 dt = "16ms"
 batch = 50
 minibatch = 25
 """
 WHOLE = (
-    "small: 6 runs in 3 groups, 4,800 environment steps, 0.00 simulated hours\n"
+    "small: 6 runs in 3 groups, 9,600 environment steps, 0.01 simulated hours\n"
     "  6 runs by the engine compiled\n"
     "  2 more are the same as others, since their rules agree, and run once\n"
 )
@@ -56,10 +56,10 @@ def test_it_says_how_long_it_takes_and_why(
     cost = Cost(agent_step_s=0.01, program_s=10.0)
     monkeypatch.setattr(estimate, "calibrate", lambda plan, runs: ({("reacher", "ppo", "compiled"): cost}, 4.0))
     assert PlanStudy(file=file, workers=2).run() == 0
-    # Two runs of 100 and four of 50 agent steps are 4 s, three programs 30 s.
+    # Two runs of 200 and four of 100 agent steps are 8 s, three programs 30 s.
     lines = capsys.readouterr().out.splitlines()
     assert lines[3] == "  reacher ppo: 10,000.0 µs an agent step, 10.0 s until a program is ready"
-    assert lines[4] == "about 21 s with 2 workers: 4 s of computing and 30 s for 3 programs, shared among them"
+    assert lines[4] == "about 23 s with 2 workers: 8 s of computing and 30 s for 3 programs, shared among them"
     assert lines[5].startswith("  from a few seconds of one run of each kind, just now, on ")
 
 

@@ -39,13 +39,18 @@ class PlanStudy:
         if self.workers is not None and self.workers < 1:
             raise InputError(f"--workers is {self.workers}: it must be at least 1.")
         begun = StudyFolder.open(self.out) if self.out is not None and (self.out / "study.json").exists() else None
-        plan = Plan.of(read_study(self.file).resolved(begun.study if begun else None))
-        study, left = plan.study, plan.runs
+        study = read_study(self.file).resolved(begun.study if begun else None)
+        study.check_worlds()
+        plan = Plan.of(study)
+        left = plan.runs
         print(
             f"{study.name}: {in_groups(plan)}, {plan.env_steps:,} environment "
             f"steps, {plan.simulated_h:,.2f} simulated hours"
         )
-        print(f"  {', '.join(f'{count:,} runs by the engine {name}' for name, count in plan.engines().items())}")
+        engines = (
+            f"{count:,} run{'' if count == 1 else 's'} by the engine {name}" for name, count in plan.engines().items()
+        )
+        print(f"  {', '.join(engines)}")
         if (study.width or 1) > 1:
             print(f"  up to {study.width:,} runs of a group side by side in one program, on the {study.device}")
         shared = len(plan.cells) * len(study.seeds) - len(plan.runs)
@@ -56,9 +61,19 @@ class PlanStudy:
             counts = Counter(states.values())
             print(f"  {', '.join(f'{count:,} {state}' for state, count in sorted(counts.items()))}")
             left = tuple(planned for planned in plan.runs if states[planned.name] != "done")
-        if left and not self.no_calibration:
-            _print_estimate(plan, left, self.workers)
+        if not self.no_calibration and (tried := _that_may_be_tried(plan, left)):
+            _print_estimate(plan, tried, self.workers)
         return 0
+
+
+def _that_may_be_tried(plan: Plan, left: tuple[Planned, ...]) -> tuple[Planned, ...]:
+    """The runs that an estimate is of; the others are named."""
+    from cycletime.studies.plan.estimate import may_be_tried
+
+    for world in plan.study.worlds:
+        if not may_be_tried(world):
+            print(f"  {world.name}: no estimate, since to try it would import its module")
+    return tuple(planned for planned in left if may_be_tried(plan.cells[planned.cell].world))
 
 
 def _print_estimate(plan: Plan, left: tuple[Planned, ...], given_workers: int | None) -> None:

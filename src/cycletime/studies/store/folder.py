@@ -25,6 +25,7 @@ from cycletime.runs.policies.policy_file import SavedPolicy
 from cycletime.runs.result import FinishedRun
 from cycletime.runs.spec import RunSpec
 from cycletime.runs.store import Store
+from cycletime.runs.tables import read_json
 from cycletime.studies.running.failures import Failures
 from cycletime.studies.running.lease import holders
 from cycletime.studies.spec.file import as_table, study_from
@@ -53,9 +54,10 @@ class StudyFolder:
         """
         before = cls.open(path) if (path / "study.json").exists() else None
         study = study.resolved(before.study if before and not change_engine else None)
+        study.check_worlds()
         for cell in study.cells():
             cell.run(study.seeds[0])  # refuses what cannot run, before anything is written
-        as_table(study)  # and what cannot be kept
+        study_from(as_table(study))  # and what could not be read again
         if before is not None:
             before._check_same(study, change_engine=change_engine)
         folder = cls(path, study, keep or (before.keep if before else KEEP_ALL))
@@ -75,15 +77,14 @@ class StudyFolder:
         path = Path(path)
         file = path / "study.json"
         if not file.is_file():
-            tuning = "; it is a tuning, whose studies are trials and fresh in it" if _is_tuning(path) else ""
-            raise InputError(f"{str(path)!r} is no study: there is no study.json in it{tuning}.")
+            raise InputError(_no_study(path))
+        told = read_json(file)
         try:
-            told = json.loads(file.read_text())
             version, table = told["format"], told["study"]
             if version != FORMAT:
                 raise InputError(f"it has the format {version}, and this version of cycletime reads {FORMAT}")
             return cls(path, study_from(table), Keep(**told["keep"]))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"{file} cannot be read as a study: {str(error).rstrip('.')}.") from error
 
     @staticmethod
@@ -195,8 +196,15 @@ def policy_of(run: RunFolder | FinishedRun) -> SavedPolicy:
     return run.policy
 
 
-def _is_tuning(path: Path) -> bool:
-    return (path / "trials" / "study.json").is_file()
+def _no_study(path: Path) -> str:
+    """What to say of a path that has no study."""
+    if not path.exists():
+        return f"There is no folder {str(path)!r}: give the one that 'cycletime study run' has as --out."
+    if not path.is_dir():
+        return f"{str(path)!r} is a file: give the study's folder, which 'cycletime study run' has as --out."
+    tuning = (path / "trials" / "study.json").is_file()
+    hint = "; it is a tuning, whose studies are trials and fresh in it" if tuning else ""
+    return f"{str(path)!r} is no study: there is no study.json in it{hint}."
 
 
 def _engine(study: Study) -> str:
