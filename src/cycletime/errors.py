@@ -29,7 +29,11 @@ class NotInstalledError(ModuleNotFoundError, InputError):
 
 def shown(value: object) -> str:
     """A value as a message quotes it: its repr, without the middle where that is long."""
-    text = repr(value)
+    return cut(repr(value))
+
+
+def cut(text: str) -> str:
+    """A text without the middle where it is long."""
     half = _LONGEST_QUOTE // 2
     return text if len(text) <= _LONGEST_QUOTE else f"{text[:half]}...{text[-half:]}"
 

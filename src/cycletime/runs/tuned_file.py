@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -167,7 +167,11 @@ def _checked(algorithm: str, values: dict[str, Any]) -> Duration:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise InputError(f"{name} is {shown(value)}: it must be one number.")
     if algorithm in _KINDS:
-        _KINDS[algorithm](dt=dt, **values)
+        kind = _KINDS[algorithm]
+        for count in (each.name for each in fields(kind) if str(each.type).startswith("int")):
+            if isinstance(value := values.get(count), float) and value.is_integer():
+                values[count] = int(value)  # as in 2e3
+        kind(dt=dt, **values)
     return dt
 
 

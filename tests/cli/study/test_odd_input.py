@@ -112,6 +112,19 @@ def test_a_grid_that_nobody_can_finish(command: str, tmp_path: Path, said: Say) 
     assert not (tmp_path / "out").exists()
 
 
+def test_a_pack_replaces_nothing_but_a_file(tmp_path: Path, said: Say) -> None:
+    (tmp_path / "study.toml").write_text(STUDY)
+    os.mkfifo(tmp_path / "pipe")
+    words = ["study", "pack", str(tmp_path / "study.toml"), "-o"]
+    assert said(*words, str(tmp_path)) == f"'{tmp_path}' is a folder: give the name of a file, such as pack.zip."
+    assert said(*words, "") == "'.' is a folder: give the name of a file, such as pack.zip."
+    told = said(*words, str(tmp_path / "no" / "a.zip"))
+    assert told == f"'{tmp_path}/no/a.zip' is in a folder that is not there: give the name of a file, such as pack.zip."
+    told = said(*words, str(tmp_path / "pipe"), status=1)
+    assert told == f"{tmp_path}/pipe cannot be written: it is no regular file, so give another name."
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pipe", "study.toml"]
+
+
 def test_to_plan_imports_no_module_of_an_environment(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.runs.tuned_file import TunedValues, write_tuned
+from cycletime.runs.tuned_file import TunedValues, read_tuned, write_tuned
 from cycletime.runs.worlds import GymnasiumEnv
 from cycletime.studies.spec.file import as_table, read_study, study_from
 from cycletime.studies.spec.study import Source, Study
@@ -326,6 +326,16 @@ def test_what_is_missing_is_named(key: str) -> None:
     told = {name: value for name, value in GOOD.items() if name != key}
     with pytest.raises(InputError, match=rf"^'{key.rstrip('s') if key == 'dts' else key}' is missing: a study needs"):
         study_from(told)
+
+
+def test_counts_may_be_written_as_in_2e3(tmp_path: Path) -> None:
+    values = {"dt": "16ms", "batch": [2e3, 500], "minibatch": 5e1}
+    study = study_from({**GOOD, "tuned": values, "set": {"epochs": 3.0}})
+    plain = study_from({**GOOD, "tuned": {**values, "batch": [2000, 500], "minibatch": 50}, "set": {"epochs": 3}})
+    assert identities(study) == identities(plain)
+    assert [str(cell.labels["batch"]) for cell in study.cells()] == ["2000", "500"]
+    (tmp_path / "tuned.toml").write_text("[tuned]\ndt = '16ms'\nbatch = 2e3\n")
+    assert str(read_tuned(tmp_path / "tuned.toml").of("ppo").values["batch"]) == "2000"
 
 
 def test_the_size_is_known_without_making_the_runs() -> None:

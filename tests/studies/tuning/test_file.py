@@ -103,6 +103,11 @@ RANGE = {"low": 0.5, "high": 0.9}
         ),
         ({"seeds": 10**6}, "The study 'toy' has *,000,000 runs: it may have 1,000,000 at most."),
         ({"sampler": "\x1b[31m"}, "sampler is '\\x1b[31m': a text is one line of at most 200 printable characters."),
+        ({"sampler_seed": 2**32, "sampler": "tpe"}, "sampler_seed is 4294967296: it must be below 2**32."),
+        (
+            {"algorithm": "ppo", "tuned": None, "search": {"batch": {"low": 500.0, "high": 900}}},
+            "search, batch: It counts something, and its range goes from 500.0 to 900: give whole ends.",
+        ),
         ({"tries": 3}, "'tries' is nothing that a study has: *"),
     ],
 )

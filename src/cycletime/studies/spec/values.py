@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from cycletime.runs.tables import check_plain
 from cycletime.runs.tuned_file import TunedFile, read_tuned
 from cycletime.studies.spec.study import Grid, Point, Source, Study, Tuned
 
+_COUNTS = {each.name for kind in AGENTS.values() for each in fields(kind) if str(each.type).startswith("int")}
 _SOURCE = {
     "file": str,
     "sha256": str,
@@ -180,9 +181,11 @@ def _grid(table: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
 
 
 def _value(name: str, told: Any) -> Any:  # noqa: ANN401 - whatever TOML has
-    """One value, of which hidden layers are a tuple."""
+    """One value, of which hidden layers are a tuple; 2e3 is 2000 where something is counted."""
     if any(isinstance(each, list | dict) for each in (told if isinstance(told, list) else [told])):
         raise InputError(f"{name} is {shown(told)}: give a value, or a list of values to try.")
+    if name in _COUNTS and isinstance(told, float) and told.is_integer():
+        return int(told)
     return tuple(told) if isinstance(told, list) else told
 
 

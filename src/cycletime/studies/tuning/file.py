@@ -124,6 +124,8 @@ class Tuning:
             if runs > MOST_RUNS:
                 told = f"{name} is {getattr(self, name)}, which makes {runs:,} runs"
                 raise InputError(f"{told}: there may be {MOST_RUNS:,} at most.")
+        if self.sampler_seed >= 2**32:
+            raise InputError(f"sampler_seed is {self.sampler_seed}: it must be below 2**32.")
         if (last := self.unseen_seeds()[-1]) >= 2**32:
             raise InputError(f"The last fresh seed would be {last}: seeds must be below 2**32.")
         self._check_space()
@@ -258,17 +260,23 @@ def _ranges(table: Any, algorithms: tuple[str, ...]) -> dict[str, Range]:  # noq
         table = table.get(algorithm, {})
     if not isinstance(table, Mapping) or not all(isinstance(each, Mapping) for each in table.values()):
         raise InputError(f"search is {shown(table)}: give ranges, such as discount = {{ low = 0.8, high = 0.999 }}.")
-    known = [each.name for each in fields(AGENTS[algorithm]) if str(each.type).startswith(("int", "float"))]
+    kinds = {each.name: str(each.type) for each in fields(AGENTS[algorithm])}
+    known = [name for name, kind in kinds.items() if kind.startswith(("int", "float"))]
     for name, told in table.items():
         if name not in known:
             raise InputError(f"search has {name!r}: {algorithm} has {', '.join(known)}.")
         if not {"low", "high"} <= set(told) <= {"low", "high", "log", "horizon"}:
             raise InputError(f"search has {name} with {', '.join(told)}: give low and high, and log or horizon.")
-    return {name: _range(name, told) for name, told in table.items()}
+    return {name: _range(name, told, kinds[name]) for name, told in table.items()}
 
 
-def _range(name: str, told: Mapping[str, Any]) -> Range:
+def _range(name: str, told: Mapping[str, Any], kind: str) -> Range:
     try:
-        return Range(**told)
+        found = Range(**told)
+        if kind == "int" and not found.whole:
+            raise InputError(
+                f"It counts something, and its range goes from {found.low} to {found.high}: give whole ends."
+            )
+        return found
     except InputError as error:
         raise InputError(f"search, {name}: {error}") from error
