@@ -1,6 +1,7 @@
 """The exceptions that are no defects of the program, and how their messages quote what is wrong."""
 
-_LONGEST_QUOTE = 100
+_QUOTED = 50
+"""Characters at each end of a long quotation."""
 
 
 class InputError(ValueError):
@@ -34,8 +35,7 @@ def shown(value: object) -> str:
 
 def cut(text: str) -> str:
     """A text without the middle where it is long."""
-    half = _LONGEST_QUOTE // 2
-    return text if len(text) <= _LONGEST_QUOTE else f"{text[:half]}...{text[-half:]}"
+    return text if len(text) <= 2 * _QUOTED else f"{text[:_QUOTED]}...{text[-_QUOTED:]}"
 
 
 def printable(text: str) -> str:

@@ -46,8 +46,14 @@ def test_it_counts_what_there_is_to_do(file: Path, capsys: pytest.CaptureFixture
     assert PlanStudy(file=file, no_calibration=True, out=folder.path).run() == 0
     assert capsys.readouterr().out == f"{WHOLE}  2 done, 4 pending\n"
     assert PlanStudy(file=file, no_calibration=True, out=file.parent / "nowhere").run() == 0
-    assert capsys.readouterr().out == WHOLE
+    assert capsys.readouterr().out == f"{WHOLE}  there is no study in {file.parent / 'nowhere'} yet\n"
     assert not (file.parent / "nowhere").exists()
+
+
+def test_hours_are_told_only_where_they_are_known(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(STUDY.replace('task = "reacher"', 'task = "reacher"\nenv = "Pendulum-v1"'))
+    assert PlanStudy(file=file, no_calibration=True).run() == 0
+    assert capsys.readouterr().out.startswith("small: 12 runs in 6 groups, 19,200 environment steps\n")
 
 
 def test_it_says_how_long_it_takes_and_why(

@@ -304,6 +304,7 @@ NO_TIME = "is no time span: give a positive time such as '16ms', '0.016s', '0.01
         ({"set": {"exploration": "pink"}}, "set has 'exploration': ppo has batch, minibatch,"),
         ({"device": "tpuu"}, "device is 'tpuu': it must be 'cpu' or 'gpu'"),
         ({"width": 0}, "width is 0: it must be a whole number of at least 1."),
+        ({"width": 10**9}, "width is 1000000000: a study has 1,000,000 runs at most."),
         ({"env_dt": "3ms"}, "env_dt is 3ms: it is for environments, and the tasks have their own."),
         (
             {"env": "Pendulum-v1", "env_dt": "7ms"},

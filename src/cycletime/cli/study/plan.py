@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 from tyro.conf import Positional, arg
 
 from cycletime.cli.options import Count
-from cycletime.errors import InputError
+from cycletime.errors import InputError, printable
 
 if TYPE_CHECKING:
     from cycletime.studies.plan.plan import Plan, Planned
@@ -32,7 +32,6 @@ class PlanStudy:
     def run(self) -> int:
         """Print it."""
         from cycletime.studies.plan.plan import Plan
-        from cycletime.studies.running.progress import in_groups
         from cycletime.studies.spec.file import read_study
         from cycletime.studies.store.folder import StudyFolder
 
@@ -43,27 +42,33 @@ class PlanStudy:
         study.check_worlds()
         plan = Plan.of(study)
         left = plan.runs
-        print(
-            f"{study.name}: {in_groups(plan)}, {plan.env_steps:,} environment "
-            f"steps, {plan.simulated_h:,.2f} simulated hours"
-        )
-        engines = (
-            f"{count:,} run{'' if count == 1 else 's'} by the engine {name}" for name, count in plan.engines().items()
-        )
-        print(f"  {', '.join(engines)}")
-        if (study.width or 1) > 1:
-            print(f"  up to {study.width:,} runs of a group side by side in one program, on the {study.device}")
-        shared = len(plan.cells) * len(study.seeds) - len(plan.runs)
-        if shared:
-            print(f"  {shared:,} more are the same as others, since their rules agree, and run once")
+        _print_size(plan)
         if begun is not None:
             states = begun.states(planned.name for planned in plan.runs)
             counts = Counter(states.values())
             print(f"  {', '.join(f'{count:,} {state}' for state, count in sorted(counts.items()))}")
             left = tuple(planned for planned in plan.runs if states[planned.name] != "done")
+        elif self.out is not None:
+            print(f"  there is no study in {printable(str(self.out))} yet")
         if not self.no_calibration and (tried := _that_may_be_tried(plan, left)):
             _print_estimate(plan, tried, self.workers)
         return 0
+
+
+def _print_size(plan: Plan) -> None:
+    from cycletime.studies.running.progress import in_groups
+
+    study = plan.study
+    hours = "" if plan.simulated_h is None else f", {plan.simulated_h:,.2f} simulated hours"
+    print(f"{study.name}: {in_groups(plan)}, {plan.env_steps:,} environment steps{hours}")
+    engines = plan.engines().items()
+    words = (f"{count:,} run{'' if count == 1 else 's'} by the engine {name}" for name, count in engines)
+    print(f"  {', '.join(words)}")
+    if (study.width or 1) > 1:
+        print(f"  up to {study.width:,} runs of a group side by side in one program, on the {study.device}")
+    shared = len(plan.cells) * len(study.seeds) - len(plan.runs)
+    if shared:
+        print(f"  {shared:,} more are the same as others, since their rules agree, and run once")
 
 
 def _that_may_be_tried(plan: Plan, left: tuple[Planned, ...]) -> tuple[Planned, ...]:

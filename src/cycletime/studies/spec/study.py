@@ -141,6 +141,8 @@ class Study:
         check_choice(self, "device", ("cpu", "gpu"))
         if self.width is not None:
             check_counts(self, "width")
+            if self.width > MOST_RUNS:
+                raise InputError(f"width is {shown(self.width)}: a study has {MOST_RUNS:,} runs at most.")
         self._check_axes()
         for algorithm in self.algorithms:
             if algorithm not in AGENTS:
