@@ -25,7 +25,7 @@ batch = 50
 minibatch = 25
 """
 WHOLE = (
-    "small: 6 runs in 3 groups, 9,600 environment steps, 0.01 simulated hours\n"
+    "small: 6 runs in 3 groups\n  9,600 environment steps, 0.01 simulated hours\n"
     "  6 runs by the engine compiled\n"
     "  2 more are the same as others, since their rules agree, and run once\n"
 )
@@ -53,7 +53,7 @@ def test_it_counts_what_there_is_to_do(file: Path, capsys: pytest.CaptureFixture
 def test_hours_are_told_only_where_they_are_known(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file.write_text(STUDY.replace('task = "reacher"', 'task = "reacher"\nenv = "Pendulum-v1"'))
     assert PlanStudy(file=file, no_calibration=True).run() == 0
-    assert capsys.readouterr().out.startswith("small: 12 runs in 6 groups, 19,200 environment steps\n")
+    assert capsys.readouterr().out.startswith("small: 12 runs in 6 groups\n  19,200 environment steps\n")
 
 
 def test_it_says_how_long_it_takes_and_why(
@@ -64,9 +64,10 @@ def test_it_says_how_long_it_takes_and_why(
     assert PlanStudy(file=file, workers=2).run() == 0
     # Two runs of 200 and four of 100 agent steps are 8 s, three programs 30 s.
     lines = capsys.readouterr().out.splitlines()
-    assert lines[3] == "  reacher ppo: 10,000.0 µs an agent step, 10.0 s until a program is ready"
-    assert lines[4] == "about 23 s with 2 workers: 8 s of computing and 30 s for 3 programs, shared among them"
-    assert lines[5].startswith("  from a few seconds of one run of each kind, just now, on ")
+    assert lines[4] == "  reacher ppo: 10,000.0 µs an agent step, 10.0 s until a program is ready"
+    assert lines[5] == "about 23 s with 2 workers: in all 8 s of computing and 30 s for 3 programs"
+    assert lines[6].startswith("  tried just now on ")
+    assert all(len(line) <= 80 for line in lines[:-1])
 
 
 def test_of_a_gpu_that_is_not_here_it_says_what_an_h200_would_take(

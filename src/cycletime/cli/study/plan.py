@@ -60,7 +60,7 @@ def _print_size(plan: Plan) -> None:
 
     study = plan.study
     hours = "" if plan.simulated_h is None else f", {plan.simulated_h:,.2f} simulated hours"
-    print(f"{study.name}: {in_groups(plan)}, {plan.env_steps:,} environment steps{hours}")
+    print(f"{study.name}: {in_groups(plan)}\n  {plan.env_steps:,} environment steps{hours}")
     engines = plan.engines().items()
     words = (f"{count:,} run{'' if count == 1 else 's'} by the engine {name}" for name, count in engines)
     print(f"  {', '.join(words)}")
@@ -98,13 +98,13 @@ def _print_estimate(plan: Plan, left: tuple[Planned, ...], given_workers: int | 
             f"until a program is ready{where}"
         )
     told = estimate(plan, left, costs, start_s, workers)
+    programs = len(plan.groups(left))
     elsewhere = sorted({cost.where for cost in costs.values() if cost.where})
     print(
-        f"about {spelled(told.wall_s)} with {workers} worker{'' if workers == 1 else 's'}: "
-        f"{spelled(told.computing_s)} of computing and {spelled(told.programs_s)} for {len(plan.groups(left)):,} "
-        "programs, shared among them"
+        f"about {spelled(told.wall_s)} with {workers} worker{'' if workers == 1 else 's'}: in all "
+        f"{spelled(told.computing_s)} of computing and {spelled(told.programs_s)} for {programs:,} programs"
     )
     if elsewhere:
         print(f"  on {' and '.join(elsewhere)}, which is not here")
     else:
-        print(f"  from a few seconds of one run of each kind, just now, on {processor()}; busy cores make it longer")
+        print(f"  tried just now on {processor()}; busy cores make it longer")
