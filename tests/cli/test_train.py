@@ -99,7 +99,7 @@ ONE_WORLD = "Give either a task"
         (f"{REACHER} --engine cuda --noise pink", "The engine cuda explores with white noise only"),
         (f"{REACHER} --engine cuda", "The engine cuda needs "),
         (f"{REACHER} --device gpu", "The engine cuda needs "),
-        (f"{REACHER} --tuned nowhere.toml", "nowhere.toml cannot be read"),
+        (f"{REACHER} --tuned nowhere.toml", "There is no file nowhere.toml."),
         (f"{REACHER} --tuned nowhere.toml --tuned-at 4ms", "tuned_at is 4ms"),
     ],
 )

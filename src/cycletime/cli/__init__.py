@@ -11,7 +11,7 @@ import tyro
 from tyro.conf import FlagCreatePairsOff
 
 from cycletime import __version__
-from cycletime.errors import InputError, RunError, did_you_mean
+from cycletime.errors import InputError, RunError, did_you_mean, printable
 from cycletime.extras import extras_named
 from cycletime.streams import lenient_streams
 
@@ -63,10 +63,10 @@ def _status_of(words: list[str]) -> int:
         with extras_named(f"cycletime {words[0]}", "'cycletime[study]'" if words[0] in _OF_STUDIES else None):
             status: int = parsed.run()
     except InputError as error:
-        print(f"cycletime: {error}", file=sys.stderr)
+        print(f"cycletime: {printable(str(error))}", file=sys.stderr)
         return 2
     except RunError as error:
-        print(f"cycletime: {error}", file=sys.stderr)
+        print(f"cycletime: {printable(str(error))}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("cycletime: Interrupted.", file=sys.stderr)

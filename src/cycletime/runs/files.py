@@ -71,8 +71,7 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         _remove(unfinished)
         try:
             _make(unfinished, write)
-            unfinished.replace(path)
-            _flush_folder(path.parent)
+            _put(unfinished, path)
         except BaseException:
             _remove(unfinished)
             raise
@@ -104,8 +103,7 @@ def write_last(path: Path, write: Callable[[Path], object]) -> None:
     """The same for a file that is to be replaced: the last one's stays."""
     with disk_errors(path), _own(path) as unfinished:
         _make(unfinished, write)
-        unfinished.replace(path)
-        _flush_folder(path.parent)
+        _put(unfinished, path)
 
 
 def sweep(folder: Path, older_s: float = 0.0) -> None:
@@ -140,6 +138,14 @@ def _make(unfinished: Path, write: Callable[[Path], object]) -> None:
     """Have it written, and on the disk."""
     write(unfinished)
     _flush(unfinished)
+
+
+def _put(unfinished: Path, path: Path) -> None:
+    """Put a file or a folder in its place, but not in that of a device or a pipe, which would be gone."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise RunError(f"{path} cannot be written: it is no regular file, so give another name.")
+    unfinished.replace(path)
+    _flush_folder(path.parent)
 
 
 def _reason(error: OSError) -> str:

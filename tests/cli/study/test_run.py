@@ -157,7 +157,7 @@ def test_a_run_that_fails_three_times_is_told_and_the_others_are_done(
         (["FILE", "--workers", "0"], "workers is 0: it must be at least 1."),
         (["FILE", "--gpus", "0.5"], "gpus is 0.5: that is for the executor ray, and this is local."),
         (["FILE", "--sbatch", "account=lab"], "sbatch is ('account=lab',): that is for the executor slurm, and"),
-        (["no.toml"], "no.toml cannot be read: No such file or directory."),
+        (["no.toml"], "There is no file no.toml."),
     ],
 )
 def test_wrong_input_is_one_sentence(

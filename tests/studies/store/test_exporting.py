@@ -107,7 +107,8 @@ def test_nothing_done_is_a_table_without_rows(make_done: Callable[..., StudyFold
     ("name", "bins", "says"),
     [
         ("c.xlsx", None, "c.xlsx ends with '.xlsx': give a file that ends with .parquet or .csv."),
-        ("c.csv", 0, "bins is 0: it must be at least 1."),
+        ("c.csv", 0, "bins is 0: it must be from 1 to 1,000,000."),
+        ("c.csv", 10**17, "bins is 100000000000000000: it must be from 1 to 1,000,000."),
     ],
 )
 def test_what_cannot_be_written_is_refused(

@@ -161,7 +161,7 @@ def test_a_new_folder_is_made_of_the_study_that_a_source_is(elsewhere: StudyFold
     assert made.study == elsewhere.study
     assert take_runs(made, [elsewhere.path]).taken == 6
     assert study_folder_for(tmp_path / "new", [tmp_path]).study == made.study
-    with pytest.raises(InputError, match="is no study"):
+    with pytest.raises(InputError, match="There is no folder"):
         study_folder_for(tmp_path / "other", [elsewhere.runs])
 
 

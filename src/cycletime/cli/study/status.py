@@ -10,6 +10,8 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
+from cycletime.errors import printable
+
 
 @dataclass(frozen=True, kw_only=True)
 class StudyStatus:
@@ -34,9 +36,9 @@ class StudyStatus:
         for name, state in states.items():
             if state == "failed":
                 last = folder.failures(name).last
-                print(f"  {name}: {last.get('error')}")
+                print(f"  {name}: {printable(str(last.get('error')))}")
                 if self.tracebacks and last.get("traceback"):
-                    print(indent(str(last["traceback"]).rstrip(), "    "))
+                    print(indent(printable(str(last["traceback"]).rstrip()), "    "))
             elif self.runs:
                 print(f"  {name}: {state}")
         damage = folder.damage()

@@ -41,11 +41,12 @@ def pack_study(study: Study, file: Path) -> Packed:
     """Write the pack of a study.
 
     Raises:
-        InputError: if it has environments, which need more than such a machine has.
+        InputError: if it has environments, which need more than such a machine has, or cannot run.
     """
     for world in study.worlds:
         if not isinstance(world, PaperTask):
             raise InputError(f"{world.name!r} is an environment: a pack is for tasks in closed form, so leave it out.")
+    study.check_worlds()
     plan = Plan.of(study)
     told = {"format": FORMAT, "study": as_table(plan.study), "code": code_version()}
     write_whole(file, lambda unfinished: _write(unfinished, told))

@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from cycletime.bounded import read_text
 from cycletime.engines.record import KEEP_ALL, Keep
 from cycletime.engines.registry import AUTO
 from cycletime.errors import InputError
@@ -25,6 +26,7 @@ from cycletime.runs.policies.policy_file import SavedPolicy
 from cycletime.runs.result import FinishedRun
 from cycletime.runs.spec import RunSpec
 from cycletime.runs.store import Store
+from cycletime.runs.tables import MOST_BYTES_KEPT
 from cycletime.runs.told import reason_of, sealed_text, told_by, unsealed
 from cycletime.studies.running.failures import Failures
 from cycletime.studies.running.lease import holders, leased, stale_after_s
@@ -56,9 +58,10 @@ class StudyFolder:
         """
         before = cls.open(path) if (path / "study.json").exists() else None
         study = study.resolved(before.study if before and not change_engine else None)
+        study.check_worlds()
         for cell in study.cells():
             cell.run(study.seeds[0])  # refuses what cannot run, before anything is written
-        as_table(study)  # and what cannot be kept
+        study_from(as_table(study))  # and what could not be read again
         if before is not None:
             before._check_same(study, change_engine=change_engine)
         folder = cls(path, study, keep or (before.keep if before else KEEP_ALL))
@@ -77,14 +80,14 @@ class StudyFolder:
         path = Path(path)
         file = path / "study.json"
         if not file.is_file():
-            tuning = "; it is a tuning, whose studies are trials and fresh in it" if _is_tuning(path) else ""
-            raise InputError(f"{str(path)!r} is no study: there is no study.json in it{tuning}.")
+            raise InputError(_no_study(path))
+        text = read_text(file, MOST_BYTES_KEPT)
         try:
-            told = told_by(file.read_bytes())
+            told = told_by(text.encode())
             if (version := told["format"]) == FORMAT:
                 told = unsealed(told, known=("format", "study", "keep"))
                 return cls(path, study_from(told["study"]), Keep(**told["keep"]))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise InputError(
                 f"{file} cannot be read as a study: {reason_of(error)}. Put it back, or delete it and run the study's "
                 "file again: what is done stays."
@@ -160,7 +163,9 @@ class StudyFolder:
         for name in {path.name for path in self.runs.glob("*")}.intersection(done):
             shutil.rmtree(self.runs / name, ignore_errors=True)
         for name in {path.stem for path in self.leases.glob("*.json")}.intersection(done):
-            with leased(self.leases, name, "cleaning", stale_s=self.stale_s):  # and given back at once, where nobody has it
+            with leased(
+                self.leases, name, "cleaning", stale_s=self.stale_s
+            ):  # and given back at once, where nobody has it
                 pass
 
     def damage(self) -> list[str]:
@@ -233,8 +238,15 @@ def policy_of(run: RunFolder | FinishedRun) -> SavedPolicy:
     return run.policy
 
 
-def _is_tuning(path: Path) -> bool:
-    return (path / "trials" / "study.json").is_file()
+def _no_study(path: Path) -> str:
+    """What to say of a path that has no study."""
+    if not path.exists():
+        return f"There is no folder {str(path)!r}: give the one that 'cycletime study run' has as --out."
+    if not path.is_dir():
+        return f"{str(path)!r} is a file: give the study's folder, which 'cycletime study run' has as --out."
+    tuning = (path / "trials" / "study.json").is_file()
+    hint = "; it is a tuning, whose studies are trials and fresh in it" if tuning else ""
+    return f"{str(path)!r} is no study: there is no study.json in it{hint}."
 
 
 def _engine(study: Study) -> str:

@@ -42,11 +42,7 @@ def take_runs(folder: StudyFolder, sources: Sequence[Path]) -> Imported:
     """
     taking = _Taking(folder, {planned.name for planned in Plan.of(folder.study).runs})
     for source in sources:
-        if not source.exists():
-            raise InputError(f"{source} is not there: give {_SOURCES}.")
-        folders, files = finished_folders(source), bundle_files(source)
-        if not folders and not files:
-            raise InputError(f"There is no finished run in {source}: give {_SOURCES}.")
+        folders, files = _found(source)
         for path in files:
             taking.take_file(path)
         taking.take_folders(folders)
@@ -55,12 +51,30 @@ def take_runs(folder: StudyFolder, sources: Sequence[Path]) -> Imported:
 
 
 def study_folder_for(path: Path, sources: Sequence[Path]) -> StudyFolder:
-    """The study in a folder; where there is none, a new one of the study that a source is."""
+    """The study in a folder; where there is none, a new one of the study that a source is.
+
+    Raises:
+        InputError: if there is neither, or a source has no finished run: then nothing is made.
+    """
     if not (path / "study.json").exists():
         for source in sources:
             if (source / "study.json").exists():
+                for each in sources:
+                    _found(each)
                 return StudyFolder.create(path, StudyFolder.open(source).study)
     return StudyFolder.open(path)
+
+
+def _found(source: Path) -> tuple[list[Path], list[Path]]:
+    """The folders and the files of finished runs."""
+    if not source.exists():
+        raise InputError(f"{source} is not there: give {_SOURCES}.")
+    if source.is_file() and source.suffix != SUFFIX:
+        raise InputError(f"{source} is no file of finished runs, which end with {SUFFIX}: give {_SOURCES}.")
+    folders, files = finished_folders(source), bundle_files(source)
+    if not folders and not files:
+        raise InputError(f"There is no finished run in {source}: give {_SOURCES}.")
+    return folders, files
 
 
 def finished_folders(source: Path) -> list[Path]:
@@ -72,7 +86,7 @@ def bundle_files(source: Path) -> list[Path]:
     """The files with finished runs at a place and below it."""
     if source.is_file():
         return [source]
-    found = (path for path in source.rglob(f"*{SUFFIX}") if "checkpoints" not in path.parts)
+    found = (path for path in source.rglob(f"*{SUFFIX}") if "checkpoints" not in path.parts and path.is_file())
     return sorted(path for path in found if ASIDE not in path.parts and not path.name.startswith("."))
 
 
