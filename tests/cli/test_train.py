@@ -203,7 +203,7 @@ def test_carried_values_are_those_of_the_rules(tmp_path: Path) -> None:
 
 
 def test_horizons_that_a_rule_shrinks_are_told_of(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    words = "--task reacher --dt 8ms --env-steps 100 --batch 400 --tuned-at 16ms"
+    words = "--task reacher --dt 8ms --env-steps 1200 --batch 400 --tuned-at 16ms"
     _train_nothing(words, tmp_path / "a")
     told = capsys.readouterr()
     assert "note: Rule 'dt-aware' shrinks horizons: discount 0.99 from 1.59 s to 0.796 s" in told.out + told.err

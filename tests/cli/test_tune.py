@@ -70,7 +70,7 @@ class Toy:
     def stop(self, study: Path) -> None:
         pass
 
-    def close(self) -> None:
+    def close(self, wait_s: float) -> None:
         pass
 
 

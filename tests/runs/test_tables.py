@@ -63,9 +63,9 @@ def test_long_lists_of_numbers_are_no_keys_of_many_parts(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "is no JSON file: Expecting value: line 1 column 1 (char 0)."),
-        ("[" * 100_000, "is no JSON file that makes sense: its lists and tables are nested too deeply."),
-        ("9" * 5000, "is no JSON file that makes sense: it has a number of thousands of digits."),
+        ("", "is no JSON file that makes sense: Expecting value: line 1 column 1 (char 0)."),
+        ("[" * 100_000, "is no JSON file that makes sense: it is nested too deep."),
+        ("9" * 5000, "is no JSON file that makes sense: it has a number of 5000 digits."),
     ],
 )
 def test_what_is_no_json_is_one_sentence(tmp_path: Path, text: str, says: str) -> None:
