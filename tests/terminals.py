@@ -1,4 +1,4 @@
-"""Standard errors of all kinds: a terminal, and a pipe that nobody reads any more."""
+"""Standard errors of all kinds: a terminal, a pipe that nobody reads any more, and a log on a full disk."""
 
 import os
 import pty
@@ -43,11 +43,24 @@ def nobody_reads() -> Iterator[None]:
     """A standard error whose reader is gone."""
     reader, writer = os.pipe()
     os.close(reader)
-    file = os.fdopen(writer, "w")
+    with _standard_error(writer):
+        yield
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """A standard error that has no room."""
+    with _standard_error(os.open("/dev/full", os.O_WRONLY)):
+        yield
+
+
+@contextmanager
+def _standard_error(handle: int) -> Iterator[None]:
+    file = os.fdopen(handle, "w")
     try:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sys, "stderr", file)
             yield
     finally:
-        with suppress(BrokenPipeError):  # what was not written is lost
+        with suppress(OSError):  # what was not written is lost
             file.close()

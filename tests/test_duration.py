@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cycletime.duration import Duration, DurationField, DurationLike, cycle_steps
+from cycletime.duration import Duration, DurationField, DurationLike, cycle_steps, typed_duration
 from cycletime.errors import InputError
 
 exact_seconds = st.fractions(min_value=Fraction(1, 10**9), max_value=10**6, max_denominator=10**12)
@@ -65,7 +65,7 @@ def test_a_float_that_is_near_no_simple_fraction_is_taken_as_printed() -> None:
 
 @given(st.decimals(min_value=Decimal("0.000001"), max_value=100_000, places=6))
 def test_a_float_is_what_it_prints_as(seconds: Decimal) -> None:
-    assert Duration(float(seconds)) == Duration(str(seconds)) == Duration(seconds)
+    assert Duration(float(seconds)) == Duration(f"{seconds}s") == Duration(seconds)
 
 
 def test_numpy_s_numbers_are_read_as_they_print() -> None:
@@ -85,6 +85,36 @@ def test_what_is_no_time_span_is_refused_with_its_value(wrong: object) -> None:
         Duration(wrong)  # type: ignore[arg-type]
     assert repr(wrong) in str(refusal.value)
     assert "'16ms'" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("typed", "asks"),
+    [
+        ("16", "'16' has no unit: write '16ms' for milliseconds or '16s' for seconds."),
+        (" 1.0 ", "' 1.0 ' has no unit: write '1.0ms' for milliseconds or '1.0s' for seconds."),
+        ("3/2", "'3/2' has no unit: write '3/2ms' for milliseconds or '3/2s' for seconds."),
+        ("1e3", "'1e3' has no unit: write '1e3ms' for milliseconds or '1e3s' for seconds."),
+    ],
+)
+def test_text_of_a_second_or_more_is_asked_for_its_unit(typed: str, asks: str) -> None:
+    for read in (Duration, typed_duration):
+        with pytest.raises(InputError) as question:
+            read(typed)
+        assert str(question.value) == asks
+    assert Duration(f"{typed.strip()}s") == Duration(f"{typed.strip()}ms") * 1000
+
+
+def test_less_than_a_second_needs_no_unit_and_numbers_of_python_are_seconds() -> None:
+    assert Duration("0.999") == Duration("999ms")
+    assert Duration(16) == Duration(16.0) == Duration(Decimal(16)) == Duration("16s") == Duration("1/16Hz")
+
+
+def test_numbers_of_a_file_are_asked_for_their_unit_as_well() -> None:
+    assert typed_duration(0.016) == typed_duration("16ms") == typed_duration(Duration("16ms")) == Duration("16ms")
+    assert typed_duration("10s") == typed_duration(Duration(10)) == Duration("10s")
+    for number in (16, 16.0):
+        with pytest.raises(InputError, match=f"'{number}' has no unit: write '{number}ms' for milliseconds"):
+            typed_duration(number)
 
 
 def test_spans_are_ordered_multiplied_and_divided_exactly() -> None:

@@ -51,6 +51,17 @@ def test_what_no_extra_brings_is_a_defect_as_ever(name: str | None) -> None:
     assert not isinstance(told.value, NotInstalledError)
 
 
+def test_a_lazy_room_lists_only_what_can_be_loaded_since_notebooks_load_all_of_it() -> None:
+    """IPython asks for every listed name to complete 'import cycletime.ru', and prints whatever is raised."""
+    homes = {"Duration": "cycletime.duration", "Heavy": "cycletime.duration", "Light": "cycletime.duration"}
+    _, names, everything = lazily("cycletime", homes, needs={"Heavy": "no_such_package", "Light": "json"})
+    assert everything == ["Duration", "Light"]
+    assert "Heavy" not in names()
+    program = "import sys; sys.modules['jax'] = None; from cycletime import *; print(PPO, 'Study' in dir())"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout == "<class 'cycletime.rules.ppo.PPO'> False\n"
+
+
 def test_a_lazy_room_loads_names_and_rooms_and_knows_no_others() -> None:
     load, names, everything = lazily("cycletime", {"Duration": "cycletime.duration", "rules": "cycletime.rules"})
     assert load("Duration") is sys.modules["cycletime.duration"].Duration

@@ -32,4 +32,5 @@ else:
             "rules": "cycletime.rules",
             "train": "cycletime.engines.train",
         },
+        needs={"CycleTime": "gymnasium", "Study": "jax", "StudyResults": "jax", "train": "jax"},
     )

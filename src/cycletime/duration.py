@@ -17,7 +17,7 @@ from typing import NoReturn, TypeAlias, overload
 from cycletime.errors import InputError
 
 DurationLike: TypeAlias = "Duration | str | float | Fraction | Decimal"
-"""What a time span may be given as; a bare number is in seconds."""
+"""What a time span may be given as; a bare number is in seconds, and text of a second or more needs a unit."""
 
 _SECONDS_PER_UNIT = {
     "s": Fraction(1),
@@ -44,10 +44,16 @@ class Duration:
     """The span in seconds."""
 
     def __init__(self, value: DurationLike) -> None:
-        """Read a span from text with a unit, or from a number of seconds."""
+        """Read a span from text with a unit, or from a number of seconds.
+
+        Raises:
+            InputError: if it is none, or if it is text of one second or more without a unit.
+        """
         exact_s = _read(value)
         if exact_s is None or not _SHORTEST_S <= exact_s <= _LONGEST_S:
             raise InputError(f"{value!r} is no time span: give {_EXAMPLES}.")
+        if isinstance(value, str):
+            _ask_for_a_unit(value, exact_s)
         object.__setattr__(self, "exact_s", exact_s)
 
     def __float__(self) -> float:
@@ -104,6 +110,18 @@ class DurationField:
         instance.__dict__[self._name] = Duration(value)
 
 
+def typed_duration(value: DurationLike) -> Duration:
+    """A span that someone typed into a file, where also a number of one second or more needs a unit.
+
+    Raises:
+        InputError: if it is none, or lacks its unit.
+    """
+    span = Duration(value)
+    if not isinstance(value, Duration | str):
+        _ask_for_a_unit(str(value), span.exact_s)
+    return span
+
+
 def cycle_steps(dt: DurationLike, env_dt: DurationLike) -> int:
     """The whole number k of environment steps in one action cycle (Algorithm 1: dt / dt_env).
 
@@ -119,6 +137,13 @@ def cycle_steps(dt: DurationLike, env_dt: DurationLike) -> int:
         f"The cycle time {dt} is no whole multiple of the environment time step {env_dt}: "
         f"the nearest cycle times are {env_dt * below} and {env_dt * (below + 1)}."
     )
+
+
+def _ask_for_a_unit(text: str, exact_s: Fraction) -> None:
+    """People who type 16 mean milliseconds, and cycle times of seconds are rare."""
+    number = text.strip()
+    if exact_s >= 1 and not number[-1].isalpha():
+        raise InputError(f"{text!r} has no unit: write '{number}ms' for milliseconds or '{number}s' for seconds.")
 
 
 def _read(value: object) -> Fraction | None:

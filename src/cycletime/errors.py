@@ -1,4 +1,12 @@
-"""The exceptions that are no defects of the program, so that the command line can tell them from one."""
+"""The exceptions that are no defects of the program, and how their messages quote what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+_QUOTED = 50
+"""Characters at each end of a long quotation."""
 
 
 class InputError(ValueError):
@@ -23,3 +31,32 @@ class NoGpuError(InputError, MachineError):
 
 class NotInstalledError(ModuleNotFoundError, InputError):
     """A package is missing that an extra brings: the sentence says for what, and how to install it."""
+
+
+class WorldError(Exception):
+    """An environment that failed with an error of the system's, such as a lost connection: its cause tells where.
+
+    Neither a wrong input nor our own output or disk, for which such errors would be taken elsewhere. So its traceback
+    is shown.
+    """
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a sentence about an unknown name: the known one that is nearest, if one is near at all."""
+    near = get_close_matches(word.lower(), known, 1)
+    return f"; did you mean {near[0]}?" if near else "."
+
+
+def shown(value: object) -> str:
+    """A value as a message quotes it: its repr, without the middle where that is long."""
+    return cut(repr(value))
+
+
+def cut(text: str) -> str:
+    """A text without the middle where it is long."""
+    return text if len(text) <= 2 * _QUOTED else f"{text[:_QUOTED]}...{text[-_QUOTED:]}"
+
+
+def printable(text: str) -> str:
+    """A text as a terminal may have it: what would move its cursor or change its colours is written out."""
+    return "".join(each if each.isprintable() or each == "\n" else repr(each)[1:-1] for each in text)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from cycletime.errors import NotInstalledError
@@ -39,8 +40,16 @@ def extras_named(who: str, install: str | None = None) -> Iterator[None]:
         raise NotInstalledError(says, name=error.name) from None
 
 
-def lazily(room: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of a room that loads its names, each from its home, when asked for one."""
+def lazily(
+    room: str, homes: Mapping[str, str], needs: Mapping[str, str] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of a room that loads its names, each from its home, when asked for one.
+
+    Those that need a package that is missing are not listed, since notebooks load whatever is. Who asks for one of them
+    is told what to install.
+    """
+    missing = {name for name, package in (needs or {}).items() if not _is_here(package)}
+    listed = sorted(homes.keys() - missing)
 
     def load(name: str) -> Any:  # noqa: ANN401 - whatever the room has
         if name not in homes:
@@ -49,4 +58,11 @@ def lazily(room: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], C
             home = import_module(homes[name])
         return home if homes[name] == f"{room}.{name}" else getattr(home, name)
 
-    return load, lambda: sorted({*vars(sys.modules[room]), *homes}), sorted(homes)
+    return load, lambda: sorted({*vars(sys.modules[room]), *listed}), listed
+
+
+def _is_here(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except (ModuleNotFoundError, ValueError):  # an importer that refuses, a stand-in without a spec
+        return False

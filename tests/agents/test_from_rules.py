@@ -48,3 +48,11 @@ def test_a_field_that_there_is_not_is_named() -> None:
 def test_what_the_agent_cannot_do_is_refused(values: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         agent_for(rules.SAC(dt="16ms", **values))
+
+
+@pytest.mark.parametrize("algorithm", ["a2c", "tqc", "td3", "ddpg"])
+def test_algorithms_that_have_rules_but_no_agent_are_refused(algorithm: str) -> None:
+    with pytest.raises(
+        InputError, match=rf"^No agent here learns by {algorithm.upper()}: give values of PPO or SAC\.$"
+    ):
+        agent_for(rules.ALGORITHMS[algorithm](dt="16ms"))  # type: ignore[call-overload]

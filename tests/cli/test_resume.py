@@ -233,7 +233,7 @@ def test_what_of_a_study_cannot_be_resumed_is_one_sentence(
     name = names_in(study)[0]
     with leased(study.leases, name, "w"):
         assert main(["resume", str(study.runs / name)]) == 1
-    assert "is being trained by a worker of the study" in capsys.readouterr().err
+    assert f"{name} is being trained by w on " in capsys.readouterr().err
     assert main(["resume", str(study.runs / "nobody")]) == 2
     assert "'nobody' is no run of" in capsys.readouterr().err
     assert main(["resume", str(study.runs / name), str(whole)]) == 2

@@ -6,13 +6,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import pytest
 
 from cycletime import rules
 from cycletime.cli import main
 from cycletime.engines import devices
+from cycletime.errors import WorldError
 
-REACHER = "--task reacher --dt 16ms --env-steps 1000"
+REACHER = "--task reacher --dt 16ms --env-steps 2000"
 NO_TIME_SPAN = "is no time span: give a positive time such as"
 ONE_WORLD = "Give either a task"
 
@@ -47,6 +49,10 @@ ONE_WORLD = "Give either a task"
         ),
         ("--task reacher --dt 16ms --env-steps -5", "env_steps is -5: it must be a whole number of at least 1."),
         ("--task reacher --dt 16ms --env-steps 0", "env_steps is 0: it must be a whole number of at least 1."),
+        (
+            "--task reacher --dt 16ms --env-steps 1199",
+            "env_steps is 1199: no episode of reacher ends before 1,200 environment steps (2.4s), so give at",
+        ),
         (
             "--task reacher --dt 16ms --env-steps 3e9",
             "env_steps is 3000000000: it must be below 2**31, since steps are counted in 32 bits.",
@@ -93,7 +99,7 @@ ONE_WORLD = "Give either a task"
         (f"{REACHER} --engine cuda --noise pink", "The engine cuda explores with white noise only"),
         (f"{REACHER} --engine cuda", "The engine cuda needs "),
         (f"{REACHER} --device gpu", "The engine cuda needs "),
-        (f"{REACHER} --tuned nowhere.toml", "nowhere.toml cannot be read"),
+        (f"{REACHER} --tuned nowhere.toml", "There is no file nowhere.toml."),
         (f"{REACHER} --tuned nowhere.toml --tuned-at 4ms", "tuned_at is 4ms"),
     ],
 )
@@ -182,7 +188,7 @@ def test_what_is_no_run_is_not_resumed(capsys: pytest.CaptureFixture[str], words
 
 
 def test_carried_values_are_those_of_the_rules(tmp_path: Path) -> None:
-    words = "--task reacher --dt 8ms --env-steps 100 --batch 400 --tuned-at 16ms --seeds 2 --seed 5"
+    words = "--task reacher --dt 8ms --env-steps 2000 --batch 400 --tuned-at 16ms --seeds 2 --seed 5"
     made = [
         _train_nothing(f"{words} {rule}", tmp_path / str(place)) for place, rule in enumerate(("", "--rule scaled"))
     ]
@@ -194,6 +200,16 @@ def test_carried_values_are_those_of_the_rules(tmp_path: Path) -> None:
             carried = {name: spec["agent"][name] for name in ("batch", "minibatch", "discount", "trace_decay")}
             assert carried == {name: getattr(wanted, name) for name in carried}
             assert spec["origin"] == {"rule": rule, "tuned_at": "16ms", "tuned": tuned.stated()}
+
+
+def test_horizons_that_a_rule_shrinks_are_told_of(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = "--task reacher --dt 8ms --env-steps 1200 --batch 400 --tuned-at 16ms"
+    _train_nothing(words, tmp_path / "a")
+    told = capsys.readouterr()
+    assert "note: Rule 'dt-aware' shrinks horizons: discount 0.99 from 1.59 s to 0.796 s" in told.out + told.err
+    _train_nothing(f"{words} --rule scaled", tmp_path / "b")
+    told = capsys.readouterr()
+    assert "shrinks" not in told.out + told.err
 
 
 def test_values_that_are_not_carried_are_the_paper_s_and_what_is_set(tmp_path: Path) -> None:
@@ -251,3 +267,69 @@ def test_the_values_are_told_and_what_they_mean_for_a_short_run(
 ) -> None:
     _train_nothing(f"--task reacher --env-steps 20000 {words}", tmp_path)
     assert capsys.readouterr().err == told
+
+
+def test_a_budget_in_which_perhaps_no_episode_ends_is_told_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = "--env Pendulum-v1 --algorithm actor-critic --dt 100ms --out"
+    assert main(["train", *words.split(), str(tmp_path), "--env-steps", "198"]) == 0
+    told = capsys.readouterr()
+    note = "note: an episode can last 200 environment steps, so that perhaps none ends in this run.\n"
+    assert note in told.err
+    assert "seed 0: no episode ended within 198 environment steps, so that there is no return, " in told.out
+    assert main(["train", *words.split(), str(tmp_path), "--env-steps", "200"]) == 0
+    told = capsys.readouterr()
+    assert note not in told.err
+    assert "(1 episodes)" in told.out
+
+
+def test_the_limit_of_a_retimed_environment_is_told_in_its_own_steps(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _train_nothing("--env Pendulum-v1 --env-dt 10ms --dt 100ms --env-steps 300", tmp_path)
+    assert "an episode can last 1,000 environment steps" in capsys.readouterr().err
+
+
+FAILING = """
+import gymnasium
+
+class Arm(gymnasium.Env):
+    dt = 0.05
+    observation_space = gymnasium.spaces.Box(-1, 1, (1,))
+    action_space = gymnasium.spaces.Box(-1, 1, (1,))
+
+    def __init__(self, plugged=True):
+        if not plugged:
+            raise FileNotFoundError(2, "No such file or directory", "/dev/arm")
+
+    def reset(self, *, seed=None, options=None):
+        return self.observation_space.low, {}
+
+    def step(self, action):
+        raise BrokenPipeError(32, "Broken pipe")
+
+gymnasium.register("Arm-v0", Arm)
+gymnasium.register("Unplugged-v0", Arm, kwargs={"plugged": False})
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "where", "raised"),
+    [("Arm-v0", "its step()", BrokenPipeError), ("Unplugged-v0", "its making", FileNotFoundError)],
+)
+def test_an_environment_s_own_error_is_never_taken_for_that_of_our_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, where: str, raised: type[OSError]
+) -> None:
+    """An error that leaves `main` is shown with its traceback, and the exit status is 1."""
+    (tmp_path / "failing_arms.py").write_text(FAILING)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    words = f"--env failing_arms:{name} --dt 100ms --env-steps 1000 --out {tmp_path / 'runs'}".split()
+    try:
+        with pytest.raises(WorldError, match=re.escape(f"failing_arms:{name} failed in {where}")) as caught:
+            main(["train", *words])
+    finally:
+        sys.modules.pop("failing_arms", None)
+        for each in ("Arm-v0", "Unplugged-v0"):
+            gymnasium.registry.pop(each, None)
+    assert isinstance(caught.value.__cause__, raised)

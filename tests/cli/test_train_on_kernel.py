@@ -69,7 +69,7 @@ def _fail() -> None:
 def test_runs_of_different_tasks_share_a_bar_without_a_return(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for words in (WORDS, WORDS.replace("double-pendulum", "reacher")):
+    for words in (WORDS, WORDS.replace("double-pendulum", "reacher").replace("300", "1200")):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("cycletime.cli.train.train_all", lambda folders, options, group: 0)
             assert main([*words.split(), "--out", str(tmp_path)]) == 0
@@ -80,7 +80,7 @@ def test_runs_of_different_tasks_share_a_bar_without_a_return(
 
 
 def test_many_runs_without_a_gpu_are_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    specs = specs_of(task="reacher", dt="64ms", env_steps=300, seeds=3, device="gpu", engine="cuda")
+    specs = specs_of(task="reacher", dt="64ms", env_steps=1200, seeds=3, device="gpu", engine="cuda")
     folders = [RunFolder.create(tmp_path, spec) for spec in specs]
     assert main(["resume", *(str(folder.path) for folder in folders)]) == 2
     (told,) = capsys.readouterr().err.splitlines()

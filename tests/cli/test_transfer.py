@@ -33,7 +33,9 @@ def test_ppo_from_16_to_4_milliseconds(capsys: pytest.CaptureFixture[str]) -> No
     assert (data["algorithm"], data["rule"]) == ("ppo", "dt-aware")
     assert data["to"] == {"dt_s": 0.004, "batch": 8000, "minibatch": 200, "discount": 0.99, "trace_decay": 0.95}
     assert data["notes"] == [
-        "Not given, so the paper's baseline: batch 2000, minibatch 50, discount 0.99, trace_decay 0.95."
+        "Not given, so the paper's baseline: batch 2000, minibatch 50, discount 0.99, trace_decay 0.95.",
+        "Rule 'dt-aware' shrinks horizons: discount 0.99 from 1.59 s to 0.398 s, trace_decay 0.95 from 0.312 s to "
+        "0.078 s; rule 'scaled' keeps them.",
     ]
 
 
@@ -111,15 +113,27 @@ def test_a_library_s_words_in_json(capsys: pytest.CaptureFixture[str]) -> None:
         ("sac --from 16ms --to 4ms --rule dt-aware", "Unknown rule 'dt-aware' for sac: choose one of baseline, scaled"),
         ("sac --from 16ms --to 4ms --also magic", "Unknown part 'magic' for sac: choose one of replay-capacity"),
         ("ppo --from 16ms --to 4ms --for keras", "Unknown library 'keras': choose one of stable-baselines3"),
-        ("sac --from 16ms --to 4ms --for rsl-rl", "rsl-rl has no SAC: choose one of"),
+        ("sac --from 16ms --to 4ms --for rsl-rl", "rsl-rl has no SAC that is known here: choose one of"),
         ("ppo --from 16ms --to 4ms --n-envs 4", "--n-envs 4 matters to a library's words only: name one with --for"),
         ("ppo --from 16ms", "--to"),
-        ("dqn --from 16ms --to 4ms", "dqn"),
+        ("dqn --from 16ms --to 4ms", "There is no command 'cycletime transfer dqn': give one of ppo, sac, a2c, tqc"),
+        ("td4 --from 16ms --to 4ms", "ddpg, zoo; did you mean td3?"),
+        ("ppo --from 16 --to 4ms", "'16' has no unit: write '16ms' for milliseconds or '16s' for seconds."),
+        ("ppo --from 16ms --to 4ms --rule scald", "scaled, constant; did you mean scaled?"),
+        ("ppo --from 16ms --to 4ms --for stoics", "lerobot, authors; did you mean stoix?"),
+        ("td3 --from 16ms --to 4ms --for cleanrl", "cleanrl has no TD3 that is known here: choose one of stable-b"),
+        ("ppo --from 16ms --to 4ms --from-library sb3 512", "'512' is no setting such as n_steps=2048"),
+        ("ppo --from 16ms --to 4ms --from-library sb3 gamma=1 gamma=1", "--from-library: gamma is given twice"),
+        ("ppo --from 16ms --to 4ms --from-library sb3 n_step=512", "batch_size; did you mean n_steps?"),
+        ("ppo --from 16ms --to 4ms --from-library sb3 n_steps=many", "n_steps is 'many': only a number can be carried"),
+        ("--from-zoo missing.yml --env A --from 16ms --to 4ms", "There is no file missing.yml."),
+        ("--from-zoo . --env A --from 16ms --to 4ms", ". is a directory: give a regular file."),
+        ("--from-zoo /dev/zero --env A --from 16ms --to 4ms", "/dev/zero is a device: give a regular file."),
+        (f"dqn --from-zoo {__file__} --env A --from 16ms --to 4ms", "'dqn' is no algorithm with a rule: choose one of"),
         (
-            "--from-zoo missing.yml --env A --from 16ms --to 4ms --algorithm ppo",
-            "missing.yml cannot be read: No such file",
+            f"--from-zoo {__file__} --env A --from 16ms --to 4ms",
+            "names no algorithm with a rule: give --algorithm",
         ),
-        ("--from-zoo a2c.yml --env A --from 16ms --to 4ms", "'a2c' is no algorithm with a rule"),
     ],
 )
 def test_wrong_input_is_one_sentence_and_exit_status_2(
@@ -143,6 +157,76 @@ def test_everything_has_help(capsys: pytest.CaptureFixture[str], words: str) -> 
     assert "usage: cycletime" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("tranfer ppo", "There is no command 'cycletime tranfer': give one of transfer, train, resume, watch, export"),
+        ("tranfer ppo", "; did you mean transfer?"),
+        ("study rum", "There is no command 'cycletime study rum': give one of run, plan, status"),
+        ("study rum", "; did you mean run?"),
+        ("gpu chek", "There is no command 'cycletime gpu chek': give one of check; did you mean check?"),
+        ("zzz", "latency, gpu."),
+    ],
+)
+def test_a_misspelt_command_is_answered_with_the_nearest(
+    capsys: pytest.CaptureFixture[str], words: str, says: str
+) -> None:
+    assert main(words.split()) == 2
+    captured = capsys.readouterr()
+    assert says in captured.err
+    assert (captured.out, captured.err.count("\n")) == ("", 1)
+
+
+def test_a_library_s_words_are_read_and_given_back_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "--from-library sb3 n_steps=512 learning_rate=lin_3e-4 use_sde=true seed=none clip_range=0.2 --n-envs 8"
+    data = carried_json(capsys, "ppo", "--from", "40ms", "--to", "20ms", *words.split())
+    assert (data["from"]["batch"], data["to"]["batch"], data["to"]["minibatch"]) == (4096, 8192, 128)
+    assert data["library"]["name"] == "stable-baselines3"
+    assert data["library"]["values"] == {
+        "n_steps": 1024,
+        "learning_rate": "lin_3e-4",
+        "use_sde": True,
+        "seed": None,
+        "clip_range": 0.2,
+        "batch_size": 128,
+        "gamma": 0.99,
+        "gae_lambda": 0.95,
+    }
+    assert data["notes"][0] == "Not given, so the default of sb3: batch_size 64, gamma 0.99, gae_lambda 0.95."
+
+
+def test_options_replace_what_a_library_says_and_another_library_may_be_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = "ppo --from 40ms --to 20ms --from-library sb3 n_steps=500 --minibatch 100 --for cleanrl"
+    data = carried_json(capsys, *words.split())
+    assert (data["to"]["batch"], data["to"]["minibatch"]) == (1000, 200)
+    assert data["library"]["values"]["num_minibatches"] == 5
+
+
+def test_values_of_a_file_and_of_a_library_are_refused_together(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "tuned.toml"
+    file.write_text("[tuned.ppo]\ndt = '16ms'\nbatch = 100\nminibatch = 10\n")
+    assert main(f"transfer ppo --tuned {file} --to 8ms --from-library sb3".split()) == 2
+    assert "--from-library has values as well, so leave one out." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "sac", "a2c", "tqc", "td3", "ddpg"])
+def test_every_algorithm_s_table_fits_80_columns(capsys: pytest.CaptureFixture[str], algorithm: str) -> None:
+    parts = "replay-capacity warm-up target-smoothing exploration-noise --noise-std 0.123456 --replay-capacity 1000000"
+    also = "exploration-noise" if algorithm in ("ppo", "a2c") else parts
+    if algorithm in ("sac", "tqc"):
+        also += " --target-entropy -1.23456 --action-size 7 --also replay-capacity target-entropy target-smoothing"
+    words = f"transfer {algorithm} --from 33ms --to 16.5ms --discount 0.987654 --also {also}"
+    assert main(words.split()) == 0
+    out = capsys.readouterr().out
+    table = [line for line in out.splitlines() if not line.startswith("note: ")]
+    assert len(table) > 4
+    assert max(map(len, table)) <= 80
+
+
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("cycletime 0.")
@@ -158,7 +242,7 @@ def test_a_zoo_file_is_printed_with_the_table_on_standard_error(
     assert main(words.split()) == 0
     captured = capfdbinary.readouterr()
     assert captured.out.startswith(b"ReacherBulletEnv-v0:\r\n  n_envs: 8\r\n  n_steps: 256   # per environment\r\n")
-    assert b"batch time 67.6 s -> 67.6 s" in captured.err
+    assert b"  67.6 s\n" in captured.err
     assert b"ReacherBulletEnv-v0: n_steps: 256, batch_size: 32, gamma: 0.9801, gae_lambda: 0.81" in captured.err
 
 
@@ -194,7 +278,7 @@ def test_a_file_that_is_no_text_is_refused(capsys: pytest.CaptureFixture[str], t
     file = tmp_path / "ppo.yml"
     file.write_bytes(b"\xff\xfe\x00")
     assert main(f"transfer --from-zoo {file} --env A --from 16ms --to 8ms".split()) == 2
-    assert "cannot be read: it is no UTF-8 text" in capsys.readouterr().err
+    assert "cannot be read: byte 1 is no UTF-8 text" in capsys.readouterr().err
 
 
 def run_for_real(words: str, out: int | None) -> tuple[int, str]:

@@ -34,7 +34,7 @@ HOPPER = {"task": None, "env": "Hopper-v5", "dt": "40ms"}
 
 def asked(**what: Any) -> Any:  # noqa: ANN401
     """The specs of the paper's Reacher, unless something else is asked for."""
-    return specs_of(**{"task": "reacher", "dt": "16ms", "env_steps": 1000, **what})
+    return specs_of(**{"task": "reacher", "dt": "16ms", "env_steps": 2000, **what})
 
 
 def test_little_has_to_be_said() -> None:

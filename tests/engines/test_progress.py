@@ -8,14 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from cycletime.engines import progress as progress_module
 from cycletime.engines.console import ErrorConsole
-from cycletime.engines.progress import Unseen, shown_together
-from cycletime.engines.training import Listener, Progress
+from cycletime.engines.progress import Bar, shown_together
+from cycletime.engines.training import Progress
 from cycletime.loops import Episodes
 from cycletime.runs.folder import RunFolder
 from tests.engines.scripted import make_spec
+from tests.terminals import full_disk, terminal
 
 FOLDER = RunFolder(Path("nowhere"), make_spec(chunks=1000))
 BUDGET = FOLDER.spec.env_steps
@@ -47,6 +49,21 @@ def test_the_speed_is_that_of_the_last_seconds(lines: list[str], monkeypatch: py
     assert [each and each[1] for each in speeds] == [None, "1,000", "200", "455", "1,200"]
 
 
+@pytest.mark.parametrize("columns", [80, 150])
+def test_a_bar_shows_the_time_that_it_took_on_terminals_of_all_widths(columns: int) -> None:
+    now_s = 0.0
+    with terminal(columns) as shown:
+        bar = Bar("Pendulum-v1 actor-critic 50ms seed 0")
+        bar.console.get_time = lambda: now_s
+        bar.open(BUDGET, 0)
+        now_s = 75.0
+        bar.show(BUDGET // 2, [-1234.5])
+        bar.close()
+    last = [line for line in re.split(r"[\r\n]+", shown[0]) if line.strip()][-1]
+    assert re.search(r"seed 0 \S+ +50% 0:01:15 [-\d]:[-\d]{2}:[-\d]{2} return -1,2", last), last
+    assert len(last) <= columns
+
+
 @pytest.mark.parametrize("alike", [True, False])
 def test_runs_share_a_bar_and_their_returns_a_mean_where_they_can_be_compared(lines: list[str], alike: bool) -> None:
     with shown_together("runs", 2, alike=alike) as (one, other):
@@ -73,33 +90,20 @@ def test_lines_come_now_and_then(monkeypatch: pytest.MonkeyPatch, lines: list[st
     assert len(lines) == 3
 
 
-def test_a_listener_whose_reader_went_away_falls_silent(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-
-    def broken(self: object, text: str, **options: object) -> None:
-        told.append(text)
-        raise BrokenPipeError
-
-    monkeypatch.setattr(ErrorConsole, "print", broken)
-    with shown_together("a run", 1, alike=True) as (listener,):
+@pytest.mark.parametrize("kind", ["terminal", "file"])
+def test_a_disk_that_is_full_does_not_end_what_is_shown(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setattr(progress_module, "LINE_S", 0)
+    monkeypatch.setattr(Console, "is_terminal", kind == "terminal")
+    with full_disk(), shown_together("a run", 1, alike=True) as (listener,):
         listener.begin(FOLDER, 300)
         for steps in (400, 500):
             listener.update(progress(steps))
+        listener.remark("It goes on.")
         listener.end("finished")
-    assert len(told) == 1
 
 
-def test_what_is_no_broken_pipe_is_not_hidden() -> None:
-    class Failing:
-        def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
-            raise ValueError("astray")
-
-        def update(self, progress: Progress) -> None: ...
-
-        def remark(self, sentence: str) -> None: ...
-
-        def end(self, status: str) -> None: ...
-
-    listener: Listener = Unseen(Failing())
-    with pytest.raises(ValueError, match="astray"):
+def test_what_does_not_come_from_the_output_is_not_hidden(lines: list[str]) -> None:
+    with shown_together("a run", 1, alike=True) as (listener,):
         listener.begin(FOLDER, None)
+        with pytest.raises(AttributeError):
+            listener.update(None)  # type: ignore[arg-type]

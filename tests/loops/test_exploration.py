@@ -181,7 +181,7 @@ def test_the_noise_of_a_compiled_run_goes_on_bit_for_bit(clock: TickingClock) ->
 @pytest.mark.usefixtures("short_chunks")
 def test_the_noise_of_a_stepped_run_goes_on_bit_for_bit(clock: TickingClock) -> None:
     def loop() -> SteppedLoop:
-        agent = noise(batch=24, exploration=AutoRegressive(2, "30ms").at("10ms"))
+        agent = noise(batch=24, exploration=AutoRegressive(2, "150ms").at("50ms"))
         return SteppedLoop(env=gymnasium.make("Pendulum-v1"), agent=agent, env_steps=500)
 
     first = next(loop().run(SEED))

@@ -15,6 +15,7 @@ from cycletime.agents import ActorCriticAgent, Agent, Buffer, PPOAgent, SACAgent
 from cycletime.agents.agent import Psi, choose_action
 from cycletime.errors import InputError
 from cycletime.loops import Episodes, SteppedChunk, SteppedLoop, SteppedPosition
+from cycletime.loops.pulse import PULSE
 from cycletime.loops.randomness import Purpose, key_for
 from cycletime.tasks import CycleTime
 from tests.loops.conftest import Counter, Spy, TickingClock
@@ -57,6 +58,12 @@ def test_counters_where_episodes_end_inside_a_cycle() -> None:
     np.testing.assert_array_equal(chunk.episodes.agent_steps, [3, 6, 9])
     np.testing.assert_array_equal(chunk.episodes.length_steps, [7, 7, 7])
     np.testing.assert_array_equal(chunk.episodes.returns, [sum(range(start, start + 7)) for start in (0, 7, 14)])
+
+
+def test_each_agent_step_is_a_sign_that_it_gets_further() -> None:
+    before = PULSE.count
+    chunk = trained(SteppedLoop(env=CycleTime(Counter(), "3ms", env_dt="1ms"), agent=spy(), env_steps=21))
+    assert PULSE.count - before == chunk.position.agent_steps
 
 
 def test_transitions_keep_the_two_ends_apart_and_the_last_observation() -> None:

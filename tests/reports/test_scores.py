@@ -1,11 +1,15 @@
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import pytest
+
 from cycletime.duration import Duration
+from cycletime.loops import Episodes
 from cycletime.reports.scores import AS_GIVEN, load_scores
 from cycletime.studies.store.folder import StudyFolder
 from tests.reports.conftest import finished
+from tests.runs.finished import recomputed
 
 MakeStudy = Callable[..., StudyFolder]
 AT_16, AT_32 = Duration("16ms"), Duration("32ms")
@@ -52,9 +56,12 @@ def test_a_run_keeps_its_means_in_bins(make_study: MakeStudy) -> None:
 def test_measures_are_those_of_the_result(make_study: MakeStudy) -> None:
     folder = make_study(lambda labels, seed: None, seeds=1, dts=["16ms"], rules=["baseline"])
     run = finished(load_scores(folder).runs()[0].spec, -1.0)
-    changed = {**run.result, "average_return": 1.0, "last_tenth_return": 2, "mean_over_episodes": None}
-    folder.store.add([replace(run, result=changed)])
-    assert [load_scores(folder, each).runs()[0].score for each in ("average", "last-tenth", "episodes")] == [1, 2, None]
+    ends = np.array([2400, 4000, 4800])  # in the bins 49, 83 and 99
+    curve = Episodes(ends, ends // 8, np.array([0.0, 3.0, 300.0]), np.diff(ends, prepend=0))
+    folder.store.add([recomputed(run, curve=curve)])
+    scores = [load_scores(folder, each).runs()[0].score for each in ("average", "last-tenth", "episodes")]
+    # The first return stands for 83 bins, the second for 16, and the third for the last one.
+    assert scores == pytest.approx([(16 * 3 + 300) / 100, (9 * 3 + 300) / 10, 101])
 
 
 def test_tasks_algorithms_and_hyper_parameters_have_panels_of_their_own(make_study: MakeStudy) -> None:

@@ -19,20 +19,20 @@ def test_the_table_has_before_after_formula_and_seconds() -> None:
     assert text.startswith("PPO from 16ms to 64ms, rule 'dt-aware', rho = dt/dt0 = 4")
     assert row(text, "batch").split("  ")[0] == "batch (b)"
     assert "2000" in row(text, "batch")
-    assert "batch time 32 s -> 32 s" in row(text, "batch")
-    assert "min(gamma0, gamma0^rho)" in row(text, "discount")
+    assert row(text, "batch").endswith("  32 s")
+    assert "min(x0, x0^rho)" in row(text, "discount")
     assert "0.960596" in row(text, "discount")
-    assert "discount horizon 1.59 s -> 1.59 s" in row(text, "discount")
+    assert row(text, "discount").endswith("  1.59 s")
     assert text.count("note: ") == 2
 
 
 def test_values_that_were_not_carried_have_a_table_too() -> None:
-    assert "discount horizon 1.59 s" in explain(PPO(dt="16ms"))
+    assert row(explain(PPO(dt="16ms")), "discount").endswith("1.59 s")
 
 
 def test_a_discount_of_one_is_unlimited_in_text_and_null_in_json() -> None:
     carried = PPO(dt="16ms", discount=1).at("4ms")
-    assert "discount horizon unlimited -> unlimited" in carried.explain()
+    assert row(carried.explain(), "discount").endswith("  unlimited")
     assert as_json(carried)["seconds"]["to"]["discount_horizon"] is None
     assert "Infinity" not in json.dumps(as_json(carried))
 

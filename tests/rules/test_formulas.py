@@ -65,7 +65,3 @@ def test_whole_numbers_round_to_the_nearest_halves_down_and_at_least_one(value: 
 def test_rounding_never_puts_a_smaller_number_above_a_larger_one(a: int, b: int, rho: Fraction) -> None:
     small, large = sorted([a, b])
     assert f.nearest_whole(small / rho) <= f.nearest_whole(large / rho)
-
-
-def test_formulas_are_written_with_their_quantity_s_symbol() -> None:
-    assert f.CAPPED_POWER.written_for("gamma") == "min(gamma0, gamma0^rho)"

@@ -87,7 +87,7 @@ def test_a_ratio_that_moved_is_reported_though_the_number_of_minibatches_did_not
 
 
 def test_exact_transfers_have_nothing_to_report() -> None:
-    assert PPO(dt="16ms").at("4ms").notes == ()
+    assert PPO(dt="16ms").at("4ms", "scaled").notes == ()
 
 
 @given(ppos, dts, st.sampled_from(["baseline", "dt-aware", "scaled", "constant"]))
@@ -178,7 +178,7 @@ def test_the_ends_of_the_ranges_stay_where_they_are() -> None:
 def test_exploration_noise_is_off_unless_named() -> None:
     assert PPO(dt="16ms").at("4ms").noise_std is None
     assert PPO(dt="16ms", noise_std=0.5).at("4ms").noise_std == 0.5
-    values = PPO(dt="16ms").at("4ms", also=["exploration-noise"])
+    values = PPO(dt="16ms").at("4ms", "scaled", also=["exploration-noise"])
     assert values.noise_std == 2.0
     assert values.notes == ("noise_std was not given: the released code's 1.0 is used.",)
 
@@ -224,7 +224,7 @@ def test_a_count_that_does_not_belong_to_the_sizes_is_forgotten() -> None:
 
 def test_a_minibatch_that_was_counted_is_carried_from_the_batch_and_the_count() -> None:
     counted = PPO(dt="16ms", batch=100, minibatch=2, minibatch_count=40)  # 2.5, rounded down
-    assert (counted.at("4ms").minibatch, counted.at("4ms").notes) == (10, ())
+    assert (counted.at("4ms").minibatch, counted.at("4ms", "scaled").notes) == (10, ())
     assert counted.at("8ms").minibatch == 5
     assert counted.at("16ms").minibatch == counted.at("4ms", "baseline").minibatch == 2
     assert counted.at("32ms").minibatch == 1
@@ -245,4 +245,4 @@ def test_a_changed_number_of_minibatches_is_reported_too_where_a_library_counted
     assert any("40 became 42" in note for note in counted.at("64ms").notes)
     uneven = PPO.from_("skrl", dt="16ms", n_envs=10, rollouts=10, mini_batches=40)  # 2.5 samples each, read as 2
     assert uneven.at("16ms").notes == ()
-    assert uneven.at("8ms").notes == ()
+    assert uneven.at("8ms", "scaled").notes == ()

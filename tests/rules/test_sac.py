@@ -122,7 +122,7 @@ def test_a_part_without_a_value_is_refused() -> None:
 
 def test_scaling_the_untuned_baseline_gets_a_warning_and_a_tuned_value_none() -> None:
     assert "is the paper's untuned baseline" in SAC(dt="16ms").at("4ms", rule="scaled").notes[0]
-    assert SAC(dt="16ms").at("4ms", rule="baseline").notes == ()
+    assert SAC(dt="16ms").at("64ms", rule="baseline").notes == ()
     assert SAC(dt="16ms", discount=0.9).at("4ms").notes == ()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
@@ -32,7 +32,7 @@ def make_run(
     spec = RunSpec(world=PaperTask("reacher"), agent=AGENTS[kind], dt="16ms", env_steps=ENV_STEPS, seed=seed)
     rng = np.random.default_rng(seed)
     ends = np.sort(rng.choice(np.arange(1, ENV_STEPS + 1), ended, replace=False)).astype(np.int64)
-    curve = Episodes(ends, ends * 2, rng.normal(size=ended), np.diff(ends, prepend=0))
+    curve = Episodes(ends, ends, rng.normal(size=ended), np.diff(ends, prepend=0))
     return run_of(spec, curve if episodes else EpisodeBins.none(ENV_STEPS).plus(curve), policy=policy, lines=lines)
 
 
@@ -46,7 +46,7 @@ def run_of(spec: RunSpec, curve: Episodes | EpisodeBins, *, policy: bool = True,
         curve,
         where="closed form",
         env_dt_s=0.002,
-        agent_steps=125,
+        agent_steps=spec.env_steps,
         remarks=(),
         sessions=1,
         wall_s=1.5,
@@ -54,6 +54,16 @@ def run_of(spec: RunSpec, curve: Episodes | EpisodeBins, *, policy: bool = True,
     )
     result |= {"finished": "2026-01-01T00:00:00+00:00"}  # so that the same run is the same bytes
     return FinishedRun(spec, result, curve, metrics if lines else {}, make_policy(spec) if policy else None)
+
+
+def recomputed(run: FinishedRun, **changes: Any) -> FinishedRun:  # noqa: ANN401 - any of its fields
+    """A run with something changed, and a result and a policy that fit it."""
+    run = replace(run, **changes)
+    names = ("where", "env_dt_s", "agent_steps", "sessions", "wall_s", "machine")
+    told = {name: run.result[name] for name in names}
+    result = result_of(run.spec, run.curve, remarks=tuple(run.result["remarks"]), **told)
+    policy = None if run.policy is None else replace(run.policy, identity=run.spec.identity)
+    return replace(run, result={**result, "finished": run.result["finished"]}, policy=policy)
 
 
 def make_policy(spec: RunSpec) -> SavedPolicy:

@@ -8,6 +8,8 @@ import pickle
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from cycletime.runs import bundle as bundle_module
 from cycletime.runs import spec as spec_module
 from cycletime.runs.bundle import Bundle, write_bundles
 from cycletime.runs.result import FinishedRun
-from tests.runs.finished import AGENTS, ENV_STEPS, all_of, make_run, run_of
+from tests.runs.finished import AGENTS, ENV_STEPS, all_of, make_run, recomputed, run_of
 
 MOST_FILE_BYTES = 16 * 2**20
 
@@ -36,11 +38,20 @@ def written(folder: Path, *runs: FinishedRun) -> Bundle:
 
 
 def rewritten(bundle: Bundle, change: Callable[[dict[str, NDArray[Any]]], Mapping[str, Any]]) -> Bundle:
-    """The same file with other columns."""
+    """The same file with other columns, and the name that it should have then."""
     with np.load(bundle.path) as file:
         columns = change(dict(file))
-    np.savez_compressed(bundle.path, **columns)
-    return Bundle(bundle.path)
+    bundle.path.unlink()
+    buffer = BytesIO()
+    np.savez_compressed(buffer, **columns)
+    return renamed_after(bundle.path.parent, buffer.getvalue())
+
+
+def renamed_after(folder: Path, content: bytes) -> Bundle:
+    """A file whose name is the hash of its content, as whoever forges one would call it."""
+    path = folder / f"{sha256(content).hexdigest()[:32]}.npz"
+    path.write_bytes(content)
+    return Bundle(path)
 
 
 def about_of(columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
@@ -62,8 +73,9 @@ def test_runs_come_back_bit_for_bit(tmp_path: Path, kind: str, episodes: bool, p
     assert back.names == [run.name for run in runs]
     assert all_of(back.run(runs[1].name)) == all_of(runs[1])
     assert [told["result"] for told in back.about] == [run.result for run in runs]
-    np.testing.assert_array_equal(back.means, [run.curve.binned(ENV_STEPS) for run in runs])
-    assert back.is_whole()
+    np.testing.assert_array_equal([each.means for each in back.scored], [run.curve.binned(ENV_STEPS) for run in runs])
+    assert [each.result for each in back.scored] == [run.result for run in runs]
+    assert back.content() == back.path.read_bytes()
 
 
 @pytest.mark.parametrize("episodes", [True, False])
@@ -79,7 +91,7 @@ def test_numbers_that_went_astray_and_runs_without_any_come_back_too(tmp_path: P
     runs[0] = replace(runs[0], metrics={**runs[0].metrics, **losses})
     back = written(tmp_path, *runs)
     assert [all_of(run) for run in back.runs()] == [all_of(run) for run in runs]
-    assert np.isnan(back.means[1]).all()
+    assert np.isnan(back.scored[1].means).all()
 
 
 def test_a_run_that_never_learned_has_no_lines(tmp_path: Path) -> None:
@@ -96,7 +108,7 @@ def test_runs_of_other_kinds_are_in_other_files(tmp_path: Path) -> None:
         make_run(seed=2, episodes=False),
         make_run(seed=3, lines=0),
     ]
-    runs = [*kinds, *(replace(run, spec=replace(run.spec, seed=10 + run.spec.seed)) for run in kinds)]
+    runs = [*kinds, *(recomputed(run, spec=replace(run.spec, seed=10 + run.spec.seed)) for run in kinds)]
     paths = write_bundles(tmp_path, runs)
     assert len(paths) == len(set(paths)) == len(kinds)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(path.name for path in paths)
@@ -133,20 +145,17 @@ def test_a_file_is_named_after_its_content(tmp_path: Path) -> None:
     assert write_bundles(tmp_path / "a", [one, other]) == [paths[0]]
     assert paths[0].stat().st_mtime_ns == before.st_mtime_ns, "it is there already"
     renamed = paths[0].rename(paths[0].with_name(f"{'0' * 32}.npz"))
-    assert not Bundle(renamed).is_whole()
+    with pytest.raises(RunError, match="it is not what was written: its hash is another"):
+        Bundle(renamed).runs()
 
 
-def test_no_more_is_read_than_is_asked_for(tmp_path: Path) -> None:
-    """Columns that nobody asks for may be missing."""
+def test_for_the_names_no_more_is_read_than_these(tmp_path: Path) -> None:
+    """All else may be missing."""
     run = make_run()
-    whole = written(tmp_path, run)
-    bins = ("counts", "sums", "env_steps", "agent_steps")
-    only = rewritten(whole, lambda columns: {name: columns[name] for name in ("about", *bins)})
-    np.testing.assert_array_equal(only.means[0], run.bins.means())
-    only = rewritten(whole, lambda columns: {"about": columns["about"]})
+    only = rewritten(written(tmp_path, run), lambda columns: {"about": columns["about"]})
     assert (only.names, only.about[0]["result"]) == ([run.name], run.result)
-    with pytest.raises(RunError, match="has no"):
-        _ = only.means
+    with pytest.raises(RunError, match="does not know, 'counts'"):
+        _ = only.scored
     only.path.unlink()
     assert only.names == [run.name], "what was read is not read again"
 
@@ -163,8 +172,7 @@ def test_a_file_that_is_gone_is_told_apart_from_one_that_is_damaged(tmp_path: Pa
 def test_a_file_that_was_cut_off_is_refused(tmp_path: Path, share: float) -> None:
     whole = written(tmp_path, make_run())
     os.truncate(whole.path, int(share * whole.path.stat().st_size))
-    assert not whole.is_whole()
-    for read in (lambda: whole.names, lambda: whole.means, whole.runs):
+    for read in (lambda: whole.names, lambda: whole.scored, whole.runs):
         with pytest.raises(RunError, match=f"{whole.path} cannot be read as a file of finished runs: "):
             read()
 
@@ -179,22 +187,24 @@ def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def test_a_flipped_bit_anywhere_is_one_sentence_or_known_by_the_name(
     tmp_path_factory: pytest.TempPathFactory, content: bytes, share: float, bit: int
 ) -> None:
-    path, flipped = tmp_path_factory.mktemp("flipped") / "some.npz", bytearray(content)
+    path, flipped = tmp_path_factory.mktemp("flipped") / f"{sha256(content).hexdigest()[:32]}.npz", bytearray(content)
     flipped[int(share * len(content))] ^= 1 << bit
     path.write_bytes(flipped)
-    assert not Bundle(path).is_whole()
-    for read in (lambda file: file.names, Bundle.size, Bundle.runs):
+    for read in (lambda file: file.names, Bundle.size):
         with suppress(RunError):
+            read(Bundle(path))
+    for read in (lambda file: file.scored, Bundle.runs, Bundle.content):
+        with pytest.raises(RunError, match="its hash is another"):
             read(Bundle(path))
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda columns: {"x": np.zeros(3)}, "has no"),
+        (lambda columns: {"x": np.zeros(3)}, "does not know, 'about'"),
         (lambda columns: {"about": np.zeros(3, np.uint8)}, "Expecting value"),
-        (lambda columns: {"about": as_column([])}, "list indices"),
-        (lambda columns: {"about": as_column({"format": 1, "runs": [{}]})}, "has no 'name'"),
+        (lambda columns: {"about": as_column([])}, "it is no JSON object"),
+        (lambda columns: {"about": as_column({"format": 1, "runs": [{}]})}, "does not know, 'name'"),
         (lambda columns: {"about": as_column({**about_of(columns), "format": 2})}, "the format 2, and .* reads 1"),
     ],
 )
@@ -241,12 +251,94 @@ class Bomb:
 def test_pickles_are_never_run(tmp_path: Path) -> None:
     bomb = Bomb(tmp_path / "exploded")
     bundle = written(tmp_path, make_run())
-    rewritten(bundle, lambda columns: {**columns, "metrics/kl": np.array([bomb], object)})
-    with pytest.raises(RunError, match="allow_pickle"):
+    bundle = rewritten(bundle, lambda columns: {**columns, "metrics/kl": np.array([bomb], object)})
+    with pytest.raises(RunError, match=r"its metrics/kl is object\[1\]"):
         bundle.runs()
     bundle.path.write_bytes(pickle.dumps(bomb))
-    with pytest.raises(RunError, match="allow_pickle"):
+    with pytest.raises(RunError, match="not a zip file"):
         _ = Bundle(bundle.path).names
     assert not (tmp_path / "exploded").exists()
     pickle.loads(pickle.dumps(bomb))
     assert (tmp_path / "exploded").exists()
+
+
+# What was forged, and given the name that it should have.
+
+
+def with_result(**changes: Any) -> Callable[[dict[str, Any]], Mapping[str, Any]]:  # noqa: ANN401 - whatever JSON has
+    """Change what the first run's result says."""
+
+    def change(columns: dict[str, Any]) -> Mapping[str, Any]:
+        told = about_of(columns)
+        told["runs"][0]["result"] |= changes
+        return {**columns, "about": as_column(told)}
+
+    return change
+
+
+def with_column(name: str, change: Callable[[NDArray[Any]], Any]) -> Callable[[dict[str, Any]], Mapping[str, Any]]:
+    return lambda columns: {**columns, name: change(columns[name])}
+
+
+def twice(columns: dict[str, Any]) -> Mapping[str, Any]:
+    told = about_of(columns)
+    return {**columns, "about": as_column({**told, "runs": [told["runs"][0], told["runs"][0]]})}
+
+
+def nameless(columns: dict[str, Any]) -> Mapping[str, Any]:
+    return {**columns, "about": as_column({"format": 1, "runs": [{"name": 3, "spec": {}, "result": {}}]})}
+
+
+FORGERIES: dict[str, tuple[Callable[[dict[str, Any]], Mapping[str, Any]], str]] = {
+    "average": (with_result(average_return=7.0), "says 7.0 as average_return, and it is -0.76"),
+    "last tenth": (with_result(last_tenth_return=7.0), "says 7.0 as last_tenth_return, and it is"),
+    "plain mean": (with_result(mean_over_episodes=7.0), "says 7.0 as mean_over_episodes, and it is"),
+    "no number": (with_result(average_return=float("nan")), "says nan as average_return, and it is"),
+    "episodes": (with_result(episodes=8), "says 8 as episodes, and it is 7"),
+    "dt": (with_result(dt="8ms"), "says '8ms' as dt, and it is '16ms'"),
+    "agent steps": (with_result(agent_steps=1), "out of order"),
+    "where": (with_result(where=None), "says None as where"),
+    "wall time": (with_result(wall_s=float("inf")), "says inf as wall_s"),
+    "environment's step": (with_result(env_dt_s=0.004), "says 0.004 as env_dt_s, and it is 0.002"),
+    "resumed": (with_result(resumed="resumed, identical"), "as resumed, and it is 'never'"),
+    "remarks": (with_result(remarks="none"), "says 'none' as remarks"),
+    "machine": (with_result(machine=[]), r"says \[\] as machine"),
+    "digits": (with_result(agent_steps=10**399), "a number of 400 digits"),
+    "something else": (with_result(new=1), "says new, which no result does"),
+    "counts": (with_column("counts", lambda counts: counts + 1), "its bins are not those of its episodes"),
+    "sums": (with_column("sums", lambda sums: sums * 2), "its bins are not those of its episodes"),
+    "sums of no number": (with_column("sums", lambda sums: sums * np.nan), "not those of its episodes"),
+    "returns": (with_column("episodes/returns", lambda returns: returns + 1), "as average_return, and it is 0.23"),
+    "lengths": (with_column("episodes/length_steps", lambda lengths: -lengths), "of a length that cannot be"),
+    "kind": (with_column("counts", lambda counts: counts.astype(float)), r"its counts is float64\[2, 100\]"),
+    "text": (with_column("metrics/kl", lambda column: column.astype("U")), "its metrics/kl is <U"),
+    "shape": (with_column("sums", lambda sums: sums[:, :50]), "its curves do not fit each other"),
+    "rows": (with_column("sums", lambda sums: sums[:1]), r"its sums is float\d+\[1, 100\] for 2 runs"),
+    "dimensions": (with_column("sums", lambda sums: sums[0]), r"its sums is float\d+\[100\]"),
+    "lines": (with_column("metrics/each", lambda each: each * [-1, 3]), "tables of metrics that do not fit"),
+    "many": (with_column("metrics/each", lambda each: each * 10**9), "tables of metrics that do not fit"),
+    "twice": (twice, "it has a run twice"),
+    "no name": (nameless, "it says 3 where a run's name, spec and result should be"),
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_forgery_is_found_by_what_it_says(tmp_path: Path, name: str) -> None:
+    change, reason = FORGERIES[name]
+    forged = rewritten(written(tmp_path, make_run(), make_run(seed=1)), change)
+    for read in (lambda: forged.scored, forged.runs):
+        with pytest.raises(RunError, match=f"{forged.path} cannot be read as a file of finished runs: .*{reason}"):
+            read()
+
+
+def test_a_file_that_unpacks_to_very_much_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundle_module, "MOST_READ", 10**6)
+    bomb = rewritten(written(tmp_path, make_run()), with_column("counts", lambda _: np.zeros((1, 10**6), np.int64)))
+    assert bomb.path.stat().st_size < 20_000
+    with pytest.raises(RunError, match=r"it declares 8,0.* bytes, and 1,000,000 are the most"):
+        _ = bomb.names
+    monkeypatch.setattr(bundle_module, "MOST_READ", 1000)
+    with pytest.raises(RunError, match=r"it has .* bytes, and 1,000 are the most"):
+        bomb.content()

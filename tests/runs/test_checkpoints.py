@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import pickle
@@ -195,11 +196,12 @@ def test_a_missing_file_is_noticed(tmp_path: Path, name: str) -> None:
     assert falls_back(checkpoints) == f"is damaged: its {name} cannot be read"
 
 
-@pytest.mark.parametrize("content", ["[]", "null", "3", '"text"', "{}", '{"format": 1}', "\x00\xff"])
+@pytest.mark.parametrize("content", ["[]", "null", "3", '"text"', "\x00\xff", "[" * 10**5, "{}", '{"format": 1}'])
 def test_any_other_manifest_is_noticed(tmp_path: Path, content: str) -> None:
     checkpoints = kept(tmp_path, 1, 2)
     newest_file(checkpoints, "manifest.json").write_text(content)
-    assert falls_back(checkpoints) == "is damaged: its manifest.json cannot be read"
+    what = "was changed" if content.startswith("{") else "cannot be read"
+    assert falls_back(checkpoints) == f"is damaged: its manifest.json {what}"
 
 
 def test_a_checkpoint_of_another_run_is_not_taken(tmp_path: Path) -> None:
@@ -338,3 +340,40 @@ def test_a_checkpoint_that_was_half_removed_does_not_matter(tmp_path: Path) -> N
     assert (newest.manifest, sentences) == (replace(a_manifest(), env_steps=2), [])
     checkpoints.save(Checkpoint(a_manifest(4), ARRAYS))
     assert sorted(each.name for each in checkpoints.folder.iterdir()) == ["000003", "000004"]
+
+
+def test_one_that_may_not_be_read_is_not_called_damaged_and_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoints = kept(tmp_path, 1, 2)
+
+    def refuse(path: Path) -> bytes:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", refuse)
+        with pytest.raises(RunError, match=r"json may not be read by you \(Permission denied\): have its owner"):
+            checkpoints.newest(IDENTITY)
+    newest, sentences = checkpoints.newest(IDENTITY)
+    assert newest is not None
+    assert (newest.manifest.env_steps, sentences) == (2, [])
+
+
+def test_whether_any_can_be_used_is_told_without_a_change(tmp_path: Path) -> None:
+    checkpoints = kept(tmp_path, 1, 2)
+    flip(newest_file(checkpoints, "arrays.npz"), -1)
+    before = sorted(tmp_path.rglob("*"))
+    assert checkpoints.fault(IDENTITY) is None
+    assert "No other is left" in (checkpoints.fault(OTHER) or "")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_arrays_that_declare_more_than_there_is_are_refused(tmp_path: Path) -> None:
+    checkpoints = kept(tmp_path, 1, 2)
+    path = newest_file(checkpoints, "arrays.npz")
+    np.savez_compressed(path, zeros=np.zeros(10**6))
+    told = json.loads(path.with_name("manifest.json").read_text())
+    del told["sha256"]
+    digest = sha256(path.read_bytes()).hexdigest()
+    write_manifest(path.with_name("manifest.json"), {**told, "arrays_sha256": digest})
+    assert falls_back(checkpoints) == "is damaged: its arrays.npz cannot be read"

@@ -11,7 +11,16 @@ from pathlib import Path
 import pytest
 
 from cycletime.errors import RunError
-from cycletime.runs.files import sweep, write_first, write_last, write_whole
+from cycletime.runs.files import (
+    NoLinksError,
+    hard_link,
+    make_folder,
+    move,
+    sweep,
+    write_first,
+    write_last,
+    write_whole,
+)
 
 FULL = "the disk is full; make room and resume, what was saved before is untouched"
 
@@ -237,3 +246,37 @@ def test_of_files_that_are_replaced_at_once_the_last_stays(tmp_path: Path) -> No
 
     write_last(path, last)
     assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("file", "last")]
+
+
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """What the disk is made to hold from now on, by inode."""
+    held, fsync = list[int](), os.fsync
+
+    def note(handle: int) -> None:
+        held.append(os.fstat(handle).st_ino)
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", note)
+    return held
+
+
+def test_the_disk_knows_of_new_folders_and_of_what_was_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = synced(monkeypatch)
+    make_folder(tmp_path / "a" / "b")
+    assert held == [tmp_path.stat().st_ino, (tmp_path / "a").stat().st_ino], "where the new names are"
+    held.clear()
+    make_folder(tmp_path / "a" / "b")
+    assert not held
+    (tmp_path / "a" / "b" / "file").touch()
+    assert move(tmp_path / "a" / "b" / "file", tmp_path / "a" / "file").exists()
+    assert set(held) == {(tmp_path / "a").stat().st_ino, (tmp_path / "a" / "b").stat().st_ino}
+
+
+def test_a_file_system_without_hard_links_is_called_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def link(source: Path, target: Path) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", link)
+    (tmp_path / "file").touch()
+    with pytest.raises(NoLinksError, match=f"The file system of {tmp_path} has no hard links .*: give a folder on"):
+        hard_link(tmp_path / "file", tmp_path / "other")

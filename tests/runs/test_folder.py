@@ -22,6 +22,7 @@ from cycletime.runs.curve import read_curve
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.result import FinishedRun
 from cycletime.runs.spec import RunSpec
+from cycletime.runs.told import sealed_text
 from cycletime.runs.worlds import PaperTask
 from tests.runs.finished import AGENTS, all_of, make_policy, run_of
 
@@ -38,8 +39,14 @@ SMALL = replace(SPEC, agent=AGENTS["ppo"])
 
 
 def edit(folder: RunFolder, **changes: Any) -> None:  # noqa: ANN401 - anything that JSON can say
-    file = folder.path / "spec.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+    reseal(folder.path / "spec.json", changes)
+
+
+def reseal(file: Path, changes: dict[str, Any]) -> None:
+    """Change what a file tells, and its seal with it."""
+    told = json.loads(file.read_text())
+    del told["sha256"]
+    file.write_text(sealed_text({**told, **changes}))
 
 
 def refusal(path: Path) -> str:
@@ -62,6 +69,7 @@ def test_a_new_folder_holds_the_spec_and_its_identity(tmp_path: Path) -> None:
     assert folder.path == tmp_path / "a" / "b" / SPEC.name
     assert [each.name for each in folder.path.iterdir()] == ["spec.json"]
     told = json.loads((folder.path / "spec.json").read_text())
+    assert len(told.pop("sha256")) == 64
     assert told == {"format": 1, "identity": SPEC.identity, **SPEC.as_json()}
     assert RunFolder.open(folder.path) == RunFolder.open(str(folder.path)) == folder
     assert folder.spec == SPEC
@@ -260,15 +268,23 @@ def test_a_finished_run_with_a_changed_or_missing_file_is_told_of(tmp_path: Path
 def test_a_result_that_does_not_fit_the_files_is_told_of(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, SMALL)
     write_finished(folder)
-    told = json.loads((folder.path / "result.json").read_text())
+    file = folder.path / "result.json"
+    own = file.read_text()
     for change, reason in (
-        ({"average_return": 7.0}, "its average return is not that of its curve"),
+        ({"average_return": 7.0}, "its result says 7.0 as average_return, and it is"),
         ({"env_dt_s": "soon"}, "is no finished run: "),
         ({"files": {}}, "is not what was written"),
+        ({"files": []}, "is not what was written"),
+        ({"sha257": ""}, "its result says sha257, which no result does"),
     ):
-        (folder.path / "result.json").write_text(json.dumps({**told, **change}))
+        file.write_text(own)
+        reseal(file, change)
         with pytest.raises(RunError, match=reason):
             folder.finished()
+    file.write_text(own.replace('"seed": 4', '"seed": 5'))
+    for read in (folder.finished, folder.result):
+        with pytest.raises(RunError, match=r"result\.json cannot be read: it was changed since it was written\."):
+            read()
 
 
 def test_the_policy_is_the_last_checkpoint_s_until_there_is_a_file(tmp_path: Path) -> None:
@@ -319,3 +335,29 @@ def test_sweeping_removes_what_was_left_unfinished_and_nothing_else(tmp_path: Pa
     (folder.path / "result.json").write_text("{}")
     folder.sweep()
     assert sorted(each.name for each in folder.path.iterdir()) == ["result.json", "spec.json"]
+
+
+def test_a_spec_s_origin_is_protected_too(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, SPEC)
+    file = folder.path / "spec.json"
+    file.write_text(file.read_text().replace('"dt-aware"', '"dt-awars"'))
+    assert refusal(folder.path).endswith("cannot be read as a run's spec: it was changed since it was written.")
+
+
+def test_a_spec_without_a_seal_is_one_of_an_older_version(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, SPEC)
+    told = {"format": 1, "identity": SPEC.identity, **SPEC.as_json()}
+    (folder.path / "spec.json").write_text(json.dumps(told))
+    assert RunFolder.open(folder.path) == folder
+    (folder.path / "spec.json").write_text(json.dumps({**told, "sha257": ""}))
+    assert "it was changed" in refusal(folder.path)
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff", b"[" * 10**5, b'{"format": 1, "seed": ' + b"9" * 400])
+def test_who_knows_the_spec_writes_one_that_is_damaged_anew(tmp_path: Path, content: bytes) -> None:
+    folder = with_a_checkpoint(RunFolder.create(tmp_path, SMALL))
+    before = (folder.path / "spec.json").read_bytes()
+    (folder.path / "spec.json").write_bytes(content)
+    folder.make()
+    assert (folder.path / "spec.json").read_bytes() == before
+    assert RunFolder.open(folder.path).has_begun

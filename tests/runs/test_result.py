@@ -14,7 +14,7 @@ from cycletime.loops import EpisodeBins, Episodes
 from cycletime.runs.result import FinishedRun, fault_of, performance, result_of
 from cycletime.runs.spec import RunSpec
 from cycletime.runs.worlds import PaperTask
-from tests.runs.finished import ENV_STEPS, make_run
+from tests.runs.finished import ENV_STEPS, make_run, recomputed
 
 SPEC = RunSpec(world=PaperTask("reacher"), agent=PPOAgent(), dt="16ms", env_steps=1000, seed=4)
 
@@ -143,7 +143,7 @@ def with_policy(**values: Any) -> Change:  # noqa: ANN401
 
 
 def with_bins(change: Callable[[EpisodeBins], EpisodeBins]) -> Change:
-    return lambda run: replace(run, curve=change(run.bins), result={**run.result, "episodes": len(run.curve)})
+    return lambda run: replace(recomputed(run, curve=run.bins), curve=change(run.bins))
 
 
 FAULTS: dict[str, tuple[Change, str]] = {
@@ -154,7 +154,7 @@ FAULTS: dict[str, tuple[Change, str]] = {
     "another spec": (lambda run: replace(run, spec=replace(run.spec, seed=9)), "belongs to another run"),
     "an episode too few": (
         with_curve(lambda curve: curve.where(np.arange(1, len(curve)))),
-        "its curve has 6 episodes, and the result 7",
+        "its result says 7 as episodes, and it is 6 by its spec and its curve",
     ),
     "episodes in another order": (
         with_curve(lambda curve: curve.where(np.arange(len(curve))[::-1])),
@@ -170,13 +170,13 @@ FAULTS: dict[str, tuple[Change, str]] = {
     ),
     "other returns": (
         with_curve(lambda curve: replace(curve, returns=curve.returns + 1e-9)),
-        "its average return is not that of its curve",
+        "as average_return, and it is -0.76",
     ),
     "bins in another order": (
         with_bins(lambda bins: replace(bins, env_steps=bins.env_steps[::-1], counts=bins.counts[::-1])),
-        "out of order",
+        "bins that cannot be",
     ),
-    "other sums": (with_bins(lambda bins: replace(bins, sums=bins.sums * 1.01)), "not that of its curve"),
+    "other sums": (with_bins(lambda bins: replace(bins, sums=bins.sums * 1.01)), "as average_return, and it is -0.76"),
     "another run's policy": (with_policy(identity="f" * 64), "its policy is not this run's last"),
     "an earlier policy": (with_policy(env_steps=500), "its policy is not this run's last, but one of 500 environment"),
 }

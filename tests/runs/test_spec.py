@@ -279,7 +279,7 @@ def specs(draw: st.DrawFn) -> RunSpec:
         world=world,
         agent=draw(agents),
         dt=world.env_dt * k if isinstance(world, PaperTask) else dt,
-        env_steps=draw(counts),
+        env_steps=draw(st.integers(1, 2**31 - 1)),
         seed=draw(st.integers(0, 2**32 - 1)),
         engine=EngineSpec("compiled" if compiled else "stepped", draw(st.sampled_from(["cpu", "gpu"])), draw(counts)),
         exploration=draw(explorations),
@@ -332,6 +332,7 @@ def test_the_agent_is_bound_to_the_exploration_at_the_cycle_time() -> None:
     ("overrides", "sentence"),
     [
         ({"env_steps": 0}, "env_steps is 0: it must be a whole number of at least 1"),
+        ({"env_steps": 2**31}, "env_steps is 2147483648: it must be below 2**31, since steps are counted in 32 bits."),
         ({"env_steps": 1e6}, "env_steps is 1000000.0: it must be a whole number"),
         ({"seed": -1}, "seed is -1: it must be a whole number of at least 0"),
         ({"seed": 2**32}, "seed is 4294967296: it must be below 2**32"),

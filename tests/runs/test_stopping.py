@@ -24,6 +24,18 @@ def test_the_first_signal_asks_and_the_second_ends_at_once(
     assert capfd.readouterr().err.count("Stopping at the next good moment") == 1
 
 
+def test_a_terminal_that_goes_asks_however_often_it_says_so(capfd: pytest.CaptureFixture[str]) -> None:
+    """The system and the shell both send SIGHUP."""
+    with stopping() as stopper:
+        signal.raise_signal(signal.SIGHUP)
+        signal.raise_signal(signal.SIGHUP)
+        assert (stopper(), stopper.status) == (True, 129)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
+    assert capfd.readouterr().err.count("Stopping at the next good moment") == 1
+
+
 def test_a_signal_that_was_to_be_ignored_is_ignored() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

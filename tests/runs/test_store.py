@@ -23,7 +23,7 @@ from cycletime.runs import store as store_module
 from cycletime.runs.bundle import Bundle, write_bundles
 from cycletime.runs.result import FinishedRun
 from cycletime.runs.store import Store
-from tests.runs.finished import all_of, make_run
+from tests.runs.finished import all_of, make_run, recomputed
 
 KINDS: tuple[dict[str, Any], ...] = ({}, {"kind": "sac"}, {"episodes": False, "policy": False})
 
@@ -105,7 +105,7 @@ def test_a_damaged_file_is_told_of_and_the_others_are_read(tmp_path: Path) -> No
     fresh = Store(store.folder)
     assert fresh.refresh() == expected.keys() - {runs_of(1)[0].name}
     assert list(fresh.damaged) == [path]
-    assert f"{path} cannot be read" in fresh.damaged[path]
+    assert fresh.damaged[path] == "File is not a zip file"
     fresh.tidy()
     assert path.read_bytes() == content[:-10], "nothing that is damaged is removed"
     path.write_bytes(content)
@@ -120,7 +120,10 @@ def test_a_file_that_is_not_what_was_written_is_not_put_together_with_others(tmp
     renamed = path.rename(path.with_name(f"{'0' * 32}.npz"))
     store.tidy()
     assert renamed.exists()
-    assert held(tmp_path).keys() == store.places.keys()
+    assert renamed.name in store.bundles, "its runs are not run again before somebody asks for what they came to"
+    checked = Store(store.folder, is_checked=True)
+    assert checked.refresh() == store.places.keys() - Bundle(renamed).names
+    assert checked.damaged == {renamed: "it is not what was written: its hash is another"}
 
 
 # Files that vanish, since others put them together.
@@ -180,7 +183,7 @@ def test_small_files_are_put_together_one_for_each_kind(tmp_path: Path) -> None:
     assert held(tmp_path) == expected
     assert len(files_of(store)) == len(KINDS)
     assert store.refresh() == expected.keys()
-    assert all(Bundle(store.folder / name).is_whole() for name in files_of(store))
+    assert all(Bundle(store.folder / name).content() for name in files_of(store))
 
 
 @pytest.fixture
@@ -199,7 +202,7 @@ def test_tidying_comes_to_an_end_whatever_compresses_well(tmp_path: Path, first:
     store = Store(tmp_path / "finished")
     flat = make_run(episodes=False, policy=False, lines=2000)
     metrics = {name: np.zeros_like(column) for name, column in flat.metrics.items()}
-    runs = [replace(flat, spec=replace(flat.spec, seed=seed), metrics=metrics) for seed in range(first, first + 11)]
+    runs = [recomputed(flat, spec=replace(flat.spec, seed=seed), metrics=metrics) for seed in range(first, first + 11)]
     for run in runs:
         store.add([run])
     store.tidy()
@@ -395,3 +398,39 @@ def test_machines_with_little_installed_train_keep_and_resume(tmp_path: Path) ->
     ran = subprocess.run(words, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
     assert ran.returncode == 0, ran.stderr
     assert list((tmp_path / "finished").glob("*.npz"))
+
+
+# Scores.
+
+
+def test_scores_are_of_files_that_are_what_was_written_and_the_others_are_not_there(tmp_path: Path) -> None:
+    store, expected = filled(tmp_path, 2)
+    path = next(path for path in store.folder.iterdir() if Bundle(path).names == [runs_of(1)[0].name])
+    lost, content = Bundle(path).names[0], path.read_bytes()
+    path.rename(store.folder / f"{'0' * 32}.npz")
+    names, checked = Store(store.folder), Store(store.folder, is_checked=True)
+    assert names.refresh() == expected.keys(), "who counts runs reads their names alone"
+    for read in (names.result, names.means, names.run):
+        with pytest.raises(RunError, match="its hash is another"):
+            read(lost)
+    assert checked.refresh() == expected.keys() - {lost}
+    assert list(checked.damaged.values()) == ["it is not what was written: its hash is another"]
+    path.write_bytes(content)
+    assert checked.refresh() == expected.keys()
+
+
+def test_a_run_that_is_in_two_files_with_other_scores_is_told_of_and_not_put_together(tmp_path: Path) -> None:
+    store, expected = filled(tmp_path)
+    run = runs_of(0)[0]
+    curve = replace(run.curve, returns=run.curve.returns + 1)  # type: ignore[union-attr, arg-type]
+    write_bundles(store.folder, [recomputed(run, curve=curve)])
+    fresh = Store(store.folder)
+    assert fresh.refresh() == expected.keys()
+    assert fresh.disputed.keys() == {run.name}
+    first, other = fresh.disputed[run.name]
+    fresh.tidy()
+    assert first.exists()
+    assert other.exists()
+    other.unlink()
+    fresh.refresh()
+    assert not fresh.disputed

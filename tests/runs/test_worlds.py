@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +13,15 @@ import pytest
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.runs.worlds import TASKS, GymnasiumEnv, PaperTask, World, make_env
+from cycletime.runs.worlds import (
+    TASKS,
+    GymnasiumEnv,
+    PaperTask,
+    World,
+    make_env,
+    refuse_budget_without_episode,
+    refuse_unknown_env,
+)
 
 
 @contextmanager
@@ -47,6 +56,20 @@ def refusal(world: World, dt: str = "40ms") -> str:
     with pytest.raises(InputError) as caught:
         make_env(world, Duration(dt))
     return str(caught.value)
+
+
+@pytest.fixture
+def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A module `registering_toys` that registers toys/Pole-v0, and leaves a file behind where it is imported."""
+    (tmp_path / "registering_toys.py").write_text(
+        "import gymnasium, pathlib\n"
+        "pathlib.Path(__file__).with_name('imported').touch()\n"
+        "gymnasium.register('toys/Pole-v0', 'gymnasium.envs.classic_control:CartPoleEnv', max_episode_steps=9)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield tmp_path
+    gymnasium.registry.pop("toys/Pole-v0", None)
+    sys.modules.pop("registering_toys", None)
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -88,6 +111,15 @@ def test_an_environment_without_a_time_step_takes_the_one_that_is_given() -> Non
     assert "publishes no time step" in refusal(GymnasiumEnv("CartPole-v1"))
 
 
+@pytest.mark.filterwarnings("ignore:.*is out of date:DeprecationWarning")
+def test_a_time_step_that_contradicts_what_the_environment_publishes_is_refused() -> None:
+    """Hopper-v4 cannot be retimed: it would train at 8 ms, and say 2."""
+    told = refusal(GymnasiumEnv("Hopper-v4", Duration("2ms")))
+    assert told.startswith("env_dt is 2ms, but a step of <")
+    assert "Hopper-v4>>>>> lasts 8ms: leave env_dt out" in told
+    assert clock_after_one_step(GymnasiumEnv("Hopper-v4", Duration("8ms")), "40ms") == (0.008, 0.04, 5)
+
+
 def test_a_time_step_is_the_same_however_it_is_written() -> None:
     worlds = {GymnasiumEnv("CartPole-v1", dt) for dt in ("20ms", "0.02", "50Hz", 0.02, Duration("20ms"))}  # type: ignore[arg-type]
     assert worlds == {GymnasiumEnv("CartPole-v1", Duration("20ms"))}
@@ -125,35 +157,83 @@ def test_an_unknown_id_is_refused_with_what_gymnasium_knows(name: str, hint: str
     told = refusal(GymnasiumEnv(name))
     assert told.startswith(f"{name!r} is no environment that Gymnasium can make (")
     assert hint in told
+    with pytest.raises(InputError) as caught:
+        refuse_unknown_env(GymnasiumEnv(name))
+    assert str(caught.value) == told
+
+
+def test_a_version_that_gymnasium_has_dropped_is_refused_with_the_one_to_use() -> None:
+    assert "`Pendulum-v1`" in refusal(GymnasiumEnv("Pendulum-v0"))
 
 
 @pytest.mark.filterwarnings("ignore:.*is out of date:DeprecationWarning")
-def test_a_version_that_gymnasium_has_dropped_is_refused_with_the_one_to_use() -> None:
-    assert "`Pendulum-v1`" in refusal(GymnasiumEnv("Pendulum-v0"))
+def test_a_version_that_another_package_has_is_refused_with_that_package() -> None:
     assert "gymnasium-robotics" in refusal(GymnasiumEnv("Hopper-v2"))
 
 
-@pytest.mark.filterwarnings("ignore:.*Using the latest versioned environment:UserWarning")
 def test_an_id_without_a_version_is_refused_since_it_may_become_another_world() -> None:
-    assert "give 'Hopper-v5'" in refusal(GymnasiumEnv("Hopper"))
+    assert refusal(GymnasiumEnv("Hopper")) == "'Hopper' has no version, and its newest may change: give 'Hopper-v5'."
+
+
+@pytest.mark.parametrize("world", [PaperTask("reacher"), GymnasiumEnv("Hopper-v5"), GymnasiumEnv("nosuch:X-v0")])
+def test_what_may_be_an_environment_is_not_refused_before_it_is_made(world: World) -> None:
+    refuse_unknown_env(world)
+
+
+def test_whether_an_environment_is_known_is_told_without_importing_it() -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", KNOWN_WITHOUT_IMPORTS], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert told.stdout.split() == ["known"]
+
+
+KNOWN_WITHOUT_IMPORTS = """
+import sys
+from cycletime.runs.worlds import GymnasiumEnv, refuse_unknown_env
+for name in ("Hopper-v5", "antigravity:X-v0", "cycletime/BulletReacher-v0"):
+    refuse_unknown_env(GymnasiumEnv(name))
+print("known", *{"mujoco", "pybullet", "antigravity"} & set(sys.modules))
+"""
 
 
 def test_a_module_that_is_missing_is_named() -> None:
     assert "No module named 'nosuch'" in refusal(GymnasiumEnv("nosuch:X-v0"))
 
 
-def test_a_module_registers_its_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "registering_toys.py").write_text(
-        "import gymnasium\n"
-        "gymnasium.register('toys/Pole-v0', 'gymnasium.envs.classic_control:CartPoleEnv', max_episode_steps=9)\n"
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    try:
-        world = GymnasiumEnv("registering_toys:toys/Pole-v0", Duration("20ms"))
-        assert clock_after_one_step(world, "60ms") == (0.02, 0.06, 3)
-    finally:
-        gymnasium.registry.pop("toys/Pole-v0", None)
-        sys.modules.pop("registering_toys", None)
+@pytest.mark.parametrize("name", [":X-v0", "a:b:X-v0", "a b:X-v0", "./toys.py:X-v0"])
+def test_what_is_no_module_is_refused(name: str) -> None:
+    told = refusal(GymnasiumEnv(name))
+    assert repr(name) in told
+    with pytest.raises(InputError) as caught:
+        refuse_unknown_env(GymnasiumEnv(name))
+    assert str(caught.value) == told
+
+
+def test_a_module_registers_its_environment(toys: Path) -> None:
+    world = GymnasiumEnv("registering_toys:toys/Pole-v0", Duration("20ms"))
+    refuse_unknown_env(world)
+    assert not (toys / "imported").exists()
+    assert clock_after_one_step(world, "60ms") == (0.02, 0.06, 3)
+    assert (toys / "imported").exists()
+
+
+def test_an_id_that_its_module_does_not_register_is_refused(toys: Path) -> None:
+    assert "Environment `Pool` doesn't exist" in refusal(GymnasiumEnv("registering_toys:toys/Pool-v0"))
+
+
+def test_an_environment_of_a_module_is_retimed_like_any_other(toys: Path) -> None:
+    world = GymnasiumEnv("registering_toys:Pendulum-v1", Duration("10ms"))
+    assert clock_after_one_step(world, "40ms") == (0.01, 0.04, 4)
+
+
+@pytest.mark.parametrize(("name", "shortest"), [("reacher", 1200), ("double-pendulum", 25)])
+def test_a_budget_without_an_episode_is_refused_where_that_is_known(name: str, shortest: int) -> None:
+    refuse_budget_without_episode(PaperTask(name), shortest)
+    with pytest.raises(
+        InputError, match=f"env_steps is {shortest - 1}: no episode of {name} ends before {shortest:,} "
+    ):
+        refuse_budget_without_episode(PaperTask(name), shortest - 1)
+    refuse_budget_without_episode(GymnasiumEnv("Pendulum-v1"), 1)
 
 
 def test_a_package_that_an_environment_needs_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

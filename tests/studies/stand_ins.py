@@ -32,6 +32,8 @@ class InTurn:
     started: list[str] = field(default_factory=list)
     waiting: list[tuple[str, str]] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
+    patience_s: list[float] = field(default_factory=list)
+    """With which it was closed."""
 
     def found(self, study: Path) -> Iterable[str]:
         return ()
@@ -54,8 +56,12 @@ class InTurn:
         self.calls.append("stop")
         self.waiting.clear()
 
-    def close(self) -> None:
+    def kill(self, name: str) -> None:
+        self.calls.append(f"kill {name}")
+
+    def close(self, wait_s: float) -> None:
         self.calls.append("close")
+        self.patience_s.append(wait_s)
 
 
 @dataclass
@@ -90,6 +96,9 @@ class Notes:
 
     def update(self, event: Event) -> None:
         self.heard.append(event)
+
+    def wait(self, holders: Mapping[str, str]) -> None:
+        self.heard.append(("waits", dict(holders)))
 
     def end(self) -> None:
         self.heard.append("end")

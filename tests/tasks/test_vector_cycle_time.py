@@ -332,3 +332,18 @@ def test_the_cycle_time_must_be_given() -> None:
 def test_vectorisation_by_the_environment_itself_is_refused() -> None:
     with pytest.raises(InputError, match="vectorization_mode is 'vector_entry_point': give 'sync' or 'async'"):
         make_vec_with_cycle_time("CartPole-v1", 2, "vector_entry_point", dt="40ms", env_dt="20ms")
+
+
+class OfAnotherLibrary:
+    """As Stable-Baselines3's VecEnv, whose step and reset give other things, and whose copies reset themselves."""
+
+    num_envs = 2
+
+
+def test_what_is_no_vector_environment_of_gymnasium_is_refused_with_what_to_do_instead() -> None:
+    with pytest.raises(InputError, match=r"make_vec_env\(id, n_envs, wrapper_class=CycleTime, wrapper_kwargs="):
+        VectorCycleTime(OfAnotherLibrary(), "100ms")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="as the wrapper_class"):
+        CycleTime(OfAnotherLibrary(), "100ms")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="put CycleTime around it"):
+        VectorCycleTime(gym.make("Pendulum-v1"), "100ms")  # type: ignore[arg-type]

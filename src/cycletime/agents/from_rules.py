@@ -30,6 +30,8 @@ def agent_for(values: rules.PPO | rules.SAC, **others: object) -> PPOAgent | SAC
         >>> agent_for(rules.PPO(dt="16ms").at("4ms"), learn_when="episode_end").batch
         8000
     """
+    if values.algorithm not in ("ppo", "sac"):
+        raise InputError(f"No agent here learns by {values.algorithm.upper()}: give values of PPO or SAC.")
     agent = PPOAgent if isinstance(values, rules.PPO) else SACAgent
     known = {each.name for each in fields(agent)}
     stated: dict[str, Any] = {

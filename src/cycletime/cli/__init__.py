@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import select
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import tyro
 from tyro.conf import FlagCreatePairsOff
 
 from cycletime import __version__
-from cycletime.errors import InputError, RunError
+from cycletime.errors import InputError, RunError, did_you_mean, printable
 from cycletime.extras import extras_named
+from cycletime.streams import lenient_streams
 
 _ABOUT = "Reinforcement learning at any action-cycle time: carry hyper-parameters, train, watch, export."
 _COMMANDS = {
@@ -37,53 +36,47 @@ _OF_STUDIES = ("study", "tune", "paper")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    with lenient_streams() as output:
+        status = _status_of(words)
+        output.flush()
+        if output.faults and not isinstance(output.faults[0], BrokenPipeError):  # a reader such as head has seen enough
+            print(f"cycletime: The output cannot be written: {output.faults[0].strerror}.", file=sys.stderr)
+            return status or 1
+    return status
+
+
+def _status_of(words: list[str]) -> int:
+    """Do what the words ask for."""
     if words == ["--version"]:
         print(f"cycletime {__version__}")
         return 0
+    words = _with_zoo_named(words)
     try:
+        commands = _commands(words)
+        _refuse_unknown_command(words, commands)
         parsed = tyro.extras.subcommand_cli_from_dict(
-            _commands(words),
+            commands,
             prog="cycletime",
             description=f"{_ABOUT} 'cycletime --version' prints the version.",
-            args=_with_zoo_named(words),
+            args=words,
             config=(FlagCreatePairsOff,),
         )
         with extras_named(f"cycletime {words[0]}", "'cycletime[study]'" if words[0] in _OF_STUDIES else None):
             status: int = parsed.run()
-        sys.stdout.flush()
     except InputError as error:
-        print(f"cycletime: {error}", file=sys.stderr)
+        print(f"cycletime: {printable(str(error))}", file=sys.stderr)
         return 2
     except RunError as error:
-        print(f"cycletime: {error}", file=sys.stderr)
+        print(f"cycletime: {printable(str(error))}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("cycletime: Interrupted.", file=sys.stderr)
         return 130
     except OSError as error:
-        return _status_after(error)
+        where = "" if error.filename is None else f"{error.filename}: "
+        print(f"cycletime: {where}{error.strerror or error}.", file=sys.stderr)
+        return 1
     return status
-
-
-def _status_after(error: OSError) -> int:
-    """Tell what the system refused: to write the output, or something else."""
-    gone = _reader_is_gone()
-    if error.filename is None:
-        # Python flushes once more at exit, and must not complain again then.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError) and gone:  # the reader, such as head, has seen enough
-            return 0
-        print(f"cycletime: The output cannot be written: {error.strerror}.", file=sys.stderr)
-    else:
-        print(f"cycletime: {error.filename}: {error.strerror}.", file=sys.stderr)
-    return 1
-
-
-def _reader_is_gone() -> bool:
-    """Whether standard output is a pipe that nobody reads any more."""
-    poll = select.poll()
-    poll.register(sys.stdout.fileno(), 0)
-    return any(what & select.POLLERR for _, what in poll.poll(0))
 
 
 def _commands(words: Sequence[str]) -> dict[str, Any]:
@@ -96,11 +89,38 @@ def _commands(words: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def _refuse_unknown_command(words: Sequence[str], commands: dict[str, Any]) -> None:
+    """Tell the nearest name where a command is misspelt, or one of its own commands."""
+    known, asked = list(commands), "cycletime"
+    for word in words:
+        if word.startswith("-") or not known:
+            return
+        if word not in known:
+            raise InputError(
+                f"There is no command '{asked} {word}': give one of {', '.join(known)}{did_you_mean(word, known)}"
+            )
+        asked = f"{asked} {word}"
+        known = _own_commands(commands[word]) if word in commands else []
+
+
+def _own_commands(kind: type) -> list[str]:
+    """The commands of a command, from the types that tyro reads."""
+    told = get_type_hints(kind, include_extras=True).get("command")
+    return [] if told is None else _names_in(told)
+
+
+def _names_in(told: object) -> list[str]:
+    if get_origin(told) is Literal:
+        return list(get_args(told))
+    names = [name for each in getattr(told, "__metadata__", ()) if isinstance(name := getattr(each, "name", None), str)]
+    return names or [name for part in get_args(told) for name in _names_in(part)]
+
+
 def _with_zoo_named(words: list[str]) -> list[str]:
     """Name the command that --from-zoo implies; an algorithm before it becomes an option."""
     if words[:1] != ["transfer"] or not any(word.split("=")[0] == "--from-zoo" for word in words):
         return words
     rest = words[1:]
-    if rest[0] in ("ppo", "sac"):
+    if rest[0] != "zoo" and not rest[0].startswith("-"):
         rest = ["--algorithm", *rest]
     return ["transfer", "zoo", *rest] if rest[0] != "zoo" else words

@@ -10,20 +10,25 @@ from typing import Annotated, Any, Optional, TypeAlias
 from tyro.conf import arg
 from tyro.constructors import PrimitiveConstructorSpec
 
-from cycletime.errors import InputError
+from cycletime.errors import InputError, shown
 
 _MOST_DIGITS = 18
 
 
-def _whole_number(words: list[str]) -> int:
+def whole_number(text: str) -> int:
+    """The whole number that a text is, exactly: 2000, 2e3.
+
+    Raises:
+        ValueError: if it is none, or has too many digits.
+    """
     try:
         # Through Decimal and its size first: Fraction('1e999999999') would be computed for hours.
-        decimal = Decimal(words[0])
+        decimal = Decimal(text)
         number = Fraction(decimal) if abs(decimal.adjusted()) < _MOST_DIGITS else Fraction(1, 2)
     except (ArithmeticError, ValueError, OverflowError):
         number = Fraction(1, 2)
     if number.denominator != 1:
-        raise ValueError(f"{words[0]!r} is no whole number such as 2000 or 1e6.")
+        raise ValueError(f"{shown(text)} is no whole number such as 2000 or 1e6.")
     return number.numerator
 
 
@@ -31,14 +36,14 @@ def _real_number(words: list[str]) -> float:
     try:
         return float(words[0])
     except ValueError:
-        raise ValueError(f"{words[0]!r} is no number such as 0.99.") from None
+        raise ValueError(f"{shown(words[0])} is no number such as 0.99.") from None
 
 
 # tyro checks a default of 'int | None' or 'tuple[str, ...]' with a library that takes 0.1 s to load, while it knows
 # Optional and plain classes itself. The readers are ours since tyro's message for an optional number speaks of types.
 Count: TypeAlias = Annotated[
     Optional[int],  # noqa: UP045
-    PrimitiveConstructorSpec(1, "N", _whole_number, lambda x: True, lambda x: [str(x)]),
+    PrimitiveConstructorSpec(1, "N", lambda words: whole_number(words[0]), lambda x: True, lambda x: [str(x)]),
 ]
 Rate: TypeAlias = Annotated[
     Optional[float],  # noqa: UP045

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -100,14 +99,15 @@ def _train_some(
 
 
 def say(text: str) -> None:
-    """Tell on standard error, if anybody is there to read."""
-    with suppress(OSError, ValueError):
-        print(text, file=sys.stderr, flush=True)
+    """Tell on standard error."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def result_line(told: Mapping[str, Any], path: Path) -> str:
     """What became of a run, and where it is."""
-    numbers = "learning went astray, and some returns are no numbers" if told["episodes"] else "no episode ended"
+    numbers = "learning went astray, and some returns are no numbers"
+    if not told["episodes"]:
+        numbers = f"no episode ended within {told['env_steps']:,} environment steps, so that there is no return"
     if told["average_return"] is not None:
         numbers = (
             f"average return {told['average_return']:,.2f}, last tenth {told['last_tenth_return']:,.2f} "

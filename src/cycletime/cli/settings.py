@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import fields
-from difflib import get_close_matches
 from typing import Any
 
-from cycletime.errors import InputError
+from cycletime.cli.options import whole_number
+from cycletime.errors import InputError, cut, did_you_mean, shown
 
 
 def settings_of(words: Iterable[str], algorithm: str, but_not: Collection[str]) -> dict[str, Any]:
@@ -21,9 +21,9 @@ def settings_of(words: Iterable[str], algorithm: str, but_not: Collection[str]) 
     for word in words:
         name, value = _setting(word, kinds, algorithm)
         if name in but_not:
-            raise InputError(f"--set {word}: give --{name.replace('_', '-')} instead, which rules can carry.")
+            raise InputError(f"--set {cut(word)}: give --{name.replace('_', '-')} instead, which rules can carry.")
         if name in found:
-            raise InputError(f"--set {word}: {name} is given twice.")
+            raise InputError(f"--set {cut(word)}: {name} is given twice.")
         found[name] = value
     return found
 
@@ -31,20 +31,20 @@ def settings_of(words: Iterable[str], algorithm: str, but_not: Collection[str]) 
 def _setting(word: str, kinds: dict[str, str], algorithm: str) -> tuple[str, Any]:
     name, separator, text = word.partition("=")
     if not separator or name not in kinds:
-        near = "" if name in kinds else "".join(f"; did you mean {each}?" for each in get_close_matches(name, kinds, 1))
+        near = "." if name in kinds else did_you_mean(name, kinds)
         known = ", ".join(sorted(kinds))
-        raise InputError(f"--set {word}: give NAME=VALUE with a field of {algorithm}: {known}{near or '.'}")
+        raise InputError(f"--set {cut(word)}: give NAME=VALUE with a field of {algorithm}: {known}{near}")
     try:
         return name, _value(text, kinds[name])
-    except (ValueError, OverflowError):
-        raise InputError(f"--set {word}: {text!r} does not fit {name}, which is {kinds[name]}.") from None
+    except ValueError:
+        raise InputError(f"--set {cut(word)}: {shown(text)} does not fit {name}, which is {kinds[name]}.") from None
 
 
 def _value(text: str, kind: str) -> Any:  # noqa: ANN401 - any field
     if text == "none" and "None" in kind:
         return None
     if "tuple" in kind:
-        return tuple(int(part) for part in text.split(","))
+        return tuple(whole_number(part) for part in text.split(","))
     if "int" in kind:
-        return int(float(text)) if float(text) == int(float(text)) else int(text)
+        return whole_number(text)
     return float(text) if "float" in kind else text

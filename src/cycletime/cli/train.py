@@ -12,9 +12,10 @@ from cycletime.cli.options import NONE, Count, Parts, Rate, Text, default_of_the
 from cycletime.cli.running import Running, say, train_all
 from cycletime.cli.settings import settings_of
 from cycletime.errors import InputError
-from cycletime.rules import PPO
+from cycletime.rules import ALGORITHMS, PPO
 
 if TYPE_CHECKING:
+    from cycletime.engines.engine import Setting
     from cycletime.runs.folder import RunFolder
     from cycletime.runs.spec import RunSpec
 
@@ -29,7 +30,7 @@ class Train(Running):
     task: Annotated[Text, arg(metavar="TASK", help_behavior_hint="(reacher or double-pendulum)")] = None
     """One of the paper's tasks, trained in one compiled program."""
     env: Annotated[Text, arg(metavar="ID", help_behavior_hint="(instead of --task)")] = None
-    """A Gymnasium environment, such as Hopper-v5."""
+    """A Gymnasium environment, such as Hopper-v5; for module:Name-v0 the module is imported, which runs its code."""
     env_dt: Annotated[Text, arg(metavar="TIME", help_behavior_hint="(default: the environment's own)")] = None
     """The environment's time step: MuJoCo's are retimed to it, for others it says what they do not publish."""
     algorithm: Annotated[str, arg(metavar="ALGORITHM")] = "ppo"
@@ -97,7 +98,7 @@ class Train(Running):
             _refuse_begun(folders)
         elif not any(folder.has_begun or folder.is_finished for folder in folders):
             say("There is nothing to resume of this spec, so it begins anew.")
-        say(_announced(specs[0], group.settings[0].cycle_steps))
+        say(_announced(specs[0], group.settings[0]))
         return train_all(folders, self, group)
 
     def specs(self) -> list[RunSpec]:
@@ -130,18 +131,29 @@ class Train(Running):
         )
 
 
-def _announced(spec: RunSpec, cycle_steps: int) -> str:
+def _announced(spec: RunSpec, setting: Setting) -> str:
     """The values that training uses, and what a user may not expect of them."""
     names = ("batch", "minibatch", "discount", "trace_decay")
     values = ", ".join(f"{name} {getattr(spec.agent, name):g}" for name in names if hasattr(spec.agent, name))
     carried = f" ({spec.origin['rule']} from {spec.origin['tuned_at']})" if spec.origin else ""
-    lines = [f"{spec.algorithm} at {spec.dt}: {values}{carried}"]
-    random, learning = (steps * cycle_steps for steps in (spec.agent.random_steps, spec.agent.period))
+    lines = [f"{spec.algorithm} at {spec.dt}: {values}{carried}", *_notes_on_transfer(spec)]
+    random, learning = (steps * setting.cycle_steps for steps in (spec.agent.random_steps, spec.agent.period))
     if random >= spec.env_steps:
         lines.append(f"note: the random start lasts {random:,} environment steps, so that the policy never acts.")
     elif learning > spec.env_steps:
         lines.append(f"note: the first learning comes at {learning:,} environment steps, and the run ends with it.")
+    longest = setting.longest_episode_steps
+    if longest is not None and longest > spec.env_steps:
+        lines.append(f"note: an episode can last {longest:,} environment steps, so that perhaps none ends in this run.")
     return "\n".join(lines)
+
+
+def _notes_on_transfer(spec: RunSpec) -> list[str]:
+    """What the rule has to say: horizons that shrink, rounding."""
+    if not spec.origin:
+        return []
+    tuned = ALGORITHMS[spec.algorithm](dt=spec.origin["tuned_at"], **spec.origin["tuned"])
+    return [f"note: {note}" for note in tuned.at(spec.dt, spec.origin["rule"]).notes]
 
 
 def _refuse_begun(folders: list[RunFolder]) -> None:

@@ -14,7 +14,13 @@ from cycletime.errors import InputError
 from cycletime.runs.carried import carried_agent
 from cycletime.runs.spec import EngineSpec, RunSpec
 from cycletime.runs.tuned_file import read_tuned
-from cycletime.runs.worlds import GymnasiumEnv, PaperTask, World
+from cycletime.runs.worlds import (
+    GymnasiumEnv,
+    PaperTask,
+    World,
+    refuse_budget_without_episode,
+    refuse_unknown_env,
+)
 
 MOST_SEEDS = 10_000
 """More are a study."""
@@ -76,8 +82,9 @@ def specs_of(
         # No rule carries actor-critic's, so they are for their own cycle time.
         tuned_at = None if algorithm == "actor-critic" and read.dt == Duration(dt) else read.dt
     agent, origin = carried_agent(algorithm, values, dt=dt, tuned_at=tuned_at, rule=rule, also=also, others=others)
+    world = _world(task, env, env_dt)
     spec = RunSpec(
-        world=_world(task, env, env_dt),
+        world=world,
         agent=agent,
         dt=dt,
         env_steps=env_steps,
@@ -86,6 +93,8 @@ def specs_of(
         exploration=exploration,
         origin=origin,
     )
+    refuse_unknown_env(world)
+    refuse_budget_without_episode(world, env_steps)
     chosen = with_engine(spec, engine)
     return [replace(chosen, seed=seed) for seed in several]
 

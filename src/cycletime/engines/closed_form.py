@@ -45,6 +45,11 @@ class ClosedForm:
         return cycle_steps(self.spec.dt, self.env_dt)
 
     @property
+    def longest_episode_steps(self) -> int:
+        """The task's time limit."""
+        return self.world.task.limit_steps
+
+    @property
     def bounds(self) -> ActionBounds:
         """The paper's tasks take actions as they are."""
         return ActionBounds.raw(self.world.task.action_size)

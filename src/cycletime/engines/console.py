@@ -1,20 +1,18 @@
-"""Where progress is shown: standard error, whose reader may go away."""
+"""Where progress is shown: standard error, which may be full, closed or gone while the work goes on."""
 
 from __future__ import annotations
 
+import sys
+from typing import TextIO, cast
+
 from rich.console import Console
+
+from cycletime.streams import Lenient
 
 
 class ErrorConsole(Console):
-    """A console on standard error that falls silent where nobody reads it any more.
-
-    Rich would send standard output to nowhere then, and end the program.
-    """
+    """A console on standard error that shows what can be shown."""
 
     def __init__(self) -> None:
         """Open it."""
-        super().__init__(stderr=True)
-
-    def on_broken_pipe(self) -> None:
-        """Write nothing more."""
-        self.quiet = True
+        super().__init__(file=None if sys.stderr is None else cast(TextIO, Lenient(sys.stderr)), stderr=True)

@@ -71,6 +71,10 @@ class Setting(Protocol):
         """The environment steps of a cycle."""
 
     @property
+    def longest_episode_steps(self) -> int | None:
+        """The environment steps after which an episode is over, whatever happens; None where no limit is known."""
+
+    @property
     def bounds(self) -> ActionBounds:
         """The actions that the world takes."""
 

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    Task,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Column
+from rich.text import Text
 
 from cycletime.engines.console import ErrorConsole
 from cycletime.engines.training import Listener, Status
@@ -17,42 +28,12 @@ from cycletime.runs.folder import RunFolder
 
 LINE_S = 10.0
 """How often a line is written where there is no terminal."""
+_WIDE = 120
+"""Terminals of so many columns have room for a long bar."""
 _RECENT = 100
 """The episodes whose mean return is shown."""
 _RECENT_S = 10.0
 """The time that the speed is of, at least, so that neither compilation nor a long past counts."""
-
-
-class Unseen:
-    """A listener that falls silent where nobody can be told."""
-
-    def __init__(self, listener: Listener) -> None:
-        """Stand before a listener."""
-        self._listener: Listener | None = listener
-
-    def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
-        """Pass it on."""
-        self._try(lambda listener: listener.begin(folder, resumed_from))
-
-    def update(self, progress: RunProgress) -> None:
-        """Pass it on."""
-        self._try(lambda listener: listener.update(progress))
-
-    def remark(self, sentence: str) -> None:
-        """Pass it on."""
-        self._try(lambda listener: listener.remark(sentence))
-
-    def end(self, status: Status) -> None:
-        """Pass it on."""
-        self._try(lambda listener: listener.end(status))
-
-    def _try(self, call: Callable[[Listener], None]) -> None:
-        if self._listener is None:
-            return
-        try:
-            call(self._listener)
-        except OSError:
-            self._listener = None
 
 
 @contextmanager
@@ -66,10 +47,9 @@ def shown_together(label: str, runs: int, *, alike: bool) -> Iterator[list[Liste
     """
     together = _Together(Bar(label), alike, alone=runs == 1)
     try:
-        yield [Unseen(_Share(together)) for _ in range(runs)]
+        yield [_Share(together) for _ in range(runs)]
     finally:
-        with suppress(OSError):
-            together.bar.close()
+        together.bar.close()
 
 
 @dataclass
@@ -112,8 +92,18 @@ class _Share:
         """Leave the bar to the others."""
 
 
+class _Told(TextColumn):
+    """Text that gives way where a terminal is narrow, so that the times beside it are whole."""
+
+    def render(self, task: Task) -> Text:
+        """It, on one line."""
+        text = super().render(task)
+        text.no_wrap, text.overflow = True, "ellipsis"
+        return text
+
+
 class Bar:
-    """Shows on standard error how far something is, the return, the speed and the time left."""
+    """Shows on standard error how far something is, the return, the speed, the time that it took and what is left."""
 
     def __init__(self, label: str) -> None:
         """Prepare to show it under a label."""
@@ -134,10 +124,11 @@ class Bar:
         elif self.console.is_terminal:
             self._bar = Progress(
                 TextColumn("{task.description}"),
-                BarColumn(),
+                BarColumn(bar_width=40 if self.console.width >= _WIDE else 8),
                 TaskProgressColumn(),
-                TextColumn("{task.fields[told]}"),
-                TimeRemainingColumn(),
+                TimeElapsedColumn(table_column=Column(width=7)),
+                TimeRemainingColumn(table_column=Column(width=7)),
+                _Told("{task.fields[told]}", table_column=Column()),
                 console=self.console,
             )
             self._bar.start()

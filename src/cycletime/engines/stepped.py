@@ -25,6 +25,7 @@ from cycletime.engines.trying import tried_cost
 from cycletime.errors import InputError
 from cycletime.loops.action_bounds import ActionBounds
 from cycletime.loops.compilation_cache import keep_compiled_programs
+from cycletime.loops.pulse import PULSE
 from cycletime.runs.spec import RunSpec, refuse_longer_than
 from cycletime.runs.trees import named_arrays, tree_like
 from cycletime.runs.worlds import make_env
@@ -99,9 +100,8 @@ class SteppedGroup:
 
     def __post_init__(self) -> None:
         """Refuse what this engine cannot compute."""
-        most_steps = self.env.spec.max_episode_steps if self.env.spec else None
-        if most_steps is not None:
-            refuse_longer_than(self.env_dt * most_steps, self.spec.dt)
+        if self.longest_episode_steps is not None:
+            refuse_longer_than(self.env_dt * self.longest_episode_steps, self.spec.dt)
         _ = self.loop
 
     @cached_property
@@ -149,6 +149,11 @@ class SteppedGroup:
     def cycle_steps(self) -> int:
         """The environment steps of a cycle."""
         return cycle_steps(self.spec.dt, self.env_dt)
+
+    @property
+    def longest_episode_steps(self) -> int | None:
+        """The environment's time limit."""
+        return self.env.spec.max_episode_steps if self.env.spec else None
 
     @property
     def bounds(self) -> ActionBounds:
@@ -242,6 +247,7 @@ def trace(env: gymnasium.Env[Any, Any], seed: int) -> list[bytes]:
     seen = [np.asarray(observation).tobytes()]
     for action in bounds.reach(rng.uniform(-1, 1, (TRIED_STEPS, bounds.size))):
         observation, reward, terminated, truncated, _ = env.step(action)
+        PULSE.tick()
         seen.append(np.asarray(observation).tobytes() + np.float64(reward).tobytes())
         if terminated or truncated:
             break

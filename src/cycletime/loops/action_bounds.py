@@ -13,7 +13,7 @@ from cycletime.errors import InputError
 if TYPE_CHECKING:  # GPU machines may have no Gymnasium, and need bounds of the paper's tasks only
     import gymnasium
 
-    from cycletime.tasks.cycle_time import AnyEnv
+    from cycletime.tasks.time_step import AnyEnv
 
 
 @dataclass(frozen=True, eq=False)

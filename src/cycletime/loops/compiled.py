@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from cycletime.agents import Agent
 from cycletime.agents.agent import Psi
-from cycletime.agents.checks import check_agent, check_choice, check_counts, check_precision
+from cycletime.agents.checks import check_agent, check_choice, check_counts, check_env_steps, check_precision
 from cycletime.agents.exploration import check_cycle
 from cycletime.duration import DurationField, cycle_steps
 from cycletime.errors import InputError
@@ -99,13 +99,10 @@ class CompiledLoop:
         cycle_steps(self.dt, self.task.env_dt)
         check_agent(self.agent)
         check_cycle(self.agent.exploration, self.dt)
-        check_counts(self, "env_steps", "width")
+        check_env_steps(self)
+        check_counts(self, "width")
         check_choice(self, "matmul", ("fastest", "float32"))
         check_precision(self.task.dtype)
-        if self.env_steps >= 2**31:
-            raise InputError(
-                f"env_steps is {self.env_steps}: it must be below 2**31, since steps are counted in 32 bits."
-            )
 
     def start(self, seeds: Sequence[int], agents: Sequence[Agent] | None = None) -> Position:
         """The lanes before their first step; lanes without a run repeat the last."""

@@ -32,6 +32,7 @@ from cycletime.errors import InputError
 from cycletime.loops.compilation_cache import keep_compiled_programs
 from cycletime.loops.compiled import CHUNK_S
 from cycletime.loops.episodes import Episodes
+from cycletime.loops.pulse import PULSE
 from cycletime.loops.randomness import seed_key
 from cycletime.loops.stepped_agent import Learner, SteppedPosition, initialize, with_array_rates
 from cycletime.loops.stepped_env import Copies, Counters, check_step, copies_of
@@ -205,6 +206,7 @@ class _Run:
         actions = self.learner.act(self.observation)
         self.counters.check_finite(action=actions)
         result = self.copies.step(actions)
+        PULSE.tick()
         self.counters.check_finite(reward=result.reward, successor=result.successor)
         if result.real.any():
             self.counters.count(result)

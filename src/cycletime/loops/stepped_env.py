@@ -20,7 +20,7 @@ from cycletime.errors import InputError
 from cycletime.loops.action_bounds import ActionBounds, observation_size_of
 from cycletime.loops.episodes import Episodes
 from cycletime.tasks.closed_form_env import ClosedFormVectorEnv
-from cycletime.tasks.cycle_time import AnyEnv, step_of
+from cycletime.tasks.time_step import AnyEnv, step_of
 from cycletime.tasks.vector_cycle_time import VectorCycleTime
 
 _GREATEST = float(np.finfo(np.float32).max)

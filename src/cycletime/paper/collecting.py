@@ -51,7 +51,7 @@ def collect(folder: StudyFolder, *, wall_s: float | None = None) -> Outcome:
         "where": sorted({str(told["where"]) for told in results}),
         "engines": dict(plan.engines()),
         "runs": len(plan.runs),
-        "simulated_hours": round(plan.simulated_h, 2),
+        "simulated_hours": round(plan.simulated_h or 0.0, 2),
         "wall_s": worked_s(folder.path) if wall_s is None else wall_s,
         "machines": [{"runs": count, **dict(machine)} for machine, count in machines.items()],
         "finished": max(str(told["finished"]) for told in results),

@@ -63,7 +63,7 @@ def _extent_of(study: Study, again: int) -> Extent:
     more = 1 + again / len(here.runs)
     return Extent(
         len(here.runs) + again,
-        here.simulated_h * more,
+        (here.simulated_h or 0.0) * more,
         tuple(sorted(there.engines())),
         _wall_s(here, core_cost) * more / min(cores(), len(here.runs)),
         _wall_s(there, _h200_cost) * more,

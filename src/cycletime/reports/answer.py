@@ -58,8 +58,7 @@ def completeness(scores: StudyScores) -> tuple[str, ...]:
         told.append(
             "Runs without a score are left out of means, so that rules which have some look better than they are."
         )
-    if damaged := scores.folder.store.damaged:
-        told.append(f"Files of finished runs that cannot be read: {len(damaged):,} ('cycletime study verify').")
+    told += scores.folder.damage()
     if remarks:
         told.append(f"Resumed in a way that may have changed their last bits: {len(remarks):,} of the runs.")
     return tuple(told)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -113,7 +112,7 @@ class StudyScores:
 
 def load_scores(folder: StudyFolder, measure: str = "average") -> StudyScores:
     """Read the results of all runs that a study plans."""
-    plan, known = Plan.of(folder.study), dict[str, RunScore]()
+    plan, known, folder = Plan.of(folder.study), dict[str, RunScore](), folder.checked()
     states = folder.states(planned.name for planned in plan.runs)
     cells: dict[tuple[Any, ...], dict[tuple[str, Duration], tuple[RunScore, ...]]] = {}
     labels: dict[tuple[Any, ...], Mapping[str, Any]] = {}
@@ -155,6 +154,6 @@ def _score(store: Store, spec: RunSpec, name: str, measure: str, state: State) -
         return RunScore(name, spec, "failed" if state == "failed" else "unfinished")
     result = store.result(name)
     score = result[MEASURES[measure][0]]
-    if score is None or not isfinite(score):
+    if score is None:
         return RunScore(name, spec, "astray", None, result)
     return RunScore(name, spec, "scored", float(score), result, store.means(name))

@@ -1,7 +1,20 @@
-"""dt-aware hyper-parameters: PPO, SAC, the paper's ablations, further rules, and other libraries' names."""
+"""dt-aware hyper-parameters: PPO, SAC, the paper's ablations, further rules, and other libraries' names.
 
+>>> from cycletime.rules import PPO
+>>> carried = PPO(dt="40ms", batch=1000).at("10ms")
+>>> print(carried.explain())  # each value before and after, with its formula and what it means in seconds
+>>> carried.to("sb3", n_envs=4)  # in Stable-Baselines3's words
+
+PPO and SAC are the paper's; A2C, TQC, TD3 and DDPG take those of their rules that apply.
+"""
+
+from cycletime.rules.a2c import A2C
 from cycletime.rules.hyperparameters import Hyperparameters
 from cycletime.rules.ppo import PPO
-from cycletime.rules.sac import SAC
+from cycletime.rules.sac import SAC, TQC
+from cycletime.rules.td3 import DDPG, TD3
 
-__all__ = ["PPO", "SAC", "Hyperparameters"]
+__all__ = ["A2C", "ALGORITHMS", "DDPG", "PPO", "SAC", "TD3", "TQC", "Hyperparameters"]
+
+ALGORITHMS: dict[str, type[Hyperparameters]] = {kind.algorithm: kind for kind in (PPO, SAC, A2C, TQC, TD3, DDPG)}
+"""The algorithms that rules carry, by name."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from cycletime.rules.formulas import Number
 from cycletime.rules.hyperparameters import Hyperparameters, Origin
-from cycletime.rules.quantities import Quantity
+from cycletime.rules.quantities import Quantity, in_seconds
 
 
 def explain(values: Hyperparameters, further_notes: Sequence[str] = ()) -> str:
@@ -19,7 +19,7 @@ def explain(values: Hyperparameters, further_notes: Sequence[str] = ()) -> str:
     title = (
         f"{values.algorithm.upper()} from {before.dt} to {values.dt}, rule '{values.origin.rule}', rho = dt/dt0 = {rho}"
     )
-    header = ("hyper-parameter", f"at {before.dt}", f"at {values.dt}", "formula", "in seconds")
+    header = ("hyper-parameter", f"at {before.dt}", f"at {values.dt}", "formula of x0", "in seconds")
     rows = [_row(quantity, before, values, values.origin) for quantity in values.quantities]
     return "\n".join(
         [title, "", *_aligned([header, *filter(None, rows)]), *_note_lines([*further_notes, *values.notes])]
@@ -41,17 +41,10 @@ def as_json(values: Hyperparameters, further_notes: Sequence[str] = ()) -> dict[
     }
 
 
-def in_seconds(span_s: float) -> str:
-    """A span for people: three digits, and 'unlimited' for a discount of 1."""
-    if isinf(span_s):
-        return "unlimited"
-    return f"{span_s:.3g} s" if span_s < 1000 else f"{span_s:.0f} s"
-
-
 def _untransferred(values: Hyperparameters) -> str:
     seconds = values.seconds()
     rows = [
-        (_label(q), _number(values.stated()[q.field]), _meaning(q, seconds.get(q.field)))
+        (_label(q), _number(values.stated()[q.field]), _meaning(seconds.get(q.field)))
         for q in values.quantities
         if q.field in values.stated()
     ]
@@ -67,8 +60,8 @@ def _row(quantity: Quantity, before: Hyperparameters, after: Hyperparameters, or
         _label(quantity),
         _number(before.stated()[quantity.field]),
         _number(after.stated()[quantity.field]),
-        formula.written_for(quantity.symbol) if formula else "not touched",
-        _meaning(quantity, before.seconds().get(quantity.field), after.seconds().get(quantity.field)),
+        formula.text if formula else "not touched",
+        _meaning(before.seconds().get(quantity.field), after.seconds().get(quantity.field)),
     )
 
 
@@ -76,9 +69,11 @@ def _label(quantity: Quantity) -> str:
     return f"{quantity.field} ({quantity.symbol})"
 
 
-def _meaning(quantity: Quantity, *spans_s: float | None) -> str:
+def _meaning(*spans_s: float | None) -> str:
     known = [in_seconds(span_s) for span_s in spans_s if span_s is not None]
-    return f"{quantity.span} {' -> '.join(known)}" if known else ""
+    if len(set(known)) < 2:
+        return "".join(known[:1])
+    return " -> ".join(span.removesuffix(" s") for span in known[:-1]) + f" -> {known[-1]}"
 
 
 def _number(value: Number) -> str:

@@ -21,15 +21,11 @@ class Formula:
     """One way to carry one number to another cycle time."""
 
     text: str
-    """As people write it; ``x`` stands for the quantity's symbol, so ``x0`` is its value before."""
+    """As people write it; ``x0`` is the value before."""
     source: str
     """Where it comes from."""
     compute: Callable[[Number, Fraction], Number]
     """The value after, from the value before and rho; a named function, since carried values must pickle."""
-
-    def written_for(self, symbol: str) -> str:
-        """The formula with the symbol of its quantity."""
-        return self.text.replace("x0", f"{symbol}0")
 
 
 def _kept(value: Number, rho: Fraction) -> Number:
@@ -78,7 +74,7 @@ ROOT = Formula("x0 / sqrt(rho)", "white noise of the same integrated variance pe
 def entropy_shift(action_size: int) -> Formula:
     """The entropy of a Gaussian whose standard deviation changes by 1/sqrt(rho) in each of its dimensions."""
     return Formula(
-        f"x0 - {action_size}/2 * ln(rho)",
+        f"x0 - {action_size / 2:g} * ln(rho)",
         "deduced from the noise rule; published nowhere, to be tested on your task",
         partial(_entropy, action_size=action_size),
     )

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from html import escape
 from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from cycletime.duration import Duration, DurationField, DurationLike
-from cycletime.errors import InputError
+from cycletime.errors import InputError, did_you_mean
 from cycletime.rules.formulas import Formula, Number, nearest_whole
-from cycletime.rules.quantities import Quantity
+from cycletime.rules.quantities import Quantity, in_seconds
+from cycletime.rules.spoken import Spoken
 
 if TYPE_CHECKING:
     from cycletime.rules.libraries import LibraryValues
@@ -48,7 +50,7 @@ class Origin:
     formulas: Mapping[str, Formula]
     """For each field that was carried, how."""
     notes: tuple[str, ...]
-    """What the reader should know: rounding, values that were not stated."""
+    """What the reader should know: rounding, horizons that shrink, values that were not stated."""
     after: Mapping[str, Number]
     """The carried values. Hyper-parameters with others, as `dataclasses.replace` makes them, do not come from here."""
     after_dt: Duration
@@ -69,11 +71,15 @@ class Hyperparameters:
     """The rule where none is named."""
     parts: ClassVar[Mapping[str, Part]]
     """What can be switched on beside the rule."""
+    rules_of: ClassVar[str | None] = None
+    """Whose rules these are, if the paper does not speak of the algorithm."""
 
     dt: DurationField = DurationField()
     """The action-cycle time of these values. Subclasses repeat it: mypy forgets an inherited field's type."""
     origin: Origin | None = field(default=None, compare=False, repr=False)
     """The transfer that these values are the result of, if they are one."""
+    spoken: Spoken | None = field(default=None, compare=False, repr=False)
+    """How a library said these values, if they come from one: `to` gives back to it what else it said."""
 
     def __post_init__(self) -> None:
         """Refuse values out of range; a field that is None was not stated and is left alone everywhere."""
@@ -110,10 +116,13 @@ class Hyperparameters:
             new_dt: the cycle time to go to.
             rule: one of `rules`; by default `default_rule`.
             also: the name or names of `parts` that are to keep their meaning in seconds too.
+
+        Raises:
+            InputError: if there is no such rule or part, or if a value cannot be carried that far.
         """
         new_dt, rule, also = Duration(new_dt), self.default_rule if rule is None else rule, part_names(also)
         if rule not in self.rules:
-            raise InputError(f"Unknown rule {rule!r} for {self.algorithm}: choose {_any_of(self.rules)}.")
+            raise InputError(f"Unknown rule {rule!r} for {self.algorithm}: choose {_any_of(self.rules, rule)}")
         parts = [self._part(name, also) for name in also]
         before, notes = self._with_baselines(parts)
         formulas = {**self.rules[rule], **{part.field: part.formula for part in parts}}
@@ -124,7 +133,7 @@ class Hyperparameters:
                 values[quantity.field] = before._representable(quantity, exact, new_dt)
                 notes += _rounding_notes(quantity, exact, values[quantity.field])
         after = replace(before, dt=new_dt, origin=None, **values)
-        notes += after._notes_on(before, rule)
+        notes += (*_horizon_notes(before, after, rule), *after._notes_on(before, rule), *self._notes_on_source())
         return replace(after, origin=Origin(before, rule, formulas, notes, after.stated(), new_dt))
 
     def explain(self) -> str:
@@ -144,6 +153,7 @@ class Hyperparameters:
         """Hyper-parameters from another library's words; what is not given is that library's default.
 
         SAC's remain unstated, so that they are not exported, but `at` starts its parts from those defaults.
+        Settings that do not depend on the cycle time are kept as they are, and `to` gives them back to the library.
         """
         from cycletime.rules.libraries import read
 
@@ -160,13 +170,15 @@ class Hyperparameters:
 
     def _part(self, name: str, also: Collection[str]) -> Part:
         if name not in self.parts:
-            raise InputError(f"Unknown part {name!r} for {self.algorithm}: choose {_any_of(self.parts)}.")
+            raise InputError(f"Unknown part {name!r} for {self.algorithm}: choose {_any_of(self.parts, name)}")
         return self.parts[name]
 
     def _with_baselines(self, parts: Collection[Part]) -> tuple[Self, tuple[str, ...]]:
         """Fill in the value of each part that is switched on and was not stated."""
         missing = [part for part in parts if getattr(self, part.field) is None]
         for part in missing:
+            if self.spoken and part.field in self.spoken.unreadable:
+                raise InputError(self.spoken.unreadable[part.field])
             if part.baseline is None:
                 raise InputError(f"{part.field} was not given, and the paper has no value for it: give one.")
         filled: dict[str, Any] = {part.field: part.baseline for part in missing}
@@ -190,6 +202,15 @@ class Hyperparameters:
         """What the algorithm has to say of its values taken together."""
         return ()
 
+    def _notes_on_source(self) -> tuple[str, ...]:
+        """What is to be said of where the rules and the values come from."""
+        untested = f"The paper has no {self.algorithm.upper()}: these are its rules for {self.rules_of}, untested."
+        return (*(self.spoken.notes if self.spoken else ()), *((untested,) if self.rules_of else ()))
+
+    def _repr_html_(self) -> str:
+        """The table, for notebooks."""
+        return f"<pre>{escape(self.explain())}</pre>"
+
 
 def part_names(also: str | Collection[str]) -> tuple[str, ...]:
     """The parts that were named, each once; a string is one name."""
@@ -203,5 +224,19 @@ def _rounding_notes(quantity: Quantity, exact: Number, value: Number) -> tuple[s
     return (f"{quantity.field} {float(exact):.6g} was rounded to {value} ({shift:+.1%}).",)
 
 
-def _any_of(names: Collection[str]) -> str:
-    return "one of " + ", ".join(names) if len(names) > 1 else ", ".join(names)
+def _horizon_notes(before: Hyperparameters, after: Hyperparameters, rule: str) -> tuple[str, ...]:
+    """What the agent will see less far than before, in seconds; no rule of ours but 'scaled' keeps that."""
+    old, new = before.seconds(), after.seconds()
+    shorter = [
+        f"{quantity.field} {after.stated()[quantity.field]:.6g} from {in_seconds(old[quantity.field])} to "
+        f"{in_seconds(new[quantity.field])}"
+        for quantity in after.quantities
+        if quantity.is_horizon and new[quantity.field] < old[quantity.field] * (1 - REPORTED_SHIFT)
+    ]
+    if not shorter:
+        return ()
+    return (f"Rule {rule!r} shrinks horizons: {', '.join(shorter)}; rule 'scaled' keeps them.",)
+
+
+def _any_of(names: Collection[str], instead_of: str) -> str:
+    return ("one of " if len(names) > 1 else "") + ", ".join(names) + did_you_mean(instead_of, names)

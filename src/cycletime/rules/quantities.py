@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf, isfinite, log, log1p
+from math import inf, isfinite, isinf, log, log1p
 from numbers import Integral, Real
 
 from cycletime.errors import InputError
 from cycletime.rules.formulas import Number
 
+_MOST = 10**18
+"""Greater whole numbers are a slip of the keyboard, and floats cannot hold all of them."""
 Meaning = Callable[[float, float], float]
 """Seconds (infinity is 'unlimited') from the value and the cycle time in seconds."""
 
@@ -36,6 +38,13 @@ def updates_in_seconds(updates_per_step: float, dt_s: float) -> float:
     return dt_s / updates_per_step
 
 
+def in_seconds(span_s: float) -> str:
+    """A span for people: three digits, and 'unlimited' for a discount of 1."""
+    if isinf(span_s):
+        return "unlimited"
+    return f"{span_s:.3g} s" if span_s < 1000 else f"{span_s:.0f} s"
+
+
 @dataclass(frozen=True)
 class Quantity:
     """One hyper-parameter that depends on the cycle time."""
@@ -57,6 +66,11 @@ class Quantity:
     seconds: Meaning = steps_in_seconds
     """Its meaning in seconds."""
 
+    @property
+    def is_horizon(self) -> bool:
+        """Whether its meaning is a horizon: how far the agent looks ahead or back."""
+        return self.seconds is decay_in_seconds
+
     def check(self, value: object) -> Number:
         """The value as a plain Python number.
 
@@ -66,7 +80,8 @@ class Quantity:
         number = _plain_number(value, self.whole)
         in_range = number is not None and (self.low < number <= self.high or (self.low_allowed and number == self.low))
         if number is None or not in_range:
-            raise InputError(f"{self.field} is {value!r}: it must be {self._allowed()}.")
+            most = f", and at most {_MOST:g}" if isinstance(value, int) and value > _MOST else ""
+            raise InputError(f"{self.field} is {_shown(value)}: it must be {self._allowed()}{most}.")
         return number
 
     def _allowed(self) -> str:
@@ -87,7 +102,12 @@ def _plain_number(value: object, whole: bool) -> Number | None:
     if isinstance(value, bool) or not isinstance(value, Real):
         return None
     if isinstance(value, Integral):
-        return int(value)
+        return int(value) if abs(int(value)) <= _MOST else None
     if whole or not isfinite(value):
         return None
     return float(value)
+
+
+def _shown(value: object) -> str:
+    """The value for a message, which Python refuses to write out if it has too many digits."""
+    return "a number of more than 60 digits" if isinstance(value, int) and abs(value) >= 10**60 else repr(value)

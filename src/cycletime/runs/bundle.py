@@ -1,45 +1,37 @@
 """Many finished runs in one file, as columns: NumPy's .npz without pickles, which needs NumPy alone.
 
-about                   JSON: each run's name, spec, result and policy's description
-counts, sums, ...       [runs, 100] the learning curves in bins
-episodes/...            all episodes, one run after the other, where they were wanted; episodes/each says how many.
-                        Steps are told as differences from one episode to the next
-metrics/...             the lines of metrics, likewise
-policy/...              [runs, ...] the arrays of the policies, where they were wanted
-
-A file is named after the hash of its content. It is written whole or not at all, and never changed.
+A file is named after the hash of its content. It is written whole or not at all, and never changed; what is read of it
+but for the names of its runs is held against that hash, and each run against itself.
 """
 
 from __future__ import annotations
 
-import json
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import cached_property
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.errors import RunError
-from cycletime.loops import EpisodeBins, Episodes
+from cycletime.loops import EpisodeBins
+from cycletime.runs.columns import About, about_in, columns_of, runs_in
 from cycletime.runs.files import write_last
-from cycletime.runs.metrics import Columns
-from cycletime.runs.policies.policy_file import SavedPolicy
+from cycletime.runs.npz import open_npz
 from cycletime.runs.result import FinishedRun
-from cycletime.runs.spec import RunSpec
+from cycletime.runs.told import reason_of
 
-T = TypeVar("T")
-FORMAT = 1
 SUFFIX = ".npz"
 MOST_BYTES = 12 * 2**20
-"""Of the arrays in a file, so that it is smaller than 16 MiB."""
-_BINS = ("counts", "sums", "env_steps", "agent_steps")
-_EPISODES, _METRICS, _POLICY = "episodes/", "metrics/", "policy/"
+"""Of the arrays in a file, so that it is smaller than 16 MiB; a larger run has a file of its own."""
+MOST_READ = 4 * 2**30
+"""What no run takes, in bytes: larger files are refused before they are read."""
 
 
 def write_bundles(folder: Path, runs: Sequence[FinishedRun]) -> list[Path]:
@@ -80,8 +72,8 @@ def _bytes_of(run: FinishedRun) -> int:
 
 
 def _write(folder: Path, runs: Sequence[FinishedRun]) -> Path:
-    content = _npz(_columns(runs))
-    path = folder / f"{sha256(content).hexdigest()[:32]}{SUFFIX}"
+    content = _npz(columns_of(runs))
+    path = folder / f"{_hash(content)}{SUFFIX}"
     if not path.exists():
         write_last(path, lambda unfinished: unfinished.write_bytes(content))  # others may write the same at once
     return path
@@ -97,72 +89,43 @@ def _npz(columns: Mapping[str, NDArray[Any]]) -> bytes:
     return buffer.getvalue()
 
 
-def _columns(runs: Sequence[FinishedRun]) -> dict[str, NDArray[Any]]:
-    bins = [run.bins for run in runs]
-    told = {"format": FORMAT, "runs": [_told(run) for run in runs]}
-    columns = {
-        "about": np.frombuffer(json.dumps(told).encode(), np.uint8),
-        **{name: _narrowed(np.stack([getattr(each, name) for each in bins])) for name in _BINS},
-        **_flat(_METRICS, [run.metrics for run in runs]),
-    }
-    if not isinstance(runs[0].curve, EpisodeBins):
-        columns |= _flat(_EPISODES, [_differences(run.curve) for run in runs if isinstance(run.curve, Episodes)])
-    if runs[0].policy is not None:
-        policies = [run.policy.arrays() for run in runs if run.policy is not None]
-        columns |= {_POLICY + name: np.stack([each[name] for each in policies]) for name in policies[0]}
-    return columns
+def _hash(content: bytes) -> str:
+    return sha256(content).hexdigest()[:32]
 
 
-def _told(run: FinishedRun) -> dict[str, Any]:
-    return {
-        "name": run.name,
-        "spec": run.spec.as_json(),
-        "result": run.result,
-        **({} if run.policy is None else {"policy": run.policy.description()}),
-    }
+class DamagedFileError(RunError):
+    """A file of finished runs that cannot be trusted."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        """Say which, and why."""
+        super().__init__(f"{path} cannot be read as a file of finished runs: {reason}.")
+        self.reason = reason
 
 
-def _flat(prefix: str, tables: Sequence[Columns]) -> dict[str, NDArray[Any]]:
-    """Tables one after the other, and how many rows each of them has."""
-    each = np.array([len(next(iter(table.values()), ())) for table in tables])
-    joined = {prefix + name: _narrowed(np.concatenate([table[name] for table in tables])) for name in tables[0]}
-    return {**joined, f"{prefix}each": each}
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """What scores rest on, of a run that was held against itself."""
 
-
-def _differences(curve: Episodes) -> Columns:
-    """Episodes with steps from one to the next, which take fewer bytes."""
-    columns = {each.name: getattr(curve, each.name) for each in fields(curve)}
-    return {**columns, **{name: np.diff(columns[name], prepend=0) for name in ("env_steps", "agent_steps")}}
-
-
-def _episodes(columns: Columns) -> Episodes:
-    return Episodes(**{**columns, **{name: np.cumsum(columns[name]) for name in ("env_steps", "agent_steps")}})
-
-
-def _narrowed(column: NDArray[Any]) -> NDArray[Any]:
-    """A column in half of its bytes, where these hold all of its numbers."""
-    narrow = column.astype(np.int32 if column.dtype.kind == "i" else np.float32)
-    return narrow if np.array_equal(narrow, column, equal_nan=column.dtype.kind == "f") else column
-
-
-def _widened(column: NDArray[Any]) -> NDArray[Any]:
-    return column.astype(np.int64 if column.dtype.kind == "i" else np.float64)
+    result: Mapping[str, Any]
+    """What its result says."""
+    means: NDArray[np.float64]
+    """Its mean returns in bins."""
 
 
 @dataclass(frozen=True, eq=False)
 class Bundle:
-    """A file of finished runs; what is asked for is read, and no more."""
+    """A file of finished runs; what is asked for is read, and no more.
+
+    All that reads it raises a DamagedFileError if it is damaged, and a FileNotFoundError if it is gone.
+    """
 
     path: Path
 
     @cached_property
-    def about(self) -> list[Mapping[str, Any]]:
-        """Of each run, its name, spec and result.
-
-        Raises:
-            RunError: if the file cannot be read; FileNotFoundError if it is gone.
-        """
-        return self._read(lambda file: _about(file["about"]))
+    def about(self) -> About:
+        """Of each run, its name, spec and result. They are protected by the checksum of the archive alone."""
+        with self._reading(), self.path.open("rb") as raw, open_npz(raw, MOST_READ) as file:
+            return about_in(file)
 
     @cached_property
     def names(self) -> list[str]:
@@ -170,16 +133,14 @@ class Bundle:
         return [each["name"] for each in self.about]
 
     @cached_property
-    def means(self) -> NDArray[np.float64]:
-        """[runs, bins] of each run, the mean return in each bin."""
-        budgets = [int(each["spec"]["env_steps"]) for each in self.about]
-        bins = self._read(lambda file: {name: _widened(file[name]) for name in _BINS})
-        rows = [EpisodeBins(budget, *(bins[name][at] for name in _BINS)) for at, budget in enumerate(budgets)]
-        return np.stack([row.means() for row in rows])
+    def scored(self) -> list[Scored]:
+        """Its runs, in turn, as far as scores need them."""
+        return [Scored(run.result, run.bins.means()) for run in self.runs()]
 
     def runs(self) -> list[FinishedRun]:
         """All of its runs."""
-        return self._read(lambda file: _runs(self.about, dict(file)))
+        with self._reading(), open_npz(BytesIO(self.content()), MOST_READ) as file:
+            return runs_in(file)
 
     def run(self, name: str) -> FinishedRun:
         """One of its runs."""
@@ -187,59 +148,24 @@ class Bundle:
 
     def size(self) -> int:
         """The bytes of its arrays."""
-        return self._read(lambda file: sum(int(each.file_size) for each in file.zip.infolist()))
+        with self._reading(), self.path.open("rb") as raw, open_npz(raw, MOST_READ) as file:
+            return file.bytes
 
-    def is_whole(self) -> bool:
-        """Whether its content is what it was when it was written, by its name."""
-        return sha256(self.path.read_bytes()).hexdigest()[:32] == self.path.stem
+    def content(self) -> bytes:
+        """All of it, as it was written."""
+        with self._reading():
+            if (size := self.path.stat().st_size) > MOST_READ:
+                raise ValueError(f"it has {size:,} bytes, and {MOST_READ:,} are the most")
+            content = self.path.read_bytes()
+            if _hash(content) != self.path.stem:
+                raise ValueError("it is not what was written: its hash is another")
+        return content
 
-    def _read(self, read: Callable[[Any], T]) -> T:
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
         try:
-            with self.path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-                return read(file)
-        except (FileNotFoundError, RunError):
+            yield
+        except (FileNotFoundError, DamagedFileError):
             raise
         except Exception as error:  # zipfile, zlib and NumPy have a dozen of them for what is damaged
-            what = f"it has no {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
-            raise RunError(f"{self.path} cannot be read as a file of finished runs: {what}.") from error
-
-
-def _about(raw: NDArray[Any]) -> list[Mapping[str, Any]]:
-    told = json.loads(raw.tobytes())
-    if told["format"] != FORMAT:
-        raise ValueError(f"it has the format {told['format']}, and this version of cycletime reads {FORMAT}")
-    return [{**each, "name": str(each["name"])} for each in told["runs"]]
-
-
-def _runs(about: Sequence[Mapping[str, Any]], columns: Mapping[str, NDArray[Any]]) -> list[FinishedRun]:
-    metrics, found = _apart(_METRICS, columns, len(about)), []
-    episodes = _apart(_EPISODES, columns, len(about)) if f"{_EPISODES}each" in columns else None
-    policies = {name.removeprefix(_POLICY): each for name, each in columns.items() if name.startswith(_POLICY)}
-    for at, told in enumerate(about):
-        spec = RunSpec.from_json(told["spec"])
-        if spec.name != told["name"]:  # of a version of cycletime whose runs give other numbers
-            raise ValueError(f"the run {told['name']} is {spec.name} by its spec")
-        bins = EpisodeBins(spec.env_steps, *(_widened(columns[name][at]) for name in _BINS))
-        policy = {name: each[at] for name, each in policies.items()}
-        found.append(
-            FinishedRun(
-                spec,
-                told["result"],
-                bins if episodes is None else _episodes(episodes[at]),
-                metrics[at],
-                SavedPolicy.from_arrays(policy, told["policy"]) if policy else None,
-            )
-        )
-    return found
-
-
-def _apart(prefix: str, columns: Mapping[str, NDArray[Any]], runs: int) -> list[dict[str, NDArray[Any]]]:
-    each = columns[f"{prefix}each"]
-    if len(each) != runs:
-        raise ValueError(f"it has {len(each)} tables of {prefix.rstrip('/')} for {runs} runs")
-    ends = np.cumsum(each)
-    names = [name for name in columns if name.startswith(prefix) and name != f"{prefix}each"]
-    return [
-        {name.removeprefix(prefix): _widened(columns[name][end - count : end]) for name in names}
-        for end, count in zip(ends, each, strict=True)
-    ]
+            raise DamagedFileError(self.path, reason_of(error)) from error

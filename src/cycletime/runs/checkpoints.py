@@ -5,12 +5,12 @@ A machine with NumPy and JAX alone can read and write them.
 
 from __future__ import annotations
 
-import json
+import os
 import shutil
-import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from hashlib import file_digest, sha256
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.errors import RunError
-from cycletime.runs.files import disk_errors, sweep, write_whole
+from cycletime.runs.files import make_folder, move, sweep, write_whole
+from cycletime.runs.npz import open_npz
 from cycletime.runs.policies.policy_file import SavedPolicy
+from cycletime.runs.told import sealed_text, told_by, unsealed
 
 FORMAT = 2
 POLICY = "policy/"
@@ -82,8 +84,7 @@ class Checkpoints:
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Keep a checkpoint, and of the older ones the newest."""
-        with disk_errors(self.folder):
-            self.folder.mkdir(exist_ok=True)
+        make_folder(self.folder)
         number = self._numbers()[-1] + 1 if self._numbers() else 1
         write_whole(self.folder / f"{number:06d}", lambda unfinished: _write(unfinished, checkpoint))
         for old in self._numbers()[:-KEPT]:
@@ -93,24 +94,35 @@ class Checkpoints:
         """The newest that can be used, if there is any, and what is wrong with those after it, which are put aside.
 
         Raises:
-            RunError: if there are some and none can be used.
+            RunError: if there are some and none can be used, or they may not be read.
         """
         sweep(self.folder)
+        checkpoint, wrong = self._newest(identity)
+        return checkpoint, [f"{told}; it is now {_put_aside(path)}." for path, told in wrong.items()]
+
+    def fault(self, identity: str) -> str | None:
+        """Why none of those that are there can be used, or None; nothing is changed."""
+        try:
+            self._newest(identity)
+        except RunError as error:
+            return str(error)
+        return None
+
+    def _newest(self, identity: str) -> tuple[Checkpoint | None, dict[Path, str]]:
+        """The newest that can be used, and what is wrong with those after it."""
         wrong: dict[Path, str] = {}
         for number in reversed(self._numbers()):
             path = self.folder / f"{number:06d}"
             try:
-                checkpoint = _read(path, identity)
+                return _read(path, identity), wrong
             except DamagedError as error:
                 wrong[path] = f"The checkpoint {path} {error}"
-                continue
-            return checkpoint, [f"{told}; it is now {_put_aside(path)}." for path, told in wrong.items()]
         if wrong:
             raise RunError(
                 f"{'. '.join(wrong.values())}. No other is left: restore one, or delete {self.folder.parent} to begin "
                 "anew."
             )
-        return None, []
+        return None, {}
 
     def remove(self) -> None:
         """Remove all of them."""
@@ -131,42 +143,57 @@ def _write(folder: Path, checkpoint: Checkpoint) -> None:
     with arrays.open("wb") as file:
         np.savez(file, **checkpoint.arrays)  # type: ignore[arg-type]  # a name is no option of savez here
     told = {"format": FORMAT, **asdict(checkpoint.manifest), "arrays_sha256": _hash(arrays)}
-    (folder / _MANIFEST).write_text(json.dumps({**told, "sha256": _hash_of_json(told)}, indent=1) + "\n")
+    (folder / _MANIFEST).write_text(sealed_text(told))
 
 
 def _put_aside(path: Path) -> Path:
     """Give a checkpoint that cannot be used another name, so that it does not count as one of the last two."""
     aside = path.with_name(f"unusable-{path.name}")
     shutil.rmtree(aside, ignore_errors=True)
-    with disk_errors(aside):
-        return path.replace(aside)
+    return move(path, aside)
 
 
 def _read(folder: Path, identity: str) -> Checkpoint:
-    try:
-        told = json.loads((folder / _MANIFEST).read_text())
-        own = told.pop("sha256")
-        if own != _hash_of_json(told):
-            raise DamagedError(f"is damaged: its {_MANIFEST} was changed")
+    with _damage(folder / _MANIFEST):
+        told = _unsealed(told_by((folder / _MANIFEST).read_bytes()))
         version, digest = told.pop("format"), told.pop("arrays_sha256")
         if version != FORMAT:
             raise DamagedError(f"has the format {version}, and this version of cycletime reads {FORMAT}")
         manifest = Manifest(**{**told, "remarks": tuple(told["remarks"])})
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise DamagedError(f"is damaged: its {_MANIFEST} cannot be read") from error
     if manifest.identity != identity:
-        raise DamagedError(f"belongs to another run ({manifest.identity[:10]}, and this is {identity[:10]})")
-    try:
+        raise DamagedError(f"belongs to another run ({str(manifest.identity)[:10]}, and this is {identity[:10]})")
+    with _damage(folder / _ARRAYS):
         if _hash(folder / _ARRAYS) != digest:
             raise DamagedError(f"is damaged: {_ARRAYS} is not what its manifest says")
-        with (folder / _ARRAYS).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+        # Nothing in it is compressed, so that it has no more arrays than bytes.
+        with (folder / _ARRAYS).open("rb") as raw, open_npz(raw, os.fstat(raw.fileno()).st_size) as file:
             return Checkpoint(manifest, dict(file))
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise DamagedError(f"is damaged: its {_ARRAYS} cannot be read") from error
 
 
-def _hash_of_json(told: Mapping[str, Any]) -> str:
-    return sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+def _unsealed(told: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return unsealed(told)
+    except ValueError:
+        raise DamagedError(f"is damaged: its {_MANIFEST} was changed") from None
+
+
+@contextmanager
+def _damage(path: Path) -> Iterator[None]:
+    """Tell a file that is damaged from one that may not be read, which nobody should delete.
+
+    Raises:
+        RunError: if it may not be read.
+    """
+    try:
+        yield
+    except (DamagedError, MemoryError):
+        raise
+    except PermissionError as error:
+        raise RunError(
+            f"{path} may not be read by you ({error.strerror}): have its owner give you the right to, and resume."
+        ) from error
+    except Exception as error:  # zipfile, zlib and NumPy have a dozen of them for what is damaged
+        raise DamagedError(f"is damaged: its {path.name} cannot be read") from error
 
 
 def _hash(path: Path) -> str:

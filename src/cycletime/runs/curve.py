@@ -53,7 +53,8 @@ def read_curve(path: Path, env_dt: Duration) -> Episodes:
     except (OSError, pa.ArrowException) as error:
         raise RunError(f"{path} cannot be read as a learning curve: {str(error).rstrip('.')}.") from error
     columns = {name: table[name].to_numpy() for name in SCHEMA.names}
-    length_steps = np.rint(columns["length_s"] / float(env_dt)).astype(np.int64)
+    with np.errstate(invalid="ignore"):  # of lengths that are none
+        length_steps = np.rint(columns["length_s"] / float(env_dt)).astype(np.int64)
     return Episodes(columns["env_steps"], columns["agent_steps"], columns["return"], length_steps)
 
 

@@ -19,6 +19,48 @@ _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
 """What file systems without hard links say."""
 
 
+class NoLinksError(RunError):
+    """A file system has no hard links."""
+
+
+def make_folder(folder: Path) -> None:
+    """Let a folder be there, and those above it; the disk knows of the new ones when this returns."""
+    with disk_errors(folder):
+        new = [each for each in (folder, *folder.parents) if not each.exists()]
+        folder.mkdir(parents=True, exist_ok=True)
+        for each in reversed(new):
+            _flush_folder(each.parent)
+
+
+def move(path: Path, place: Path) -> Path:
+    """Give a file or a folder another place on the same disk, which knows of it when this returns."""
+    with disk_errors(place):
+        path.rename(place)
+        for folder in {path.parent, place.parent}:
+            _flush_folder(folder)
+    return place
+
+
+def hard_link(path: Path, place: Path) -> None:
+    """Give a file of this process a further name, in one step that only one of many can do.
+
+    Raises:
+        FileExistsError: if the name is taken.
+        NoLinksError: if the file system has no such thing.
+    """
+    try:
+        os.link(path, place)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        raise NoLinksError(
+            f"The file system of {place.parent} has no hard links ({os.strerror(error.errno)}), which keep two workers "
+            "off one run: give a folder on another one."
+        ) from error
+
+
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` make a file or a folder under another name, then put it in place in one step.
 
@@ -29,8 +71,7 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         _remove(unfinished)
         try:
             _make(unfinished, write)
-            unfinished.replace(path)
-            _flush_folder(path.parent)
+            _put(unfinished, path)
         except BaseException:
             _remove(unfinished)
             raise
@@ -44,15 +85,17 @@ def write_first(path: Path, write: Callable[[Path], object]) -> None:
     with disk_errors(path), _own(path) as unfinished:
         try:
             _make(unfinished, write)
-            os.link(unfinished, path)
+            hard_link(unfinished, path)
         except FileExistsError:
             return
-        except OSError as error:
+        except NoLinksError:
+            if path.exists():
+                return
+            unfinished.replace(path)
+        except OSError:
             if path.exists():  # whoever was first may have swept, too
                 return
-            if error.errno not in _NO_LINKS:
-                raise
-            unfinished.replace(path)
+            raise
         _flush_folder(path.parent)
 
 
@@ -60,8 +103,7 @@ def write_last(path: Path, write: Callable[[Path], object]) -> None:
     """The same for a file that is to be replaced: the last one's stays."""
     with disk_errors(path), _own(path) as unfinished:
         _make(unfinished, write)
-        unfinished.replace(path)
-        _flush_folder(path.parent)
+        _put(unfinished, path)
 
 
 def sweep(folder: Path, older_s: float = 0.0) -> None:
@@ -96,6 +138,14 @@ def _make(unfinished: Path, write: Callable[[Path], object]) -> None:
     """Have it written, and on the disk."""
     write(unfinished)
     _flush(unfinished)
+
+
+def _put(unfinished: Path, path: Path) -> None:
+    """Put a file or a folder in its place, but not in that of a device or a pipe, which would be gone."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise RunError(f"{path} cannot be written: it is no regular file, so give another name.")
+    unfinished.replace(path)
+    _flush_folder(path.parent)
 
 
 def _reason(error: OSError) -> str:

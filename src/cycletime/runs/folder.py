@@ -12,9 +12,7 @@ A run of a study that is not finished has the first two, and in the end none: fi
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -25,12 +23,13 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError, RunError
 from cycletime.loops import Episodes
 from cycletime.runs.checkpoints import Checkpoints
-from cycletime.runs.files import disk_errors, sweep, write_first, write_whole
+from cycletime.runs.files import make_folder, sweep, write_first, write_last, write_whole
 from cycletime.runs.lock import Lock, locked
 from cycletime.runs.metrics import Columns, columns_of, metrics_text
 from cycletime.runs.policies.policy_file import SavedPolicy, read_policy, write_policy
 from cycletime.runs.result import FinishedRun, fault_of
 from cycletime.runs.spec import RunSpec
+from cycletime.runs.told import reason_of, sealed_text, told_by, unsealed
 
 FORMAT = 1
 
@@ -50,19 +49,22 @@ class RunFolder:
         return folder
 
     def make(self) -> None:
-        """Let the folder be there.
+        """Let the folder be there; a spec.json that cannot be read is written anew, since the spec is known.
 
         Raises:
             InputError: if it holds another run.
         """
-        with disk_errors(self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
-        if not (self.path / "spec.json").exists():
-            told = {"format": FORMAT, "identity": self.spec.identity, **self.spec.as_json()}
-            write_first(self.path / "spec.json", lambda file: file.write_text(_text(told)))
-        there = RunFolder.open(self.path)
-        if there.spec.identity != self.spec.identity:
-            raise InputError(f"{self.path} holds another run, {there.spec.name}: put it back under its own name.")
+        make_folder(self.path)
+        file, text = self.path / "spec.json", sealed_text(self._told())
+        if not file.exists():
+            write_first(file, lambda unfinished: unfinished.write_text(text))
+        try:
+            there = _spec_in(file)
+        except _DamagedError:
+            write_last(file, lambda unfinished: unfinished.write_text(text))
+            return
+        if there.identity != self.spec.identity:
+            raise InputError(f"{self.path} holds another run, {there.name}: put it back under its own name.")
 
     @classmethod
     def open(cls, path: Path | str) -> RunFolder:
@@ -72,25 +74,13 @@ class RunFolder:
             InputError: if there is none, or if its spec was changed.
         """
         path = Path(path)
-        file = path / "spec.json"
-        if not file.is_file():
+        if not (path / "spec.json").is_file():
             raise InputError(f"{str(path)!r} is no run: there is no spec.json in it.")
-        try:
-            told = json.loads(file.read_text())
-            version, identity = told["format"], str(told["identity"])
-            spec = RunSpec.from_json(told) if version == FORMAT else None
-        except KeyError as error:
-            raise InputError(f"{file} cannot be read as a run's spec: it lacks, or does not know, {error}.") from error
-        except (OSError, ValueError, TypeError, AttributeError) as error:
-            raise InputError(f"{file} cannot be read as a run's spec: {str(error).rstrip('.')}.") from error
-        if spec is None:
-            raise InputError(f"{file} has the format {version}: this version of cycletime reads {FORMAT}.")
-        if identity != spec.identity:
-            raise InputError(
-                f"{file} was changed, or written by a version of cycletime whose runs give other numbers: it says "
-                f"{identity[:10]} and is {spec.identity[:10]}. Put it back, or train anew in another folder."
-            )
-        return cls(path, spec)
+        return cls(path, _spec_in(path / "spec.json"))
+
+    def _told(self) -> dict[str, Any]:
+        """What spec.json holds."""
+        return {"format": FORMAT, "identity": self.spec.identity, **self.spec.as_json()}
 
     @property
     def policy_file(self) -> Path:
@@ -125,10 +115,10 @@ class RunFolder:
     def result(self) -> dict[str, Any]:
         """What result.json says."""
         try:
-            told: dict[str, Any] = json.loads((self.path / "result.json").read_text())
+            told = told_by((self.path / "result.json").read_bytes())
+            return unsealed(told, known=told.keys())
         except (OSError, ValueError) as error:
-            raise RunError(f"{self.path / 'result.json'} cannot be read: {error}.") from error
-        return told
+            raise RunError(f"{self.path / 'result.json'} cannot be read: {reason_of(error)}.") from error
 
     def write_snapshot(self, curve: Episodes, metrics: Columns, policy: SavedPolicy, env_dt: Duration) -> None:
         """Write how far the run is, for whoever looks at it."""
@@ -144,7 +134,7 @@ class RunFolder:
         assert run.policy is not None, "a run's folder has its policy"
         self.write_snapshot(run.curve, run.metrics, run.policy, env_dt)
         result = {**run.result, "files": self._hashes()}
-        write_whole(self.path / "result.json", lambda file: file.write_text(_text(result)))
+        write_whole(self.path / "result.json", lambda file: file.write_text(sealed_text(result)))
         self.checkpoints.remove()
 
     def finished(self) -> FinishedRun:
@@ -156,17 +146,17 @@ class RunFolder:
         from cycletime.runs.curve import read_curve
 
         result = self.result()
-        hashes, recorded = self._hashes(), result.pop("files", {})
-        for name, digest in hashes.items():
-            if recorded.get(name) != digest:
+        recorded = result.pop("files", None)
+        for name, digest in self._hashes().items():
+            if not isinstance(recorded, dict) or recorded.get(name) != digest:
                 raise RunError(f"{name} of {self.path} is not what was written: its hash is {digest[:10]}.")
         try:
             curve = read_curve(self.curve_file, Duration(result["env_dt_s"]))
-            lines = [json.loads(line) for line in self.metrics_file.read_text().splitlines()]
+            lines = [told_by(line) for line in self.metrics_file.read_bytes().splitlines()]
             run = FinishedRun(self.spec, result, curve, columns_of(lines), read_policy(self.policy_file))
             fault = fault_of(run)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise RunError(f"{self.path} is no finished run: {str(error).rstrip('.')}.") from error
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise RunError(f"{self.path} is no finished run: {reason_of(error)}.") from error
         if fault:
             raise RunError(f"{self.path} is damaged: {fault}.")
         return run
@@ -188,8 +178,10 @@ class RunFolder:
     def _hashes(self) -> dict[str, str]:
         """By name, the SHA-256 of the files that hold a run's numbers."""
         paths = (self.curve_file, self.metrics_file, self.policy_file)
-        with disk_errors(self.path):
+        try:
             return {path.name: sha256(path.read_bytes()).hexdigest() for path in paths}
+        except OSError as error:
+            raise RunError(f"{error.filename} cannot be read: {error.strerror}.") from error
 
     def locked(self) -> AbstractContextManager[Lock]:
         """Keep other processes away."""
@@ -207,5 +199,33 @@ def checkpoints_of(run: Path) -> Checkpoints:
     return Checkpoints(run / "checkpoints")
 
 
-def _text(told: Mapping[str, Any]) -> str:
-    return json.dumps(told, indent=1) + "\n"
+class _DamagedError(InputError):
+    """A spec that cannot be read, or was changed."""
+
+
+def _spec_in(file: Path) -> RunSpec:
+    """The spec that a file holds.
+
+    Raises:
+        InputError: if it holds none, or not the one that was written.
+    """
+    try:
+        told = told_by(file.read_bytes())
+        version, identity = told["format"], str(told["identity"])
+        spec = RunSpec.from_json(told) if version == FORMAT else None
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {reason_of(error)}.") from error
+    except (KeyError, ValueError, TypeError, AttributeError, OverflowError) as error:
+        raise _DamagedError(f"{file} cannot be read as a run's spec: {reason_of(error)}.") from error
+    if spec is None:
+        raise InputError(f"{file} has the format {version}: this version of cycletime reads {FORMAT}.")
+    if identity != spec.identity:
+        raise _DamagedError(
+            f"{file} was changed, or written by a version of cycletime whose runs give other numbers: it says "
+            f"{identity[:10]} and is {spec.identity[:10]}. Put it back, or train anew in another folder."
+        )
+    try:
+        unsealed(told, known=("format", "identity", *spec.as_json()))
+    except ValueError as error:
+        raise _DamagedError(f"{file} cannot be read as a run's spec: {error}.") from error
+    return spec

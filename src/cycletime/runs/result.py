@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import isfinite
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cycletime.loops import EpisodeBins, Episodes
 from cycletime.loops.episodes import BINS as BINS
 from cycletime.runs.metrics import Columns
 from cycletime.runs.policies.policy_file import SavedPolicy
 from cycletime.runs.spec import RunSpec
+
+MEASURES = ("average_return", "last_tenth_return", "mean_over_episodes")
+"""The paper's measure of performance, the same of the last tenth of learning, and the plain mean over episodes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,56 +61,121 @@ def result_of(
 ) -> dict[str, Any]:
     """What result.json holds."""
     return {
-        "format": 2,
-        "identity": spec.identity,
-        "world": spec.world.name,
+        **_follows(spec, curve, sessions, remarks),
         "where": where,
-        "algorithm": spec.algorithm,
-        "dt": str(spec.dt),
         "env_dt_s": env_dt_s,
-        "seed": spec.seed,
-        "env_steps": spec.env_steps,
         "agent_steps": agent_steps,
-        "episodes": len(curve),
-        **performance(curve, spec.env_steps),
-        "resumed": _resumed(sessions, remarks),
         "remarks": list(remarks),
         "sessions": sessions,
         "wall_s": round(wall_s, 3),
-        **({"curve": f"{len(curve.counts)} bins"} if isinstance(curve, EpisodeBins) else {}),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": dict(machine),
+    }
+
+
+def _follows(spec: RunSpec, curve: Episodes | EpisodeBins, sessions: int, remarks: Sequence[str]) -> dict[str, Any]:
+    """What a result says that follows from all else which is kept of a run."""
+    return {
+        "format": 2,
+        "identity": spec.identity,
+        "world": spec.world.name,
+        "algorithm": spec.algorithm,
+        "dt": str(spec.dt),
+        "seed": spec.seed,
+        "env_steps": spec.env_steps,
+        "episodes": len(curve),
+        **performance(curve, spec.env_steps),
+        "resumed": _resumed(sessions, remarks),
+        **({"curve": f"{len(curve.counts)} bins"} if isinstance(curve, EpisodeBins) else {}),
     }
 
 
 def performance(curve: Episodes | EpisodeBins, env_steps: int) -> dict[str, float | None]:
     """The paper's measure, the same of the last tenth of learning, and the plain mean over episodes."""
     if not len(curve):
-        return {"average_return": None, "last_tenth_return": None, "mean_over_episodes": None}
+        return dict.fromkeys(MEASURES)
     bins = curve.binned(env_steps, BINS)
-    return {
-        "average_return": _number(bins.mean()),
-        "last_tenth_return": _number(bins[-10:].mean()),
-        "mean_over_episodes": _number(curve.mean_return),
-    }
+    means = bins.mean(), bins[-10:].mean(), curve.mean_return
+    return {name: _number(mean) for name, mean in zip(MEASURES, means, strict=True)}
 
 
 def fault_of(run: FinishedRun) -> str | None:
-    """What does not fit together in a finished run, or None."""
-    if run.result.get("identity") != run.spec.identity:
+    """What does not fit together in a finished run, or None: all that can be computed again is."""
+    return _fault_of_facts(run) or _fault_of_curve(run) or _fault_of_what_follows(run) or _fault_of_policy(run)
+
+
+def _fault_of_facts(run: FinishedRun) -> str | None:
+    """What can only be said, and not computed, is at least possible."""
+    result, env_dt = run.result, run.spec.world.env_dt
+    if result.get("identity") != run.spec.identity:
         return "its result belongs to another run"
-    if len(run.curve) != run.result.get("episodes"):
-        return f"its curve has {len(run.curve)} episodes, and the result {run.result.get('episodes')}"
-    ends: NDArray[Any] = run.curve.env_steps
-    ends = ends[run.curve.counts > 0] if isinstance(run.curve, EpisodeBins) else ends
-    if np.any(np.diff(ends, prepend=0) <= 0) or np.any(ends > run.spec.env_steps):
-        return "the episodes of its curve are out of order"
-    if performance(run.curve, run.spec.env_steps)["average_return"] != run.result.get("average_return"):
-        return "its average return is not that of its curve"
+    if wrong := [name for name, is_right in _FACTS.items() if not is_right(result.get(name))]:
+        return f"its result says {result.get(wrong[0])!r} as {wrong[0]}"
+    if env_dt is not None and result["env_dt_s"] != float(env_dt):
+        return f"its result says {result['env_dt_s']!r} as env_dt_s, and it is {float(env_dt)!r}"
+    return None
+
+
+def _fault_of_what_follows(run: FinishedRun) -> str | None:
+    result = run.result
+    follows = _follows(run.spec, run.curve, result["sessions"], result["remarks"])
+    if missing := follows.keys() - result.keys():
+        return f"its result lacks {min(missing)}"
+    if unknown := result.keys() - follows.keys() - _FACTS.keys():
+        return f"its result says {min(unknown)}, which no result does"
+    for name, value in follows.items():
+        if result[name] != value:
+            return f"its result says {result[name]!r} as {name}, and it is {value!r} by its spec and its curve"
+    return None
+
+
+def _fault_of_curve(run: FinishedRun) -> str | None:
+    """Episodes end after each other within the budget; where none ended there is no return."""
+    curve = run.curve
+    ends, acts = curve.env_steps, curve.agent_steps
+    if isinstance(curve, EpisodeBins):
+        ended = curve.counts != 0
+        if curve.counts.min() < 0 or ((curve.sums != 0) | (ends != 0) | (acts != 0))[~ended].any():
+            return "its curve has bins that cannot be"
+        ends, acts = ends[ended], acts[ended]
+    for steps, most in ((ends, run.spec.env_steps), (acts, run.result["agent_steps"])):
+        if steps.size and (steps[0] <= 0 or steps[-1] > most or (steps[1:] <= steps[:-1]).any()):
+            return "the episodes of its curve are out of order"
+    if isinstance(curve, Episodes) and ((curve.length_steps < 1) | (curve.length_steps > ends)).any():
+        return "its curve has episodes of a length that cannot be"
+    return None
+
+
+def _fault_of_policy(run: FinishedRun) -> str | None:
     policy = run.policy
     if policy is not None and (policy.identity, policy.env_steps) != (run.spec.identity, run.spec.env_steps):
         return f"its policy is not this run's last, but one of {policy.env_steps} environment steps"
     return None
+
+
+def _is_count(value: Any) -> bool:  # noqa: ANN401 - whatever JSON has
+    return type(value) is int and value >= 0
+
+
+def _is_time(value: Any) -> bool:  # noqa: ANN401
+    return type(value) in (int, float) and isfinite(value) and value >= 0
+
+
+def _is_text(value: Any) -> bool:  # noqa: ANN401
+    return isinstance(value, str)
+
+
+_FACTS: Mapping[str, Callable[[Any], bool]] = {
+    "where": _is_text,
+    "env_dt_s": lambda value: _is_time(value) and value > 0,
+    "agent_steps": _is_count,
+    "remarks": lambda value: isinstance(value, list) and all(map(_is_text, value)),
+    "sessions": lambda value: _is_count(value) and value > 0,
+    "wall_s": _is_time,
+    "finished": _is_text,
+    "machine": lambda value: isinstance(value, dict) and all(map(_is_text, value.values())),
+}
+"""By name, what else a result says, and whether that can be."""
 
 
 def _number(mean: np.floating[Any] | float) -> float | None:
@@ -115,7 +183,7 @@ def _number(mean: np.floating[Any] | float) -> float | None:
     return float(mean) if np.isfinite(mean) else None
 
 
-def _resumed(sessions: int, remarks: tuple[str, ...]) -> str:
+def _resumed(sessions: int, remarks: Sequence[str]) -> str:
     """The label of the result."""
     if remarks:
         return "resumed, not identical"

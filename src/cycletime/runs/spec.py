@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from cycletime.agents import ActorCriticAgent, Agent, PPOAgent, SACAgent
-from cycletime.agents.checks import check_choice, check_counts
+from cycletime.agents.checks import check_choice, check_counts, check_env_steps
 from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUhlenbeck, Pink
 from cycletime.duration import Duration, DurationField, cycle_steps
 from cycletime.errors import InputError
@@ -79,7 +79,7 @@ class RunSpec:
 
     def __post_init__(self) -> None:
         """Refuse what is no run."""
-        check_counts(self, "env_steps")
+        check_env_steps(self)
         check_counts(self, "seed", least=0)
         if self.seed >= 2**32:
             raise InputError(f"seed is {self.seed}: it must be below 2**32.")

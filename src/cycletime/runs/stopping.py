@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first asks a run to save and leave, the second ends the program at once."""
+"""Ctrl-C, SIGTERM, and SIGHUP of a terminal that goes: one asks a run to save and leave, one more ends the program."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _TOLD = b"\nStopping at the next good moment (about a second, or the episode's end); again to stop at once.\n"
 
 
@@ -37,6 +37,8 @@ def stopping() -> Iterator[Stopper]:
 
     def ask(number: int, frame: FrameType | None) -> None:
         if stopper.signal is not None:
+            if number == signal.SIGHUP:  # the system and the shell both send it, and nobody is in a hurry
+                return
             raise KeyboardInterrupt
         stopper.signal = signal.Signals(number)
         # Not by print, which fails where the signal came in the middle of another print. Nobody may be there to read.

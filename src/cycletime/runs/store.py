@@ -2,11 +2,13 @@
 
 Whoever finishes runs adds a file. Small files are put together now and then: the new file is there before the old ones
 go, so that a run may for a moment be in two files, and never in none.
+
+Who asks which runs there are reads no more than their names, and gets to know of files that cannot be read. Who wants
+scores of what can be trusted has a store that is checked: all is read, and what is damaged is not there.
 """
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, KeysView, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,10 +18,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.errors import RunError
-from cycletime.runs.bundle import MOST_BYTES, SUFFIX, Bundle, write_bundles
-from cycletime.runs.files import disk_errors, sweep, write_last
-from cycletime.runs.result import FinishedRun
+from cycletime.runs.bundle import MOST_BYTES, SUFFIX, Bundle, DamagedFileError, write_bundles
+from cycletime.runs.files import make_folder, sweep, write_last
+from cycletime.runs.result import MEASURES, FinishedRun
 
 SMALL_BYTES = MOST_BYTES // 4
 """Of their arrays: smaller files are put together."""
@@ -37,12 +38,16 @@ class Store:
     """Finished runs, by name."""
 
     folder: Path
+    is_checked: bool = False
+    """Whether the runs of a file count only if it is what was written, and they agree with themselves."""
     bundles: dict[str, Bundle] = field(default_factory=dict)
     """By file name, those that are known."""
     places: dict[str, tuple[Bundle, int]] = field(default_factory=dict)
     """By run, the file and the place in it."""
     damaged: dict[Path, str] = field(default_factory=dict)
-    """Files that cannot be read, and why."""
+    """Files that cannot be trusted, and why."""
+    disputed: dict[str, tuple[Path, Path]] = field(default_factory=dict)
+    """Runs that are in two files with different scores; the first one's count."""
     tidied: int = 0
     """How many files there were after small ones were put together."""
 
@@ -53,14 +58,18 @@ class Store:
                 break
         return self.places.keys()
 
+    def _forget(self, known: Mapping[str, Bundle]) -> None:
+        """Know no other files than these."""
+        self.bundles, self.places, self.disputed = {}, {}, {}
+        for name in sorted(known):
+            self._know(known[name])
+
     def _look(self) -> bool:
         """Know the files that there are; whether some are gone, whose runs are in others that came meanwhile."""
         there = {path.name: path for path in self.folder.glob(f"*{SUFFIX}") if not path.name.startswith(".")}
         gone = any(name not in there for name in self.bundles)
         if gone:
-            known, self.bundles, self.places = self.bundles, {}, {}
-            for name in sorted(known.keys() & there.keys()):
-                self._know(known[name])
+            self._forget({name: bundle for name, bundle in self.bundles.items() if name in there})
         self.damaged = {}
         for name in sorted(there.keys() - self.bundles.keys()):
             gone |= not self._know(Bundle(there[name]))
@@ -70,14 +79,18 @@ class Store:
         """Know a file's runs; whether it is there."""
         try:
             names = bundle.names
+            if self.is_checked:
+                _ = bundle.scored
         except FileNotFoundError:  # put together with others in this very moment
             return False
-        except RunError as error:
-            self.damaged[bundle.path] = str(error)
+        except DamagedFileError as error:
+            self.damaged[bundle.path] = error.reason
             return True
         self.bundles[bundle.path.name] = bundle
         for place, name in enumerate(names):
-            self.places.setdefault(name, (bundle, place))
+            first, at = self.places.setdefault(name, (bundle, place))
+            if _scores(first, at) != _scores(bundle, place):
+                self.disputed[name] = first.path, bundle.path
         return True
 
     def __contains__(self, name: str) -> bool:
@@ -86,13 +99,11 @@ class Store:
 
     def result(self, name: str) -> Mapping[str, Any]:
         """What a run's result says."""
-        bundle, place = self.places[name]
-        result: Mapping[str, Any] = bundle.about[place]["result"]
-        return result
+        return self._read(name, lambda bundle, place: bundle.scored[place].result)
 
     def means(self, name: str) -> NDArray[np.float64]:
         """A run's mean returns in bins."""
-        means: NDArray[np.float64] = self._read(name, lambda bundle, place: bundle.means[place])
+        means: NDArray[np.float64] = self._read(name, lambda bundle, place: bundle.scored[place].means)
         return means
 
     def run(self, name: str) -> FinishedRun:
@@ -122,8 +133,7 @@ class Store:
         Raises:
             RunError: if the disk refuses; what was not written by then does not count as finished.
         """
-        with disk_errors(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         for path in write_bundles(self.folder, runs):
             self._know(Bundle(path))
         if len(self.bundles) > self.tidied + MANY:  # so that looking which there are stays quick
@@ -131,18 +141,19 @@ class Store:
 
     def take(self, bundle: Bundle) -> None:
         """Keep all runs of a file that lies elsewhere."""
-        with disk_errors(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
-        path = self.folder / bundle.path.name
-        write_last(path, lambda unfinished: shutil.copyfile(bundle.path, unfinished))
+        make_folder(self.folder)
+        path, content = self.folder / bundle.path.name, bundle.content()
+        write_last(path, lambda unfinished: unfinished.write_bytes(content))
         self._know(Bundle(path))
 
     def tidy(self) -> None:
-        """Put small files together, where there are several; what is damaged stays as it is."""
+        """Put small files together, where there are several; what is damaged or disputed stays as it is."""
         sweep(self.folder, older_s=LEFT_S)
         self.refresh()
+        disputed = {path for paths in self.disputed.values() for path in paths}
         # In the order of their names, so that of two who do it at once each keeps what the other keeps.
-        for several in _batches([self.bundles[name] for name in sorted(self.bundles)]):
+        agreed = [self.bundles[name] for name in sorted(self.bundles) if self.bundles[name].path not in disputed]
+        for several in _batches(agreed):
             runs = {run.name: run for file in several.values() for run in file}
             kept = {path.name for path in write_bundles(self.folder, list(runs.values()))}
             for bundle in several:
@@ -152,14 +163,19 @@ class Store:
         self.tidied = len(self.bundles)
 
 
+def _scores(bundle: Bundle, place: int) -> list[Any]:
+    """What a file says that a run has come to."""
+    return [bundle.about[place]["result"].get(measure) for measure in MEASURES]
+
+
 def _batches(bundles: Sequence[Bundle]) -> Iterator[dict[Bundle, list[FinishedRun]]]:
     """Small files and their runs, several at a time, as many as memory should hold."""
     batch: dict[Bundle, list[FinishedRun]] = {}
     size = 0
     for bundle in bundles:
-        with suppress(FileNotFoundError, RunError):  # somebody else does the same; or it is damaged
+        with suppress(FileNotFoundError, DamagedFileError):  # somebody else does the same; or it is damaged
             needed = bundle.size()
-            if needed < SMALL_BYTES and bundle.is_whole():
+            if needed < SMALL_BYTES:
                 batch[bundle] = bundle.runs()
                 size += needed
         if size > 2 * MOST_BYTES:

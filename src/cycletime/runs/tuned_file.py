@@ -15,17 +15,17 @@ No JAX in here.
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from cycletime.duration import Duration
-from cycletime.errors import InputError
+from cycletime.duration import Duration, typed_duration
+from cycletime.errors import InputError, shown
 from cycletime.rules import PPO, SAC, Hyperparameters
 from cycletime.runs.files import write_last
+from cycletime.runs.tables import check_plain, read_toml, read_toml_text, toml_table
 
 _TUNED, _SET, _FROM = "tuned", "set", "from"
 _KINDS: Mapping[str, type[Hyperparameters]] = {"ppo": PPO, "sac": SAC}
@@ -89,20 +89,6 @@ class TunedFile:
         return origin if isinstance(origin, Mapping) else {}
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """The table in a TOML file.
-
-    Raises:
-        InputError: if it cannot be read, or is none.
-    """
-    try:
-        return tomllib.loads(path.read_text())
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is no TOML file: {str(error).rstrip('.')}.") from error
-
-
 def read_tuned(path: Path | str) -> TunedFile:
     """The tuned values in a file.
 
@@ -110,10 +96,15 @@ def read_tuned(path: Path | str) -> TunedFile:
         InputError: if it cannot be read or has none.
     """
     path = Path(path)
-    told, digest = read_toml(path), sha256(path.read_bytes()).hexdigest()
-    for key in (_TUNED, _SET):
-        if not isinstance(told.get(key, {}), dict):
-            raise InputError(f"{path}: {key} is {told[key]!r}, and should be a table.")
+    text = read_toml_text(path)
+    told, digest = toml_table(text, path), sha256(text.encode()).hexdigest()
+    try:
+        check_plain({key: told[key] for key in (_TUNED, _SET) if key in told})
+        for key in (_TUNED, _SET):
+            if not isinstance(told.get(key, {}), dict):
+                raise InputError(f"{key} is {shown(told[key])}, and should be a table.")
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
     if not told.get(_TUNED):
         raise InputError(f"{path} has no tuned values: give them in a table such as [tuned.ppo].")
     origins = told.get(_FROM)
@@ -134,9 +125,9 @@ def write_tuned(path: Path, algorithm: str, tuned: TunedValues, origin: Mapping[
 def made_by(path: Path, algorithm: str) -> str | None:
     """The study whose tuning wrote a file; None where no tuning did, or the file has other algorithms' values too."""
     try:
-        told = tomllib.loads(path.read_text())
+        told = read_toml(path)
         study = told[_FROM][algorithm]["study"] if list(told[_TUNED]) == [algorithm] else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (InputError, KeyError, TypeError):
         return None
     return None if study is None else str(study)
 
@@ -161,7 +152,7 @@ def _table(path: Path, key: str, table: Mapping[str, Any], algorithm: str) -> Ma
     """The part of a table that is an algorithm's: its own, or all of it where no algorithm is named."""
     found = table.get(algorithm, {}) if any(name in _NAMES for name in table) else table
     if not isinstance(found, Mapping):
-        raise InputError(f"{path}: {key}.{algorithm} is {found!r}, and should be a table.")
+        raise InputError(f"{path}: {key}.{algorithm} is {shown(found)}, and should be a table.")
     return found
 
 
@@ -169,14 +160,18 @@ def _checked(algorithm: str, values: dict[str, Any]) -> Duration:
     """The cycle time, taken out of the values, which are checked."""
     if "dt" not in values:
         raise InputError("dt is missing: say at which cycle time the values were tuned, such as dt = '16ms'.")
-    dt = Duration(values.pop("dt"))
+    dt = typed_duration(values.pop("dt"))
     for name, value in values.items():
         if name not in _NAMES[algorithm]:
             raise InputError(f"{name!r} is no tuned value: {algorithm} has {', '.join(_NAMES[algorithm])}.")
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise InputError(f"{name} is {value!r}: it must be one number.")
+            raise InputError(f"{name} is {shown(value)}: it must be one number.")
     if algorithm in _KINDS:
-        _KINDS[algorithm](dt=dt, **values)
+        kind = _KINDS[algorithm]
+        for count in (each.name for each in fields(kind) if str(each.type).startswith("int")):
+            if isinstance(value := values.get(count), float) and value.is_integer():
+                values[count] = int(value)  # as in 2e3
+        kind(dt=dt, **values)
     return dt
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -65,16 +66,59 @@ class GymnasiumEnv:
 World = PaperTask | GymnasiumEnv
 
 
+def refuse_unknown_env(world: World) -> None:
+    """Refuse an environment that Gymnasium does not know, without importing what it is made of.
+
+    What 'module:Name-v0' registers is known only when the module is imported, which runs its code: nothing is said of
+    it here, but that it is written so.
+
+    Raises:
+        InputError: if the id is not registered, has no version, or is none.
+    """
+    if isinstance(world, PaperTask):
+        return
+    module, colon, name = world.name.rpartition(":")
+    if not colon:
+        _refuse_unregistered(name)
+    elif not all(part.isidentifier() for part in module.split(".")):
+        raise InputError(f"{world.name!r} is no environment: {module!r} is no module, as in 'module:Name-v0'.")
+
+
+def refuse_budget_without_episode(world: World, env_steps: int) -> None:
+    """Refuse a budget in which no episode can end, where that is known: a run would have no return to tell.
+
+    Raises:
+        InputError: if the shortest episode of one of the paper's tasks is longer.
+    """
+    if not isinstance(world, PaperTask):
+        return
+    least = cycle_steps(world.task.shortest_episode, world.env_dt)
+    if env_steps < least:
+        raise InputError(
+            f"env_steps is {env_steps}: no episode of {world.name} ends before {least:,} environment steps "
+            f"({world.task.shortest_episode}), so give at least that."
+        )
+
+
 def make_env(world: World, dt: Duration, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
-    """The world as an environment of which one step is one agent step."""
-    if find_spec("gymnasium") is None:
-        raise InputError("Gymnasium is not installed: pip install gymnasium.")
+    """The world as an environment of which one step is one agent step.
+
+    For 'module:Name-v0' the module is imported first, which runs its code.
+
+    Raises:
+        InputError: if there is no such environment, or not at this cycle time.
+        WorldError: if the system refuses what an environment needs, here or later.
+    """
+    _refuse_without_gymnasium()
     import gymnasium
 
     if isinstance(world, PaperTask):
         task_env: gymnasium.Env[Any, Any] = gymnasium.make(_GYMNASIUM_IDS[world.name], dt=dt, render_mode=render_mode)
         return task_env
-    return _held(world, dt, {} if render_mode is None else {"render_mode": render_mode})
+    from cycletime.tasks.own_faults import OwnFaults, faults_of
+
+    with faults_of(world.name, "its making"):
+        return OwnFaults(_held(world, dt, {} if render_mode is None else {"render_mode": render_mode}), world.name)
 
 
 def _held(world: GymnasiumEnv, dt: Duration, keywords: dict[str, Any]) -> gymnasium.Env[Any, Any]:
@@ -86,16 +130,52 @@ def _held(world: GymnasiumEnv, dt: Duration, keywords: dict[str, Any]) -> gymnas
     _let_mujoco_draw_without_a_screen(keywords)
     if world.env_dt is not None:
         cycle_steps(dt, world.env_dt)  # before any simulator is started
-        if world.name in RETIMINGS:
-            return CycleTime(retime(world.name, world.env_dt, **keywords), dt)
-    env = _made(world.name, keywords)
+    name = _registered(world)
+    if world.env_dt is not None and name in RETIMINGS:
+        return CycleTime(retime(name, world.env_dt, **keywords), dt)
+    env = _made(name, keywords)
     if isinstance(env.unwrapped, ClosedFormEnv):
         env.close()
         own = Duration(env.unwrapped.env_dt)
         if world.env_dt not in (None, own):
-            raise InputError(f"env_dt is {world.env_dt}: {world.name} has a time step of its own, {own}.")
-        return _made(world.name, {**keywords, "dt": dt})
-    return CycleTime(env, dt, env_dt=world.env_dt)
+            raise InputError(f"env_dt is {world.env_dt}: {name} has a time step of its own, {own}.")
+        return _made(name, {**keywords, "dt": dt})
+    try:
+        return CycleTime(env, dt, env_dt=world.env_dt)
+    except InputError:
+        env.close()
+        raise
+
+
+def _registered(world: GymnasiumEnv) -> str:
+    """The id by which Gymnasium knows the environment, once the module that registers it is imported."""
+    refuse_unknown_env(world)
+    module, _, name = world.name.rpartition(":")
+    if module:
+        try:
+            import_module(module)
+        except ImportError as error:
+            raise InputError(f"{world.name!r} needs a module that cannot be imported: {_line(error)}.") from error
+        _refuse_unregistered(name)
+    return name
+
+
+def _refuse_unregistered(name: str) -> None:
+    _refuse_without_gymnasium()
+    import gymnasium
+    from gymnasium.envs.registration import find_highest_version, get_env_id, parse_env_id
+
+    if name in gymnasium.registry:
+        return
+    try:
+        namespace, base, version = parse_env_id(name)
+        newest = find_highest_version(namespace, base)
+        if version is None and newest is not None:
+            newest_id = get_env_id(namespace, base, newest)
+            raise InputError(f"{name!r} has no version, and its newest may change: give {newest_id!r}.")
+        gymnasium.spec(name)
+    except gymnasium.error.Error as error:
+        raise _no_environment(name, error) from error
 
 
 def _made(name: str, keywords: dict[str, Any]) -> gymnasium.Env[Any, Any]:
@@ -111,20 +191,26 @@ def _made(name: str, keywords: dict[str, Any]) -> gymnasium.Env[Any, Any]:
             "pip install 'cycletime[mujoco]'."
         ) from error
     except gymnasium.error.Error as error:
-        raise InputError(
-            f"{name!r} is no environment that Gymnasium can make ({_line(error)}): give an id such as 'Reacher-v5', or "
-            "'module:Name-v0' for one that a module registers."
-        ) from error
+        raise _no_environment(name, error) from error
     except ImportError as error:
         raise InputError(f"{name!r} needs a module that cannot be imported: {_line(error)}.") from error
-    if env.spec is not None and env.spec.id != name.rpartition(":")[2]:
-        env.close()
-        raise InputError(f"{name!r} has no version, and its newest may change: give {env.spec.id!r}.")
     return env
 
 
+def _no_environment(name: str, error: Exception) -> InputError:
+    return InputError(
+        f"{name!r} is no environment that Gymnasium can make ({_line(error)}): give an id such as 'Reacher-v5', or "
+        "'module:Name-v0' for one that a module registers."
+    )
+
+
+def _refuse_without_gymnasium() -> None:
+    if find_spec("gymnasium") is None:
+        raise InputError("Gymnasium is not installed: pip install gymnasium.")
+
+
 def _line(error: Exception) -> str:
-    return str(error).strip("'\"").split("\n")[0].rstrip(".")
+    return str(error.args[0] if error.args else error).split("\n")[0].rstrip(".")  # a KeyError's text has quotes
 
 
 def _let_mujoco_draw_without_a_screen(keywords: dict[str, Any]) -> None:

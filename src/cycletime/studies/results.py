@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
+from cycletime.runs.result import MEASURES
 from cycletime.statistics import mean_and_error
 from cycletime.studies.plan.plan import Plan
 from cycletime.studies.store.folder import StudyFolder
@@ -16,15 +18,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.figure import Figure
 
-MEASURES = ("average_return", "last_tenth_return", "mean_over_episodes")
-"""The paper's measure of performance, the same of the last tenth of learning, and the plain mean over episodes."""
-
 
 @dataclass(frozen=True)
 class StudyResults:
     """The runs of a study, finished or not."""
 
     folder: StudyFolder
+
+    @cached_property
+    def _checked(self) -> StudyFolder:
+        return self.folder.checked()
 
     def scores(self) -> pa.Table:
         """A row for each cell and seed: where it is, the run's name and state, and its scores."""
@@ -51,7 +54,7 @@ class StudyResults:
         """All learning curves: the mean return in equal bins of environment steps; None for a row for each episode."""
         from cycletime.studies.store.exporting import curves
 
-        return curves(self.folder, bins)
+        return curves(self._checked, bins)
 
     def plot(self, measure: str = "average_return") -> Figure:
         """Performance against the cycle time, for each task and algorithm: means and standard errors over seeds."""
@@ -75,12 +78,12 @@ class StudyResults:
         return figure
 
     def _rows(self, plan: Plan) -> Iterator[dict[str, Any]]:
-        states = self.folder.states(planned.name for planned in plan.runs)
+        states = self._checked.states(planned.name for planned in plan.runs)
         varied = dict.fromkeys(name for cell in plan.cells for name in cell.labels)
         for index, cell in enumerate(plan.cells):
             labels = {name: cell.labels.get(name) for name in varied}
             for seed, name in zip(plan.study.seeds, plan.names[index], strict=True):
-                result = self.folder.store.result(name) if states[name] == "done" else {}
+                result = self._checked.store.result(name) if states[name] == "done" else {}
                 yield {
                     **labels,
                     "rule": labels["rule"] or "as given",

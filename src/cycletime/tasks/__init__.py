@@ -39,6 +39,7 @@ else:
             "VectorCycleTime": "cycletime.tasks.vector_cycle_time",
             "make_vec_with_cycle_time": "cycletime.tasks.vector_cycle_time",
         },
+        needs={f"{task}{kind}": "jax" for task in ("DoublePendulum", "Reacher") for kind in ("", "Env", "VectorEnv")},
     )
 
 if find_spec("gymnasium"):

@@ -6,18 +6,18 @@ sees the last observation. A cycle is cut short only by the end of the episode.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from fractions import Fraction
-from math import floor
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from collections.abc import Callable
+from copy import deepcopy
+from functools import partial
+from typing import Any, Protocol, runtime_checkable
 
 import gymnasium as gym
 
 from cycletime.duration import Duration, DurationLike, cycle_steps
 from cycletime.errors import InputError
+from cycletime.tasks.held_goals import HELD_STEPS, has_goals, reward_of_cycles
 from cycletime.tasks.render import frame_rate
-
-AnyEnv: TypeAlias = "gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any]"
+from cycletime.tasks.time_step import layers_of, recorded, refuse_shorter_limit, step_of, whole_steps
 
 
 @runtime_checkable
@@ -59,7 +59,8 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
         Args:
             env: The environment. A ``TimeLimit`` inside counts environment steps, and so keeps its seconds.
             dt: The action-cycle time, a whole multiple of the environment's step.
-            env_dt: How long one step of ``env`` lasts, where it does not publish it as ``dt``.
+            env_dt: How long one step of ``env`` lasts, where it does not publish it as ``dt``; it must not contradict
+                what is published.
             time_limit: Truncate episodes after this span, even in the middle of a cycle.
 
         Raises:
@@ -75,9 +76,11 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
         self._below = _clock_below(env)
         self._env_dt: Duration = Duration(self._below.env_dt) if self._below else step
         self._hold_steps = self._whole_inner_steps(step)
+        self._cycle_steps = cycle_steps(self._dt, self._env_dt)
+        self._sums_goals = self._hold_steps > 1 and has_goals(env)
         self._limit_steps = None
         if time_limit is not None:
-            _refuse_shorter_limit(env, Duration(time_limit), step)
+            refuse_shorter_limit(env, Duration(time_limit), step)
             self._limit_steps = whole_steps("time limit", Duration(time_limit).exact_s, step, least=1)
         self._held_steps = 0
         self._agent_steps = 0
@@ -97,7 +100,12 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
     @property
     def cycle_steps(self) -> int:
         """The environment steps in a full cycle."""
-        return cycle_steps(self._dt, self._env_dt)
+        return self._cycle_steps
+
+    @property
+    def hold_steps(self) -> int:
+        """The steps of the wrapped environment in a full cycle; fewer than `cycle_steps` where that one holds too."""
+        return self._hold_steps
 
     @property
     def env_steps(self) -> int:
@@ -109,6 +117,16 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
         """The cycles since the episode's start."""
         return self._agent_steps
 
+    @property
+    def compute_reward(self) -> Callable[[Any, Any, Any], Any]:
+        """What a cycle pays for another goal, in environments that have such a function: the sum over its steps.
+
+        Since the steps' own goals are needed, ``info`` has them as ``held_steps`` and must be kept, as in
+        ``HerReplayBuffer(..., copy_info_dict=True)``.
+        """
+        of_step: Callable[[Any, Any, Any], Any] = self.env.get_wrapper_attr("compute_reward")
+        return partial(reward_of_cycles, of_step) if self._sums_goals else of_step
+
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
         self._held_steps = self._agent_steps = 0
@@ -117,16 +135,22 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:  # noqa: ANN401 (any action space)
         """Hold the action for one cycle, or until the episode ends."""
-        before, total_reward = self.env_steps, 0.0
+        before, total_reward, held = self.env_steps, 0.0, []
         for _ in range(self._hold_steps):
             observation, reward, terminated, truncated, info = self.env.step(action)
             total_reward += float(reward)
             self._held_steps += 1
+            if self._sums_goals:
+                held.append((deepcopy(observation["achieved_goal"]), info))
             truncated = truncated or (self._limit_steps is not None and self._held_steps >= self._limit_steps)
             if terminated or truncated:
                 break
+        else:
+            self._check_lasted(self.env_steps - before)
         self._agent_steps += 1
         info = self._with_clock(info, lasted=self.env_steps - before)
+        if self._sums_goals:
+            info[HELD_STEPS] = held
         return observation, total_reward, bool(terminated), bool(truncated), info
 
     def _whole_inner_steps(self, step: Duration) -> int:
@@ -145,6 +169,14 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
                 )
             raise InputError(f"{error}{hint}") from None
 
+    def _check_lasted(self, lasted: int) -> None:
+        """Refuse to go on with a wrong time: something inside holds actions, and did not say so."""
+        if lasted != self._cycle_steps:
+            raise InputError(
+                f"A cycle of {self} lasted {lasted} environment steps, and {self._dt} are {self._cycle_steps}: a "
+                "wrapper inside repeats steps, so give it a dt, the time of one of its own."
+            )
+
     def _with_clock(self, info: dict[str, Any], lasted: int) -> dict[str, Any]:
         return {
             **info,
@@ -155,105 +187,17 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
         }
 
 
-def step_of(env: AnyEnv, env_dt: DurationLike | None = None) -> Duration:
-    """How long one ``env.step`` lasts: ``env_dt``, else what the outermost layer with a ``dt`` says.
-
-    `CycleTime` and ``Retime`` have one, and so have many environments themselves, where it may mean something else
-    than a step, so that ``env_dt`` wins over it. The metadata's ``render_fps`` is never asked: it says how videos are
-    played and is rounded.
-
-    Raises:
-        InputError: if nothing tells, or ``env_dt`` contradicts a layer that holds or retimes.
-    """
-    if env_dt is None:
-        return _published_step(env)
-    given = Duration(env_dt)
-    knows_its_step = any(hasattr(layer, "dt") for layer in layers_of(env)) or isinstance(env.unwrapped, HoldsActions)
-    if knows_its_step and given != _published_step(env):
-        raise InputError(f"env_dt is {given}, but a step of {env} lasts {_published_step(env)}: leave env_dt out.")
-    return given
-
-
-def layers_of(env: AnyEnv) -> Iterator[gym.Wrapper[Any, Any, Any, Any]]:
-    """The wrappers of an environment, from the outside in."""
-    while isinstance(env, gym.Wrapper):
-        yield env
-        env = env.env
-
-
-def whole_steps(name: str, span_s: Fraction, step: Duration, least: int) -> int:
-    """How many steps are in a span that must be a whole multiple of them; the message names the span.
-
-    Raises:
-        InputError: if it is no multiple, or fewer steps than ``least`` (0 or 1).
-    """
-    steps = span_s / step.exact_s
-    if steps.denominator == 1 and steps >= least:
-        return steps.numerator
-    below = max(least, floor(steps))
-    nearest = [str(step * count) if count else "0s" for count in (below, below + 1)]
-    raise InputError(
-        f"The {name} {Duration(span_s) if span_s else '0s'} is no whole multiple of the environment's step {step}: "
-        f"the nearest are {nearest[0]} and {nearest[1]}."
-    )
-
-
 def refuse_what_hides_episode_ends(env: gym.Env[Any, Any], wrapper: str) -> None:
     """Refuse what would carry an action, or a delay's memory, from one episode into the next."""
     if not isinstance(env, gym.Env):
         raise InputError(
-            f"{wrapper} wraps a single gymnasium.Env and not {env!r}: give it to gymnasium.make_vec among the wrappers."
+            f"{wrapper} wraps a single gymnasium.Env and not {env!r}: give it to gymnasium.make_vec among the "
+            "wrappers, or to Stable-Baselines3's make_vec_env as the wrapper_class."
         )
     if any(isinstance(layer, gym.wrappers.Autoreset) for layer in layers_of(env)):
         raise InputError(f"{env} resets itself, and {wrapper} would not see it: put Autoreset around {wrapper}.")
 
 
-def _published_step(env: AnyEnv) -> Duration:
-    published, repeats = None, 1
-    for layer in layers_of(env):
-        published = getattr(layer, "dt", None)
-        if published is not None:
-            break
-        repeats *= _repeats(layer)
-    else:
-        published = getattr(env.unwrapped, "dt", None)
-    if published is None:
-        raise InputError(
-            f"{env} publishes no time step (env.unwrapped.dt): give it, for example env_dt='20ms' (--env-dt on the "
-            "command line)."
-        )
-    try:
-        return Duration(published) * repeats
-    except InputError:
-        raise InputError(f"{env} publishes dt = {published!r}, no time step: give it, as in env_dt='20ms'.") from None
-
-
 def _clock_below(env: gym.Env[Any, Any]) -> HoldsActions | None:
     cycle_time = next((layer for layer in layers_of(env) if isinstance(layer, CycleTime)), None)
     return cycle_time or (env.unwrapped if isinstance(env.unwrapped, HoldsActions) else None)
-
-
-def _refuse_shorter_limit(env: gym.Env[Any, Any], time_limit: Duration, step: Duration) -> None:
-    for layer in layers_of(env):
-        if isinstance(layer, gym.wrappers.TimeLimit):
-            inner = step * layer._max_episode_steps
-            if inner < time_limit:
-                raise InputError(
-                    f"The time limit {time_limit} is never reached, since {env} ends episodes after {inner} already: "
-                    f"make it with max_episode_steps=-1."
-                )
-        step = step * Fraction(1, _repeats(layer))
-
-
-def _repeats(layer: gym.Wrapper[Any, Any, Any, Any]) -> int:
-    """How many steps of what is inside a layer make one of its own, where that is known."""
-    if isinstance(layer, CycleTime):
-        return layer._hold_steps
-    if isinstance(layer, gym.wrappers.RepeatAction):
-        return int(layer.num_repeats)
-    return int(layer._skip) if isinstance(layer, gym.wrappers.MaxAndSkipObservation) else 1
-
-
-def recorded(span: DurationLike | None) -> str | None:
-    """The span as it stands in the environment's specification, which must be JSON."""
-    return None if span is None else str(Duration(span))

@@ -24,7 +24,8 @@ from gymnasium.wrappers.utils import create_zero_array
 
 from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError
-from cycletime.tasks.cycle_time import layers_of, recorded, refuse_what_hides_episode_ends, step_of, whole_steps
+from cycletime.tasks.cycle_time import refuse_what_hides_episode_ends
+from cycletime.tasks.time_step import layers_of, recorded, step_of, whole_steps
 
 DelayLike: TypeAlias = "DurationLike | tuple[DurationLike, DurationLike] | list[DurationLike]"
 """A span that may be zero, or the two ends of a range from which whole steps are drawn uniformly, ends included."""
@@ -74,6 +75,11 @@ class ActionDelay(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
         self._initial = initial
         self._line = _Line(initial)
 
+    @property
+    def dt(self) -> float:
+        """How long one step lasts, in seconds."""
+        return self._delays.seconds(1)
+
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode, with no action under way."""
         self._delays.begin_episode(seed)
@@ -117,6 +123,11 @@ class ObservationDelay(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstruc
         gym.Wrapper.__init__(self, env)
         self._delays = _Delays(env, delay, env_dt, redraw)
         self._line = _Line(None)
+
+    @property
+    def dt(self) -> float:
+        """How long one step lasts, in seconds."""
+        return self._delays.seconds(1)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode, with no observation under way."""
@@ -228,10 +239,11 @@ def _ends_s(delay: DelayLike) -> list[Fraction]:
 def _is_no_time(span: object) -> bool:
     """Zero, which is no `Duration`, since a cycle cannot last no time; a delay can."""
     if isinstance(span, str):
-        # Whatever would be a span with a 1 in place of the 0; but 0 Hz lasts for ever.
+        # Whatever would be a span with a 1 in place of the 0, which needs no unit; but 0 Hz lasts for ever.
         with_one, zeros = _ZERO.subn("1", span.strip())
+        unit = "" if with_one[-1:].isalpha() else "s"
         with suppress(InputError):
-            return bool(zeros) and "hz" not in span.lower() and Duration(with_one).exact_s > 0
+            return bool(zeros) and "hz" not in span.lower() and Duration(with_one + unit).exact_s > 0
         return False
     return isinstance(span, int | float | Fraction | Decimal | np.number) and not isinstance(span, bool) and span == 0
 

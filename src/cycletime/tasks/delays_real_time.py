@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError
-from cycletime.tasks.cycle_time import recorded, refuse_what_hides_episode_ends, step_of, whole_steps
+from cycletime.tasks.cycle_time import refuse_what_hides_episode_ends
 from cycletime.tasks.delays import as_json, initial_action_for
+from cycletime.tasks.time_step import recorded, step_of, whole_steps
 
 
 class RealTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
@@ -28,6 +29,9 @@ class RealTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs)
     way last; discrete actions are one-hot. It lies in its space as long as the actions lie in theirs. Around a
     `CycleTime` a step is a cycle. For longer delays put an `ActionDelay` inside, and let ``history`` cover both.
     """
+
+    dt: float
+    """How long one step lasts, in seconds; there only where ``history`` or ``env_dt`` is given."""
 
     def __init__(
         self,
@@ -57,8 +61,11 @@ class RealTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs)
         )
         gym.Wrapper.__init__(self, env)
         self._history_steps = 1
-        if history is not None:
-            self._history_steps = whole_steps("history", Duration(history).exact_s, step_of(env, env_dt), least=1)
+        if history is not None or env_dt is not None:
+            step = step_of(env, env_dt)
+            self.dt = float(step)
+            if history is not None:
+                self._history_steps = whole_steps("history", Duration(history).exact_s, step, least=1)
         self._initial = initial
         self._under_way = initial
         self._actions: deque[NDArray[Any]] = deque(maxlen=self._history_steps)

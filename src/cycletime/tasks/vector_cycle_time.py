@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from cycletime.duration import Duration, DurationLike, cycle_steps
 from cycletime.errors import InputError
-from cycletime.tasks.cycle_time import CycleTime, recorded, step_of, whole_steps
+from cycletime.tasks.cycle_time import CycleTime
 from cycletime.tasks.render import frame_rate
+from cycletime.tasks.time_step import recorded, step_of, whole_steps
 
 Infos = dict[str, Any]
 Transition = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Infos]
@@ -106,6 +107,7 @@ class VectorCycleTime(VectorWrapper, gym.utils.RecordConstructorArgs):
             time_limit=recorded(time_limit),
             steps_past_end=steps_past_end,
         )
+        _refuse_other_kinds(env)
         VectorWrapper.__init__(self, env)
         self._dt = Duration(dt)
         self._holds_inside = isinstance(env, SyncVectorEnv)
@@ -221,6 +223,18 @@ def _hold_inside(env: SyncVectorEnv[Any, Any], hold: Callable[[gym.Env[Any, Any]
         raise InputError(f"The copies of {env} have the time steps {sorted(map(str, steps))}: give them a common one.")
     env.envs = list[gym.Env[Any, Any]](copies)
     return steps.pop()
+
+
+def _refuse_other_kinds(env: object) -> None:
+    if isinstance(env, VectorEnv):
+        return
+    instead = (
+        "it is a single environment, so put CycleTime around it"
+        if isinstance(env, gym.Env)
+        else "hold the actions inside its copies, in Stable-Baselines3 with "
+        "make_vec_env(id, n_envs, wrapper_class=CycleTime, wrapper_kwargs={'dt': ...})"
+    )
+    raise InputError(f"VectorCycleTime wraps a gymnasium.vector.VectorEnv and not {env!r}: {instead}.")
 
 
 def _refuse_unless_ended_copies_wait(env: VectorEnv[Any, Any, Any], steps_past_end: bool) -> None:

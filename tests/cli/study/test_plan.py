@@ -18,14 +18,14 @@ algorithm = "ppo"
 dts = ["16ms", "32ms"]
 rules = ["baseline", "dt-aware"]
 seeds = 2
-env_steps = 800
+env_steps = 1600
 [tuned]
 dt = "16ms"
 batch = 50
 minibatch = 25
 """
 WHOLE = (
-    "small: 6 runs in 3 groups, 4,800 environment steps, 0.00 simulated hours\n"
+    "small: 6 runs in 3 groups\n  9,600 environment steps, 0.01 simulated hours\n"
     "  6 runs by the engine compiled\n"
     "  2 more are the same as others, since their rules agree, and run once\n"
 )
@@ -46,8 +46,14 @@ def test_it_counts_what_there_is_to_do(file: Path, capsys: pytest.CaptureFixture
     assert PlanStudy(file=file, no_calibration=True, out=folder.path).run() == 0
     assert capsys.readouterr().out == f"{WHOLE}  2 done, 4 pending\n"
     assert PlanStudy(file=file, no_calibration=True, out=file.parent / "nowhere").run() == 0
-    assert capsys.readouterr().out == WHOLE
+    assert capsys.readouterr().out == f"{WHOLE}  there is no study in {file.parent / 'nowhere'} yet\n"
     assert not (file.parent / "nowhere").exists()
+
+
+def test_hours_are_told_only_where_they_are_known(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(STUDY.replace('task = "reacher"', 'task = "reacher"\nenv = "Pendulum-v1"'))
+    assert PlanStudy(file=file, no_calibration=True).run() == 0
+    assert capsys.readouterr().out.startswith("small: 12 runs in 6 groups\n  19,200 environment steps\n")
 
 
 def test_it_says_how_long_it_takes_and_why(
@@ -56,11 +62,12 @@ def test_it_says_how_long_it_takes_and_why(
     cost = Cost(agent_step_s=0.01, program_s=10.0)
     monkeypatch.setattr(estimate, "calibrate", lambda plan, runs: ({("reacher", "ppo", "compiled"): cost}, 4.0))
     assert PlanStudy(file=file, workers=2).run() == 0
-    # Two runs of 100 and four of 50 agent steps are 4 s, three programs 30 s.
+    # Two runs of 200 and four of 100 agent steps are 8 s, three programs 30 s.
     lines = capsys.readouterr().out.splitlines()
-    assert lines[3] == "  reacher ppo: 10,000.0 µs an agent step, 10.0 s until a program is ready"
-    assert lines[4] == "about 21 s with 2 workers: 4 s of computing and 30 s for 3 programs, shared among them"
-    assert lines[5].startswith("  from a few seconds of one run of each kind, just now, on ")
+    assert lines[4] == "  reacher ppo: 10,000.0 µs an agent step, 10.0 s until a program is ready"
+    assert lines[5] == "about 23 s with 2 workers: in all 8 s of computing and 30 s for 3 programs"
+    assert lines[6].startswith("  tried just now on ")
+    assert all(len(line) <= 80 for line in lines[:-1])
 
 
 def test_of_a_gpu_that_is_not_here_it_says_what_an_h200_would_take(

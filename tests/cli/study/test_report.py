@@ -1,8 +1,12 @@
 import json
+import os
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from cycletime.cli import main
 from cycletime.cli.study.report import StudyReport
 from cycletime.errors import InputError
 from cycletime.reports import figures
@@ -43,6 +47,34 @@ def test_it_prints_tables_and_text_and_writes_files(
     written = (study / "report" / "report.md").read_text()
     assert f"`cycletime study report {study}`" in written
     assert "(reacher-ppo-performance.png)" in written
+
+
+def test_files_are_written_before_anything_is_printed(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures, "save_figures", lambda out, stem, *_: [f"{stem}-performance.png"])
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(StudyReport, "_print", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        StudyReport(folder=study, out=tmp_path / "report").run()
+    assert {file.name for file in (tmp_path / "report").iterdir()} == {"report.md", "report.json", "scores.csv"}
+
+
+@pytest.mark.parametrize("words", [[], ["--json"], ["--markdown"]])
+def test_a_reader_that_has_seen_enough_is_no_error_and_letters_that_it_does_not_have_are_none(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.setattr(figures, "save_figures", lambda out, stem, *_: [f"{stem}-performance.png"])
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = ["study", "report", str(study), "--out", str(tmp_path / "report"), *words]
+    with suppress(BrokenPipeError), os.fdopen(writer, "w", encoding="ascii") as output:
+        monkeypatch.setattr(sys, "stdout", output)
+        assert main(command) == 0
+    assert (tmp_path / "report" / "report.md").exists()
 
 
 def test_markdown_is_printed_and_not_written(study: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from cycletime.studies.spec.file import study_from
 from cycletime.studies.store.folder import StudyFolder
 from tests.studies.small import finish, specs_of
 
-TABLE = {"name": "s", "task": "reacher", "algorithm": "actor-critic", "dt": "16ms", "seeds": 5, "env_steps": 900}
+TABLE = {"name": "s", "task": "reacher", "algorithm": "actor-critic", "dt": "16ms", "seeds": 5, "env_steps": 1200}
 
 
 @pytest.fixture

@@ -66,7 +66,7 @@ def test_runs_are_good_until_a_bit_changes_and_are_repaired_by_running_again(
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
     assert VerifyStudy(folder=copy.path).run() == 1
-    said = rf"  {file} with 3 runs: it is not what was written: .*\nquick: 0 runs good, 1 files damaged\n"
+    said = rf"  {file}: it is not what was written: .*\nquick: 0 runs good, 1 files damaged\n"
     assert re.fullmatch(said, capsys.readouterr().out)
     assert file.exists()
     assert VerifyStudy(folder=copy.path, repair=True).run() == 1
@@ -83,10 +83,12 @@ def test_a_torn_file_is_damaged_and_its_runs_are_not_done(
 ) -> None:
     file = file_in(copy)
     file.write_bytes(file.read_bytes()[:-1000])
-    assert main(["study", "status", str(copy.path)]) == 0
-    assert capsys.readouterr().out == "quick: 3 pending\n"
+    assert main(["study", "status", str(copy.path)]) == 1
+    told, said = capsys.readouterr().out.splitlines()
+    assert told == "quick: 3 pending"
+    assert said.startswith(f"  {file} is damaged (File is not a zip file): its runs count as not done. Restore it; or ")
     assert main(["study", "verify", str(copy.path)]) == 1
-    assert re.match(rf"  {file} with unknown runs: .*\nquick: 0 runs good, 1 files damaged\n", capsys.readouterr().out)
+    assert re.match(rf"  {file}: .*\nquick: 0 runs good, 1 files damaged\n", capsys.readouterr().out)
 
 
 def test_runs_are_imported_and_damaged_ones_named(
@@ -97,7 +99,7 @@ def test_runs_are_imported_and_damaged_ones_named(
     file.write_bytes(content[:-1])
     assert ImportRuns(folder=empty.path, sources=Names([str(copy.path)])).run() == 1
     told = capsys.readouterr().out.splitlines()
-    assert told[0].startswith(f"  {file}: it is not what was written")
+    assert told[0] == f"  {file}: File is not a zip file"
     assert told[1] == "quick: 0 taken, 0 known already, 0 not planned, 0 being trained, 1 damaged"
     file.write_bytes(content)
     for count in ("3 taken, 0 known already", "0 taken, 3 known already"):
@@ -126,3 +128,32 @@ def test_curves_are_exported(quick: StudyFolder, tmp_path: Path, capsys: pytest.
     assert main(["study", "export", str(quick.path), str(tmp_path / "episodes.csv")]) == 0
     episodes = sum(quick.store.result(name)["episodes"] for name in names_of(quick))
     assert pc.read_csv(tmp_path / "episodes.csv").num_rows == episodes > 0
+
+
+def test_a_run_whose_checkpoints_are_damaged_begins_anew_after_a_retry(
+    empty: StudyFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = names_of(empty)[0]
+    checkpoint = empty.runs / name / "checkpoints" / "000001"
+    checkpoint.mkdir(parents=True)
+    (checkpoint / "manifest.json").write_bytes(b"\xff")
+    assert VerifyStudy(folder=empty.path).run() == 1
+    assert capsys.readouterr().out.endswith("0 files damaged, 1 unfinished runs that cannot go on\n")
+    empty.failures(name).add("The checkpoint is damaged.")
+    assert RetryStudy(folder=empty.path).run() == 0
+    told = capsys.readouterr().out
+    assert f"The checkpoint {checkpoint} is damaged: its manifest.json cannot be read" in told
+    assert f"it begins anew, and what there was is now {empty.path / 'damaged' / name}\n" in told
+    assert VerifyStudy(folder=empty.path).run() == 0
+    assert empty.state_of(name) == "pending"
+
+
+def test_an_export_without_the_runs_of_a_damaged_file_says_so(
+    copy: StudyFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = file_in(copy)
+    file.rename(file.with_name(f"{'0' * 32}.npz"))
+    assert ExportStudy(folder=copy.path, file=tmp_path / "c.csv", bins=10).run() == 1
+    told = capsys.readouterr().out
+    assert f"{'0' * 32}.npz is damaged (it is not what was written: its hash is another): its runs count as" in told
+    assert "quick: 0 rows of 0 runs" in told

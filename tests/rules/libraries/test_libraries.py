@@ -67,8 +67,10 @@ def test_nested_settings_are_understood() -> None:
         ("sb3", {"n_envs": 0}, "n_envs is 0: it must be a whole number of at least 1"),
         ("rejax", {"n_envs": 2, "num_envs": 3}, "n_envs is 2 and rejax's num_envs is 3: give one of them"),
         ("skrl", {"mini_batches": 99}, "skrl's mini_batches is 99: it must be at most the batch, 16"),
-        ("sb3", {"batch_size": 4096}, "minibatch is 4096: it must be at most the batch, 2048"),
-        ("lerobot", {}, "lerobot has no PPO: choose one of stable-baselines3"),
+        ("torchrl", {"loss.mini_batch_size": 4096}, "minibatch is 4096: it must be at most the batch, 2048"),
+        ("lerobot", {}, "lerobot has no PPO that is known here: choose one of stable-baselines3"),
+        ("stable-baseline3", {}, "lerobot, authors; did you mean stable-baselines3?"),
+        ("Clean_RL", {}, "lerobot, authors; did you mean cleanrl?"),
     ],
 )
 def test_wrong_values_of_a_library_are_refused(library: str, wrong: dict[str, object], says: str) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from cycletime.rules import PPO, SAC
 from cycletime.rules.libraries import LIBRARIES
-from cycletime.rules.libraries.sac_words import ReplayRatio
+from cycletime.rules.libraries.off_policy_words import ReplayRatio
 from cycletime.rules.libraries.words import Word
 
 pytestmark = pytest.mark.rllib

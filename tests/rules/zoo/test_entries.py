@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from cycletime.errors import InputError
-from cycletime.rules.zoo import transfer_entry
+from cycletime.rules.zoo import ZooTransfer, transfer_entry
 
 PPO_FILE = """\
 # comment at the top
@@ -38,19 +38,30 @@ Other-v0:
 """
 
 
+def settings(carried: ZooTransfer) -> dict[str, object]:
+    """What changed, but for the wrapper."""
+    return {key: value for key, value in carried.changed.items() if key != "env_wrapper"}
+
+
 def test_a_ppo_entry_at_a_quarter_of_its_cycle_time() -> None:
     carried = transfer_entry(PPO_FILE, "ReacherBulletEnv-v0", "ppo", "16ms", "4ms")
-    assert carried.changed == {"n_steps": 2048, "batch_size": 256}
+    assert carried.changed == {"n_steps": 2048, "batch_size": 256, "n_timesteps": 8_000_000}
     assert carried.text == PPO_FILE.replace("batch_size: 64 #", "batch_size: 256 #").replace(
-        "  sde_sample_freq: 4\n", "  sde_sample_freq: 4\n  n_steps: 2048\n"
+        "  sde_sample_freq: 4\n", "  sde_sample_freq: 4\n  n_steps: 2048\n  n_timesteps: 8000000\n"
     )
-    assert carried.notes == ("Counted in agent steps, but left alone: n_timesteps 2000000, sde_sample_freq 4.",)
+    assert carried.notes == (
+        "Counted in agent steps, but left alone: sde_sample_freq 4.",
+        "No env_wrapper was written, since 4ms is no whole multiple of the environment's step, 16ms: the environment "
+        "itself must step every 4ms.",
+    )
 
 
 def test_a_ppo_entry_at_four_times_its_cycle_time_gets_gamma_and_lambda_too() -> None:
     carried = transfer_entry(PPO_FILE, "HalfCheetahBulletEnv-v0", "ppo", "4ms", "16ms")
     before, after = yaml.safe_load(PPO_FILE), yaml.safe_load(carried.text)
-    new = {"n_steps": 128, "batch_size": 32, "gamma": 0.99**4, "gae_lambda": 0.9**4}
+    wrapper = [{"cycletime.tasks.CycleTime": {"dt": "16ms", "env_dt": "4ms"}}]
+    assert after["HalfCheetahBulletEnv-v0"].pop("env_wrapper") == wrapper
+    new = {"n_steps": 128, "batch_size": 32, "gamma": 0.99**4, "gae_lambda": 0.9**4, "n_timesteps": 500_000}
     assert after["HalfCheetahBulletEnv-v0"] == pytest.approx(before["HalfCheetahBulletEnv-v0"] | new)
     assert after["ReacherBulletEnv-v0"] == before["ReacherBulletEnv-v0"], "who inherits keeps its own values"
 
@@ -67,14 +78,18 @@ def test_the_same_cycle_time_changes_no_byte() -> None:
 
 def test_a_sac_entry_changes_its_discount_alone() -> None:
     carried = transfer_entry(SAC_FILE, "Pendulum-v1", "sac", "50ms", "100ms")
-    assert carried.changed == {"gamma": pytest.approx(0.98**2)}
-    assert carried.notes == ("Counted in agent steps, but left alone: learning_starts 10000.",)
+    assert settings(carried) == {"gamma": pytest.approx(0.98**2)}
+    assert carried.notes == (
+        "Counted in agent steps, but left alone: learning_starts 10000.",
+        "The env_wrapper holds each action for 2 steps of 50ms: take it out if the environment itself steps every "
+        "0.1s.",
+    )
 
 
 def test_parts_start_from_the_file_or_from_stable_baselines3() -> None:
     also = ["warm-up", "replay-capacity", "target-smoothing"]
     carried = transfer_entry(SAC_FILE, "Pendulum-v1", "sac", "50ms", "100ms", "tuned", also)
-    assert carried.changed == {
+    assert settings(carried) == {
         "learning_starts": 5000,
         "buffer_size": 500_000,
         "tau": pytest.approx(1 - 0.995**2),
@@ -99,7 +114,7 @@ def test_updates_per_second_are_kept_in_the_entry_s_rhythm(
 ) -> None:
     file = f"A:\n  train_freq: {train_freq}\n  gradient_steps: {gradient_steps}\n"
     carried = transfer_entry(file, "A", "sac", "20ms", dt, "tuned", ["updates-per-second"])
-    assert carried.changed == expected
+    assert settings(carried) == expected
     new = yaml.safe_load(carried.text)["A"]
     before = 1 if gradient_steps == -1 else gradient_steps / train_freq
     after = 1 if new["gradient_steps"] == -1 else new["gradient_steps"] / new["train_freq"]
@@ -110,7 +125,7 @@ def test_updates_per_second_are_kept_in_the_entry_s_rhythm(
 def test_a_target_entropy_starts_from_the_file_s(said: str, start: float) -> None:
     file = f"A:\n  target_entropy: {said}\n"
     carried = transfer_entry(file, "A", "sac", "16ms", "64ms", "tuned", ["target-entropy"], action_size=2)
-    assert carried.changed == {"target_entropy": pytest.approx(start - log(4))}
+    assert settings(carried) == {"target_entropy": pytest.approx(start - log(4))}
 
 
 def test_a_part_may_be_one_string_and_an_empty_setting_is_the_default() -> None:
@@ -142,8 +157,10 @@ def test_the_same_time_written_in_two_ways_is_no_change() -> None:
         ("A:\n  n_envs: .nan\n", "A", "sac", [], "A: n_envs is nan: it must be a whole number"),
         ("A:\n  n_envs: 0\n", "A", "sac", [], "A: n_envs is 0: it must be a whole number"),
         ("A:\n  train_freq: 0\n", "A", "sac", ["updates-per-second"], "train_freq is 0: it must be a whole number"),
-        ("A:\n  n_steps: 8\n  batch_size: 64\n", "A", "ppo", [], "minibatch is 64: it must be at most the batch, 8"),
-        (SAC_FILE, "Pendulum-v1", "sac", ["exploration-noise"], "exploration-noise is no single number in a Zoo file"),
+        (SAC_FILE, "Pendulum-v1", "sac", ["exploration-noise"], "exploration-noise is no single number in this entry"),
+        ("A:\n  n_timesteps: 1e6\n", "A", "ppo", [], "A: n_timesteps is '1e6': it must be a number of at least 1"),
+        ("A: {}\n", "A", "dqn", [], "'dqn' is no algorithm with a rule: choose one of ppo, sac, a2c"),
+        ("A: {}\n", "A", "td4", [], "td3, ddpg; did you mean td3?"),
         ("A: [", "A", "ppo", [], "Line 1 is no valid YAML"),
     ],
 )

@@ -269,7 +269,6 @@ def test_list_does_not_become_a_number() -> None:
         "A:\n ? x\n : 1\n",
         "A: &a\n x: 1\nB: *a\n",
         "B: {k: &k A}\n*k : {x: 1}\n",
-        "A: {x: 1}\nB: &b [*b]\n",
     ],
 )
 def test_unsupported_structure_is_refused_by_name(text: str) -> None:

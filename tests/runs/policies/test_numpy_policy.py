@@ -1,15 +1,18 @@
 """The policy in NumPy gives what the agent gives, needs nothing else, and refuses what it cannot use."""
 
 import json
+import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from cycletime.runs.policies.numpy_policy import NumpyPolicy
+from cycletime.runs.policies import numpy_policy
+from cycletime.runs.policies.numpy_policy import NumpyPolicy, UnsafePolicyError
 from cycletime.runs.policies.travel import export_numpy
 from tests.runs.policies.conftest import AGENTS, BOUNDS, observations, trained
 
@@ -78,10 +81,59 @@ def test_observations_of_another_shape_are_refused(shape: tuple[int, ...]) -> No
         trained().saved.in_numpy().act(np.zeros(shape))
 
 
+@pytest.mark.parametrize(("wrong", "told"), [(np.nan, "nan"), (np.inf, "inf"), (-np.inf, "-inf"), (1e39, "inf")])
+def test_observations_that_are_not_finite_are_refused_with_their_place(wrong: float, told: str) -> None:
+    policy = trained().saved.in_numpy()
+    with pytest.raises(ValueError, match=rf"^observation\[1\] is {told}, which is not finite: a sensor or a .*\.$"):
+        policy.act([0.0, wrong, wrong])
+    with pytest.raises(ValueError, match=rf"^observation\[3, 2\] is {told}, which is not finite"):
+        policy.act([*np.zeros((3, 3)), [0.0, 0.0, wrong]])
+
+
+@pytest.mark.parametrize("wrong", ["abc", {"a": 1}, [1.0, [2.0], 3.0], [None, "x", 3.0]])
+def test_what_is_no_observation_is_refused(wrong: object) -> None:
+    with pytest.raises(ValueError, match="is no array of numbers"):
+        trained().saved.in_numpy().act(wrong)
+
+
+@EACH_AGENT
+@pytest.mark.parametrize("rng", [None, np.random.default_rng(0)])
+def test_an_action_that_overflows_is_refused_and_not_clipped_to_a_bound(agent: Any, rng: Any) -> None:  # noqa: ANN401
+    """Weights of 1e38 are finite, and so are all layers but the last product."""
+    saved = trained(agent, BOUNDS["bounded"]).saved
+    huge = {**saved.arrays(), "layers.0.bias": np.full_like(saved.arrays()["layers.0.bias"], 1e3)}
+    last = f"layers.{len(saved.network.layers) - 1}.weight"
+    huge[last] = np.full_like(huge[last], 3e38)
+    with pytest.raises(ValueError, match=r"^action\[0\] is .*inf|nan, which is not finite: the observation is far"):
+        NumpyPolicy(huge, saved.description()).act(np.zeros(3), rng)
+
+
+@EACH_AGENT
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
-def test_observations_that_are_not_finite_are_refused(wrong: float) -> None:
-    with pytest.raises(ValueError, match="not finite"):
-        trained().saved.in_numpy().act([0.0, wrong, 0.0])
+def test_weights_that_are_not_finite_are_refused_wherever_they_are(agent: Any, wrong: float, tmp_path: Path) -> None:  # noqa: ANN401
+    saved = trained(agent).saved
+    export_numpy(saved, tmp_path)
+    for name, array in saved.arrays().items():
+        spoilt = array.copy()
+        spoilt.flat[-1] = wrong
+        arrays = {**saved.arrays(), name: spoilt}
+        if name in ("action.low", "action.high") and wrong == np.inf:
+            NumpyPolicy(arrays, saved.description())  # an action without a bound
+            continue
+        with pytest.raises(UnsafePolicyError, match=rf"^The policy's {re.escape(name)} is not finite: .*\.$"):
+            NumpyPolicy(arrays, saved.description())
+        np.savez(tmp_path / "policy.npz", description=np.array(json.dumps(saved.description())), **arrays)  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="is not finite"):
+            NumpyPolicy.load(tmp_path / "policy.npz")
+
+
+@pytest.mark.parametrize("dt_s", [0, 0.0, -0.016, np.nan, np.inf, "0.016", "16ms", None, True, [0.016]])
+def test_a_cycle_time_that_is_none_is_refused(dt_s: object) -> None:
+    saved = trained().saved
+    with pytest.raises(
+        UnsafePolicyError, match=r"^The policy's dt_s is .*: it must be a time in seconds, such as 0\.016"
+    ):
+        NumpyPolicy(saved.arrays(), {**saved.description(), "dt_s": dt_s})
 
 
 PROGRAM = """
@@ -144,3 +196,15 @@ def test_a_description_that_does_not_fit_is_refused() -> None:
         NumpyPolicy({name: array for name, array in arrays.items() if name != "layers.0.bias"}, description)
     with pytest.raises(ValueError, match="incomplete: 'sigmoid'"):
         NumpyPolicy(arrays, {**description, "activation": "sigmoid"})
+
+
+def test_a_file_that_declares_very_much_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shape = {"descr": "<f8", "fortran_order": False, "shape": (10**12,)}
+    with zipfile.ZipFile(tmp_path / "terabytes.npz", "w") as file, file.open("x.npy", "w") as out:
+        np.lib.format.write_array_header_1_0(out, shape)
+    with pytest.raises(ValueError, match=r"terabytes\.npz is no exported policy: "):
+        NumpyPolicy.load(tmp_path / "terabytes.npz")
+    np.savez_compressed(tmp_path / "large.npz", x=np.zeros(100))
+    monkeypatch.setattr(numpy_policy, "MOST_BYTES", 200)
+    with pytest.raises(ValueError, match=r"large\.npz is no exported policy: it declares more than 200 bytes"):
+        NumpyPolicy.load(tmp_path / "large.npz")

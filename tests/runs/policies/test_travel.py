@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -82,6 +83,18 @@ def test_a_policy_that_has_diverged_is_not_exported(wrong: float, tmp_path: Path
     policy = perturbed(trained(bounds=BOUNDS["raw"]).saved, wrong)
     for export in (export_numpy, export_onnx):
         with pytest.raises(InputError, match="not finite: its training has diverged"):
+            export(policy, tmp_path / "policy")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_policy_that_has_diverged_where_no_action_shows_it_is_not_exported(tmp_path: Path) -> None:
+    saved = trained().saved
+    assert saved.network.log_std is not None
+    policy = replace(saved, network=replace(saved.network, log_std=jnp.array([0.0, jnp.nan])))
+    for export in (export_numpy, export_onnx):
+        with pytest.raises(
+            InputError, match=r"^The policy of reacher after 4000 .* cannot act: .* log_std is not finite"
+        ):
             export(policy, tmp_path / "policy")
     assert list(tmp_path.iterdir()) == []
 

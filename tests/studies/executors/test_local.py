@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -52,6 +54,12 @@ def all_ended(executor: Local, but: int = 0) -> dict[str, str]:
     return told
 
 
+def is_dead(pid: str) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    return True
+
+
 def test_workers_have_names_of_their_own_one_thread_and_a_session(behave: Behave, tmp_path: Path) -> None:
     behave('echo "$2 $3 $OMP_NUM_THREADS $(ps -o sid= -p $$ | tr -d " ") $$" > "$1/$2"')
     executor = Local(3)
@@ -86,7 +94,7 @@ def test_who_ends_is_told_once_with_its_status(behave: Behave, tmp_path: Path) -
         names[2]: "its worker died with status -9",
     }
     assert executor.ended(0.0) == {}
-    executor.close()
+    executor.close(60.0)
     assert executor.processes == {}
 
 
@@ -96,7 +104,7 @@ def test_what_a_machine_lacks_is_the_worker_s_sentence(behave: Behave, tmp_path:
     executor.start(tmp_path, "c", 1, "cpu")
     with pytest.raises(MachineError, match=r"^On here: the disk is full\.$"):
         all_ended(executor)
-    executor.close()
+    executor.close(60.0)
 
 
 def test_asked_to_stop_workers_save_and_leave_and_nobody_is_left_behind(behave: Behave, tmp_path: Path) -> None:
@@ -109,8 +117,25 @@ def test_asked_to_stop_workers_save_and_leave_and_nobody_is_left_behind(behave: 
     assert all_ended(executor) == dict.fromkeys(names, "")
     executor.start(tmp_path, "c", 1, "cpu")
     wait_until(lambda: len(list(tmp_path.glob("began-*"))) == 3)
-    executor.close()
+    executor.close(60.0)
     assert len(list(tmp_path.glob("left-*"))) == 3, "it waits for them"
+
+
+@pytest.mark.parametrize("ending", ["killed", "closed"])
+def test_one_that_does_not_go_is_ended_with_all_that_it_has_started(
+    behave: Behave, tmp_path: Path, ending: str
+) -> None:
+    behave('trap "" TERM HUP; sleep 1000 & echo "$$ $!" > "$1/new"; mv "$1/new" "$1/pids"; while :; do wait; done')
+    executor = Local(1)
+    (name,) = executor.start(tmp_path, "c", 1, "cpu")
+    wait_until((tmp_path / "pids").exists)
+    if ending == "killed":
+        executor.kill(name)
+        assert all_ended(executor) == {name: "its worker died with status -9"}
+    executor.close(0.0)
+    assert executor.processes == {}
+    for pid in (tmp_path / "pids").read_text().split():
+        wait_until(partial(is_dead, pid))
 
 
 @pytest.mark.slow  # the command line's tests do it, too, without the bits

@@ -91,6 +91,9 @@ class Killer:
                 os.kill(lease["pid"], signal.SIGKILL)
                 self.killed.append(event.name)
 
+    def wait(self, holders: object) -> None:
+        pass
+
     def end(self) -> None:
         pass
 

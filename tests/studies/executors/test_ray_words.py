@@ -33,6 +33,7 @@ class Ray:
         self.asked: dict[str, Any] = {}
         self.results: dict[int, Exception | None] = {}
         self.cancelled: list[int] = []
+        self.forced: set[int] = set()
 
     def remote(self, work: object) -> "Ray":
         return self
@@ -54,8 +55,9 @@ class Ray:
         if (error := self.results[reference]) is not None:
             raise error
 
-    def cancel(self, reference: int) -> None:
+    def cancel(self, reference: int, *, force: bool = False) -> None:
         self.cancelled.append(reference)
+        self.forced |= {reference} if force else set()
 
 
 @pytest.fixture
@@ -117,5 +119,12 @@ def test_asked_to_stop_only_those_that_have_not_come_are_cancelled(ray: Ray, tmp
     (tmp_path / "workers").mkdir()
     diary_file(tmp_path / "workers", trains).touch()
     executor.stop(tmp_path)
-    executor.close()
+    executor.close(60.0)
     assert ray.cancelled == [1]
+
+
+def test_a_task_that_does_not_answer_is_ended_by_force(ray: Ray, tmp_path: Path) -> None:
+    executor = OnRay(2)
+    _, stuck = executor.start(tmp_path, "c", 2, "cpu")
+    executor.kill(stuck)
+    assert (ray.cancelled, ray.forced) == ([1], {1})

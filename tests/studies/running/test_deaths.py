@@ -8,9 +8,10 @@ import pytest
 
 from cycletime.errors import RunError
 from cycletime.studies.running import worker
+from cycletime.studies.running.crew import MOST_SILENT
 from cycletime.studies.running.diary import Event, diary_file, diary_of
 from cycletime.studies.running.failures import MOST
-from cycletime.studies.running.running import MOST_SILENT, run_study
+from cycletime.studies.running.running import run_study
 from cycletime.studies.store.folder import StudyFolder
 from tests.studies.small import finished, names_of, specs_of
 from tests.studies.stand_ins import Death, InTurn, Notes, Trained

@@ -78,3 +78,26 @@ def test_they_survive_a_torn_line(tmp_path: Path) -> None:
     assert "_ = 1 / 0" in first["traceback"]
     assert second["error"] == "third"
     assert not failures.is_hopeless
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"\xff\xfe",
+        b"[" * 10**5,
+        b'{"error": 3}',
+        b'{"error": "x", "died_among": "many"}',
+        b'{"error": "x", "died_among": 1, "begun_at": []}',
+        b'{"error": "x", "died_among": ' + b"9" * 400 + b"}",
+    ],
+)
+def test_a_spoilt_line_does_not_count_and_is_forgotten_by_a_retry(tmp_path: Path, line: bytes) -> None:
+    failures = Failures(tmp_path / "run")
+    failures.add("first")
+    failures.file.write_bytes(line + b"\n" + failures.file.read_bytes())
+    assert [each["error"] for each in failures.read()] == ["first"]
+    assert (failures.is_hopeless, failures.most_together()) == (False, None)
+    failures.file.write_bytes(line)
+    assert (failures.last, failures.are_noted) == ({}, True)
+    failures.forget()
+    assert not failures.are_noted

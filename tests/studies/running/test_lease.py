@@ -1,5 +1,6 @@
 """Leases, with real processes that are frozen, killed, and many at once."""
 
+import errno
 import json
 import os
 import signal
@@ -70,6 +71,10 @@ def told(**overrides: object) -> str:
     return json.dumps({**mine, **overrides})
 
 
+def who(worker: str) -> str:
+    return f"{worker} on {socket.gethostname()}, process {os.getpid()}"
+
+
 def heir_of(path: Path) -> str:
     """What the lease says when another has taken it."""
     return path.read_text().replace('"token": "', '"token": "heir of ')
@@ -103,7 +108,7 @@ def test_one_holds_it_and_gives_it_back_without_a_trace(tmp_path: Path) -> None:
     with leased(tmp_path, RUN, "one") as lease:
         assert lease is not None
         assert not lease.is_lost()
-        assert holders(tmp_path) == {RUN: f"one on {socket.gethostname()}"}
+        assert holders(tmp_path) == {RUN: who("one")}
         assert not is_taken(tmp_path)
         assert not lease.is_lost()
         assert [path.name for path in tmp_path.iterdir()] == [FILE]
@@ -230,7 +235,7 @@ def test_the_leases_of_runs_do_not_touch_one_another(tmp_path: Path) -> None:
     with leased(tmp_path, "a", "one"):
         with leased(tmp_path, "b", "two") as lease:
             assert lease is not None
-            assert holders(tmp_path) == {"a": f"one on {socket.gethostname()}", "b": f"two on {socket.gethostname()}"}
+            assert holders(tmp_path) == {"a": who("one"), "b": who("two")}
         assert holders(tmp_path).keys() == {"a"}
 
 
@@ -258,6 +263,8 @@ def test_one_who_is_about_to_be_succeeded_has_lost_it(tmp_path: Path) -> None:
         (told(), 300, True),  # alive, but silent
         (told(processes="another machine", pid=2**22), 10, False),  # its number means nothing here
         (told(processes="another machine", pid=2**22), 300, True),
+        (told(), -10, False),  # clocks are never quite the same
+        (told(), -3600, True),  # a clock was set back, and its holder has not touched it since
         ("", 10, False),  # a machine that lost its power may leave it empty
         ("", 300, True),
         ('{"no": "token"}', 300, True),
@@ -294,9 +301,45 @@ def test_one_who_finds_the_lease_replaced_gives_up(tmp_path: Path, monkeypatch: 
     assert [each.name for each in tmp_path.iterdir()] == [FILE]
 
 
+def test_the_signs_of_life_of_a_worker_are_the_last_touch_of_any_of_its_leases(tmp_path: Path) -> None:
+    for run, worker, age_s in (("a", "one", 50), ("b", "one", 20), ("c", "two", 300)):
+        (tmp_path / f"{run}.json").write_text(told(worker=worker))
+        make_old(tmp_path / f"{run}.json", age_s)
+    touched = {run: (tmp_path / f"{run}.json").stat().st_mtime for run in "abc"}
+    assert lease_module.signs_of_life(tmp_path) == {"one": touched["b"], "two": touched["c"]}
+
+
 def test_old_leftovers_are_swept(tmp_path: Path) -> None:
-    for name, age_s in ((".lease-draft", 500), (".lease-after-x", 500), (".lease-new", 1)):
+    for name, age_s in ((".lease-draft", 500), (".lease-after-x", 500), (".lease-later", -500), (".lease-new", 1)):
         (tmp_path / name).write_text(told())
         make_old(tmp_path / name, age_s)
     sweep_leases(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [".lease-new"]
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff", b"[" * 10**5, b'{"token": "a/b", "pid": 1}', b'{"token": "a", "pid": "x"}',
+                b'{"token": "a", "pid": ' + b"9" * 30 + b"}", b'{"token": "' + b"9" * 400 + b'", "pid": 1}']
+)  # fmt: skip
+def test_a_lease_that_cannot_be_read_is_somebody_s_until_it_is_stale(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "run.json").write_bytes(content)
+    assert holders(tmp_path).keys() == {"run"}
+    with leased(tmp_path, "run", "me") as lease:
+        assert lease is None
+    make_old(tmp_path / "run.json")
+    assert not holders(tmp_path)
+    with leased(tmp_path, "run", "me") as lease:
+        assert lease is not None
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_system_without_hard_links_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def link(source: Path, target: Path) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", link)
+    with (
+        pytest.raises(RunError, match=f"The file system of {tmp_path} has no hard links"),
+        leased(tmp_path, "run", "me"),
+    ):
+        pass

@@ -30,7 +30,7 @@ STUDY = study_from(
         "dts": ["32ms", "64ms"],
         "rules": ["baseline"],
         "seeds": [3],
-        "env_steps": 700,
+        "env_steps": 1200,
         "device": "gpu",
         "tuned": {"dt": "32ms", "batch": 10, "minibatch": 10},
         "set": {"epochs": 1},

@@ -1,5 +1,6 @@
 """What people see of a study while it runs."""
 
+import re
 import time
 from collections.abc import Callable, Mapping
 
@@ -51,7 +52,27 @@ def test_lines_tell_what_is_done_how_fast_and_what_is_left(
     assert "starting or compiling" in lines[0]
     assert lines[1].startswith("1 of 6 runs, 100 env steps/s, ")
     # 4 x 4800 - 500 steps are left of the others, at 1500 steps in 20 s.
-    assert lines[2].startswith("2 of 6 runs, 75 env steps/s, 4 min left (reacher ppo 16ms")
+    assert lines[2].startswith("2 of 6 runs, 75 env steps/s, 20 s so far, 4 min left")
+
+
+def test_groups_whose_runs_are_done_are_no_longer_shown(
+    begun: Callable[..., tuple[StudyProgress, list[str]]], now: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown, names = begun()
+    groups = [names[0], names[2], names[4]]
+    for env_steps in (100, 200, 300):
+        for name in groups:
+            shown.update(Event(name, env_steps=env_steps))
+    now[0] += LINE_S
+    shown.update(Event(names[0], env_steps=400))
+    for name in names[:2]:
+        shown.update(Event(name, outcome="done"))
+    now[0] += LINE_S
+    shown.update(Event(names[2], env_steps=400))
+    *_, before, after = capsys.readouterr().err.splitlines()
+    told = [re.findall(r"reacher ppo (\w+) ", line) for line in (before, after)]
+    assert len(told[0]) == 3
+    assert told[1] == [each for each in told[0] if each != "16ms"]
 
 
 def test_failures_are_told_at_once_and_counted(
@@ -64,6 +85,42 @@ def test_failures_are_told_at_once_and_counted(
     told = capsys.readouterr().err
     assert told.count(f"{names[0]} failed: E: no") == 2
     assert "2 failures" in told
+
+
+def test_a_run_that_is_tried_again_is_told_and_no_failure_yet(
+    begun: Callable[..., tuple[StudyProgress, list[str]]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown, names = begun()
+    shown.update(Event(names[0], error="it hangs"))
+    told = capsys.readouterr().err
+    assert f"{names[0]}: it hangs; it is tried again\n" in told
+    assert "failure" not in told
+
+
+def test_what_is_lost_by_going_back_to_a_checkpoint_does_not_slow_others_down(
+    begun: Callable[..., tuple[StudyProgress, list[str]]], now: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown, names = begun()
+    for env_steps in (0, 10, 1000, 0):
+        shown.update(Event(names[0], env_steps=env_steps))
+    now[0] += LINE_S
+    shown.update(Event(names[0], env_steps=10))
+    assert "0 of 6 runs, 100 env steps/s, " in capsys.readouterr().err
+
+
+def test_for_whom_it_waits_is_told_once(
+    begun: Callable[..., tuple[StudyProgress, list[str]]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown, (a, b, c, *_) = begun()
+    capsys.readouterr()
+    for holders in ({a: "w on h, process 1", b: "w on h, process 1", c: "v on h, process 2"}, {a: "v on h, process 2"}):
+        for _ in range(3):
+            shown.wait(holders)
+    shown.wait({})
+    assert capsys.readouterr().err.splitlines() == [
+        "waiting for 3 runs that others train: v on h, process 2 (1); w on h, process 1 (2)",
+        "waiting for 1 run that others train: v on h, process 2 (1)",
+    ]
 
 
 def test_of_runs_that_are_not_counted_nothing_is_counted(

@@ -1,5 +1,7 @@
 """The command that looks after workers, whatever becomes of them."""
 
+import os
+import socket
 import threading
 import time
 from collections import Counter
@@ -11,10 +13,11 @@ import pytest
 
 from cycletime.errors import MachineError
 from cycletime.studies.running import running, worker
+from cycletime.studies.running.crew import MOST_SILENT
 from cycletime.studies.running.diary import diary_of
 from cycletime.studies.running.failures import MOST
 from cycletime.studies.running.lease import leased
-from cycletime.studies.running.running import MOST_SILENT, run_study
+from cycletime.studies.running.running import run_study
 from cycletime.studies.store.folder import State, StudyFolder
 from tests.studies.small import finish, names_of, specs_of, wait_until
 from tests.studies.stand_ins import Death, InThreads, InTurn, Notes, Trained
@@ -129,6 +132,8 @@ def test_runs_of_others_are_waited_for_and_told_of(
         assert run_study(folder, InTurn(), watcher=notes) == {"done": 6}
     assert waits == [running.OTHERS_S] * 3
     assert theirs.name not in trained.runs
+    told = [each[1] for each in notes.heard if isinstance(each, tuple)]
+    assert told == [{theirs.name: f"other on {socket.gethostname()}, process {os.getpid()}"}] * 3
     assert Counter(notes.outcomes) == Counter((name, "done") for name in names_of(folder))
 
 
@@ -243,6 +248,7 @@ def test_the_watcher_is_told_of_the_end_whatever_happens(make_folder: Callable[.
     with pytest.raises(KeyboardInterrupt):
         run_study(make_folder(), executor, watcher=notes)
     assert (notes.heard[-1], executor.calls[-1]) == ("end", "close")
+    assert executor.patience_s == [0.0], "it was asked twice, and waits for nobody"
 
 
 def test_the_folder_of_a_run_that_is_done_is_removed(make_folder: Callable[..., StudyFolder], trained: Trained) -> None:

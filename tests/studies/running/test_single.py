@@ -36,6 +36,9 @@ def test_what_is_no_run_of_the_study_or_a_worker_s_is_refused(tmp_path: Path) ->
     name = names_of(folder)[0]
     with pytest.raises(InputError, match="'somebody-else' is no run of"):
         finish_run(folder, "somebody-else")
-    with leased(folder.leases, name, "worker"), pytest.raises(RunError, match="is being trained by a worker"):
+    with (
+        leased(folder.leases, name, "worker"),
+        pytest.raises(RunError, match=r"is being trained by worker on .*, process [0-9]+: wait"),
+    ):
         finish_run(folder, name)
     assert folder.state_of(name) == "pending"

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from cycletime.loops.pulse import PULSE
 from cycletime.studies.plan.plan import Plan
-from cycletime.studies.running import taking
+from cycletime.studies.running import lease, taking
 from cycletime.studies.running.lease import holders, leased
 from cycletime.studies.running.taking import Taken, Taking
 from cycletime.studies.store.folder import StudyFolder
-from tests.studies.small import finish, finished, names_of, specs_of
+from tests.studies.small import finish, finished, make_old, names_of, specs_of
 
 ONE = {"dts": ["16ms"], "rules": ["baseline"]}
 """Of a study with one program."""
@@ -125,7 +126,7 @@ def test_a_run_that_another_takes_in_the_same_moment_is_left_to_it(
     mine = make("me", width=2, seeds=3, **ONE)
     first, second, third = names_of(mine.folder)
 
-    def taken_before(folder: Path, run: str, worker: str, on_loss: Callable[[], object]) -> object:
+    def taken_before(folder: Path, run: str, worker: str, on_loss: Callable[[], object], stale_s: float) -> object:
         if run == first and run not in holders(folder):
             stack.enter_context(leased(folder, run, "faster"))
         return leased(folder, run, worker, on_loss)
@@ -168,3 +169,23 @@ def test_runs_over_which_a_worker_died_are_trained_in_ever_smaller_groups(make: 
     assert sorted(name for turn in turns for name in turn) == sorted(everyone)
     for name in everyone[1:4]:
         assert max(len(turn) for turn in turns if name in turn) <= 2
+
+
+def test_who_asks_whether_it_may_write_gets_further(make: MakeTaking, stack: ExitStack) -> None:
+    """As every engine does with each chunk and each checkpoint."""
+    (run, *_) = make("me", **ONE).take(stack)
+    before = PULSE.count
+    run.check()
+    assert PULSE.count == before + 1
+
+
+@pytest.mark.parametrize(("patience", "stale_s"), [("10min", 120.0), ("2s", 120.0), ("1h", 720.0)])
+def test_leases_of_a_study_with_more_patience_are_stale_later(
+    make: MakeTaking, stack: ExitStack, patience: str, stale_s: float
+) -> None:
+    mine = make("me", **ONE, patience=patience)
+    (run, *_) = mine.take(stack)
+    lease._HEART.end(run.lease)  # which would touch it now and then
+    for age_s, is_held in ((stale_s - 30, True), (stale_s + 30, False)):
+        make_old(run.lease.path, age_s)
+        assert (run.name in holders(mine.folder.leases)) is is_held

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.runs.tuned_file import TunedValues, write_tuned
+from cycletime.runs.tuned_file import TunedValues, read_tuned, write_tuned
 from cycletime.runs.worlds import GymnasiumEnv
 from cycletime.studies.spec.file import as_table, read_study, study_from
 from cycletime.studies.spec.study import Source, Study
@@ -39,7 +39,7 @@ GOOD: dict[str, Any] = {
     "dts": ["8ms"],
     "rules": ["baseline"],
     "seeds": 2,
-    "env_steps": 1000,
+    "env_steps": 2000,
 }
 
 
@@ -101,6 +101,14 @@ def test_environments_are_read_with_their_time_step() -> None:
         ("Pendulum-v1", "4ms", "stepped")
     ]
     assert identities(study_from(as_table(study))) == identities(study)
+
+
+def test_patience_is_no_part_of_what_is_run() -> None:
+    usual, patient = study_from(GOOD), study_from({**GOOD, "patience": "2h"})
+    assert (float(usual.patience), float(patient.patience)) == (600.0, 7200.0)
+    assert study_from(as_table(patient)) == patient
+    assert "patience" not in as_table(usual)
+    assert identities(patient) == identities(usual)
 
 
 def test_a_table_for_each_algorithm() -> None:
@@ -180,7 +188,8 @@ def test_tuned_values_in_a_file_of_their_own(tmp_path: Path) -> None:
 
 def test_a_study_keeps_which_tuning_its_values_come_from(tmp_path: Path) -> None:
     origin = {"study": "t", "trials": 9, "runs": 45, "simulated_hours": 2.5, "tuning": {"seeds": [0, 1, 2]}}
-    for name, told in (("a", origin), ("b", {"study": 3, "trials": -1, "runs": True, "tuning": [1]})):
+    odd = {"study": "\x1b[31m", "trials": -1, "runs": 10**30, "simulated_hours": float("inf"), "tuning": [1]}
+    for name, told in (("a", origin), ("b", odd)):
         write_tuned(tmp_path / name, "ppo", TunedValues(Duration("16ms"), {"batch": 400}), told)
     sources = []
     for name in ("a", "b"):
@@ -208,10 +217,11 @@ def test_a_bad_file_is_named(tmp_path: Path, text: str, says: str) -> None:
 
 def test_a_missing_and_a_binary_file_are_named(tmp_path: Path) -> None:
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
-    for name, says in (("no.toml", "cannot be read: No such file"), ("binary.toml", "is no TOML file: 'utf-8' codec")):
-        with pytest.raises(InputError, match=rf"^\S*{name} {says}"):
-            read_study(tmp_path / name)
-    with pytest.raises(InputError, match="cannot be read: Is a directory"):
+    with pytest.raises(InputError, match=r"^There is no file \S*no\.toml\.$"):
+        read_study(tmp_path / "no.toml")
+    with pytest.raises(InputError, match=r"binary\.toml cannot be read: byte 1 is no UTF-8 text\.$"):
+        read_study(tmp_path / "binary.toml")
+    with pytest.raises(InputError, match="is a directory: give a regular file"):
         read_study(tmp_path)
 
 
@@ -223,7 +233,7 @@ NO_TIME = "is no time span: give a positive time such as '16ms', '0.016s', '0.01
     [
         ({"nme": 1}, "'nme' is nothing that a study has: it has algorithm, algorithms, device, dt, dts, engine, env,"),
         ({"name": ""}, "name is '': it must be a text in one line, such as 'reacher-quick'."),
-        ({"name": "a\nb"}, "name is 'a\\nb': it must be a text in one line, such as 'reacher-quick'."),
+        ({"name": "a\nb"}, "name is 'a\\nb': a text is one line of at most 200 printable characters."),
         ({"name": 3}, "name is 3: it must be a text in one line, such as 'reacher-quick'."),
         ({"task": "reecher"}, "'reecher' is no task: give 'reacher' or 'double-pendulum', or a Gymnasium id as an env"),
         ({"task": 3}, "3 is no task and no environment: give a name, such as 'reacher'."),
@@ -246,7 +256,7 @@ NO_TIME = "is no time span: give a positive time such as '16ms', '0.016s', '0.01
         ({"seeds": float("inf")}, "seeds is inf: it must be a whole number of at least 1."),
         ({"seeds": "three"}, "seeds is 'three': it must be a whole number of at least 1."),
         ({"seeds": [-1]}, "seeds is -1: it must be a whole number of at least 0."),
-        ({"seeds": [2**40]}, "seed is 1099511627776: it must be below 2**32."),
+        ({"seeds": [2**40]}, "seeds has 1099511627776: a seed is a whole number from 0 to below 2**32."),
         ({"seed": 3}, "'seed' and 'seeds' are both given: give one of them."),
         ({"env_steps": 0}, "env_steps is 0: it must be a whole number of at least 1."),
         ({"env_steps": "1e5"}, "env_steps is '1e5': it must be a whole number of at least 1."),
@@ -259,7 +269,7 @@ NO_TIME = "is no time span: give a positive time such as '16ms', '0.016s', '0.01
         ({"tuned": {"batch": 400}}, "The rule is 'baseline': it needs tuned_at, the cycle time that the values are"),
         ({"tuned": {"sac": {"dt": "16ms"}}}, "tuned has a table for 'sac': the study has ppo."),
         ({"tuned": {"ppo": 3}}, "3 is no table of values: give a line for each, such as discount = 0.99."),
-        ({"tuned": "no.toml"}, "no.toml cannot be read: No such file or directory."),
+        ({"tuned": "no.toml"}, "There is no file no.toml."),
         ({"set": {"hiden": 3}}, "set has 'hiden': ppo has batch, minibatch, discount, trace_decay, learning_rate,"),
         ({"set": {"hidden": ["a"]}}, "hidden is ('a',): it must be a tuple of layer sizes, such as (64, 64)."),
         ({"set": {"hidden": [[[8]]]}}, "hidden is [[8]]: give a value, or a list of values to try."),
@@ -280,14 +290,43 @@ NO_TIME = "is no time span: give a positive time such as '16ms', '0.016s', '0.01
             {"algorithm": "actor-critic"},
             "rules has 'baseline' for actor-critic: no rule carries its values, so leave it out.",
         ),
+        ({"env_steps": 2**31}, "env_steps is 2147483648: it must be below 2**31, since steps are counted in 32 bits."),
+        ({"env_steps": 1199}, "env_steps is 1199: no episode of reacher ends before 1,200 environment steps"),
+        ({"env_steps": 10**400}, "env_steps has the number 1000000000000000000000000000"),
+        ({"env": "Nope-v0"}, "'Nope-v0' is no environment that Gymnasium can make"),
+        ({"env": "Hopper"}, "'Hopper' has no version, and its newest may change: give 'Hopper-v5'."),
+        ({"env": "no module:X-v0"}, "'no module:X-v0' is no environment: 'no module' is no module"),
+        ({"seeds": [0, 2**32]}, "seeds has 4294967296: a seed is a whole number from 0 to below 2**32."),
+        ({"seeds": [1, 1.0]}, "The study 's' has 1 twice in its seeds: give each once."),
+        ({"algorithm": [["ppo"]]}, "['ppo'] is no algorithm: give one of actor-critic, ppo, sac."),
+        ({"name": "a" * 5000}, f"name is '{'a' * 49}...{'a' * 49}': a text is one line of at most 200 printable"),
+        ({"set": {"hidden": ["8"] * 9999}}, "hidden is ('8', '8', '8', '8', '8', '8', '8', '8', '8', '8',... '8',"),
+        ({"rules": ["scaled"] * 999}, "rules has the same one twice for ppo: ['scaled', 'scaled', 'scaled', 'scaled',"),
+        ({"points": [{"discount": 0.9}, {"\x1b[31m": 1}]}, "points has the key '\\x1b[31m': a text is one line"),
+        (
+            {"set": {"epochs": list(range(1, 100_001)), "clip": [each / 100_001 for each in range(1, 100_001)]}},
+            "The study 's' has 20,000,000,000 runs: it may have 1,000,000 at most.",
+        ),
+        ({"seeds": 1_000_000, "dts": ["8ms", "16ms"]}, "The study 's' has 2,000,000 runs: it may have 1,000,000"),
+        (
+            {"tuned": {"dt": "16ms", "from": {"file": "a", "sha256": "b", "simulated_hours": float("inf")}}},
+            "tuned has simulated_hours = inf in 'from': it must be float.",
+        ),
         ({"task": [], "env": ""}, "'' is no task and no environment: give a name, such as 'reacher'."),
         ({"set": [3]}, "set is [3]: it must be a table, such as [set] with a line for each value."),
         ({"set": {"epochs": 2.5}}, "epochs is 2.5: it must be a whole number of at least 1."),
         ({"set": {"exploration": "pink"}}, "set has 'exploration': ppo has batch, minibatch,"),
         ({"device": "tpuu"}, "device is 'tpuu': it must be 'cpu' or 'gpu'"),
         ({"width": 0}, "width is 0: it must be a whole number of at least 1."),
+        ({"width": 10**9}, "width is 1000000000: a study has 1,000,000 runs at most."),
+        ({"patience": "30m"}, "patience is '30m': give a time of at least a second, such as '30min' or '2h'."),
+        ({"patience": "5ms"}, "patience is '5ms': give a time of at least a second, such as '30min' or '2h'."),
+        ({"patience": True}, "patience is True: give a time of at least a second, such as '30min' or '2h'."),
         ({"env_dt": "3ms"}, "env_dt is 3ms: it is for environments, and the tasks have their own."),
-        ({"env": "A-v0", "env_dt": "7ms"}, "The cycle time 8ms is no whole multiple of the environment time step 7ms"),
+        (
+            {"env": "Pendulum-v1", "env_dt": "7ms"},
+            "The cycle time 8ms is no whole multiple of the environment time step 7ms",
+        ),
     ],
 )
 def test_what_is_wrong_is_one_sentence_and_nothing_is_written(
@@ -296,6 +335,7 @@ def test_what_is_wrong_is_one_sentence_and_nothing_is_written(
     with pytest.raises(InputError) as refusal:
         StudyFolder.create(tmp_path / "study", study_from({**GOOD, **change}))
     assert str(refusal.value).startswith(says)
+    assert len(str(refusal.value)) < 400
     assert not (tmp_path / "study").exists()
 
 
@@ -304,6 +344,35 @@ def test_what_is_missing_is_named(key: str) -> None:
     told = {name: value for name, value in GOOD.items() if name != key}
     with pytest.raises(InputError, match=rf"^'{key.rstrip('s') if key == 'dts' else key}' is missing: a study needs"):
         study_from(told)
+
+
+def test_counts_may_be_written_as_in_2e3(tmp_path: Path) -> None:
+    values = {"dt": "16ms", "batch": [2e3, 500], "minibatch": 5e1}
+    study = study_from({**GOOD, "tuned": values, "set": {"epochs": 3.0}})
+    plain = study_from({**GOOD, "tuned": {**values, "batch": [2000, 500], "minibatch": 50}, "set": {"epochs": 3}})
+    assert identities(study) == identities(plain)
+    assert [str(cell.labels["batch"]) for cell in study.cells()] == ["2000", "500"]
+    (tmp_path / "tuned.toml").write_text("[tuned]\ndt = '16ms'\nbatch = 2e3\n")
+    assert str(read_tuned(tmp_path / "tuned.toml").of("ppo").values["batch"]) == "2000"
+
+
+def test_the_size_is_known_without_making_the_runs() -> None:
+    told = {
+        **GOOD,
+        "algorithm": ["ppo", "actor-critic"],
+        "rules": {"ppo": ["baseline", "scaled"]},
+        "dts": ["8ms", "16ms"],
+    }
+    points = {"ppo": [{"discount": 0.9}, {"discount": 0.99}], "actor-critic": [{"discount": 0.9}]}
+    study = study_from({**told, "points": points, "set": {"hidden": [[8], [16], [8, 8]]}})
+    assert study.size == len(list(study.runs())) == (2 * 2 * 3 + 1 * 3) * 2 * 2
+    assert study_from({**GOOD, "seeds": 1_000_000, "dts": [f"{2 * k}ms" for k in range(1, 1001)]}).size == 10**9
+
+
+def test_a_study_of_python_is_kept_only_if_it_can_be_read_again(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^name is 'a\\nb': a text is one line"):
+        StudyFolder.create(tmp_path / "study", replace(small_study(), name="a\nb"))
+    assert not (tmp_path / "study").exists()
 
 
 def test_a_study_with_one_more_seed_has_the_others_too() -> None:

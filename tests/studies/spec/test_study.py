@@ -106,9 +106,12 @@ def test_the_width_and_the_device_are_part_of_the_identity() -> None:
     [
         ({"seeds": ()}, "The study 's' has no seeds: give at least one."),
         ({"worlds": ()}, "The study 's' has no tasks or envs: give at least one."),
-        ({"seeds": (1, 2, 1)}, "The study 's' has some seeds twice: 1, 2, 1."),
-        ({"worlds": (PaperTask("reacher"),) * 2}, "The study 's' has some tasks or envs twice: reacher, reacher."),
-        ({"dts": (Duration("8ms"), Duration("0.008"))}, "The study 's' has some dts twice: 8ms, 8ms."),
+        ({"seeds": (1, 2, 1)}, "The study 's' has 1 twice in its seeds: give each once."),
+        (
+            {"worlds": (PaperTask("reacher"),) * 2},
+            "The study 's' has reacher twice in its tasks or envs: give each once.",
+        ),
+        ({"dts": (Duration("8ms"), Duration("0.008"))}, "The study 's' has 8ms twice in its dts: give each once."),
         ({"algorithms": ("dqn",)}, "'dqn' is no algorithm: give one of actor-critic, ppo, sac."),
         ({"others": {"ppo": {"epochs": ()}}}, "epochs of ppo has no value: give at least one."),
         (

@@ -1,6 +1,5 @@
 import csv
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from cycletime.errors import InputError, RunError
 from cycletime.loops import Episodes
 from cycletime.studies.store.exporting import curves, export
 from cycletime.studies.store.folder import StudyFolder
+from tests.runs.finished import recomputed
 from tests.studies.small import finish, finished, specs_of
 
 COLUMNS = ["task", "algorithm", "rule", "dt", "seed", "env_step", "seconds", "return"]
@@ -107,7 +107,8 @@ def test_nothing_done_is_a_table_without_rows(make_done: Callable[..., StudyFold
     ("name", "bins", "says"),
     [
         ("c.xlsx", None, "c.xlsx ends with '.xlsx': give a file that ends with .parquet or .csv."),
-        ("c.csv", 0, "bins is 0: it must be at least 1."),
+        ("c.csv", 0, "bins is 0: it must be from 1 to 1,000,000."),
+        ("c.csv", 10**17, "bins is 100000000000000000: it must be from 1 to 1,000,000."),
     ],
 )
 def test_what_cannot_be_written_is_refused(
@@ -136,7 +137,7 @@ def test_runs_that_are_kept_in_bins_have_no_episodes_to_export(
 ) -> None:
     folder = make_folder(rules=["baseline"], dts=["16ms"], seeds=1)
     run = finished(specs_of(folder)[0])
-    folder.store.add([replace(run, curve=run.bins)])
+    folder.store.add([recomputed(run, curve=run.bins)])
     with pytest.raises(InputError, match="is kept in bins: export with --bins 100"):
         export(folder, tmp_path / "c.csv")
     assert export(folder, tmp_path / "c.csv", bins=100) == (1, 100)
@@ -145,7 +146,7 @@ def test_runs_that_are_kept_in_bins_have_no_episodes_to_export(
 def test_a_run_that_ended_no_episode_has_no_rows(make_folder: Callable[..., StudyFolder], tmp_path: Path) -> None:
     folder = make_folder(rules=["baseline"], dts=["16ms"], seeds=1)
     run = finished(specs_of(folder)[0])
-    folder.store.add([replace(run, curve=Episodes.none())])
+    folder.store.add([recomputed(run, curve=Episodes.none())])
     assert export(folder, tmp_path / "c.csv", bins=10) == (1, 0)
 
 

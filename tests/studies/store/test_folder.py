@@ -81,7 +81,7 @@ for number in range(8):
     children.append(child)
 sys.exit(max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children))
 """
-    table = {"name": "s", "task": "reacher", "algorithm": "actor-critic", "dt": "16ms", "env_steps": 9}
+    table = {"name": "s", "task": "reacher", "algorithm": "actor-critic", "dt": "16ms", "env_steps": 1200}
     words = [sys.executable, "-W", "ignore", "-c", program, str(tmp_path / "study"), json.dumps(table)]
     ran = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
@@ -92,10 +92,12 @@ sys.exit(max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in chi
     ("text", "says"),
     [
         ("", "Expecting value"),
-        ("[]", "list indices must be"),
-        ('{"format": 1, "study": {}}', "it has the format 1, and this version of cycletime reads 2"),
+        ("[" * 10**5, "it is nested too deep"),
+        ("\x00", "Expecting value"),
+        ('{"format": ' + "9" * 400 + "}", "it has a number of 400 digits"),
+        ("[]", "it is no JSON object"),
         ('{"format": 2, "study": {"name": "s"}, "keep": {}}', "'algorithm' is missing"),
-        ('{"format": 2, "study": 3, "keep": {}}', "'int' object is not iterable"),
+        ('{"format": 2, "study": 3, "keep": {}}', "3 is no table"),
         ('{"format": 2, "study": {}}', ""),
     ],
 )

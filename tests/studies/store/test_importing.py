@@ -18,6 +18,7 @@ from cycletime.studies.running.lease import leased
 from cycletime.studies.store.folder import StudyFolder
 from cycletime.studies.store.importing import study_folder_for, take_runs
 from cycletime.studies.store.verifying import put_aside
+from tests.runs.finished import recomputed
 from tests.studies.small import bits_of, finish, finished, names_of, small_study, specs_of
 
 
@@ -160,7 +161,7 @@ def test_a_new_folder_is_made_of_the_study_that_a_source_is(elsewhere: StudyFold
     assert made.study == elsewhere.study
     assert take_runs(made, [elsewhere.path]).taken == 6
     assert study_folder_for(tmp_path / "new", [tmp_path]).study == made.study
-    with pytest.raises(InputError, match="is no study"):
+    with pytest.raises(InputError, match="There is no folder"):
         study_folder_for(tmp_path / "other", [elsewhere.runs])
 
 
@@ -169,7 +170,7 @@ def test_runs_in_bins_without_policies_are_taken_into_a_study_that_keeps_all(
 ) -> None:
     folder = make_folder()
     run = finished(specs_of(folder)[0])
-    little = replace(run, curve=run.bins, policy=None)
+    little = recomputed(run, curve=run.bins, policy=None)
     (path,) = write_bundles(tmp_path, [little])
     assert take_runs(folder, [path]).taken == 1
     assert folder.keep == Keep()

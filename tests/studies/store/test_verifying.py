@@ -7,17 +7,31 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cycletime.errors import RunError
 from cycletime.loops import Episodes
-from cycletime.runs.bundle import write_bundles
+from cycletime.runs.bundle import Bundle, write_bundles
+from cycletime.runs.checkpoints import Checkpoint, Manifest
+from cycletime.runs.folder import RunFolder
 from cycletime.runs.result import FinishedRun
+from cycletime.studies.running.lease import leased
 from cycletime.studies.store.folder import StudyFolder
-from cycletime.studies.store.verifying import fault_of_bundle, put_aside
+from cycletime.studies.store.verifying import damaged_runs, put_aside
+from tests.runs.finished import recomputed
 from tests.studies.small import finish, finished, names_of, specs_of
 
 
 @pytest.fixture
 def runs(make_folder: Callable[..., StudyFolder]) -> list[FinishedRun]:
     return [finished(spec) for spec in specs_of(make_folder())]
+
+
+def fault_of_bundle(path: Path) -> str | None:
+    """What is said of a file of finished runs."""
+    try:
+        Bundle(path).runs()
+    except RunError as error:
+        return str(error)
+    return None
 
 
 def written(folder: Path, *runs: FinishedRun) -> Path:
@@ -34,7 +48,7 @@ def flip_a_bit(path: Path, at: int) -> None:
 def test_files_are_good_as_they_were_written(tmp_path: Path, runs: list[FinishedRun]) -> None:
     assert fault_of_bundle(written(tmp_path, *runs)) is None
     assert fault_of_bundle(written(tmp_path, replace(runs[0], policy=None))) is None
-    binned = replace(runs[0], curve=runs[0].bins)
+    binned = recomputed(runs[0], curve=runs[0].bins)
     assert fault_of_bundle(written(tmp_path, binned)) is None
 
 
@@ -45,21 +59,19 @@ def test_one_changed_bit_is_found_wherever_it_is(tmp_path: Path, runs: list[Fini
     assert "its hash is another" in (fault_of_bundle(path) or "")
 
 
-def test_a_file_that_was_cut_off_renamed_or_is_gone_is_found(tmp_path: Path, runs: list[FinishedRun]) -> None:
+def test_a_file_that_was_cut_off_or_renamed_is_found(tmp_path: Path, runs: list[FinishedRun]) -> None:
     path = written(tmp_path, *runs)
     renamed = path.rename(tmp_path / f"{'0' * 32}.npz")
     assert "its hash is another" in (fault_of_bundle(renamed) or "")
     renamed.rename(path)
     path.write_bytes(path.read_bytes()[:-30])
     assert fault_of_bundle(path)
-    path.unlink()
-    assert fault_of_bundle(path) == "it cannot be read: No such file or directory"
 
 
 @pytest.mark.parametrize(
     ("ends", "says"),
     [
-        ([1200, 2400, 3600], "its curve has 3 episodes, and the result 4"),
+        ([1200, 2400, 3600], "its result says 4 as episodes, and it is 3 by its spec"),
         ([1200, 3600, 2400, 4800], "out of order"),
         ([1200, 2400, 3600, 4801], "out of order"),
         ([1200, 1200, 3600, 4800], "out of order"),
@@ -76,7 +88,10 @@ def test_a_curve_that_cannot_be_is_found(tmp_path: Path, runs: list[FinishedRun]
 def test_scores_policies_and_results_of_others_are_found(tmp_path: Path, runs: list[FinishedRun]) -> None:
     run, other = runs[:2]
     for wrong, says in (
-        (replace(run, result={**run.result, "average_return": 7.0}), "average return is not that of its curve"),
+        (
+            replace(run, result={**run.result, "average_return": 7.0}),
+            "7.0 as average_return, and it is 0.0",
+        ),
         (replace(run, result=other.result), "its result belongs to another run"),
         (replace(run, policy=other.policy), "its policy is not this run's last"),
     ):
@@ -109,3 +124,27 @@ def test_a_file_that_cannot_be_read_hides_no_other_and_its_runs_are_not_done(
     fresh = StudyFolder.open(folder.path)
     assert sorted(fresh.states(names_of(folder)).values()) == [*["done"] * 5, "pending"]
     assert list(fresh.store.damaged) == [first]
+
+
+def test_a_run_whose_checkpoints_are_all_damaged_is_told_of_and_begins_anew_when_it_is_put_aside(
+    make_folder: Callable[..., StudyFolder],
+) -> None:
+    folder = make_folder()
+    specs = specs_of(folder)
+    for spec in specs[:3]:
+        run = RunFolder.create(folder.runs, spec)
+        manifest = Manifest(spec.identity, 1, 1, exact=True, sessions=1, wall_s=0.0, world="", machine={})
+        run.checkpoints.save(Checkpoint(manifest, {"x": np.arange(3)}))
+    for spec in specs[:2]:
+        (folder.runs / spec.name / "checkpoints" / "000001" / "manifest.json").write_bytes(b"\xff")
+    with leased(folder.leases, specs[1].name, "worker"):
+        ((path, wrong),) = damaged_runs(folder)
+    assert path == folder.runs / specs[0].name
+    assert "No other is left" in wrong
+    assert not list(damaged_runs(folder, [specs[2].name]))
+    put_aside(folder, path)
+    assert folder.states([spec.name for spec in specs[:3]]) == {
+        specs[0].name: "pending",
+        specs[1].name: "stopped",
+        specs[2].name: "stopped",
+    }

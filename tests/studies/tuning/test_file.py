@@ -99,6 +99,19 @@ RANGE = {"low": 0.5, "high": 0.9}
             {"algorithm": "ppo", "tuned": {"batch": [100, 10], "minibatch": 50}},
             "minibatch is 50: it must be at most the batch, 10.",
         ),
+        ({"fresh_seeds": 10**9}, "fresh_seeds is 1000000000, which makes 1,000,000,000 runs: there may be *"),
+        ({"fresh_seeds": 10**99}, "fresh_seeds has the number 1*: whole numbers must lie below 2**63."),
+        (
+            {"search": {"value_rate": RANGE}, "trials": 10**6, "seeds": 2},
+            "trials is 1000000, which makes 2,000,000 runs: there may be 1,000,000 at most.",
+        ),
+        ({"seeds": 10**6}, "The study 'toy' has *,000,000 runs: it may have 1,000,000 at most."),
+        ({"sampler": "\x1b[31m"}, "sampler is '\\x1b[31m': a text is one line of at most 200 printable characters."),
+        ({"sampler_seed": 2**32, "sampler": "tpe"}, "sampler_seed is 4294967296: it must be below 2**32."),
+        (
+            {"algorithm": "ppo", "tuned": None, "search": {"batch": {"low": 500.0, "high": 900}}},
+            "search, batch: It counts something, and its range goes from 500.0 to 900: give whole ends.",
+        ),
         ({"tries": 3}, "'tries' is nothing that a study has: *"),
     ],
 )

@@ -84,7 +84,10 @@ class Toy:
     def stop(self, study: Path) -> None:
         pass
 
-    def close(self) -> None:
+    def kill(self, name: str) -> None:
+        pass
+
+    def close(self, wait_s: float) -> None:
         pass
 
 

@@ -23,11 +23,14 @@ class ExportStudy:
     """The mean return in so many equal bins of environment steps."""
 
     def run(self) -> int:
-        """Write it."""
+        """Write it; status 1 if some runs are missing in it, since their files are damaged."""
         from cycletime.studies.store.exporting import export
         from cycletime.studies.store.folder import StudyFolder
 
-        folder = StudyFolder.open(self.folder)
+        folder = StudyFolder.open(self.folder).checked()
         runs, rows = export(folder, self.file, self.bins)
+        damage = folder.damage()
+        for told in damage:
+            print(f"  {told}")
         print(f"{folder.study.name}: {rows:,} rows of {runs:,} runs in {self.file}")
-        return 0
+        return 1 if damage else 0

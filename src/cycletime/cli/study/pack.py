@@ -25,6 +25,9 @@ class PackStudy:
 
     def run(self) -> int:
         """Write it."""
+        if self.output.is_dir() or not self.output.parent.is_dir():
+            what = "is a folder" if self.output.is_dir() else "is in a folder that is not there"
+            raise InputError(f"{str(self.output)!r} {what}: give the name of a file, such as pack.zip.")
         from cycletime.studies.packing.pack import pack_studies
         from cycletime.studies.spec.file import read_study
 

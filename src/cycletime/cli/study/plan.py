@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 from tyro.conf import Positional, arg
 
 from cycletime.cli.options import Count
-from cycletime.errors import InputError
+from cycletime.errors import InputError, printable
 
 if TYPE_CHECKING:
     from cycletime.studies.plan.plan import Plan, Planned
@@ -32,33 +32,53 @@ class PlanStudy:
     def run(self) -> int:
         """Print it."""
         from cycletime.studies.plan.plan import Plan
-        from cycletime.studies.running.progress import in_groups
         from cycletime.studies.spec.file import read_study
         from cycletime.studies.store.folder import StudyFolder
 
         if self.workers is not None and self.workers < 1:
             raise InputError(f"--workers is {self.workers}: it must be at least 1.")
         begun = StudyFolder.open(self.out) if self.out is not None and (self.out / "study.json").exists() else None
-        plan = Plan.of(read_study(self.file).resolved(begun.study if begun else None))
-        study, left = plan.study, plan.runs
-        print(
-            f"{study.name}: {in_groups(plan)}, {plan.env_steps:,} environment "
-            f"steps, {plan.simulated_h:,.2f} simulated hours"
-        )
-        print(f"  {', '.join(f'{count:,} runs by the engine {name}' for name, count in plan.engines().items())}")
-        if (study.width or 1) > 1:
-            print(f"  up to {study.width:,} runs of a group side by side in one program, on the {study.device}")
-        shared = len(plan.cells) * len(study.seeds) - len(plan.runs)
-        if shared:
-            print(f"  {shared:,} more are the same as others, since their rules agree, and run once")
+        study = read_study(self.file).resolved(begun.study if begun else None)
+        study.check_worlds()
+        plan = Plan.of(study)
+        left = plan.runs
+        _print_size(plan)
         if begun is not None:
             states = begun.states(planned.name for planned in plan.runs)
             counts = Counter(states.values())
             print(f"  {', '.join(f'{count:,} {state}' for state, count in sorted(counts.items()))}")
             left = tuple(planned for planned in plan.runs if states[planned.name] != "done")
-        if left and not self.no_calibration:
-            _print_estimate(plan, left, self.workers)
+        elif self.out is not None:
+            print(f"  there is no study in {printable(str(self.out))} yet")
+        if not self.no_calibration and (tried := _that_may_be_tried(plan, left)):
+            _print_estimate(plan, tried, self.workers)
         return 0
+
+
+def _print_size(plan: Plan) -> None:
+    from cycletime.studies.running.progress import in_groups
+
+    study = plan.study
+    hours = "" if plan.simulated_h is None else f", {plan.simulated_h:,.2f} simulated hours"
+    print(f"{study.name}: {in_groups(plan)}\n  {plan.env_steps:,} environment steps{hours}")
+    engines = plan.engines().items()
+    words = (f"{count:,} run{'' if count == 1 else 's'} by the engine {name}" for name, count in engines)
+    print(f"  {', '.join(words)}")
+    if (study.width or 1) > 1:
+        print(f"  up to {study.width:,} runs of a group side by side in one program, on the {study.device}")
+    shared = len(plan.cells) * len(study.seeds) - len(plan.runs)
+    if shared:
+        print(f"  {shared:,} more are the same as others, since their rules agree, and run once")
+
+
+def _that_may_be_tried(plan: Plan, left: tuple[Planned, ...]) -> tuple[Planned, ...]:
+    """The runs that an estimate is of; the others are named."""
+    from cycletime.studies.plan.estimate import may_be_tried
+
+    for world in plan.study.worlds:
+        if not may_be_tried(world):
+            print(f"  {world.name}: no estimate, since to try it would import its module")
+    return tuple(planned for planned in left if may_be_tried(plan.cells[planned.cell].world))
 
 
 def _print_estimate(plan: Plan, left: tuple[Planned, ...], given_workers: int | None) -> None:
@@ -78,13 +98,13 @@ def _print_estimate(plan: Plan, left: tuple[Planned, ...], given_workers: int | 
             f"until a program is ready{where}"
         )
     told = estimate(plan, left, costs, start_s, workers)
+    programs = len(plan.groups(left))
     elsewhere = sorted({cost.where for cost in costs.values() if cost.where})
     print(
-        f"about {spelled(told.wall_s)} with {workers} worker{'' if workers == 1 else 's'}: "
-        f"{spelled(told.computing_s)} of computing and {spelled(told.programs_s)} for {len(plan.groups(left)):,} "
-        "programs, shared among them"
+        f"about {spelled(told.wall_s)} with {workers} worker{'' if workers == 1 else 's'}: in all "
+        f"{spelled(told.computing_s)} of computing and {spelled(told.programs_s)} for {programs:,} programs"
     )
     if elsewhere:
         print(f"  on {' and '.join(elsewhere)}, which is not here")
     else:
-        print(f"  from a few seconds of one run of each kind, just now, on {processor()}; busy cores make it longer")
+        print(f"  tried just now on {processor()}; busy cores make it longer")

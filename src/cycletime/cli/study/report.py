@@ -39,7 +39,7 @@ class StudyReport:
     """Print Markdown, and write no files unless --out is given."""
 
     def run(self) -> int:
-        """Print the report, and write its files."""
+        """Write the report's files, and print it."""
         from cycletime.reports.report import Report
         from cycletime.studies.store.folder import StudyFolder
 
@@ -52,12 +52,12 @@ class StudyReport:
             grid_points=self.grid_points,
             command=self._command(),
         )
-        self._print(report)
         out = self.out or (None if self.json or self.markdown else self.folder / "report")
         if out is not None:
             report.write(out)
-            if not (self.json or self.markdown):
-                print(f"\nTables, text and figures are in {out}, beginning with report.md")
+        self._print(report)
+        if out is not None and not (self.json or self.markdown):
+            print(f"\nTables, text and figures are in {out}, beginning with report.md")
         return 0
 
     def _statistics(self) -> Statistics:

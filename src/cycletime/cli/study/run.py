@@ -32,6 +32,8 @@ class RunStudy(Executing):
         study = read_study(self.file)
         executor = self.executor_for(study.device)
         folder = StudyFolder.create(self.out, study, change_engine=self.change_engine)
+        for told in folder.damage():
+            say(told)
         with stopping() as stopper:
             watcher = StudyProgress(executor.workers)
             counts = run_study(folder, executor, watcher=watcher, stop=stopper)

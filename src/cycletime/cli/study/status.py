@@ -10,6 +10,8 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
+from cycletime.errors import printable
+
 
 @dataclass(frozen=True, kw_only=True)
 class StudyStatus:
@@ -23,7 +25,7 @@ class StudyStatus:
     """Print where in the code runs failed, too."""
 
     def run(self) -> int:
-        """Print it; status 1 if some runs failed."""
+        """Print it; status 1 if some runs failed, or files are damaged."""
         from cycletime.studies.plan.plan import Plan
         from cycletime.studies.store.folder import StudyFolder
 
@@ -34,9 +36,12 @@ class StudyStatus:
         for name, state in states.items():
             if state == "failed":
                 last = folder.failures(name).last
-                print(f"  {name}: {last.get('error')}")
+                print(f"  {name}: {printable(str(last.get('error')))}")
                 if self.tracebacks and last.get("traceback"):
-                    print(indent(str(last["traceback"]).rstrip(), "    "))
+                    print(indent(printable(str(last["traceback"]).rstrip()), "    "))
             elif self.runs:
                 print(f"  {name}: {state}")
-        return 1 if counts["failed"] else 0
+        damage = folder.damage()
+        for told in damage:
+            print(f"  {told}")
+        return 1 if counts["failed"] or damage else 0

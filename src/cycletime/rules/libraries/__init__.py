@@ -1,24 +1,27 @@
 """Hyper-parameters in other libraries' words, and back.
 
 An export is read back with the same words: what comes out differently is what the library cannot express, and is noted.
+What a library said besides is given back to it as it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from math import isclose
 from typing import Any, TypeVar
 
-from cycletime.duration import DurationLike
-from cycletime.errors import InputError
+from cycletime.duration import Duration, DurationLike
+from cycletime.errors import InputError, did_you_mean
+from cycletime.rules.a2c import A2C
 from cycletime.rules.hyperparameters import Hyperparameters
-from cycletime.rules.libraries.ppo_words import PPOWords
-from cycletime.rules.libraries.sac_words import SACWords
+from cycletime.rules.libraries.off_policy_words import OffPolicyWords
+from cycletime.rules.libraries.on_policy_words import OnPolicyWords
 from cycletime.rules.libraries.table import LIBRARIES, SHORT_NAMES, SPOKEN_NAMES
-from cycletime.rules.libraries.words import Given, LibraryValues, Word, flattened
+from cycletime.rules.libraries.words import Given, LibraryValues, Word, branches_of, flattened
+from cycletime.rules.off_policy import OffPolicy
 from cycletime.rules.ppo import PPO
 from cycletime.rules.quantities import whole_number
-from cycletime.rules.sac import SAC
+from cycletime.rules.spoken import Spoken
 
 __all__ = ["LIBRARIES", "LibraryValues", "export", "read"]
 
@@ -28,18 +31,21 @@ H = TypeVar("H", bound=Hyperparameters)
 def export(values: Hyperparameters, library: str, n_envs: int | None, layout: Mapping[str, int]) -> LibraryValues:
     """The values in a library's words, the nearest that it can express."""
     name, words = _find(library, values.algorithm)
-    n_envs = whole_number("n_envs", 1 if n_envs is None else n_envs)
-    said: dict[str, Any] = {words.n_envs.name: n_envs} if words.n_envs else {}
-    notes: list[str] = []
-    if isinstance(values, PPO) and not isinstance(words, SACWords):
-        sizes, notes = words.write_sizes(values, n_envs, layout)
-        said |= {**sizes, words.discount.name: values.discount, words.trace_decay.name: values.trace_decay}
-    elif isinstance(values, SAC) and isinstance(words, SACWords):
-        said |= words.write(values, n_envs)
+    spoken = values.spoken if values.spoken and values.spoken.library == name else None
+    if n_envs is None:
+        n_envs = spoken.n_envs if spoken else 1
+    n_envs = whole_number("n_envs", n_envs)
+    said, notes = _said(values, words, n_envs, layout)
     understood = read(type(values), name, values.dt, n_envs, _with_action_size(said, values))
-    spoken = SPOKEN_NAMES.get(name, name)
-    differences = _differences(values, understood, spoken, n_envs, words)
-    return LibraryValues(name, said, (*differences, *(n.format(library=spoken) for n in notes)), exact=not differences)
+    spoken_name = SPOKEN_NAMES.get(name, name)
+    remarks = words.remarks if isinstance(words, OffPolicyWords) else {}
+    differences = _differences(values, understood, spoken_name, n_envs, remarks)
+    notes = [*differences, *(note.format(library=spoken_name) for note in notes)]
+    if spoken:
+        together = words.said_together if isinstance(words, OffPolicyWords) else ()
+        said = _given_back(spoken, said, _said(_first(values, spoken), words, spoken.n_envs, {})[0], together)
+        notes += _left_alone(values, spoken, said)
+    return LibraryValues(name, said, tuple(notes), exact=not differences)
 
 
 def read(cls: type[H], library: str, dt: DurationLike, n_envs: int | None, values: Mapping[str, object]) -> H:
@@ -47,25 +53,70 @@ def read(cls: type[H], library: str, dt: DurationLike, n_envs: int | None, value
     name, words = _find(library, cls.algorithm)
     given = Given(name, flattened(values))
     n_envs = _read_n_envs(given, words.n_envs, n_envs)
-    if isinstance(words, SACWords):
-        fields = words.read(given, n_envs)
-        fields["defaults"] = words.defaults_beside(given, n_envs)
+    if isinstance(words, OffPolicyWords):
+        fields = words.read(given, n_envs, cls)
+        fields["defaults"] = words.defaults_beside(given, n_envs, cls)
     else:
         rates = {"discount": given.number(words.discount), "trace_decay": given.number(words.trace_decay)}
         fields = {**words.read_sizes(given, n_envs), **rates}
-    given.refuse_the_rest()
-    return cls(dt=dt, **fields)
+    given.refuse_slips()
+    whole = flattened(values, branches_of(given.known))
+    spoken = Spoken(name, Duration(dt), n_envs, whole, given.layout, given.unreadable, tuple(given.notes))
+    return cls(dt=dt, **fields, spoken=spoken)
 
 
-def _find(library: str, algorithm: str) -> tuple[str, PPOWords | SACWords]:
+def _said(
+    values: Hyperparameters, words: OnPolicyWords | OffPolicyWords, n_envs: int, layout: Mapping[str, int]
+) -> tuple[dict[str, Any], list[str]]:
+    """The values in words that say nothing else, and what ``{library}`` does with them."""
+    said: dict[str, Any] = {words.n_envs.name: n_envs} if words.n_envs else {}
+    if isinstance(words, OffPolicyWords):
+        assert isinstance(values, OffPolicy), "an algorithm has the words of its kind"
+        return said | words.write(values, n_envs), []
+    assert isinstance(values, PPO | A2C), "an algorithm has the words of its kind"
+    sizes, notes = words.write_sizes(values, n_envs, layout)
+    rates = {words.discount.name: values.discount, words.trace_decay.name: values.trace_decay}
+    return said | sizes | rates, notes
+
+
+def _first(values: H, spoken: Spoken) -> H:
+    """The values as they were when the library said them."""
+    return read(type(values), spoken.library, spoken.dt, spoken.n_envs, spoken.values)
+
+
+def _given_back(
+    spoken: Spoken, said: Mapping[str, Any], at_first: Mapping[str, Any], together: Collection[str]
+) -> dict[str, Any]:
+    """All that the library said, with those words replaced that would be others now."""
+    new = {name for name in said if name not in spoken.values or said[name] != at_first.get(name)}
+    if any(said.get(name) != at_first.get(name) for name in together):
+        new |= {name for name in together if name in said}
+    both = {**spoken.values, **{name: said[name] for name in said if name in new}}
+    return {name: value for name, value in both.items() if name != "action_size"}
+
+
+def _left_alone(values: Hyperparameters, spoken: Spoken, said: Mapping[str, Any]) -> list[str]:
+    if values.dt == spoken.dt:
+        return []
+    counts = {name: said[name] for name in LIBRARIES[spoken.library].counted_in_steps if name in said}
+    listed = [
+        f"{name} {value:.12g}"
+        for name, value in counts.items()
+        if isinstance(value, int | float) and value > 0 and value == spoken.values.get(name)
+    ]
+    return [f"Counted in agent steps, but left alone: {', '.join(listed)}."] if listed else []
+
+
+def _find(library: str, algorithm: str) -> tuple[str, OnPolicyWords | OffPolicyWords]:
     name = library.lower().replace("_", "-").replace(" ", "-")
     name = SHORT_NAMES.get(name, name)
     if name not in LIBRARIES:
-        raise InputError(f"Unknown library {library!r}: choose one of {', '.join(LIBRARIES)}.")
-    words: PPOWords | SACWords | None = getattr(LIBRARIES[name], algorithm)
+        near = did_you_mean(name, [*LIBRARIES, *SHORT_NAMES])
+        raise InputError(f"Unknown library {library!r}: choose one of {', '.join(LIBRARIES)}{near}")
+    words = LIBRARIES[name].of(algorithm)
     if words is None:
-        have = [other for other, found in LIBRARIES.items() if getattr(found, algorithm)]
-        raise InputError(f"{name} has no {algorithm.upper()}: choose one of {', '.join(have)}.")
+        have = [other for other, found in LIBRARIES.items() if found.of(algorithm)]
+        raise InputError(f"{name} has no {algorithm.upper()} that is known here: choose one of {', '.join(have)}.")
     return name, words
 
 
@@ -84,9 +135,8 @@ def _with_action_size(said: dict[str, Any], values: Hyperparameters) -> dict[str
 
 
 def _differences(
-    asked: Hyperparameters, understood: Hyperparameters, library: str, n_envs: int, words: PPOWords | SACWords
+    asked: Hyperparameters, understood: Hyperparameters, library: str, n_envs: int, remarks: Mapping[str, str]
 ) -> list[str]:
-    remarks = words.remarks if isinstance(words, SACWords) else {}
     gets = understood.stated()
     notes = []
     for name, value in asked.stated().items():

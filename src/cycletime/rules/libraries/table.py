@@ -5,17 +5,17 @@ Checked against the installed packages by `./check libraries` and `./check rllib
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from cycletime.rules.libraries.ppo_words import Brax, Counted, PPOWords, Puffer, Sized
-from cycletime.rules.libraries.sac_words import (
+from cycletime.rules.libraries.off_policy_words import (
+    OffPolicyWords,
     ReplayRatio,
-    SACWords,
     UpdatePeriod,
     UpdateRatio,
     UpdatesPerPeriod,
     WholeUpdates,
 )
+from cycletime.rules.libraries.on_policy_words import Brax, Counted, OnPolicyWords, Puffer, Sized
 from cycletime.rules.libraries.words import Word
 
 
@@ -23,14 +23,47 @@ from cycletime.rules.libraries.words import Word
 class Library:
     """One library's words."""
 
-    ppo: PPOWords | None
+    ppo: OnPolicyWords | None
     """For PPO; None if it has none."""
-    sac: SACWords | None
+    sac: OffPolicyWords | None
     """For SAC; None if it has none."""
+    a2c: OnPolicyWords | None = None
+    """For A2C; None if it has none, or if nobody has looked."""
+    tqc: OffPolicyWords | None = None
+    """For TQC; the same."""
+    td3: OffPolicyWords | None = None
+    """For TD3; the same."""
+    ddpg: OffPolicyWords | None = None
+    """For DDPG; the same."""
+    counted_in_steps: tuple[str, ...] = ()
+    """Settings that count agent steps, and that stay as they are unless a part is asked to carry them."""
+
+    def of(self, algorithm: str) -> OnPolicyWords | OffPolicyWords | None:
+        """The words for one algorithm, if there are any."""
+        words: OnPolicyWords | OffPolicyWords | None = getattr(self, algorithm)
+        return words
 
 
 _GAMMA, _LAMBDA = Word("gamma", 0.99), Word("gae_lambda", 0.95)
 _FIXED_ENTROPY = {"target_entropy": "it is fixed at -|A|"}
+
+_SB3_WITH_REPLAY = OffPolicyWords(
+    discount=_GAMMA,
+    tau="tau",
+    replay="buffer_size",
+    minibatch="batch_size",
+    warmup=("learning_starts",),
+    updates=UpdatesPerPeriod("gradient_steps", "train_freq"),
+    remarks={"noise_std": "pass it as action_noise=NormalActionNoise(mean, sigma)"},
+    defaults={
+        "tau": 0.005,
+        "buffer_size": 1_000_000,
+        "learning_starts": 100,
+        "train_freq": 1,
+        "gradient_steps": 1,
+    },
+)
+_SB3_WITH_ENTROPY = replace(_SB3_WITH_REPLAY, entropy="target_entropy")
 
 _STABLE_BASELINES3 = Library(
     # batch_size is m here, the most dangerous of all clashes of names
@@ -41,24 +74,22 @@ _STABLE_BASELINES3 = Library(
         discount=_GAMMA,
         trace_decay=_LAMBDA,
         smallest_minibatch=2,
+        takes_more_than_the_batch=True,
     ),
-    sac=SACWords(
+    sac=_SB3_WITH_ENTROPY,
+    a2c=Sized(
+        size=Word("n_steps", 5),
+        size_is_per_env=True,
+        minibatch=None,
         discount=_GAMMA,
-        tau="tau",
-        replay="buffer_size",
-        minibatch="batch_size",
-        warmup=("learning_starts",),
-        updates=UpdatesPerPeriod("gradient_steps", "train_freq"),
-        entropy="target_entropy",
-        defaults={
-            "tau": 0.005,
-            "buffer_size": 1_000_000,
-            "learning_starts": 100,
-            "train_freq": 1,
-            "gradient_steps": 1,
-        },
+        trace_decay=Word("gae_lambda", 1.0),
     ),
+    tqc=_SB3_WITH_ENTROPY,
+    td3=_SB3_WITH_REPLAY,
+    ddpg=_SB3_WITH_REPLAY,
+    counted_in_steps=("sde_sample_freq", "n_steps", "frame_stack", "buffer_size", "learning_starts", "train_freq"),
 )
+_SBX = replace(_STABLE_BASELINES3, a2c=None)
 
 _CLEANRL = Library(
     ppo=Counted(
@@ -69,7 +100,7 @@ _CLEANRL = Library(
         trace_decay=_LAMBDA,
         tail="{library} cuts the batch into slices of {m}: that makes {slices}, not {count}, the last one short.",
     ),
-    sac=SACWords(
+    sac=OffPolicyWords(
         discount=_GAMMA,
         tau="tau",
         replay="buffer_size",
@@ -103,7 +134,7 @@ _REJAX = Library(
         trace_decay=_LAMBDA,
         only_whole_minibatches=True,
     ),
-    sac=SACWords(
+    sac=OffPolicyWords(
         discount=_GAMMA,
         one_minus_tau="polyak",
         replay="buffer_size",
@@ -126,7 +157,7 @@ _STOIX = Library(
         trace_decay=Word("system.gae_lambda", 0.95),
         only_whole_minibatches=True,
     ),
-    sac=SACWords(
+    sac=OffPolicyWords(
         discount=Word("system.gamma", 0.99),
         tau="system.tau",
         replay="system.total_buffer_size",
@@ -149,7 +180,7 @@ _STOIX = Library(
 
 _BRAX = Library(
     ppo=Brax(),
-    sac=SACWords(
+    sac=OffPolicyWords(
         discount=Word("discounting", 0.9),
         tau="tau",
         replay="max_replay_size",
@@ -182,7 +213,7 @@ _SKRL = Library(
         tail="{library} spreads the {left} samples that are left over {count} mini-batches of {m}.",
         remark="{library}'s memory must be as long as the rollout: RandomMemory(memory_size={rollout}).",
     ),
-    sac=SACWords(
+    sac=OffPolicyWords(
         discount=Word("discount_factor", 0.99),
         tau="polyak",
         replay="memory_size",
@@ -204,7 +235,7 @@ _TORCHRL = Library(
         trace_decay=Word("loss.gae_lambda", 0.95),
         only_whole_minibatches=True,  # its scripts index out of bounds otherwise
     ),
-    sac=SACWords(
+    sac=OffPolicyWords(
         discount=Word("optim.gamma", 0.99),
         one_minus_tau="optim.target_update_polyak",
         replay="replay_buffer.size",
@@ -230,7 +261,7 @@ _RLLIB = Library(
         collects_whole_vector_steps=False,
         tail="{library} has no short mini-batch: the last one of an epoch is filled up from the next epoch.",
     ),
-    sac=SACWords(
+    sac=OffPolicyWords(
         discount=_GAMMA,
         tau="tau",
         replay="replay_buffer_config.capacity",
@@ -256,7 +287,7 @@ _TIANSHOU = Library(
         buffer="buffer_size",  # 4096 where nothing is said, however large the batch
         tail="{library} has no short mini-batch: the last one of an epoch takes the samples that are left as well.",
     ),
-    sac=SACWords(
+    sac=OffPolicyWords(
         discount=_GAMMA,
         tau="tau",
         replay="buffer_size",
@@ -294,7 +325,7 @@ _RL_GAMES = Library(
 
 _LEROBOT = Library(
     ppo=None,
-    sac=SACWords(
+    sac=OffPolicyWords(
         discount=Word("algorithm.discount", 0.99),
         tau="algorithm.critic_target_update_weight",
         replay="policy.online_buffer_capacity",
@@ -318,7 +349,7 @@ _AUTHORS = Library(
         trace_decay=Word("lm", 0.95),
         tail="{library} takes b // (b // m) samples into each mini-batch, the last one being short.",
     ),
-    sac=SACWords(
+    sac=OffPolicyWords(
         discount=_GAMMA,
         tau="tau",
         minibatch="batch_size",
@@ -334,7 +365,7 @@ _AUTHORS = Library(
 
 LIBRARIES: dict[str, Library] = {
     "stable-baselines3": _STABLE_BASELINES3,
-    "sbx": _STABLE_BASELINES3,
+    "sbx": _SBX,
     "cleanrl": _CLEANRL,
     "purejaxrl": _PUREJAXRL,
     "rejax": _REJAX,

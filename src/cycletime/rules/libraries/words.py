@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from html import escape
 from math import inf
 from numbers import Integral, Real
 from typing import Any
@@ -48,6 +49,11 @@ class LibraryValues(Mapping[str, Any]):
         """How many names there are."""
         return len(self.by_name)
 
+    def _repr_html_(self) -> str:
+        """The values and the notes, for notebooks."""
+        lines = [*(f"{name} = {value!r}" for name, value in self.items()), *(f"note: {note}" for note in self.notes)]
+        return f"<pre>{escape(chr(10).join(lines))}</pre>"
+
     def nested(self) -> dict[str, Any]:
         """The values with ``a.b`` as ``{"a": {"b": ...}}``, as configuration files have them."""
         tree: dict[str, Any] = {}
@@ -60,13 +66,20 @@ class LibraryValues(Mapping[str, Any]):
         return tree
 
 
+class NoNumberError(InputError):
+    """A setting that rules carry only as a number, and that is none: a schedule, or once per episode."""
+
+
 @dataclass
 class Given:
-    """Values in a library's words on their way in; whatever is left over at the end was not understood."""
+    """Values in a library's words on their way in; whatever is left over at the end is none that rules carry."""
 
     library: str
     values: dict[str, object]
     known: list[str] = field(default_factory=list)
+    layout: dict[str, int] = field(default_factory=dict)
+    unreadable: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     def number(self, word: Word) -> Number:
         """The value of a name, or the library's default."""
@@ -78,13 +91,17 @@ class Given:
         return word.default
 
     def optional_number(self, name: str) -> Number | None:
-        """The value of a name, if it is given."""
+        """The value of a name, if it is given and not left to the library.
+
+        Raises:
+            NoNumberError: if it is no number.
+        """
         self.known.append(name)
         value = self.values.get(name)
-        if value is None:
+        if value is None or (isinstance(value, str) and value == "auto"):
             return None
         if isinstance(value, bool) or not isinstance(value, Real):
-            raise InputError(
+            raise NoNumberError(
                 f"{self.library}'s {name} is {value!r}: only a number can be carried to another cycle time."
             )
         if isinstance(value, Integral):
@@ -103,22 +120,46 @@ class Given:
         """A value that must be a whole number of at least 1."""
         return whole_number(f"{self.library}'s {word.name}", self.number(word))
 
-    def refuse_the_rest(self) -> None:
-        """Refuse names that were not asked for, since a misspelt one would be lost silently."""
-        left = [name for name in self.values if name not in self.known]
-        if left:
-            raise InputError(
-                f"{', '.join(left)}: no name that depends on the cycle time in {self.library}; "
-                f"those are {', '.join(dict.fromkeys(self.known))}."
-            )
+    def refuse_slips(self) -> None:
+        """Refuse names that are a slip of the keyboard away from one that is carried, and would be lost silently."""
+        known = list(dict.fromkeys(self.known))
+        for name in self.values:
+            near = [each for each in known if name not in known and _one_slip_apart(name, each)]
+            if near:
+                raise InputError(
+                    f"{name}: no name that depends on the cycle time in {self.library}; those are "
+                    f"{', '.join(known)}; did you mean {near[0]}?"
+                )
 
 
-def flattened(values: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    """Nested settings with dotted names, the opposite of `LibraryValues.nested`."""
+def _one_slip_apart(one: str, other: str) -> bool:
+    """Whether a letter is missing, too many, wrong, or has changed places with its neighbour."""
+    one, other = one.lower().replace("-", "_"), other.lower()
+    shortest, longest = sorted((len(one), len(other)))
+    before = _letters_shared(one, other)
+    after = min(_letters_shared(one[::-1], other[::-1]), shortest - before)
+    swapped = shortest == longest and one[before : before + 2] == other[before : before + 2][::-1]
+    return before + after >= longest - (2 if swapped else 1)
+
+
+def _letters_shared(one: str, other: str) -> int:
+    """How many letters are the same from the start on."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def flattened(
+    values: Mapping[str, object], branches: Collection[str] | None = None, prefix: str = ""
+) -> dict[str, Any]:
+    """Nested settings with dotted names, the opposite of `LibraryValues.nested`; along some branches, or all."""
     flat: dict[str, object] = {}
     for name, value in values.items():
-        if isinstance(value, Mapping):
-            flat |= flattened(value, f"{prefix}{name}.")
+        if isinstance(value, Mapping) and (branches is None or prefix + name in branches):
+            flat |= flattened(value, branches, f"{prefix}{name}.")
         else:
             flat[prefix + name] = value
     return flat
+
+
+def branches_of(names: Collection[str]) -> set[str]:
+    """What the dotted names are in: a and a.b for a.b.c."""
+    return {name[:at] for name in names for at, letter in enumerate(name) if letter == "."}

@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import isfinite
 from typing import Any
 
-from cycletime.duration import DurationLike
-from cycletime.errors import InputError
+from cycletime.duration import Duration, DurationLike
+from cycletime.errors import InputError, did_you_mean
+from cycletime.rules import ALGORITHMS
+from cycletime.rules.formulas import nearest_whole
 from cycletime.rules.hyperparameters import Hyperparameters, part_names
-from cycletime.rules.libraries import LIBRARIES
-from cycletime.rules.ppo import PPO
+from cycletime.rules.libraries import LIBRARIES, read
+from cycletime.rules.off_policy import OffPolicy
 from cycletime.rules.quantities import whole_number
 from cycletime.rules.sac import SAC
 from cycletime.rules.zoo.rewriting import read_entry, rewrite_entry
+from cycletime.rules.zoo.saved import as_zoo_file
+from cycletime.rules.zoo.wrapper import wrapped
 
 _LIBRARY = "stable-baselines3"
-ALGORITHMS: Mapping[str, type[Hyperparameters]] = {"ppo": PPO, "sac": SAC}
-_SETTINGS: Mapping[str, tuple[str, ...]] = {
-    "ppo": ("n_steps", "batch_size", "gamma", "gae_lambda"),
-    "sac": ("gamma",),
-    "replay-capacity": ("buffer_size",),
-    "warm-up": ("learning_starts",),
-    "target-smoothing": ("tau",),
-    "updates-per-second": ("train_freq", "gradient_steps"),
-    "target-entropy": ("target_entropy",),
-}
-"""The settings behind each algorithm and part."""
-_COUNTED_IN_STEPS = ("n_timesteps", "sde_sample_freq", "frame_stack", "buffer_size", "learning_starts", "train_freq")
-"""Further settings whose meaning in seconds changes with the cycle time."""
+_NOISE = "noise_std"
+"""The Zoo's own setting, of which it makes Stable-Baselines3's action_noise."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +34,7 @@ class ZooTransfer:
     """The whole file, every byte but the changed values as it was."""
     values: Hyperparameters
     """The carried hyper-parameters."""
-    changed: Mapping[str, int | float]
+    changed: Mapping[str, Any]
     """The Zoo's keys that changed, with their new values."""
     notes: tuple[str, ...]
     """What the reader should know beside the notes of the values."""
@@ -56,59 +50,78 @@ def transfer_entry(
     also: str | Collection[str] = (),
     action_size: int | None = None,
 ) -> ZooTransfer:
-    """Carry the entry of one environment from the cycle time it was tuned at to another."""
-    also = part_names(also)
-    if "exploration-noise" in also:
-        raise InputError("exploration-noise is no single number in a Zoo file: leave it out and set the noise by hand.")
+    """Carry the entry of one environment from the cycle time it was tuned at to another.
+
+    Raises:
+        InputError: if the text, the entry or a value of it cannot be carried or rewritten.
+    """
+    if algorithm not in ALGORITHMS:
+        known = f"{', '.join(ALGORITHMS)}{did_you_mean(algorithm, ALGORITHMS)}"
+        raise InputError(f"{algorithm!r} is no algorithm with a rule: choose one of {known}")
+    text, notes = as_zoo_file(text, env_id)
     entry = read_entry(text, env_id)
-    n_envs = _n_envs(entry, env_id)
-    said = _settings(entry, algorithm, also)
-    extra = {"action_size": action_size} if algorithm == "sac" else {}
-    before = ALGORITHMS[algorithm].from_(_LIBRARY, dt=from_dt, n_envs=n_envs, **said, **extra)
+    before = _read(entry, env_id, ALGORITHMS[algorithm], Duration(from_dt), part_names(also), action_size)
     after = before.at(to_dt, rule, also)
-    exported = after.to(_LIBRARY, n_envs)
-    changed = {} if after == before else _changes(said, dict(exported), before.to(_LIBRARY, n_envs))
-    new_text, notes = rewrite_entry(text, env_id, changed)
-    if after.dt != before.dt:
-        notes += _left_alone(entry, changed)
-    return ZooTransfer(new_text, after, changed, (*exported.notes, *notes))
+    if after.dt == before.dt:
+        return ZooTransfer(text, after, {}, notes)
+    exported = _without_noise(after).to(_LIBRARY)
+    changed = _changes(before, after, exported)
+    if "n_timesteps" in entry:
+        changed["n_timesteps"] = _carried_timesteps(entry["n_timesteps"], env_id, after.dt / before.dt)
+    wrappers, note = wrapped(entry, before.dt, after.dt)
+    if wrappers:
+        changed["env_wrapper"] = wrappers
+    new_text, notes_on_text = rewrite_entry(text, env_id, changed)
+    return ZooTransfer(new_text, after, changed, (*exported.notes, *notes, *notes_on_text, note))
 
 
-def _settings(entry: Mapping[str, object], algorithm: str, also: Collection[str]) -> dict[str, Any]:
-    """What the entry says of the settings that matter here, or Stable-Baselines3's default."""
-    said: dict[str, Any] = {}
-    sac = LIBRARIES[_LIBRARY].sac
-    defaults = sac.defaults if sac and algorithm == "sac" else {}  # reading fills in PPO's
-    for group in (algorithm, *also):
-        for key in _SETTINGS.get(group, ()):
-            said[key] = defaults.get(key) if entry.get(key) is None else entry[key]
-    if said.get("target_entropy") == "auto":
-        said["target_entropy"] = None
-    return said
+def _read(
+    entry: Mapping[Any, object],
+    env_id: str,
+    kind: type[Hyperparameters],
+    dt: Duration,
+    also: Collection[str],
+    action_size: int | None,
+) -> Hyperparameters:
+    """The entry's values as Stable-Baselines3 would take them."""
+    settings = {key: value for key, value in entry.items() if isinstance(key, str) and key != "n_envs"}
+    if action_size is not None and issubclass(kind, SAC):
+        settings["action_size"] = action_size
+    values = read(kind, _LIBRARY, dt, _n_envs(entry, env_id), settings)
+    if "exploration-noise" not in also:
+        return values
+    if not isinstance(values, OffPolicy) or not isinstance(entry.get(_NOISE), int | float):
+        raise InputError(
+            f"exploration-noise is no single number in this entry, as a {_NOISE} of sac, tqc, td3 or ddpg would be: "
+            "leave it out and set the noise by hand."
+        )
+    return replace(values, noise_std=entry[_NOISE])  # type: ignore[arg-type]  # checked by the class
 
 
-def _changes(said: Mapping[str, Any], new: dict[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings to write: those that were carried, and differ from what the entry says."""
-    carried = {key for key in new if new[key] != old.get(key)}
-    if carried & {"train_freq", "gradient_steps"}:
-        carried |= {"train_freq", "gradient_steps"}
-        new |= _updates_in_the_same_rhythm(said["train_freq"], new)
-    return {key: new[key] for key in new if key in carried and new[key] != said.get(key)}
+def _changes(before: Hyperparameters, after: Hyperparameters, exported: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that are others now; what an entry does not say is Stable-Baselines3's default."""
+    said = {key: value for key, value in _without_noise(before).to(_LIBRARY).items() if value is not None}
+    old = {**getattr(LIBRARIES[_LIBRARY].of(after.algorithm), "defaults", {}), **said}
+    # By identity first, since a value that is not a number differs from itself.
+    changed = {key: value for key, value in exported.items() if value is not old.get(key) and value != old.get(key)}
+    if before.stated().get(_NOISE) != after.stated().get(_NOISE):
+        changed[_NOISE] = after.stated()[_NOISE]
+    return changed
 
 
-def _updates_in_the_same_rhythm(period: int, new: Mapping[str, Any]) -> dict[str, int]:
-    """Keep the entry's train_freq where a whole number of updates fits: after 64 steps 32 updates, not after 2 one."""
-    updates = Fraction(new["gradient_steps"], new["train_freq"]) * Fraction(period)
-    return {"train_freq": period, "gradient_steps": updates.numerator} if updates.denominator == 1 else {}
+def _without_noise(values: Hyperparameters) -> Hyperparameters:
+    """The values that Stable-Baselines3 has words for."""
+    return replace(values, noise_std=None) if isinstance(values, OffPolicy) else values
 
 
-def _left_alone(entry: Mapping[str, object], changed: Collection[str]) -> tuple[str, ...]:
-    counts = {key: entry[key] for key in _COUNTED_IN_STEPS if key in entry and key not in changed}
-    listed = [f"{key} {value:.12g}" for key, value in counts.items() if isinstance(value, int | float)]
-    return (f"Counted in agent steps, but left alone: {', '.join(listed)}.",) if listed else ()
+def _carried_timesteps(value: object, env_id: str, rho: Fraction) -> int:
+    """As many agent steps as last for the same time."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value < 1:
+        raise InputError(f"{env_id}: n_timesteps is {value!r}: it must be a number of at least 1.")
+    return nearest_whole(Fraction(value) / rho)
 
 
-def _n_envs(entry: Mapping[str, object], env_id: str) -> int:
+def _n_envs(entry: Mapping[Any, object], env_id: str) -> int:
     said = entry.get("n_envs", 1)
     # configuration files write counts as 1e1 at times
     return whole_number(f"{env_id}: n_envs", int(said) if isinstance(said, float) and said.is_integer() else said)

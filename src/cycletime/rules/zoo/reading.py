@@ -1,4 +1,8 @@
-"""Read a Zoo file twice: its values as the Zoo reads them, and where in the text each of them stands."""
+"""Read a Zoo file twice: its values as the Zoo reads them, and where in the text each of them stands.
+
+What a file could fill the memory or the day with (aliases of aliases, endless nesting, huge numbers) is counted while
+it is parsed, before anything is built of it.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from typing import TypeAlias
 import yaml
 
 from cycletime.errors import InputError
+from cycletime.rules.zoo.bounds import refuse_what_is_too_large
 
 Document: TypeAlias = dict[object, object]
 
@@ -20,9 +25,12 @@ MERGE = "<<"
 def load(text: str) -> Document:
     """The values, by the loader that the Zoo itself uses; nothing in the text is evaluated."""
     try:
+        refuse_what_is_too_large(text)
         document = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise InputError(_explain(error, text)) from error
+    except InputError:
+        raise
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         # PyYAML lets these through for values that contradict their tag, such as '!!float abc'.
         raise InputError(f"The YAML holds a value that its tag does not allow: {error}.") from error

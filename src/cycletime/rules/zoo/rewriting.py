@@ -1,4 +1,4 @@
-"""Change a few numbers of one environment in an RL Baselines3 Zoo file, and not one other byte.
+"""Change a few values of one environment in an RL Baselines3 Zoo file, and not one other byte.
 
 The Zoo reads ``hyperparams/*.yml`` with ``yaml.safe_load``: one document, a mapping from environment ids to
 settings that may inherit from each other by anchors and merges. Dumping it anew would lose comments and
@@ -33,16 +33,16 @@ def read_entry(text: str, env_id: str) -> dict[str, object]:
     return effective_entry(load(text), read_places(text), env_id)
 
 
-def rewrite_entry(text: str, env_id: str, changes: Mapping[str, int | float]) -> tuple[str, tuple[str, ...]]:
-    """The text with these values in that entry and all other bytes unchanged; and notes for the user."""
+def rewrite_entry(text: str, env_id: str, changes: Mapping[str, object]) -> tuple[str, tuple[str, ...]]:
+    """The text with these numbers and lists in that entry and all other bytes unchanged; and notes for the user."""
     document, root = load(text), read_places(text)
     entry = effective_entry(document, root, env_id)
-    numbers = {key: _plain_number(key, value) for key, value in changes.items()}
-    wanted = {key: value for key, value in numbers.items() if not _same_number(entry.get(key), value)}
+    new = {key: value if isinstance(value, list) else _plain_number(key, value) for key, value in changes.items()}
+    wanted = {key: value for key, value in new.items() if not _says_already(entry.get(key), value)}
     if not wanted:
         return text, ()
     for key in wanted:
-        if isinstance(old := entry.get(key), list | dict):
+        if isinstance(old := entry.get(key), list | dict) and not isinstance(wanted[key], list):
             raise InputError(f"{env_id}: {key} is {old!r}, but only a single value can become a number.")
     expected = {**document, env_id: {**entry, **wanted}}
     written = {key: _in_yaml(value) for key, value in wanted.items()}
@@ -68,8 +68,9 @@ def _plain_number(key: str, value: object) -> int | float:
     return int(value) if isinstance(value, int) else float(value)
 
 
-def _same_number(old: object, new: int | float) -> bool:
-    return isinstance(old, int | float) and not isinstance(old, bool) and old == new
+def _says_already(old: object, new: object) -> bool:
+    """Whether nothing has to be written: 8.0 is as good as 8."""
+    return isinstance(old, int | float | list) and not isinstance(old, bool) and old == new
 
 
 def _in_yaml(value: object) -> str:
@@ -198,6 +199,9 @@ def _value_edits(text: str, root: Place, own: Mapping[str, Place], key: str, new
     old = own[key]
     if old.start == old.end:  # nothing is written: 'key:' in a block, 'key' in brackets
         return [_Edit(old.end, old.end, f" {new}" if text[old.start - 1] == ":" else f": {new}")]
+    if old.children and not old.flow and "#" not in text[old.start : old.end]:
+        # What replaces a block stands on the line of its key; one with comments in it cannot be replaced unharmed.
+        return [_Edit(len(text[: old.start].rstrip()), old.end, f" {new}")]
     if old.anchor is None:
         return [_Edit(old.start, old.end, new)]
     users = [place for place in root.walk() if place.alias == old.anchor and place not in own.values()]

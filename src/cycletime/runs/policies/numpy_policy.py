@@ -1,5 +1,7 @@
 """A trained policy in NumPy alone: this file and the policy.npz beside it are all that a robot's computer needs.
 
+Whatever is not finite is refused with a ValueError, so that no motor is ever sent what comes of it.
+
 from policy import NumpyPolicy
 
 policy = NumpyPolicy.load("policy.npz")
@@ -9,7 +11,7 @@ action = policy.act(observation)  # every policy.dt_s seconds
 from __future__ import annotations
 
 import json
-import zipfile
+import math
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from os import PathLike
@@ -21,8 +23,11 @@ from numpy.typing import NDArray
 
 FORMAT = 1
 """Of the file; a newer file than this program is refused."""
+MOST_BYTES = 2**30
+"""Of its arrays: a file that declares more is refused before it is read."""
 LOG_STD_RANGE = (-20.0, 2.0)
 """Where log sigma is clipped if it comes from the network."""
+_OVERFLOW = "the observation is far from those that the policy was trained on"
 
 
 def _relu(numbers: NDArray[Any]) -> NDArray[Any]:
@@ -31,6 +36,10 @@ def _relu(numbers: NDArray[Any]) -> NDArray[Any]:
 
 
 _ACTIVATIONS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {"tanh": np.tanh, "relu": _relu}
+
+
+class UnsafePolicyError(ValueError):
+    """A policy that fits together, and that nothing may act with."""
 
 
 class NumpyPolicy:
@@ -50,12 +59,13 @@ class NumpyPolicy:
 
         Raises:
             ValueError: if they do not belong together.
+            UnsafePolicyError: if its numbers are not finite, or its cycle time is none.
         """
         if description.get("format") != FORMAT:
             raise ValueError(f"The policy has the format {description.get('format')!r}: this program reads {FORMAT}.")
         try:
             self.description = dict(description)
-            self.dt_s = float(description["dt_s"])
+            dt_s = description["dt_s"]
             self.observation_size = int(description["observation_size"])
             self.action_size = int(description["action_size"])
             self._squashed = bool(description["squashed"])
@@ -70,6 +80,10 @@ class NumpyPolicy:
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"The policy is incomplete: {error} is missing or wrong.") from None
         self._refuse_wrong_shapes()
+        _refuse_not_finite(arrays)
+        if isinstance(dt_s, bool) or not isinstance(dt_s, int | float) or not 0 < dt_s < math.inf:
+            raise UnsafePolicyError(f"The policy's dt_s is {dt_s!r}: it must be a time in seconds, such as 0.016.")
+        self.dt_s = float(dt_s)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> NumpyPolicy:
@@ -80,11 +94,13 @@ class NumpyPolicy:
         """
         try:
             with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as named:
+                if sum(each.file_size for each in named.zip.infolist()) > MOST_BYTES:
+                    raise ValueError(f"it declares more than {MOST_BYTES:,} bytes")
                 arrays = {name: named[name] for name in named.files}
             description = json.loads(str(arrays.pop("description")))
         except FileNotFoundError:
             raise
-        except (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        except Exception as error:  # zipfile, zlib and NumPy have a dozen of them for what is damaged
             raise ValueError(f"{path} is no exported policy: {error}.") from error
         return cls(arrays, description)
 
@@ -96,24 +112,38 @@ class NumpyPolicy:
             rng: Such as ``numpy.random.default_rng()``.
 
         Raises:
-            ValueError: if the observation has another shape, or is not finite.
+            ValueError: if the observation has another shape, or if it or the action is not finite.
         """
         action, std = self.mean_and_std(observation)
-        if rng is not None:
-            action = action + std * rng.standard_normal(action.shape, np.float32)
-        if self._squashed:
-            action = np.tanh(action)
-        reached: NDArray[Any] = np.clip(self._centre + self._half * action, self._low, self._high).astype(self._dtype)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if rng is not None:
+                action = action + std * rng.standard_normal(action.shape, np.float32)
+            # Before the bounds, which would make a number of an infinity.
+            _refuse_infinite("action", action, _OVERFLOW)
+            if self._squashed:
+                action = np.tanh(action)
+            wanted = np.clip(self._centre + self._half * action, self._low, self._high)
+            reached: NDArray[Any] = wanted.astype(self._dtype)
+        _refuse_infinite("action", reached, _OVERFLOW)
         return reached
 
     def mean_and_std(self, observation: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:  # noqa: ANN401
         """Mu and sigma, before squashing and before the mapping to the environment's actions."""
-        numbers = np.asarray(observation, np.float32)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._mean_and_std(self._read(observation))
+
+    def _read(self, observation: Any) -> NDArray[np.float32]:  # noqa: ANN401
+        try:
+            numbers = np.asarray(observation, np.float32)
+        except (TypeError, ValueError):
+            raise ValueError(f"The observation {str(observation)[:80]!r} is no array of numbers.") from None
         if numbers.ndim not in (1, 2) or numbers.shape[-1] != self.observation_size:
             size = self.observation_size
             raise ValueError(f"The observation has the shape {numbers.shape}: it must be ({size},) or (batch, {size}).")
-        if not np.isfinite(numbers).all():
-            raise ValueError("The observation is not finite: a sensor or a computation before it has failed.")
+        _refuse_infinite("observation", numbers, "a sensor or a computation before it has failed")
+        return numbers
+
+    def _mean_and_std(self, numbers: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         for weight, bias in self._layers[:-1]:
             numbers = self._activation(numbers @ weight + bias)
         weight, bias = self._layers[-1]
@@ -136,3 +166,20 @@ class NumpyPolicy:
                 f"The policy's arrays do not fit {self.observation_size} observed numbers and actions of "
                 f"{self.action_size}: export it anew."
             )
+
+
+def _refuse_not_finite(arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Refuse weights that are no numbers; an action may have no bound, but none that is no number."""
+    for name, array in arrays.items():
+        of_bounds = name in ("action.low", "action.high")
+        if not (~np.isnan(array) if of_bounds else np.isfinite(array)).all():
+            raise UnsafePolicyError(f"The policy's {name} is not finite: its training has diverged, or it is damaged.")
+
+
+def _refuse_infinite(name: str, numbers: NDArray[Any], why: str) -> None:
+    """Refuse what is not finite in float32, with the place of the first such number."""
+    finite = np.isfinite(numbers)
+    if not finite.all():
+        first = tuple(np.argwhere(~finite)[0].tolist())
+        place = ", ".join(map(str, first))
+        raise ValueError(f"{name}[{place}] is {numbers[first]}, which is not finite: {why}.")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.loops.action_bounds import ActionBounds
 from cycletime.runs.files import write_whole
-from cycletime.runs.policies.numpy_policy import FORMAT, NumpyPolicy
+from cycletime.runs.policies.numpy_policy import FORMAT, NumpyPolicy, UnsafePolicyError
 from cycletime.runs.spec import RunSpec
 
 _METADATA = "cycletime"
@@ -54,7 +55,8 @@ class SavedPolicy:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any], description: Mapping[str, Any]) -> SavedPolicy:
         """The policy of `arrays` and `description`; a KeyError, ValueError or the like where they are none."""
-        NumpyPolicy(arrays, description)  # refuses what does not belong together
+        with suppress(UnsafePolicyError):  # a run that went astray keeps its policy, with which nothing may act
+            NumpyPolicy(arrays, description)  # refuses what does not belong together
         count = sum(name.endswith(".weight") for name in arrays)
         layers = tuple(Layer(arrays[f"layers.{i}.weight"], arrays[f"layers.{i}.bias"]) for i in range(count))
         bounds = {name: arrays[f"action.{name}"] for name in ("centre", "half", "low", "high")}
@@ -95,8 +97,17 @@ class SavedPolicy:
         }
 
     def in_numpy(self) -> NumpyPolicy:
-        """The policy to act with, without JAX."""
-        return NumpyPolicy(self.arrays(), self.description())
+        """The policy to act with, without JAX.
+
+        Raises:
+            InputError: if its numbers are not finite.
+        """
+        try:
+            return NumpyPolicy(self.arrays(), self.description())
+        except UnsafePolicyError as error:
+            raise InputError(
+                f"The policy of {self.world} after {self.env_steps} environment steps cannot act: {error}"
+            ) from None
 
 
 def write_policy(path: Path, policy: SavedPolicy) -> None:

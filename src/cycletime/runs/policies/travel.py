@@ -29,6 +29,7 @@ NUMPY_FILES = ("policy.py", "policy.npz")
 
 def export_numpy(policy: SavedPolicy, folder: Path) -> float:
     """Write a folder that runs with NumPy alone; the worst difference from the JAX policy."""
+    policy.in_numpy()  # refuses one that has diverged, before there is a folder
     description = np.array(json.dumps(policy.description()))
     worst = 0.0
 
@@ -56,6 +57,7 @@ def export_numpy(policy: SavedPolicy, folder: Path) -> float:
 
 def export_onnx(policy: SavedPolicy, path: Path) -> float:
     """Write an ONNX file; the worst difference from the JAX policy."""
+    policy.in_numpy()  # a graph cannot refuse what is not finite
     model = onnx_model(policy)
     worst = check_against(policy, lambda observations: onnx_actions(model, observations), "The ONNX policy")
     write_whole(path, lambda unfinished: unfinished.write_bytes(model.SerializeToString()))

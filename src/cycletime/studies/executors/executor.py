@@ -34,5 +34,8 @@ class Executor(Protocol):
     def stop(self, study: Path) -> None:
         """Ask all workers to save and leave."""
 
-    def close(self) -> None:
-        """Let go of all that is left; workers that are no one's any more save and leave."""
+    def kill(self, name: str) -> None:
+        """End a worker that does not answer; `ended` tells of it in time."""
+
+    def close(self, wait_s: float) -> None:
+        """Let go of all that is left; workers that are no one's any more save and leave, in so many seconds."""

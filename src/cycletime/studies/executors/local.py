@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -78,6 +79,8 @@ class Local:
             with self.processes.pop(name) as process:
                 assert process.stdout is not None, "it was made with a pipe"
                 said = process.stdout.read()  # not communicate(), which wants an input that `stop` has not closed
+            if process.returncode:
+                _kill(process)  # those that its environment has started, and that nobody closed
             if process.returncode == LACKING:
                 raise MachineError(said)
             told[name] = "" if process.returncode == 0 else f"its worker died with status {process.returncode}"
@@ -90,11 +93,27 @@ class Local:
             with suppress(BrokenPipeError):
                 process.stdin.close()
 
-    def close(self) -> None:
-        """Wait until all have saved what they have, and gone."""
+    def kill(self, name: str) -> None:
+        """End a process, and those that its environment has started."""
+        _kill(self.processes[name])
+
+    def close(self, wait_s: float) -> None:
+        """Wait until all have saved what they have, and gone; end those that do not go."""
         self.stop(Path())
-        for process in self.processes.values():
-            process.wait()
-            assert process.stdout is not None, "it was made with a pipe"
-            process.stdout.close()
-        self.processes.clear()
+        until = time.monotonic() + wait_s
+        try:
+            with suppress(subprocess.TimeoutExpired):
+                for process in self.processes.values():
+                    process.wait(max(0.0, until - time.monotonic()))
+        finally:
+            for process in self.processes.values():
+                _kill(process)
+                process.wait()
+                assert process.stdout is not None, "it was made with a pipe"
+                process.stdout.close()
+            self.processes.clear()
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    with suppress(ProcessLookupError, PermissionError):  # all of its session have ended
+        os.killpg(process.pid, signal.SIGKILL)

@@ -126,7 +126,13 @@ class OnRay:
             if not diary_file(study / "workers", name).exists():
                 ray.cancel(reference)
 
-    def close(self) -> None:
+    def kill(self, name: str) -> None:
+        """Have Ray end the process of a task."""
+        import ray
+
+        ray.cancel(next(reference for reference, each in self.tasks.items() if each == name), force=True)
+
+    def close(self, wait_s: float) -> None:
         """Workers that were asked to stop go by themselves."""
 
 

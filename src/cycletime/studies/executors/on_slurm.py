@@ -120,7 +120,12 @@ class OnSlurm:
         for array in {path.name for path in self.jobs.values()}:
             subprocess.run(["scancel", "--state=PENDING", f"--name={array}"], check=False, capture_output=True)
 
-    def close(self) -> None:
+    def kill(self, name: str) -> None:
+        """Cancel a job, for which Slurm has SIGKILL in the end."""
+        if job := (queued() or {}).get(name):
+            subprocess.run(["scancel", job], check=False, capture_output=True)
+
+    def close(self, wait_s: float) -> None:
         """Jobs go on without their command."""
 
 
@@ -153,18 +158,18 @@ class SlurmJob:
             self._error = error
 
 
-def queued() -> set[str] | None:
-    """The workers whose jobs have not ended, by array and index; None where Slurm does not answer now."""
+def queued() -> dict[str, str] | None:
+    """By worker, which is an array and an index, the job that has not ended; None where Slurm does not answer now."""
     command = ["squeue", "--me", "--array", "--noheader", "--format=%i|%j"]
     asked = subprocess.run(command, check=False, capture_output=True, text=True)
     if asked.returncode:
         return None
-    found = set()
+    found = {}
     for line in asked.stdout.splitlines():
         job, _, array = line.strip().partition("|")
         index = job.partition("_")[2] or "0"  # a job alone is no array
         if index.isdecimal():
-            found.add(f"{array}-{index}")
+            found[f"{array}-{index}"] = job
     return found
 
 

@@ -54,7 +54,8 @@ def pack_studies(
         in_folders: Whether each study has a folder of its name in OUT; by default where there are several.
 
     Raises:
-        InputError: if they have environments, which need more than such a machine has, or no names for folders.
+        InputError: if they have environments, which need more than such a machine has, runs that cannot be, or no names
+            for folders.
     """
     in_folders = len(studies) > 1 if in_folders is None else in_folders
     if in_folders:
@@ -62,6 +63,8 @@ def pack_studies(
     for world in (world for study in studies for world in study.worlds):
         if not isinstance(world, PaperTask):
             raise InputError(f"{world.name!r} is an environment: a pack is for tasks in closed form, so leave it out.")
+    for study in studies:
+        study.check_worlds()
     plans = [Plan.of(study) for study in studies]
     parts = [
         {

@@ -12,6 +12,7 @@ from typing import Any
 from cycletime.engines.record import Keep
 from cycletime.errors import InputError, RunError
 from cycletime.runs.stopping import stopping
+from cycletime.streams import lenient_streams
 from cycletime.studies.executors.choose import ExecutorOptions, executor_for
 from cycletime.studies.plan.plan import Plan
 from cycletime.studies.running.diary import Event
@@ -35,11 +36,16 @@ def check() -> int:
 
 def run(told: Mapping[str, Any], out: Path, workers: int | None, *, episodes: bool, policies: bool) -> int:
     """Run the packed studies one after the other; the exit status."""
+    with lenient_streams():
+        return _run(told, out, workers, Keep(episodes, policies))
+
+
+def _run(told: Mapping[str, Any], out: Path, workers: int | None, wanted: Keep) -> int:
     failed = False
     try:
         with stopping() as stopper:
             for part in told["studies"]:
-                keep = Keep(part["keep"]["episodes"] or episodes, part["keep"]["policies"] or policies)
+                keep = Keep(part["keep"]["episodes"] or wanted.episodes, part["keep"]["policies"] or wanted.policies)
                 folder = StudyFolder.create(out / part["folder"], study_from(part["study"]), keep=keep)
                 executor = executor_for("local", ExecutorOptions(workers=workers), folder.study.device)
                 counts = run_study(folder, executor, watcher=Timed(folder.path, Lines(folder.study.name)), stop=stopper)
@@ -73,10 +79,19 @@ class Lines:
         self.counts[event.outcome or "told"] += 1  # type: ignore[index]
         if event.outcome == "failed":
             print(f"  {event.name} failed: {event.error}", flush=True)
+        elif event.error is not None:
+            print(f"  {event.name}: {event.error}; it is tried again", flush=True)
         now = time.monotonic()
         if now >= self.due:
             self.due = now + LINE_S
             self._print(now)
+
+    def wait(self, holders: Mapping[str, str]) -> None:
+        """Print for whom it waits, now and then."""
+        now = time.monotonic()
+        if now >= self.due:
+            self.due = now + LINE_S
+            print(f"  waiting for {', '.join(sorted(set(holders.values())))}", flush=True)
 
     def end(self) -> None:
         """Print it once more."""

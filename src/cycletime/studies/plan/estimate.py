@@ -24,6 +24,7 @@ from cycletime.engines.engine import Cost
 from cycletime.engines.registry import engine_of
 from cycletime.errors import RunError
 from cycletime.runs.spec import RunSpec
+from cycletime.runs.worlds import World
 from cycletime.studies.plan.plan import Plan, Planned, agent_steps_of
 from cycletime.studies.running.environment import environment_for
 from cycletime.studies.spec.study import Cell
@@ -70,6 +71,11 @@ def estimate(plan: Plan, runs: Sequence[Planned], costs: Costs, start_s: float, 
     busy = plan.turns(runs, workers)
     wall_s = (computing_s + programs_s) / busy + start_s if busy else 0.0
     return WallTime(wall_s, computing_s, programs_s)
+
+
+def may_be_tried(world: World) -> bool:
+    """Whether to try a run imports no module: 'module:Name-v0' does, and whoever plans runs no code of others."""
+    return ":" not in world.name
 
 
 def calibrate(plan: Plan, runs: Iterable[Planned]) -> tuple[Costs, float]:

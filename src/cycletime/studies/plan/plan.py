@@ -95,12 +95,14 @@ class Plan:
         return len(self.runs) * self.study.env_steps
 
     @property
-    def simulated_h(self) -> float:
-        """Hours of the environments' time, of runs on tasks whose time step is known without making them."""
+    def simulated_h(self) -> float | None:
+        """Hours of the environments' time; None where a time step is not known without making the environment."""
         seconds = 0.0
         for cell, count in Counter(planned.cell for planned in self.runs).items():
             env_dt = self.cells[cell].world.env_dt
-            seconds += count * self.study.env_steps * float(env_dt) if env_dt is not None else 0.0
+            if env_dt is None:
+                return None
+            seconds += count * self.study.env_steps * float(env_dt)
         return seconds / 3600
 
 

@@ -5,6 +5,7 @@
 {"name": RUN, "env_steps": N}         how far the run is
 {"name": RUN, "outcome": OUTCOME}     what became of it, with the "error" of one that failed
 {"machine": SENTENCE}                 the machine lacks something
+{"died": SENTENCE}                    it ends itself, since its work hangs
 {"left": true}                        it goes, in order
 """
 

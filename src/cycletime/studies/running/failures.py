@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cycletime.runs.files import disk_errors
+from cycletime.runs.files import disk_errors, make_folder
+from cycletime.runs.told import told_by
 
 MOST = 3
 """A run that fails so often, or whose workers die so often without getting further, is left alone until a retry."""
@@ -32,10 +33,15 @@ class Failures:
     def read(self) -> list[Mapping[str, Any]]:
         """All that were noted."""
         try:
-            lines = self.file.read_text().splitlines()
+            lines = self.file.read_bytes().splitlines()
         except OSError:
             return []
-        return [told for line in lines if line and (told := _json_or_none(line)) is not None]
+        return [told for line in lines if (told := _told_or_none(line)) is not None]
+
+    @property
+    def are_noted(self) -> bool:
+        """Whether there is a file of them, though it may not be readable."""
+        return self.file.exists()
 
     @property
     def last(self) -> Mapping[str, Any]:
@@ -72,15 +78,21 @@ class Failures:
 
     def _note(self, told: Mapping[str, Any]) -> None:
         when = datetime.now(UTC).isoformat(timespec="seconds")
-        with disk_errors(self.run):
-            self.run.mkdir(parents=True, exist_ok=True)
-            with self.file.open("a") as file:
-                file.write("\n" + json.dumps({"when": when, **told}) + "\n")  # what was torn by a kill ends there
+        make_folder(self.run)
+        with disk_errors(self.run), self.file.open("a") as file:
+            file.write("\n" + json.dumps({"when": when, **told}) + "\n")  # what was torn by a kill ends there
 
 
-def _json_or_none(line: str) -> Mapping[str, Any] | None:
+def _told_or_none(line: bytes) -> Mapping[str, Any] | None:
+    """What a line says, unless it was torn by a kill or spoilt by a disk: then the run is tried once more."""
     try:
-        told = json.loads(line)
-    except ValueError:  # torn by a kill
+        told = told_by(line)
+    except ValueError:
         return None
-    return told if isinstance(told, dict) else None
+    is_death, begun_at = "died_among" in told, told.get("begun_at")
+    can_be = not is_death or (_is_count(told["died_among"]) and (begun_at is None or _is_count(begun_at)))
+    return told if can_be and isinstance(told.get("error"), str) else None
+
+
+def _is_count(value: Any) -> bool:  # noqa: ANN401 - whatever JSON has
+    return type(value) is int and value >= 0

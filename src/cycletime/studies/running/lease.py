@@ -2,9 +2,10 @@
 
 A file that exists is the lease, made by a hard link since that is atomic on network file systems too. Its holder
 touches it every few seconds; one that nobody has touched for long, or whose process is dead on this very machine, is
-stale and may be taken. Whoever takes it, or gives it back, first makes the file that is named after the lease's token,
-its succession: that file can be made only once, so of many that try one succeeds, and the lease is never absent in
-between. A holder that was frozen and finds its lease taken must not write any more.
+stale and may be taken. A holder whose work hangs is ended by its `watchdog`, so that its leases are stale then. Whoever
+takes a lease, or gives it back, first makes the file that is named after the lease's token, its succession: that file
+can be made only once, so of many that try one succeeds, and the lease is never absent in between. A holder that was
+frozen and finds its lease taken must not write any more.
 """
 
 from __future__ import annotations
@@ -23,13 +24,25 @@ from typing import Any
 from uuid import uuid4
 
 from cycletime.errors import RunError
-from cycletime.runs.files import disk_errors
+from cycletime.runs.files import disk_errors, hard_link
+from cycletime.runs.told import told_by
 
 BEAT_S = 5.0
 """How often a holder touches its lease."""
 STALE_S = 120.0
-"""After this an untouched lease is stale; longer than network file systems remember a file's time."""
+"""After this an untouched lease is stale, at least; longer than network file systems remember a file's time."""
 _SUFFIX = ".json"
+_MOST_PID = 2**22
+"""Linux has no higher numbers of processes."""
+
+
+def stale_after_s(patience_s: float) -> float:
+    """After how many seconds the untouched lease of a worker with some patience is stale.
+
+    Two minutes of the usual ten. Whoever lets an environment take longer may have one that keeps all threads of Python
+    waiting meanwhile, also that which touches leases.
+    """
+    return max(STALE_S, patience_s / 5)
 
 
 @dataclass
@@ -122,7 +135,9 @@ _HEART = _Heart()
 
 
 @contextmanager
-def leased(folder: Path, run: str, worker: str, on_loss: Callable[[], object] = lambda: None) -> Iterator[Lease | None]:
+def leased(
+    folder: Path, run: str, worker: str, on_loss: Callable[[], object] = lambda: None, stale_s: float = STALE_S
+) -> Iterator[Lease | None]:
     """Hold the lease on a run; None where somebody else does.
 
     Args:
@@ -130,10 +145,11 @@ def leased(folder: Path, run: str, worker: str, on_loss: Callable[[], object] = 
         run: The run's name.
         worker: Who this is, for others to read.
         on_loss: Called from another thread if the lease was taken meanwhile.
+        stale_s: After how many seconds of silence others may take it.
     """
     path = folder / f"{run}{_SUFFIX}"
     with disk_errors(path):
-        lease = _taken(path, worker, on_loss)
+        lease = _taken(path, worker, on_loss, stale_s)
     if lease is None or lease.is_lost():
         yield None
         return
@@ -153,8 +169,19 @@ def holders(folder: Path) -> dict[str, str]:
     for path in there:
         told = _told(path)
         if told is not None and _is_stale(path, told, now_s) is False:
-            found[path.name.removesuffix(_SUFFIX)] = f"{told.get('worker')} on {told.get('host')}"
+            who = f"{told.get('worker')} on {told.get('host')}, process {told.get('pid')}"
+            found[path.name.removesuffix(_SUFFIX)] = who
     return found
+
+
+def signs_of_life(folder: Path) -> dict[str, float]:
+    """By worker, when it last touched a lease that it holds, by the file system's clock."""
+    signs: dict[str, float] = {}
+    for path in folder.glob(f"*{_SUFFIX}"):
+        with suppress(OSError):
+            touched_s, worker = path.stat().st_mtime, str((_told(path) or {}).get("worker"))
+            signs[worker] = max(touched_s, signs.get(worker, touched_s))
+    return signs
 
 
 def sweep_leases(folder: Path) -> None:
@@ -163,12 +190,12 @@ def sweep_leases(folder: Path) -> None:
     now_s = _file_system_s(folder) if leftovers else 0.0
     for leftover in leftovers:
         with suppress(OSError):
-            if now_s - leftover.stat().st_mtime > STALE_S:
+            if _is_long_ago(leftover.stat().st_mtime, now_s):
                 leftover.unlink()
 
 
-def _taken(path: Path, worker: str, on_loss: Callable[[], object]) -> Lease | None:
-    with _draft(path.parent, worker) as (token, draft):
+def _taken(path: Path, worker: str, on_loss: Callable[[], object], stale_s: float) -> Lease | None:
+    with _draft(path.parent, worker, stale_s) as (token, draft):
         if _linked(draft, path) or _succeeds(path, draft):
             return Lease(path, token, on_loss)
     return None
@@ -201,13 +228,13 @@ def _succeeds(path: Path, draft: Path) -> bool:
 
 
 @contextmanager
-def _draft(folder: Path, worker: str) -> Iterator[tuple[str, Path]]:
+def _draft(folder: Path, worker: str, stale_s: float = STALE_S) -> Iterator[tuple[str, Path]]:
     """A lease's token and its file, before it is in its place."""
     token = uuid4().hex
     draft = folder / f".lease-{token}"
     told = {"token": token, "worker": worker, "host": socket.gethostname(), "processes": _processes()}
     try:
-        draft.write_text(json.dumps({**told, "pid": os.getpid()}))
+        draft.write_text(json.dumps({**told, "pid": os.getpid(), "stale_s": stale_s}))
         yield token, draft
     finally:
         draft.unlink(missing_ok=True)
@@ -216,7 +243,7 @@ def _draft(folder: Path, worker: str) -> Iterator[tuple[str, Path]]:
 def _linked(draft: Path, place: Path) -> bool:
     """Give a file a further name, unless that is taken."""
     try:
-        os.link(draft, place)
+        hard_link(draft, place)
     except FileExistsError:
         with suppress(OSError):  # a network can repeat the question, and then refuses what it did the first time
             return draft.samefile(place)
@@ -236,7 +263,12 @@ def _is_stale(path: Path, told: dict[str, Any], now_s: float) -> bool | None:
         touched_s = path.stat().st_mtime
     except OSError:
         return None
-    return now_s - touched_s > STALE_S
+    return _is_long_ago(touched_s, now_s, float(told.get("stale_s", STALE_S)))
+
+
+def _is_long_ago(touched_s: float, now_s: float, long_s: float = STALE_S) -> bool:
+    """Whether a file was touched long ago; one from the future was, before a clock was set back."""
+    return abs(now_s - touched_s) > long_s
 
 
 def _file_system_s(folder: Path) -> float:
@@ -276,16 +308,17 @@ def _is_alive(pid: int) -> bool:
 
 
 def _told(path: Path) -> dict[str, Any] | None:
-    """What a lease says; None where there is none. One that a crash of the machine left empty is known by its file."""
+    """What a lease says; None where there is none. One that cannot be read is known by its file, and goes stale."""
     try:
-        text, inode = path.read_text(), path.stat().st_ino
+        content, inode = path.read_bytes(), path.stat().st_ino
     except OSError:
         return None
-    try:
-        told = json.loads(text)
-        return {**told, "token": str(told["token"])}
-    except (ValueError, TypeError, KeyError):
-        return {"token": f"unreadable-{inode}"}
+    with suppress(ValueError, KeyError, TypeError, AttributeError):
+        told = told_by(content)
+        token = told["token"]  # which is part of a file's name
+        if token.isalnum() and len(token) <= len(uuid4().hex) and 0 < told["pid"] <= _MOST_PID:
+            return told
+    return {"token": f"unreadable-{inode}"}
 
 
 def _token(path: Path) -> str | None:

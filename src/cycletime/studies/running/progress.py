@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 
 from rich.console import RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -54,9 +54,12 @@ class StudyProgress:
         self._done, self._all, self._failed = len(states) - len(self._left), len(states), 0
         labels = [_label(plan, index) for index in range(len(plan.cells))]
         self._group_of = {planned.name: labels[planned.cell] for planned in plan.runs}
+        self._left_of_group = Counter(self._group_of[name] for name in self._left)
+        self._since = time.monotonic()
         self._began: float | None = None
         self._due = 0.0
         self._heard_of: set[str] = set()
+        self._waited_for: Set[str] = set()
         self._steps: deque[tuple[float, int, str]] = deque()
         self.console.print(
             f"{plan.study.name}: {in_groups(plan)}, {self._done:,} done; {self.workers} at a time",
@@ -77,24 +80,39 @@ class StudyProgress:
             self._count(event.name, done)
         if event.outcome == "done" and event.name in self._left:
             self._left_in_all -= self._left.pop(event.name)
+            self._left_of_group[self._group_of[event.name]] -= 1
             self._done += 1
         if event.outcome == "failed":
             self._failed += 1
-            self.console.print(f"{event.name} failed: {event.error}", style="red", highlight=False, soft_wrap=True)
+            self._say(f"{event.name} failed: {event.error}", "red")
+        elif event.error is not None:
+            self._say(f"{event.name}: {event.error}; it is tried again", "yellow")
         if time.monotonic() >= self._due:
             self._show()
+
+    def wait(self, holders: Mapping[str, str]) -> None:
+        """Say for whom it waits, where that has changed."""
+        who = Counter(holders.values())
+        if who and who.keys() != self._waited_for:
+            self._waited_for = who.keys()
+            them = "; ".join(f"{name} ({count:,})" for name, count in sorted(who.items()))
+            self._say(f"waiting for {runs_spelled(who.total())} that others train: {them}")
+
+    def _say(self, sentence: str, style: str | None = None) -> None:
+        self.console.print(sentence, style=style, highlight=False, soft_wrap=True)
 
     def _count(self, name: str, done: int) -> None:
         """Count environment steps for the rate.
 
-        Not the first ones of a run, which an earlier command may have done, nor any while programs were compiled.
+        Not the first ones of a run, which an earlier command may have done, nor any while programs were compiled, nor
+        those that are lost where a run goes on from its checkpoint.
         """
         if name not in self._heard_of:
             self._heard_of.add(name)
         elif self._began is None:
             self._began = time.monotonic()
         else:
-            self._steps.append((time.monotonic(), done, self._group_of[name]))
+            self._steps.append((time.monotonic(), max(0, done), self._group_of[name]))
 
     def end(self) -> None:
         """Take the bar away."""
@@ -113,8 +131,11 @@ class StudyProgress:
         rate = steps.total() / span_s
         pace = f"{rate:,.0f} env steps/s" if rate > 0 else "starting or compiling"
         failed = f", {self._failed} failure{'' if self._failed == 1 else 's'}" if self._failed else ""
-        told = f"{pace}{failed}" + (f", {spelled(self._left_in_all / rate)} left" if rate > 0 else "")
-        groups = _by_group(steps, span_s)
+        told = f"{pace}{failed}, {spelled(now - self._since)} so far"
+        told += f", {spelled(self._left_in_all / rate)} left" if rate > 0 else ""
+        groups = _by_group(
+            Counter({group: done for group, done in steps.items() if self._left_of_group[group]}), span_s
+        )
         self._due = now + (LINE_S if self._bar is None else BAR_S)
         if self._bar is not None:
             self._bar.below = groups
@@ -126,8 +147,13 @@ class StudyProgress:
 
 def in_groups(plan: Plan) -> str:
     """How many runs there are, and how many programs compute them."""
-    runs, groups = len(plan.runs), len(plan.groups())
-    return f"{runs:,} run{'' if runs == 1 else 's'} in {groups:,} group{'' if groups == 1 else 's'}"
+    groups = len(plan.groups())
+    return f"{runs_spelled(len(plan.runs))} in {groups:,} group{'' if groups == 1 else 's'}"
+
+
+def runs_spelled(count: int) -> str:
+    """So many runs."""
+    return f"{count:,} run{'' if count == 1 else 's'}"
 
 
 def spelled(seconds: float) -> str:
@@ -142,7 +168,7 @@ def _label(plan: Plan, cell: int) -> str:
 
 
 def _by_group(steps: Counter[str], span_s: float) -> tuple[str, ...]:
-    """The rates of groups that were computed in the last minute, where there are several."""
+    """The rates of groups that go on and were computed in the last minute, where there are several."""
     if len(steps) < 2:
         return ()
     shown = [f"{group} {count / span_s:,.0f}/s" for group, count in steps.most_common(MOST_GROUPS)]

@@ -46,6 +46,10 @@ class Timed:
             self._save()
         self.watcher.update(event)
 
+    def wait(self, holders: Mapping[str, str]) -> None:
+        """Tell it on."""
+        self.watcher.wait(holders)
+
     def end(self) -> None:
         """Note it for the last time."""
         if self.began is not None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
+from cycletime.loops.pulse import PULSE
 from cycletime.runs.spec import RunSpec
 from cycletime.studies.plan.plan import Plan, Planned
 from cycletime.studies.running.lease import Lease, leased
@@ -24,6 +25,15 @@ class Taken:
     def name(self) -> str:
         """The run's."""
         return self.spec.name
+
+    def check(self) -> None:
+        """Refuse to write where another has taken it; who asks gets further.
+
+        Raises:
+            RunError: if so.
+        """
+        PULSE.tick()
+        self.lease.check()
 
 
 @dataclass
@@ -74,7 +84,9 @@ class Taking:
             if taken and len(taken) + 1 > limit:
                 break
             planned = waiting.popleft()
-            lease = stack.enter_context(leased(self.folder.leases, planned.name, self.worker, self.on_loss))
+            lease = stack.enter_context(
+                leased(self.folder.leases, planned.name, self.worker, self.on_loss, self.folder.stale_s)
+            )
             if lease is not None:
                 taken.append(Taken(self.plan.spec(planned), lease))
                 most = min(most, limit)

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from cycletime.duration import Duration
+from cycletime.duration import Duration, typed_duration
 from cycletime.engines.registry import AUTO
-from cycletime.errors import InputError
+from cycletime.errors import InputError, shown
 from cycletime.rules import PPO, SAC
 from cycletime.runs.spec import AGENTS
-from cycletime.runs.tuned_file import read_toml
+from cycletime.runs.tables import check_plain, read_toml
 from cycletime.runs.worlds import GymnasiumEnv, PaperTask, World
-from cycletime.studies.spec.study import Study, Tuned
+from cycletime.studies.spec.study import MOST_RUNS, PATIENCE, Study, Tuned
 from cycletime.studies.spec.values import check_algorithms, read_values, values_table
 
 _SINGULARS = {"task": "tasks", "env": "envs", "algorithm": "algorithms", "dt": "dts", "rule": "rules", "seed": "seeds"}
 _KNOWN = {
     *(*_SINGULARS, *_SINGULARS.values(), "name", "env_steps", "env_dt", "tuned", "set", "points"),
-    *("device", "width", "engine"),
+    *("device", "width", "engine", "patience"),
 }
-_MOST_SEEDS = 1_000_000
 _DEFAULT_RULES = {"ppo": PPO.default_rule, "sac": SAC.default_rule}
 
 
@@ -40,20 +39,25 @@ def read_study(path: Path) -> Study:
 
 
 def study_from(told: Mapping[str, Any], folder: Path = Path()) -> Study:
-    """The study that a table describes; tuned values may stand in a file of their own, looked for in a folder."""
+    """The study that a table describes; tuned values may stand in a file of their own, looked for in a folder.
+
+    Raises:
+        InputError: if it describes none.
+    """
+    check_plain(told)
     for key in told:
         if key not in _KNOWN:
             raise InputError(f"{key!r} is nothing that a study has: it has {', '.join(sorted(_KNOWN))}.")
-    algorithms = tuple(str(each) for each in _several(told, "algorithm"))
+    algorithms = tuple(_several(told, "algorithm"))
     for algorithm in algorithms:
-        if algorithm not in AGENTS:
-            raise InputError(f"{algorithm!r} is no algorithm: give one of {', '.join(AGENTS)}.")
+        if not isinstance(algorithm, str) or algorithm not in AGENTS:
+            raise InputError(f"{shown(algorithm)} is no algorithm: give one of {', '.join(AGENTS)}.")
     tuned, others, points = read_values(told, algorithms, folder)
     return Study(
         name=_name(told),
         worlds=_worlds(told),
         algorithms=algorithms,
-        dts=tuple(Duration(each) for each in _several(told, "dt")),
+        dts=tuple(typed_duration(each) for each in _several(told, "dt")),
         rules=_rules(told, algorithms, tuned),
         seeds=_seeds(told),
         env_steps=_count("env_steps", _needed(told, "env_steps")),
@@ -63,6 +67,7 @@ def study_from(told: Mapping[str, Any], folder: Path = Path()) -> Study:
         device=str(told.get("device", "cpu")),
         width=_count("width", told["width"]) if "width" in told else None,
         engine=str(told.get("engine", AUTO)),
+        patience=_patience(told.get("patience", PATIENCE)),
     )
 
 
@@ -88,13 +93,21 @@ def as_table(study: Study) -> dict[str, Any]:
         "device": study.device,
         **({} if study.width is None else {"width": study.width}),
         **({} if study.engine == AUTO else {"engine": study.engine}),
+        **({} if study.patience == PATIENCE else {"patience": str(study.patience)}),
     }
+
+
+def _patience(value: Any) -> Duration:  # noqa: ANN401 - whatever TOML has
+    with suppress(InputError):
+        if (patience := typed_duration(value)) >= Duration("1s"):
+            return patience
+    raise InputError(f"patience is {shown(value)}: give a time of at least a second, such as '30min' or '2h'.")
 
 
 def _name(told: Mapping[str, Any]) -> str:
     name = _needed(told, "name")
-    if not isinstance(name, str) or not name.strip() or not name.isprintable():
-        raise InputError(f"name is {name!r}: it must be a text in one line, such as 'reacher-quick'.")
+    if not isinstance(name, str) or not name.strip():
+        raise InputError(f"name is {shown(name)}: it must be a text in one line, such as 'reacher-quick'.")
     return name
 
 
@@ -116,7 +129,7 @@ def _several(told: Mapping[str, Any], singular: str) -> list[Any]:
 
 
 def _worlds(told: Mapping[str, Any]) -> tuple[World, ...]:
-    env_dt = Duration(told["env_dt"]) if "env_dt" in told else None
+    env_dt = typed_duration(told["env_dt"]) if "env_dt" in told else None
     given = [key for key in ("task", "tasks", "env", "envs") if key in told]
     if not given:
         raise InputError("'task' is missing: a study needs a task or an env, or several as 'tasks' and 'envs'.")
@@ -126,7 +139,7 @@ def _worlds(told: Mapping[str, Any]) -> tuple[World, ...]:
         raise InputError(f"env_dt is {env_dt}: it is for environments, and the tasks have their own.")
     for name in (*tasks, *envs):
         if not isinstance(name, str) or not name:
-            raise InputError(f"{name!r} is no task and no environment: give a name, such as 'reacher'.")
+            raise InputError(f"{shown(name)} is no task and no environment: give a name, such as 'reacher'.")
     return (*(PaperTask(name) for name in tasks), *(GymnasiumEnv(name, env_dt) for name in envs))
 
 
@@ -153,11 +166,11 @@ def _rules(told: Mapping[str, Any], algorithms: tuple[str, ...], tuned: Mapping[
 def _check_rules(algorithm: str, rules: list[Any]) -> None:
     for rule in rules:
         if not isinstance(rule, str):
-            raise InputError(f"rules has {rule!r}: a rule is a name, such as 'dt-aware'.")
+            raise InputError(f"rules has {shown(rule)}: a rule is a name, such as 'dt-aware'.")
         if algorithm not in _DEFAULT_RULES:
             raise InputError(f"rules has {rule!r} for {algorithm}: no rule carries its values, so leave it out.")
     if len(set(rules)) != len(rules):
-        raise InputError(f"rules has the same one twice for {algorithm}: {rules}.")
+        raise InputError(f"rules has the same one twice for {algorithm}: {shown(rules)}.")
 
 
 def _seeds(told: Mapping[str, Any]) -> tuple[int, ...]:
@@ -169,13 +182,13 @@ def _seeds(told: Mapping[str, Any]) -> tuple[int, ...]:
     given = told.get("seeds", 1)
     if isinstance(given, list):
         return tuple(_count("seeds", each, least=0) for each in given)
-    if (count := _count("seeds", given)) > _MOST_SEEDS:
-        raise InputError(f"seeds is {given!r}: it is how many there are, at most {_MOST_SEEDS:,}.")
+    if (count := _count("seeds", given)) > MOST_RUNS:
+        raise InputError(f"seeds is {given!r}: it is how many there are, at most {MOST_RUNS:,}.")
     return tuple(range(count))
 
 
 def _count(name: str, value: Any, least: int = 1) -> int:  # noqa: ANN401 - whatever TOML has
-    whole = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and value == int(value)
+    whole = value.is_integer() if isinstance(value, float) else isinstance(value, int) and not isinstance(value, bool)
     if not whole or value < least:
-        raise InputError(f"{name} is {value!r}: it must be a whole number of at least {least}.")
+        raise InputError(f"{name} is {shown(value)}: it must be a whole number of at least {least}.")
     return int(value)

@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import product
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -31,14 +32,18 @@ from cycletime.agents import Agent
 from cycletime.agents.checks import check_choice, check_counts
 from cycletime.duration import Duration
 from cycletime.engines.registry import AUTO, ENGINES, engine_of, with_engine
-from cycletime.errors import InputError
+from cycletime.errors import InputError, shown
 from cycletime.runs.carried import TUNABLE, carried_agent
 from cycletime.runs.spec import AGENTS, EngineSpec, RunSpec
-from cycletime.runs.worlds import PaperTask, World
+from cycletime.runs.worlds import PaperTask, World, refuse_budget_without_episode, refuse_unknown_env
 
 if TYPE_CHECKING:
     from cycletime.studies.results import StudyResults
 
+PATIENCE = Duration("10min")
+"""Longer than programs take to be compiled."""
+MOST_RUNS = 1_000_000
+"""Of a study. A plan of so many takes 2 GB of memory, and more are a slip of the keyboard."""
 Grid = Mapping[str, tuple[Any, ...]]
 """By name, the values that are tried."""
 Point: TypeAlias = Mapping[str, Any]
@@ -132,6 +137,8 @@ class Study:
     """The runs that one program carries; None where `resolved` is to choose."""
     engine: str = AUTO
     """What computes the paper's tasks: an engine, or 'auto' for the fastest that takes a run on the device."""
+    patience: Duration = PATIENCE
+    """How long a run may take for one step of its environment, or a chunk of a compiled program, until it hangs."""
 
     def __post_init__(self) -> None:
         """Refuse what is no study."""
@@ -139,16 +146,12 @@ class Study:
         check_choice(self, "device", ("cpu", "gpu"))
         if self.width is not None:
             check_counts(self, "width")
-        for name in ("worlds", "algorithms", "dts", "seeds"):
-            given, called = getattr(self, name), "tasks or envs" if name == "worlds" else name
-            if not given:
-                raise InputError(f"The study {self.name!r} has no {called}: give at least one.")
-            if len(set(given)) != len(given):
-                words = ", ".join(str(getattr(each, "name", each)) for each in given)
-                raise InputError(f"The study {self.name!r} has some {called} twice: {words}.")
+            if self.width > MOST_RUNS:
+                raise InputError(f"width is {shown(self.width)}: a study has {MOST_RUNS:,} runs at most.")
+        self._check_axes()
         for algorithm in self.algorithms:
             if algorithm not in AGENTS:
-                raise InputError(f"{algorithm!r} is no algorithm: give one of {', '.join(AGENTS)}.")
+                raise InputError(f"{shown(algorithm)} is no algorithm: give one of {', '.join(AGENTS)}.")
             for grid in self._grids(algorithm):
                 _check_grid(algorithm, grid)
             for name in self.others.get(algorithm, {}):
@@ -156,6 +159,25 @@ class Study:
                 if name in TUNABLE[algorithm]:
                     raise InputError(f"set has {name!r}: it is a tuned value of {algorithm}, so give it in 'tuned'.")
             self._check_points(algorithm)
+
+    def check_size(self) -> None:
+        """Refuse more runs than can be planned.
+
+        Raises:
+            InputError: if there are so many.
+        """
+        if self.size > MOST_RUNS:
+            raise InputError(f"The study {self.name!r} has {self.size:,} runs: it may have {MOST_RUNS:,} at most.")
+
+    def check_worlds(self) -> None:
+        """Refuse tasks and environments that no worker could learn on, before anything is written.
+
+        Raises:
+            InputError: if an environment is not known, or no episode can end within the budget.
+        """
+        for world in self.worlds:
+            refuse_unknown_env(world)
+            refuse_budget_without_episode(world, self.env_steps)
 
     @classmethod
     def read(cls, file: Path | str) -> Study:
@@ -199,8 +221,17 @@ class Study:
 
     @property
     def size(self) -> int:
-        """The runs, those counted twice that two cells share."""
-        return sum(1 for _ in self.cells()) * len(self.seeds)
+        """The runs, those counted twice that two cells share. They are not made for it: there may be too many."""
+        tried = sum(self._dts_and_values(algorithm) for algorithm in self.algorithms)
+        return len(self.worlds) * tried * len(self.seeds)
+
+    def _dts_and_values(self, algorithm: str) -> int:
+        """How many cycle times, rules and choices of hyper-parameters there are together."""
+        points = self.points.get(algorithm, ())
+        lists = [points] if any("dt" in point for point in points) else [points, self.dts]
+        lists += [self.rules.get(algorithm, ())]
+        lists += [values for grid in self._grids(algorithm) for values in grid.values()]
+        return math.prod(len(each) or 1 for each in lists)
 
     def resolved(self, begun: Study | None = None) -> Study:
         """This study with the width of its programs, where it does not say.
@@ -234,7 +265,12 @@ class Study:
         return replace(self, width=math.ceil(runs / math.ceil(runs / most)))
 
     def cells(self) -> Iterator[Cell]:
-        """All combinations but for seeds, in the order of a table."""
+        """All combinations but for seeds, in the order of a table.
+
+        Raises:
+            InputError: if there are too many, or values that make no sense together.
+        """
+        self.check_size()
         for world, algorithm in product(self.worlds, self.algorithms):
             for dt, rule in product(self.dts, self.rules.get(algorithm) or (None,)):
                 for values in self._tried(algorithm, dt):
@@ -273,6 +309,19 @@ class Study:
         wanted = self.engine if isinstance(world, PaperTask) else AUTO
         return replace(cell, engine=with_engine(cell.run(self.seeds[0]), wanted).engine)
 
+    def _check_axes(self) -> None:
+        for name in ("worlds", "algorithms", "dts", "seeds"):
+            given, called = getattr(self, name), "tasks or envs" if name == "worlds" else name
+            if not given:
+                raise InputError(f"The study {self.name!r} has no {called}: give at least one.")
+            if len(set(given)) != len(given):
+                twice = next(each for each, count in Counter(given).items() if count > 1)
+                words = getattr(twice, "name", twice)
+                raise InputError(f"The study {self.name!r} has {words} twice in its {called}: give each once.")
+        for seed in self.seeds:
+            if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= seed < 2**32:
+                raise InputError(f"seeds has {shown(seed)}: a seed is a whole number from 0 to below 2**32.")
+
     def _check_points(self, algorithm: str) -> None:
         points = self.points.get(algorithm, ())
         for name in _without_dt(points[0]) if points else ():
@@ -288,7 +337,7 @@ class Study:
                 )
             key = frozenset((name, _hashable(name, value)) for name, value in point.items())
             if key in seen:
-                raise InputError(f"points has the same one twice: {_in_words(point)}.")
+                raise InputError(f"points has the same one twice: {shown(_in_words(point))}.")
             seen.add(key)
         self._check_dts_of_points(points)
 
@@ -311,7 +360,7 @@ def _check_grid(algorithm: str, grid: Grid) -> None:
         if not values:
             raise InputError(f"{name} of {algorithm} has no value: give at least one.")
         if len({_hashable(name, value) for value in values}) != len(values):
-            raise InputError(f"{name} of {algorithm} has the same value twice: {list(values)}.")
+            raise InputError(f"{name} of {algorithm} has the same value twice: {shown(list(values))}.")
 
 
 def _hashable(name: str, value: Any) -> Any:  # noqa: ANN401 - any hyper-parameter
@@ -319,7 +368,7 @@ def _hashable(name: str, value: Any) -> Any:  # noqa: ANN401 - any hyper-paramet
     try:
         hash(value)
     except TypeError:
-        raise InputError(f"{name} is {value!r}: give one number or text, or a tuple such as (64, 64).") from None
+        raise InputError(f"{name} is {shown(value)}: give one number or text, or a tuple such as (64, 64).") from None
     return value
 
 

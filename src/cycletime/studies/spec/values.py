@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
+from math import inf
 from pathlib import Path
 from typing import Any
 
-from cycletime.duration import Duration
-from cycletime.errors import InputError
+from cycletime.duration import Duration, typed_duration
+from cycletime.errors import InputError, shown
 from cycletime.runs.carried import TUNABLE
 from cycletime.runs.spec import AGENTS
+from cycletime.runs.tables import check_plain
 from cycletime.runs.tuned_file import TunedFile, read_tuned
 from cycletime.studies.spec.study import Grid, Point, Source, Study, Tuned
 
+_COUNTS = {each.name for kind in AGENTS.values() for each in fields(kind) if str(each.type).startswith("int")}
 _SOURCE = {
     "file": str,
     "sha256": str,
@@ -71,14 +74,14 @@ def check_algorithms(key: str, table: Mapping[str, Any], algorithms: tuple[str, 
 
 def _tuned(algorithm: str, table: Mapping[str, Any]) -> Tuned:
     if not isinstance(table, Mapping):
-        raise InputError(f"{table!r} is no table of values: give a line for each, such as discount = 0.99.")
+        raise InputError(f"{shown(table)} is no table of values: give a line for each, such as discount = 0.99.")
     grid = _grid({name: value for name, value in table.items() if name not in ("dt", "from")})
     for name in grid:
         if name not in TUNABLE[algorithm]:
             raise InputError(
                 f"tuned has {name!r}: {algorithm} has {', '.join(TUNABLE[algorithm])}; other fields go to 'set'."
             )
-    dt = Duration(table["dt"]) if "dt" in table else None
+    dt = typed_duration(table["dt"]) if "dt" in table else None
     return Tuned(dt, grid, _source(table["from"]) if "from" in table else None)
 
 
@@ -107,18 +110,22 @@ def _source_of(name: str, read: TunedFile, algorithm: str) -> dict[str, Any]:
 
 def _source(told: object) -> Source:
     if not isinstance(told, Mapping) or not {"file", "sha256"} <= set(told) <= set(_SOURCE):
-        raise InputError(f"tuned has from = {told!r}: it is for what study.json keeps of a file of tuned values.")
+        raise InputError(f"tuned has from = {shown(told)}: it is for what study.json keeps of a file of tuned values.")
     for key, value in told.items():
         if not _is_sound(key, value):
-            raise InputError(f"tuned has {key} = {value!r} in 'from': it must be {_SOURCE[key].__name__}.")
+            raise InputError(f"tuned has {key} = {shown(value)} in 'from': it must be {_SOURCE[key].__name__}.")
     return Source(**told)
 
 
 def _is_sound(key: str, value: object) -> bool:
+    try:
+        check_plain({key: value})
+    except InputError:
+        return False
     if _SOURCE[key] is str:
         return isinstance(value, str)
     kind = int if _SOURCE[key] is int else int | float
-    return isinstance(value, kind) and not isinstance(value, bool) and value > 0
+    return isinstance(value, kind) and not isinstance(value, bool) and 0 < value < inf
 
 
 def _others(told: Mapping[str, Any], algorithms: tuple[str, ...]) -> dict[str, Grid]:
@@ -137,7 +144,7 @@ def _points(told: Mapping[str, Any], algorithms: tuple[str, ...]) -> dict[str, t
     for points in by_algorithm.values():
         if not isinstance(points, list) or not points or not all(isinstance(each, Mapping) and each for each in points):
             raise InputError(
-                f"points is {points!r}: it must be a list of tables, such as [{{ discount = 0.99 }}, "
+                f"points is {shown(points)}: it must be a list of tables, such as [{{ discount = 0.99 }}, "
                 "{ discount = 0.9 }]."
             )
     return {algorithm: tuple(map(_point, points)) for algorithm, points in by_algorithm.items()}
@@ -146,14 +153,14 @@ def _points(told: Mapping[str, Any], algorithms: tuple[str, ...]) -> dict[str, t
 def _point(told: Mapping[str, Any]) -> Point:
     for name, value in told.items():
         if isinstance(value, Mapping) or (isinstance(value, list) and name != "hidden"):
-            raise InputError(f"points has {name} = {value!r}: a point has one value for each name.")
-    return {name: Duration(value) if name == "dt" else _value(name, value) for name, value in told.items()}
+            raise InputError(f"points has {name} = {shown(value)}: a point has one value for each name.")
+    return {name: typed_duration(value) if name == "dt" else _value(name, value) for name, value in told.items()}
 
 
 def _is_split(key: str, table: object, algorithms: tuple[str, ...]) -> bool:
     """Whether a table has one for each algorithm."""
     if not isinstance(table, Mapping):
-        raise InputError(f"{key} is {table!r}: it must be a table, such as [{key}] with a line for each value.")
+        raise InputError(f"{key} is {shown(table)}: it must be a table, such as [{key}] with a line for each value.")
     if not any(name in AGENTS for name in table):
         return False
     check_algorithms(key, table, algorithms)
@@ -163,7 +170,7 @@ def _is_split(key: str, table: object, algorithms: tuple[str, ...]) -> bool:
 def _grid(table: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
     """By name, the values; a list is several of them, and a list in it is one, as are hidden layers."""
     if not isinstance(table, Mapping):
-        raise InputError(f"{table!r} is no table of values: give a line for each, such as discount = 0.99.")
+        raise InputError(f"{shown(table)} is no table of values: give a line for each, such as discount = 0.99.")
     grid = {}
     for name, value in table.items():
         several = value if isinstance(value, list) else [value]
@@ -174,9 +181,11 @@ def _grid(table: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
 
 
 def _value(name: str, told: Any) -> Any:  # noqa: ANN401 - whatever TOML has
-    """One value, of which hidden layers are a tuple."""
+    """One value, of which hidden layers are a tuple; 2e3 is 2000 where something is counted."""
     if any(isinstance(each, list | dict) for each in (told if isinstance(told, list) else [told])):
-        raise InputError(f"{name} is {told!r}: give a value, or a list of values to try.")
+        raise InputError(f"{name} is {shown(told)}: give a value, or a list of values to try.")
+    if name in _COUNTS and isinstance(told, float) and told.is_integer():
+        return int(told)
     return tuple(told) if isinstance(told, list) else told
 
 

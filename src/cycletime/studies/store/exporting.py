@@ -23,6 +23,7 @@ from cycletime.studies.store.folder import StudyFolder
 
 _FIXED = {"task": pa.string(), "algorithm": pa.string(), "rule": pa.string(), "dt": pa.float64()}
 _MEASURED = {"seed": pa.int64(), "env_step": pa.int64(), "seconds": pa.float64(), "return": pa.float64()}
+_MOST_BINS = 1_000_000
 _WRITERS = {".parquet": pq.ParquetWriter, ".csv": pc.CSVWriter}
 
 
@@ -38,8 +39,8 @@ def export(folder: StudyFolder, file: Path, bins: int | None = None) -> tuple[in
     """
     if file.suffix not in _WRITERS:
         raise InputError(f"{file} ends with {file.suffix!r}: give a file that ends with .parquet or .csv.")
-    if bins is not None and bins < 1:
-        raise InputError(f"bins is {bins}: it must be at least 1.")
+    if bins is not None and not 1 <= bins <= _MOST_BINS:
+        raise InputError(f"bins is {bins}: it must be from 1 to {_MOST_BINS:,}.")
     plan = Plan.of(folder.study)
     schema = _schema([cell.labels for cell in plan.cells])
     rows: dict[str, list[int]] = {}

@@ -9,24 +9,27 @@ workers/      what workers say of their runs while a command looks after them
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+import shutil
+from collections.abc import Collection, Iterable
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from cycletime.bounded import read_text
 from cycletime.engines.record import KEEP_ALL, Keep
 from cycletime.engines.registry import AUTO
 from cycletime.errors import InputError
-from cycletime.runs.files import disk_errors, write_last
+from cycletime.runs.files import make_folder, write_last
 from cycletime.runs.folder import RunFolder, checkpoints_of
 from cycletime.runs.policies.policy_file import SavedPolicy
 from cycletime.runs.result import FinishedRun
 from cycletime.runs.spec import RunSpec
 from cycletime.runs.store import Store
+from cycletime.runs.tables import MOST_BYTES_KEPT
+from cycletime.runs.told import reason_of, sealed_text, told_by, unsealed
 from cycletime.studies.running.failures import Failures
-from cycletime.studies.running.lease import holders
+from cycletime.studies.running.lease import holders, leased, stale_after_s
 from cycletime.studies.spec.file import as_table, study_from
 from cycletime.studies.spec.study import Study
 
@@ -43,6 +46,8 @@ class StudyFolder:
     study: Study
     keep: Keep = KEEP_ALL
     """What is wanted of finished runs."""
+    is_checked: bool = False
+    """Whether runs are done only if all that is kept of them was read and is what was written."""
 
     @classmethod
     def create(cls, path: Path, study: Study, *, change_engine: bool = False, keep: Keep | None = None) -> StudyFolder:
@@ -53,15 +58,15 @@ class StudyFolder:
         """
         before = cls.open(path) if (path / "study.json").exists() else None
         study = study.resolved(before.study if before and not change_engine else None)
+        study.check_worlds()
         for cell in study.cells():
             cell.run(study.seeds[0])  # refuses what cannot run, before anything is written
-        as_table(study)  # and what cannot be kept
+        study_from(as_table(study))  # and what could not be read again
         if before is not None:
             before._check_same(study, change_engine=change_engine)
         folder = cls(path, study, keep or (before.keep if before else KEEP_ALL))
-        with disk_errors(path):
-            folder.runs.mkdir(parents=True, exist_ok=True)
-            folder.leases.mkdir(exist_ok=True)
+        for each in (folder.runs, folder.leases):
+            make_folder(each)
         folder._write()
         return folder
 
@@ -75,16 +80,19 @@ class StudyFolder:
         path = Path(path)
         file = path / "study.json"
         if not file.is_file():
-            tuning = "; it is a tuning, whose studies are trials and fresh in it" if _is_tuning(path) else ""
-            raise InputError(f"{str(path)!r} is no study: there is no study.json in it{tuning}.")
+            raise InputError(_no_study(path))
+        text = read_text(file, MOST_BYTES_KEPT)
         try:
-            told = json.loads(file.read_text())
-            version, table = told["format"], told["study"]
-            if version != FORMAT:
-                raise InputError(f"it has the format {version}, and this version of cycletime reads {FORMAT}")
-            return cls(path, study_from(table), Keep(**told["keep"]))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"{file} cannot be read as a study: {str(error).rstrip('.')}.") from error
+            told = told_by(text.encode())
+            if (version := told["format"]) == FORMAT:
+                told = unsealed(told, known=("format", "study", "keep"))
+                return cls(path, study_from(told["study"]), Keep(**told["keep"]))
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+            raise InputError(
+                f"{file} cannot be read as a study: {reason_of(error)}. Put it back, or delete it and run the study's "
+                "file again: what is done stays."
+            ) from error
+        raise InputError(f"{file} has the format {version}, and this version of cycletime reads {FORMAT}.")
 
     @staticmethod
     def of_run(run: Path) -> Path | None:
@@ -107,7 +115,7 @@ class StudyFolder:
     def _write(self) -> None:
         file = self.path / "study.json"
         told = {"format": FORMAT, "study": as_table(self.study), "keep": asdict(self.keep)}
-        text = json.dumps(told, indent=1) + "\n"
+        text = sealed_text(told)
         if not file.exists() or file.read_text() != text:
             write_last(file, lambda unfinished: unfinished.write_text(text))
 
@@ -122,14 +130,23 @@ class StudyFolder:
         return self.path / "leases"
 
     @property
+    def stale_s(self) -> float:
+        """After how many seconds of silence a run is anyone's."""
+        return stale_after_s(float(self.study.patience))
+
+    @property
     def workers(self) -> Path:
         """Where workers say how it goes."""
         return self.path / "workers"
 
+    def checked(self) -> StudyFolder:
+        """The same for who wants scores. Workers look at names alone, and what they call done is left alone."""
+        return self if self.is_checked else replace(self, is_checked=True)
+
     @cached_property
     def store(self) -> Store:
         """The finished runs, as they were when it was looked first; `refresh` looks again."""
-        store = Store(self.path / "finished")
+        store = Store(self.path / "finished", self.is_checked)
         store.refresh()
         return store
 
@@ -140,6 +157,32 @@ class StudyFolder:
     def failures(self, name: str) -> Failures:
         """What went wrong with a run."""
         return Failures(self.runs / name)
+
+    def clean(self, done: Collection[str]) -> None:
+        """Remove what somebody left of runs who was killed just after they were done."""
+        for name in {path.name for path in self.runs.glob("*")}.intersection(done):
+            shutil.rmtree(self.runs / name, ignore_errors=True)
+        for name in {path.stem for path in self.leases.glob("*.json")}.intersection(done):
+            with leased(
+                self.leases, name, "cleaning", stale_s=self.stale_s
+            ):  # and given back at once, where nobody has it
+                pass
+
+    def damage(self) -> list[str]:
+        """In sentences, which files of finished runs cannot be trusted, and what that means."""
+        again = "'cycletime study verify --repair' moves it away, and 'cycletime study run' trains its runs again"
+        told = [
+            f"{path} is damaged ({wrong}): its runs count as not done. Restore it; or {again}."
+            for path, wrong in self.store.damaged.items()
+        ]
+        return [*told, *self.disputes()]
+
+    def disputes(self) -> list[str]:
+        """In sentences, which runs have two scores."""
+        return [
+            f"{name} has other scores in {other} than in {first.name} beside it, which are taken: remove one of them."
+            for name, (first, other) in self.store.disputed.items()
+        ]
 
     def states(self, names: Iterable[str]) -> dict[str, State]:
         """How far runs are."""
@@ -195,8 +238,15 @@ def policy_of(run: RunFolder | FinishedRun) -> SavedPolicy:
     return run.policy
 
 
-def _is_tuning(path: Path) -> bool:
-    return (path / "trials" / "study.json").is_file()
+def _no_study(path: Path) -> str:
+    """What to say of a path that has no study."""
+    if not path.exists():
+        return f"There is no folder {str(path)!r}: give the one that 'cycletime study run' has as --out."
+    if not path.is_dir():
+        return f"{str(path)!r} is a file: give the study's folder, which 'cycletime study run' has as --out."
+    tuning = (path / "trials" / "study.json").is_file()
+    hint = "; it is a tuning, whose studies are trials and fresh in it" if tuning else ""
+    return f"{str(path)!r} is no study: there is no study.json in it{hint}."
 
 
 def _engine(study: Study) -> str:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from cycletime.engines.cuda.device import kernel_digest
 from cycletime.errors import InputError, RunError
-from cycletime.runs.bundle import SUFFIX, Bundle
+from cycletime.runs.bundle import SUFFIX, Bundle, DamagedFileError
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.store import Store
 from cycletime.studies.plan.plan import Plan
 from cycletime.studies.running.lease import holders
 from cycletime.studies.store.folder import StudyFolder
-from cycletime.studies.store.verifying import ASIDE, fault_of_bundle
+from cycletime.studies.store.verifying import ASIDE
 
 _SOURCES = "a run's folder, or one that contains some, or a study"
 
@@ -42,11 +42,7 @@ def take_runs(folder: StudyFolder, sources: Sequence[Path]) -> Imported:
     """
     taking = _Taking(folder, {planned.name for planned in Plan.of(folder.study).runs})
     for source in sources:
-        if not source.exists():
-            raise InputError(f"{source} is not there: give {_SOURCES}.")
-        folders, files = finished_folders(source), bundle_files(source)
-        if not folders and not files:
-            raise InputError(f"There is no finished run in {source}: give {_SOURCES}.")
+        folders, files = _found(source)
         for path in files:
             taking.take_file(path)
         taking.take_folders(folders)
@@ -55,12 +51,30 @@ def take_runs(folder: StudyFolder, sources: Sequence[Path]) -> Imported:
 
 
 def study_folder_for(path: Path, sources: Sequence[Path]) -> StudyFolder:
-    """The study in a folder; where there is none, a new one of the study that a source is."""
+    """The study in a folder; where there is none, a new one of the study that a source is.
+
+    Raises:
+        InputError: if there is neither, or a source has no finished run: then nothing is made.
+    """
     if not (path / "study.json").exists():
         for source in sources:
             if (source / "study.json").exists():
+                for each in sources:
+                    _found(each)
                 return StudyFolder.create(path, StudyFolder.open(source).study)
     return StudyFolder.open(path)
+
+
+def _found(source: Path) -> tuple[list[Path], list[Path]]:
+    """The folders and the files of finished runs."""
+    if not source.exists():
+        raise InputError(f"{source} is not there: give {_SOURCES}.")
+    if source.is_file() and source.suffix != SUFFIX:
+        raise InputError(f"{source} is no file of finished runs, which end with {SUFFIX}: give {_SOURCES}.")
+    folders, files = finished_folders(source), bundle_files(source)
+    if not folders and not files:
+        raise InputError(f"There is no finished run in {source}: give {_SOURCES}.")
+    return folders, files
 
 
 def finished_folders(source: Path) -> list[Path]:
@@ -72,7 +86,7 @@ def bundle_files(source: Path) -> list[Path]:
     """The files with finished runs at a place and below it."""
     if source.is_file():
         return [source]
-    found = (path for path in source.rglob(f"*{SUFFIX}") if "checkpoints" not in path.parts)
+    found = (path for path in source.rglob(f"*{SUFFIX}") if "checkpoints" not in path.parts and path.is_file())
     return sorted(path for path in found if ASIDE not in path.parts and not path.name.startswith("."))
 
 
@@ -90,11 +104,14 @@ class _Taking:
 
     def take_file(self, path: Path) -> None:
         """Take a file's runs; one that cannot be trusted as a whole gives none."""
-        fault = fault_of_bundle(path) or _other_code(Bundle(path))
+        bundle = Bundle(path)
+        try:
+            fault = _other_code(bundle)
+        except DamagedFileError as error:
+            fault = error.reason
         if fault is not None:
             self.taken.damaged[path] = fault
             return
-        bundle = Bundle(path)
         new = self._new(bundle.names)
         if len(new) == len(bundle.names):
             self.store.take(bundle)
@@ -133,8 +150,8 @@ class _Taking:
 
 def _other_code(bundle: Bundle) -> str | None:
     """What to say of runs that another kernel has computed, since a version of results stands for all other code."""
-    for told in bundle.about:
-        kernel = told["result"]["machine"].get("kernel")
+    for name, scored in zip(bundle.names, bundle.scored, strict=True):
+        kernel = scored.result["machine"].get("kernel")
         if kernel not in (None, kernel_digest()[:12]):
-            return f"another kernel has computed {told['name']}, {kernel}: import it with the version that packed it"
+            return f"another kernel has computed {name}, {kernel}: import it with the version that packed it"
     return None

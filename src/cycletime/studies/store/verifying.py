@@ -1,44 +1,38 @@
-"""Whether finished runs are what they were when they finished: nothing lost, nothing changed."""
+"""What cannot be used of a study any more, and how it is put aside; files of finished runs are checked by its store."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from cycletime.errors import RunError
-from cycletime.runs.bundle import Bundle
-from cycletime.runs.files import disk_errors
-from cycletime.runs.result import fault_of
+from cycletime.runs.files import make_folder, move
+from cycletime.runs.folder import checkpoints_of
+from cycletime.studies.plan.plan import Plan
 from cycletime.studies.store.folder import StudyFolder
 
 ASIDE = "damaged"
 """The folder of a study that files are put aside into."""
 
 
-def fault_of_bundle(path: Path) -> str | None:
-    """What is wrong with a file of finished runs, or None: its hash, and of each run its spec, curve and policy."""
-    bundle = Bundle(path)
-    try:
-        if not bundle.is_whole():
-            return "it is not what was written: its hash is another"
-        for run, told in zip(bundle.runs(), bundle.about, strict=True):
-            if run.name != told["name"]:
-                return f"the run {told['name']} is {run.name} by its spec"
-            if fault := fault_of(run):
-                return f"{run.name}: {fault}"
-    except OSError as error:
-        return f"it cannot be read: {error.strerror}"
-    except RunError as error:
-        return str(error).rstrip(".")
-    return None
+def damaged_runs(folder: StudyFolder, names: Collection[str] | None = None) -> Iterator[tuple[Path, str]]:
+    """Runs, all or some, that nobody trains and cannot go on, since no checkpoint of theirs can be used, and why."""
+    plan = Plan.of(folder.study)
+    begun = {path.name for path in folder.runs.glob("*") if names is None or path.name in names}
+    planned = {run.name: run for run in plan.runs if run.name in begun}
+    for name, state in folder.states(planned).items():
+        if state in ("done", "running"):
+            continue
+        path = folder.runs / name
+        if fault := checkpoints_of(path).fault(plan.spec(planned[name]).identity):
+            yield path, fault.rstrip(".")
 
 
 def put_aside(folder: StudyFolder, path: Path) -> Path:
-    """Move a file out of a study, so that its runs are run again; where it is now."""
+    """Move a file of finished runs or a run's folder out of a study, so that it begins anew; where it is now."""
     aside = folder.path / ASIDE
-    with disk_errors(aside):
-        aside.mkdir(exist_ok=True)
-        place, number = aside / path.name, 1
-        while place.exists():
-            number += 1
-            place = aside / f"{path.stem}-{number}{path.suffix}"
-        return path.rename(place)
+    make_folder(aside)
+    place, number = aside / path.name, 1
+    while place.exists():
+        number += 1
+        place = aside / f"{path.stem}-{number}{path.suffix}"
+    return move(path, place)

@@ -26,11 +26,11 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from cycletime.duration import Duration
-from cycletime.errors import InputError
+from cycletime.errors import InputError, shown
 from cycletime.runs.spec import AGENTS
-from cycletime.runs.tuned_file import read_toml
+from cycletime.runs.tables import check_plain, read_toml
 from cycletime.studies.spec.file import study_from
-from cycletime.studies.spec.study import Cell, Point, Study, Tuned
+from cycletime.studies.spec.study import MOST_RUNS, Cell, Point, Study, Tuned
 from cycletime.studies.spec.values import check_algorithms
 
 FIRST_FRESH_SEED = 1000
@@ -57,10 +57,12 @@ class Range:
         ends: tuple[Any, ...] = (self.low, self.high)
         numbers = all(isinstance(end, int | float) and not isinstance(end, bool) for end in ends)
         if not numbers or not self.low < self.high or self.high == float("inf") or self.low == -float("inf"):
-            raise InputError(f"The range goes from {self.low!r} to {self.high!r}: give numbers, the lower one first.")
+            raise InputError(
+                f"The range goes from {shown(self.low)} to {shown(self.high)}: give numbers, the lower one first."
+            )
         for name in ("log", "horizon"):
             if not isinstance(getattr(self, name), bool):
-                raise InputError(f"{name} is {getattr(self, name)!r}: it must be true or false.")
+                raise InputError(f"{name} is {shown(getattr(self, name))}: it must be true or false.")
         if self.horizon and (self.log or not 0 < self.low < self.high < 1):
             raise InputError(f"A horizon has the range from {self.low} to {self.high}: give rates between 0 and 1.")
         if self.log and self.low <= 0:
@@ -113,10 +115,17 @@ class Tuning:
             if len(getattr(self.study, name)) > 1:
                 raise InputError(f"{len(getattr(self.study, name))} {plural} are given: a tuning is at one.")
         if self.sampler not in SAMPLERS:
-            raise InputError(f"{self.sampler!r} is no sampler: give one of {', '.join(SAMPLERS)}.")
+            raise InputError(f"{shown(self.sampler)} is no sampler: give one of {', '.join(SAMPLERS)}.")
         for name, least in (("trials", 1), ("fresh_seeds", 1), ("sampler_seed", 0), ("at_once", 1)):
             if (number := getattr(self, name)) is not None and number < least:
                 raise InputError(f"{name} is {number}: it must be at least {least}.")
+        searched = 0 if self.sampler == "grid" else self.trials * len(self.study.seeds)
+        for name, runs in (("trials", searched), ("fresh_seeds", self.fresh_seeds)):
+            if runs > MOST_RUNS:
+                told = f"{name} is {getattr(self, name)}, which makes {runs:,} runs"
+                raise InputError(f"{told}: there may be {MOST_RUNS:,} at most.")
+        if self.sampler_seed >= 2**32:
+            raise InputError(f"sampler_seed is {self.sampler_seed}: it must be below 2**32.")
         if (last := self.unseen_seeds()[-1]) >= 2**32:
             raise InputError(f"The last fresh seed would be {last}: seeds must be below 2**32.")
         self._check_space()
@@ -167,8 +176,10 @@ class Tuning:
         if self.choices and self.sampler == "cmaes":
             raise InputError(f"{next(iter(self.choices))} is a list: cmaes searches ranges only, in 'search'.")
         # A grid is refused as a whole where one of its cells makes no sense; of a search that is known trial by trial.
-        for point in self.grid() if self.sampler == "grid" else ():
-            self.cell(point)
+        if self.sampler == "grid":
+            self.study.check_size()
+            for point in self.grid():
+                self.cell(point)
 
     def grid(self) -> list[Point]:
         """All combinations."""
@@ -220,7 +231,12 @@ def read_tuning(path: Path, **options: int | str | None) -> Tuning:
 
 
 def tuning_from(told: Mapping[str, Any], folder: Path = Path()) -> Tuning:
-    """The tuning that a table describes."""
+    """The tuning that a table describes.
+
+    Raises:
+        InputError: if it describes none.
+    """
+    check_plain(told)
     if given := [key for key in ("rule", "rules") if key in told]:
         raise InputError(f"{given[0]!r} is given: a tuning is at one cycle time, and carries nothing.")
     own = {*_OPTIONS, "search"}
@@ -229,7 +245,7 @@ def tuning_from(told: Mapping[str, Any], folder: Path = Path()) -> Tuning:
     options = {name: told[name] for name in _OPTIONS if name in told}
     for name, value in options.items():
         if name != "sampler" and (isinstance(value, bool) or not isinstance(value, int)):
-            raise InputError(f"{name} is {value!r}: it must be a whole number.")
+            raise InputError(f"{name} is {shown(value)}: it must be a whole number.")
     options.setdefault("sampler", "tpe" if ranges else "grid")
     if options["sampler"] == "grid" and (idle := [name for name in _OF_SAMPLERS if name in options]):
         raise InputError(
@@ -245,18 +261,24 @@ def _ranges(table: Any, algorithms: tuple[str, ...]) -> dict[str, Range]:  # noq
         check_algorithms("search", table, algorithms)
         table = table.get(algorithm, {})
     if not isinstance(table, Mapping) or not all(isinstance(each, Mapping) for each in table.values()):
-        raise InputError(f"search is {table!r}: give ranges, such as discount = {{ low = 0.8, high = 0.999 }}.")
-    known = [each.name for each in fields(AGENTS[algorithm]) if str(each.type).startswith(("int", "float"))]
+        raise InputError(f"search is {shown(table)}: give ranges, such as discount = {{ low = 0.8, high = 0.999 }}.")
+    kinds = {each.name: str(each.type) for each in fields(AGENTS[algorithm])}
+    known = [name for name, kind in kinds.items() if kind.startswith(("int", "float"))]
     for name, told in table.items():
         if name not in known:
             raise InputError(f"search has {name!r}: {algorithm} has {', '.join(known)}.")
         if not {"low", "high"} <= set(told) <= {"low", "high", "log", "horizon"}:
             raise InputError(f"search has {name} with {', '.join(told)}: give low and high, and log or horizon.")
-    return {name: _range(name, told) for name, told in table.items()}
+    return {name: _range(name, told, kinds[name]) for name, told in table.items()}
 
 
-def _range(name: str, told: Mapping[str, Any]) -> Range:
+def _range(name: str, told: Mapping[str, Any], kind: str) -> Range:
     try:
-        return Range(**told)
+        found = Range(**told)
+        if kind == "int" and not found.whole:
+            raise InputError(
+                f"It counts something, and its range goes from {found.low} to {found.high}: give whole ends."
+            )
+        return found
     except InputError as error:
         raise InputError(f"search, {name}: {error}") from error

@@ -21,6 +21,7 @@ from typing import Any
 
 from cycletime.errors import InputError, RunError
 from cycletime.runs.files import disk_errors, write_first
+from cycletime.runs.tables import read_json
 from cycletime.studies.executors.executor import Executor
 from cycletime.studies.running.running import Watcher, run_study
 from cycletime.studies.spec.file import as_table
@@ -43,8 +44,10 @@ def tune(
     """Tune, or go on with it; None if asked to stop before the end.
 
     Raises:
+        InputError: if nothing can be learnt of the task, or the folder has another tuning.
         RunError: if no trial has a mean.
     """
+    tuning.study.check_worlds()
     work = _Work(tuning, path, executor, watcher, stop, change_engine)
     trials = work.tried(tuning.grid()) if tuning.sampler == "grid" else work.searched()
     if trials is None:
@@ -167,9 +170,11 @@ class _Work:
             told = json.dumps({"optuna": optuna, "at_once": self.executor.workers})
             write_first(file, lambda path: path.write_text(told + "\n"))
         try:
-            before = json.loads(file.read_text())
+            before = read_json(file)
             begun_with, at_once = str(before["optuna"]), int(before["at_once"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            if at_once < 1:
+                raise ValueError(at_once)
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
             raise InputError(f"{file} cannot be read: put it back, or give another folder.") from error
         if begun_with != optuna:
             raise InputError(

@@ -12,10 +12,10 @@ from gymnasium.wrappers import TimeLimit
 
 from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError
-from cycletime.tasks.cycle_time import whole_steps
 from cycletime.tasks.retime.clocks import Clock, MujocoClock, TimeStep
 from cycletime.tasks.retime.table import find_retiming
 from cycletime.tasks.retime.wrapper import Retime, refuse_second_retiming
+from cycletime.tasks.time_step import whole_steps
 
 _STEP_COUNTS = {"max_episode_steps": "time_limit", "frame_skip": "env_dt"}
 

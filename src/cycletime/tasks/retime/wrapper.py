@@ -13,11 +13,11 @@ from gymnasium.utils import RecordConstructorArgs
 
 from cycletime.duration import DurationLike
 from cycletime.errors import InputError
-from cycletime.tasks.cycle_time import layers_of, recorded
 from cycletime.tasks.render import frame_rate
 from cycletime.tasks.retime.clocks import TimeStep, choose_time_step
 from cycletime.tasks.retime.rewards import scaling
 from cycletime.tasks.retime.table import find_retiming
+from cycletime.tasks.time_step import layers_of, recorded
 
 
 class Retime(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):

@@ -241,7 +241,6 @@ def test_every_default_of_sac_is_understood(library: str) -> None:
         ("authors", {"update_period": 0}),
         ("rllib", {"training_intensity": 0}),
         ("rllib", {"training_intensity": 1, "train_batch_size_per_learner": -1}),
-        ("rejax", {"num_epochs": "x", "polyak": 0.99}),
         ("rejax", {"num_epochs": 0, "polyak": 0.99}),
         ("rejax", {"polyak": -0.5}),
         ("tianshou", {"update_step_num_gradient_steps_per_sample": float("inf")}),

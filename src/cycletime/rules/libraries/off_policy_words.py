@@ -1,4 +1,4 @@
-"""SAC in other libraries' words, with their three traps.
+"""SAC, and what else has a replay buffer, in other libraries' words, with their three traps.
 
 ``polyak`` is tau in some libraries and 1 - tau in others; some count updates and warm-ups in transitions, others in
 steps of all parallel environments together; a target entropy may be a number or a multiple of -|A|.
@@ -6,7 +6,7 @@ steps of all parallel environments together; a target entropy may be a number or
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import lcm
@@ -14,17 +14,21 @@ from typing import Any, Protocol
 
 from cycletime.errors import InputError
 from cycletime.rules.formulas import Number, nearest_whole
-from cycletime.rules.libraries.words import Given, Word
+from cycletime.rules.hyperparameters import Hyperparameters
+from cycletime.rules.libraries.words import Given, NoNumberError, Word
+from cycletime.rules.off_policy import OffPolicy
 from cycletime.rules.quantities import Quantity
 from cycletime.rules.sac import SAC
 
 _LONGEST_UPDATE_PERIOD = 1000
+_AS_MANY_AS_COLLECTED = -1
+"""Stable-Baselines3's word for as many updates as transitions were collected."""
 
 
 class Updates(Protocol):
     """How one library says how many updates it makes."""
 
-    def write(self, per_step: Fraction, n_envs: int, minibatch: int | None) -> dict[str, Any]:
+    def write(self, per_step: Fraction, n_envs: int, values: OffPolicy) -> dict[str, Any]:
         """The library's words for this many updates per agent step (of one environment)."""
 
     def read(self, given: Given, n_envs: int, minibatch: int | None) -> Number | None:
@@ -38,20 +42,37 @@ class UpdatesPerPeriod:
     updates: str
     period: str
 
-    def write(self, per_step: Fraction, n_envs: int, minibatch: int | None) -> dict[str, Any]:
+    def write(self, per_step: Fraction, n_envs: int, values: OffPolicy) -> dict[str, Any]:
         """See `Updates`."""
         per_vector_step = per_step * n_envs
-        return {self.updates: per_vector_step.numerator, self.period: per_vector_step.denominator}
+        # In the rhythm that was said where a whole number of updates fits: after 64 steps 32 updates, not after 2 one.
+        usual = values.spoken.layout.get(self.period, 1) if values.spoken else 1
+        period = usual if (per_vector_step * usual).denominator == 1 else per_vector_step.denominator
+        return {self.updates: int(per_vector_step * period), self.period: period}
 
     def read(self, given: Given, n_envs: int, minibatch: int | None) -> Number | None:
         """See `Updates`."""
-        said = [given.optional_number(name) for name in (self.updates, self.period)]
-        if said == [None, None]:
+        updates = given.optional_number(self.updates)
+        _unpack_steps(given, self.period)
+        try:
+            period = given.optional_number(self.period)
+        except NoNumberError:  # once per episode
+            if updates == _AS_MANY_AS_COLLECTED:
+                return 1.0
+            raise
+        if (updates, period) == (None, None):
             return None
-        period = given.count(Word(self.period, 1))
-        if said[0] == -1:  # Stable-Baselines3: as many as transitions were collected
+        usual = given.layout[self.period] = given.count(Word(self.period, 1))
+        if updates == _AS_MANY_AS_COLLECTED:
             return 1.0
-        return given.count(Word(self.updates, 1)) / (period * n_envs)
+        return given.count(Word(self.updates, 1)) / (usual * n_envs)
+
+
+def _unpack_steps(given: Given, name: str) -> None:
+    """Stable-Baselines3's ``(4, "step")`` is 4; its ``(1, "episode")`` remains, and is no number of steps."""
+    value = given.values.get(name)
+    if isinstance(value, list | tuple) and len(value) == 2 and getattr(value[1], "value", value[1]) == "step":
+        given.values[name] = value[0]
 
 
 @dataclass(frozen=True)
@@ -60,7 +81,7 @@ class WholeUpdates:
 
     updates: str
 
-    def write(self, per_step: Fraction, n_envs: int, minibatch: int | None) -> dict[str, Any]:
+    def write(self, per_step: Fraction, n_envs: int, values: OffPolicy) -> dict[str, Any]:
         """See `Updates`."""
         return {self.updates: nearest_whole(per_step * n_envs)}
 
@@ -78,7 +99,7 @@ class UpdateRatio:
     collected: str | None = None
     """A name for the transitions collected at a time, which must make a whole number of updates."""
 
-    def write(self, per_step: Fraction, n_envs: int, minibatch: int | None) -> dict[str, Any]:
+    def write(self, per_step: Fraction, n_envs: int, values: OffPolicy) -> dict[str, Any]:
         """See `Updates`."""
         collected = {self.collected: lcm(per_step.denominator, n_envs)} if self.collected else {}
         return {self.ratio: float(per_step), **collected}
@@ -100,9 +121,9 @@ class ReplayRatio:
     ratio: str
     default_minibatch: int
 
-    def write(self, per_step: Fraction, n_envs: int, minibatch: int | None) -> dict[str, Any]:
+    def write(self, per_step: Fraction, n_envs: int, values: OffPolicy) -> dict[str, Any]:
         """See `Updates`."""
-        return {self.ratio: _in_whole_rounds(per_step, n_envs) * (minibatch or self.default_minibatch)}
+        return {self.ratio: _in_whole_rounds(per_step, n_envs) * (values.minibatch or self.default_minibatch)}
 
     def read(self, given: Given, n_envs: int, minibatch: int | None) -> Number | None:
         """See `Updates`."""
@@ -122,7 +143,7 @@ class UpdatePeriod:
 
     period: str
 
-    def write(self, per_step: Fraction, n_envs: int, minibatch: int | None) -> dict[str, Any]:
+    def write(self, per_step: Fraction, n_envs: int, values: OffPolicy) -> dict[str, Any]:
         """See `Updates`."""
         many = per_step >= 1
         return {self.period: 1 / nearest_whole(per_step) if many else nearest_whole(1 / per_step)}
@@ -134,8 +155,8 @@ class UpdatePeriod:
 
 
 @dataclass(frozen=True)
-class SACWords:
-    """How one library says what SAC has that depends on the cycle time; None where it has no word for it."""
+class OffPolicyWords:
+    """How one library says what SAC or its like has that depends on the cycle time; None where it has no word."""
 
     discount: Word
     """gamma."""
@@ -166,45 +187,53 @@ class SACWords:
     remarks: Mapping[str, str] = field(default_factory=dict)
     """By field: what the library does where it has no word."""
 
-    def write(self, sac: SAC, n_envs: int) -> dict[str, Any]:
+    @property
+    def said_together(self) -> tuple[str, ...]:
+        """The names of which one means nothing without the other: -1 updates are as many as the period has steps."""
+        return (self.updates.updates, self.updates.period) if isinstance(self.updates, UpdatesPerPeriod) else ()
+
+    def write(self, values: OffPolicy, n_envs: int) -> dict[str, Any]:
         """All that was stated and that the library has a word for."""
-        updates = self._updates(sac, n_envs)
-        tau = sac.target_smoothing
+        updates = self._updates(values, n_envs)
+        tau = values.target_smoothing
         moves = updates.get(self.updates_per_target_move or "", 1)
         pairs = [
-            (self.discount.name, sac.discount),
+            (self.discount.name, values.discount),
             (self.tau, tau),
             (self.one_minus_tau, None if tau is None else (1 - tau) ** moves),
-            (self.replay, self._counted("replay_capacity", sac.replay_capacity, n_envs)),
-            (self.minibatch, sac.minibatch),
-            *((name, self._counted("warmup_steps", sac.warmup_steps, n_envs)) for name in self.warmup),
-            (self.entropy, self._entropy(sac)),
+            (self.replay, self._counted("replay_capacity", values.replay_capacity, n_envs)),
+            (self.minibatch, values.minibatch),
+            *((name, self._counted("warmup_steps", values.warmup_steps, n_envs)) for name in self.warmup),
+            (self.entropy, self._entropy(values) if isinstance(values, SAC) else None),
         ]
         return {name: value for name, value in pairs if name is not None and value is not None} | updates
 
-    def read(self, given: Given, n_envs: int) -> dict[str, Any]:
-        """Our fields, for what was given; the action's size may be among it."""
-        action_size = given.optional_number("action_size")
+    def read(self, given: Given, n_envs: int, kind: type[Hyperparameters]) -> dict[str, Any]:
+        """Our fields, for what was given; for SAC the action's size may be among it."""
         minibatch = given.optional_positive(self.minibatch) if self.minibatch else None
-        tau = self._complement(given) if self.one_minus_tau else _optional(given, self.tau)
-        coefficient = _optional(given, self.entropy)
-        return {
-            "discount": given.number(self.discount),
-            "target_smoothing": tau,
-            "replay_capacity": self._uncounted("replay_capacity", _optional(given, self.replay), n_envs),
-            "minibatch": minibatch,
-            "warmup_steps": self._uncounted("warmup_steps", self._warmup(given), n_envs),
-            "updates_per_step": self.updates.read(given, n_envs, _as_int(minibatch)) if self.updates else None,
-            "target_entropy": self._absolute_entropy(coefficient, action_size),
-            "action_size": action_size,
+        readers: dict[str, Callable[[], Number | None]] = {
+            "target_smoothing": lambda: self._complement(given) if self.one_minus_tau else _optional(given, self.tau),
+            "replay_capacity": lambda: self._uncounted("replay_capacity", _optional(given, self.replay), n_envs),
+            "warmup_steps": lambda: self._uncounted("warmup_steps", self._warmup(given), n_envs),
+            "updates_per_step": lambda: self.updates.read(given, n_envs, _as_int(minibatch)) if self.updates else None,
         }
+        fields: dict[str, Any] = {"discount": given.number(self.discount), "minibatch": minibatch}
+        if issubclass(kind, SAC):
+            fields["action_size"] = given.optional_number("action_size")
+            readers["target_entropy"] = lambda: self._read_entropy(given, fields["action_size"])
+        for name, read in readers.items():
+            try:
+                fields[name] = read()
+            except NoNumberError as error:  # it may well stay as it is: who wants it carried is told
+                given.unreadable[name] = str(error)
+        return fields
 
-    def defaults_beside(self, given: Given, n_envs: int) -> dict[str, Number]:
+    def defaults_beside(self, given: Given, n_envs: int, kind: type[Hyperparameters]) -> dict[str, Number]:
         """By our fields, what the library takes for what was not given."""
         said = {name: value for name, value in given.values.items() if value is not None}
         warm = any(name in said for name in self.warmup)
         defaults = {name: value for name, value in self.defaults.items() if not (warm and name in self.warmup)}
-        fields = self.read(Given(given.library, {**defaults, **said}), n_envs)
+        fields = self.read(Given(given.library, {**defaults, **said}), n_envs, kind)
         return {name: value for name, value in fields.items() if value is not None}
 
     def _complement(self, given: Given) -> Number | None:
@@ -217,12 +246,12 @@ class SACWords:
         Quantity(name, "", low=0, high=1, low_allowed=True).check(kept)
         return 1 - kept ** (1 / (moves or 1))
 
-    def _updates(self, sac: SAC, n_envs: int) -> dict[str, Any]:
-        if self.updates is None or sac.updates_per_step is None:
+    def _updates(self, values: OffPolicy, n_envs: int) -> dict[str, Any]:
+        if self.updates is None or values.updates_per_step is None:
             return {}
-        per_step = Fraction(sac.updates_per_step).limit_denominator(_LONGEST_UPDATE_PERIOD)
+        per_step = Fraction(values.updates_per_step).limit_denominator(_LONGEST_UPDATE_PERIOD)
         per_step = max(per_step, Fraction(1, _LONGEST_UPDATE_PERIOD))  # the limit of very few updates is none
-        return self.updates.write(per_step, n_envs, sac.minibatch)
+        return self.updates.write(per_step, n_envs, values)
 
     def _counted(self, field: str, transitions: int | None, n_envs: int) -> int | None:
         if transitions is None or field not in self.per_vector_step:
@@ -246,7 +275,8 @@ class SACWords:
             raise InputError(f"{self.entropy} is a multiple of the action's size: state action_size.")
         return self.entropy_per_dimension * sac.target_entropy / sac.action_size
 
-    def _absolute_entropy(self, value: Number | None, action_size: Number | None) -> Number | None:
+    def _read_entropy(self, given: Given, action_size: Number | None) -> Number | None:
+        value = _optional(given, self.entropy)
         if value is None or self.entropy_per_dimension is None:
             return value
         if action_size is None:

@@ -1,4 +1,4 @@
-"""PPO in other libraries' words: those that give the mini-batch a size, and those that count mini-batches.
+"""PPO in other libraries' words: those that give the mini-batch a size, and those that count mini-batches; and A2C.
 
 All rules keep b/m, so a library that counts keeps its count at every cycle time and changes only the rollout's length.
 """
@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, gcd, inf, lcm
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from cycletime.errors import InputError
+from cycletime.rules.a2c import A2C
 from cycletime.rules.formulas import nearest_whole
 from cycletime.rules.libraries.words import Given, Word
 from cycletime.rules.ppo import PPO
@@ -21,8 +22,11 @@ _KEEPS_THE_COUNT = 0.05
 """A tuned number of mini-batches is worth a change of the batch by this fraction."""
 
 
-class PPOWords(Protocol):
-    """How one library says PPO's four values."""
+OnPolicy: TypeAlias = PPO | A2C
+
+
+class OnPolicyWords(Protocol):
+    """How one library says PPO's four values, or A2C's three."""
 
     @property
     def discount(self) -> Word:
@@ -36,11 +40,11 @@ class PPOWords(Protocol):
     def n_envs(self) -> Word | None:
         """The number of parallel environments, where it is a setting."""
 
-    def write_sizes(self, ppo: PPO, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
+    def write_sizes(self, values: OnPolicy, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
         """The rollout and the mini-batch in the library's words, and what ``{library}`` does with them."""
 
     def read_sizes(self, given: Given, n_envs: int) -> dict[str, int]:
-        """PPO's batch and minibatch, and the minibatch_count where the library counts them."""
+        """The batch and the minibatch, and the minibatch_count where the library counts them."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +53,8 @@ class Sized:
 
     size: Word
     """The agent steps of a rollout."""
-    minibatch: Word
-    """m."""
+    minibatch: Word | None
+    """m; None if the whole batch is one gradient step."""
     discount: Word
     """gamma."""
     trace_decay: Word
@@ -65,33 +69,46 @@ class Sized:
     """Below this the library refuses."""
     only_whole_minibatches: bool = False
     """Whether m must divide b."""
+    takes_more_than_the_batch: bool = False
+    """Whether an m greater than b is the whole batch, and no error."""
     buffer: str | None = None
     """A further setting that must hold the whole batch, or the library loses the rest silently."""
     tail: str = ""
     """What happens to the samples that fill no mini-batch, where that is not one short mini-batch."""
 
-    def write_sizes(self, ppo: PPO, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
-        """See `PPOWords`."""
+    def write_sizes(self, values: OnPolicy, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
+        """See `OnPolicyWords`."""
         _refuse_layout(layout)
-        minibatch = max(ppo.minibatch, self.smallest_minibatch)
+        minibatch = max(values.minibatch, self.smallest_minibatch)
         unit = n_envs if self.collects_whole_vector_steps else 1
         if self.only_whole_minibatches:
-            batch, minibatch = _nearest_divided(ppo.batch, minibatch, unit)
+            batch, minibatch = _nearest_divided(values.batch, minibatch, unit)
         else:
             shortest = ceil(Fraction(self.smallest_minibatch, unit))
-            batch = unit * nearest_whole(Fraction(ppo.batch, unit), at_least=shortest)
+            batch = unit * nearest_whole(Fraction(values.batch, unit), at_least=shortest)
             minibatch = min(minibatch, batch)
-        sizes = {self.size.name: batch // n_envs if self.size_is_per_env else batch, self.minibatch.name: minibatch}
+        sizes = {self.size.name: batch // n_envs if self.size_is_per_env else batch}
+        if self.minibatch:
+            sizes[self.minibatch.name] = minibatch
         if self.buffer:
             sizes[self.buffer] = batch
         return sizes, [self.tail] if self.tail and batch % minibatch else []
 
     def read_sizes(self, given: Given, n_envs: int) -> dict[str, int]:
-        """See `PPOWords`."""
+        """See `OnPolicyWords`."""
         batch = given.count(self.size) * (n_envs if self.size_is_per_env else 1)
         if self.buffer:
             given.optional_number(self.buffer)
-        return {"batch": batch, "minibatch": given.count(self.minibatch)}
+        if self.minibatch is None:
+            return {"batch": batch}
+        minibatch = given.count(self.minibatch)
+        if minibatch > batch and self.takes_more_than_the_batch:
+            given.notes.append(
+                f"{self.minibatch.name} {minibatch} is more than the batch, {batch}: {given.library} then takes the "
+                "whole batch at once."
+            )
+            minibatch = batch
+        return {"batch": batch, "minibatch": minibatch}
 
 
 @dataclass(frozen=True)
@@ -115,16 +132,16 @@ class Counted:
     remark: str = ""
     """What must be set besides, with {rollout} filled in."""
 
-    def write_sizes(self, ppo: PPO, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
-        """See `PPOWords`."""
+    def write_sizes(self, values: OnPolicy, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
+        """See `OnPolicyWords`."""
         _refuse_layout(layout)
-        count = nearest_whole(ppo.tuned_ratio)
+        count = nearest_whole(values.tuned_ratio)
         if self.only_whole_minibatches:
-            batch, count = _nearest_divided(ppo.batch, count, n_envs, enough=_KEEPS_THE_COUNT)
+            batch, count = _nearest_divided(values.batch, count, n_envs, enough=_KEEPS_THE_COUNT)
             rollout = batch // n_envs
         else:
             shortest = ceil(Fraction(count, n_envs))  # a mini-batch has at least one sample
-            rollout = nearest_whole(Fraction(ppo.batch, n_envs), at_least=shortest)
+            rollout = nearest_whole(Fraction(values.batch, n_envs), at_least=shortest)
         m, left = divmod(rollout * n_envs, count)
         slices = ceil(rollout * n_envs / m)
         tail = self.tail if left else ""
@@ -133,7 +150,7 @@ class Counted:
         return {self.rollout.name: rollout, self.count.name: count}, notes
 
     def read_sizes(self, given: Given, n_envs: int) -> dict[str, int]:
-        """See `PPOWords`."""
+        """See `OnPolicyWords`."""
         batch, count = given.count(self.rollout) * n_envs, given.count(self.count)
         if count > batch:
             raise InputError(f"{given.library}'s {self.count.name} is {count}: it must be at most the batch, {batch}.")
@@ -151,10 +168,10 @@ class Brax:
     trajectories: Word = Word("batch_size", 32)
     count: Word = Word("num_minibatches", 16)
 
-    def write_sizes(self, ppo: PPO, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
-        """See `PPOWords`. The layout may fix batch_size; else it is the smallest, for the longest unrolls."""
-        count = nearest_whole(ppo.tuned_ratio)
-        fixed = layout.get(self.trajectories.name, n_envs // gcd(n_envs, count))
+    def write_sizes(self, values: OnPolicy, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
+        """See `OnPolicyWords`. The layout may fix batch_size."""
+        count = nearest_whole(values.tuned_ratio)
+        fixed = layout.get(self.trajectories.name, self._usual_trajectories(values, n_envs, count))
         trajectories = whole_number("brax's batch_size", fixed)
         _refuse_layout({name: value for name, value in layout.items() if name != self.trajectories.name})
         if trajectories * count % n_envs:
@@ -163,15 +180,21 @@ class Brax:
                 f"must be a multiple of num_envs, {n_envs}."
             )
         # From b and not from m, whose rounding would count {count} times.
-        unroll = nearest_whole(Fraction(ppo.batch, trajectories * count))
+        unroll = nearest_whole(Fraction(values.batch, trajectories * count))
         notes = [f"{{library}} cuts its advantages at the end of each unroll: after {unroll} agent steps."]
         return {self.unroll.name: unroll, self.trajectories.name: trajectories, self.count.name: count}, notes
 
     def read_sizes(self, given: Given, n_envs: int) -> dict[str, int]:
-        """See `PPOWords`."""
+        """See `OnPolicyWords`."""
         count = given.count(self.count)
+        given.layout[self.trajectories.name] = given.count(self.trajectories)
         minibatch = given.count(self.trajectories) * given.count(self.unroll)
         return {"batch": minibatch * count, "minibatch": minibatch, "minibatch_count": count}
+
+    def _usual_trajectories(self, values: OnPolicy, n_envs: int, count: int) -> int:
+        """Those of values that came from here, where they fit; else the fewest, for the longest unrolls."""
+        said = values.spoken.layout.get(self.trajectories.name, 0) if values.spoken else 0
+        return said if said and said * count % n_envs == 0 else n_envs // gcd(n_envs, count)
 
 
 @dataclass(frozen=True)
@@ -184,16 +207,16 @@ class Puffer:
     discount: Word = Word("train.gamma", 0.995)
     trace_decay: Word = Word("train.gae_lambda", 0.90)
 
-    def write_sizes(self, ppo: PPO, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
-        """See `PPOWords`."""
+    def write_sizes(self, values: OnPolicy, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
+        """See `OnPolicyWords`."""
         _refuse_layout(layout)
-        horizon = nearest_whole(Fraction(ppo.batch, n_envs))
-        horizons = min(n_envs, nearest_whole(Fraction(ppo.minibatch, horizon)))
+        horizon = nearest_whole(Fraction(values.batch, n_envs))
+        horizons = min(n_envs, nearest_whole(Fraction(values.minibatch, horizon)))
         notes = ["{library} draws its mini-batches by priority: some samples come twice in an epoch and some never."]
         return {self.horizon.name: horizon, self.minibatch.name: horizon * horizons}, notes
 
     def read_sizes(self, given: Given, n_envs: int) -> dict[str, int]:
-        """See `PPOWords`."""
+        """See `OnPolicyWords`."""
         return {"batch": given.count(self.horizon) * n_envs, "minibatch": given.count(self.minibatch)}
 
 

@@ -1,0 +1,129 @@
+"""How long one step of an environment lasts, and that all its wrappers mean the same step.
+
+A layer is the environment itself or a wrapper. One that has an attribute ``dt`` publishes how long one of its own steps
+lasts: `CycleTime`, ``Retime`` and the delays do, many environments do, and a frame-skipping wrapper of one's own can.
+The metadata's ``render_fps`` is never asked: it says how videos are played and is rounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import takewhile
+from math import floor
+from typing import Any, TypeAlias
+
+import gymnasium as gym
+
+from cycletime.duration import Duration, DurationLike
+from cycletime.errors import InputError
+
+AnyEnv: TypeAlias = "gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any]"
+_Wrapper: TypeAlias = "gym.Wrapper[Any, Any, Any, Any]"
+
+
+def step_of(env: AnyEnv, env_dt: DurationLike | None = None) -> Duration:
+    """How long one ``env.step`` lasts: what the outermost layer with a ``dt`` says, else ``env_dt``.
+
+    Raises:
+        InputError: if nothing tells, if ``env_dt`` contradicts what is published, or if layers contradict each other.
+    """
+    published = _published_step(env)
+    if env_dt is not None:
+        given = Duration(env_dt)
+        if published is None or given == published or _may_be_skipped_to(env, given / published):
+            return given
+        raise InputError(
+            f"env_dt is {given}, but a step of {env} lasts {published}: leave env_dt out; for another step see retime."
+        )
+    if published is None:
+        raise InputError(
+            f"{env} publishes {_what(env)}: give it, for example env_dt='20ms' (--env-dt on the command line)."
+        )
+    return published
+
+
+def layers_of(env: AnyEnv) -> Iterator[_Wrapper]:
+    """The wrappers of an environment, from the outside in."""
+    while isinstance(env, gym.Wrapper):
+        yield env
+        env = env.env
+
+
+def whole_steps(name: str, span_s: Fraction, step: Duration, least: int) -> int:
+    """How many steps are in a span that must be a whole multiple of them; the message names the span.
+
+    Raises:
+        InputError: if it is no multiple, or fewer steps than ``least`` (0 or 1).
+    """
+    steps = span_s / step.exact_s
+    if steps.denominator == 1 and steps >= least:
+        return steps.numerator
+    below = max(least, floor(steps))
+    nearest = [str(step * count) if count else "0s" for count in (below, below + 1)]
+    raise InputError(
+        f"The {name} {Duration(span_s) if span_s else '0s'} is no whole multiple of the environment's step {step}: "
+        f"the nearest are {nearest[0]} and {nearest[1]}."
+    )
+
+
+def refuse_shorter_limit(env: gym.Env[Any, Any], time_limit: Duration, step: Duration) -> None:
+    """Refuse a time limit that is never reached, since a ``TimeLimit`` inside ends episodes before."""
+    for layer in layers_of(env):
+        if isinstance(layer, gym.wrappers.TimeLimit):
+            inner = step * layer._max_episode_steps
+            if inner < time_limit:
+                raise InputError(
+                    f"The time limit {time_limit} is never reached, since {env} ends episodes after {inner} already: "
+                    f"make it with max_episode_steps=-1."
+                )
+        step = _published_step(layer.env) or step * Fraction(1, _repeats(layer))
+
+
+def recorded(span: DurationLike | None) -> str | None:
+    """The span as it stands in the environment's specification, which must be JSON."""
+    return None if span is None else str(Duration(span))
+
+
+def _published_step(env: AnyEnv) -> Duration | None:
+    """What the outermost layer with a time step says, with what repeats its steps outside of it."""
+    own = _own_dt(env)
+    if not isinstance(env, gym.Wrapper):
+        return own
+    inside = _published_step(env.env)
+    if own is None or inside is None:
+        return own or (inside * _repeats(env) if inside else None)
+    if (own / inside).denominator != 1:
+        raise InputError(
+            f"{env} publishes dt = {own}, but a step of what it wraps lasts {inside}: it must be a whole multiple."
+        )
+    return own
+
+
+def _own_dt(env: AnyEnv) -> Duration | None:
+    published = getattr(env if isinstance(env, gym.Wrapper) else env.unwrapped, "dt", None)
+    try:
+        return None if published is None else Duration(published)
+    except InputError:
+        return None
+
+
+def _what(env: AnyEnv) -> str:
+    published = getattr(env.unwrapped, "dt", None)
+    return "no time step (env.unwrapped.dt)" if published is None else f"dt = {published!r}, no time step"
+
+
+def _may_be_skipped_to(env: AnyEnv, steps: Fraction) -> bool:
+    """Whether a wrapper that nobody knows may make one step of several that are published inside of it."""
+    outside = takewhile(lambda layer: _own_dt(layer) is None, layers_of(env))
+    unknown = any(type(layer).__module__.partition(".")[0] not in ("gymnasium", "cycletime") for layer in outside)
+    return unknown and steps.denominator == 1
+
+
+def _repeats(layer: _Wrapper) -> int:
+    """How many steps of what is inside a layer make one of its own, where that is known."""
+    if isinstance(layer, gym.wrappers.RepeatAction):
+        return int(layer.num_repeats)
+    if isinstance(layer, gym.wrappers.MaxAndSkipObservation):
+        return int(layer._skip)
+    return int(getattr(layer, "hold_steps", 1))

@@ -1,0 +1,119 @@
+"""Workers that give no sign of life, with a clock of the tests' own."""
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from cycletime.studies.running import crew
+from cycletime.studies.running.crew import LEAVE_S, SIGNS_S
+from cycletime.studies.running.diary import Event, diary_of
+from cycletime.studies.running.lease import STALE_S, leased
+from cycletime.studies.running.running import run_study
+from cycletime.studies.store.folder import StudyFolder
+from tests.studies.small import finish, make_old, names_of
+from tests.studies.stand_ins import Notes
+
+ONE = {"dts": ["16ms"], "rules": ["baseline"], "seeds": 1}
+TICK_S = 5.0
+
+
+@dataclass
+class Frozen:
+    """An executor whose first worker begins a run and then does nothing; the next ones finish all there is."""
+
+    folder: StudyFolder
+    stack: ExitStack
+    now_s: list[float]
+    each: Callable[[], object] = lambda: None
+    """Called with each look at the workers, which takes a while."""
+    looks: int = 0
+    killed_s: float | None = None
+    workers: int = 1
+    over: dict[str, str] = field(default_factory=dict)
+    worker: str = ""
+    """The one that does nothing."""
+
+    def found(self, study: Path) -> Iterable[str]:
+        return ()
+
+    def start(self, study: Path, command: str, count: int, device: str) -> list[str]:
+        name, (run,) = f"{command}-{self.looks}", names_of(self.folder)
+        if self.killed_s is not None:
+            finish(self.folder)
+            self.over[name] = ""
+            return [name]
+        self.worker = name
+        self.stack.enter_context(leased(self.folder.leases, run, name))
+        with diary_of(self.folder.workers, name) as diary:
+            diary.write({"worker": name})
+            diary.begin(run)
+        return [name]
+
+    def ended(self, wait_s: float) -> Mapping[str, str]:
+        self.looks += 1
+        self.now_s[0] += TICK_S
+        self.each()
+        over, self.over = self.over, {}
+        return over
+
+    def stop(self, study: Path) -> None: ...
+
+    def kill(self, name: str) -> None:
+        self.killed_s = self.now_s[0]
+        self.stack.close()
+        self.over[name] = "its worker died with status -9"
+
+    def close(self, wait_s: float) -> None: ...
+
+
+@pytest.fixture
+def frozen(make_folder: Callable[..., StudyFolder], monkeypatch: pytest.MonkeyPatch) -> Iterable[Frozen]:
+    now_s = [1000.0]
+    monkeypatch.setattr(crew, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    with ExitStack() as stack:
+        yield Frozen(make_folder(**ONE), stack, now_s)
+
+
+def test_one_that_touches_its_leases_no_more_is_ended_and_another_takes_its_run(frozen: Frozen) -> None:
+    notes = Notes()
+    assert run_study(frozen.folder, frozen, watcher=notes) == {"done": 1}
+    assert frozen.killed_s is not None
+    assert STALE_S < frozen.killed_s - 1000.0 <= STALE_S + 2 * SIGNS_S
+    (told,) = (each for each in notes.heard if isinstance(each, Event) and each.error)
+    assert (told.outcome, told.error) == (None, "its worker gave no sign of life for 135 s")
+
+
+def test_one_that_touches_its_leases_is_let_for_ever(frozen: Frozen) -> None:
+    (run,) = names_of(frozen.folder)
+    ages = iter(range(10_000, 0, -1))
+
+    def touch() -> None:
+        make_old(frozen.folder.leases / f"{run}.json", next(ages))
+        if frozen.looks > 5 * STALE_S / TICK_S:
+            finish(frozen.folder)
+            frozen.over = {frozen.worker: ""}
+
+    frozen.each = touch
+    assert run_study(frozen.folder, frozen) == {"done": 1}
+    assert frozen.killed_s is None
+
+
+def test_a_command_that_was_frozen_itself_does_not_blame_its_workers(frozen: Frozen) -> None:
+    def freeze() -> None:
+        if frozen.looks == 2:
+            frozen.now_s[0] += 100_000.0
+
+    frozen.each = freeze
+    assert run_study(frozen.folder, frozen) == {"done": 1}
+    assert frozen.looks > 10, "it was not at once"
+
+
+def test_one_that_is_asked_to_stop_and_gives_no_sign_is_ended_soon_and_its_run_is_no_failure(frozen: Frozen) -> None:
+    assert run_study(frozen.folder, frozen, stop=lambda: frozen.looks >= 2) == {"pending": 1}
+    assert frozen.killed_s is not None
+    assert LEAVE_S <= frozen.killed_s - 1000.0 <= LEAVE_S + 5 * TICK_S
+    assert not list(frozen.folder.runs.iterdir())
