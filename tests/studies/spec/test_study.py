@@ -162,6 +162,16 @@ def test_a_point_with_a_cycle_time_is_for_that_one_alone_and_no_label_of_its_own
     assert next(study.runs())[1].identity == next(by_grid.runs())[1].identity
 
 
+@pytest.mark.parametrize("at", [("8ms", "8ms", "16ms"), (None, None, None)])
+def test_its_size_is_that_of_its_cells_also_where_points_have_a_cycle_time(at: tuple[str | None, ...]) -> None:
+    points = tuple(
+        {"batch": batch} if dt is None else {"dt": Duration(dt), "batch": batch}
+        for dt, batch in zip(at, (1000, 2000, 4000), strict=True)
+    )
+    study = a_study(points={"ppo": points}, tuned={"ppo": Tuned(Duration("16ms"), {"discount": (0.9, 0.99)})})
+    assert study.size == len(list(study.cells())) * 3 == (3 if at[0] else 2 * 3) * 2 * 2 * 3
+
+
 @pytest.mark.parametrize(
     ("points", "says"),
     [

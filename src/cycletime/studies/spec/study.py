@@ -228,8 +228,8 @@ class Study:
     def _dts_and_values(self, algorithm: str) -> int:
         """How many cycle times, rules and choices of hyper-parameters there are together."""
         points = self.points.get(algorithm, ())
-        lists = [points] if any("dt" in point for point in points) else [points, self.dts]
-        lists += [self.rules.get(algorithm, ())]
+        dts = () if any("dt" in point for point in points) else self.dts
+        lists: list[tuple[object, ...]] = [points, dts, self.rules.get(algorithm, ())]
         lists += [values for grid in self._grids(algorithm) for values in grid.values()]
         return math.prod(len(each) or 1 for each in lists)
 
