@@ -56,6 +56,8 @@ def test_nowhere_is_a_time_floor_divided() -> None:
         "loops/rollout.py": 1,  # cycles of whole environment steps in an episode, rounded up
         "loops/stepped.py": 2,  # rows of agent steps
         "loops/stepped_agent.py": 4,  # learning periods, copies, and rows in a learning period
+        "paper/clips.py": 4,  # pixels, cycles in a picture, and the place of the median
+        "paper/figures/curves.py": 1,  # bins between markers
         "runs/metrics.py": 1,  # learnings in windows of them
         "runs/store.py": 1,  # bytes
         "studies/running/failures.py": 1,  # half of some runs

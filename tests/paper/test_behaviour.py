@@ -137,7 +137,11 @@ def with_policies(folder: StudyFolder, policy_of: Callable[[Any], PolicyNetwork 
     runs = []
     for spec in specs_of(folder):
         network = policy_of(spec)
-        policy = None if network is None else SavedPolicy.of(network, ActionBounds.raw(network.action_size), spec, 1)
+        policy = (
+            None
+            if network is None
+            else SavedPolicy.of(network, ActionBounds.raw(network.action_size), spec, spec.env_steps)
+        )
         runs.append(replace(finished(spec), policy=policy))
     folder.store.add(runs)
     return folder

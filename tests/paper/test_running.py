@@ -15,7 +15,7 @@ from tests.studies.small import bits_of
 from tests.studies.stand_ins import InTurn, Notes, Trained
 
 SWEEP = EXPERIMENTS["sac-gamma-sweep"]
-SMALL = Size(0.001, 1)
+SMALL = Size(0.01, 1)
 
 
 def run(place: Place, name: str, stop: Callable[[], bool] = lambda: False) -> tuple[bool, dict[str, dict[State, int]]]:
@@ -47,7 +47,7 @@ def test_the_studies_run_in_turn_and_then_the_winners_with_fresh_seeds(tmp_path:
 
 
 def test_broken_off_in_the_middle_and_run_again_it_is_as_if_nobody_had(tmp_path: Path, trained: Trained) -> None:
-    run(Place(out=tmp_path / "whole", size=Size(0.001, 2)), "ppo-baseline")
+    run(Place(out=tmp_path / "whole", size=Size(0.01, 2)), "ppo-baseline")
     begun = len(trained.runs)
 
     def break_off(names: Sequence[str]) -> None:
@@ -55,7 +55,7 @@ def test_broken_off_in_the_middle_and_run_again_it_is_as_if_nobody_had(tmp_path:
             raise KeyboardInterrupt
 
     trained.before = break_off
-    place = Place(out=tmp_path / "again", size=Size(0.001, 2))
+    place = Place(out=tmp_path / "again", size=Size(0.01, 2))
     with pytest.raises(KeyboardInterrupt):
         run(place, "ppo-baseline")
     assert 0 < len(bits_of(tmp_path / "again" / "ppo-baseline")) < 10
@@ -88,11 +88,11 @@ def test_where_runs_of_a_sweep_fail_nobody_has_won(tmp_path: Path, trained: Trai
 def test_another_size_in_the_same_folder_is_refused_and_more_seeds_are_not(tmp_path: Path, trained: Trained) -> None:
     run(Place(out=tmp_path, size=SMALL), "ppo-baseline")
     with pytest.raises(
-        InputError, match="has runs of 10,000 environment steps, and this size has 10,000,000: give the"
+        InputError, match="has runs of 100,000 environment steps, and this size has 10,000,000: give the"
     ):
         run(Place(out=tmp_path), "ppo-baseline")
-    assert StudyFolder.open(tmp_path / "ppo-baseline").study.env_steps == 10_000
-    assert run(Place(out=tmp_path, size=Size(0.001, 2)), "ppo-baseline")[1] == {"ppo-baseline": {"done": 10}}
+    assert StudyFolder.open(tmp_path / "ppo-baseline").study.env_steps == 100_000
+    assert run(Place(out=tmp_path, size=Size(0.01, 2)), "ppo-baseline")[1] == {"ppo-baseline": {"done": 10}}
     assert len(trained.runs) == 10
 
 

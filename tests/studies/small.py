@@ -79,7 +79,7 @@ def finished(spec: RunSpec, value: float | None = None, **changes: Any) -> Finis
         spec,
         curve,
         where="closed form",
-        env_dt_s=0.002,
+        env_dt_s=float(spec.world.env_dt or 0.002),
         agent_steps=int(ends[-1] // 8),
         remarks=(),
         sessions=1,

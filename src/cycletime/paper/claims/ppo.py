@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from cycletime.duration import Duration
 from cycletime.paper.claims.claim import Claim, Elsewhere, Part
 from cycletime.paper.claims.conditions import (
     Condition,
@@ -92,7 +93,7 @@ def best_batch_time_carries(runs: PPORuns) -> list[Condition]:
     best = max(BATCHES, key=lambda batch: float(np.nanmean(_aware(runs, _FROM, batch))))
     return [
         above(
-            f"score at {dt}, batch time {_batch_s(best)} s (best at {_FROM}) less {_batch_s(batch)} s",
+            f"score at {dt}, batch time {_batch_time(best)} (best at {_FROM}) less {_batch_time(batch)}",
             -runs.scale.margin,
             difference(_aware(runs, dt, best), _aware(runs, dt, batch)),
         )
@@ -106,7 +107,7 @@ def batch_times_line_up(runs: PPORuns) -> list[Condition]:
     found = []
     for batch, dt in product(BATCHES, runs.dts):
         others = [_aware(runs, other, batch) for other in runs.dts if other != dt]
-        name = f"score at {dt}, batch time {_batch_s(batch)} s, less the mean of the other cycle times"
+        name = f"score at {dt}, batch time {_batch_time(batch)}, less the mean of the other cycle times"
         found += within(name, 2 * runs.scale.margin, difference(_aware(runs, dt, batch), *others))
     return found
 
@@ -122,7 +123,7 @@ def scaling_hurts(runs: PPORuns) -> list[Condition]:
     """Claim 6."""
     return [
         above(
-            f"score at {dt}, batch time {_batch_s(batch)} s, dt-aware less scaled",
+            f"score at {dt}, batch time {_batch_time(batch)}, dt-aware less scaled",
             0.0,
             difference(_aware(runs, dt, batch), runs.runs("scaled", dt, batch).scores),
         )
@@ -194,8 +195,8 @@ def _asked(source: Source, criterion: Criterion, data: Data) -> Sequence[Conditi
     return criterion(source(data))
 
 
-def _batch_s(batch: int) -> int:
-    return batch * 16 // 1000
+def _batch_time(batch: int) -> str:
+    return f"{batch * Duration(_FROM).exact_s} s"
 
 
 def _on_pendulum(*criteria: Criterion, source: Source = pendulum, may_fail: int = 0) -> Elsewhere:
