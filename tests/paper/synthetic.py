@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.paper.claims.sources import SCALES, Data
-from cycletime.paper.collecting import _plain_values
+from cycletime.paper.collecting import plain_values
 from cycletime.paper.experiments import EXPERIMENTS, FRESH_SEED, Size, study_of, winners_name
 from cycletime.paper.outcome import Cell, Outcome
 from cycletime.paper.winners import winners
@@ -76,7 +76,7 @@ def _about(scale: float) -> dict[str, Any]:
 def _places(study: str) -> tuple[int, tuple[tuple[Labels, Labels], ...]]:
     """The environment steps of a study, and the labels and values of its cells."""
     whole = study_of(study, Size())
-    cells = [({**cell.labels, "dt": float(cell.dt)}, _plain_values(cell.agent)) for cell in whole.cells()]
+    cells = [({**cell.labels, "dt": float(cell.dt)}, plain_values(cell.agent)) for cell in whole.cells()]
     return whole.env_steps, tuple(cells)
 
 

@@ -1,5 +1,6 @@
 """From a study's folder to its outcome: every run in its cell, and where it comes from."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -7,9 +8,13 @@ import pytest
 
 from cycletime.agents import PPOAgent
 from cycletime.errors import InputError
+from cycletime.paper.behaviour import measure
+from cycletime.paper.clips import save_clips
 from cycletime.paper.collecting import collect
 from cycletime.paper.experiments import Size
+from cycletime.paper.results import collect_results
 from cycletime.runs.spec import RunSpec
+from cycletime.studies.store.folder import StudyFolder
 from tests.paper.made import study_folder
 
 
@@ -47,6 +52,45 @@ def test_runs_that_are_missing_are_counted(tmp_path: Path) -> None:
     folder = study_folder(tmp_path, "ppo-baseline", missing=3)
     with pytest.raises(InputError, match=r"ppo-baseline has 3 of 10 runs left to do: 'cycletime paper run' goes on\.$"):
         collect(folder)
+
+
+def damage(folder: StudyFolder) -> str:
+    """Change one byte of the study's finished runs, inside an array; the file."""
+    (path,) = (folder.path / "finished").glob("*.npz")
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    return str(path)
+
+
+def film(folders: Mapping[str, StudyFolder]) -> object:
+    return save_clips(folders, folders["ppo-baseline"].path / "clips")
+
+
+def in_all(folders: Mapping[str, StudyFolder]) -> object:
+    out = folders["ppo-baseline"].path.parent
+    return collect_results(out, out / "results")
+
+
+@pytest.mark.parametrize("read", [lambda folders: collect(folders["ppo-baseline"]), measure, film, in_all])
+def test_a_damaged_file_is_one_sentence_and_nothing_is_read_of_it(
+    tmp_path: Path, read: Callable[[Mapping[str, StudyFolder]], object]
+) -> None:
+    folder = study_folder(tmp_path, "ppo-baseline")
+    path = damage(folder)
+    with pytest.raises(InputError) as refusal:
+        read({"ppo-baseline": folder})
+    assert str(refusal.value) == (
+        f"{path} is damaged (it is not what was written: its hash is another): restore it, or let 'cycletime study "
+        f"verify {folder.path} --repair' move it away and 'cycletime paper run' train its runs again."
+    )
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_run_with_two_scores_is_refused(tmp_path: Path) -> None:
+    study_folder(tmp_path, "ppo-baseline")
+    with pytest.raises(InputError, match=r"^reacher-ppo-4ms-seed1-\w+ has other scores in .*: remove one of them\.$"):
+        collect(study_folder(tmp_path, "ppo-baseline", lambda spec: 2.0 * spec.seed))
 
 
 def test_a_run_that_went_astray_is_no_number(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from cycletime.agents.networks import ActivationName, PolicyNetwork
 from cycletime.duration import Duration, cycle_steps
 from cycletime.errors import InputError
+from cycletime.paper.collecting import checked
 from cycletime.runs.files import write_whole
 from cycletime.runs.machine import code_version
 from cycletime.runs.worlds import PaperTask
@@ -69,6 +70,9 @@ def measure(folders: Mapping[str, StudyFolder], episodes: int = EPISODES) -> dic
     Args:
         folders: By study.
         episodes: Of each policy.
+
+    Raises:
+        InputError: if runs cannot be trusted.
     """
     found = {name: _measured(folder, MEASURED[name], episodes) for name, folder in folders.items() if name in MEASURED}
     return {name: behaviour for name, behaviour in found.items() if behaviour.shares}
@@ -124,7 +128,9 @@ def _measured(folder: StudyFolder, labels: Mapping[str, object], episodes: int) 
     }
     wanted = {name for index in cells for name in plan.names[index]}
     networks = {
-        run.name: run.policy.network for run in folder.store.runs() if run.name in wanted and run.policy is not None
+        run.name: run.policy.network
+        for run in checked(folder).store.runs()
+        if run.name in wanted and run.policy is not None
     }
     shares = {}
     for index, cell in cells.items():

@@ -18,6 +18,7 @@ import numpy as np
 
 from cycletime.duration import Duration, cycle_steps
 from cycletime.errors import InputError
+from cycletime.paper.collecting import checked
 from cycletime.runs.files import disk_errors, write_whole
 from cycletime.runs.films import CycleStart, writer_for
 from cycletime.runs.result import FinishedRun
@@ -63,7 +64,7 @@ def save_clips(folders: Mapping[str, StudyFolder], out: Path) -> list[Path]:
         out: A folder, which is made if it is not there.
 
     Raises:
-        InputError: if a package for films is missing.
+        InputError: if a package for films is missing, or runs cannot be trusted.
     """
     with disk_errors(out):
         out.mkdir(parents=True, exist_ok=True)
@@ -101,7 +102,7 @@ def _runs(folder: StudyFolder, clip: Clip) -> list[FinishedRun]:
         for index, cell in enumerate(plan.cells)
         if cell.dt == Duration(DT) and all(cell.labels.get(name) == value for name, value in clip.labels.items())
     )
-    return [run for run in folder.store.runs() if run.name in names and run.policy is not None]
+    return [run for run in checked(folder).store.runs() if run.name in names and run.policy is not None]
 
 
 def _film(run: FinishedRun, path: Path) -> None:

@@ -33,10 +33,9 @@ def collect(folder: StudyFolder, *, wall_s: float | None = None) -> Outcome:
         wall_s: How long that took; by default what was written down there.
 
     Raises:
-        InputError: if runs of it are missing.
+        InputError: if runs of it are missing, or cannot be trusted.
     """
-    plan = Plan.of(folder.study)
-    folder.store.refresh()
+    plan, folder = Plan.of(folder.study), checked(folder)
     missing = [planned.name for planned in plan.runs if planned.name not in folder.store]
     if missing:
         raise InputError(
@@ -57,6 +56,30 @@ def collect(folder: StudyFolder, *, wall_s: float | None = None) -> Outcome:
         "finished": max(str(told["finished"]) for told in results),
     }
     return Outcome(folder.study.name, folder.study.env_steps, cells, about)
+
+
+def checked(folder: StudyFolder) -> StudyFolder:
+    """A study's folder whose finished runs were all held against their hash and their curve.
+
+    Raises:
+        InputError: if a file of them is damaged, or a run has two scores.
+    """
+    folder = folder.checked()
+    folder.store.refresh()
+    for path, wrong in folder.store.damaged.items():
+        raise InputError(
+            f"{path} is damaged ({wrong}): restore it, or let 'cycletime study verify {folder.path} --repair' move it "
+            "away and 'cycletime paper run' train its runs again."
+        )
+    for dispute in folder.disputes():
+        raise InputError(dispute)
+    return folder
+
+
+def plain_values(agent: Agent) -> dict[str, Any]:
+    """An agent's hyper-parameters that are numbers and words."""
+    told = {each.name: getattr(agent, each.name) for each in fields(agent)}  # type: ignore[arg-type]
+    return {name: value for name, value in told.items() if isinstance(value, int | float | str)}
 
 
 def scale_of(study: Study) -> float:
@@ -80,7 +103,7 @@ def _cell(folder: StudyFolder, cell: spec.Cell, names: tuple[str, ...]) -> Cell:
     results = [folder.store.result(name) for name in names]
     return Cell(
         labels={**cell.labels, "dt": float(cell.dt)},
-        values=_plain_values(cell.agent),
+        values=plain_values(cell.agent),
         seeds=tuple(int(told["seed"]) for told in results),
         scores=_numbers(results, "average_return"),
         plain=_numbers(results, "mean_over_episodes"),
@@ -90,9 +113,3 @@ def _cell(folder: StudyFolder, cell: spec.Cell, names: tuple[str, ...]) -> Cell:
 
 def _numbers(results: list[Mapping[str, Any]], measure: str) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.array([nan if told[measure] is None else told[measure] for told in results], np.float64)
-
-
-def _plain_values(agent: Agent) -> dict[str, Any]:
-    """An agent's hyper-parameters that are numbers and words."""
-    told = {each.name: getattr(agent, each.name) for each in fields(agent)}  # type: ignore[arg-type]
-    return {name: value for name, value in told.items() if isinstance(value, int | float | str)}

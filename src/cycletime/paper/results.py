@@ -10,7 +10,7 @@ import cycletime
 from cycletime.errors import InputError
 from cycletime.paper import behaviour
 from cycletime.paper.claims.sources import Data
-from cycletime.paper.collecting import collect
+from cycletime.paper.collecting import checked, collect
 from cycletime.paper.experiments import EXPERIMENTS
 from cycletime.paper.outcome import Outcome
 from cycletime.runs.files import disk_errors
@@ -62,7 +62,8 @@ def collect_results(
         clips: Whether to film median runs, too.
 
     Raises:
-        InputError: if there is no study, or results are there that say more; or a package for films is missing.
+        InputError: if there is no study, or one with runs that cannot be trusted; if results are there that say more;
+            or a package for films is missing.
     """
     folders = _studies_in(out)
     walls_s = walls_s or {}
@@ -90,7 +91,7 @@ def collect_results(
 
 def _studies_in(out: Path) -> dict[str, StudyFolder]:
     parts = [part for experiment in EXPERIMENTS.values() for part in experiment.parts]
-    found = {part: StudyFolder.open(out / part) for part in parts if (out / part / "study.json").exists()}
+    found = {part: checked(StudyFolder.open(out / part)) for part in parts if (out / part / "study.json").exists()}
     if not found:
         raise InputError(f"{out} has no study of the paper: 'cycletime paper run' makes them.")
     return found
