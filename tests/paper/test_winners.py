@@ -5,9 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from cycletime.agents import PPOAgent
 from cycletime.duration import Duration
+from cycletime.errors import InputError
 from cycletime.paper.collecting import collect
 from cycletime.paper.experiments import Size
 from cycletime.paper.outcome import Cell, Outcome
@@ -44,19 +46,18 @@ def test_the_winners_run_again_with_fresh_seeds_each_at_its_own_cycle_time(tmp_p
     assert list(again.runs()) == list(study.runs())
 
 
-def made_up(*scores: list[float]) -> Outcome:
-    cells = [
-        Cell({"task": "reacher", "dt": 0.004, "batch": index}, {}, (0, 1, 2, 3), np.array(each), np.array(each), ())  # type: ignore[arg-type]
-        for index, each in enumerate(scores)
-    ]
-    return Outcome("s", 1, tuple(cells), {"scale": 1.0})
+def made_up(*cells: list[float]) -> Outcome:
+    def cell(index: int, scores: NDArray[np.float64]) -> Cell:
+        labels = {"task": "reacher", "dt": 0.004, "batch": index}
+        return Cell(labels, {}, tuple(range(len(scores))), scores, scores, scores[:, None])
+
+    return Outcome("s", 1, tuple(cell(index, np.array(each)) for index, each in enumerate(cells)), {"scale": 1.0})
 
 
 def test_cells_within_the_error_of_the_difference_are_as_good() -> None:
-    # Standard deviations of 2, n = 4: the difference has the error 2 * sqrt(2 / 4) = 1.41, and t for 68 % and 6 degrees
-    # of freedom makes it 1.54.
+    # Standard deviations of 2, n = 4: the difference has the error 2 * sqrt(2 / 4) = 1.414.
     spread = np.array([-np.sqrt(6), 0.0, 0.0, np.sqrt(6)])
-    sweep = made_up(*([*(mean + spread)] for mean in (5.0, 3.6, 3.4, 0.0)))
+    sweep = made_up(*([*(mean + spread)] for mean in (5.0, 3.59, 3.58, 0.0)))
     found = winners(sweep)[Duration("4ms")]
     assert found.cell is sweep.cells[0]
     assert found.mean.value == pytest.approx(5.0)
@@ -66,3 +67,22 @@ def test_cells_within_the_error_of_the_difference_are_as_good() -> None:
 def test_a_run_that_went_astray_counts_as_the_worst_there_is() -> None:
     sweep = made_up([9.0, 9.0, 9.0, float("nan")], [7.0, 7.0, 7.0, 7.1], [-5.0, 0.0, 0.0, 0.0])
     assert winners(sweep)[Duration("4ms")].cell is sweep.cells[1]
+
+
+def test_who_went_astray_with_every_run_neither_wins_nor_is_as_good() -> None:
+    astray = [float("nan")] * 4
+    worst = made_up(astray, [-5.0] * 4, astray)
+    assert winners(worst)[Duration("4ms")].cell is worst.cells[1], "though it is as bad as any"
+    few = made_up(astray, [9.0, *astray[:3]], [8.0, -5.0, -5.0, -5.0])
+    found = winners(few)[Duration("4ms")]
+    assert found.cell is few.cells[1]
+    assert (found.mean.value, found.mean.n, found.mean.n_failed) == (9.0, 1, 3)
+    assert found.as_good == (few.cells[2],)
+    with pytest.raises(InputError, match=r"^At 4ms every run of s went astray: nobody has won\.$"):
+        winners(made_up(astray, astray))
+
+
+def test_of_single_runs_nobody_can_tell_who_is_as_good() -> None:
+    found = winners(made_up([1.0], [2.0], [1.999]))[Duration("4ms")]
+    assert found.mean.value == 2.0
+    assert found.as_good == ()

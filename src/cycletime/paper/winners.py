@@ -6,13 +6,16 @@ A winner's own scores are too good, since it was chosen by them (the paper's 'ma
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cycletime.duration import Duration
+from cycletime.errors import InputError
 from cycletime.paper.experiments import FRESH_SEED, Size, study_of, winners_name
 from cycletime.paper.outcome import Cell, Outcome
-from cycletime.statistics import Estimate, compare, mean_and_error
+from cycletime.statistics import Contrast, Estimate, mean_and_error
 from cycletime.studies.spec.study import Study, Tuned
 
 
@@ -29,21 +32,32 @@ class Winner:
 
 
 def winners(sweep: Outcome) -> dict[Duration, Winner]:
-    """By cycle time, who won a sweep; runs that went astray count as the worst score that there is."""
-    worst = min(float(np.nanmin(cell.scores)) for cell in sweep.cells)
-    found: dict[Duration, Winner] = {}
-    for dt in sorted({cell.dt for cell in sweep.cells}):
-        ranking = sorted(sweep.where(dt=dt), key=lambda cell: -float(np.nan_to_num(cell.scores, nan=worst).mean()))
-        best = ranking[0]
-        close = tuple(cell for cell in ranking[1:] if _is_as_good(cell, best))
-        found[dt] = Winner(dt, best, mean_and_error(best.scores, failed="exclude"), close)
-    return found
+    """By cycle time, who won a sweep; runs that went astray count as the worst score that there is.
+
+    Raises:
+        InputError: if at a cycle time every run went astray.
+    """
+    every = np.concatenate([cell.scores for cell in sweep.cells])
+    worst = float(np.min(every, where=np.isfinite(every), initial=inf))
+    return {dt: _winner(sweep, dt, worst) for dt in sorted({cell.dt for cell in sweep.cells})}
 
 
-def _is_as_good(cell: Cell, best: Cell) -> bool:
-    """Whether a cell is behind by less than the standard error of the difference."""
-    difference = compare(best.scores, cell.scores, confidence=0.6827, failed="exclude").difference
-    return difference.low is not None and difference.low < 0
+def _winner(sweep: Outcome, dt: Duration, worst: float) -> Winner:
+    scored = [cell for cell in sweep.where(dt=dt) if np.isfinite(cell.scores).any()]
+    if not scored:
+        raise InputError(f"At {dt} every run of {sweep.name} went astray: nobody has won.")
+    counted = {cell: np.where(np.isfinite(cell.scores), cell.scores, worst) for cell in scored}
+    best, *others = sorted(scored, key=lambda cell: -float(counted[cell].mean()))
+    close = tuple(cell for cell in others if _is_as_good(counted[cell], counted[best]))
+    return Winner(dt, best, mean_and_error(best.scores, failed="exclude"), close)
+
+
+def _is_as_good(scores: NDArray[np.float64], best: NDArray[np.float64]) -> bool:
+    """Whether runs are behind by less than the standard error of the difference, which a single run does not tell."""
+    if min(len(scores), len(best)) < 2:
+        return False
+    behind = Contrast.of([(1.0, best), (-1.0, scores)])
+    return behind.value < behind.error
 
 
 def winners_study(sweep: Outcome, part: str, size: Size) -> Study:
