@@ -69,7 +69,7 @@ def synthetic_data(
 
 
 def _about(scale: float) -> dict[str, Any]:
-    return {"scale": scale, "command": "nobody ran it", "where": ["made up"]}
+    return {"scale": scale, "command": "nobody ran it", "where": ["made up"], "runs": 0, "machines": []}
 
 
 @cache

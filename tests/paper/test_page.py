@@ -9,7 +9,7 @@ import pytest
 from cycletime.errors import InputError
 from cycletime.paper.claims import CLAIMS
 from cycletime.paper.claims.sources import Data
-from cycletime.paper.page import claims_in_words, table_of, write_report
+from cycletime.paper.page import claims_in_words, page, table_of, write_report
 from tests.paper.synthetic import synthetic_data
 
 ABOUT = {
@@ -37,19 +37,32 @@ def test_every_claim_is_told_in_80_columns_with_what_it_hangs_on() -> None:
     assert "scaled down" not in claims_in_words(small_data(1.0))
 
 
+def test_where_the_plain_mean_says_otherwise_the_page_does_too() -> None:
+    data = synthetic_data(
+        lambda labels: 9.0 if labels["rule"] == "dt-aware" else 5.0, only=["ppo-baseline", "ppo-dt-aware"]
+    )
+    outcome = data.outcomes["ppo-dt-aware"]
+    worse = replace(outcome, cells=tuple(replace(cell, plain=cell.plain - 8.0) for cell in outcome.cells))
+    for told, says in ((data, False), (Data({**data.outcomes, "ppo-dt-aware": worse}), True)):
+        for text in (claims_in_words(told), page(told, [], {}, {})):
+            lines = " ".join(text.split())
+            assert ("By the plain mean over episodes: refuted." in lines) is says
+            assert "By the plain mean over episodes: confirmed." not in lines
+
+
 def test_a_report_has_what_there_is_data_for_and_names_the_rest(tmp_path: Path) -> None:
     write_report(small_data(), tmp_path)
     figures = {path.name for path in (tmp_path / "figures").iterdir()}
     assert figures == {f"ppo-baseline.{kind}" for kind in ("pdf", "svg", "png")}
     claims = json.loads((tmp_path / "claims.json").read_text())
     assert [claim["number"] for claim in claims] == [claim.number for claim in CLAIMS]
-    page = (tmp_path / "index.md").read_text()
-    assert "![ppo-baseline](figures/ppo-baseline.png)" in page
-    assert "- ppo-dt0: not run (" in page
+    told = (tmp_path / "index.md").read_text()
+    assert "![ppo-baseline](figures/ppo-baseline.png)" in told
+    assert "- ppo-dt0: not run (" in told
     assert (
         "| ppo-baseline | 10 x 100,000 environment steps | 0.01 | `cycletime paper run ppo-baseline` | 0.2.0+abc | "
         "NVIDIA H200 | 27 s |"
-    ) in page
+    ) in told
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.*")}
     write_report(small_data(), tmp_path)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*.*")} == before, "the same data, the same bytes"

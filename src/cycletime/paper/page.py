@@ -38,6 +38,8 @@ def _told(claim: Claim, found: Judged) -> list[str]:
         told.append(f"Not run: {', '.join(found.missing)}.")
     if found.decisive is not None:
         told.append(f"{found.decisive}.")
+    if found.with_plain_mean not in (None, found.verdict):
+        told.append(f"By the plain mean over episodes: {found.with_plain_mean}.")
     return told
 
 
