@@ -93,7 +93,7 @@ def _judged_once(data: Data, asked: Claim | Elsewhere) -> Judged:
         try:
             found += part(data)
         except NotRunError as error:
-            missing.append(str(error))
+            missing += error.needed
     verdict = judged(found, asked.may_fail)
     if missing and verdict != "refuted":
         verdict = "not run"

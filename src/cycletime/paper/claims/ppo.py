@@ -65,6 +65,7 @@ def worse_either_side(runs: PPORuns) -> list[Condition]:
 
 def tuned_is_better(runs: PPORuns) -> list[Condition]:
     """Claim 3: tuned values against the baseline, with fresh seeds."""
+    runs.need("tuned", "baseline")
     return [
         above(
             f"score at {dt}, tuned less baseline",
@@ -77,6 +78,7 @@ def tuned_is_better(runs: PPORuns) -> list[Condition]:
 
 def tuned_differs_across(runs: PPORuns) -> list[Condition]:
     """Claim 3: what was tuned at either end against what was tuned at the other, with fresh seeds for the winner."""
+    runs.need("tuned", "grid")
     first, last = runs.dts[0], runs.dts[-1]
     return [
         above(
@@ -121,6 +123,7 @@ def dt_aware_beats_baseline(runs: PPORuns) -> list[Condition]:
 
 def scaling_hurts(runs: PPORuns) -> list[Condition]:
     """Claim 6."""
+    runs.need("dt-aware", "scaled")
     return [
         above(
             f"score at {dt}, batch time {_batch_time(batch)}, dt-aware less scaled",
@@ -134,6 +137,7 @@ def scaling_hurts(runs: PPORuns) -> list[Condition]:
 
 def keeping_hurts(runs: PPORuns) -> list[Condition]:
     """Claim 7."""
+    runs.need("dt-aware", "constant")
     return [
         above(
             f"score at {dt}, mean over batch times, dt-aware less constant",
@@ -183,6 +187,7 @@ def _aware(runs: PPORuns, dt: str, batch: int) -> Runs:
 
 def _pairs(runs: PPORuns) -> dict[str, tuple[Runs, Runs]]:
     """By cycle time, scores of dt-aware and of baseline values where they differ."""
+    runs.need("dt-aware", "baseline")
     return {dt: (runs.runs("dt-aware", dt).scores, runs.runs("baseline", dt).scores) for dt in runs.dts if dt != _FROM}
 
 

@@ -18,6 +18,8 @@ from cycletime.paper.claims.sources import DTS, SCALES, Data, learned
 from cycletime.paper.experiments import winners_name
 from cycletime.paper.outcome import Cell
 
+_SWEEP = "sac-gamma-sweep"
+_TUNED = winners_name(_SWEEP)
 _MARGIN = SCALES["reacher"].margin
 _PENDULUM_MARGIN = SCALES["double-pendulum"].margin
 _RANDOM, _TAKEN_OVER = (0.06, 0.16), (0.17, 0.21)
@@ -59,11 +61,12 @@ def drops_and_recovers(data: Data) -> list[Condition]:
 
 def _tuned(data: Data, dt: str) -> Cell:
     """The best gamma at a cycle time, run again with fresh seeds."""
-    return data.outcome(winners_name("sac-gamma-sweep")).cell(dt=dt)
+    return data.outcome(_TUNED).cell(dt=dt)
 
 
 def scaling_the_baseline(data: Data) -> list[Condition]:
     """Claim 9: scaled against kept."""
+    data.need("sac-baseline", "sac-scaled")
     scaled = {dt: data.outcome("sac-scaled").cell(dt=dt).scores for dt in DTS if dt != "16ms"}
     return [
         (below if dt in ("4ms", "8ms") else above)(
@@ -75,6 +78,7 @@ def scaling_the_baseline(data: Data) -> list[Condition]:
 
 def tuning_beats_both(data: Data) -> list[Condition]:
     """Claim 9: tuned against either."""
+    data.need("sac-baseline", "sac-scaled", _TUNED)
     others = {
         "baseline": {dt: _baseline(data, dt).scores for dt in DTS},
         "scaled": {dt: data.outcome("sac-scaled").cell(dt=dt).scores for dt in DTS},
@@ -88,7 +92,8 @@ def tuning_beats_both(data: Data) -> list[Condition]:
 
 def peaks_in_between(data: Data) -> list[Condition]:
     """Claim 10: the best gamma, with fresh seeds, against both ends of the sweep and against the paper's best."""
-    sweep = data.outcome("sac-gamma-sweep")
+    data.need(_SWEEP, _TUNED)
+    sweep = data.outcome(_SWEEP)
     least, _, best, most = _GAMMAS
     ends = [
         above(
@@ -105,7 +110,7 @@ def peaks_in_between(data: Data) -> list[Condition]:
 
 def curves_stretch(data: Data) -> list[Condition]:
     """Claim 10: a small gamma costs less at a long cycle time."""
-    sweep = data.outcome("sac-gamma-sweep")
+    sweep = data.outcome(_SWEEP)
     _, low, best, _ = _GAMMAS
     at = {(dt, gamma): sweep.cell(dt=dt, discount=gamma).scores for dt in ("16ms", "64ms") for gamma in (low, best)}
     lost = [*difference(at["16ms", best], at["16ms", low]), *difference(at["64ms", low], at["64ms", best])]
@@ -114,6 +119,7 @@ def curves_stretch(data: Data) -> list[Condition]:
 
 def both_discounts_beat_baseline(data: Data) -> list[Condition]:
     """Claim 11: clearly on average, and at every cycle time."""
+    data.need("sac-baseline", "sac-dt-aware")
     aware, found = data.outcome("sac-dt-aware"), []
     for rule, name in _DISCOUNTS.items():
         pairs = {dt: (aware.cell(rule=rule, dt=dt).scores, _baseline(data, dt).scores) for dt in DTS}
@@ -141,6 +147,7 @@ def scaling_favours_small(data: Data) -> list[Condition]:
 
 def pendulum_discounts(data: Data) -> list[Condition]:
     """Claim 13."""
+    data.need("sac-pendulum-baseline", "sac-pendulum-dt-aware")
     baseline, aware = data.outcome("sac-pendulum-baseline"), data.outcome("sac-pendulum-dt-aware")
     kept = {dt: aware.cell(rule="tuned", dt=dt) for dt in DTS}
     found = []
@@ -167,6 +174,7 @@ def pendulum_discounts(data: Data) -> list[Condition]:
 
 def at_least_as_good(task: str, baseline: str, aware: str, data: Data) -> list[Condition]:
     """Of the headline: neither dt-aware discount is worse than the baseline at any cycle time, or fails."""
+    data.need(baseline, aware)
     scale, found = SCALES[task], []
     for dt in DTS:
         plain = data.outcome(baseline).cell(dt=dt).scores

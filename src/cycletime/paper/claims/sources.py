@@ -21,6 +21,11 @@ DTS = ("4ms", "8ms", "16ms", "32ms", "64ms")
 class NotRunError(Exception):
     """What a claim needs has not been run; the message says what."""
 
+    def __init__(self, *needed: str) -> None:
+        """Say what."""
+        super().__init__(", ".join(needed))
+        self.needed = needed
+
 
 @dataclass(frozen=True)
 class Data:
@@ -39,10 +44,18 @@ class Data:
         Raises:
             NotRunError: if it has not been run.
         """
-        if name not in self.outcomes:
-            raise NotRunError(name)
+        self.need(name)
         self.used.add(name)
         return self.outcomes[name]
+
+    def need(self, *names: str) -> None:
+        """Refuse to go on without some studies; whoever asks for one after the other learns of the first alone.
+
+        Raises:
+            NotRunError: if some have not been run: it has all of these.
+        """
+        if missing := [name for name in dict.fromkeys(names) if name not in self.outcomes]:
+            raise NotRunError(*missing)
 
     def behaviour(self, name: str, rule: str, dt: str) -> NDArray[np.float64]:
         """[runs] what the policies of a study do.
@@ -99,7 +112,7 @@ class PPORuns:
     data: Data
     task: str
     names: Mapping[str, str]
-    """By rule, the study that has its runs; and of the grid."""
+    """By rule, the study that has its runs; and of the grid, and of what was tuned by it."""
     dts: tuple[str, ...] = DTS
     variant: Mapping[str, str] = field(default_factory=dict)
     """Ways of the released code."""
@@ -108,6 +121,14 @@ class PPORuns:
     def scale(self) -> Scale:
         """What counts as much."""
         return SCALES[self.task]
+
+    def need(self, *rules: str) -> None:
+        """Refuse to go on without the runs of some rules, of the grid, or of what was tuned by it.
+
+        Raises:
+            NotRunError: if some have not been run: it has all of these.
+        """
+        self.data.need(*(self.names[rule] for rule in rules))
 
     def runs(self, rule: str, dt: str, batch: int = BASELINE_BATCH) -> Cell:
         """The runs of a rule at a cycle time, from a batch at 16 ms."""
@@ -119,7 +140,7 @@ class PPORuns:
 
     def tuned(self, dt: str) -> Cell:
         """What was best at a cycle time, run again with fresh seeds."""
-        return self.data.outcome(winners_name(self.names["grid"])).cell(dt=dt)
+        return self.data.outcome(self.names["tuned"]).cell(dt=dt)
 
     def grid(self, dt: str, tuned_at: str) -> Cell:
         """Of the grid at a cycle time, the values that were best at another."""
@@ -134,13 +155,13 @@ class PPORuns:
 def reacher(data: Data) -> PPORuns:
     """The paper's PPO on Reacher."""
     names = {"baseline": "ppo-baseline", "dt-aware": "ppo-dt-aware", "scaled": "ppo-scaled", "constant": "ppo-constant"}
-    return PPORuns(data, "reacher", {**names, "grid": "ppo-grid"})
+    return PPORuns(data, "reacher", {**names, **_grid("ppo-grid")})
 
 
 def pendulum(data: Data) -> PPORuns:
     """PPO on the Double Pendulum, of which the paper has baseline and dt-aware values alone."""
-    names = {rule: f"pendulum-{rule}" for rule in ("scaled", "constant", "grid")}
-    return PPORuns(data, "double-pendulum", {**names, "baseline": "ppo-pendulum", "dt-aware": "pendulum-dt-aware"})
+    names = {rule: f"pendulum-{rule}" for rule in ("dt-aware", "scaled", "constant")}
+    return PPORuns(data, "double-pendulum", {"baseline": "ppo-pendulum", **names, **_grid("pendulum-grid")})
 
 
 def paper_pendulum(data: Data) -> PPORuns:
@@ -153,3 +174,7 @@ def released(data: Data, task: str, *, learn_when: str, initial_weights: str) ->
     variant = {"learn_when": learn_when, "initial_weights": initial_weights}
     names = dict.fromkeys(("baseline", "dt-aware"), "ppo-released-code")
     return PPORuns(data, task, names, ("4ms", "8ms"), variant)
+
+
+def _grid(study: str) -> dict[str, str]:
+    return {"grid": study, "tuned": winners_name(study)}
