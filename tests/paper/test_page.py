@@ -31,7 +31,7 @@ def test_every_claim_is_told_in_80_columns_with_what_it_hangs_on() -> None:
     assert all(len(line) <= 80 for line in told.splitlines())
     parts = told.split("\n\n")
     assert [part.split()[0] for part in parts] == [claim.number for claim in CLAIMS]
-    assert "(scaled down: 1 % of the environment steps)" in parts[1]
+    assert "(scaled down to 1 % of the environment steps)" in parts[1]
     assert "; n = 2 + 2), to be above 0." in " ".join(parts[1].split())
     assert "Not run: ppo-dt-aware" in parts[3]
     assert "scaled down" not in claims_in_words(small_data(1.0))

@@ -89,7 +89,7 @@ def test_the_papers_three_digits_of_a_discount_find_the_sweeps_six() -> None:
 
 def test_scaled_down_tables_are_labelled() -> None:
     table = tuned_table(synthetic_data(lambda _: 1.0, 2, scale=0.01, only=["sac-gamma-sweep"]), "sac-tuned")
-    assert table.as_markdown().splitlines()[0].endswith("(scaled-down: 1 % of the environment steps)")
+    assert table.as_markdown().splitlines()[0].endswith("(scaled down to 1 % of the environment steps)")
     assert table.as_json()["scale"] == 0.01
 
 

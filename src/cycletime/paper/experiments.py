@@ -16,6 +16,11 @@ FRESH_SEED = 1000
 """The first seed of runs that repeat a winner: those that it won with have smaller ones."""
 
 
+def winners_name(part: str) -> str:
+    """What the study is called that runs another's winners again."""
+    return f"{part}-winners"
+
+
 @dataclass(frozen=True)
 class Experiment:
     """A row of the paper's experiments."""
@@ -115,6 +120,8 @@ _ROWS = (
 )
 EXPERIMENTS = {row.name: row for row in _ROWS}
 """By name, in the paper's order."""
+PARTS = tuple(part for row in _ROWS for part in row.parts)
+"""The names of all their studies."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +149,11 @@ class Size:
         return replace(study, env_steps=max(1, round(study.env_steps * self.scale)), seeds=seeds)
 
 
+def scaled_down(scale: float) -> str:
+    """The label of what has a share of the paper's environment steps; nothing where it has all."""
+    return "" if scale == 1 else f" (scaled down to {100 * scale:.3g} % of the environment steps)"
+
+
 def experiments(names: Iterable[str]) -> tuple[Experiment, ...]:
     """Experiments by name.
 
@@ -162,11 +174,6 @@ def study_of(part: str, size: Size = Size()) -> Study:  # noqa: B008 - it is fro
     """A study of the paper, by its file's name."""
     with as_file(files(__package__) / "studies" / f"{part}.toml") as file:
         return size.of(Study.read(file))
-
-
-def winners_name(part: str) -> str:
-    """What the study is called that runs another's winners again."""
-    return f"{part}-winners"
 
 
 def sweep_of(part: str) -> str | None:

@@ -11,7 +11,7 @@ from cycletime.errors import InputError
 from cycletime.paper.claims import CLAIMS, Claim, claims_as_json, judge
 from cycletime.paper.claims.claim import Judged
 from cycletime.paper.claims.sources import Data, NotRunError
-from cycletime.paper.experiments import EXPERIMENTS
+from cycletime.paper.experiments import PARTS, scaled_down
 from cycletime.paper.outcome import Outcome
 from cycletime.runs.files import disk_errors, write_whole
 
@@ -44,7 +44,7 @@ def _told(claim: Claim, found: Judged) -> list[str]:
 
 
 def _scaled(scale: float | None) -> str:
-    return "" if scale is None or scale == 1 else f" (scaled down: {100 * scale:.3g} % of the environment steps)"
+    return "" if scale is None else scaled_down(scale)
 
 
 def table_of(data: Data, name: str) -> Table:
@@ -97,12 +97,8 @@ def page(data: Data, figures: list[str], tables: dict[str, Table], missing: dict
     lines += ["", *(f"- {stem}: not run ({needs})" for stem, needs in missing.items())]
     lines += ["", "## Where the runs come from", ""]
     lines += ["| study | runs | scale | command | code | computed on | wall time |", "|---|---|---|---|---|---|---|"]
-    lines += [_origin(data.outcomes[part]) for part in _parts() if part in data.outcomes]
+    lines += [_origin(data.outcomes[part]) for part in PARTS if part in data.outcomes]
     return "\n".join(lines) + "\n"
-
-
-def _parts() -> list[str]:
-    return [part for experiment in EXPERIMENTS.values() for part in experiment.parts]
 
 
 def _origin(outcome: Outcome) -> str:

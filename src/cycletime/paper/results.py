@@ -11,7 +11,7 @@ from cycletime.errors import InputError
 from cycletime.paper import behaviour
 from cycletime.paper.claims.sources import Data
 from cycletime.paper.collecting import checked, collect
-from cycletime.paper.experiments import EXPERIMENTS
+from cycletime.paper.experiments import PARTS
 from cycletime.paper.outcome import Outcome
 from cycletime.runs.files import disk_errors
 from cycletime.studies.plan.plan import Plan
@@ -90,8 +90,7 @@ def collect_results(
 
 
 def _studies_in(out: Path) -> dict[str, StudyFolder]:
-    parts = [part for experiment in EXPERIMENTS.values() for part in experiment.parts]
-    found = {part: checked(StudyFolder.open(out / part)) for part in parts if (out / part / "study.json").exists()}
+    found = {part: checked(StudyFolder.open(out / part)) for part in PARTS if (out / part / "study.json").exists()}
     if not found:
         raise InputError(f"{out} has no study of the paper: 'cycletime paper run' makes them.")
     return found

@@ -11,7 +11,7 @@ from typing import Any
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.paper.claims.sources import Data
-from cycletime.paper.experiments import winners_name
+from cycletime.paper.experiments import scaled_down, winners_name
 from cycletime.paper.outcome import Cell, Outcome
 from cycletime.paper.scores import score
 from cycletime.paper.winners import Winner, winners
@@ -98,7 +98,7 @@ class Table:
         rows.insert(1, tuple("-" * width for width in widths))
         lines = [_line(row, widths) for row in rows]
         notes = [line for note in self._notes() for line in wrap(f"- {note}", _COLUMNS, subsequent_indent="  ")]
-        return "\n".join([f"{self.published.title}{self._scaled()}", "", *lines, "", *notes]) + "\n"
+        return "\n".join([f"{self.published.title}{scaled_down(self.scale)}", "", *lines, "", *notes]) + "\n"
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""
@@ -123,9 +123,6 @@ class Table:
                 for row in self.rows
             ],
         }
-
-    def _scaled(self) -> str:
-        return "" if self.scale == 1 else f" (scaled-down: {100 * self.scale:.3g} % of the environment steps)"
 
     def _words(self, row: Row) -> tuple[str, ...]:
         difference = "same values" if row.is_same else _told(row.difference)

@@ -46,8 +46,9 @@ class RunPaper(Executing, Chosen):
         return 0 if all_done else 1
 
     def _print(self, study: str, counts: Counter[State]) -> None:
+        from cycletime.paper.experiments import scaled_down
+
         told = ", ".join(f"{count:,} {state}" for state, count in sorted(counts.items()))
-        size = "" if self.scale == 1 else f" (scaled down to {100 * self.scale:g} % of the environment steps)"
-        print(f"{study}{size}: {told}", flush=True)
+        print(f"{study}{scaled_down(self.scale)}: {told}", flush=True)
         if counts["failed"]:
             print(f"  'cycletime study status {self.out / study}' says why, and 'study retry' has them tried again")
