@@ -59,7 +59,9 @@ def extent_of(experiment: Experiment, size: Size) -> Extent:
 
 
 def _extent_of(study: Study, again: int) -> Extent:
-    here, there = Plan.of(replace(study, device="cpu")), Plan.of(replace(study, device="gpu"))
+    here = Plan.of(replace(study, device="cpu"))
+    # A program takes as long for each of its lanes, however many: to find how many fit takes longer than all else here.
+    there = Plan.of(replace(study, device="gpu", width=1))
     more = 1 + again / len(here.runs)
     return Extent(
         len(here.runs) + again,
