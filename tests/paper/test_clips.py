@@ -20,6 +20,7 @@ from cycletime.runs.spec import RunSpec
 from cycletime.studies.store.folder import StudyFolder
 from tests.studies.small import finished, specs_of
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
 SCORES = (5.0, 1.0, 3.0)
 """By seed: the median is that of seed 2."""
 
