@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cycletime.agents import PPOAgent
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.paper.collecting import collect
+from cycletime.paper.collecting import collect, command_of
 from cycletime.paper.experiments import Size
 from cycletime.paper.outcome import Cell, Outcome
 from cycletime.paper.winners import winners, winners_study
@@ -44,6 +44,15 @@ def test_the_winners_run_again_with_fresh_seeds_each_at_its_own_cycle_time(tmp_p
     assert {cell.labels["rule"] for cell in cells} == {"baseline"}
     again = study_from(json.loads(json.dumps(as_table(study))))
     assert list(again.runs()) == list(study.runs())
+
+
+def test_winners_may_have_more_seeds_than_their_sweep_and_their_command_says_so(tmp_path: Path) -> None:
+    sweep = collect(study_folder(tmp_path, "ppo-grid", score))
+    study = winners_study(sweep, "ppo-grid", Size(0.01, 2, fresh_seeds=3))
+    assert study.seeds == (1000, 1001, 1002)
+    assert command_of(study) == "cycletime paper run ppo-grid --fresh-seeds 3 --scale 0.01"
+    with pytest.raises(InputError, match="fresh_seeds is 0: it must be a whole number of at least 1"):
+        Size(fresh_seeds=0)
 
 
 def made_up(*cells: list[float]) -> Outcome:

@@ -92,7 +92,8 @@ def command_of(study: Study) -> str:
     experiment = experiment_of(study.name)
     assert experiment is not None, "it is a study of the paper"
     scale = scale_of(study)
-    words = ["cycletime", "paper", "run", experiment.name, "--seeds", str(len(study.seeds))]
+    seeds = "--seeds" if sweep_of(study.name) is None else "--fresh-seeds"
+    words = ["cycletime", "paper", "run", experiment.name, seeds, str(len(study.seeds))]
     words += [] if scale == 1 else ["--scale", f"{scale:g}"]
     words += [] if study.device == "cpu" else ["--device", study.device]
     words += [] if study.engine == AUTO else ["--engine", study.engine]

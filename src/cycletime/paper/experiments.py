@@ -132,15 +132,16 @@ class Size:
     """The share of the paper's environment steps."""
     seeds: int | None = None
     """By default the study's own."""
+    fresh_seeds: int | None = None
+    """Of winners; by default as many as of the sweep."""
 
     def __post_init__(self) -> None:
         """Refuse what is no size."""
         if not 0 < self.scale <= 1:
             raise InputError(f"scale is {self.scale}: it must be above 0 and at most 1, which is the paper's.")
-        if self.seeds is not None:
-            check_counts(self, "seeds")
-            if self.seeds > FRESH_SEED:
-                raise InputError(f"seeds is {self.seeds}: it must be at most {FRESH_SEED}, since winners' follow.")
+        check_counts(self, *(name for name in ("seeds", "fresh_seeds") if getattr(self, name) is not None))
+        if self.seeds is not None and self.seeds > FRESH_SEED:
+            raise InputError(f"seeds is {self.seeds}: it must be at most {FRESH_SEED}, since winners' follow.")
 
     def of(self, study: Study) -> Study:
         """A study in this size."""

@@ -53,7 +53,8 @@ def extent_of(experiment: Experiment, size: Size) -> Extent:
     found = Extent()
     for part in experiment.studies:
         study = study_of(part, size)
-        again = len(study.dts) * len(study.seeds) if part == experiment.winners_of else 0
+        fresh = size.fresh_seeds or len(study.seeds)
+        again = len(study.dts) * fresh if part == experiment.winners_of else 0
         found = _sum(found, _extent_of(study, again))
     return found
 

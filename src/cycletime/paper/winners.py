@@ -73,7 +73,7 @@ def winners_study(sweep: Outcome, part: str, size: Size) -> Study:
     return replace(
         full,
         name=winners_name(part),
-        seeds=tuple(seed + FRESH_SEED for seed in full.seeds),
+        seeds=tuple(range(FRESH_SEED, FRESH_SEED + (size.fresh_seeds or len(full.seeds)))),
         tuned={algorithm: Tuned(tuned.dt, kept)},
         points={algorithm: points},
     )

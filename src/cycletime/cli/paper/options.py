@@ -23,6 +23,8 @@ class Sized:
 
     seeds: Annotated[Count, arg(help_behavior_hint="(default: 30, and 10 of pendulum-grid)")] = None
     """Runs of each point."""
+    fresh_seeds: Annotated[Count, arg(help_behavior_hint="(default: as many as of the sweep)")] = None
+    """Runs of each winner of a sweep."""
     scale: float = 1.0
     """The share of the paper's environment steps; results that are scaled down are labelled so."""
 
@@ -31,7 +33,7 @@ class Sized:
         """How much of each."""
         from cycletime.paper.experiments import Size
 
-        return Size(self.scale, self.seeds)
+        return Size(self.scale, self.seeds, self.fresh_seeds)
 
 
 @dataclass(frozen=True, kw_only=True)
