@@ -56,8 +56,10 @@ def test_sac_from_16_to_64_milliseconds(capsys: pytest.CaptureFixture[str], rule
 
 def test_all_of_ppo_s_options(capsys: pytest.CaptureFixture[str]) -> None:
     words = "ppo --from 25Hz --to 0.01 --batch 4e2 --minibatch 10 --discount .9 --trace-decay .8 --rule scaled"
-    data = carried_json(capsys, *words.split(), "--also", "exploration-noise", "--noise-std", "0.5")
+    parts = "--noise-std 0.5 --learning-rate 1e-4 --clip .1 --also exploration-noise learning-rate clip"
+    data = carried_json(capsys, *words.split(), *parts.split())
     assert (data["to"]["batch"], data["to"]["minibatch"], data["to"]["noise_std"]) == (1600, 40, 1.0)
+    assert (data["to"]["learning_rate"], data["to"]["clip"]) == (2e-4, 0.05)
     assert isclose(data["to"]["discount"], 0.9**0.25)
     assert data["notes"] == []
 
@@ -65,13 +67,14 @@ def test_all_of_ppo_s_options(capsys: pytest.CaptureFixture[str]) -> None:
 def test_all_of_sac_s_options(capsys: pytest.CaptureFixture[str]) -> None:
     words = """sac --from 16ms --to 32ms --discount .9 --minibatch 128 --replay-capacity 1e5 --warmup-steps 1000
         --target-smoothing .01 --updates-per-step 1 --noise-std .1 --target-entropy -3 --action-size 2
+        --learning-rate 1e-3
         --also replay-capacity warm-up target-smoothing updates-per-second exploration-noise target-entropy"""
     to = carried_json(capsys, *words.split())["to"]
     assert (to["replay_capacity"], to["warmup_steps"], to["updates_per_step"]) == (50_000, 500, 2)
     assert (to["minibatch"], to["target_smoothing"]) == (128, 0.01)
     assert set(to) == {
         *("dt_s", "discount", "minibatch", "replay_capacity", "warmup_steps", "target_smoothing"),
-        *("updates_per_step", "noise_std", "target_entropy"),
+        *("updates_per_step", "noise_std", "learning_rate", "target_entropy"),
     }
 
 

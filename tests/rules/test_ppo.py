@@ -144,6 +144,8 @@ def test_there_and_back_is_the_identity_up_to_the_reported_rounding(ppo: PPO, dt
         ({"minibatch_count": 0}, "minibatch_count is 0: it must be a whole number of at least 1"),
         ({"minibatch_count": 2.5}, "minibatch_count is 2.5: it must be a whole number of at least 1"),
         ({"noise_std": 0}, "noise_std is 0: it must be a number greater than 0"),
+        ({"learning_rate": -1e-3}, "learning_rate is -0.001: it must be a number greater than 0"),
+        ({"clip": 0}, "clip is 0: it must be a number greater than 0"),
     ],
 )
 def test_values_out_of_range_are_refused_with_the_range(wrong: dict[str, float], says: str) -> None:
@@ -159,7 +161,7 @@ def test_an_unknown_rule_or_part_is_refused_with_the_known_ones() -> None:
         PPO(dt="16ms").at("4ms", rule="linear")
     with pytest.raises(InputError, match="Unknown rule '' for ppo"):
         PPO(dt="16ms").at("4ms", rule="")
-    with pytest.raises(InputError, match="Unknown part 'replay-capacity' for ppo: choose exploration-noise"):
+    with pytest.raises(InputError, match="Unknown part 'replay-capacity' for ppo: choose one of exploration-n"):
         PPO(dt="16ms").at("4ms", also=["replay-capacity"])
 
 
@@ -181,6 +183,20 @@ def test_exploration_noise_is_off_unless_named() -> None:
     values = PPO(dt="16ms").at("4ms", "scaled", also=["exploration-noise"])
     assert values.noise_std == 2.0
     assert values.notes == ("noise_std was not given: the released code's 1.0 is used.",)
+
+
+def test_learning_rate_and_clip_are_carried_only_where_a_part_says_so() -> None:
+    stated = PPO(dt="16ms", learning_rate=1e-3, clip=0.1)
+    assert (PPO(dt="16ms").at("4ms").learning_rate, PPO(dt="16ms").at("4ms").clip) == (None, None)
+    assert (stated.at("4ms").learning_rate, stated.at("4ms").clip) == (1e-3, 0.1)
+    both = stated.at("4ms", "scaled", also=["learning-rate", "clip"])
+    assert (both.learning_rate, both.clip, both.notes) == (2e-3, 0.05, ())
+    unstated = PPO(dt="16ms").at("64ms", "scaled", also=["clip", "learning-rate"])
+    assert (unstated.learning_rate, unstated.clip) == (1.5e-4, 0.4)
+    assert unstated.notes[:2] == (
+        "clip was not given: the paper's 0.2 is used.",
+        "learning_rate was not given: the paper's 0.0003 is used.",
+    )
 
 
 def test_horizons_in_seconds() -> None:

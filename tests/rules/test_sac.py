@@ -22,6 +22,7 @@ FULL = SAC(
     target_smoothing=0.005,
     updates_per_step=1,
     noise_std=0.1,
+    learning_rate=2e-4,
     target_entropy=-2,
     action_size=2,
 )
@@ -53,6 +54,7 @@ PARTS = [
     ("target-smoothing", "target_smoothing", 1 - 0.995**4),
     ("updates-per-second", "updates_per_step", 4),
     ("exploration-noise", "noise_std", 0.05),
+    ("learning-rate", "learning_rate", 1e-4),
     ("target-entropy", "target_entropy", -2 - log(4)),
 ]
 

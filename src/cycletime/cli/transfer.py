@@ -27,10 +27,14 @@ class TransferPPO(TransferValues):
     """lambda, per agent step."""
     noise_std: Annotated[Rate, default_of_the_released_code(PPO.parts["exploration-noise"].baseline)] = None
     """sigma, the initial standard deviation of the action, for --also exploration-noise."""
+    learning_rate: Annotated[Rate, default_of_the_paper(PPO.parts["learning-rate"].baseline)] = None
+    """eta, the optimiser's, for --also learning-rate."""
+    clip: Annotated[Rate, default_of_the_paper(PPO.parts["clip"].baseline)] = None
+    """epsilon of the ratio of probabilities, for --also clip."""
     rule: Annotated[str, arg(metavar="RULE")] = PPO.default_rule
     """baseline, dt-aware, scaled or constant."""
     also: Parts = NONE
-    """Keep in seconds as well: exploration-noise."""
+    """Carry as well: exploration-noise, learning-rate, clip."""
 
     def run(self) -> int:
         """Carry and print."""
@@ -49,10 +53,14 @@ class TransferA2C(TransferValues):
     """lambda, per agent step."""
     noise_std: Annotated[Rate, default_of_the_released_code(PPO.parts["exploration-noise"].baseline)] = None
     """sigma, the initial standard deviation of the action, for --also exploration-noise."""
+    learning_rate: Annotated[
+        Rate, arg(help_behavior_hint=f"(default: {A2C.parts['learning-rate'].baseline}, Stable-Baselines3's)")
+    ] = None
+    """eta, the optimiser's, for --also learning-rate."""
     rule: Annotated[str, arg(metavar="RULE")] = A2C.default_rule
     """baseline, dt-aware, scaled or constant."""
     also: Parts = NONE
-    """Keep in seconds as well: exploration-noise."""
+    """Carry as well: exploration-noise, learning-rate."""
 
     def run(self) -> int:
         """Carry and print."""
@@ -68,8 +76,8 @@ class TransferOffPolicy(TransferValues):
     rule: Annotated[str, arg(metavar="RULE")] = SAC.default_rule
     """baseline or scaled; of a tuned gamma they are the paper's gamma_2, 'tuned', and gamma_1, 'tuned-scaled'."""
     also: Parts = NONE
-    """Keep in seconds as well: replay-capacity, warm-up, target-smoothing, updates-per-second, exploration-noise, and
-    of sac and tqc target-entropy."""
+    """Carry as well: replay-capacity, warm-up, target-smoothing, updates-per-second, exploration-noise, learning-rate,
+    and of sac and tqc target-entropy."""
     minibatch: Annotated[Count, arg(help_behavior_hint="(default: left alone)")] = None
     """m, which no rule changes."""
     replay_capacity: Annotated[Count, default_of_the_paper(SAC.parts["replay-capacity"].baseline)] = None
@@ -82,6 +90,8 @@ class TransferOffPolicy(TransferValues):
     """Updates per agent step, for --also updates-per-second."""
     noise_std: Annotated[Rate, arg(help_behavior_hint="(no default)")] = None
     """sigma of noise added to the action, for --also exploration-noise."""
+    learning_rate: Annotated[Rate, default_of_the_paper(SAC.parts["learning-rate"].baseline)] = None
+    """eta, the optimisers', for --also learning-rate."""
 
 
 @dataclass(frozen=True, kw_only=True)

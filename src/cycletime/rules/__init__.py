@@ -5,16 +5,20 @@
 >>> print(carried.explain())  # each value before and after, with its formula and what it means in seconds
 >>> carried.to("sb3", n_envs=4)  # in Stable-Baselines3's words
 
-PPO and SAC are the paper's; A2C, TQC, TD3 and DDPG take those of their rules that apply.
+PPO and SAC are the paper's; A2C, TQC, TD3 and DDPG take those of their rules that apply. A `Rule` of your own is a
+choice of `laws`.
 """
 
+from cycletime.rules import laws
 from cycletime.rules.a2c import A2C
 from cycletime.rules.hyperparameters import Hyperparameters
+from cycletime.rules.laws import Law
 from cycletime.rules.ppo import PPO
+from cycletime.rules.rule import Rule
 from cycletime.rules.sac import SAC, TQC
 from cycletime.rules.td3 import DDPG, TD3
 
-__all__ = ["A2C", "ALGORITHMS", "DDPG", "PPO", "SAC", "TD3", "TQC", "Hyperparameters"]
+__all__ = ["A2C", "ALGORITHMS", "DDPG", "PPO", "SAC", "TD3", "TQC", "Hyperparameters", "Law", "Rule", "laws"]
 
 ALGORITHMS: dict[str, type[Hyperparameters]] = {kind.algorithm: kind for kind in (PPO, SAC, A2C, TQC, TD3, DDPG)}
 """The algorithms that rules carry, by name."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
 from cycletime.duration import DurationField
 from cycletime.rules.hyperparameters import Hyperparameters
 from cycletime.rules.ppo import PPO
+from cycletime.rules.rule import by_name
+
+_PPO_ALONE = ("minibatch", "clip")
+"""What PPO has and A2C has not."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,15 +29,17 @@ class A2C(Hyperparameters):
     """lambda, per agent step."""
     noise_std: float | None = None
     """sigma, the initial standard deviation of the action."""
+    learning_rate: float | None = None
+    """eta, the optimiser's."""
 
     algorithm: ClassVar = "a2c"
-    quantities: ClassVar = tuple(quantity for quantity in PPO.quantities if quantity.field != "minibatch")
-    rules: ClassVar = {
-        rule: {field: formula for field, formula in formulas.items() if field != "minibatch"}
-        for rule, formulas in PPO.rules.items()
-    }
+    quantities: ClassVar = tuple(quantity for quantity in PPO.quantities if quantity.field not in _PPO_ALONE)
+    rules: ClassVar = by_name(*(rule.without(*_PPO_ALONE) for rule in PPO.rules.values()))
     default_rule: ClassVar = PPO.default_rule
-    parts: ClassVar = PPO.parts
+    parts: ClassVar = {
+        "exploration-noise": PPO.parts["exploration-noise"],
+        "learning-rate": replace(PPO.parts["learning-rate"], baseline=7e-4, whose_baseline="Stable-Baselines3's"),
+    }
     rules_of: ClassVar = "PPO"
 
     @property

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from math import isinf
 from typing import Any
 
-from cycletime.rules.formulas import Number
 from cycletime.rules.hyperparameters import Hyperparameters, Origin
+from cycletime.rules.laws import Number
 from cycletime.rules.quantities import Quantity, in_seconds
 
 
@@ -55,12 +55,12 @@ def _untransferred(values: Hyperparameters) -> str:
 def _row(quantity: Quantity, before: Hyperparameters, after: Hyperparameters, origin: Origin) -> tuple[str, ...] | None:
     if quantity.field not in after.stated():
         return None
-    formula = origin.formulas.get(quantity.field)
+    law = origin.laws.get(quantity.field)
     return (
         _label(quantity),
         _number(before.stated()[quantity.field]),
         _number(after.stated()[quantity.field]),
-        formula.text if formula else "not touched",
+        law.formula if law else "not touched",
         _meaning(before.seconds().get(quantity.field), after.seconds().get(quantity.field)),
     )
 

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from cycletime.duration import Duration, DurationField, DurationLike
 from cycletime.errors import InputError, did_you_mean
-from cycletime.rules.formulas import Formula, Number, nearest_whole
+from cycletime.rules.laws import Law, Number, nearest_whole
 from cycletime.rules.quantities import Quantity, in_seconds
+from cycletime.rules.rule import Rule
 from cycletime.rules.spoken import Spoken
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Part:
 
     field: str
     """The field that it changes."""
-    formula: Formula
+    law: Law
     """How."""
     baseline: Number | None = None
     """The value used where the field was not stated; None if there is none to fall back on."""
@@ -47,7 +48,7 @@ class Origin:
     """The values at the cycle time they were tuned at."""
     rule: str
     """The rule that carried them."""
-    formulas: Mapping[str, Formula]
+    laws: Mapping[str, Law]
     """For each field that was carried, how."""
     notes: tuple[str, ...]
     """What the reader should know: rounding, horizons that shrink, values that were not stated."""
@@ -65,10 +66,10 @@ class Hyperparameters:
     """Its name in messages and JSON."""
     quantities: ClassVar[tuple[Quantity, ...]]
     """One for each field that is a number, in the order of tables."""
-    rules: ClassVar[Mapping[str, Mapping[str, Formula]]]
-    """For each rule, how it carries each field that it speaks of."""
+    rules: ClassVar[Mapping[str, Rule]]
+    """The rules that go by a name."""
     default_rule: ClassVar[str]
-    """The rule where none is named."""
+    """The one of them where none is given."""
     parts: ClassVar[Mapping[str, Part]]
     """What can be switched on beside the rule."""
     rules_of: ClassVar[str | None] = None
@@ -80,6 +81,8 @@ class Hyperparameters:
     """The transfer that these values are the result of, if they are one."""
     spoken: Spoken | None = field(default=None, compare=False, repr=False)
     """How a library said these values, if they come from one: `to` gives back to it what else it said."""
+    defaults: Mapping[str, Number] = field(default_factory=dict, compare=False, repr=False)
+    """By field, what a library takes where nothing is said, if these values come from one; parts start from it."""
 
     def __post_init__(self) -> None:
         """Refuse values out of range; a field that is None was not stated and is left alone everywhere."""
@@ -109,32 +112,31 @@ class Hyperparameters:
             if quantity.span and quantity.field in stated
         }
 
-    def at(self, new_dt: DurationLike, rule: str | None = None, also: str | Collection[str] = ()) -> Self:
+    def at(self, new_dt: DurationLike, rule: str | Rule | None = None, also: str | Collection[str] = ()) -> Self:
         """The hyper-parameters for another cycle time.
 
         Args:
             new_dt: the cycle time to go to.
-            rule: one of `rules`; by default `default_rule`.
-            also: the name or names of `parts` that are to keep their meaning in seconds too.
+            rule: the name of one of `rules`, by default `default_rule`; or a rule of your own.
+            also: the name or names of `parts` that are carried too; where the rule speaks of the same field, the part
+                is what counts.
 
         Raises:
             InputError: if there is no such rule or part, or if a value cannot be carried that far.
         """
-        new_dt, rule, also = Duration(new_dt), self.default_rule if rule is None else rule, part_names(also)
-        if rule not in self.rules:
-            raise InputError(f"Unknown rule {rule!r} for {self.algorithm}: choose {_any_of(self.rules, rule)}")
+        new_dt, rule, also = Duration(new_dt), self._rule(self.default_rule if rule is None else rule), part_names(also)
         parts = [self._part(name, also) for name in also]
-        before, notes = self._with_baselines(parts)
-        formulas = {**self.rules[rule], **{part.field: part.formula for part in parts}}
+        laws = {**rule.laws, **{part.field: part.law for part in parts}}
+        before, notes = self._with_baselines(laws)
         values: dict[str, Any] = {}
         for quantity in self.quantities:
-            if quantity.field in formulas:
-                exact = before._carried(quantity.field, formulas[quantity.field], new_dt / self.dt)
+            if quantity.field in laws:
+                exact = before._carried(quantity.field, laws[quantity.field], new_dt / self.dt)
                 values[quantity.field] = before._representable(quantity, exact, new_dt)
                 notes += _rounding_notes(quantity, exact, values[quantity.field])
-        after = replace(before, dt=new_dt, origin=None, **values)
+        after = replace(before, dt=new_dt, origin=None, **before._forgotten(rule), **values)
         notes += (*_horizon_notes(before, after, rule), *after._notes_on(before, rule), *self._notes_on_source())
-        return replace(after, origin=Origin(before, rule, formulas, notes, after.stated(), new_dt))
+        return replace(after, origin=Origin(before, rule.name, laws, notes, after.stated(), new_dt))
 
     def explain(self) -> str:
         """A table of each value before and after, its formula and what it means in seconds, with the notes."""
@@ -163,27 +165,51 @@ class Hyperparameters:
         """The seconds between two of the events that this quantity counts or decays by: agent steps."""
         return float(self.dt)
 
-    def _carried(self, field: str, formula: Formula, rho: Fraction) -> Number:
+    def _carried(self, field: str, law: Law, rho: Fraction) -> Number:
         """The exact value at the new cycle time."""
         value: Number = getattr(self, field)
-        return formula.compute(value, rho)
+        return law.compute(value, rho)
+
+    def _forgotten(self, rule: Rule) -> dict[str, Any]:
+        """What else is known of the values, and is no longer so once the rule has carried them."""
+        return {}
+
+    def _rule(self, rule: str | Rule) -> Rule:
+        if isinstance(rule, Rule):
+            rule.check_fields(self.algorithm, [quantity.field for quantity in self.quantities])
+            if self.rules.get(rule.name, rule) != rule:
+                raise InputError(f"{rule.name!r} is the name of another rule of {self.algorithm}: give yours its own.")
+            return rule
+        if rule not in self.rules:
+            raise InputError(f"Unknown rule {rule!r} for {self.algorithm}: choose {_any_of(self.rules, rule)}")
+        return self.rules[rule]
 
     def _part(self, name: str, also: Collection[str]) -> Part:
         if name not in self.parts:
             raise InputError(f"Unknown part {name!r} for {self.algorithm}: choose {_any_of(self.parts, name)}")
         return self.parts[name]
 
-    def _with_baselines(self, parts: Collection[Part]) -> tuple[Self, tuple[str, ...]]:
-        """Fill in the value of each part that is switched on and was not stated."""
-        missing = [part for part in parts if getattr(self, part.field) is None]
-        for part in missing:
-            if self.spoken and part.field in self.spoken.unreadable:
-                raise InputError(self.spoken.unreadable[part.field])
-            if part.baseline is None:
-                raise InputError(f"{part.field} was not given, and the paper has no value for it: give one.")
-        filled: dict[str, Any] = {part.field: part.baseline for part in missing}
-        notes = tuple(f"{p.field} was not given: {p.whose_baseline} {p.baseline} is used." for p in missing)
+    def _with_baselines(self, fields: Collection[str]) -> tuple[Self, tuple[str, ...]]:
+        """Fill in each value that is to be carried and was not stated."""
+        filled: dict[str, Any] = {}
+        notes: tuple[str, ...] = ()
+        for name in fields:
+            if getattr(self, name) is not None:
+                continue
+            if self.spoken and name in self.spoken.unreadable:
+                raise InputError(self.spoken.unreadable[name])
+            filled[name], whose = self._baseline(name)
+            if filled[name] is None:
+                raise InputError(f"{name} was not given, and the paper has no value for it: give one.")
+            notes += (f"{name} was not given: {whose} {filled[name]} is used.",)
         return replace(self, **filled), notes
+
+    def _baseline(self, field: str) -> tuple[Number | None, str]:
+        """What a field starts from where it was not stated, and whose value that is."""
+        if field in self.defaults:
+            return self.defaults[field], "the library's"
+        part = next((part for part in self.parts.values() if part.field == field), None)
+        return (part.baseline, part.whose_baseline) if part else (None, "")
 
     def _representable(self, quantity: Quantity, exact: Number, new_dt: Duration) -> Number:
         """The value as this quantity can hold it; a float that ran into its end is no value."""
@@ -198,7 +224,7 @@ class Hyperparameters:
             )
         return float(exact)
 
-    def _notes_on(self, before: Self, rule: str) -> tuple[str, ...]:
+    def _notes_on(self, before: Self, rule: Rule) -> tuple[str, ...]:
         """What the algorithm has to say of its values taken together."""
         return ()
 
@@ -224,7 +250,7 @@ def _rounding_notes(quantity: Quantity, exact: Number, value: Number) -> tuple[s
     return (f"{quantity.field} {float(exact):.6g} was rounded to {value} ({shift:+.1%}).",)
 
 
-def _horizon_notes(before: Hyperparameters, after: Hyperparameters, rule: str) -> tuple[str, ...]:
+def _horizon_notes(before: Hyperparameters, after: Hyperparameters, rule: Rule) -> tuple[str, ...]:
     """What the agent will see less far than before, in seconds; no rule of ours but 'scaled' keeps that."""
     old, new = before.seconds(), after.seconds()
     shorter = [
@@ -235,7 +261,7 @@ def _horizon_notes(before: Hyperparameters, after: Hyperparameters, rule: str) -
     ]
     if not shorter:
         return ()
-    return (f"Rule {rule!r} shrinks horizons: {', '.join(shorter)}; rule 'scaled' keeps them.",)
+    return (f"Rule {rule.name!r} shrinks horizons: {', '.join(shorter)}; rule 'scaled' keeps them.",)
 
 
 def _any_of(names: Collection[str], instead_of: str) -> str:

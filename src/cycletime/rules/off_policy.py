@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from cycletime.duration import DurationField
-from cycletime.rules.formulas import COUNT, KEPT, PER_UPDATE, POWER, PROPORTIONAL, ROOT, SMOOTHING, Number
 from cycletime.rules.hyperparameters import Hyperparameters, Part
+from cycletime.rules.laws import COUNT, KEPT, PER_UPDATE, POWER, PROPORTIONAL, ROOT, SMOOTHING
 from cycletime.rules.quantities import Quantity, decay_in_seconds, smoothing_in_seconds, updates_in_seconds
+from cycletime.rules.rule import Rule, by_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,9 +33,8 @@ class OffPolicy(Hyperparameters):
     """Gradient steps per agent step."""
     noise_std: float | None = None
     """sigma of noise that is added to the action."""
-
-    defaults: Mapping[str, Number] = field(default_factory=dict, compare=False, repr=False)
-    """By field, what a library takes where nothing is said, if these values come from one; parts start from it."""
+    learning_rate: float | None = None
+    """eta, of policy, action values and temperature alike."""
 
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity("discount", "gamma", low=0, high=1, span="discount horizon", seconds=decay_in_seconds),
@@ -44,13 +44,14 @@ class OffPolicy(Hyperparameters):
         Quantity("target_smoothing", "tau", low=0, high=1, span="target time constant", seconds=smoothing_in_seconds),
         Quantity("updates_per_step", "u", low=0, span="time between updates", seconds=updates_in_seconds),
         Quantity("noise_std", "sigma", low=0),
+        Quantity("learning_rate", "eta", low=0),
     )
-    rules: ClassVar = {
-        "baseline": {"discount": KEPT},
-        "scaled": {"discount": POWER},
-        "tuned": {"discount": KEPT},
-        "tuned-scaled": {"discount": POWER},
-    }
+    rules: ClassVar = by_name(
+        Rule("baseline", {"discount": KEPT}),
+        Rule("scaled", {"discount": POWER}),
+        Rule("tuned", {"discount": KEPT}),
+        Rule("tuned-scaled", {"discount": POWER}),
+    )
     default_rule: ClassVar = "tuned-scaled"
     parts: ClassVar[Mapping[str, Part]] = {
         "replay-capacity": Part("replay_capacity", COUNT, 1_000_000),
@@ -58,15 +59,14 @@ class OffPolicy(Hyperparameters):
         "target-smoothing": Part("target_smoothing", SMOOTHING, 0.005),
         "updates-per-second": Part("updates_per_step", PROPORTIONAL, 1),
         "exploration-noise": Part("noise_std", ROOT),
+        "learning-rate": Part("learning_rate", ROOT, 3e-4),
     }
 
     def _part(self, name: str, also: Collection[str]) -> Part:
         part = super()._part(name, also)
-        if part.field in self.defaults:
-            part = replace(part, baseline=self.defaults[part.field], whose_baseline="the library's")
         if name == "target-smoothing" and "updates-per-second" in also:
             # Updates then come at the same times as before, and scaling tau as well would correct twice.
-            return replace(part, formula=PER_UPDATE)
+            return replace(part, law=PER_UPDATE)
         return part
 
     def _beat_s(self, quantity: Quantity) -> float:

@@ -8,13 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from cycletime.duration import DurationField
 from cycletime.errors import InputError
-from cycletime.rules.formulas import CAPPED_POWER, COUNT, KEPT, POWER, ROOT, Formula, Number
 from cycletime.rules.hyperparameters import REPORTED_SHIFT, Hyperparameters, Part
+from cycletime.rules.laws import CAPPED_POWER, COUNT, KEPT, POWER, ROOT, TIMES_ROOT, Law, Number
 from cycletime.rules.quantities import Quantity, decay_in_seconds, whole_number
+from cycletime.rules.rule import Rule, by_name
+
+
+def _rule(name: str, *, sizes: Law, decays: Law) -> Rule:
+    return Rule(name, {"batch": sizes, "minibatch": sizes, "discount": decays, "trace_decay": decays})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +38,10 @@ class PPO(Hyperparameters):
     """lambda, per agent step."""
     noise_std: float | None = None
     """sigma, the initial standard deviation of the action."""
+    learning_rate: float | None = None
+    """eta, the optimiser's."""
+    clip: float | None = None
+    """epsilon, how far the ratio of probabilities may move before it stops counting."""
 
     minibatch_count: int | None = field(default=None, compare=False, repr=False)
     """The number of mini-batches, if these values come from a library that counts them; batch / minibatch may round."""
@@ -46,15 +55,21 @@ class PPO(Hyperparameters):
             "trace_decay", "lambda", low=0, high=1, low_allowed=True, span="trace horizon", seconds=decay_in_seconds
         ),
         Quantity("noise_std", "sigma", low=0),
+        Quantity("learning_rate", "eta", low=0),
+        Quantity("clip", "epsilon", low=0),
     )
-    rules: ClassVar = {
-        "baseline": {"batch": KEPT, "minibatch": KEPT, "discount": KEPT, "trace_decay": KEPT},
-        "dt-aware": {"batch": COUNT, "minibatch": COUNT, "discount": CAPPED_POWER, "trace_decay": CAPPED_POWER},
-        "scaled": {"batch": COUNT, "minibatch": COUNT, "discount": POWER, "trace_decay": POWER},
-        "constant": {"batch": COUNT, "minibatch": COUNT, "discount": KEPT, "trace_decay": KEPT},
-    }
+    rules: ClassVar = by_name(
+        _rule("baseline", sizes=KEPT, decays=KEPT),
+        _rule("dt-aware", sizes=COUNT, decays=CAPPED_POWER),
+        _rule("scaled", sizes=COUNT, decays=POWER),
+        _rule("constant", sizes=COUNT, decays=KEPT),
+    )
     default_rule: ClassVar = "dt-aware"
-    parts: ClassVar = {"exploration-noise": Part("noise_std", ROOT, 1.0, "the released code's")}
+    parts: ClassVar = {
+        "exploration-noise": Part("noise_std", ROOT, 1.0, "the released code's"),
+        "learning-rate": Part("learning_rate", ROOT, 3e-4),
+        "clip": Part("clip", TIMES_ROOT, 0.2),
+    }
 
     def __post_init__(self) -> None:
         """Refuse values out of range."""
@@ -74,20 +89,26 @@ class PPO(Hyperparameters):
 
     @property
     def tuned_ratio(self) -> Fraction:
-        """The ratio b / m before rounding. Every rule keeps it, so libraries that count mini-batches keep theirs."""
+        """The ratio b / m before rounding. The paper's rules keep it, so libraries that count mini-batches do too."""
         if self.minibatch_count is not None:
             return Fraction(self.minibatch_count)
         if self.origin and isinstance(self.origin.before, PPO):
-            return self.origin.before.tuned_ratio
+            before, rho = self.origin.before, self.dt / self.origin.before.dt
+            sizes = {"batch": Fraction(before.batch), "minibatch": before.batch / before.tuned_ratio}
+            exact = [Fraction(self.origin.laws.get(name, KEPT).compute(size, rho)) for name, size in sizes.items()]
+            return exact[0] / exact[1]
         return Fraction(self.batch, self.minibatch)
 
-    def _carried(self, field: str, formula: Formula, rho: Fraction) -> Number:
-        if field == "minibatch" and self.minibatch_count is not None and rho != 1 and formula == COUNT:
+    def _carried(self, field: str, law: Law, rho: Fraction) -> Number:
+        if field == "minibatch" and self.minibatch_count is not None and rho != 1 and law != KEPT:
             # The m of a library that counts is rounded down already, and that error would be multiplied here.
-            return formula.compute(Fraction(self.batch, self.minibatch_count), rho)
-        return super()._carried(field, formula, rho)
+            return law.compute(Fraction(self.batch, self.minibatch_count), rho)
+        return super()._carried(field, law, rho)
 
-    def _notes_on(self, before: Self, rule: str) -> tuple[str, ...]:
+    def _forgotten(self, rule: Rule) -> dict[str, Any]:
+        return {} if _keeps_ratio(rule) else {"minibatch_count": None}
+
+    def _notes_on(self, before: Self, rule: Rule) -> tuple[str, ...]:
         ratio = Fraction(self.batch, self.minibatch)
         if ratio == Fraction(before.batch, before.minibatch):
             return ()
@@ -96,6 +117,14 @@ class PPO(Hyperparameters):
         shift = float(ratio / ratio_before) - 1
         moved = f"batch / minibatch moved from {float(ratio_before):.4g} to {float(ratio):.4g} ({shift:+.1%})"
         count, count_before = self.minibatches, ceil(ratio_before)
+        if not _keeps_ratio(rule):
+            ratios = f"from {float(ratio_before):.4g} to {float(ratio):.4g}"
+            return (f"Rule {rule.name!r} moves batch / minibatch {ratios}: {count} mini-batches per epoch.",)
         if count != count_before:
             return (f"Mini-batches per epoch: {count_before} became {count}, since rounding {moved}.",)
         return (f"Rounding {moved}.",) if abs(shift) > REPORTED_SHIFT else ()
+
+
+def _keeps_ratio(rule: Rule) -> bool:
+    """Whether batch / minibatch stays, but for rounding."""
+    return rule.law("batch") == rule.law("minibatch")

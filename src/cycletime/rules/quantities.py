@@ -8,7 +8,7 @@ from math import inf, isfinite, isinf, log, log1p
 from numbers import Integral, Real
 
 from cycletime.errors import InputError
-from cycletime.rules.formulas import Number
+from cycletime.rules.laws import Number
 
 _MOST = 10**18
 """Greater whole numbers are a slip of the keyboard, and floats cannot hold all of them."""

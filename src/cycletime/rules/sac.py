@@ -13,10 +13,11 @@ from typing import ClassVar, Self
 
 from cycletime.duration import DurationField
 from cycletime.errors import InputError
-from cycletime.rules.formulas import KEPT, entropy_shift
 from cycletime.rules.hyperparameters import Part
+from cycletime.rules.laws import KEPT, Number, entropy_shift
 from cycletime.rules.off_policy import OffPolicy
 from cycletime.rules.quantities import Quantity, whole_number
+from cycletime.rules.rule import Rule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,11 +46,17 @@ class SAC(OffPolicy):
         if name == "target-entropy":
             if self.action_size is None:
                 raise InputError("The part 'target-entropy' needs action_size, the number of action dimensions.")
-            return replace(part, formula=entropy_shift(self.action_size), baseline=float(-self.action_size))
+            return replace(part, law=entropy_shift(self.action_size))
         return part
 
-    def _notes_on(self, before: Self, rule: str) -> tuple[str, ...]:
-        if rule == "baseline" or before.discount != SAC.discount:
+    def _baseline(self, field: str) -> tuple[Number | None, str]:
+        if field == "target_entropy" and self.action_size is not None and field not in self.defaults:
+            return float(-self.action_size), "the paper's"
+        return super()._baseline(field)
+
+    def _notes_on(self, before: Self, rule: Rule) -> tuple[str, ...]:
+        meant_for_tuned = rule.name == "tuned" or rule.law("discount") != KEPT
+        if not meant_for_tuned or before.discount != SAC.discount:
             return ()
         return (
             f"discount {before.discount} is the paper's untuned baseline, and scaling that was no better there than "

@@ -13,8 +13,8 @@ from math import lcm
 from typing import Any, Protocol
 
 from cycletime.errors import InputError
-from cycletime.rules.formulas import Number, nearest_whole
 from cycletime.rules.hyperparameters import Hyperparameters
+from cycletime.rules.laws import Number, nearest_whole
 from cycletime.rules.libraries.words import Given, NoNumberError, Word
 from cycletime.rules.off_policy import OffPolicy
 from cycletime.rules.quantities import Quantity

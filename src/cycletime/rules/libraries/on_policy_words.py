@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 
 from cycletime.errors import InputError
 from cycletime.rules.a2c import A2C
-from cycletime.rules.formulas import nearest_whole
+from cycletime.rules.laws import nearest_whole
 from cycletime.rules.libraries.words import Given, Word
 from cycletime.rules.ppo import PPO
 from cycletime.rules.quantities import whole_number

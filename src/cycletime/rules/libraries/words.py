@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from cycletime.errors import InputError
-from cycletime.rules.formulas import Number
+from cycletime.rules.laws import Number
 from cycletime.rules.quantities import whole_number
 
 

@@ -11,8 +11,8 @@ from typing import Any
 from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError, did_you_mean
 from cycletime.rules import ALGORITHMS
-from cycletime.rules.formulas import nearest_whole
 from cycletime.rules.hyperparameters import Hyperparameters, part_names
+from cycletime.rules.laws import nearest_whole
 from cycletime.rules.libraries import LIBRARIES, read
 from cycletime.rules.off_policy import OffPolicy
 from cycletime.rules.quantities import whole_number

@@ -1,0 +1,189 @@
+"""How one number changes when the cycle time changes by a factor of rho = dt / dt0: laws, each with its source.
+
+A rule is a choice of laws (`cycletime.rules.rule`). A law with a number of its own is made by a function, such as
+`power_with_floor(6)`. 'The paper' is Farrahi & Mahmood, 'Reducing the Cost of Cycle-Time Tuning for Real-World Policy
+Optimization'.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+from math import ceil, exp, expm1, inf, isfinite, log, log1p, sqrt
+from typing import TypeAlias
+
+from cycletime.errors import InputError
+
+Number: TypeAlias = int | float | Fraction
+
+
+@dataclass(frozen=True)
+class Law:
+    """One way to carry one number to another cycle time. Laws of the same name and formula are equal."""
+
+    name: str
+    """In words."""
+    formula: str
+    """As people write it, and as tables show it; ``x0`` is the value before."""
+    source: str
+    """Where it comes from."""
+    compute: Callable[[Number, Fraction], Number] = field(compare=False, repr=False)
+    """The value after, from the value before and rho; a named function, if carried values are to pickle."""
+
+
+def _kept(value: Number, rho: Fraction) -> Number:
+    return value
+
+
+def _proportional(value: Number, rho: Fraction) -> Number:
+    return float(value * rho)
+
+
+def _entropy(value: Number, rho: Fraction, action_size: int) -> Number:
+    return float(value) - action_size / 2 * log(rho)
+
+
+def _count(value: Number, rho: Fraction) -> Number:
+    return Fraction(value) / rho
+
+
+def _power(value: Number, rho: Fraction) -> Number:
+    return math.pow(value, rho)
+
+
+def _capped_power(value: Number, rho: Fraction) -> Number:
+    return min(float(value), _power(value, rho))
+
+
+def _power_with_floor(value: Number, rho: Fraction, floor: float) -> Number:
+    return max(_power(value, rho), min(float(value), floor))
+
+
+def _smoothing(value: Number, rho: Fraction) -> Number:
+    # 1 - (1 - x0)**rho without the cancellation that costs a small x0 its digits
+    return -expm1(float(rho) * log1p(-float(value))) if value < 1 else 1.0
+
+
+def _root(value: Number, rho: Fraction) -> Number:
+    return float(value) / sqrt(rho)
+
+
+def _times_root(value: Number, rho: Fraction) -> Number:
+    return float(value) * sqrt(rho)
+
+
+def _rho_power(value: Number, rho: Fraction, exponent: float) -> Number:
+    try:
+        return float(value) * math.pow(rho, exponent)
+    except OverflowError:
+        return inf  # which no quantity takes, so that the transfer is refused with the value
+
+
+def _capped_rho_power(value: Number, rho: Fraction, exponent: float) -> Number:
+    return min(float(value), _rho_power(value, rho, exponent))
+
+
+KEPT = Law("kept", "kept", "no rule, or the baseline", _kept)
+COUNT = Law(
+    "per second, of a count", "x0 / rho", "the paper's rule for b and m; the released code's for the replay", _count
+)
+POWER = Law(
+    "per second, of a decay",
+    "x0^rho",
+    "Doya 2000; Tallec et al. 2019; the paper's 'scaled' ablation and its gamma_1",
+    _power,
+)
+CAPPED_POWER = Law("the paper's min", "min(x0, x0^rho)", "the paper's dt-aware gamma and lambda", _capped_power)
+SMOOTHING = Law(
+    "per second, of a smoothing",
+    "1 - (1 - x0)^rho",
+    "the same time constant in seconds, one update per agent step",
+    _smoothing,
+)
+PER_UPDATE = Law("kept per update", "kept, per update", "the updates come as often per second as before", _kept)
+PROPORTIONAL = Law("proportional", "x0 * rho", "the same number of updates per second", _proportional)
+ROOT = Law(
+    "square root",
+    "x0 / sqrt(rho)",
+    "white noise of the same integrated variance per second (released code); Adam's rate for a mini-batch of m0 / rho "
+    "(Malladi et al. 2022)",
+    _root,
+)
+TIMES_ROOT = Law("square root, growing", "x0 * sqrt(rho)", "a candidate for the clip, not judged yet", _times_root)
+
+
+def power_with_floor(steps: float) -> Law:
+    """Per second, of a decay, with a horizon -1 / ln(x) of at least so many agent steps.
+
+    The floor stops a horizon from falling below it, and raises none that was below it at dt0: such a value is kept at
+    longer cycles. At shorter cycles every horizon has more steps, and the floor says nothing.
+
+    Raises:
+        InputError: if the steps are no positive number.
+    """
+    if not _is_finite(steps) or steps <= 0:
+        raise InputError(f"steps is {steps!r}: it must be a finite number greater than 0.")
+    return Law(
+        f"per second, of a decay, at least {steps:g} steps",
+        f"max(x0^rho, min(x0, e^(-1/{steps:g})))",
+        "the paper's tuned gammas of SAC, which stop falling at long cycles; a candidate, not judged yet",
+        partial(_power_with_floor, floor=exp(-1 / steps)),
+    )
+
+
+def rho_power(exponent: float) -> Law:
+    """x0 * rho^exponent: -1/2 is the square root, 0 keeps the value.
+
+    Raises:
+        InputError: if the exponent is no finite number.
+    """
+    exponent = _checked(exponent)
+    return Law(
+        f"a power of rho, {exponent:g}",
+        f"x0 * rho^{exponent:g}",
+        "a candidate for the learning rate, not judged yet",
+        partial(_rho_power, exponent=exponent),
+    )
+
+
+def capped_rho_power(exponent: float) -> Law:
+    """min(x0, x0 * rho^exponent), which never raises a value, as the paper's min does not.
+
+    Raises:
+        InputError: if the exponent is no finite number.
+    """
+    exponent = _checked(exponent)
+    return Law(
+        f"a power of rho, {exponent:g}, with the min",
+        f"min(x0, x0 * rho^{exponent:g})",
+        "a candidate for the learning rate, not judged yet",
+        partial(_capped_rho_power, exponent=exponent),
+    )
+
+
+def entropy_shift(action_size: int) -> Law:
+    """The entropy of a Gaussian whose standard deviation changes by 1/sqrt(rho) in each of its dimensions."""
+    return Law(
+        f"the entropy of the square root in {action_size} dimensions",
+        f"x0 - {action_size / 2:g} * ln(rho)",
+        "deduced from the noise rule; published nowhere, to be tested on your task",
+        partial(_entropy, action_size=action_size),
+    )
+
+
+def nearest_whole(value: Number, at_least: int = 1) -> int:
+    """The nearest whole number, halves down: 12.5 is 12, as in the paper's grid."""
+    return max(at_least, ceil(Fraction(value) - Fraction(1, 2)))
+
+
+def _checked(exponent: float) -> float:
+    if not _is_finite(exponent):
+        raise InputError(f"exponent is {exponent!r}: it must be a finite number.")
+    return float(exponent)
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, int | float | Fraction) and not isinstance(value, bool) and isfinite(value)
