@@ -127,7 +127,7 @@ def test_a_library_s_words_in_json(capsys: pytest.CaptureFixture[str]) -> None:
         ("td3 --from 16ms --to 4ms --for cleanrl", "cleanrl has no TD3 that is known here: choose one of stable-b"),
         ("ppo --from 16ms --to 4ms --from-library sb3 512", "'512' is no setting such as n_steps=2048"),
         ("ppo --from 16ms --to 4ms --from-library sb3 gamma=1 gamma=1", "--from-library: gamma is given twice"),
-        ("ppo --from 16ms --to 4ms --from-library sb3 n_step=512", "batch_size; did you mean n_steps?"),
+        ("ppo --from 16ms --to 4ms --from-library sb3 n_step=512", "clip_range; did you mean n_steps?"),
         ("ppo --from 16ms --to 4ms --from-library sb3 n_steps=many", "n_steps is 'many': only a number can be carried"),
         ("--from-zoo missing.yml --env A --from 16ms --to 4ms", "There is no file missing.yml."),
         ("--from-zoo . --env A --from 16ms --to 4ms", ". is a directory: give a regular file."),

@@ -230,7 +230,8 @@ def test_every_default_of_sac_is_understood(library: str) -> None:
     understood = SAC.from_(library, dt="16ms", n_envs=1, **words.defaults)
     unstated = SAC.from_(library, dt="16ms", n_envs=1)
     assert unstated.stated().keys() == {"discount"}
-    assert unstated.defaults == understood.stated()
+    rates = {"learning_rate"}  # which have a table and tests of their own
+    assert {name: value for name, value in unstated.defaults.items() if name not in rates} == understood.stated()
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,11 @@ from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError, did_you_mean
 from cycletime.rules.a2c import A2C
 from cycletime.rules.hyperparameters import Hyperparameters
+from cycletime.rules.laws import Number
 from cycletime.rules.libraries.off_policy_words import OffPolicyWords
 from cycletime.rules.libraries.on_policy_words import OnPolicyWords
+from cycletime.rules.libraries.rate_table import RATES
+from cycletime.rules.libraries.rates import RateWords
 from cycletime.rules.libraries.table import LIBRARIES, SHORT_NAMES, SPOKEN_NAMES
 from cycletime.rules.libraries.words import Given, LibraryValues, Word, branches_of, flattened
 from cycletime.rules.off_policy import OffPolicy
@@ -35,7 +38,8 @@ def export(values: Hyperparameters, library: str, n_envs: int | None, layout: Ma
     if n_envs is None:
         n_envs = spoken.n_envs if spoken else 1
     n_envs = whole_number("n_envs", n_envs)
-    said, notes = _said(values, words, n_envs, layout)
+    rates = RATES[name][values.algorithm]
+    said, notes = _said(values, words, rates, n_envs, layout)
     understood = read(type(values), name, values.dt, n_envs, _with_action_size(said, values))
     spoken_name = SPOKEN_NAMES.get(name, name)
     remarks = words.remarks if isinstance(words, OffPolicyWords) else {}
@@ -43,7 +47,8 @@ def export(values: Hyperparameters, library: str, n_envs: int | None, layout: Ma
     notes = [*differences, *(note.format(library=spoken_name) for note in notes)]
     if spoken:
         together = words.said_together if isinstance(words, OffPolicyWords) else ()
-        said = _given_back(spoken, said, _said(_first(values, spoken), words, spoken.n_envs, {})[0], together)
+        at_first = _said(_first(values, spoken), words, rates, spoken.n_envs, {})[0]
+        said = _given_back(spoken, said, at_first, together)
         notes += _left_alone(values, spoken, said)
     return LibraryValues(name, said, tuple(notes), exact=not differences)
 
@@ -53,30 +58,39 @@ def read(cls: type[H], library: str, dt: DurationLike, n_envs: int | None, value
     name, words = _find(library, cls.algorithm)
     given = Given(name, flattened(values))
     n_envs = _read_n_envs(given, words.n_envs, n_envs)
+    fields: dict[str, Any]
+    defaults: dict[str, Number] = {}
     if isinstance(words, OffPolicyWords):
         fields = words.read(given, n_envs, cls)
-        fields["defaults"] = words.defaults_beside(given, n_envs, cls)
+        defaults = words.defaults_beside(given, n_envs, cls)
     else:
-        rates = {"discount": given.number(words.discount), "trace_decay": given.number(words.trace_decay)}
-        fields = {**words.read_sizes(given, n_envs), **rates}
+        decays = {"discount": given.number(words.discount), "trace_decay": given.number(words.trace_decay)}
+        fields = {**words.read_sizes(given, n_envs), **decays}
+    rates = RATES[name][cls.algorithm]
+    said_rates, default_rates = rates.read(given)
+    fields |= said_rates
     given.refuse_slips()
-    whole = flattened(values, branches_of(given.known))
+    whole = rates.whole(flattened(values, branches_of(given.known)))
     spoken = Spoken(name, Duration(dt), n_envs, whole, given.layout, given.unreadable, tuple(given.notes))
-    return cls(dt=dt, **fields, spoken=spoken)
+    return cls(dt=dt, **fields, defaults=defaults | default_rates, spoken=spoken)
 
 
 def _said(
-    values: Hyperparameters, words: OnPolicyWords | OffPolicyWords, n_envs: int, layout: Mapping[str, int]
+    values: Hyperparameters,
+    words: OnPolicyWords | OffPolicyWords,
+    rates: RateWords,
+    n_envs: int,
+    layout: Mapping[str, int],
 ) -> tuple[dict[str, Any], list[str]]:
     """The values in words that say nothing else, and what ``{library}`` does with them."""
     said: dict[str, Any] = {words.n_envs.name: n_envs} if words.n_envs else {}
     if isinstance(words, OffPolicyWords):
         assert isinstance(values, OffPolicy), "an algorithm has the words of its kind"
-        return said | words.write(values, n_envs), []
+        return said | words.write(values, n_envs) | rates.write(values), []
     assert isinstance(values, PPO | A2C), "an algorithm has the words of its kind"
     sizes, notes = words.write_sizes(values, n_envs, layout)
-    rates = {words.discount.name: values.discount, words.trace_decay.name: values.trace_decay}
-    return said | sizes | rates, notes
+    decays = {words.discount.name: values.discount, words.trace_decay.name: values.trace_decay}
+    return said | sizes | decays | rates.write(values), notes
 
 
 def _first(values: H, spoken: Spoken) -> H:
@@ -91,8 +105,13 @@ def _given_back(
     new = {name for name in said if name not in spoken.values or said[name] != at_first.get(name)}
     if any(said.get(name) != at_first.get(name) for name in together):
         new |= {name for name in together if name in said}
-    both = {**spoken.values, **{name: said[name] for name in said if name in new}}
+    both = {**spoken.values, **{name: _inside(spoken.values.get(name), said[name]) for name in said if name in new}}
     return {name: value for name, value in both.items() if name != "action_size"}
+
+
+def _inside(before: object, now: object) -> object:
+    """What is said now; a mapping has it beside what else was in it."""
+    return {**before, **now} if isinstance(before, Mapping) and isinstance(now, Mapping) else now
 
 
 def _left_alone(values: Hyperparameters, spoken: Spoken, said: Mapping[str, Any]) -> list[str]:
