@@ -33,6 +33,12 @@ def test_random_actions_fill_160_s_at_every_cycle_time(dt: str, steps: int) -> N
     assert agent_for(rules.SAC(dt="16ms", warmup_steps=7)).warmup_steps == 7
 
 
+def test_a_learning_rate_and_a_clip_arrive() -> None:
+    ppo = agent_for(rules.PPO(dt="16ms", clip=0.1).at("4ms", also=["learning-rate"]))
+    assert (ppo.learning_rate, ppo.clip) == (6e-4, 0.1)
+    assert agent_for(rules.SAC(dt="16ms", learning_rate=1e-3)).learning_rate == 1e-3
+
+
 def test_a_field_that_there_is_not_is_named() -> None:
     with pytest.raises(InputError, match="'hiden' is no field of PPOAgent: give some of batch, "):
         agent_for(rules.PPO(dt="16ms"), hiden=(3,))

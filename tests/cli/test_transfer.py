@@ -329,3 +329,13 @@ main({words.split()!r})
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert "new.yml cannot be written: File too large" in ran.stderr
     assert not out.exists()
+
+
+def test_what_a_tuned_file_sets_is_what_a_part_starts_from(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "tuned.toml"
+    file.write_text("[tuned.ppo]\ndt = '16ms'\nbatch = 100\n[set.ppo]\nlearning_rate = 1e-3\nhidden = [8]\n")
+    carried = carried_json(capsys, "ppo", "--tuned", str(file), "--to", "4ms", "--also", "learning-rate")
+    assert carried["to"]["learning_rate"] == 2e-3
+    typed = carried_json(capsys, *f"ppo --tuned {file} --to 4ms --also learning-rate --learning-rate 1e-4".split())
+    assert typed["to"]["learning_rate"] == 2e-4
+    assert "learning_rate" not in carried_json(capsys, "ppo", "--tuned", str(file), "--to", "4ms")["to"]

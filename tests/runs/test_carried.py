@@ -30,6 +30,26 @@ def test_sac_keeps_its_random_start_in_seconds() -> None:
     assert origin["rule"] == "tuned-scaled"
 
 
+def test_a_learning_rate_and_a_clip_that_are_given_are_carried_where_a_part_says_so() -> None:
+    given = {"learning_rate": 1e-3, "clip": 0.1, "epochs": 3}
+    agent, origin = carried_agent("ppo", {}, dt="4ms", tuned_at="16ms", also=["learning-rate", "clip"], others=given)
+    assert isinstance(agent, PPOAgent)
+    assert (agent.learning_rate, agent.clip, agent.epochs) == (2e-3, 0.05, 3)
+    assert (origin["tuned"]["learning_rate"], origin["tuned"]["clip"]) == (1e-3, 0.1)
+    bare, _ = carried_agent("sac", {}, dt="4ms", tuned_at="16ms", also=["learning-rate"])
+    assert isinstance(bare, SACAgent)
+    assert bare.learning_rate == 6e-4, "the paper's, carried"
+
+
+def test_without_its_part_nothing_of_a_run_changes() -> None:
+    given = {"learning_rate": 1e-3, "clip": 0.1, "noise_std": 0.5}
+    for also in ([], ["exploration-noise"]):
+        agent, origin = carried_agent("ppo", {}, dt="4ms", tuned_at="16ms", also=also, others=given)
+        assert agent == PPOAgent(batch=8000, minibatch=200, **given)  # type: ignore[arg-type]
+        tuned = {"batch": 2000, "minibatch": 50, "discount": 0.99, "trace_decay": 0.95}
+        assert origin == {"rule": "dt-aware", "tuned_at": "16ms", "tuned": tuned}
+
+
 def test_without_a_cycle_time_of_tuning_nothing_is_carried() -> None:
     assert carried_agent("ppo", {"batch": 100, "minibatch": 10}, dt="4ms") == (PPOAgent(batch=100, minibatch=10), {})
     assert carried_agent("actor-critic", {"discount": 0.9}, dt="4ms") == (ActorCriticAgent(discount=0.9), {})

@@ -63,8 +63,8 @@ class Train(Running):
     """How they are carried to --dt: baseline, dt-aware, scaled or constant; for sac baseline or scaled, of a tuned
     discount also called tuned and tuned-scaled."""
     also: Parts = NONE
-    """Carry as well, as in 'cycletime transfer': for sac replay-capacity, target-smoothing, updates-per-second; the
-    random start always lasts as long in seconds."""
+    """Carry as well, as in 'cycletime transfer': learning-rate, of ppo clip, of sac replay-capacity, target-smoothing
+    and updates-per-second; the random start always lasts as long in seconds."""
     set: Annotated[Parts, arg(metavar="NAME=VALUE ...")] = NONE
     """Other fields of the agent, such as learn_when=episode_end hidden=32,32 learning_rate=1e-3."""
     noise: Annotated[str, arg(metavar="NOISE")] = "white"

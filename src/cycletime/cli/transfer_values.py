@@ -52,7 +52,7 @@ def carry_and_print(options: TransferValues, kind: type[Hyperparameters], rule: 
         raise InputError(f"--n-envs {options.n_envs} matters to a library's words only: name one with --for.")
     typed = {each.name: getattr(options, each.name, None) for each in fields(kind)}
     given = {name: value for name, value in typed.items() if value is not None}
-    before, notes = _before(options, kind, given)
+    before, notes = _before(options, kind, given, also)
     carried = before.at(options.to_dt, rule, also)
     exported = carried.to(target, options.n_envs) if target else None
     if options.json:
@@ -64,10 +64,10 @@ def carry_and_print(options: TransferValues, kind: type[Hyperparameters], rule: 
 
 
 def _before(
-    options: TransferValues, kind: type[Hyperparameters], given: Mapping[str, Any]
+    options: TransferValues, kind: type[Hyperparameters], given: Mapping[str, Any], also: tuple[str, ...]
 ) -> tuple[Hyperparameters, tuple[str, ...]]:
     """The values at the cycle time they were tuned at, and notes on those that were not given."""
-    from_dt, tuned = _tuned(options, kind.algorithm)
+    from_dt, tuned = _tuned(options, kind, also)
     if not options.from_library:
         values = {**tuned, **given}
         whose = "Stable-Baselines3's default" if kind.algorithm == "a2c" else "the paper's baseline"
@@ -104,8 +104,10 @@ def _value(text: str) -> object:
     return {"true": True, "false": False, "none": None}.get(text.lower(), text)
 
 
-def _tuned(options: TransferValues, algorithm: str) -> tuple[DurationLike, Mapping[str, Any]]:
-    """The cycle time that values were tuned at, and those that stand in a file."""
+def _tuned(
+    options: TransferValues, kind: type[Hyperparameters], also: tuple[str, ...]
+) -> tuple[DurationLike, Mapping[str, Any]]:
+    """The cycle time that values were tuned at, and a file's values, with what it sets for the parts."""
     if options.from_dt is not None and options.tuned is not None:
         raise InputError(f"--from is {options.from_dt}: the file of --tuned says it already, so leave one out.")
     if options.tuned is None:
@@ -114,8 +116,9 @@ def _tuned(options: TransferValues, algorithm: str) -> tuple[DurationLike, Mappi
         return options.from_dt, {}
     from cycletime.runs.tuned_file import read_tuned
 
-    read = read_tuned(options.tuned).of(algorithm)
-    return read.dt, read.values
+    read = read_tuned(options.tuned).of(kind.algorithm)
+    fields = [kind.parts[name].field for name in also if name in kind.parts]
+    return read.dt, {**{name: read.others[name] for name in fields if name in read.others}, **read.values}
 
 
 def _notes_on_baseline(baseline: Mapping[str, object], given: Mapping[str, object], whose: str) -> tuple[str, ...]:

@@ -18,7 +18,19 @@ from cycletime.rules.rule import Rule
 from cycletime.rules.sac import SAC, TQC
 from cycletime.rules.td3 import DDPG, TD3
 
-__all__ = ["A2C", "ALGORITHMS", "DDPG", "PPO", "SAC", "TD3", "TQC", "Hyperparameters", "Law", "Rule", "laws"]
+__all__ = [
+    "A2C",
+    "ALGORITHMS",
+    "DDPG",
+    "PPO",
+    "SAC",
+    "TD3",
+    "TQC",
+    "Hyperparameters",
+    "Law",
+    "Rule",
+    "laws",
+]
 
 ALGORITHMS: dict[str, type[Hyperparameters]] = {kind.algorithm: kind for kind in (PPO, SAC, A2C, TQC, TD3, DDPG)}
 """The algorithms that rules carry, by name."""

@@ -9,6 +9,7 @@ from cycletime import rules
 from cycletime.agents import ActorCriticAgent, Agent, agent_for
 from cycletime.duration import DurationLike
 from cycletime.errors import InputError
+from cycletime.rules.hyperparameters import part_names
 from cycletime.runs.spec import AGENTS
 
 TUNABLE = {
@@ -17,6 +18,9 @@ TUNABLE = {
     "actor-critic": ("discount",),
 }
 """By algorithm, the values that are tuned at a cycle time; rules carry them."""
+_CARRIED_FROM_OTHERS = ("learning_rate", "clip")
+"""Further fields that a part carries from what is given. What is given for the other parts' fields replaces what they
+carry, which the identities of runs rest on."""
 
 
 def carried_agent(
@@ -38,7 +42,8 @@ def carried_agent(
         tuned_at: The cycle time that the values are from; None if they are for `dt`, so that nothing is carried.
         rule: How they are carried, by default the algorithm's own rule.
         also: Parts that keep their meaning in seconds too, as in `rules`.
-        others: Further fields of the agent.
+        others: Further fields of the agent; a learning rate or a clip among them is from `tuned_at` where `also` names
+            its part.
     """
     if algorithm not in AGENTS:
         raise InputError(f"{algorithm!r} is no algorithm: give one of {', '.join(AGENTS)}.")
@@ -55,9 +60,12 @@ def carried_agent(
             )
         return ActorCriticAgent(**{**values, **(others or {})}), {}
     kind = rules.PPO if algorithm == "ppo" else rules.SAC
-    tuned = kind(dt=dt if tuned_at is None else tuned_at, **values)
+    others = dict(others or {})
+    fields = [part.field for name, part in kind.parts.items() if name in part_names(also)]
+    rates = {name: others.pop(name) for name in _CARRIED_FROM_OTHERS if name in fields and name in others}
+    tuned = kind(dt=dt if tuned_at is None else tuned_at, **values, **rates)
     carried = tuned.at(dt, rule, also)
     if tuned_at is None:
-        return agent_for(carried, **(others or {})), {}
+        return agent_for(carried, **others), {}
     used = rule or tuned.default_rule
-    return agent_for(carried, **(others or {})), {"rule": used, "tuned_at": str(tuned.dt), "tuned": tuned.stated()}
+    return agent_for(carried, **others), {"rule": used, "tuned_at": str(tuned.dt), "tuned": tuned.stated()}

@@ -7,6 +7,7 @@ import gymnasium as gym
 import pytest
 import yaml
 
+from cycletime.errors import InputError
 from cycletime.rules.zoo import transfer_entry
 
 TIME_FEATURE = "sb3_contrib.common.wrappers.TimeFeatureWrapper"
@@ -65,6 +66,16 @@ def test_the_noise_of_td3_is_the_zoo_s_noise_std() -> None:
     text = "A:\n  noise_type: normal\n  noise_std: 0.1\n  gamma: 0.98\n"
     result = transfer_entry(text, "A", "td3", "40ms", "10ms", also="exploration-noise")
     assert result.changed == {"gamma": pytest.approx(0.98**0.25), "noise_std": pytest.approx(0.2)}
+
+
+def test_the_learning_rate_is_carried_where_it_is_a_number() -> None:
+    text = "A:\n  gamma: 1\n  gae_lambda: 1\n  learning_rate: !!float 1e-4\n  clip_range: lin_0.2\n"
+    assert "learning_rate" not in transfer_entry(text, "A", "ppo", "40ms", "10ms").changed
+    result = transfer_entry(text, "A", "ppo", "40ms", "10ms", also="learning-rate")
+    assert result.changed["learning_rate"] == pytest.approx(2e-4)
+    assert "clip_range: lin_0.2" in result.text
+    with pytest.raises(InputError, match=r"clip_range is 'lin_0.2': only a number can be carried"):
+        transfer_entry(text, "A", "ppo", "40ms", "10ms", also="clip")
 
 
 def test_a_mini_batch_greater_than_the_batch_is_read_as_stable_baselines3_reads_it() -> None:
