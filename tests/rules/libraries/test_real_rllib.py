@@ -15,6 +15,7 @@ import pytest
 from cycletime.rules import PPO, SAC
 from cycletime.rules.libraries import LIBRARIES
 from cycletime.rules.libraries.off_policy_words import ReplayRatio
+from cycletime.rules.libraries.rate_table import RATES
 from cycletime.rules.libraries.words import Word
 
 pytestmark = pytest.mark.rllib
@@ -50,6 +51,20 @@ def config(algorithm: str, n_envs: int = 4, **training: object) -> Any:  # noqa:
 def updates(algo: Any) -> int:  # noqa: ANN401 - an Algorithm
     optimizers = algo.learner_group._learner._named_optimizers.values()
     return int(max(state["step"] for optimizer in optimizers for state in optimizer.state.values()))
+
+
+@pytest.mark.parametrize(("algorithm", "also"), [("ppo", ["learning-rate", "clip"]), ("sac", ["learning-rate"])])
+def test_rates_start_from_rllib_s_own_and_are_taken(algorithm: str, also: list[str]) -> None:
+    words = RATES["rllib"][algorithm]
+    rates = [rate for rate in (words.learning_rate, words.clip) if rate is not None]
+    own = config(algorithm)
+    assert {word.name: getattr(own, word.name) for rate in rates for word in rate.words} == {
+        word.name: word.default for rate in rates for word in rate.words
+    }
+    values = (PPO(dt="16ms") if algorithm == "ppo" else SAC(dt="16ms")).at("4ms", also=also).to("rllib")
+    made = config(algorithm, **values.nested())
+    made.validate()
+    assert all(getattr(made, word.name) == values[word.name] for rate in rates for word in rate.words)
 
 
 @pytest.mark.parametrize("algorithm", ["ppo", "sac"])

@@ -1,6 +1,7 @@
 """PPO in other libraries' words: those that give the mini-batch a size, and those that count mini-batches; and A2C.
 
-All rules with a name keep b/m, so a library that counts keeps its count at every cycle time and changes only the rollout's length.
+All rules with a name keep b/m, so a library that counts keeps its count at every cycle time and changes only the
+rollout's length.
 """
 
 from __future__ import annotations
