@@ -95,6 +95,7 @@ def test_what_declares_more_than_any_study_has_is_not_unpacked(tmp_path: Path, m
         ({"scores": None}, "it lacks, or does not know, 'scores'"),
         ({"scores": np.full(8, "1.0")}, "'scores' is <U3"),
         ({"scores": np.zeros((8, 1))}, r"'scores' is float64\[8, 1\]"),
+        ({"curves": np.zeros((8, 0), np.int32)}, "it has 8 runs, and of its arrays "),
         ({"curves": np.zeros((8, 4))}, r"'curves' is float64\[8, 4\]"),
         ({"steps": np.ones(1)}, "it has 8 runs, and of its arrays .*'steps': 1"),
         ({"about": "cells"}, "it has 0 runs"),

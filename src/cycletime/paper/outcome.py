@@ -184,7 +184,7 @@ def _cells(told: Sequence[Mapping[str, Any]], columns: Mapping[str, NDArray[Any]
     """Cells from what is told of each and the arrays of all runs, cell after cell."""
     sizes = [len(each["seeds"]) for each in told]
     lengths = {name: len(column) for name, column in columns.items()}
-    if not sum(sizes) or set(lengths.values()) != {sum(sizes)}:
+    if not columns["curves"].size or set(lengths.values()) != {sum(sizes)}:
         raise ValueError(f"it has {sum(sizes)} runs, and of its arrays {lengths}")
     whole = np.cumsum(columns["curves"], axis=1)
     curves = np.where(whole == NO_NUMBER, np.nan, whole * columns["steps"][:, None])
