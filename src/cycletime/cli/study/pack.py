@@ -8,7 +8,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from cycletime.errors import InputError
+from cycletime.errors import InputError, printable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +31,6 @@ class PackStudy:
         packed = pack_study(read_study(self.file), self.output)
         size = self.output.stat().st_size / 2**20
         engines = " and ".join(packed.engines)
-        print(f"{packed.runs:,} runs of the engine {engines} in {self.output}, {size:,.1f} MiB.")
-        print(f"There: python {self.output.name} OUT")
+        print(f"{packed.runs:,} runs of the engine {engines} in {printable(str(self.output))}, {size:,.1f} MiB.")
+        print(f"There: python {printable(self.output.name)} OUT")
         return 0
