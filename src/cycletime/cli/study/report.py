@@ -58,7 +58,7 @@ class StudyReport:
         self._print(report)
         if out is not None and not (self.json or self.markdown):
             print(f"\nTables, text and figures are in {printable(str(out))}, beginning with report.md")
-        return 0
+        return 1 if report.scores.folder.damage() else 0
 
     def _statistics(self) -> Statistics:
         from cycletime.reports.summary import Statistics
