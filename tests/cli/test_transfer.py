@@ -127,6 +127,14 @@ def test_a_library_s_words_in_json(capsys: pytest.CaptureFixture[str]) -> None:
         ("td3 --from 16ms --to 4ms --for cleanrl", "cleanrl has no TD3 that is known here: choose one of stable-b"),
         ("ppo --from 16ms --to 4ms --from-library sb3 512", "'512' is no setting such as n_steps=2048"),
         ("ppo --from 16ms --to 4ms --from-library sb3 gamma=1 gamma=1", "--from-library: gamma is given twice"),
+        (
+            "ppo --from 16ms --to 4ms --from-library sb3 n_envs=8",
+            "n_envs=8 is none of a library's words: write --n-envs",
+        ),
+        (
+            "ppo --from 16ms --to 4ms --from-library sb3 dt=16ms",
+            "dt=16ms is none of a library's words: write --from 16m",
+        ),
         ("ppo --from 16ms --to 4ms --from-library sb3 n_step=512", "clip_range; did you mean n_steps?"),
         ("ppo --from 16ms --to 4ms --from-library sb3 n_steps=many", "n_steps is 'many': only a number can be carried"),
         ("--from-zoo missing.yml --env A --from 16ms --to 4ms", "There is no file missing.yml."),
@@ -181,7 +189,9 @@ def test_a_misspelt_command_is_answered_with_the_nearest(
 
 
 def test_a_library_s_words_are_read_and_given_back_whole(capsys: pytest.CaptureFixture[str]) -> None:
-    words = "--from-library sb3 n_steps=512 learning_rate=lin_3e-4 use_sde=true seed=none clip_range=0.2 --n-envs 8"
+    words = (
+        "--from-library sb3 n_steps=512 learning_rate=lin_3e-4 use_sde=true seed=none clip_range=0.2 cls=1e1 --n-envs 8"
+    )
     data = carried_json(capsys, "ppo", "--from", "40ms", "--to", "20ms", *words.split())
     assert (data["from"]["batch"], data["to"]["batch"], data["to"]["minibatch"]) == (4096, 8192, 128)
     assert data["library"]["name"] == "stable-baselines3"
@@ -191,10 +201,12 @@ def test_a_library_s_words_are_read_and_given_back_whole(capsys: pytest.CaptureF
         "use_sde": True,
         "seed": None,
         "clip_range": 0.2,
+        "cls": 10,
         "batch_size": 128,
         "gamma": 0.99,
         "gae_lambda": 0.95,
     }
+    assert isinstance(data["library"]["values"]["cls"], int)
     assert data["notes"][0] == "Not given, so the default of sb3: batch_size 64, gamma 0.99, gae_lambda 0.95."
 
 

@@ -4,9 +4,12 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from cycletime.paper.claims import CLAIMS, claims_as_json
+from cycletime.paper.claims.sources import DTS
 from cycletime.paper.results import read_results
 from cycletime.paper.tables import tuned_table
 
@@ -49,3 +52,51 @@ def test_the_page_s_tuned_table_is_that_of_the_data() -> None:
     page = PAGE.read_text()
     assert len(rows) == 5
     assert all(row in page for row in rows)
+
+
+def test_the_page_s_returns_on_the_double_pendulum_are_those_of_the_runs() -> None:
+    data, page = read_results(RESULTS), _in_one_line(PAGE)
+    outcome = data.outcome("ppo-pendulum")
+    aware, baseline = ([outcome.cell(rule=rule, dt=dt) for dt in DTS] for rule in ("dt-aware", "baseline"))
+    gains = [_mean(one.scores) - _mean(other.scores) for one, other in zip(aware, baseline, strict=True)]
+    learned, kept = ([f"{_mean(cell.curves[:, 90:]):,.0f}" for cell in cells] for cells in (aware, baseline))
+    way = {"task": "double-pendulum", "learn_when": "episode_end", "initial_weights": "released"}
+    later = data.outcome("ppo-released-code").cell(rule="baseline", dt="4ms", **way)
+    assert f"(by {gains[0]:,.0f}, {gains[1]:.0f}, {gains[3]:.0f} and {gains[4]:.0f})" in page
+    assert f"({kept[3]} against {learned[3]}, and {kept[4]} against {learned[4]})" in page
+    assert f"they end at {learned[0]}, against {learned[1]} to {learned[3]}" in page
+    assert f"The baseline at 4 ms ends at {kept[0]}" in page
+    assert f"it scores {_mean(later.scores):,.0f} instead of {_mean(baseline[0].scores):,.0f}" in page
+    assert f"ends at {_mean(later.curves[:, 90:]):,.0f} (" in page
+
+
+def test_the_page_s_behaviour_is_that_of_the_policies() -> None:
+    data, page = read_results(RESULTS), _in_one_line(PAGE)
+    from_target = [100 * _mean(data.behaviour(f"ppo-{rule}", rule, "4ms")) for rule in ("baseline", "dt-aware")]
+    upright = [100 * _mean(data.behaviour("ppo-pendulum", rule, "4ms")) for rule in ("baseline", "dt-aware")]
+    assert f"{from_target[0]:.0f} % of its first distance" in page
+    assert f"leave it at {from_target[1]:.0f} %" in page
+    assert f"policies stand {upright[0]:.1f} % of the time" in page
+    assert f"and stand {upright[1]:.0f} % of the time" in page
+
+
+def test_the_page_s_runs_and_hours_are_those_of_the_studies() -> None:
+    outcomes, page = read_results(RESULTS).outcomes.values(), _in_one_line(PAGE)
+    runs, hours, wall_s = (sum(each.about[key] for each in outcomes) for key in ("runs", "simulated_hours", "wall_s"))
+    distinct = {
+        (cell.labels["task"], cell.dt, seed, json.dumps(cell.values), score)
+        for each in outcomes
+        for cell in each.cells
+        for seed, score in zip(cell.seeds, cell.scores.tolist(), strict=True)
+    }
+    assert f"| all | {runs:,} | {wall_s / 60:.0f} min |" in page
+    assert f"{round(hours, -3):,.0f} simulated hours" in page
+    assert f"{runs - len(distinct):,} of the runs are those of another study" in page
+
+
+def _in_one_line(page: Path) -> str:
+    return " ".join(page.read_text().split())
+
+
+def _mean(numbers: NDArray[np.float64]) -> float:
+    return float(np.mean(numbers))

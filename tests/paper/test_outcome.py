@@ -1,5 +1,6 @@
 """What is kept of a study: nothing lost that matters, and one sentence for a file that is none."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from cycletime.errors import InputError
+from cycletime.paper import outcome as outcomes
 from cycletime.paper.outcome import STEPS, Cell, Outcome
 
 FINITE = st.floats(-90.0, 9400.0)
@@ -75,6 +77,50 @@ def test_what_is_no_outcome_is_one_sentence(tmp_path: Path) -> None:
         file.write_bytes(damaged)
         with pytest.raises(InputError, match="cannot be read as an outcome of the paper: "):
             Outcome.load(file)
-    np.savez(file, other=np.zeros(3))
-    with pytest.raises(InputError, match="cannot be read as an outcome of the paper: "):
+    (tmp_path / "other.npz").write_bytes(whole)
+    with pytest.raises(InputError, match="it has the study s, and not the one that it is named after"):
+        Outcome.load(tmp_path / "other.npz")
+
+
+def test_what_declares_more_than_any_study_has_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    an_outcome(np.zeros((2, 4))).save(tmp_path / "s.npz")
+    monkeypatch.setattr(outcomes, "MOST_BYTES", 100)
+    with pytest.raises(InputError, match=r"it declares .* bytes, and 100 are the most"):
+        Outcome.load(tmp_path / "s.npz")
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"scores": None}, "it lacks, or does not know, 'scores'"),
+        ({"scores": np.full(8, "1.0")}, "'scores' is <U3"),
+        ({"scores": np.zeros((8, 1))}, r"'scores' is float64\[8, 1\]"),
+        ({"curves": np.zeros((8, 0), np.int32)}, "it has 8 runs, and of its arrays "),
+        ({"curves": np.zeros((8, 4))}, r"'curves' is float64\[8, 4\]"),
+        ({"steps": np.ones(1)}, "it has 8 runs, and of its arrays .*'steps': 1"),
+        ({"about": "cells"}, "it has 0 runs"),
+        ({"about": "scale"}, "it has 7.0 of the paper's environment steps"),
+        ({"about": "dt"}, "could not convert string to float: 'x'"),
+    ],
+)
+def test_arrays_of_another_kind_are_one_sentence(tmp_path: Path, changed: dict[str, object], words: str) -> None:
+    file = tmp_path / "s.npz"
+    an_outcome(np.zeros((2, 4))).save(file)
+    with np.load(file) as before:
+        arrays = dict(before)
+    told = json.loads(arrays["about"].tobytes())
+    others = {
+        "cells": {**told, "cells": []},
+        "scale": {**told, "about": {"scale": 7}},
+        "dt": {**told, "cells": [{**each, "labels": {"dt": "x"}} for each in told["cells"]]},
+    }
+    for name, value in changed.items():
+        if isinstance(value, np.ndarray):
+            arrays[name] = value
+        elif value is None:
+            del arrays[name]
+        else:
+            arrays[name] = np.frombuffer(json.dumps(others[str(value)]).encode(), np.uint8)
+    np.savez_compressed(file, **arrays)
+    with pytest.raises(InputError, match=f"cannot be read as an outcome of the paper: {words}"):
         Outcome.load(file)

@@ -61,7 +61,11 @@ def test_results_are_not_replaced_by_those_that_say_less(tmp_path: Path) -> None
     study_folder(tmp_path / "large", "ppo-baseline", size=Size(0.02, 3))
     collect_results(tmp_path / "large", results)
     before = (results / "ppo-baseline.npz").read_bytes()
-    for size, words in ((Size(0.01, 3), "3 seeds at 0.01"), (Size(0.02, 2), "2 seeds at 0.02")):
+    for size, words in (
+        (Size(0.01, 3), "3 seeds at 0.01"),
+        (Size(0.02, 2), "2 seeds at 0.02"),
+        (Size(0.03, 2), "2 seeds at 0.03"),
+    ):
         out = tmp_path / f"{size.scale}-{size.seeds}"
         study_folder(out, "ppo-baseline", size=size)
         study_folder(out, "sac-scaled", size=size)

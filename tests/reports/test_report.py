@@ -1,4 +1,5 @@
 import csv
+import io
 import json
 import re
 from collections.abc import Callable
@@ -43,6 +44,14 @@ def test_all_files_are_written_and_the_same_each_time(decided: StudyFolder, tmp_
     ]
     for target in re.findall(rb"\]\(([^)]+)\)", one["report.md"]):
         assert target.decode() in one
+
+
+def test_files_are_utf_8_whatever_the_locale_is(
+    make_study: MakeStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(io, "text_encoding", lambda encoding, stacklevel=2: encoding or "ascii")
+    Report.of(make_study(lambda labels, seed: None)).write(tmp_path)
+    assert (tmp_path / "report.md").read_bytes().decode()
 
 
 def test_a_row_for_each_cell_and_seed_is_in_the_csv(

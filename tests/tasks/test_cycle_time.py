@@ -232,6 +232,11 @@ def test_around_a_task_with_its_own_cycle_time_only_multiples_fit() -> None:
         CycleTime(gym.make("cycletime.tasks:cycletime/Reacher-v0"), "8ms")
 
 
+def test_around_another_cycle_time_only_multiples_fit_and_the_message_tells_of_it() -> None:
+    with pytest.raises(InputError, match=r"4ms and 8ms. It is around a CycleTime of 4ms already: set the cycle time"):
+        CycleTime(CycleTime(Tape(0.002), "4ms"), "2ms")
+
+
 @pytest.mark.parametrize(
     ("dt", "limit", "sentence"),
     [

@@ -42,14 +42,21 @@ FUNCTIONS: dict[str, Callable[[gym.Env[Any, Any]], object]] = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("error", [BrokenPipeError(32, "Broken pipe"), FileNotFoundError(2, "No such", "/dev/arm")])
-def test_what_the_system_refuses_an_environment_is_told_with_its_cause(name: str, error: OSError) -> None:
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (BrokenPipeError(32, "Broken pipe"), "BrokenPipeError: [Errno 32] Broken pipe"),
+        (FileNotFoundError(2, "No such", "/dev/arm"), "FileNotFoundError: [Errno 2] No such: '/dev/arm'"),
+        (SystemExit(0), "SystemExit: 0"),
+        (SystemExit(), "SystemExit"),
+    ],
+)
+def test_what_the_system_refuses_an_environment_is_told_with_its_cause(
+    name: str, error: BaseException, told: str
+) -> None:
     with pytest.raises(WorldError) as caught:
         FUNCTIONS[name](OwnFaults(Failing(error), "Arm-v0"))
-    told = (
-        f"The environment Arm-v0 failed in its {name}() with {type(error).__name__}: {error} (its traceback is above)."
-    )
-    assert str(caught.value) == told
+    assert str(caught.value) == f"The environment Arm-v0 failed in its {name}() with {told}."
     assert caught.value.__cause__ is error
 
 

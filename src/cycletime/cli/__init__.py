@@ -74,7 +74,7 @@ def _status_of(words: list[str]) -> int:
         return 130
     except OSError as error:
         where = "" if error.filename is None else f"{error.filename}: "
-        print(f"cycletime: {where}{error.strerror or error}.", file=sys.stderr)
+        print(printable(f"cycletime: {where}{error.strerror or error}."), file=sys.stderr)
         return 1
     return status
 

@@ -10,7 +10,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from cycletime.cli.options import Text, the_one
-from cycletime.errors import InputError
+from cycletime.errors import InputError, printable
 
 FORMATS = ("onnx", "numpy")
 
@@ -51,7 +51,7 @@ class Export:
         print(f"{policy.world} at {policy.dt}, trained for {policy.env_steps:,} environment steps")
         print(f"observations of {network.observation_size} numbers, actions of {network.action_size}")
         for path in written:
-            print(f"wrote {path} ({path.stat().st_size:,} bytes)")
+            print(f"wrote {printable(str(path))} ({path.stat().st_size:,} bytes)")
         print(
             f"worst difference from the JAX policy: {worst:.1e} ({OBSERVATIONS:,} observations, limit {TOLERANCE:.0e})"
         )

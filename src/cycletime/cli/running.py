@@ -13,6 +13,7 @@ from tyro.conf import arg
 
 from cycletime.cli.options import NONE, Parts
 from cycletime.duration import Duration
+from cycletime.errors import printable
 
 if TYPE_CHECKING:
     from cycletime.engines.engine import Group
@@ -114,4 +115,4 @@ def result_line(told: Mapping[str, Any], path: Path) -> str:
             f"({told['episodes']:,} episodes)"
         )
     resumed = "" if told["resumed"] == "never" else f", {told['resumed']}"
-    return f"seed {told['seed']}: {numbers}, {told['wall_s']:,.0f} s{resumed}\n  {path}"
+    return f"seed {told['seed']}: {numbers}, {told['wall_s']:,.0f} s{resumed}\n  {printable(str(path))}"

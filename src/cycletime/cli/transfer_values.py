@@ -9,14 +9,16 @@ from typing import Annotated, Any
 
 from tyro.conf import arg
 
-from cycletime.cli.options import NONE, Count, Parts, Text
+from cycletime.cli.options import NONE, Count, Parts, Text, whole_number
 from cycletime.duration import DurationLike
 from cycletime.errors import InputError
 from cycletime.rules import Hyperparameters
 from cycletime.rules.explain import as_json, explain
-from cycletime.rules.libraries import LIBRARIES, LibraryValues
+from cycletime.rules.libraries import LIBRARIES, LibraryValues, read
 
 _LIBRARIES = ", ".join(LIBRARIES)
+_OPTIONS_INSTEAD = {"dt": "--from", "n_envs": "--n-envs"}
+"""What is no word of a library, but is asked for beside them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,16 +71,18 @@ def _before(
     """The values at the cycle time they were tuned at, and notes on those that were not given."""
     from_dt, tuned = _tuned(options, kind, also)
     if not options.from_library:
-        values = {**tuned, **given}
+        stated = {**tuned, **given}
         whose = "Stable-Baselines3's default" if kind.algorithm == "a2c" else "the paper's baseline"
-        return kind(dt=from_dt, **values), _notes_on_baseline(kind(dt=from_dt).stated(), values, whose)
+        return kind(dt=from_dt, **stated), _notes_on_baseline(kind(dt=from_dt).stated(), stated, whose)
     if tuned:
         raise InputError(f"--tuned is {options.tuned}: --from-library has values as well, so leave one out.")
     library, *words = options.from_library
     said = _settings(words)
-    read = kind.from_(library, dt=from_dt, n_envs=options.n_envs, **said)
-    words_used = {name: value for name, value in read.to(library).items() if name not in said}
-    return replace(read, **given), _notes_on_baseline(words_used, {}, f"the default of {library}") if not given else ()
+    values = read(kind, library, from_dt, options.n_envs, said)
+    words_used = {name: value for name, value in values.to(library).items() if name not in said}
+    return replace(values, **given), _notes_on_baseline(
+        words_used, {}, f"the default of {library}"
+    ) if not given else ()
 
 
 def _settings(words: list[str]) -> dict[str, Any]:
@@ -90,15 +94,19 @@ def _settings(words: list[str]) -> dict[str, Any]:
             raise InputError(f"--from-library: {word!r} is no setting such as n_steps=2048.")
         if name in said:
             raise InputError(f"--from-library: {name} is given twice.")
+        if name in _OPTIONS_INSTEAD:
+            raise InputError(
+                f"--from-library: {word} is none of a library's words: write {_OPTIONS_INSTEAD[name]} {text}."
+            )
         said[name] = _value(text)
     return said
 
 
 def _value(text: str) -> object:
-    """A number where it is one; whatever else is given back as it was typed."""
-    for read in (int, float):
+    """A number where it is one, 1e6 a whole one, as counts must be; whatever else is given back as it was typed."""
+    for number in (int, whole_number if "e" in text.lower() else float, float):
         try:
-            return read(text)
+            return number(text)
         except ValueError:
             continue
     return {"true": True, "false": False, "none": None}.get(text.lower(), text)

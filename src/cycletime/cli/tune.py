@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 from tyro.conf import Positional, arg
 
 from cycletime.cli.options import Count, Text
-from cycletime.errors import InputError
+from cycletime.errors import InputError, printable
 
 if TYPE_CHECKING:
     from cycletime.studies.tuning.file import Tuning
@@ -73,7 +73,7 @@ class Tune:
             print("Stopped. The same command goes on.", file=sys.stderr)
             return stopper.status
         outcome.write(self.out, file)
-        print("\n".join([*_table(outcome), "", *_sentences(outcome), "", f"Written to {file}"]))
+        print("\n".join([*_table(outcome), "", *_sentences(outcome), "", f"Written to {printable(str(file))}"]))
         without = [trial for trial in (*outcome.ranking, outcome.fresh) if None in trial.scores]
         return 1 if without else 0
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import Positional, arg
 
 from cycletime.cli.options import Count, Text, the_one
-from cycletime.errors import InputError
+from cycletime.errors import InputError, printable
 
 if TYPE_CHECKING:
     from cycletime.runs.policies.numpy_policy import NumpyPolicy
@@ -73,7 +73,7 @@ class Watch:
                 show_in_window(showing, spec.world.name)
             else:
                 film(showing, Path(self.to))
-                print(f"wrote {self.to} ({Path(self.to).stat().st_size:,} bytes)")
+                print(f"wrote {printable(str(self.to))} ({Path(self.to).stat().st_size:,} bytes)")
         finally:
             env.close()
         return 0

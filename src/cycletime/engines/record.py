@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from cycletime.engines.engine import Chunk, Setting
+from cycletime.errors import InputError, shown
 from cycletime.loops import EpisodeBins, Episodes
 from cycletime.runs.checkpoints import POLICY, Checkpoint, Manifest
 from cycletime.runs.folder import RunFolder
@@ -62,6 +63,12 @@ class Keep:
 
     episodes: bool = True
     policies: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse what is neither true nor false, such as the text 'no' of a file that was changed by hand."""
+        for each in fields(self):
+            if not isinstance(told := getattr(self, each.name), bool):
+                raise InputError(f"keep.{each.name} is {shown(told)}: it must be true or false")
 
 
 KEEP_ALL = Keep()

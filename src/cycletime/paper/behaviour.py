@@ -26,6 +26,7 @@ from cycletime.errors import InputError
 from cycletime.paper.collecting import checked
 from cycletime.runs.files import write_whole
 from cycletime.runs.machine import code_version
+from cycletime.runs.told import reason_of
 from cycletime.runs.worlds import PaperTask
 from cycletime.studies.plan.plan import Plan
 from cycletime.studies.store.folder import StudyFolder
@@ -99,7 +100,7 @@ def read(path: Path) -> dict[str, Behaviour]:
     except FileNotFoundError:
         raise InputError(f"{path} is not there: 'cycletime paper collect' measures what policies do.") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{path} cannot be read as behaviour of policies: {str(error).rstrip('.')}.") from error
+        raise InputError(f"{path} cannot be read as behaviour of policies: {reason_of(error)}.") from error
 
 
 def shares_of(task: str, dt: Duration, policies: Sequence[PolicyNetwork], episodes: int) -> NDArray[np.float64]:

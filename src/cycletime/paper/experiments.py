@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from importlib.resources import as_file, files
 
 from cycletime.agents.checks import check_counts
 from cycletime.engines.record import Keep
-from cycletime.errors import InputError
+from cycletime.errors import InputError, did_you_mean
 from cycletime.studies.spec.study import Study
 
 FRESH_SEED = 1000
@@ -164,11 +163,15 @@ def experiments(names: Iterable[str]) -> tuple[Experiment, ...]:
     found = []
     for name in names:
         if name not in EXPERIMENTS:
-            meant = get_close_matches(name, EXPERIMENTS, n=1)
-            hint = f"did you mean {meant[0]}?" if meant else f"there are {', '.join(EXPERIMENTS)}."
-            raise InputError(f"{name!r} is no experiment of the paper: {hint}")
+            raise none_of_this_name("experiment", name, EXPERIMENTS)
         found.append(EXPERIMENTS[name])
     return tuple(found)
+
+
+def none_of_this_name(kind: str, name: str, known: Iterable[str]) -> InputError:
+    """What is raised where an experiment, a figure or a table is asked for that the paper has not."""
+    names = list(known)
+    return InputError(f"{name!r} is no {kind} of the paper: there are {', '.join(names)}{did_you_mean(name, names)}")
 
 
 def study_of(part: str, size: Size = Size()) -> Study:  # noqa: B008 - it is frozen

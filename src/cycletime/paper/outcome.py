@@ -20,14 +20,26 @@ from numpy.typing import NDArray
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.runs.files import write_whole
+from cycletime.runs.npz import Npz, open_npz
+from cycletime.runs.told import reason_of
 
 FORMAT = 1
+MOST_BYTES = 2**28
+"""What no study of the paper takes: a file that declares more is refused before it is unpacked."""
 NO_NUMBER = -(2**30)
 """Stands for a return that is no number, where learning went astray."""
 STEPS = {"reacher": 0.01, "double-pendulum": 1.0}
 """By task, the difference between two returns that a curve can tell."""
 LAST = 0.1
 """The share of learning whose mean stands for what was learned in the end."""
+_TYPES: Mapping[str, tuple[type[np.generic], int]] = {
+    "about": (np.uint8, 1),
+    "scores": (np.float64, 1),
+    "plain": (np.float64, 1),
+    "steps": (np.float64, 1),
+    "curves": (np.int32, 2),
+}
+"""By array of a file, its type and its dimensions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,19 +148,21 @@ class Outcome:
             InputError: if it is not there, or no such file.
         """
         try:
-            with np.load(BytesIO(path.read_bytes()), allow_pickle=False) as file:
-                columns = {name: file[name] for name in ("about", "scores", "plain", "steps", "curves")}
-            told = json.loads(columns["about"].tobytes())
+            with path.open("rb") as raw, open_npz(raw, MOST_BYTES) as file:
+                columns = {name: _column(file, name) for name in _TYPES}
+            told = json.loads(columns.pop("about").tobytes())
             if told["format"] != FORMAT:
                 raise ValueError(f"it has the format {told['format']}, and this version of cycletime reads {FORMAT}")
-            whole = np.cumsum(columns["curves"], axis=1)
-            curves = np.where(whole == NO_NUMBER, np.nan, whole * columns["steps"][:, None])
-            cells = _cells(told["cells"], columns["scores"], columns["plain"], curves)
+            if told["name"] != path.stem:
+                raise ValueError(f"it has the study {told['name']}, and not the one that it is named after")
+            found = cls(told["name"], int(told["env_steps"]), _cells(told["cells"], columns), told["about"])
+            if not 0 < found.scale <= 1:
+                raise ValueError(f"it has {found.scale} of the paper's environment steps")
         except FileNotFoundError:
             raise InputError(f"{path} is not there: 'cycletime paper run' makes its runs.") from None
         except Exception as error:  # NumPy, zipfile and json have a dozen of them for what is damaged
-            raise InputError(f"{path} cannot be read as an outcome of the paper: {str(error).rstrip('.')}.") from error
-        return cls(told["name"], told["env_steps"], cells, told["about"])
+            raise InputError(f"{path} cannot be read as an outcome of the paper: {reason_of(error)}.") from error
+        return found
 
 
 def _whole(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -159,21 +173,23 @@ def _told(cell: Cell, name: str) -> object:
     return cell.labels[name] if name in cell.labels else cell.values.get(name)
 
 
-def _cells(
-    told: Sequence[Mapping[str, Any]],
-    scores: NDArray[np.float64],
-    plain: NDArray[np.float64],
-    curves: NDArray[np.float64],
-) -> tuple[Cell, ...]:
-    ends = np.cumsum([len(each["seeds"]) for each in told])
-    if len({ends[-1], len(scores), len(plain), len(curves)}) != 1:
-        raise ValueError(f"it has {len(scores)} scores and {len(curves)} curves of {ends[-1]} runs")
+def _column(file: Npz, name: str) -> NDArray[Any]:
+    found, (dtype, dimensions) = file[name], _TYPES[name]
+    if found.dtype != dtype or found.ndim != dimensions:
+        raise ValueError(f"{name!r} is {found.dtype}{list(found.shape)}")
+    return found
+
+
+def _cells(told: Sequence[Mapping[str, Any]], columns: Mapping[str, NDArray[Any]]) -> tuple[Cell, ...]:
+    """Cells from what is told of each and the arrays of all runs, cell after cell."""
+    sizes = [len(each["seeds"]) for each in told]
+    lengths = {name: len(column) for name, column in columns.items()}
+    if not columns["curves"].size or set(lengths.values()) != {sum(sizes)}:
+        raise ValueError(f"it has {sum(sizes)} runs, and of its arrays {lengths}")
+    whole = np.cumsum(columns["curves"], axis=1)
+    curves = np.where(whole == NO_NUMBER, np.nan, whole * columns["steps"][:, None])
+    splits = (np.split(each, np.cumsum(sizes)[:-1]) for each in (columns["scores"], columns["plain"], curves))
     return tuple(
-        Cell(
-            each["labels"],
-            each["values"],
-            tuple(each["seeds"]),
-            *(column[end - len(each["seeds"]) : end] for column in (scores, plain, curves)),
-        )
-        for each, end in zip(told, ends, strict=True)
+        Cell({**each["labels"], "dt": float(each["labels"]["dt"])}, each["values"], tuple(each["seeds"]), *arrays)
+        for each, *arrays in zip(told, *splits, strict=True)
     )

@@ -106,7 +106,7 @@ def _check_says_no_less(outcome: Outcome, path: Path) -> None:
     if not path.exists():
         return
     before = Outcome.load(path)
-    if (before.scale, before.n) > (outcome.scale, outcome.n):
+    if before.scale > outcome.scale or before.n > outcome.n:
         raise InputError(
             f"{path} has {_words(before)}, and what is to be kept now {_words(outcome)}: give another --results, or "
             "remove that file."

@@ -9,9 +9,8 @@ from textwrap import wrap
 from typing import Any
 
 from cycletime.duration import Duration
-from cycletime.errors import InputError
 from cycletime.paper.claims.sources import Data
-from cycletime.paper.experiments import scaled_down, winners_name
+from cycletime.paper.experiments import none_of_this_name, scaled_down, winners_name
 from cycletime.paper.outcome import Cell, Outcome
 from cycletime.paper.scores import score
 from cycletime.paper.winners import Winner, winners
@@ -157,7 +156,7 @@ def tuned_table(data: Data, name: str) -> Table:
         NotRunError: if its sweep has not been run.
     """
     if name not in PUBLISHED:
-        raise InputError(f"{name!r} is no table of the paper: there are {' and '.join(PUBLISHED)}.")
+        raise none_of_this_name("table", name, PUBLISHED)
     published = PUBLISHED[name]
     sweep = data.outcome(published.sweep)
     fresh = data.outcomes.get(winners_name(published.sweep))

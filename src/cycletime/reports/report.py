@@ -149,4 +149,4 @@ class Report:
 
 def _write_text(path: Path, text: Callable[[], str]) -> None:
     made = text()
-    write_whole(path, lambda file: file.write_text(made))
+    write_whole(path, lambda file: file.write_text(made, encoding="utf-8"))

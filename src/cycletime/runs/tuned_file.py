@@ -119,7 +119,7 @@ def write_tuned(path: Path, algorithm: str, tuned: TunedValues, origin: Mapping[
         f"{_FROM}.{algorithm}": origin,
     }
     text = "\n".join(_toml(name, table) for name, table in tables.items() if table)
-    write_last(path, lambda file: file.write_text(text))
+    write_last(path, lambda file: file.write_text(text, encoding="utf-8"))
 
 
 def made_by(path: Path, algorithm: str) -> str | None:

@@ -162,7 +162,9 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
                 if self._dt < step
                 else ""
             )
-            if self._below:
+            if isinstance(self._below, CycleTime):
+                hint = f" It is around a CycleTime of {self._below._dt} already: set the cycle time there."
+            elif self._below:
                 name = self.env.spec.id if self.env.spec else self.env
                 hint = (
                     f" {name} has a cycle time of its own: set that one, as in gymnasium.make(id, dt=...) or make_vec."

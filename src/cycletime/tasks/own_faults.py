@@ -1,9 +1,14 @@
-"""Whose fault an error of the system is: a broken pipe to a simulator is not a reader of our output who has left."""
+"""Whose fault an error of the system is: a broken pipe to a simulator is not a reader of our output who has left.
+
+An environment that calls sys.exit(), as games do when their window is closed, fails as well: a run that is not done
+must not look as if it were.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from traceback import format_exception_only
 from typing import Any
 
 import gymnasium as gym
@@ -12,7 +17,7 @@ from cycletime.errors import WorldError
 
 
 class OwnFaults(gym.Wrapper[Any, Any, Any, Any]):
-    """Calls errors of the system, raised inside of an environment, the environment's."""
+    """Calls errors of the system, and exits, raised inside of an environment, the environment's."""
 
     def __init__(self, env: gym.Env[Any, Any], name: str) -> None:
         """Wrap an environment, which is called by a name."""
@@ -45,11 +50,10 @@ def faults_of(name: str, where: str) -> Iterator[None]:
     """Call what the system refuses inside of this the fault of an environment, and say where.
 
     Raises:
-        WorldError: instead of an OSError, which is its cause.
+        WorldError: instead of an OSError or SystemExit, which is its cause.
     """
     try:
         yield
-    except OSError as error:
-        raise WorldError(
-            f"The environment {name} failed in {where} with {type(error).__name__}: {error} (its traceback is above)."
-        ) from error
+    except (OSError, SystemExit) as error:
+        told = "".join(format_exception_only(error)).strip()
+        raise WorldError(f"The environment {name} failed in {where} with {told}.") from error

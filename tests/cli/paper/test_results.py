@@ -54,7 +54,13 @@ def test_figures_are_those_that_are_asked_for(
         f"0 figures in {tmp_path}",
         "sac-gamma: not run (sac-gamma-sweep, sac-baseline, sac-scaled)",
     ]
-    assert "'sac-gama' is no figure" in said(capsys, "figures", "sac-gama", "--results", str(results), status=2)
+    wrong, file = tmp_path / "wrong", tmp_path / "file"
+    words = ("figures", "sac-gama", "--results", str(results), "--out", str(wrong))
+    assert "'sac-gama' is no figure of the paper" in said(capsys, *words, status=2)
+    assert not wrong.exists()
+    file.touch()
+    assert main(["paper", "figures", "sac-gamma", "--results", str(results), "--out", str(file)]) == 1
+    assert capsys.readouterr().err == f"cycletime: {file} cannot be written: File exists.\n"
 
 
 def test_a_report_is_made_by_one_command(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

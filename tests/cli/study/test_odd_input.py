@@ -181,3 +181,14 @@ def test_what_a_run_says_cannot_move_the_cursor(tmp_path: Path, capsys: pytest.C
         folder.failures(first.name).add("\x1b[2J\rgone")
     assert main(["study", "status", str(folder.path)]) == 1
     assert capsys.readouterr().out.splitlines()[-1] == rf"  {first.name}: \x1b[2J\rgone"
+
+
+def test_a_name_of_a_file_cannot_move_the_cursor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = StudyFolder.create(tmp_path / "s", small_study())
+    finish(folder, specs_of(folder))
+    (folder.path / "finished" / "\x1b[2J.npz").write_bytes(b"torn")
+    for command in ("status", "verify"):
+        assert main(["study", command, str(folder.path)]) == 1
+        out = capsys.readouterr().out
+        assert r"\x1b[2J.npz" in out
+        assert out.replace("\n", "").isprintable()

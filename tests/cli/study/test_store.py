@@ -89,6 +89,8 @@ def test_a_torn_file_is_damaged_and_its_runs_are_not_done(
     assert said.startswith(f"  {file} is damaged (File is not a zip file): its runs count as not done. Restore it; or ")
     assert main(["study", "verify", str(copy.path)]) == 1
     assert re.match(rf"  {file}: .*\nquick: 0 runs good, 1 files damaged\n", capsys.readouterr().out)
+    assert main(["study", "report", str(file.parents[1])]) == 1
+    assert f"{file}isdamaged" in "".join(capsys.readouterr().out.split())  # it is wrapped
 
 
 def test_runs_are_imported_and_damaged_ones_named(

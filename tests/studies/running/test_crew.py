@@ -87,6 +87,18 @@ def test_one_that_touches_its_leases_no_more_is_ended_and_another_takes_its_run(
     assert (told.outcome, told.error) == (None, "its worker gave no sign of life for 135 s")
 
 
+def test_one_that_ends_amid_a_run_without_a_word_has_died_whatever_its_status(frozen: Frozen) -> None:
+    def end() -> None:
+        if frozen.looks == 1:
+            frozen.kill(frozen.worker)
+            frozen.over = {frozen.worker: ""}
+
+    frozen.each, notes = end, Notes()
+    assert run_study(frozen.folder, frozen, watcher=notes) == {"done": 1}
+    (told,) = (each for each in notes.heard if isinstance(each, Event) and each.error)
+    assert (told.outcome, told.error) == (None, "its worker ended before it was done")
+
+
 def test_one_that_touches_its_leases_is_let_for_ever(frozen: Frozen) -> None:
     (run,) = names_of(frozen.folder)
     ages = iter(range(10_000, 0, -1))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from cycletime.errors import InputError
 from cycletime.studies.running.failures import MOST, Failures
 
 
@@ -18,6 +19,16 @@ def test_a_run_that_raises_three_times_is_left_alone_until_a_retry(tmp_path: Pat
     failures.forget()
     assert (failures.is_hopeless, failures.read()) == (False, [])
     failures.forget()
+
+
+def test_a_wrong_input_is_tried_once(tmp_path: Path) -> None:
+    failures = Failures(tmp_path / "run")
+    failures.add(ValueError("may pass"))
+    assert not failures.is_hopeless
+    failures.add(InputError("'no:Hopper-v5' needs a module that cannot be imported."))
+    assert failures.is_hopeless
+    failures.forget()
+    assert not failures.is_hopeless
 
 
 def test_a_run_over_which_workers_die_alone_at_the_same_place_is_left_alone(tmp_path: Path) -> None:

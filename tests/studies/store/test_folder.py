@@ -11,6 +11,7 @@ from cycletime.engines.record import Keep
 from cycletime.errors import InputError
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.result import FinishedRun
+from cycletime.runs.told import sealed_text
 from cycletime.studies.running import lease as lease_module
 from cycletime.studies.running.lease import leased
 from cycletime.studies.store import folder as folder_module
@@ -107,6 +108,14 @@ def test_what_is_no_study_is_one_sentence(tmp_path: Path, text: str, says: str) 
         StudyFolder.open(tmp_path)
     (tmp_path / "study.json").unlink()
     with pytest.raises(InputError, match=r"is no study: there is no study\.json in it\.$"):
+        StudyFolder.open(tmp_path)
+
+
+def test_what_to_keep_is_true_or_false(tmp_path: Path) -> None:
+    file = StudyFolder.create(tmp_path, small_study()).path / "study.json"
+    told = {name: told for name, told in json.loads(file.read_text()).items() if name in ("format", "study")}
+    file.write_text(sealed_text({**told, "keep": {"episodes": "no"}}))
+    with pytest.raises(InputError, match=r"read as a study: keep\.episodes is 'no': it must be true or false\. Put it"):
         StudyFolder.open(tmp_path)
 
 

@@ -56,7 +56,7 @@ class Chosen(Sized):
         from cycletime.paper.running import check_runs
 
         if self.all == bool(self.names):
-            raise InputError("Give the names of experiments, or --all: 'cycletime paper list' has them.")
+            raise InputError("Give either the names of experiments or --all: 'cycletime paper list' has them.")
         if self.all:
             return tuple(each for each in EXPERIMENTS.values() if not each.needs_robot)
         found = experiments(self.names)

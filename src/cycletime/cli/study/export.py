@@ -9,6 +9,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from cycletime.cli.options import Count
+from cycletime.errors import printable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +32,6 @@ class ExportStudy:
         runs, rows = export(folder, self.file, self.bins)
         damage = folder.damage()
         for told in damage:
-            print(f"  {told}")
-        print(f"{folder.study.name}: {rows:,} rows of {runs:,} runs in {self.file}")
+            print(printable(f"  {told}"))
+        print(f"{folder.study.name}: {rows:,} rows of {runs:,} runs in {printable(str(self.file))}")
         return 1 if damage else 0

@@ -9,7 +9,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from cycletime.cli.options import NONE, Parts
-from cycletime.errors import InputError
+from cycletime.errors import InputError, printable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class ImportRuns:
         folder = study_folder_for(self.folder, sources)
         taken = take_runs(folder, sources)
         for run, wrong in taken.damaged.items():
-            print(f"  {run}: {wrong}")
+            print(printable(f"  {run}: {wrong}"))
         print(
             f"{folder.study.name}: {taken.taken:,} taken, {taken.known:,} known already, {taken.not_planned:,} not "
             f"planned, {taken.busy:,} being trained, {len(taken.damaged):,} damaged"

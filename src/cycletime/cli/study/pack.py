@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
-from cycletime.errors import InputError
+from cycletime.errors import InputError, printable
 
 if TYPE_CHECKING:
     from cycletime.studies.packing.pack import Packed
@@ -41,5 +41,5 @@ def print_packed(packed: Packed, file: Path) -> None:
     """Tell what is in a pack, and what to do with it."""
     size = file.stat().st_size / 2**20
     engines = " and ".join(packed.engines)
-    print(f"{packed.runs:,} runs of the engine {engines} in {file}, {size:,.1f} MiB.")
-    print(f"There: python {file.name} OUT")
+    print(f"{packed.runs:,} runs of the engine {engines} in {printable(str(file))}, {size:,.1f} MiB.")
+    print(f"There: python {printable(file.name)} OUT")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 from tyro.conf import Positional, arg
 
 from cycletime.cli.options import Count, Text
-from cycletime.errors import InputError
+from cycletime.errors import InputError, printable
 
 if TYPE_CHECKING:
     from cycletime.reports.report import Report
@@ -57,8 +57,8 @@ class StudyReport:
             report.write(out)
         self._print(report)
         if out is not None and not (self.json or self.markdown):
-            print(f"\nTables, text and figures are in {out}, beginning with report.md")
-        return 0
+            print(f"\nTables, text and figures are in {printable(str(out))}, beginning with report.md")
+        return 1 if report.scores.folder.damage() else 0
 
     def _statistics(self) -> Statistics:
         from cycletime.reports.summary import Statistics

@@ -9,7 +9,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from cycletime.cli.options import Text
-from cycletime.errors import InputError
+from cycletime.errors import InputError, printable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +34,6 @@ class RetryStudy:
         for name in failed:
             folder.failures(name).forget()
         for path, wrong in damaged_runs(folder, failed):
-            print(f"  {wrong}; it begins anew, and what there was is now {put_aside(folder, path)}")
+            print(printable(f"  {wrong}; it begins anew, and what there was is now {put_aside(folder, path)}"))
         print(f"{folder.study.name}: {len(failed):,} run{'' if len(failed) == 1 else 's'} to be tried again")
         return 0

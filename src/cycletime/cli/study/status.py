@@ -43,5 +43,5 @@ class StudyStatus:
                 print(f"  {name}: {state}")
         damage = folder.damage()
         for told in damage:
-            print(f"  {told}")
+            print(printable(f"  {told}"))
         return 1 if counts["failed"] or damage else 0

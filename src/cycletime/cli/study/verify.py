@@ -8,6 +8,8 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
+from cycletime.errors import printable
+
 
 @dataclass(frozen=True, kw_only=True)
 class VerifyStudy:
@@ -28,9 +30,9 @@ class VerifyStudy:
         good = len(folder.store.places)
         for path, wrong in {**files, **runs}.items():
             aside = f"; it is now {put_aside(folder, path)}" if self.repair else ""
-            print(f"  {path}: {wrong}{aside}")
+            print(printable(f"  {path}: {wrong}{aside}"))
         for dispute in disputes:
-            print(f"  {dispute}")
+            print(printable(f"  {dispute}"))
         unfinished = f", {len(runs):,} unfinished runs that cannot go on" if runs else ""
         print(f"{folder.study.name}: {good:,} runs good, {len(files):,} files damaged{unfinished}")
         return 1 if files or runs or disputes else 0

@@ -6,18 +6,18 @@ Figures that need the robot are named, and not drawn.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from cycletime.errors import InputError
 from cycletime.paper.claims.sources import Data
+from cycletime.paper.experiments import none_of_this_name
 from cycletime.paper.figures.caption import caption
 from cycletime.paper.figures.footer import add_footer
 from cycletime.paper.figures.registry import FIGURES, ROBOT_FIGURES
 from cycletime.reports.style import STYLE, save_figure
+from cycletime.runs.files import disk_errors
 
 __all__ = ["FIGURES", "FORMATS", "ROBOT_FIGURES", "draw_figures", "missing_figures", "save_figures"]
 
@@ -35,10 +35,12 @@ def save_figures(data: Data, folder: Path, only: Sequence[str] = ()) -> list[Pat
     Raises:
         InputError: if there is no such figure.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     paths = []
     with mpl.rc_context(STYLE):
-        for stem, figure in draw_figures(data, only).items():
+        drawn = draw_figures(data, only)
+        with disk_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        for stem, figure in drawn.items():
             paths += save_figure(figure, folder, stem, FORMATS)
     return paths
 
@@ -59,9 +61,7 @@ def draw_figures(data: Data, only: Sequence[str] = ()) -> dict[str, Figure]:
     """
     for stem in only:
         if stem not in (known := (*FIGURES, *ROBOT_FIGURES)):
-            meant = get_close_matches(stem, known, n=1)
-            hint = f"did you mean {meant[0]}?" if meant else f"there are {', '.join(known)}."
-            raise InputError(f"{stem!r} is no figure of the paper: {hint}")
+            raise none_of_this_name("figure", stem, known)
     lacking = missing_figures(data)
     wanted = [stem for stem in only or FIGURES if stem not in lacking]
     families = {FIGURES[stem].family for stem in wanted} - {""}

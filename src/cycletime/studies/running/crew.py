@@ -182,7 +182,8 @@ class Crew:
         hand = self.hands.pop(name)
         for told in hand.diary.lines():
             self._hear(hand, told)
-        why = hand.died or why
+        is_amid = bool(hand.begun) and not self.is_stopping  # an environment can end its process with status 0
+        why = hand.died or why or ("its worker ended before it was done" if is_amid else "")
         if not why or hand.has_left or (self.is_stopping and hand.died):
             return
         self._mourn(hand.begun, why)

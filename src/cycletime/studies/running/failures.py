@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from cycletime.errors import InputError
 from cycletime.runs.files import disk_errors, make_folder
 from cycletime.runs.told import told_by
 
@@ -54,7 +55,8 @@ class Failures:
         noted = self.read()
         alone = Counter(each.get("begun_at") for each in noted if each.get("died_among") == 1)
         raised = sum("died_among" not in each for each in noted)
-        return raised >= MOST or max(alone.values(), default=0) >= MOST
+        is_wrong = any(each.get("wrong_input") is True for each in noted)
+        return is_wrong or raised >= MOST or max(alone.values(), default=0) >= MOST
 
     def most_together(self) -> int | None:
         """With how many others it may be trained; fewer each time that a worker died over them. None for any number."""
@@ -62,10 +64,10 @@ class Failures:
         return max(1, min(deaths) // 2) if deaths else None
 
     def add(self, error: Exception | str) -> None:
-        """Note an error that the run raised."""
+        """Note an error that the run raised; a wrong input would be as wrong the next time."""
         trace = "" if isinstance(error, str) else "".join(traceback.format_exception(error))
         text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
-        self._note({"error": text, "traceback": trace})
+        self._note({"error": text, "traceback": trace, "wrong_input": isinstance(error, InputError)})
 
     def add_death(self, why: str, begun_at: int | None, among: int) -> None:
         """Note that a worker died which had begun this run somewhere, among so many."""
