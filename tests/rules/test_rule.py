@@ -131,5 +131,11 @@ def test_a_rule_that_does_not_fit_is_refused() -> None:
         SAC(dt="16ms").at("4ms", Rule("mine", {"discout": laws.POWER}))
     with pytest.raises(InputError, match=r"^'dt-aware' is the name of another rule of ppo: give yours its own"):
         PPO(dt="16ms").at("4ms", Rule("dt-aware", {"batch": laws.COUNT}))
+    for field, law, value in (("batch", laws.rho_power(-1000), 2000), ("target_entropy", laws.POWER, -2)):
+        kind = PPO if field == "batch" else SAC
+        with pytest.raises(
+            InputError, match=rf"^{field} {value} cannot be carried from 16ms to 4ms: it would be (inf|nan) "
+        ):
+            kind(dt="16ms", **{field: value}).at("4ms", Rule("odd", {field: law}))  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"^learning_rate 0.0003 cannot be carried from 16ms to 1us: it would be inf"):
         PPO(dt="16ms").at("1us", Rule("steep", {"learning_rate": laws.rho_power(-1000)}))

@@ -168,7 +168,7 @@ class Hyperparameters:
     def _carried(self, field: str, law: Law, rho: Fraction) -> Number:
         """The exact value at the new cycle time."""
         value: Number = getattr(self, field)
-        return law.compute(value, rho)
+        return law(value, rho)
 
     def _forgotten(self, rule: Rule) -> dict[str, Any]:
         """What else is known of the values, and is no longer so once the rule has carried them."""
@@ -213,11 +213,12 @@ class Hyperparameters:
 
     def _representable(self, quantity: Quantity, exact: Number, new_dt: Duration) -> Number:
         """The value as this quantity can hold it; a float that ran into its end is no value."""
-        if quantity.whole:
+        is_number = not isinstance(exact, float) or isfinite(exact)
+        if quantity.whole and is_number:
             return nearest_whole(exact, at_least=int(quantity.low))
         before = getattr(self, quantity.field)
         at_an_end = exact in (quantity.low, quantity.high) and before != exact
-        if at_an_end or not isfinite(exact):
+        if at_an_end or not is_number:
             raise InputError(
                 f"{quantity.field} {before} cannot be carried from {self.dt} to {new_dt}: it would be {exact} "
                 f"in double precision; take a cycle time closer to {self.dt}."

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from math import ceil, exp, expm1, inf, isfinite, log, log1p, sqrt
+from math import ceil, exp, expm1, inf, isfinite, log, log1p, nan, sqrt
 from typing import TypeAlias
 
 from cycletime.errors import InputError
@@ -32,6 +32,15 @@ class Law:
     """Where it comes from."""
     compute: Callable[[Number, Fraction], Number] = field(compare=False, repr=False)
     """The value after, from the value before and rho; a named function, if carried values are to pickle."""
+
+    def __call__(self, value: Number, rho: Fraction) -> Number:
+        """The value after; infinite or NaN where there is none that a float can hold."""
+        try:
+            return self.compute(value, rho)
+        except ArithmeticError:
+            return inf
+        except ValueError:
+            return nan
 
 
 def _kept(value: Number, rho: Fraction) -> Number:
@@ -76,10 +85,7 @@ def _times_root(value: Number, rho: Fraction) -> Number:
 
 
 def _rho_power(value: Number, rho: Fraction, exponent: float) -> Number:
-    try:
-        return float(value) * math.pow(rho, exponent)
-    except OverflowError:
-        return inf  # which no quantity takes, so that the transfer is refused with the value
+    return float(value) * math.pow(rho, exponent)
 
 
 def _capped_rho_power(value: Number, rho: Fraction, exponent: float) -> Number:

@@ -95,14 +95,14 @@ class PPO(Hyperparameters):
         if self.origin and isinstance(self.origin.before, PPO):
             before, rho = self.origin.before, self.dt / self.origin.before.dt
             sizes = {"batch": Fraction(before.batch), "minibatch": before.batch / before.tuned_ratio}
-            exact = [Fraction(self.origin.laws.get(name, KEPT).compute(size, rho)) for name, size in sizes.items()]
+            exact = [Fraction(self.origin.laws.get(name, KEPT)(size, rho)) for name, size in sizes.items()]
             return exact[0] / exact[1]
         return Fraction(self.batch, self.minibatch)
 
     def _carried(self, field: str, law: Law, rho: Fraction) -> Number:
         if field == "minibatch" and self.minibatch_count is not None and rho != 1 and law != KEPT:
             # The m of a library that counts is rounded down already, and that error would be multiplied here.
-            return law.compute(Fraction(self.batch, self.minibatch_count), rho)
+            return law(Fraction(self.batch, self.minibatch_count), rho)
         return super()._carried(field, law, rho)
 
     def _forgotten(self, rule: Rule) -> dict[str, Any]:
