@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from cycletime.duration import Duration, cycle_steps
 from cycletime.loops.action_bounds import ActionBounds
 from cycletime.runs.spec import RunSpec
-from cycletime.runs.worlds import PaperTask
+from cycletime.runs.worlds import ClosedFormWorld
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class ClosedForm:
     """All of its state is kept."""
 
     @property
-    def world(self) -> PaperTask:
+    def world(self) -> ClosedFormWorld:
         """The task."""
-        assert isinstance(self.spec.world, PaperTask), "engines for closed forms refuse other worlds"
+        assert isinstance(self.spec.world, ClosedFormWorld), "engines for closed forms refuse other worlds"
         return self.spec.world
 
     @property

@@ -20,9 +20,13 @@ from numpy.typing import NDArray
 
 from cycletime.duration import Duration, DurationLike, cycle_steps
 from cycletime.errors import InputError
+from cycletime.tasks.acrobot import Acrobot
+from cycletime.tasks.cart_pole import CartPole
 from cycletime.tasks.closed_form import ClosedFormTask, Numbers, State, Step
 from cycletime.tasks.double_pendulum import DoublePendulum
 from cycletime.tasks.face import Observation, TaskEnv, action_space, observation_space
+from cycletime.tasks.mountain_car import MountainCar
+from cycletime.tasks.pendulum import Pendulum
 from cycletime.tasks.reacher import Reacher
 from cycletime.tasks.render import frame_rate
 
@@ -93,6 +97,30 @@ class DoublePendulumEnv(ClosedFormEnv):
     """The Double Pendulum Task: balance two poles on a cart, with one force."""
 
     task = DoublePendulum()
+
+
+class PendulumEnv(ClosedFormEnv):
+    """A pendulum's swing-up, with one torque."""
+
+    task = Pendulum()
+
+
+class CartPoleEnv(ClosedFormEnv):
+    """A cart-pole's swing-up, with one force."""
+
+    task = CartPole()
+
+
+class MountainCarEnv(ClosedFormEnv):
+    """A weak car in a valley, with one force."""
+
+    task = MountainCar()
+
+
+class AcrobotEnv(ClosedFormEnv):
+    """An acrobot's swing-up, with one torque."""
+
+    task = Acrobot()
 
 
 class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
@@ -201,6 +229,30 @@ class DoublePendulumVectorEnv(ClosedFormVectorEnv):
     """Many Double Pendulum Tasks."""
 
     task = DoublePendulum()
+
+
+class PendulumVectorEnv(ClosedFormVectorEnv):
+    """Many pendulums."""
+
+    task = Pendulum()
+
+
+class CartPoleVectorEnv(ClosedFormVectorEnv):
+    """Many cart-poles."""
+
+    task = CartPole()
+
+
+class MountainCarVectorEnv(ClosedFormVectorEnv):
+    """Many cars in valleys."""
+
+    task = MountainCar()
+
+
+class AcrobotVectorEnv(ClosedFormVectorEnv):
+    """Many acrobots."""
+
+    task = Acrobot()
 
 
 def _timed(task: ClosedFormTask, env_dt: DurationLike | None) -> ClosedFormTask:
