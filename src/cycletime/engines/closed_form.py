@@ -13,7 +13,7 @@ from cycletime.runs.worlds import ClosedFormWorld
 
 @dataclass(frozen=True)
 class ClosedForm:
-    """One of the paper's tasks at a cycle time."""
+    """A task in closed form at a cycle time."""
 
     spec: RunSpec
     card: Mapping[str, str] | None = None
@@ -51,5 +51,5 @@ class ClosedForm:
 
     @property
     def bounds(self) -> ActionBounds:
-        """The paper's tasks take actions as they are."""
+        """Tasks in closed form take actions as they are."""
         return ActionBounds.raw(self.world.task.action_size)

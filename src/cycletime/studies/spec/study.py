@@ -136,7 +136,7 @@ class Study:
     width: int | None = None
     """The runs that one program carries; None where `resolved` is to choose."""
     engine: str = AUTO
-    """What computes the paper's tasks: an engine, or 'auto' for the fastest that takes a run on the device."""
+    """What computes tasks in closed form: an engine, or 'auto' for the fastest that takes a run on the device."""
     patience: Duration = PATIENCE
     """How long a run may take for one step of its environment, or a chunk of a compiled program, until it hangs."""
 
