@@ -73,7 +73,7 @@ def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_a_paper_task_is_made_at_the_cycle_time_that_is_asked_for(name: str) -> None:
+def test_a_task_is_made_at_the_cycle_time_that_is_asked_for(name: str) -> None:
     world = ClosedFormWorld(name)
     env_dt, dt, steps = clock_after_one_step(world, "48ms")
     assert (env_dt, dt) == (float(world.env_dt), 0.048)
@@ -85,11 +85,11 @@ def test_an_unknown_task_is_refused_with_those_there_are() -> None:
         ClosedFormWorld("Reacher")
 
 
-def test_a_paper_task_by_its_gymnasium_id_is_the_same_environment() -> None:
+def test_a_task_by_its_gymnasium_id_is_the_same_environment() -> None:
     assert episode(GymnasiumEnv("cycletime/Reacher-v0"), "20ms", 5) == episode(ClosedFormWorld("reacher"), "20ms", 5)
 
 
-def test_a_paper_task_by_its_gymnasium_id_keeps_its_own_time_step() -> None:
+def test_a_task_by_its_gymnasium_id_keeps_its_own_time_step() -> None:
     own = GymnasiumEnv("cycletime/Reacher-v0", Duration("2ms"))
     assert clock_after_one_step(own, "40ms") == (0.002, 0.04, 20)
     told = refusal(GymnasiumEnv("cycletime/Reacher-v0", Duration("10ms")))
