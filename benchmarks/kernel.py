@@ -41,7 +41,7 @@ from cycletime.engines.engine import Chunk
 from cycletime.loops import CompiledLoop, EpisodeBins, Episodes
 from cycletime.runs.machine import code_version, processor
 from cycletime.runs.spec import EngineSpec, RunSpec
-from cycletime.runs.worlds import PaperTask
+from cycletime.runs.worlds import ClosedFormWorld
 
 PRODUCTS = 27_456
 """Multiply-adds for each sample and epoch, forwards and backwards, of both networks."""
@@ -69,7 +69,7 @@ class Trained:
 def spec_of(task: str, dt: str, seed: int, env_steps: int, **agent: int) -> RunSpec:
     """A run with the paper's baseline values."""
     values = PPOAgent(**agent)  # type: ignore[arg-type]
-    return RunSpec(world=PaperTask(task), agent=values, dt=dt, env_steps=env_steps, seed=seed, engine=_ENGINE)
+    return RunSpec(world=ClosedFormWorld(task), agent=values, dt=dt, env_steps=env_steps, seed=seed, engine=_ENGINE)
 
 
 def train(device: Device, specs: Sequence[RunSpec]) -> Trained:

@@ -46,7 +46,7 @@ def best_time_s(run: Callable[[], object]) -> float:
 
 def bullet_steps_per_s(env: Any) -> float:  # noqa: ANN401
     """Environment steps per second of PyBullet's original, resets included."""
-    actions = np.random.default_rng(0).uniform(-0.1, 0.1, (4000, env.face.action_size))
+    actions = np.random.default_rng(0).uniform(-0.1, 0.1, (4000, env.task.action_size))
 
     def run() -> None:
         env.reset(seed=0)

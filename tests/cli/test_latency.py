@@ -201,7 +201,7 @@ def test_options_decide_who_is_measured(
     ("words", "sentence"),
     [
         ("--algorithm td3", "'td3' is no algorithm here: choose one of ppo, sac, actor-critic."),
-        ("--task hopper", "'hopper' is no task here: choose reacher or double-pendulum, or give both sizes."),
+        ("--task hopper", "'hopper' is no task here: choose 'reacher', 'double-pendulum', 'pendulum', "),
         ("--observation-size 9", "--action-size is missing: give both sizes, or a --task, which has its own."),
         ("--observation-size 0 --action-size 2", "--observation-size is 0: it must be at least 1."),
         ("--task reacher --action-size 2", "--task reacher has sizes of its own: give the task"),

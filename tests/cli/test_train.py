@@ -24,11 +24,28 @@ ONE_WORLD = "Give either a task"
     [
         (
             "--task walker --dt 16ms --env-steps 9",
-            "'walker' is no task: give 'reacher' or 'double-pendulum', or a Gymnasium id as an environment.",
+            "'walker' is no task: give 'reacher', 'double-pendulum', 'pendulum', 'cart-pole', 'mountain-car' or "
+            "'acrobot', or a Gymnasium id as an environment.",
         ),
         (f"{REACHER} --env Reacher-v5", ONE_WORLD),
         ("--dt 16ms --env-steps 1000", ONE_WORLD),
-        (f"{REACHER} --env-dt 2ms", "env_dt is 2ms: the paper's tasks"),
+        (f"{REACHER} --env-dt 4ms", "env_dt is 4ms: the Reacher has a time step of its own, 2ms."),
+        (
+            "--task pendulum --dt 16ms --env-steps 9999 --env-dt 80ms",
+            "env_dt is 80ms: that of the Pendulum is 50ms at most",
+        ),
+        (
+            "--task pendulum --dt 16ms --env-steps 9999 --env-dt 50ms",
+            "The cycle time 16ms is no whole multiple of the environment time step 50ms",
+        ),
+        (
+            "--task pendulum --dt 16ms --env-steps 4999",
+            "no episode of pendulum ends before 5,000 environment steps (10s)",
+        ),
+        (
+            "--task pendulum --dt 16ms --env-steps 9999 --device gpu --engine cuda",
+            "The engine cuda cannot run 'pendulum': it has the tasks reacher and double-pendulum.",
+        ),
         (f"{REACHER} --algorithm dqn", "'dqn' is no algorithm: give one of actor-critic, ppo, sac."),
         (
             "--task reacher --dt 17ms --env-steps 9",

@@ -17,7 +17,7 @@ from cycletime.loops.action_bounds import ActionBounds
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.policies.policy_file import SavedPolicy, write_policy
 from cycletime.runs.spec import RunSpec
-from cycletime.runs.worlds import PaperTask, make_env
+from cycletime.runs.worlds import ClosedFormWorld, make_env
 from cycletime.studies.store.folder import StudyFolder
 from tests.studies.small import names_of
 
@@ -38,7 +38,7 @@ def psi() -> Any:  # noqa: ANN401
 
 @pytest.fixture
 def run(tmp_path: Path, psi: Any) -> Path:  # noqa: ANN401
-    spec = RunSpec(world=PaperTask("double-pendulum"), agent=AGENT, dt="32ms", env_steps=1000, seed=0)
+    spec = RunSpec(world=ClosedFormWorld("double-pendulum"), agent=AGENT, dt="32ms", env_steps=1000, seed=0)
     folder = RunFolder.create(tmp_path / "runs", spec)
     write_policy(folder.policy_file, SavedPolicy.of(AGENT.policy(psi), ActionBounds.raw(1), spec, 500))
     return folder.path
@@ -46,7 +46,7 @@ def run(tmp_path: Path, psi: Any) -> Path:  # noqa: ANN401
 
 def episode(psi: Any, seed: int) -> tuple[float, int]:  # noqa: ANN401
     """The return and the length of an episode that the agent itself plays."""
-    spec = RunSpec(world=PaperTask("double-pendulum"), agent=AGENT, dt="32ms", env_steps=1000, seed=0)
+    spec = RunSpec(world=ClosedFormWorld("double-pendulum"), agent=AGENT, dt="32ms", env_steps=1000, seed=0)
     env = make_env(spec.world, spec.dt)
     observation, _ = env.reset(seed=seed)
     total, steps, ended = 0.0, 0, False

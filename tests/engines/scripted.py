@@ -20,7 +20,7 @@ from cycletime.errors import RunError
 from cycletime.loops import Episodes
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.spec import RunSpec
-from cycletime.runs.worlds import PaperTask
+from cycletime.runs.worlds import ClosedFormWorld
 
 CHUNK_STEPS = 100
 """The environment steps of a chunk, in which one episode ends."""
@@ -50,7 +50,7 @@ class Clock:
 def make_spec(chunks: int = 8, seed: int = 0) -> RunSpec:
     """A run of so many chunks."""
     agent, steps = ActorCriticAgent(hidden=(2,)), chunks * CHUNK_STEPS
-    return RunSpec(world=PaperTask("reacher"), agent=agent, dt="20ms", env_steps=steps, seed=seed)
+    return RunSpec(world=ClosedFormWorld("reacher"), agent=agent, dt="20ms", env_steps=steps, seed=seed)
 
 
 @dataclass

@@ -13,7 +13,7 @@ from cycletime.duration import Duration
 from cycletime.engines.asking import MOST_SEEDS, exploration_of, specs_of
 from cycletime.errors import InputError
 from cycletime.runs.spec import EngineSpec
-from cycletime.runs.worlds import GymnasiumEnv, PaperTask
+from cycletime.runs.worlds import ClosedFormWorld, GymnasiumEnv
 
 TUNED = """
 [tuned.ppo]
@@ -39,7 +39,7 @@ def asked(**what: Any) -> Any:  # noqa: ANN401
 
 def test_little_has_to_be_said() -> None:
     (spec,) = asked()
-    assert (spec.world, spec.agent, spec.seed) == (PaperTask("reacher"), PPOAgent(), 0)
+    assert (spec.world, spec.agent, spec.seed) == (ClosedFormWorld("reacher"), PPOAgent(), 0)
     assert (spec.engine, spec.exploration, spec.origin) == (EngineSpec(), None, {})
     (spec,) = specs_of(env="Pendulum-v1", env_dt="50ms", algorithm="actor-critic", dt="100ms", env_steps=10)
     assert (spec.world, spec.agent) == (GymnasiumEnv("Pendulum-v1", Duration("50ms")), ActorCriticAgent())
@@ -100,12 +100,20 @@ def test_the_engine_is_the_fastest_on_the_device_or_the_one_that_is_asked_for(
     assert spec.engine == expected
 
 
+@pytest.mark.parametrize("task", ["pendulum", "cart-pole", "mountain-car", "acrobot"])
+def test_a_task_that_the_kernel_does_not_have_is_compiled_on_a_gpu_as_well(task: str) -> None:
+    (spec,) = asked(task=task, device="gpu", env_steps=10_000)
+    assert spec.engine == EngineSpec("compiled", "gpu")
+    (spec,) = asked(task=task, env_dt="1ms", env_steps=10_000)
+    assert spec.world == ClosedFormWorld(task, Duration("1ms"))
+
+
 @pytest.mark.parametrize(
     ("what", "sentence"),
     [
         ({"task": None}, "Give either a task"),
         ({"env": "Hopper-v5"}, "Give either a task"),
-        ({"env_dt": "2ms"}, "env_dt is 2ms: the paper's tasks have a time step of their own"),
+        ({"env_dt": "4ms"}, "env_dt is 4ms: the Reacher has a time step of its own, 2ms"),
         ({"task": "Reacher"}, "'Reacher' is no task"),
         ({"seeds": 0}, f"seeds is 0: there must be from 1 to {MOST_SEEDS}"),
         ({"seeds": -1}, "seeds is -1"),

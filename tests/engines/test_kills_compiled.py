@@ -27,12 +27,12 @@ from cycletime.loops import compiled
 from cycletime.runs import checkpoints
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.spec import RunSpec
-from cycletime.runs.worlds import PaperTask
+from cycletime.runs.worlds import ClosedFormWorld
 
 compiled.CHUNK_S, compiled.MOST_PERIODS = 0, 8
 out, is_first = Path(sys.argv[1]), sys.argv[2] == "first"
 spec = RunSpec(
-    world=PaperTask("double-pendulum"),
+    world=ClosedFormWorld("double-pendulum"),
     agent=SACAgent(minibatch=8, warmup_steps=20, hidden=(8,), replay_capacity=25),
     dt="32ms",
     env_steps=320,

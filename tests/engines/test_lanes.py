@@ -16,7 +16,7 @@ from cycletime.errors import InputError, RunError
 from cycletime.loops import compiled
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.spec import EngineSpec, RunSpec
-from cycletime.runs.worlds import PaperTask
+from cycletime.runs.worlds import ClosedFormWorld
 from tests.engines.scripted import Clock, train
 
 After = Callable[[int], Callable[[], bool]]
@@ -35,7 +35,7 @@ def specs(kind: str, runs: int = 4) -> list[RunSpec]:
     """Runs that differ in seeds and discounts."""
     return [
         RunSpec(
-            world=PaperTask("double-pendulum"),
+            world=ClosedFormWorld("double-pendulum"),
             agent=replace(SMALL[kind], discount=0.9 + 0.02 * run),  # type: ignore[type-var]
             dt="32ms",
             env_steps=STEPS[kind],

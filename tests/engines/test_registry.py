@@ -17,14 +17,21 @@ from cycletime.engines.registry import ENGINES, engine_of, group_for, with_engin
 from cycletime.engines.trying import tried_cost
 from cycletime.errors import InputError, NoGpuError
 from cycletime.runs.spec import EngineSpec, RunSpec
-from cycletime.runs.worlds import GymnasiumEnv, PaperTask
+from cycletime.runs.worlds import ClosedFormWorld, GymnasiumEnv
 from tests.engines.scripted import Scripted, make_spec
 
 HOPPER: dict[str, Any] = {"world": GymnasiumEnv("Hopper-v5"), "dt": "40ms"}
 
 
 def a_spec(name: str = "compiled", device: str = "cpu", width: int = 1, matmul: Any = "fastest", **of: Any) -> RunSpec:  # noqa: ANN401
-    values = {"world": PaperTask("reacher"), "agent": PPOAgent(), "dt": "16ms", "env_steps": 1000, "seed": 0, **of}
+    values = {
+        "world": ClosedFormWorld("reacher"),
+        "agent": PPOAgent(),
+        "dt": "16ms",
+        "env_steps": 1000,
+        "seed": 0,
+        **of,
+    }
     return RunSpec(**values, engine=EngineSpec(name, device, width, matmul))
 
 
@@ -35,6 +42,7 @@ def a_spec(name: str = "compiled", device: str = "cpu", width: int = 1, matmul: 
     "spec",
     [
         a_spec(),
+        a_spec(world=ClosedFormWorld("cart-pole")),
         a_spec(agent=SACAgent(), exploration=Pink()),
         a_spec(width=7),
         a_spec(device="gpu", matmul="float32"),
@@ -130,7 +138,7 @@ def test_runs_that_differ_in_seeds_and_rates_share_a_program_and_no_others(agent
     }
     assert {name for name, spec in changed.items() if engine.program(spec) == program} == RATES[type(agent)]
     others = [
-        replace(base, world=PaperTask("double-pendulum")),
+        replace(base, world=ClosedFormWorld("double-pendulum")),
         replace(base, dt="18ms"),
         replace(base, env_steps=1001),
         replace(base, exploration=Pink()),
@@ -148,7 +156,9 @@ def test_environments_share_a_program_but_for_seeds_and_the_kernel_has_one_for_a
     assert stepped.program(replace(base, seed=9)) == stepped.program(base)
     assert stepped.program(replace(base, agent=PPOAgent(discount=0.9))) != stepped.program(base)
     on_kernel = a_spec("cuda", "gpu")
-    other = replace(on_kernel, world=PaperTask("double-pendulum"), dt="12ms", agent=PPOAgent(batch=100), env_steps=7)
+    other = replace(
+        on_kernel, world=ClosedFormWorld("double-pendulum"), dt="12ms", agent=PPOAgent(batch=100), env_steps=7
+    )
     assert cuda.program(on_kernel) == cuda.program(other)
 
 

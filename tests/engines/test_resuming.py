@@ -13,7 +13,7 @@ from cycletime.agents.exploration import AutoRegressive, OrnsteinUhlenbeck, Pink
 from cycletime.loops import compiled, stepped
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.spec import RunSpec
-from cycletime.runs.worlds import PaperTask
+from cycletime.runs.worlds import ClosedFormWorld
 from tests.engines.scripted import Clock, train
 
 SMALL_AC, SMALL_PPO = ActorCriticAgent(hidden=(8,)), PPOAgent(batch=40, minibatch=20, epochs=2, hidden=(8,))
@@ -32,7 +32,7 @@ STEPPED: dict[str, dict[str, Any]] = {
 
 @pytest.fixture
 def specs(walk: RunSpec) -> dict[str, RunSpec]:
-    task: dict[str, Any] = {"world": PaperTask("double-pendulum"), "dt": "32ms", "env_steps": 480, "seed": 3}
+    task: dict[str, Any] = {"world": ClosedFormWorld("double-pendulum"), "dt": "32ms", "env_steps": 480, "seed": 3}
     of_the_task = {name: RunSpec(**{**task, **values}) for name, values in COMPILED.items()}
     return {**of_the_task, **{name: replace(walk, **values) for name, values in STEPPED.items()}}
 

@@ -17,7 +17,8 @@ from cycletime.agents.agent import Metrics, pytree_of_rates
 from cycletime.agents.ppo import PPOState
 from cycletime.duration import Duration
 from cycletime.loops import compiled, stepped
-from cycletime.tasks.closed_form import ClosedFormTask
+from cycletime.tasks.closed_form import ClosedFormTask, Numbers
+from cycletime.tasks.render import Frame
 
 
 @dataclass
@@ -58,7 +59,7 @@ class ToyState(NamedTuple):
 class Aim(ClosedFormTask):
     """One step: the reward is minus the squared distance between the action and half of what is seen."""
 
-    env_dt: ClassVar = Duration("10ms")
+    usual_env_dt: ClassVar = Duration("10ms")
     time_limit: ClassVar = Duration("10ms")
     shortest_episode: ClassVar = time_limit
     can_terminate: ClassVar = False
@@ -73,6 +74,12 @@ class Aim(ClosedFormTask):
 
     def numbers(self, state: ToyState) -> tuple[jax.Array, ...]:
         return (state.place,)
+
+    def draw_start(self, rng: np.random.Generator) -> Numbers:
+        return (rng.uniform(-1, 1),)
+
+    def picture(self, numbers: Numbers, caption: str = "") -> Frame:
+        return np.zeros((1, 1, 3), np.uint8)
 
     def observe(self, state: ToyState) -> jax.Array:
         return state.place[None]

@@ -22,7 +22,7 @@ from cycletime.paper import behaviour
 from cycletime.paper.behaviour import Behaviour, measure, read, save, shares_of
 from cycletime.paper.experiments import Size, study_of
 from cycletime.runs.policies.policy_file import SavedPolicy
-from cycletime.runs.worlds import PaperTask
+from cycletime.runs.worlds import ClosedFormWorld
 from cycletime.studies.store.folder import StudyFolder
 from tests.studies.small import finished, specs_of
 
@@ -53,7 +53,7 @@ def stepped(task: str, dt: str, policy: PolicyNetwork) -> list[tuple[float, floa
     env: Any = gymnasium.make(IDS[task], dt=dt).unwrapped
     found = []
     for key in jax.random.split(jax.random.key(0), EPISODES):
-        made = PaperTask(task).task
+        made = ClosedFormWorld(task).task
         start = np.array(made.numbers(made.reset(key)), np.float64)
         observation, _ = env.reset(options={"state": tuple(start.tolist())})
         first, over = np.hypot(*observation[2:4]), False
@@ -119,7 +119,7 @@ def test_a_pendulum_that_nobody_holds_falls_when_lagrange_says() -> None:
     idle = [linear(NOTHING["double-pendulum"])] * 3
     coarse, fine = (shares_of("double-pendulum", Duration(dt), idle, EPISODES) for dt in ("64ms", "4ms"))
     assert coarse == pytest.approx(fine, abs=1e-6)  # an action that is always the same is held as long as one likes
-    task = PaperTask("double-pendulum").task
+    task = ClosedFormWorld("double-pendulum").task
     starts = [task.numbers(task.reset(key)) for key in jax.random.split(jax.random.key(0), EPISODES)]
     expected = np.mean([falls_after_s(float(lower), float(upper)) for _, lower, upper, *_ in starts])
     assert 16 * fine == pytest.approx([expected] * 3, rel=0.02)  # there is friction, and the task sees 4 ms late

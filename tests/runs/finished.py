@@ -13,7 +13,7 @@ from cycletime.loops import EpisodeBins, Episodes
 from cycletime.runs.policies.policy_file import SavedPolicy
 from cycletime.runs.result import FinishedRun, result_of
 from cycletime.runs.spec import RunSpec
-from cycletime.runs.worlds import PaperTask
+from cycletime.runs.worlds import ClosedFormWorld
 from tests.runs.policies.conftest import BOUNDS, Trained, trained
 
 AGENTS: dict[str, Any] = {
@@ -29,7 +29,7 @@ def make_run(
     kind: str = "ppo", seed: int = 0, *, episodes: bool = True, policy: bool = True, ended: int = 7, lines: int = 5
 ) -> FinishedRun:
     """A run with so many episodes and lines of metrics, whose numbers follow from its seed."""
-    spec = RunSpec(world=PaperTask("reacher"), agent=AGENTS[kind], dt="16ms", env_steps=ENV_STEPS, seed=seed)
+    spec = RunSpec(world=ClosedFormWorld("reacher"), agent=AGENTS[kind], dt="16ms", env_steps=ENV_STEPS, seed=seed)
     rng = np.random.default_rng(seed)
     ends = np.sort(rng.choice(np.arange(1, ENV_STEPS + 1), ended, replace=False)).astype(np.int64)
     curve = Episodes(ends, ends, rng.normal(size=ended), np.diff(ends, prepend=0))

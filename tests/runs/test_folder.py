@@ -23,11 +23,11 @@ from cycletime.runs.folder import RunFolder
 from cycletime.runs.result import FinishedRun
 from cycletime.runs.spec import RunSpec
 from cycletime.runs.told import sealed_text
-from cycletime.runs.worlds import PaperTask
+from cycletime.runs.worlds import ClosedFormWorld
 from tests.runs.finished import AGENTS, all_of, make_policy, run_of
 
 SPEC = RunSpec(
-    world=PaperTask("reacher"),
+    world=ClosedFormWorld("reacher"),
     agent=PPOAgent(),
     dt="16ms",
     env_steps=1000,

@@ -13,10 +13,10 @@ from cycletime.agents import PPOAgent
 from cycletime.loops import EpisodeBins, Episodes
 from cycletime.runs.result import FinishedRun, fault_of, performance, result_of
 from cycletime.runs.spec import RunSpec
-from cycletime.runs.worlds import PaperTask
+from cycletime.runs.worlds import ClosedFormWorld
 from tests.runs.finished import ENV_STEPS, make_run, recomputed
 
-SPEC = RunSpec(world=PaperTask("reacher"), agent=PPOAgent(), dt="16ms", env_steps=1000, seed=4)
+SPEC = RunSpec(world=ClosedFormWorld("reacher"), agent=PPOAgent(), dt="16ms", env_steps=1000, seed=4)
 
 
 def a_curve(ends: list[int], returns: list[float]) -> Episodes:

@@ -20,14 +20,14 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.runs import spec as spec_module
 from cycletime.runs.spec import AGENTS, EXPLORATIONS, EngineSpec, RunSpec
-from cycletime.runs.worlds import TASKS, GymnasiumEnv, PaperTask
+from cycletime.runs.worlds import TASKS, ClosedFormWorld, GymnasiumEnv
 
 STEPPED = EngineSpec("stepped")
 
 
 def a_spec(**overrides: Any) -> RunSpec:  # noqa: ANN401 - any of its fields
     values = {
-        "world": PaperTask("reacher"),
+        "world": ClosedFormWorld("reacher"),
         "agent": PPOAgent(),
         "dt": "16ms",
         "env_steps": 1000,
@@ -47,7 +47,7 @@ GOLDEN = {
     ),
     "double-pendulum-sac-8ms-seed7": (
         a_spec(
-            world=PaperTask("double-pendulum"),
+            world=ClosedFormWorld("double-pendulum"),
             agent=SACAgent(minibatch=64, target_entropy=-1),
             dt="8ms",
             seed=7,
@@ -146,7 +146,7 @@ def test_every_field_of_a_run_but_its_origin_changes_the_identity() -> None:
     one_step_of_a_rate = float(np.nextafter(0.99, 1))
     specs = [
         a_spec(),
-        a_spec(world=PaperTask("double-pendulum")),
+        a_spec(world=ClosedFormWorld("double-pendulum")),
         a_spec(agent=SACAgent()),
         a_spec(agent=PPOAgent(discount=one_step_of_a_rate)),
         a_spec(dt="18ms"),
@@ -169,6 +169,17 @@ def test_every_field_of_a_run_but_its_origin_changes_the_identity() -> None:
     ]
     assert len({spec.identity for spec in specs}) == len(specs)
     assert a_spec(origin={"rule": "dt-aware"}).identity == a_spec().identity
+
+
+def test_only_a_task_with_another_time_step_than_its_usual_one_tells_it() -> None:
+    """So that runs from before there was a choice keep their identity."""
+    usual = a_spec(world=ClosedFormWorld("pendulum", Duration("2ms")), dt="100ms")
+    coarse = a_spec(world=ClosedFormWorld("pendulum", Duration("50ms")), dt="100ms")
+    assert a_spec().as_json()["world"] == {"task": "reacher"}
+    assert usual.as_json()["world"] == {"task": "pendulum"}
+    assert coarse.as_json()["world"] == {"task": "pendulum", "env_dt": "50ms"}
+    assert coarse.identity != usual.identity
+    assert RunSpec.from_json(coarse.as_json()) == coarse
 
 
 def test_only_an_engine_that_was_given_a_precision_tells_it() -> None:
@@ -272,13 +283,15 @@ def specs(draw: st.DrawFn) -> RunSpec:
     dt, k = draw(spans), draw(st.integers(1, 1000))  # within an episode of the paper's tasks
     env_dt = draw(st.none() | st.just(Duration(dt.exact_s / k)))
     world = draw(
-        st.one_of(st.sampled_from([PaperTask(name) for name in TASKS]), st.builds(GymnasiumEnv, names, st.just(env_dt)))
+        st.one_of(
+            st.sampled_from([ClosedFormWorld(name) for name in TASKS]), st.builds(GymnasiumEnv, names, st.just(env_dt))
+        )
     )
-    compiled = isinstance(world, PaperTask) and draw(st.booleans())
+    compiled = isinstance(world, ClosedFormWorld) and draw(st.booleans())
     return RunSpec(
         world=world,
         agent=draw(agents),
-        dt=world.env_dt * k if isinstance(world, PaperTask) else dt,
+        dt=world.env_dt * k if isinstance(world, ClosedFormWorld) else dt,
         env_steps=draw(st.integers(1, 2**31 - 1)),
         seed=draw(st.integers(0, 2**32 - 1)),
         engine=EngineSpec("compiled" if compiled else "stepped", draw(st.sampled_from(["cpu", "gpu"])), draw(counts)),

@@ -15,8 +15,8 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.runs.worlds import (
     TASKS,
+    ClosedFormWorld,
     GymnasiumEnv,
-    PaperTask,
     World,
     make_env,
     refuse_budget_without_episode,
@@ -73,27 +73,34 @@ def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_a_paper_task_is_made_at_the_cycle_time_that_is_asked_for(name: str) -> None:
-    world = PaperTask(name)
+def test_a_task_is_made_at_the_cycle_time_that_is_asked_for(name: str) -> None:
+    world = ClosedFormWorld(name)
     env_dt, dt, steps = clock_after_one_step(world, "48ms")
     assert (env_dt, dt) == (float(world.env_dt), 0.048)
     assert steps == Duration("48ms") / world.env_dt
 
 
 def test_an_unknown_task_is_refused_with_those_there_are() -> None:
-    with pytest.raises(InputError, match=r"'Reacher' is no task: give 'reacher' or 'double-pendulum', or a Gymnasium"):
-        PaperTask("Reacher")
+    with pytest.raises(InputError, match=r"'Reacher' is no task: give 'reacher', .* or 'acrobot', or a Gymnasium"):
+        ClosedFormWorld("Reacher")
 
 
-def test_a_paper_task_by_its_gymnasium_id_is_the_same_environment() -> None:
-    assert episode(GymnasiumEnv("cycletime/Reacher-v0"), "20ms", 5) == episode(PaperTask("reacher"), "20ms", 5)
+def test_a_task_by_its_gymnasium_id_is_the_same_environment() -> None:
+    assert episode(GymnasiumEnv("cycletime/Reacher-v0"), "20ms", 5) == episode(ClosedFormWorld("reacher"), "20ms", 5)
 
 
-def test_a_paper_task_by_its_gymnasium_id_keeps_its_own_time_step() -> None:
+def test_a_task_by_its_gymnasium_id_keeps_its_own_time_step() -> None:
     own = GymnasiumEnv("cycletime/Reacher-v0", Duration("2ms"))
     assert clock_after_one_step(own, "40ms") == (0.002, 0.04, 20)
     told = refusal(GymnasiumEnv("cycletime/Reacher-v0", Duration("10ms")))
-    assert told == "env_dt is 10ms: cycletime/Reacher-v0 has a time step of its own, 2ms."
+    assert told == "env_dt is 10ms: the Reacher has a time step of its own, 2ms."
+
+
+def test_a_task_has_the_time_step_that_is_asked_for() -> None:
+    original = ClosedFormWorld("pendulum", Duration("50ms"))
+    assert clock_after_one_step(original, "100ms") == (0.05, 0.1, 2)
+    assert clock_after_one_step(GymnasiumEnv("cycletime/Pendulum-v0", Duration("50ms")), "100ms") == (0.05, 0.1, 2)
+    assert ClosedFormWorld("pendulum", Duration("2ms")) == ClosedFormWorld("pendulum") != original
 
 
 def test_mujoco_holds_its_own_steps_unless_it_is_retimed() -> None:
@@ -128,7 +135,7 @@ def test_a_time_step_is_the_same_however_it_is_written() -> None:
 @pytest.mark.parametrize(
     ("world", "nearest"),
     [
-        (PaperTask("reacher"), "42ms"),
+        (ClosedFormWorld("reacher"), "42ms"),
         (GymnasiumEnv("Hopper-v5"), "40ms and 48ms"),
         (GymnasiumEnv("Hopper-v5", Duration("2ms")), "42ms and 44ms"),
         (GymnasiumEnv("CartPole-v1", Duration("20ms")), "40ms and 60ms"),
@@ -175,7 +182,7 @@ def test_an_id_without_a_version_is_refused_since_it_may_become_another_world() 
     assert refusal(GymnasiumEnv("Hopper")) == "'Hopper' has no version, and its newest may change: give 'Hopper-v5'."
 
 
-@pytest.mark.parametrize("world", [PaperTask("reacher"), GymnasiumEnv("Hopper-v5"), GymnasiumEnv("nosuch:X-v0")])
+@pytest.mark.parametrize("world", [ClosedFormWorld("reacher"), GymnasiumEnv("Hopper-v5"), GymnasiumEnv("nosuch:X-v0")])
 def test_what_may_be_an_environment_is_not_refused_before_it_is_made(world: World) -> None:
     refuse_unknown_env(world)
 
@@ -226,13 +233,15 @@ def test_an_environment_of_a_module_is_retimed_like_any_other(toys: Path) -> Non
     assert clock_after_one_step(world, "40ms") == (0.01, 0.04, 4)
 
 
-@pytest.mark.parametrize(("name", "shortest"), [("reacher", 1200), ("double-pendulum", 25)])
+@pytest.mark.parametrize(
+    ("name", "shortest"), [("reacher", 1200), ("double-pendulum", 25), ("mountain-car", 60), ("acrobot", 200)]
+)
 def test_a_budget_without_an_episode_is_refused_where_that_is_known(name: str, shortest: int) -> None:
-    refuse_budget_without_episode(PaperTask(name), shortest)
+    refuse_budget_without_episode(ClosedFormWorld(name), shortest)
     with pytest.raises(
         InputError, match=f"env_steps is {shortest - 1}: no episode of {name} ends before {shortest:,} "
     ):
-        refuse_budget_without_episode(PaperTask(name), shortest - 1)
+        refuse_budget_without_episode(ClosedFormWorld(name), shortest - 1)
     refuse_budget_without_episode(GymnasiumEnv("Pendulum-v1"), 1)
 
 

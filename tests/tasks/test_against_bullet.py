@@ -65,7 +65,7 @@ def compiled_steps(task_type: type[ClosedFormTask]) -> Any:  # noqa: ANN401
 def test_a_hundred_environment_steps_are_pybullet_s(task_type: type[ClosedFormTask], start: str, kind: str) -> None:
     env = BulletReacherEnv() if task_type is Reacher else BulletDoublePendulumEnv()
     state = (REACHER_STARTS if task_type is Reacher else PENDULUM_STARTS)[start]
-    actions = torques(kind, env.face.action_size, 100)
+    actions = torques(kind, env.task.action_size, 100)
     env.reset(options={"state": state})
     with jax.enable_x64(True):
         observations, rewards, terminated = map(np.asarray, compiled_steps(task_type)(np.array(state), actions))
@@ -235,7 +235,7 @@ def test_returns_of_paired_episodes_are_pybullet_s(
     policy = policy_for(policy_name, task_type, dt)
     env = BulletReacherEnv() if task_type is Reacher else BulletDoublePendulumEnv()
     starts = paired_starts(task_type, episodes, widest_angle=2.0 if policy_name == "gentle" else 3.14)
-    cycles = -(-task_type(jnp.float32).limit_steps // cycle_steps(dt, task_type.env_dt))
+    cycles = -(-task_type(jnp.float32).limit_steps // cycle_steps(dt, task_type.usual_env_dt))
     noise = np.random.default_rng(5).normal(size=(episodes, cycles, task_type.action_size))
     bullet = bullet_episodes(env, dt, policy, starts, noise)
     with jax.enable_x64(True):

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from cycletime.errors import InputError
-from cycletime.tasks import DoublePendulum, Reacher
+from cycletime.tasks import Acrobot, CartPole, DoublePendulum, MountainCar, Pendulum, Reacher
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
-TASKS: list[Any] = [Reacher(), DoublePendulum()]
-BOTH = pytest.mark.parametrize("task", TASKS, ids=["reacher", "double pendulum"])
+TASKS: list[Any] = [Reacher(), DoublePendulum(), Pendulum(), CartPole(), MountainCar(), Acrobot()]
+ALL = pytest.mark.parametrize("task", TASKS, ids=[task.title for task in TASKS])
 
 
 @cache
@@ -46,7 +46,7 @@ def steps_of(task: Any, state: Any, action: jax.Array, count: int) -> list[Any]:
     return taken
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize("k", [1, 2, 8, 32])
 def test_a_cycle_is_the_sum_of_its_environment_steps(task: Any, k: int) -> None:  # noqa: ANN401
     for seed in range(3):
@@ -89,7 +89,7 @@ def test_a_balanced_pendulum_is_truncated_after_16_seconds_and_not_terminated() 
     np.testing.assert_allclose(out.reward, 2.34, atol=0.01)
 
 
-@BOTH
+@ALL
 def test_many_copies_are_the_single_one(task: Any) -> None:  # noqa: ANN401
     keys = jax.random.split(jax.random.key(3), 5)
     actions = jax.random.normal(jax.random.key(4), (5, task.action_size))
@@ -100,7 +100,7 @@ def test_many_copies_are_the_single_one(task: Any) -> None:  # noqa: ANN401
         np.testing.assert_allclose(many.reward[i], alone.reward, rtol=1e-5, atol=1e-5)
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_every_number_has_the_precision_that_was_asked_for(task: Any, dtype: str) -> None:  # noqa: ANN401
     with jax.enable_x64(True):
@@ -118,7 +118,7 @@ def test_a_precision_that_jax_would_replace_silently_is_refused() -> None:
         Reacher(jnp.int32)
 
 
-@BOTH
+@ALL
 def test_gradients_flow_through_a_cycle(task: Any) -> None:  # noqa: ANN401
     state, action = reset_of(task)(jax.random.key(1)), jnp.full(task.action_size, 0.1)
     slope = jax.jit(jax.grad(lambda action, state: task.cycle(state, action, 8).observation.sum()))(action, state)
@@ -137,3 +137,13 @@ def test_resets_have_the_specified_distributions() -> None:
     for name in ("lower", "upper"):
         np.testing.assert_allclose(np.asarray(getattr(poles, name)).std(), 0.1 / np.sqrt(3), rtol=0.03)
     assert (np.abs(poles.x) == 0).all()
+
+
+@ALL
+def test_resets_of_jax_and_of_numpy_have_one_distribution(task: Any) -> None:  # noqa: ANN401
+    keys, rng = jax.random.split(jax.random.key(1), 4000), np.random.default_rng(1)
+    reset = np.asarray(jax.jit(jax.vmap(lambda key: jnp.stack(task.numbers(task.reset(key)))))(keys))
+    drawn = np.array([task.draw_start(rng) for _ in keys])
+    spread = drawn.std(axis=0) + 1e-9
+    np.testing.assert_allclose((reset.mean(axis=0) - drawn.mean(axis=0)) / spread, 0, atol=0.1)
+    np.testing.assert_allclose(reset.std(axis=0), drawn.std(axis=0), rtol=0.1, atol=1e-6)

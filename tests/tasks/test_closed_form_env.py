@@ -11,12 +11,13 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-import cycletime.tasks  # noqa: F401 - registers the ids
+import cycletime.tasks
 from cycletime.errors import InputError
-from cycletime.tasks.closed_form_env import DoublePendulumEnv, ReacherEnv, ReacherVectorEnv
+from cycletime.tasks.closed_form_env import DoublePendulumEnv, PendulumEnv, ReacherEnv, ReacherVectorEnv
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 IDS = ["cycletime/Reacher-v0", "cycletime/DoublePendulum-v0"]
+ALL_IDS = [f"cycletime/{name}-v0" for name in cycletime.tasks.CLOSED_FORMS.values()]
 BULLET_IDS = ["cycletime/BulletReacher-v0", "cycletime/BulletDoublePendulum-v0"]
 COPIES = 3
 """The same everywhere, as is 64 ms, so that tests share programs: compiling them takes most of the time."""
@@ -32,7 +33,7 @@ def episode(env: Any, seed: int) -> list[tuple[Any, ...]]:  # noqa: ANN401
     return seen
 
 
-@pytest.mark.parametrize("env_id", [*IDS, *BULLET_IDS])
+@pytest.mark.parametrize("env_id", [*ALL_IDS, *BULLET_IDS])
 def test_every_id_passes_gymnasium_s_own_check(env_id: str) -> None:
     env = gymnasium.make(env_id, dt="16ms", disable_env_checker=True, render_mode="rgb_array")
     check_env(env.unwrapped)
@@ -52,6 +53,36 @@ def test_a_seed_reproduces_an_episode_and_another_one_does_not(env_id: str) -> N
     env = gymnasium.make(env_id, dt="32ms")
     assert episode(env, 5) == episode(env, 5) == episode(gymnasium.make(env_id, dt="32ms"), 5)
     assert episode(env, 5) != episode(env, 6)
+
+
+@pytest.mark.parametrize(
+    ("ours_id", "their_id", "dt", "strongest"),
+    [
+        ("cycletime/Pendulum-v0", "Pendulum-v1", "50ms", 2.0),
+        ("cycletime/MountainCar-v0", "MountainCarContinuous-v0", "20ms", 1.0),
+    ],
+)
+def test_with_one_seed_and_its_time_step_it_is_the_same_episode_as_gymnasium_s(
+    ours_id: str, their_id: str, dt: str, strongest: float
+) -> None:
+    ours, theirs = gymnasium.make(ours_id, dt=dt, env_dt=dt), gymnasium.make(their_id)
+    np.testing.assert_allclose(ours.reset(seed=2)[0], theirs.reset(seed=2)[0], atol=1e-6)
+    for _ in range(20):
+        a, b = ours.step(np.array([0.7], np.float32)), theirs.step(np.array([0.7 * strongest], np.float32))
+        np.testing.assert_allclose(a[0], b[0], atol=1e-4)
+        np.testing.assert_allclose(float(a[1]), float(b[1]), atol=1e-3)
+        assert a[2:4] == b[2:4]
+
+
+def test_the_time_step_is_set_for_one_environment_alone_and_for_many_copies() -> None:
+    coarse, usual = PendulumEnv("100ms", env_dt="50ms"), PendulumEnv("100ms")
+    many = gymnasium.make_vec("cycletime/Pendulum-v0", num_envs=COPIES, dt="100ms", env_dt="50ms")
+    many.reset(seed=0)
+    for env, env_dt, steps in ((coarse, 0.05, 2), (usual, 0.002, 50)):
+        env.reset(seed=0)
+        assert (env.env_dt, env.step(np.zeros(1))[4]["cycle_steps"]) == (env_dt, steps)
+    _, _, _, _, info = many.step(np.zeros((COPIES, 1)))
+    assert (info["cycle_steps"].tolist(), info["elapsed_s"].tolist()) == ([2] * COPIES, [0.1] * COPIES)
 
 
 @pytest.mark.parametrize("pair", list(zip(IDS, BULLET_IDS, strict=True)))
@@ -219,6 +250,8 @@ def test_pictures_show_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
         (lambda: ReacherEnv(render_mode="ascii"), "'ascii' is no render mode"),
         (lambda: ReacherEnv().reset(options={"start": 1}), "'start' is no reset option"),
         (lambda: ReacherEnv().reset(options={"state": [1, 2]}), r"is no state: give 6 finite numbers \(q1, q2"),
+        (lambda: ReacherEnv(env_dt="4ms"), "env_dt is 4ms: the Reacher has a time step of its own, 2ms."),
+        (lambda: PendulumEnv(env_dt="50ms"), "16ms is no whole multiple .* 50ms"),
         (lambda: ReacherVectorEnv(0), "num_envs is 0"),
         (lambda: ReacherVectorEnv(2, render_mode="human"), "'human' is no render mode of many"),
         (lambda: ReacherVectorEnv(2).reset(options={"state": 1}), "'state' is no reset option"),

@@ -1,4 +1,4 @@
-"""The pictures of both tasks, and the window that shows them."""
+"""The pictures of tasks, and the window that shows them."""
 
 import gc
 import sys
@@ -11,6 +11,7 @@ import pygame
 import pytest
 
 from cycletime.errors import InputError
+from cycletime.tasks import Acrobot, CartPole, MountainCar, Pendulum
 from cycletime.tasks.render import Frame, Window, draw_double_pendulum, draw_reacher
 
 GREEN, RED, SLATE, AMBER, BLUE = (24, 165, 120), (226, 74, 72), (74, 85, 104), (240, 160, 48), (43, 98, 160)
@@ -42,6 +43,34 @@ def test_the_rail_s_ends_stand_where_the_cart_stops() -> None:
         touching, away = draw_double_pendulum(x, 0, 0), draw_double_pendulum(0, 0, 0)
         column = round(320 + 222 * (x + 0.16 * x))
         assert tuple(away[340, column]) == tuple(touching[340, column]) == SLATE
+
+
+@pytest.mark.parametrize("angle", [0.0, 1.0, -2.5])
+def test_a_pendulum_s_tip_is_where_its_angle_puts_it(angle: float) -> None:
+    tip = centre(Pendulum().picture((angle, 0.0)), AMBER)
+    assert near(tip, (240 - 180 * sin(angle), 240 - 180 * cos(angle)))
+
+
+@pytest.mark.parametrize(("x", "angle"), [(0.0, pi), (1.8, 0.5), (-1.0, -2.0)])
+def test_a_cart_pole_s_pole_stands_on_its_cart(x: float, angle: float) -> None:
+    frame = CartPole().picture((x, angle, 0.0, 0.0))
+    middle = x + 0.5 * sin(angle), 0.5 * cos(angle)
+    assert tuple(frame[round(210 - 130 * middle[1]), round(320 + 130 * middle[0])]) == AMBER
+
+
+@pytest.mark.parametrize("x", [-1.2, -0.5, 0.4])
+def test_the_mountain_s_car_stands_on_its_slope(x: float) -> None:
+    car = centre(MountainCar().picture((x, 0.0)), BLUE)
+    assert near(car, (416 + 320 * x, 400 - 320 * (0.45 * sin(3 * x) + 0.55 + 0.035)))
+
+
+@pytest.mark.parametrize(("upper", "lower"), [(0.0, 0.0), (1.0, 0.5), (-2.0, 2.5)])
+def test_an_acrobot_s_links_are_where_its_joints_put_them(upper: float, lower: float) -> None:
+    frame = Acrobot().picture((upper, lower, 0.0, 0.0))
+    for first, second, colour in ((0.5, 0.0, BLUE), (1.0, 0.5, AMBER), (1.0, 1.0, AMBER)):
+        x = first * sin(upper) + second * sin(upper + lower)
+        y = -first * cos(upper) - second * cos(upper + lower)
+        assert tuple(frame[round(240 - 95 * y), round(240 + 95 * x)]) == colour
 
 
 @pytest.mark.parametrize("frame", [draw_reacher(0, 0, (0, 0)), draw_double_pendulum(0, 0, 0)])

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from cycletime.loops.latency import Times
 
 _ALGORITHMS = ("ppo", "sac", "actor-critic")
-_TASKS = ("reacher", "double-pendulum")
 _DTS = Names(("2ms", "4ms", "8ms", "16ms", "32ms", "64ms", "128ms"))
 
 CycleTimes: TypeAlias = Annotated[
@@ -46,7 +45,7 @@ class Latency:
 
     algorithm: Annotated[str, arg(metavar="ppo|sac|actor-critic")] = "ppo"
     """The agent."""
-    task: Annotated[Text, arg(metavar="|".join(_TASKS), help_behavior_hint="(default: reacher)")] = None
+    task: Annotated[Text, arg(metavar="TASK", help_behavior_hint="(default: reacher)")] = None
     """The task whose observations and actions it has; for your own give both sizes instead."""
     observation_size: Annotated[Count, arg(help_behavior_hint="(default: the task's)")] = None
     """Numbers in an observation."""
@@ -105,7 +104,7 @@ class Latency:
         return sorted({Duration(dt) for dt in self.dts})
 
     def _sizes(self) -> tuple[int, int]:
-        from cycletime.tasks import DoublePendulum, Reacher
+        from cycletime.runs.worlds import TASKS, either
 
         given = {"--observation-size": self.observation_size, "--action-size": self.action_size}
         for option, size in given.items():
@@ -118,11 +117,10 @@ class Latency:
         if self.observation_size or self.action_size:
             missing = next(option for option, size in given.items() if size is None)
             raise InputError(f"{missing} is missing: give both sizes, or a --task, which has its own.")
-        tasks = dict(zip(_TASKS, (Reacher, DoublePendulum), strict=True))
         name = "reacher" if self.task is None else self.task
-        if name not in tasks:
-            raise InputError(f"{name!r} is no task here: choose {' or '.join(_TASKS)}, or give both sizes.")
-        return tasks[name].observation_size, tasks[name].action_size
+        if name not in TASKS:
+            raise InputError(f"{name!r} is no task here: choose {either(TASKS)}, or give both sizes.")
+        return TASKS[name].observation_size, TASKS[name].action_size
 
     def _agent(self, dt: Duration, action_size: int) -> PPOAgent | SACAgent | ActorCriticAgent:
         """The agent at a cycle time."""

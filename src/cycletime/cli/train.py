@@ -27,12 +27,14 @@ class Train(Running):
     For example: cycletime train --task reacher --algorithm ppo --dt 16ms --env-steps 1e6 --out runs
     """
 
-    task: Annotated[Text, arg(metavar="TASK", help_behavior_hint="(reacher or double-pendulum)")] = None
-    """One of the paper's tasks, trained in one compiled program."""
+    task: Annotated[Text, arg(metavar="TASK", help_behavior_hint="(such as reacher or pendulum)")] = None
+    """A task in closed form, trained in one compiled program: reacher and double-pendulum, the paper's; pendulum,
+    cart-pole, mountain-car, acrobot."""
     env: Annotated[Text, arg(metavar="ID", help_behavior_hint="(instead of --task)")] = None
     """A Gymnasium environment, such as Hopper-v5; for module:Name-v0 the module is imported, which runs its code."""
-    env_dt: Annotated[Text, arg(metavar="TIME", help_behavior_hint="(default: the environment's own)")] = None
-    """The environment's time step: MuJoCo's are retimed to it, for others it says what they do not publish."""
+    env_dt: Annotated[Text, arg(metavar="TIME", help_behavior_hint="(default: its own)")] = None
+    """The time step: tasks other than the paper's simulate with it, MuJoCo's environments are retimed to it, and for
+    others it says what they do not publish."""
     algorithm: Annotated[str, arg(metavar="ALGORITHM")] = "ppo"
     """ppo, sac or actor-critic."""
     dt: Annotated[str, arg(metavar="TIME")]

@@ -15,8 +15,8 @@ from cycletime.runs.carried import carried_agent
 from cycletime.runs.spec import EngineSpec, RunSpec
 from cycletime.runs.tuned_file import read_tuned
 from cycletime.runs.worlds import (
+    ClosedFormWorld,
     GymnasiumEnv,
-    PaperTask,
     World,
     refuse_budget_without_episode,
     refuse_unknown_env,
@@ -49,9 +49,9 @@ def specs_of(
     """The specs of runs, one for each seed.
 
     Args:
-        task: One of the paper's tasks, reacher or double-pendulum; or
+        task: A task in closed form, such as reacher or pendulum; or
         env: a Gymnasium environment, such as Hopper-v5,
-        env_dt: with a time step that it is retimed to, or that it does not publish.
+        env_dt: with a time step that it is retimed to, or that it does not publish. The paper's tasks have their own.
         algorithm: ppo, sac or actor-critic.
         dt: The action-cycle time.
         env_steps: How long to train, in environment steps.
@@ -124,10 +124,9 @@ def exploration_of(noise: str, correlation: DurationLike | None = None, order: i
 
 def _world(task: str | None, env: str | None, env_dt: DurationLike | None) -> World:
     if (task is None) == (env is None):
-        raise InputError("Give either a task (reacher or double-pendulum) or an env (a Gymnasium id).")
+        raise InputError("Give either a task (such as reacher) or an env (a Gymnasium id).")
+    step = () if env_dt is None else (Duration(env_dt),)
     if task is not None:
-        if env_dt is not None:
-            raise InputError(f"env_dt is {env_dt}: the paper's tasks have a time step of their own.")
-        return PaperTask(task)
+        return ClosedFormWorld(task, *step)
     assert env is not None, "one of the two is given"
-    return GymnasiumEnv(env, None if env_dt is None else Duration(env_dt))
+    return GymnasiumEnv(env, *step)

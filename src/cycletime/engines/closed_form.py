@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from cycletime.duration import Duration, cycle_steps
 from cycletime.loops.action_bounds import ActionBounds
 from cycletime.runs.spec import RunSpec
-from cycletime.runs.worlds import PaperTask
+from cycletime.runs.worlds import ClosedFormWorld
 
 
 @dataclass(frozen=True)
 class ClosedForm:
-    """One of the paper's tasks at a cycle time."""
+    """A task in closed form at a cycle time."""
 
     spec: RunSpec
     card: Mapping[str, str] | None = None
@@ -29,9 +29,9 @@ class ClosedForm:
     """All of its state is kept."""
 
     @property
-    def world(self) -> PaperTask:
+    def world(self) -> ClosedFormWorld:
         """The task."""
-        assert isinstance(self.spec.world, PaperTask), "engines for closed forms refuse other worlds"
+        assert isinstance(self.spec.world, ClosedFormWorld), "engines for closed forms refuse other worlds"
         return self.spec.world
 
     @property
@@ -51,5 +51,5 @@ class ClosedForm:
 
     @property
     def bounds(self) -> ActionBounds:
-        """The paper's tasks take actions as they are."""
+        """Tasks in closed form take actions as they are."""
         return ActionBounds.raw(self.world.task.action_size)

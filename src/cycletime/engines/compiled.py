@@ -17,7 +17,7 @@ from cycletime.engines.trying import tried_cost
 from cycletime.errors import InputError, NoGpuError, RunError
 from cycletime.loops import CompiledLoop
 from cycletime.runs.spec import RunSpec
-from cycletime.runs.worlds import PaperTask
+from cycletime.runs.worlds import ClosedFormWorld
 
 _RATES = ("discount", "trace_decay", "learning_rate", "clip", "policy_rate", "value_rate", "target_smoothing")
 """Fields that a compiled program takes as data."""
@@ -37,7 +37,7 @@ class CompiledEngine:
 
     def refusal(self, spec: RunSpec) -> str | None:
         """Environments that have to be stepped."""
-        if not isinstance(spec.world, PaperTask):
+        if not isinstance(spec.world, ClosedFormWorld):
             return f"{spec.world.name!r} is an environment, which the compiled engine cannot run."
         if spec.engine.matmul == "float32" and spec.engine.device != "gpu":
             return "matmul is 'float32' on the cpu, which has no choice: leave it out."
@@ -88,7 +88,7 @@ class CompiledEngine:
 
 def loop_of(spec: RunSpec) -> CompiledLoop:
     """Algorithm 1 for runs like this."""
-    assert isinstance(spec.world, PaperTask), "the engine refuses other worlds"
+    assert isinstance(spec.world, ClosedFormWorld), "the engine refuses other worlds"
     return CompiledLoop(
         task=spec.world.task,
         agent=spec.bound_agent,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cycletime.errors import InputError
 
-if TYPE_CHECKING:  # GPU machines may have no Gymnasium, and need bounds of the paper's tasks only
+if TYPE_CHECKING:  # GPU machines may have no Gymnasium, and need bounds of tasks in closed form only
     import gymnasium
 
     from cycletime.tasks.time_step import AnyEnv
@@ -36,7 +36,7 @@ class ActionBounds:
         """The bounds of an environment's actions; of one copy's, where it has several.
 
         Numbers with two bounds are mapped from [-1, 1] and clipped, others are taken as they are. An environment whose
-        metadata say `raw_actions`, as the paper's tasks do, clips by itself: its cost sees what the agent wanted.
+        metadata say `raw_actions`, as tasks in closed form do, clips by itself: its cost sees what the agent wanted.
         """
         from gymnasium.spaces import Box
 
@@ -59,7 +59,7 @@ class ActionBounds:
 
     @classmethod
     def raw(cls, size: int) -> ActionBounds:
-        """Those of a world that takes actions as they are, such as the paper's tasks."""
+        """Those of a world that takes actions as they are, such as tasks in closed form."""
         return cls(np.zeros(size), np.ones(size), np.full(size, -np.inf), np.full(size, np.inf), np.float32)
 
     @property

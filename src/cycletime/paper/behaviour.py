@@ -27,7 +27,7 @@ from cycletime.paper.collecting import checked
 from cycletime.runs.files import write_whole
 from cycletime.runs.machine import code_version
 from cycletime.runs.told import reason_of
-from cycletime.runs.worlds import PaperTask
+from cycletime.runs.worlds import ClosedFormWorld
 from cycletime.studies.plan.plan import Plan
 from cycletime.studies.store.folder import StudyFolder
 from cycletime.tasks.closed_form import State
@@ -105,7 +105,7 @@ def read(path: Path) -> dict[str, Behaviour]:
 
 def shares_of(task: str, dt: Duration, policies: Sequence[PolicyNetwork], episodes: int) -> NDArray[np.float64]:
     """[policies] what policies of the same shape do on a task."""
-    world = PaperTask(task)
+    world = ClosedFormWorld(task)
     weights = jax.tree.map(lambda *each: np.stack(each), *((policy.layers, policy.log_std) for policy in policies))
     keys = jax.random.split(jax.random.key(_SEED), episodes)
     simulated = _program(world, policies[0].activation, policies[0].squashed)(
@@ -150,7 +150,7 @@ def _from_target(observations: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @lru_cache
-def _program(world: PaperTask, activation: ActivationName, squashed: bool) -> Any:  # noqa: ANN401 - compiled by JAX
+def _program(world: ClosedFormWorld, activation: ActivationName, squashed: bool) -> Any:  # noqa: ANN401 - compiled by JAX
     """From [policies] weights, [episodes] keys and k to each episode's first and last observation and its steps.
 
     The hold is a loop of its own, and not the task's `cycle`: k is then a number like others, and one program serves

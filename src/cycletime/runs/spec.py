@@ -16,7 +16,7 @@ from cycletime.agents.checks import check_choice, check_counts, check_env_steps
 from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUhlenbeck, Pink
 from cycletime.duration import Duration, DurationField, cycle_steps
 from cycletime.errors import InputError
-from cycletime.runs.worlds import GymnasiumEnv, PaperTask, World
+from cycletime.runs.worlds import ClosedFormWorld, GymnasiumEnv, World
 
 RESULT_VERSION = 1
 """Raised whenever a change of the code changes the numbers of runs, so that old runs are not taken for new ones."""
@@ -94,7 +94,7 @@ class RunSpec:
             raise InputError(f"exploration is {self.exploration!r}: give noise such as OrnsteinUhlenbeck('100ms').")
         if self.world.env_dt is not None:
             cycle_steps(self.dt, self.world.env_dt)
-        if isinstance(self.world, PaperTask):
+        if isinstance(self.world, ClosedFormWorld):
             refuse_longer_than(self.world.task.time_limit, self.dt)
 
     @property
@@ -181,14 +181,15 @@ def _plain(value: Any, its_field: Field[Any]) -> Any:  # noqa: ANN401 - any fiel
 
 
 def _world_as_json(world: World) -> dict[str, Any]:
-    if isinstance(world, PaperTask):
-        return {"task": world.name}
+    if isinstance(world, ClosedFormWorld):
+        # Without env_dt where it is the usual one, which runs had before it could be set.
+        return {"task": world.name, **({} if world.has_usual_env_dt else {"env_dt": str(world.env_dt)})}
     return {"env": world.name, "env_dt": None if world.env_dt is None else str(world.env_dt)}
 
 
 def _world_from_json(told: Mapping[str, Any]) -> World:
     if "task" in told:
-        return PaperTask(told["task"])
+        return ClosedFormWorld(told["task"], *([Duration(told["env_dt"])] if "env_dt" in told else []))
     return GymnasiumEnv(told["env"], None if told["env_dt"] is None else Duration(told["env_dt"]))
 
 

@@ -1,51 +1,53 @@
-"""What a run trains on: one of the paper's tasks in closed form, or any Gymnasium environment by its id."""
+"""What a run trains on: a task in closed form, or any Gymnasium environment by its id."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from cycletime import tasks
 from cycletime.duration import Duration, cycle_steps
 from cycletime.errors import InputError
-from cycletime.tasks import DoublePendulum, Reacher
 from cycletime.tasks.closed_form import ClosedFormTask
 
 if TYPE_CHECKING:
     import gymnasium
 
-TASKS = MappingProxyType({"reacher": Reacher, "double-pendulum": DoublePendulum})
-"""The paper's tasks by name."""
-_GYMNASIUM_IDS = {"reacher": "cycletime/Reacher-v0", "double-pendulum": "cycletime/DoublePendulum-v0"}
+TASKS: Mapping[str, type[ClosedFormTask]] = MappingProxyType(
+    {name: getattr(tasks, task) for name, task in tasks.CLOSED_FORMS.items()}
+)
+"""The tasks in closed form by name."""
 
 
 @dataclass(frozen=True)
-class PaperTask:
-    """One of the paper's tasks."""
+class ClosedFormWorld:
+    """A task in closed form."""
 
     name: str
-    """reacher or double-pendulum."""
+    """One of `TASKS`, such as reacher."""
+    env_dt: Duration = None  # type: ignore[assignment]  # None stands for the task's usual one
+    """Its time step."""
 
     def __post_init__(self) -> None:
-        """Refuse an unknown name."""
+        """Refuse an unknown name, and a time step that the task does not have; read the time step."""
         if self.name not in TASKS:
-            raise InputError(
-                f"{self.name!r} is no task: give {' or '.join(map(repr, TASKS))}, or a Gymnasium id as an environment."
-            )
+            raise InputError(f"{self.name!r} is no task: give {either(TASKS)}, or a Gymnasium id as an environment.")
+        object.__setattr__(self, "env_dt", self.task.env_dt)
 
     @property
     def task(self) -> ClosedFormTask:
         """Its functions."""
-        made: ClosedFormTask = TASKS[self.name]()
-        return made
+        return TASKS[self.name](env_dt=self.env_dt)
 
     @property
-    def env_dt(self) -> Duration:
-        """Its time step."""
-        return self.task.env_dt
+    def has_usual_env_dt(self) -> bool:
+        """Whether its time step is the one that it has where none is asked for."""
+        return self.env_dt == self.task.usual_env_dt
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,13 @@ class GymnasiumEnv:
             object.__setattr__(self, "env_dt", Duration(self.env_dt))
 
 
-World = PaperTask | GymnasiumEnv
+World = ClosedFormWorld | GymnasiumEnv
+
+
+def either(names: Iterable[str]) -> str:
+    """Names as a choice: 'a', 'b' or 'c'."""
+    *others, last = map(repr, names)
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def refuse_unknown_env(world: World) -> None:
@@ -75,7 +83,7 @@ def refuse_unknown_env(world: World) -> None:
     Raises:
         InputError: if the id is not registered, has no version, or is none.
     """
-    if isinstance(world, PaperTask):
+    if isinstance(world, ClosedFormWorld):
         return
     module, colon, name = world.name.rpartition(":")
     if not colon:
@@ -88,9 +96,9 @@ def refuse_budget_without_episode(world: World, env_steps: int) -> None:
     """Refuse a budget in which no episode can end, where that is known: a run would have no return to tell.
 
     Raises:
-        InputError: if the shortest episode of one of the paper's tasks is longer.
+        InputError: if the shortest episode of a task in closed form is longer.
     """
-    if not isinstance(world, PaperTask):
+    if not isinstance(world, ClosedFormWorld):
         return
     least = cycle_steps(world.task.shortest_episode, world.env_dt)
     if env_steps < least:
@@ -112,8 +120,10 @@ def make_env(world: World, dt: Duration, render_mode: str | None = None) -> gymn
     _refuse_without_gymnasium()
     import gymnasium
 
-    if isinstance(world, PaperTask):
-        task_env: gymnasium.Env[Any, Any] = gymnasium.make(_GYMNASIUM_IDS[world.name], dt=dt, render_mode=render_mode)
+    if isinstance(world, ClosedFormWorld):
+        task_env: gymnasium.Env[Any, Any] = gymnasium.make(
+            f"cycletime/{TASKS[world.name].__name__}-v0", dt=dt, env_dt=world.env_dt, render_mode=render_mode
+        )
         return task_env
     from cycletime.tasks.own_faults import OwnFaults, faults_of
 
@@ -136,10 +146,7 @@ def _held(world: GymnasiumEnv, dt: Duration, keywords: dict[str, Any]) -> gymnas
     env = _made(name, keywords)
     if isinstance(env.unwrapped, ClosedFormEnv):
         env.close()
-        own = Duration(env.unwrapped.env_dt)
-        if world.env_dt not in (None, own):
-            raise InputError(f"env_dt is {world.env_dt}: {name} has a time step of its own, {own}.")
-        return _made(name, {**keywords, "dt": dt})
+        return _made(name, {**keywords, "dt": dt, "env_dt": world.env_dt})
     try:
         return CycleTime(env, dt, env_dt=world.env_dt)
     except InputError:

@@ -9,19 +9,25 @@ their work, and four steps at a time are faster (docs/tasks.md has the numbers).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
-from cycletime.duration import Duration
+from cycletime.duration import Duration, DurationLike
 from cycletime.duration import cycle_steps as whole_multiple
 from cycletime.errors import InputError
+from cycletime.tasks.render import Frame
 
 State: TypeAlias = Any
 """A task's own NamedTuple of scalars, `env_steps` among them; scalars and not a vector, since XLA fuses those best."""
+Numbers: TypeAlias = tuple[float, ...]
+"""The numbers that an episode can begin with, in the order of `ClosedFormTask.state_limits`."""
 
 
 class Step(NamedTuple):
@@ -43,8 +49,12 @@ class Step(NamedTuple):
 class ClosedFormTask(ABC):
     """A simulated task written out in formulas."""
 
-    env_dt: ClassVar[Duration]
-    """The environment's time step, the same at every cycle time."""
+    title: ClassVar[str]
+    """What people call it."""
+    usual_env_dt: ClassVar[Duration]
+    """The time step of the simulation where none is asked for."""
+    original_dt: ClassVar[Duration | None] = None
+    """The time step of the public original, for which its reward was made; None where the time step is fixed."""
     time_limit: ClassVar[Duration]
     """The longest episode."""
     shortest_episode: ClassVar[Duration]
@@ -54,24 +64,51 @@ class ClosedFormTask(ABC):
     observation_size: ClassVar[int]
     """Numbers in an observation."""
     action_size: ClassVar[int]
-    """Numbers in an action, each meant to lie in [-1, 1]."""
+    """Numbers in an action, each meant to lie in [-1, 1]; others are accepted, as in the originals."""
+    observation_limits: ClassVar[tuple[float, ...]]
+    """Sizes that the observed values do not exceed, generous where the physics set none."""
+    state_limits: ClassVar[Mapping[str, float]]
+    """The numbers that `start` takes, in order, and the largest size that each may have."""
 
     dtype: Any = jnp.float32
     """The precision, float32 or float64."""
     unroll: int | None = None
     """How many steps of a hold are compiled in one piece; by default what benchmarks/holds.py found fastest."""
+    env_dt: Duration = None  # type: ignore[assignment]  # None stands for the usual one
+    """The time step of the simulation, the same at every cycle time."""
 
     def __post_init__(self) -> None:
-        """Refuse a precision that JAX would silently replace."""
+        """Refuse a precision that JAX would silently replace, and a time step that does not suit the task."""
+        object.__setattr__(self, "env_dt", _time_step(self.env_dt, self.usual_env_dt))
+        self._check_env_dt()
         if self.dtype not in (jnp.float32, jnp.float64):
             raise InputError(f"dtype is {self.dtype!r}: it must be jax.numpy.float32 or float64.")
         if self.dtype == jnp.float64 and not jax.config.jax_enable_x64:  # type: ignore[attr-defined]
             raise InputError("float64 is switched off in JAX: call jax.config.update('jax_enable_x64', True) first.")
 
-    @property
+    def _check_env_dt(self) -> None:
+        if self.original_dt is None:
+            if self.env_dt != self.usual_env_dt:
+                raise InputError(
+                    f"env_dt is {self.env_dt}: the {self.title} has a time step of its own, {self.usual_env_dt}."
+                )
+            return
+        if self.env_dt > self.original_dt:
+            raise InputError(f"env_dt is {self.env_dt}: that of the {self.title} is {self.original_dt} at most.")
+        for span in (self.time_limit, self.shortest_episode):
+            if (span / self.env_dt).denominator != 1:
+                raise InputError(f"env_dt is {self.env_dt}: {span} of the {self.title} must be a whole multiple of it.")
+
+    @cached_property
     def limit_steps(self) -> int:
-        """The time limit in environment steps."""
+        """The time limit in environment steps; asked for at every step, so that it is computed once."""
         return whole_multiple(self.time_limit, self.env_dt)
+
+    @property
+    def step_share(self) -> float:
+        """The part of the original's time step that one step lasts, and so its part of a reward per time."""
+        assert self.original_dt is not None, "tasks with a fixed time step have a fixed share"
+        return float(self.env_dt / self.original_dt)
 
     @abstractmethod
     def reset(self, key: jax.Array) -> State:
@@ -84,6 +121,14 @@ class ClosedFormTask(ABC):
     @abstractmethod
     def numbers(self, state: State) -> tuple[jax.Array, ...]:
         """The numbers that `start` takes."""
+
+    @abstractmethod
+    def draw_start(self, rng: np.random.Generator) -> Numbers:
+        """The numbers of a fresh episode by NumPy's random numbers, drawn in the original's order."""
+
+    @abstractmethod
+    def picture(self, numbers: Numbers, caption: str = "") -> Frame:
+        """The picture of a state."""
 
     @abstractmethod
     def observe(self, state: State) -> jax.Array:
@@ -121,3 +166,7 @@ class ClosedFormTask(ABC):
     def _finish(self, before: State, after: State) -> tuple[State, jax.Array]:
         """What is cheaper to compute once per cycle than at each of its steps; here nothing."""
         return after, jnp.zeros((), self.dtype)
+
+
+def _time_step(given: DurationLike | None, usual: Duration) -> Duration:
+    return usual if given is None else Duration(given)

@@ -6,8 +6,9 @@ One step is one cycle: the action is held inside the compiled function, so that 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import jax
@@ -19,9 +20,13 @@ from numpy.typing import NDArray
 
 from cycletime.duration import Duration, DurationLike, cycle_steps
 from cycletime.errors import InputError
-from cycletime.tasks.closed_form import ClosedFormTask, State, Step
+from cycletime.tasks.acrobot import Acrobot
+from cycletime.tasks.cart_pole import CartPole
+from cycletime.tasks.closed_form import ClosedFormTask, Numbers, State, Step
 from cycletime.tasks.double_pendulum import DoublePendulum
-from cycletime.tasks.face import DOUBLE_PENDULUM, REACHER, Observation, TaskEnv, TaskFace, TaskState
+from cycletime.tasks.face import Observation, TaskEnv, action_space, observation_space
+from cycletime.tasks.mountain_car import MountainCar
+from cycletime.tasks.pendulum import Pendulum
 from cycletime.tasks.reacher import Reacher
 from cycletime.tasks.render import frame_rate
 
@@ -32,12 +37,12 @@ BASELINE_DT = "16ms"
 class ClosedFormEnv(TaskEnv):
     """One copy of a closed-form task."""
 
-    task: ClassVar[Any]
-    """The task's functions."""
-
-    def __init__(self, dt: DurationLike = BASELINE_DT, render_mode: str | None = None) -> None:
-        """Make the environment at a cycle time, a whole multiple of the task's time step."""
-        self._dt, self._cycle_steps = Duration(dt), cycle_steps(dt, self.face.env_dt)
+    def __init__(
+        self, dt: DurationLike = BASELINE_DT, render_mode: str | None = None, env_dt: DurationLike | None = None
+    ) -> None:
+        """Make the environment at a cycle time, a whole multiple of the time step, by default the task's usual one."""
+        self.task = _timed(self.task, env_dt)
+        self._dt, self._cycle_steps = Duration(dt), cycle_steps(dt, self.task.env_dt)
         super().__init__(render_mode)
 
     @property
@@ -48,14 +53,14 @@ class ClosedFormEnv(TaskEnv):
     @property
     def env_dt(self) -> float:
         """The time step of the simulation, in seconds."""
-        return float(self.face.env_dt)
+        return float(self.task.env_dt)
 
     @property
     def env_steps(self) -> int:
         """The steps of the simulation since the episode's start."""
         return self._env_steps or 0
 
-    def _start(self, state: TaskState) -> None:
+    def _start(self, state: Numbers) -> None:
         self._simulated, self._seen = _compiled_start(self.task)(*state)
         self._agent_steps, self._last_env_steps = 0, 0
 
@@ -78,48 +83,75 @@ class ClosedFormEnv(TaskEnv):
             "cycle_steps": self._last_env_steps,
         }
 
-    def _state(self) -> TaskState:
+    def _state(self) -> Numbers:
         return tuple(float(number) for number in self.task.numbers(self._simulated))
 
 
 class ReacherEnv(ClosedFormEnv):
     """The Reacher Task: bring a fingertip to a target, with two torques."""
 
-    face = REACHER
     task = Reacher()
 
 
 class DoublePendulumEnv(ClosedFormEnv):
     """The Double Pendulum Task: balance two poles on a cart, with one force."""
 
-    face = DOUBLE_PENDULUM
     task = DoublePendulum()
+
+
+class PendulumEnv(ClosedFormEnv):
+    """A pendulum's swing-up, with one torque."""
+
+    task = Pendulum()
+
+
+class CartPoleEnv(ClosedFormEnv):
+    """A cart-pole's swing-up, with one force."""
+
+    task = CartPole()
+
+
+class MountainCarEnv(ClosedFormEnv):
+    """A weak car in a valley, with one force."""
+
+    task = MountainCar()
+
+
+class AcrobotEnv(ClosedFormEnv):
+    """An acrobot's swing-up, with one torque."""
+
+    task = Acrobot()
 
 
 class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     """Many copies in one compiled program; one that ended begins anew at the next step, which ignores its action."""
 
-    face: ClassVar[TaskFace]
-    """The task."""
-    task: ClassVar[Any]
-    """The task's functions."""
+    task: ClosedFormTask
+    """The task: a class has its usual form, an environment may have another time step."""
     metadata: dict[str, Any] = {  # noqa: RUF012 - declared so by Gymnasium
         "autoreset_mode": AutoresetMode.NEXT_STEP,
         "render_modes": ["rgb_array"],
         "raw_actions": True,
     }
 
-    def __init__(self, num_envs: int = 1, dt: DurationLike = BASELINE_DT, render_mode: str | None = None) -> None:
+    def __init__(
+        self,
+        num_envs: int = 1,
+        dt: DurationLike = BASELINE_DT,
+        render_mode: str | None = None,
+        env_dt: DurationLike | None = None,
+    ) -> None:
         """Make so many copies at one cycle time."""
         if num_envs < 1:
             raise InputError(f"num_envs is {num_envs}: it must be a whole number of at least 1.")
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise InputError(f"{render_mode!r} is no render mode of many environments: give 'rgb_array' or None.")
         self.num_envs, self.render_mode = num_envs, render_mode
-        self._dt, self._cycle_steps = Duration(dt), cycle_steps(dt, self.face.env_dt)
+        self.task = _timed(self.task, env_dt)
+        self._dt, self._cycle_steps = Duration(dt), cycle_steps(dt, self.task.env_dt)
         self.metadata = {**self.metadata, "render_fps": frame_rate(self.dt)}
-        self.single_action_space = self.face.action_space
-        self.single_observation_space = self.face.observation_space
+        self.single_action_space = action_space(self.task)
+        self.single_observation_space = observation_space(self.task)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self._states: State | None = None
@@ -151,8 +183,8 @@ class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if self._states is None:
             raise gymnasium.error.ResetNeeded("Call reset() before step().")
         actions = np.asarray(actions, np.float32)
-        if actions.shape != (self.num_envs, self.face.action_size):
-            expected = (self.num_envs, self.face.action_size)
+        if actions.shape != (self.num_envs, self.task.action_size):
+            expected = (self.num_envs, self.task.action_size)
             raise InputError(f"The actions have the shape {actions.shape}: it must be {expected}.")
         if not np.isfinite(actions).all():
             wrong = np.flatnonzero(~np.isfinite(actions).all(axis=1)).tolist()
@@ -173,12 +205,12 @@ class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if self.render_mode is None or self._states is None:
             return None
         columns = [np.asarray(column, np.float64) for column in self.task.numbers(self._states)]
-        return tuple(self.face.picture(tuple(row), "") for row in np.stack(columns, axis=1).tolist())
+        return tuple(self.task.picture(tuple(row), "") for row in np.stack(columns, axis=1).tolist())
 
     def _info(self) -> dict[str, Any]:
         assert self._states is not None, "only called between a reset and the next"
         env_steps = np.array(self._states.env_steps, np.int64)
-        exact_s = self.face.env_dt.exact_s
+        exact_s = self.task.env_dt.exact_s
         return {
             "env_steps": env_steps,
             "agent_steps": self._agent_steps.copy(),
@@ -190,15 +222,42 @@ class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 class ReacherVectorEnv(ClosedFormVectorEnv):
     """Many Reacher Tasks."""
 
-    face = REACHER
     task = Reacher()
 
 
 class DoublePendulumVectorEnv(ClosedFormVectorEnv):
     """Many Double Pendulum Tasks."""
 
-    face = DOUBLE_PENDULUM
     task = DoublePendulum()
+
+
+class PendulumVectorEnv(ClosedFormVectorEnv):
+    """Many pendulums."""
+
+    task = Pendulum()
+
+
+class CartPoleVectorEnv(ClosedFormVectorEnv):
+    """Many cart-poles."""
+
+    task = CartPole()
+
+
+class MountainCarVectorEnv(ClosedFormVectorEnv):
+    """Many cars in valleys."""
+
+    task = MountainCar()
+
+
+class AcrobotVectorEnv(ClosedFormVectorEnv):
+    """Many acrobots."""
+
+    task = Acrobot()
+
+
+def _timed(task: ClosedFormTask, env_dt: DurationLike | None) -> ClosedFormTask:
+    """The task with the time step that is asked for."""
+    return task if env_dt is None else replace(task, env_dt=Duration(env_dt))
 
 
 # Compiled once for all environments of a task and a cycle time.

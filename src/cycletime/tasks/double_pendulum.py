@@ -7,14 +7,18 @@ the upper pole, on which reward and termination depend, is one step late.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
+from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from cycletime.duration import Duration
 from cycletime.tasks.bullet_physics import damping_factor, limit_impulse, limited_speed
-from cycletime.tasks.closed_form import ClosedFormTask
+from cycletime.tasks.closed_form import ClosedFormTask, Numbers
+from cycletime.tasks.render import Frame, draw_double_pendulum
 from cycletime.tasks.trigonometry import sine_and_cosine
 
 CART_MASS, POLE_MASS, POLE_INERTIA = 10.47197598009977, 4.198739082051421, 0.217564678634353
@@ -61,12 +65,16 @@ class _Angles(NamedTuple):
 class DoublePendulum(ClosedFormTask):
     """The paper's Double Pendulum Task."""
 
-    env_dt: ClassVar = Duration("4ms")
+    title: ClassVar = "Double Pendulum"
+    usual_env_dt: ClassVar = Duration("4ms")
     time_limit: ClassVar = Duration("16s")
     shortest_episode: ClassVar = Duration("100ms")
     can_terminate: ClassVar = True
     observation_size: ClassVar = 9
     action_size: ClassVar = 1
+    # Bullet holds speeds below 100. At the rail's ends it gives way to a fast cart, by far less than 10 m.
+    observation_limits: ClassVar = (10.0, 100.0, 11.0, 1.0, 1.0, 100.0, 1.0, 1.0, 100.0)
+    state_limits: ClassVar = MappingProxyType({"x": 1.5, "th": inf, "ga": inf, "v": 100.0, "w": 100.0, "u": 100.0})
 
     def reset(self, key: jax.Array) -> DoublePendulumState:
         """Both poles nearly upright, everything at rest."""
@@ -83,6 +91,15 @@ class DoublePendulum(ClosedFormTask):
     def numbers(self, state: DoublePendulumState) -> tuple[jax.Array, ...]:
         """The numbers that `start` takes."""
         return state[:6]
+
+    def draw_start(self, rng: np.random.Generator) -> Numbers:
+        """As `reset`: pybullet_envs restores a saved state before it draws the angles, which only centres the cart."""
+        th, ga = (rng.uniform(-ANGLE_RANGE, ANGLE_RANGE) for _ in range(2))
+        return 0.0, th, ga, 0.0, 0.0, 0.0
+
+    def picture(self, numbers: Numbers, caption: str = "") -> Frame:
+        """The cart and its poles from the side."""
+        return draw_double_pendulum(numbers[0], numbers[1], numbers[2], caption)
 
     def observe(self, state: DoublePendulumState) -> jax.Array:
         """Cart, upper pole's centre (one step late), both joints; speeds are not scaled."""

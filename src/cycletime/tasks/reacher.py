@@ -8,14 +8,18 @@ start beyond its limit.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
+from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from cycletime.duration import Duration
 from cycletime.tasks.bullet_physics import damping_factor, limit_impulse, limited_speed
-from cycletime.tasks.closed_form import ClosedFormTask
+from cycletime.tasks.closed_form import ClosedFormTask, Numbers
+from cycletime.tasks.render import Frame, draw_reacher
 from cycletime.tasks.trigonometry import sine_and_cosine
 
 LINK_MASS, LINK_INERTIA = 0.03560471552353649, 1.4835298232074667e-4
@@ -59,12 +63,19 @@ class ReacherState(NamedTuple):
 class Reacher(ClosedFormTask):
     """The paper's Reacher Task."""
 
-    env_dt: ClassVar = Duration("2ms")
+    title: ClassVar = "Reacher"
+    usual_env_dt: ClassVar = Duration("2ms")
     time_limit: ClassVar = Duration("2.4s")
     shortest_episode: ClassVar = time_limit
     can_terminate: ClassVar = False
     observation_size: ClassVar = 9
     action_size: ClassVar = 2
+    # Bullet holds speeds below 100 rad/s, so that the elbow passes its limit by no more than 0.2 rad. A target beyond
+    # its own limit it would push inwards during the episode.
+    observation_limits: ClassVar = (TARGET_RANGE, TARGET_RANGE, 0.5, 0.5, 1.0, 1.0, 10.0, 1.1, 10.0)
+    state_limits: ClassVar = MappingProxyType(
+        {"q1": inf, "q2": 3.2, "w1": 100.0, "w2": 100.0, "tx": TARGET_RANGE, "ty": TARGET_RANGE}
+    )
 
     def reset(self, key: jax.Array) -> ReacherState:
         """Target and angles uniform, arm at rest."""
@@ -83,6 +94,16 @@ class Reacher(ClosedFormTask):
     def numbers(self, state: ReacherState) -> tuple[jax.Array, ...]:
         """The numbers that `start` takes."""
         return state.q1, state.q2, state.w1, state.w2, state.target_x, state.target_y
+
+    def draw_start(self, rng: np.random.Generator) -> Numbers:
+        """As `reset`; an elbow angle beyond its limit of 3 is possible, as it is in the original."""
+        tx, ty = (rng.uniform(-TARGET_RANGE, TARGET_RANGE) for _ in range(2))
+        q1, q2 = (rng.uniform(-ANGLE_RANGE, ANGLE_RANGE) for _ in range(2))
+        return q1, q2, 0.0, 0.0, tx, ty
+
+    def picture(self, numbers: Numbers, caption: str = "") -> Frame:
+        """The arm and its target from above."""
+        return draw_reacher(numbers[0], numbers[1], (numbers[4], numbers[5]), caption)
 
     def observe(self, state: ReacherState) -> jax.Array:
         """Target, fingertip relative to it (one step late), shoulder, elbow, and both speeds."""

@@ -1,4 +1,4 @@
-"""Pictures of the two simulated tasks from plain joint values, so that every form of a task can be drawn alike.
+"""What draws pictures of tasks, and those of the paper's from plain joint values, so that both their forms look alike.
 
 pygame (extra ``render``) is loaded with the first picture. Pictures are drawn off screen and need no display.
 """
@@ -24,10 +24,10 @@ Frame: TypeAlias = NDArray[np.uint8]
 Point: TypeAlias = tuple[float, float]
 Colour: TypeAlias = tuple[int, int, int]
 
-_PAPER, _FLOOR, _GRID = (238, 241, 245), (252, 252, 253), (232, 236, 241)
-_SLATE, _SHADE, _INK = (74, 85, 104), (221, 226, 233), (45, 55, 72)
-_BLUE, _SKY, _GREEN, _RED, _AMBER = (43, 98, 160), (76, 144, 205), (24, 165, 120), (226, 74, 72), (240, 160, 48)
-_WHITE = (255, 255, 255)
+PAPER, FLOOR, GRID = (238, 241, 245), (252, 252, 253), (232, 236, 241)
+SLATE, SHADE, INK = (74, 85, 104), (221, 226, 233), (45, 55, 72)
+BLUE, SKY, GREEN, RED, AMBER = (43, 98, 160), (76, 144, 205), (24, 165, 120), (226, 74, 72), (240, 160, 48)
+WHITE = (255, 255, 255)
 
 _SMOOTHING = 2
 """A picture is drawn so many times larger and then averaged: smooth edges for shapes of any width."""
@@ -40,22 +40,22 @@ def draw_reacher(q1: float, q2: float, target: Point, caption: str = "") -> Fram
     elbow = (0.1 * cos(q1), 0.1 * sin(q1))
     wrist = (elbow[0] + 0.1 * cos(q1 + q2), elbow[1] + 0.1 * sin(q1 + q2))
     tip = (elbow[0] + 0.11 * cos(q1 + q2), elbow[1] + 0.11 * sin(q1 + q2))
-    canvas = _Canvas(480, 480, pixels_per_m=700, origin=(240, 240))
-    canvas.box((-0.3, -0.3), (0.3, 0.3), 0.02, _SLATE)
-    canvas.box((-0.29, -0.29), (0.29, 0.29), 0.01, _FLOOR)
+    canvas = Canvas(480, 480, pixels_per_m=700, origin=(240, 240))
+    canvas.box((-0.3, -0.3), (0.3, 0.3), 0.02, SLATE)
+    canvas.box((-0.29, -0.29), (0.29, 0.29), 0.01, FLOOR)
     for line in (-0.2, -0.1, 0.0, 0.1, 0.2):
-        canvas.bar((line, -0.29), (line, 0.29), 0.0006, _GRID)
-        canvas.bar((-0.29, line), (0.29, line), 0.0006, _GRID)
-    for radius, colour in ((0.017, (250, 219, 216)), (0.011, _RED), (0.004, _WHITE)):
+        canvas.bar((line, -0.29), (line, 0.29), 0.0006, GRID)
+        canvas.bar((-0.29, line), (0.29, line), 0.0006, GRID)
+    for radius, colour in ((0.017, (250, 219, 216)), (0.011, RED), (0.004, WHITE)):
         canvas.disc(target, radius, colour)
     for start, end in (((0.0, 0.0), elbow), (elbow, tip)):
-        canvas.bar(_below(start), _below(end), 0.012, _SHADE)
-    canvas.bar(elbow, wrist, 0.01, _SKY)
-    canvas.disc(tip, 0.01, _GREEN)
-    canvas.bar((0.0, 0.0), elbow, 0.012, _BLUE)
+        canvas.bar(_below(start), _below(end), 0.012, SHADE)
+    canvas.bar(elbow, wrist, 0.01, SKY)
+    canvas.disc(tip, 0.01, GREEN)
+    canvas.bar((0.0, 0.0), elbow, 0.012, BLUE)
     for joint, radius in (((0.0, 0.0), 0.017), (elbow, 0.013)):
-        canvas.disc(joint, radius, _INK)
-        canvas.disc(joint, 0.4 * radius, _WHITE)
+        canvas.disc(joint, radius, INK)
+        canvas.disc(joint, 0.4 * radius, WHITE)
     return canvas.picture(caption)
 
 
@@ -67,20 +67,20 @@ def draw_double_pendulum(x: float, th: float, ga: float, caption: str = "") -> F
     knee = (x + 0.6 * sin(th), 0.6 * cos(th))
     middle = (knee[0] + 0.3 * sin(th + ga), knee[1] + 0.3 * cos(th + ga))
     tip = (knee[0] + 0.6 * sin(th + ga), knee[1] + 0.6 * cos(th + ga))
-    canvas = _Canvas(640, 440, pixels_per_m=222, origin=(320, 340))
-    canvas.box((-1.38, -0.38), (1.38, 1.47), 0.03, _FLOOR)
+    canvas = Canvas(640, 440, pixels_per_m=222, origin=(320, 340))
+    canvas.box((-1.38, -0.38), (1.38, 1.47), 0.03, FLOOR)
     for dash in range(-18, 18):
         canvas.bar((0.07 * dash, 0.7), (0.07 * dash + 0.03, 0.7), 0.004, (178, 188, 201))
-    canvas.bar((-1.15, 0.0), (1.15, 0.0), 0.018, _SLATE)
+    canvas.bar((-1.15, 0.0), (1.15, 0.0), 0.018, SLATE)
     for post in (-1.16, 1.16):  # the cart's middle stops at 1 m, so the posts stand half a cart further out
-        canvas.bar((post, -0.09), (post, 0.09), 0.02, _SLATE)
-    canvas.box((x - 0.11, -0.08), (x + 0.11, 0.08), 0.03, _INK)
-    canvas.bar((x, 0.0), knee, 0.04, _BLUE)
-    canvas.bar(knee, tip, 0.034, _AMBER)
+        canvas.bar((post, -0.09), (post, 0.09), 0.02, SLATE)
+    canvas.box((x - 0.11, -0.08), (x + 0.11, 0.08), 0.03, INK)
+    canvas.bar((x, 0.0), knee, 0.04, BLUE)
+    canvas.bar(knee, tip, 0.034, AMBER)
     for joint in ((x, 0.0), knee):
-        canvas.disc(joint, 0.045, _INK)
-        canvas.disc(joint, 0.018, _WHITE)
-    canvas.disc(middle, 0.014, _WHITE)
+        canvas.disc(joint, 0.045, INK)
+        canvas.disc(joint, 0.018, WHITE)
+    canvas.disc(middle, 0.014, WHITE)
     return canvas.picture(caption)
 
 
@@ -141,21 +141,23 @@ class Window:
             sleep(wait_s)
 
 
-class _Canvas:
+class Canvas:
     """A picture in the making, measured in metres with y upwards."""
 
     def __init__(self, width: int, height: int, pixels_per_m: float, origin: Point) -> None:
+        """An empty picture; the origin is in pixels from its upper left corner."""
         self._pygame = import_pygame()
         self._size = (width, height)
         self._scale = pixels_per_m * _SMOOTHING
         self._origin = (origin[0] * _SMOOTHING, origin[1] * _SMOOTHING)
         self._surface = self._pygame.Surface((width * _SMOOTHING, height * _SMOOTHING), 0, 32)
-        self._surface.fill(_PAPER)
+        self._surface.fill(PAPER)
 
     def _pixel(self, point: Point) -> Point:
         return self._origin[0] + self._scale * point[0], self._origin[1] - self._scale * point[1]
 
     def disc(self, centre: Point, radius: float, colour: Colour) -> None:
+        """A filled circle."""
         self._pygame.draw.circle(self._surface, colour, self._pixel(centre), self._scale * radius)
 
     def bar(self, start: Point, end: Point, radius: float, colour: Colour) -> None:
@@ -178,10 +180,11 @@ class _Canvas:
         self._pygame.draw.rect(self._surface, colour, rectangle, border_radius=round(self._scale * margin))
 
     def picture(self, caption: str) -> Frame:
+        """The picture so far, with a caption."""
         small = self._pygame.transform.smoothscale(self._surface, self._size)
         if caption:
             self._pygame.font.init()
-            text = self._pygame.font.Font(None, 24).render(caption, True, _INK)
+            text = self._pygame.font.Font(None, 24).render(caption, True, INK)
             small.blit(text, (42, 42))
         rows = np.frombuffer(self._pygame.image.tobytes(small, "RGB"), np.uint8)
         return rows.reshape(self._size[1], self._size[0], 3).copy()  # what a buffer of bytes gives is read-only

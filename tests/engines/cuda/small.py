@@ -15,7 +15,7 @@ from cycletime.engines.cuda.describing import described, state_of
 from cycletime.engines.cuda.device import Done, Work
 from cycletime.engines.cuda.layout import BESIDE, INPUTS, ROW, position_of, rows_for
 from cycletime.runs.spec import EngineSpec, RunSpec
-from cycletime.runs.worlds import PaperTask
+from cycletime.runs.worlds import ClosedFormWorld
 from tests.engines.cuda.emulated import Emulated
 
 CUDA = EngineSpec("cuda", "gpu")
@@ -29,7 +29,9 @@ def make_spec(
     **agent: Any,  # noqa: ANN401
 ) -> RunSpec:
     small = {"batch": 60, "minibatch": 20, "epochs": 2, **agent}
-    return RunSpec(world=PaperTask(task), agent=PPOAgent(**small), dt=dt, env_steps=env_steps, seed=seed, engine=CUDA)
+    return RunSpec(
+        world=ClosedFormWorld(task), agent=PPOAgent(**small), dt=dt, env_steps=env_steps, seed=seed, engine=CUDA
+    )
 
 
 def make_psi(actions: int, seed: int = 0) -> PPOState:

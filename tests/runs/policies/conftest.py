@@ -16,7 +16,7 @@ from cycletime.agents import ActorCriticAgent, PPOAgent, SACAgent
 from cycletime.loops.action_bounds import ActionBounds
 from cycletime.runs.policies.policy_file import SavedPolicy
 from cycletime.runs.spec import RunSpec
-from cycletime.runs.worlds import PaperTask
+from cycletime.runs.worlds import ClosedFormWorld
 
 Numbers: TypeAlias = NDArray[Any]
 AGENTS: dict[str, Any] = {
@@ -71,7 +71,7 @@ def trained(
 
 
 def spec_of(agent: Any = AGENTS["PPO"]) -> RunSpec:  # noqa: ANN401
-    return RunSpec(world=PaperTask("reacher"), agent=replace(agent), dt="16ms", env_steps=8000, seed=0)
+    return RunSpec(world=ClosedFormWorld("reacher"), agent=replace(agent), dt="16ms", env_steps=8000, seed=0)
 
 
 def observations(count: int = 50) -> Numbers:

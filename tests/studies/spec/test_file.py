@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.runs.tuned_file import TunedValues, read_tuned, write_tuned
-from cycletime.runs.worlds import GymnasiumEnv
+from cycletime.runs.worlds import ClosedFormWorld, GymnasiumEnv
 from cycletime.studies.spec.file import as_table, read_study, study_from
 from cycletime.studies.spec.study import Source, Study
 from cycletime.studies.store.folder import StudyFolder
@@ -163,6 +163,18 @@ def test_environments_of_several_time_steps_cannot_be_kept_in_one_study() -> Non
         as_table(other)
 
 
+def test_the_time_step_of_a_study_is_that_of_its_tasks_where_it_has_no_environments() -> None:
+    told = {**GOOD, "task": ["pendulum", "cart-pole"], "env_dt": "4ms"}
+    study = study_from(told)
+    assert {str(world.env_dt) for world in study.worlds} == {"4ms"}
+    assert study_from(as_table(study)) == study
+    usual = study_from({**GOOD, "task": ["reacher", "pendulum"]})
+    assert "env_dt" not in as_table(usual)
+    mixed = replace(study, worlds=(ClosedFormWorld("pendulum"), ClosedFormWorld("cart-pole", Duration("4ms"))))
+    with pytest.raises(InputError, match=r"different env_dt \(pendulum 2ms, cart-pole 4ms\): make a study of each"):
+        as_table(mixed)
+
+
 def test_left_out_rules_are_the_algorithms_own_and_none_where_values_are_from_no_cycle_time() -> None:
     told = {**GOOD, "algorithm": ["ppo", "sac", "actor-critic"]}
     del told["rules"]
@@ -235,7 +247,7 @@ NO_TIME = "is no time span: give a positive time such as '16ms', '0.016s', '0.01
         ({"name": ""}, "name is '': it must be a text in one line, such as 'reacher-quick'."),
         ({"name": "a\nb"}, "name is 'a\\nb': a text is one line of at most 200 printable characters."),
         ({"name": 3}, "name is 3: it must be a text in one line, such as 'reacher-quick'."),
-        ({"task": "reecher"}, "'reecher' is no task: give 'reacher' or 'double-pendulum', or a Gymnasium id as an env"),
+        ({"task": "reecher"}, "'reecher' is no task: give 'reacher', 'double-pendulum', 'pendulum'"),
         ({"task": 3}, "3 is no task and no environment: give a name, such as 'reacher'."),
         ({"task": []}, "The study 's' has no tasks or envs: give at least one."),
         ({"tasks": ["reacher"]}, "'task' and 'tasks' are both given: give one of them."),
@@ -322,7 +334,7 @@ NO_TIME = "is no time span: give a positive time such as '16ms', '0.016s', '0.01
         ({"patience": "30m"}, "patience is '30m': give a time of at least a second, such as '30min' or '2h'."),
         ({"patience": "5ms"}, "patience is '5ms': give a time of at least a second, such as '30min' or '2h'."),
         ({"patience": True}, "patience is True: give a time of at least a second, such as '30min' or '2h'."),
-        ({"env_dt": "3ms"}, "env_dt is 3ms: it is for environments, and the tasks have their own."),
+        ({"env_dt": "3ms"}, "env_dt is 3ms: the Reacher has a time step of its own, 2ms."),
         (
             {"env": "Pendulum-v1", "env_dt": "7ms"},
             "The cycle time 8ms is no whole multiple of the environment time step 7ms",

@@ -8,14 +8,14 @@ from cycletime.agents import agent_for
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.runs.spec import EngineSpec, RunSpec
-from cycletime.runs.worlds import GymnasiumEnv, PaperTask
+from cycletime.runs.worlds import ClosedFormWorld, GymnasiumEnv
 from cycletime.studies.spec.study import Study, Tuned
 
 
 def a_study(**overrides: Any) -> Study:  # noqa: ANN401 - any field
     values: dict[str, Any] = {
         "name": "s",
-        "worlds": (PaperTask("reacher"),),
+        "worlds": (ClosedFormWorld("reacher"),),
         "algorithms": ("ppo",),
         "dts": (Duration("8ms"), Duration("16ms")),
         "rules": {"ppo": ("baseline", "dt-aware")},
@@ -44,7 +44,7 @@ def test_each_run_is_what_the_rules_say_by_hand() -> None:
     tuned = rules.PPO(dt="16ms", batch=2000, minibatch=50)
     for labels, spec in a_study().runs():
         by_hand = RunSpec(
-            world=PaperTask("reacher"),
+            world=ClosedFormWorld("reacher"),
             agent=agent_for(tuned.at(labels["dt"], labels["rule"])),
             dt=labels["dt"],
             env_steps=1000,
@@ -90,7 +90,7 @@ def test_algorithms_have_their_own_rules_and_values() -> None:
 
 
 def test_environments_are_stepped_and_tasks_compiled() -> None:
-    study = a_study(worlds=(PaperTask("reacher"), GymnasiumEnv("Pendulum-v1", Duration("4ms"))), width=1)
+    study = a_study(worlds=(ClosedFormWorld("reacher"), GymnasiumEnv("Pendulum-v1", Duration("4ms"))), width=1)
     engines = {cell.labels["task"]: cell.engine for cell in study.cells()}
     assert engines == {"reacher": EngineSpec("compiled"), "Pendulum-v1": EngineSpec("stepped")}
 
@@ -108,7 +108,7 @@ def test_the_width_and_the_device_are_part_of_the_identity() -> None:
         ({"worlds": ()}, "The study 's' has no tasks or envs: give at least one."),
         ({"seeds": (1, 2, 1)}, "The study 's' has 1 twice in its seeds: give each once."),
         (
-            {"worlds": (PaperTask("reacher"),) * 2},
+            {"worlds": (ClosedFormWorld("reacher"),) * 2},
             "The study 's' has reacher twice in its tasks or envs: give each once.",
         ),
         ({"dts": (Duration("8ms"), Duration("0.008"))}, "The study 's' has 8ms twice in its dts: give each once."),

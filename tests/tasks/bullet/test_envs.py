@@ -65,8 +65,8 @@ def test_environments_do_not_disturb_each_other(make: type[BulletEnv]) -> None:
             second.close()
             second = make()
             second.reset(seed=9)
-        second.step(np.ones(second.face.action_size))
-        first.step(np.full(first.face.action_size, 0.5))
+        second.step(np.ones(second.task.action_size))
+        first.step(np.full(first.task.action_size, 0.5))
         seen.append(first.exact_observation())
     assert np.array_equal(seen, alone)
 
@@ -92,8 +92,8 @@ def test_link_positions_are_seen_one_step_late(make: type[BulletEnv]) -> None:
     env = make()
     late = slice(2, 4) if make is BulletReacherEnv else slice(2, 3)
     start, _ = env.reset(options={"state": [0.1, 0.2, 0.3, 2.0, -0.1, 0.2]})
-    first, *_ = env.step(np.zeros(env.face.action_size))
-    second, *_ = env.step(np.zeros(env.face.action_size))
+    first, *_ = env.step(np.zeros(env.task.action_size))
+    second, *_ = env.step(np.zeros(env.task.action_size))
     assert np.array_equal(first[late], start[late])
     assert not np.array_equal(second[late], first[late])
 
@@ -137,7 +137,7 @@ def test_what_is_no_action_is_refused(make: type[BulletEnv], action: Any) -> Non
     env = make()
     env.reset(seed=1)
     before = env.exact_observation()
-    with pytest.raises(InputError, match=f"is no action: give an array of {env.face.action_size} finite number"):
+    with pytest.raises(InputError, match=f"is no action: give an array of {env.task.action_size} finite number"):
         env.step(action)
     assert np.array_equal(env.exact_observation(), before)
 
@@ -146,7 +146,7 @@ def test_what_is_no_action_is_refused(make: type[BulletEnv], action: Any) -> Non
 @pytest.mark.parametrize("state", [[0.0] * 5, [0.0] * 7, [0.0] * 5 + [np.nan], "upright", [[0.0] * 6], {"x": 1}])
 def test_what_is_no_state_is_refused(make: type[BulletEnv], state: Any) -> None:  # noqa: ANN401
     env = make()
-    with pytest.raises(InputError, match=rf"is no state: give 6 finite numbers \({', '.join(env.face.state_limits)}\)"):
+    with pytest.raises(InputError, match=rf"is no state: give 6 finite numbers \({', '.join(env.task.state_limits)}\)"):
         env.reset(options={"state": state})
 
 
@@ -161,10 +161,10 @@ def test_a_state_out_of_bounds_is_refused() -> None:
 def test_the_wildest_states_stay_in_the_observation_space(make: type[BulletEnv]) -> None:
     env = make()
     rng = np.random.default_rng(0)
-    limits = np.minimum(list(env.face.state_limits.values()), 4.0 if make is BulletReacherEnv else 100.0)
+    limits = np.minimum(list(env.task.state_limits.values()), 4.0 if make is BulletReacherEnv else 100.0)
     for _ in range(20):
         env.reset(options={"state": limits * rng.choice([-1, -0.9, 0.9, 1], limits.size)})
-        pushes = np.sign(rng.normal(size=(100, env.face.action_size)))
+        pushes = np.sign(rng.normal(size=(100, env.task.action_size)))
         assert all(env.observation_space.contains(env.step(push)[0]) for push in pushes)
 
 
@@ -179,13 +179,13 @@ def test_an_unknown_reset_option_is_refused_and_none_is_fine() -> None:
 @BOTH
 def test_stepping_and_rendering_need_a_reset_and_an_open_environment(make: type[BulletEnv]) -> None:
     env = make(render_mode="rgb_array")
-    for call in (lambda: env.step(np.zeros(env.face.action_size)), env.render):
+    for call in (lambda: env.step(np.zeros(env.task.action_size)), env.render):
         with pytest.raises(ResetNeeded):
             call()
     env.reset()
     env.close()
     with pytest.raises(ResetNeeded):
-        env.step(np.zeros(env.face.action_size))
+        env.step(np.zeros(env.task.action_size))
     with pytest.raises(InputError, match="closed: make a new one"):
         env.reset()
 
@@ -196,7 +196,7 @@ def test_rendering_gives_a_picture_that_moves(make: type[BulletEnv]) -> None:
     env.reset(seed=1)
     before = env.render()
     for _ in range(100):
-        env.step(np.ones(env.face.action_size))
+        env.step(np.ones(env.task.action_size))
     after = env.render()
     assert before is not None
     assert after is not None
@@ -241,6 +241,6 @@ def run(env: BulletEnv, seed: int, action: float = 0.5) -> np.ndarray[Any, np.dt
     env.reset(seed=seed)
     observations = [env.exact_observation()]
     for _ in range(60):
-        env.step(np.full(env.face.action_size, action))
+        env.step(np.full(env.task.action_size, action))
         observations.append(env.exact_observation())
     return np.array(observations)

@@ -24,7 +24,7 @@ from cycletime.engines.cuda.random_words import PhiloxStream, normals, philox
 from cycletime.engines.cuda.simulating import deviation
 from cycletime.loops import CompiledLoop, Episodes
 from cycletime.runs.spec import EngineSpec, RunSpec
-from cycletime.runs.worlds import PaperTask
+from cycletime.runs.worlds import ClosedFormWorld
 
 MOST_APART = 1e-4
 """Of observations, rewards and advantages; and of what learning changes, relative to the change."""
@@ -83,7 +83,7 @@ class CardCheck:
 def run_of(task: str, dt: str, env_steps: int = 10**7, seed: int = 1, **agent: Any) -> RunSpec:  # noqa: ANN401
     """A run on the kernel."""
     return RunSpec(
-        world=PaperTask(task), agent=PPOAgent(**agent), dt=dt, env_steps=env_steps, seed=seed, engine=_ENGINE
+        world=ClosedFormWorld(task), agent=PPOAgent(**agent), dt=dt, env_steps=env_steps, seed=seed, engine=_ENGINE
     )
 
 

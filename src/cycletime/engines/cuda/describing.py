@@ -23,7 +23,7 @@ from cycletime.loops.compilation_cache import keep_compiled_programs
 from cycletime.loops.randomness import Purpose, key_for, seed_key
 from cycletime.loops.rollout import TimedTask
 from cycletime.runs.spec import RunSpec
-from cycletime.runs.worlds import PaperTask
+from cycletime.runs.worlds import ClosedFormWorld
 
 State = NDArray[np.float32]
 TASKS = ("reacher", "double-pendulum")
@@ -64,7 +64,7 @@ def described(spec: RunSpec) -> NDArray[Any]:
 
 def world_of(spec: RunSpec) -> TimedTask:
     """A run's task at its cycle time."""
-    assert isinstance(spec.world, PaperTask), "the engine refuses other worlds"
+    assert isinstance(spec.world, ClosedFormWorld), "the engine refuses other worlds"
     return TimedTask(spec.world.task, cycle_steps(spec.dt, spec.world.env_dt))
 
 

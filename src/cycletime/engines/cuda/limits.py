@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from cycletime.agents import PPOAgent
 from cycletime.duration import cycle_steps
+from cycletime.engines.cuda.describing import TASKS
 from cycletime.engines.cuda.layout import HIDDEN
 from cycletime.runs.spec import RunSpec
-from cycletime.runs.worlds import PaperTask
+from cycletime.runs.worlds import ClosedFormWorld
 
 LONGEST_SLICE = 512
 """The most samples of one gradient step."""
@@ -22,8 +23,8 @@ def refusal(spec: RunSpec) -> str | None:
             f"The engine cuda has the device {engine.device!r}, the width {engine.width} and matmul {engine.matmul!r}: "
             "it needs 'gpu', 1 and 'fastest'."
         )
-    if not isinstance(world, PaperTask):
-        return f"The engine cuda cannot run {world.name!r}: it has the tasks reacher and double-pendulum."
+    if not isinstance(world, ClosedFormWorld) or world.name not in TASKS:
+        return f"The engine cuda cannot run {world.name!r}: it has the tasks {' and '.join(TASKS)}."
     if not isinstance(agent, PPOAgent):
         return f"The engine cuda cannot train {spec.algorithm}: it has ppo only."
     if spec.exploration is not None:

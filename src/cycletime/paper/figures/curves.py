@@ -82,7 +82,7 @@ def _draw_panel(axes: Axes, panel: Panel, *, is_top: bool, is_bottom: bool) -> N
     if is_bottom:
         axes.set_xlabel("environment steps")
     if is_top:
-        add_seconds(axes, float(TASKS[panel.runs[0].cells[0].labels["task"]].env_dt))
+        add_seconds(axes, float(TASKS[panel.runs[0].cells[0].labels["task"]].usual_env_dt))
 
 
 def _draw_curve(axes: Axes, curve: Curve, cell: Cell, dash: str) -> None:

@@ -19,7 +19,7 @@ from cycletime.engines.record import Keep
 from cycletime.errors import InputError
 from cycletime.runs.files import write_whole
 from cycletime.runs.machine import code_version
-from cycletime.runs.worlds import PaperTask
+from cycletime.runs.worlds import ClosedFormWorld
 from cycletime.studies.packing import unpacking
 from cycletime.studies.plan.plan import Plan
 from cycletime.studies.spec.file import as_table
@@ -61,7 +61,7 @@ def pack_studies(
     if in_folders:
         _check_names(studies)
     for world in (world for study in studies for world in study.worlds):
-        if not isinstance(world, PaperTask):
+        if not isinstance(world, ClosedFormWorld):
             raise InputError(f"{world.name!r} is an environment: a pack is for tasks in closed form, so leave it out.")
     for study in studies:
         study.check_worlds()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from cycletime.errors import InputError, shown
 from cycletime.rules import PPO, SAC
 from cycletime.runs.spec import AGENTS
 from cycletime.runs.tables import check_plain, read_toml
-from cycletime.runs.worlds import GymnasiumEnv, PaperTask, World
+from cycletime.runs.worlds import ClosedFormWorld, GymnasiumEnv, World
 from cycletime.studies.spec.study import MOST_RUNS, PATIENCE, Study, Tuned
 from cycletime.studies.spec.values import check_algorithms, read_values, values_table
 
@@ -73,17 +73,13 @@ def study_from(told: Mapping[str, Any], folder: Path = Path()) -> Study:
 
 def as_table(study: Study) -> dict[str, Any]:
     """The table that `study_from` reads as this study; JSON and TOML have all that is in it."""
-    tasks = [world.name for world in study.worlds if isinstance(world, PaperTask)]
+    tasks = [world for world in study.worlds if isinstance(world, ClosedFormWorld)]
     envs = [world for world in study.worlds if isinstance(world, GymnasiumEnv)]
-    table: dict[str, Any] = {"name": study.name, "tasks": tasks, "envs": [env.name for env in envs]}
-    env_dts = {env.env_dt for env in envs}
-    if len(env_dts) > 1:
-        words = ", ".join(f"{env.name} {env.env_dt or 'none'}" for env in envs)
-        raise InputError(f"The environments have different env_dt ({words}): make a study of each.")
-    if env_dts != {None} and envs:
-        table["env_dt"] = str(envs[0].env_dt)
     return {
-        **table,
+        "name": study.name,
+        "tasks": [task.name for task in tasks],
+        "envs": [env.name for env in envs],
+        **_env_dt_table(tasks, envs),
         "algorithms": list(study.algorithms),
         "dts": [str(dt) for dt in study.dts],
         "rules": {algorithm: list(study.rules.get(algorithm, ())) for algorithm in study.algorithms},
@@ -95,6 +91,18 @@ def as_table(study: Study) -> dict[str, Any]:
         **({} if study.engine == AUTO else {"engine": study.engine}),
         **({} if study.patience == PATIENCE else {"patience": str(study.patience)}),
     }
+
+
+def _env_dt_table(tasks: Sequence[ClosedFormWorld], envs: Sequence[GymnasiumEnv]) -> dict[str, str]:
+    """The one env_dt of a study, which `_worlds` gives to its environments, or to its tasks where it has no others."""
+    for_tasks = {None if task.has_usual_env_dt else task.env_dt for task in tasks}
+    for_envs = {env.env_dt for env in envs}
+    if len(for_envs) > 1 or (envs and for_tasks - {None}) or (not envs and len(for_tasks) > 1):
+        worlds: tuple[World, ...] = (*tasks, *envs)
+        words = ", ".join(f"{world.name} {world.env_dt or 'none'}" for world in worlds)
+        raise InputError(f"The environments have different env_dt ({words}): make a study of each.")
+    env_dt = next(iter(for_envs if envs else for_tasks), None)
+    return {} if env_dt is None else {"env_dt": str(env_dt)}
 
 
 def _patience(value: Any) -> Duration:  # noqa: ANN401 - whatever TOML has
@@ -135,12 +143,11 @@ def _worlds(told: Mapping[str, Any]) -> tuple[World, ...]:
         raise InputError("'task' is missing: a study needs a task or an env, or several as 'tasks' and 'envs'.")
     tasks = _several(told, "task") if {"task", "tasks"} & set(given) else []
     envs = _several(told, "env") if {"env", "envs"} & set(given) else []
-    if env_dt is not None and not envs:
-        raise InputError(f"env_dt is {env_dt}: it is for environments, and the tasks have their own.")
     for name in (*tasks, *envs):
         if not isinstance(name, str) or not name:
             raise InputError(f"{shown(name)} is no task and no environment: give a name, such as 'reacher'.")
-    return (*(PaperTask(name) for name in tasks), *(GymnasiumEnv(name, env_dt) for name in envs))
+    step = () if env_dt is None or envs else (env_dt,)
+    return (*(ClosedFormWorld(name, *step) for name in tasks), *(GymnasiumEnv(name, env_dt) for name in envs))
 
 
 def _rules(told: Mapping[str, Any], algorithms: tuple[str, ...], tuned: Mapping[str, Tuned]) -> dict[str, Any]:

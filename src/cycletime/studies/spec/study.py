@@ -35,7 +35,7 @@ from cycletime.engines.registry import AUTO, ENGINES, engine_of, with_engine
 from cycletime.errors import InputError, shown
 from cycletime.runs.carried import TUNABLE, carried_agent
 from cycletime.runs.spec import AGENTS, EngineSpec, RunSpec
-from cycletime.runs.worlds import PaperTask, World, refuse_budget_without_episode, refuse_unknown_env
+from cycletime.runs.worlds import ClosedFormWorld, World, refuse_budget_without_episode, refuse_unknown_env
 
 if TYPE_CHECKING:
     from cycletime.studies.results import StudyResults
@@ -136,7 +136,7 @@ class Study:
     width: int | None = None
     """The runs that one program carries; None where `resolved` is to choose."""
     engine: str = AUTO
-    """What computes the paper's tasks: an engine, or 'auto' for the fastest that takes a run on the device."""
+    """What computes tasks in closed form: an engine, or 'auto' for the fastest that takes a run on the device."""
     patience: Duration = PATIENCE
     """How long a run may take for one step of its environment, or a chunk of a compiled program, until it hangs."""
 
@@ -306,7 +306,7 @@ class Study:
         labels = {"task": world.name, "algorithm": algorithm, "rule": rule, "dt": dt, **hyperparameters}
         engine = EngineSpec(device=self.device, width=self.width or 1)
         cell = Cell(labels, world, agent, dt, self.env_steps, engine, origin)
-        wanted = self.engine if isinstance(world, PaperTask) else AUTO
+        wanted = self.engine if isinstance(world, ClosedFormWorld) else AUTO
         return replace(cell, engine=with_engine(cell.run(self.seeds[0]), wanted).engine)
 
     def _check_axes(self) -> None:

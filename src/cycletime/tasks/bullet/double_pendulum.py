@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.tasks.bullet.world import BulletEnv
-from cycletime.tasks.face import DOUBLE_PENDULUM, TaskState
+from cycletime.tasks.closed_form import Numbers
+from cycletime.tasks.double_pendulum import DoublePendulum
 
 _MOST_FORCE = 200
 _REWARD_SCALE = 0.25
@@ -27,7 +28,7 @@ class BulletDoublePendulumEnv(BulletEnv):
     State (reset option): x in m; th (lower pole) and ga (upper pole against the lower) in rad; their rates v, w, u.
     """
 
-    face = DOUBLE_PENDULUM
+    task = DoublePendulum()
     model = "inverted_double_pendulum.xml"
     gravity = 9.8
 
@@ -43,7 +44,7 @@ class BulletDoublePendulumEnv(BulletEnv):
         th, ga = self._th, self._ga
         return np.array([self._x, self._v, self._px, cos(th), sin(th), self._w, cos(ga), sin(ga), self._u])
 
-    def _start(self, state: TaskState) -> None:
+    def _start(self, state: Numbers) -> None:
         self._world.place(self._all_joints, state[:3], state[3:])
         self._read()
 
@@ -58,5 +59,5 @@ class BulletDoublePendulumEnv(BulletEnv):
         tip = self._py + 0.3
         return _REWARD_SCALE * (10 - (0.01 * self._px**2 + (tip - 2) ** 2)), tip <= 1, 1
 
-    def _state(self) -> TaskState:
+    def _state(self) -> Numbers:
         return self._x, self._th, self._ga, self._v, self._w, self._u

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.tasks.bullet.world import BulletEnv
-from cycletime.tasks.face import REACHER, TaskState
+from cycletime.tasks.closed_form import Numbers
+from cycletime.tasks.reacher import Reacher
 
 _ELBOW_LIMIT = 3.0
 _MOST_TORQUE = 0.05
@@ -30,7 +31,7 @@ class BulletReacherEnv(BulletEnv):
     State (reset option): q1, q2 in rad; w1, w2 in rad/s; tx, ty (the target) in m.
     """
 
-    face = REACHER
+    task = Reacher()
     model = "reacher.xml"
     gravity = 0.0
 
@@ -55,7 +56,7 @@ class BulletReacherEnv(BulletEnv):
             ]
         )
 
-    def _start(self, state: TaskState) -> None:
+    def _start(self, state: Numbers) -> None:
         q1, q2, w1, w2, *target = state
         self._world.place(self._target, target, (0.0, 0.0))
         self._world.place(self._arm, (q1, q2), (w1, w2))
@@ -80,5 +81,5 @@ class BulletReacherEnv(BulletEnv):
         stuck = _COST_SCALE * (-0.1 if abs(self._q2 / _ELBOW_LIMIT) > 0.99 else 0.0)
         return self._potential - potential_before + energy + stuck, False, 1
 
-    def _state(self) -> TaskState:
+    def _state(self) -> Numbers:
         return (self._q1, self._q2, self._w1, self._w2, *self._target_joints)

@@ -146,7 +146,7 @@ class BulletEnv(TaskEnv):
     @property
     def dt(self) -> float:
         """The time that one step takes, in seconds: the environment's time step."""
-        return float(self.face.env_dt)
+        return float(self.task.env_dt)
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
