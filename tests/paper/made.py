@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cycletime.paper.experiments import Size, experiment_of
-from cycletime.paper.running import Place
+from cycletime.paper.running import Workspace
 from cycletime.runs.spec import RunSpec
 from cycletime.studies.store.folder import StudyFolder
 from tests.studies.small import finished, specs_of
@@ -22,7 +22,7 @@ def study_folder(
     """The folder of a study, all of whose runs are done but for the last ones."""
     experiment = experiment_of(part)
     assert experiment is not None
-    folder = Place(out=out, size=size).folder(part, experiment)
+    folder = Workspace(out=out, size=size).folder(part, experiment)
     specs = specs_of(folder)
     folder.store.add([finished(spec, score(spec)) for spec in specs[: len(specs) - missing]])
     return folder

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cycletime.paper.claims.sources import SCALES, Data
 from cycletime.paper.collecting import plain_values
 from cycletime.paper.experiments import EXPERIMENTS, FRESH_SEED, Size, study_of, winners_name
-from cycletime.paper.outcome import Cell, Outcome
+from cycletime.paper.outcome import Outcome, OutcomeCell
 from cycletime.paper.winners import winners
 
 BINS = 100
@@ -48,12 +48,12 @@ def synthetic_data(
     sweeps = {sweep for sweep in SWEEPS if winners_name(sweep) in wanted}
     outcomes: dict[str, Outcome] = {}
 
-    def made(study: str, labels: Labels, values: Labels, first_seed: int) -> Cell:
+    def made(study: str, labels: Labels, values: Labels, first_seed: int) -> OutcomeCell:
         told = {"study": study, **values, **labels, "dt": f"{labels['dt'] * 1e3:g}ms"}
         spread = noise * SCALES[labels["task"]].full
         drawn = curves(told, _curves(np.asarray(score(told), float), seeds, spread, told))
         scores = drawn.mean(axis=1)
-        return Cell(labels, values, tuple(range(first_seed, first_seed + seeds)), scores, scores.copy(), drawn)
+        return OutcomeCell(labels, values, tuple(range(first_seed, first_seed + seeds)), scores, scores.copy(), drawn)
 
     for study in STUDIES:
         if study in wanted or study in sweeps:

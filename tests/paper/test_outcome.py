@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as npst
 
 from cycletime.errors import InputError
 from cycletime.paper import outcome as outcomes
-from cycletime.paper.outcome import STEPS, Cell, Outcome
+from cycletime.paper.outcome import STEPS, Outcome, OutcomeCell
 
 FINITE = st.floats(-90.0, 9400.0)
 
@@ -20,7 +20,7 @@ def an_outcome(curves: np.ndarray[tuple[int, int], np.dtype[np.float64]], task: 
     seeds = len(curves)
     scores = curves.mean(axis=1)
     cells = tuple(
-        Cell(
+        OutcomeCell(
             {"task": task, "dt": dt, "batch": batch}, {"batch": 8 * batch}, tuple(range(seeds)), scores, scores, curves
         )
         for dt in (0.004, 0.008)

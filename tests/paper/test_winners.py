@@ -12,7 +12,7 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.paper.collecting import collect, command_of
 from cycletime.paper.experiments import Size
-from cycletime.paper.outcome import Cell, Outcome
+from cycletime.paper.outcome import Outcome, OutcomeCell
 from cycletime.paper.winners import winners, winners_study
 from cycletime.runs.spec import RunSpec
 from cycletime.studies.spec.file import as_table, study_from
@@ -56,9 +56,9 @@ def test_winners_may_have_more_seeds_than_their_sweep_and_their_command_says_so(
 
 
 def made_up(*cells: list[float]) -> Outcome:
-    def cell(index: int, scores: NDArray[np.float64]) -> Cell:
+    def cell(index: int, scores: NDArray[np.float64]) -> OutcomeCell:
         labels = {"task": "reacher", "dt": 0.004, "batch": index}
-        return Cell(labels, {}, tuple(range(len(scores))), scores, scores, scores[:, None])
+        return OutcomeCell(labels, {}, tuple(range(len(scores))), scores, scores, scores[:, None])
 
     return Outcome("s", 1, tuple(cell(index, np.array(each)) for index, each in enumerate(cells)), {"scale": 1.0})
 

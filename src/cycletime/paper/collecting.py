@@ -14,7 +14,7 @@ from cycletime.agents import Agent
 from cycletime.engines.registry import AUTO
 from cycletime.errors import InputError
 from cycletime.paper.experiments import experiment_of, study_of, sweep_of
-from cycletime.paper.outcome import Cell, Outcome
+from cycletime.paper.outcome import Outcome, OutcomeCell
 from cycletime.studies.plan.plan import Plan
 from cycletime.studies.running.sessions import worked_s
 from cycletime.studies.spec import study as spec
@@ -100,9 +100,9 @@ def command_of(study: Study) -> str:
     return " ".join(words)
 
 
-def _cell(folder: StudyFolder, cell: spec.Cell, names: tuple[str, ...]) -> Cell:
+def _cell(folder: StudyFolder, cell: spec.Cell, names: tuple[str, ...]) -> OutcomeCell:
     results = [folder.store.result(name) for name in names]
-    return Cell(
+    return OutcomeCell(
         labels={**cell.labels, "dt": float(cell.dt)},
         values=plain_values(cell.agent),
         seeds=tuple(int(told["seed"]) for told in results),

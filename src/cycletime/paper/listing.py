@@ -11,7 +11,7 @@ from cycletime.paper.sizes import Extent, extent_of
 
 
 @dataclass(frozen=True)
-class Row:
+class Listed:
     """An experiment, and what there is of it."""
 
     name: str
@@ -35,16 +35,16 @@ class Row:
     """The least share of the paper's environment steps among them."""
 
 
-def rows(data: Data, size: Size) -> list[Row]:
+def rows(data: Data, size: Size) -> list[Listed]:
     """All experiments, in the paper's order."""
     return [row_of(experiment, data, size) for experiment in EXPERIMENTS.values()]
 
 
-def row_of(experiment: Experiment, data: Data, size: Size) -> Row:
+def row_of(experiment: Experiment, data: Data, size: Size) -> Listed:
     """An experiment, in a size."""
     extent = Extent() if experiment.needs_robot else extent_of(experiment, size)
     there = [data.outcomes[part] for part in experiment.parts if part in data.outcomes]
-    return Row(
+    return Listed(
         name=experiment.name,
         about=experiment.about,
         shown_in=experiment.shown_in,

@@ -43,7 +43,7 @@ _TYPES: Mapping[str, tuple[type[np.generic], int]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Cell:
+class OutcomeCell:
     """Runs that differ in their seeds alone."""
 
     labels: Mapping[str, Any]
@@ -83,7 +83,7 @@ class Outcome:
     """The study's."""
     env_steps: int
     """Of each run."""
-    cells: tuple[Cell, ...]
+    cells: tuple[OutcomeCell, ...]
     about: Mapping[str, Any]
     """Where it comes from: scale, command, code, machines, wall time."""
 
@@ -97,12 +97,12 @@ class Outcome:
         """How many seeds cells have, each number once."""
         return tuple(sorted({len(cell.seeds) for cell in self.cells}))
 
-    def where(self, **labels: object) -> list[Cell]:
+    def where(self, **labels: object) -> list[OutcomeCell]:
         """The cells with some labels or values; a cycle time may be a text such as '4ms'."""
         wanted = {name: float(Duration(value)) if name == "dt" else value for name, value in labels.items()}  # type: ignore[arg-type]
         return [cell for cell in self.cells if all(_told(cell, name) == value for name, value in wanted.items())]
 
-    def cell(self, **labels: object) -> Cell:
+    def cell(self, **labels: object) -> OutcomeCell:
         """The one cell with some labels or values.
 
         Raises:
@@ -169,7 +169,7 @@ def _whole(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.where(np.isfinite(numbers), np.rint(numbers), NO_NUMBER).astype(np.int64)
 
 
-def _told(cell: Cell, name: str) -> object:
+def _told(cell: OutcomeCell, name: str) -> object:
     return cell.labels[name] if name in cell.labels else cell.values.get(name)
 
 
@@ -180,7 +180,7 @@ def _column(file: Npz, name: str) -> NDArray[Any]:
     return found
 
 
-def _cells(told: Sequence[Mapping[str, Any]], columns: Mapping[str, NDArray[Any]]) -> tuple[Cell, ...]:
+def _cells(told: Sequence[Mapping[str, Any]], columns: Mapping[str, NDArray[Any]]) -> tuple[OutcomeCell, ...]:
     """Cells from what is told of each and the arrays of all runs, cell after cell."""
     sizes = [len(each["seeds"]) for each in told]
     lengths = {name: len(column) for name, column in columns.items()}
@@ -190,6 +190,8 @@ def _cells(told: Sequence[Mapping[str, Any]], columns: Mapping[str, NDArray[Any]
     curves = np.where(whole == NO_NUMBER, np.nan, whole * columns["steps"][:, None])
     splits = (np.split(each, np.cumsum(sizes)[:-1]) for each in (columns["scores"], columns["plain"], curves))
     return tuple(
-        Cell({**each["labels"], "dt": float(each["labels"]["dt"])}, each["values"], tuple(each["seeds"]), *arrays)
+        OutcomeCell(
+            {**each["labels"], "dt": float(each["labels"]["dt"])}, each["values"], tuple(each["seeds"]), *arrays
+        )
         for each, *arrays in zip(told, *splits, strict=True)
     )

@@ -24,7 +24,7 @@ from cycletime.studies.store.folder import State, StudyFolder
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class Workspace:
     """Where experiments are kept, in which size, and what computes them."""
 
     out: Path
@@ -85,23 +85,23 @@ def check_runs(experiment: Experiment) -> None:
         raise InputError(f"{experiment.name} needs the UR5, which there is not yet: it stays 'not run'.")
 
 
-def parts_left(experiments: Iterable[Experiment], place: Place) -> tuple[dict[str, Experiment], dict[str, str]]:
+def parts_left(experiments: Iterable[Experiment], workspace: Workspace) -> tuple[dict[str, Experiment], dict[str, str]]:
     """The studies that are not done yet: those that can be run, and winners' that wait for the sweep named beside."""
     ready: dict[str, Experiment] = {}
     waiting: dict[str, str] = {}
     for experiment in experiments:
         for part in experiment.parts:
             sweep = sweep_of(part)
-            if sweep is not None and not place.is_done(sweep):
+            if sweep is not None and not workspace.is_done(sweep):
                 waiting[part] = sweep
-            elif not place.is_done(part):
+            elif not workspace.is_done(part):
                 ready[part] = experiment
     return ready, waiting
 
 
 def run_experiment(
     experiment: Experiment,
-    place: Place,
+    workspace: Workspace,
     executor: Callable[[], Executor],
     *,
     watcher: Callable[[Executor], Watcher],
@@ -112,7 +112,7 @@ def run_experiment(
 
     Args:
         experiment: It.
-        place: Where, and how large.
+        workspace: Where, and how large.
         executor: Makes who computes a study.
         watcher: Makes who is told how a study goes.
         tell: Called with the name of each study and the states of its runs when it is over.
@@ -121,7 +121,7 @@ def run_experiment(
     check_runs(experiment)
     for part in experiment.parts:
         who = executor()  # first, since it may be refused
-        folder = place.folder(part, experiment)
+        folder = workspace.folder(part, experiment)
         counts = run_study(folder, who, watcher=Timed(folder.path, watcher(who)), stop=stop)
         tell(part, counts)
         if set(counts) != {"done"}:  # stopped, or some failed; and winners are known when all is done

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from cycletime.paper.outcome import Cell
+from cycletime.paper.outcome import OutcomeCell
 from cycletime.statistics import Estimate, mean_and_error
 
 
-def score(cell: Cell) -> Estimate | None:
+def score(cell: OutcomeCell) -> Estimate | None:
     """The mean score and its standard error; None if every run went astray."""
     return mean_and_error(cell.scores, failed="exclude") if np.isfinite(cell.scores).any() else None

@@ -11,7 +11,7 @@ from typing import Any
 from cycletime.duration import Duration
 from cycletime.paper.claims.sources import Data
 from cycletime.paper.experiments import none_of_this_name, scaled_down, winners_name
-from cycletime.paper.outcome import Cell, Outcome
+from cycletime.paper.outcome import Outcome, OutcomeCell
 from cycletime.paper.scores import score
 from cycletime.paper.winners import Winner, winners
 from cycletime.reports.as_json import estimate_as_json
@@ -184,11 +184,11 @@ def _row(published: Published, sweep: Outcome, winner: Winner, fresh: Outcome | 
     )
 
 
-def _of(cell: Cell, names: Sequence[str]) -> tuple[float, ...]:
+def _of(cell: OutcomeCell, names: Sequence[str]) -> tuple[float, ...]:
     return tuple(cell.labels[name] for name in names)
 
 
-def _difference(ours: Cell, papers: Cell) -> Estimate | None:
+def _difference(ours: OutcomeCell, papers: OutcomeCell) -> Estimate | None:
     if score(ours) is None or score(papers) is None:
         return None
     return compare(ours.scores, papers.scores, failed="exclude").difference

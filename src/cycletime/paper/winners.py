@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.paper.experiments import FRESH_SEED, Size, study_of, winners_name
-from cycletime.paper.outcome import Cell, Outcome
+from cycletime.paper.outcome import Outcome, OutcomeCell
 from cycletime.statistics import Contrast, Estimate, mean_and_error
 from cycletime.studies.spec.study import Study, Tuned
 
@@ -24,10 +24,10 @@ class Winner:
     """The best cell at a cycle time, and those that are as good for all one can tell."""
 
     dt: Duration
-    cell: Cell
+    cell: OutcomeCell
     mean: Estimate
     """Of the runs that it won with."""
-    as_good: tuple[Cell, ...]
+    as_good: tuple[OutcomeCell, ...]
     """Cells behind it by less than the standard error of the difference, the nearest first."""
 
 

@@ -2,14 +2,16 @@ import numpy as np
 
 from cycletime.paper.claims.sources import Data
 from cycletime.paper.figures.caption import caption
-from cycletime.paper.figures.panels import Panel, runs_of
+from cycletime.paper.figures.panels import FigurePanel, runs_of
 from tests.paper.synthetic import synthetic_data
 
 
 def told(*data: Data) -> str:
     """The caption of the baseline's runs on both tasks' SAC, each from its own data."""
     studies = ("sac-baseline", "sac-pendulum-baseline")
-    return caption([Panel("", (runs_of(each, study, "baseline"),)) for each, study in zip(data, studies, strict=False)])
+    return caption(
+        [FigurePanel("", (runs_of(each, study, "baseline"),)) for each, study in zip(data, studies, strict=False)]
+    )
 
 
 def made(seeds: int = 3, scale: float = 1.0) -> Data:
@@ -35,4 +37,4 @@ def test_a_run_that_went_astray_is_counted_once() -> None:
     data.outcome("sac-baseline").cells[0].scores[0] = np.nan
     assert "1 run of 15 went astray, left out." in told(data)
     runs = runs_of(data, "sac-baseline", "baseline")
-    assert "1 run of 15 went astray" in caption([Panel("", (runs,)), Panel("", (runs,))])
+    assert "1 run of 15 went astray" in caption([FigurePanel("", (runs,)), FigurePanel("", (runs,))])

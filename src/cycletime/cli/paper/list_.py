@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from cycletime.cli.paper.options import FromResults, Sized
+from cycletime.cli.paper.options import FromResults, SizeOptions
 
 if TYPE_CHECKING:
-    from cycletime.paper.listing import Row
+    from cycletime.paper.listing import Listed
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListPaper(FromResults, Sized):
+class ListPaper(FromResults, SizeOptions):
     """List the paper's experiments: how large they are, how long they take, and whether results are at hand."""
 
     json: bool = False
@@ -32,7 +32,7 @@ class ListPaper(FromResults, Sized):
         return 0
 
 
-def _print(found: list[Row]) -> None:
+def _print(found: list[Listed]) -> None:
     from cycletime.runs.machine import cores
 
     head = ("experiment", "runs", "sim. h", "here", "H200", "engine", "results")
@@ -50,7 +50,7 @@ def _print(found: list[Row]) -> None:
     print("'cycletime paper run NAME' runs an experiment; those on the robot are not run.")
 
 
-def _words(row: Row) -> tuple[str, ...]:
+def _words(row: Listed) -> tuple[str, ...]:
     if row.needs_robot:
         return (row.name, "", "", "", "", "", row.results)
     return (

@@ -14,11 +14,11 @@ from cycletime.errors import InputError
 if TYPE_CHECKING:
     from cycletime.paper.claims.sources import Data
     from cycletime.paper.experiments import Experiment, Size
-    from cycletime.paper.running import Place
+    from cycletime.paper.running import Workspace
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sized:
+class SizeOptions:
     """How much of experiments."""
 
     seeds: Annotated[Count, arg(help_behavior_hint="(default: 30, and 10 of pendulum-grid)")] = None
@@ -37,7 +37,7 @@ class Sized:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chosen(Sized):
+class Chosen(SizeOptions):
     """Which experiments, how much of them, where they are kept, and what computes them."""
 
     names: Annotated[Positional[tuple[str, ...]], arg(metavar="NAME ...", help_behavior_hint="(required, or --all)")]
@@ -64,11 +64,11 @@ class Chosen(Sized):
             check_runs(each)
         return found
 
-    def place(self, device: Literal["cpu", "gpu"], *, change_engine: bool = False) -> Place:
+    def workspace(self, device: Literal["cpu", "gpu"], *, change_engine: bool = False) -> Workspace:
         """Where they are kept, on a device."""
-        from cycletime.paper.running import Place
+        from cycletime.paper.running import Workspace
 
-        return Place(out=self.out, size=self.size, device=device, engine=self.engine, change_engine=change_engine)
+        return Workspace(out=self.out, size=self.size, device=device, engine=self.engine, change_engine=change_engine)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,14 +27,16 @@ class PackPaper(Chosen):
         from cycletime.paper.running import parts_left
         from cycletime.studies.packing.pack import pack_studies
 
-        place = self.place(self.device)
-        ready, later = parts_left(self.experiments, place)
+        workspace = self.workspace(self.device)
+        ready, later = parts_left(self.experiments, workspace)
         for part, sweep in later.items():
-            print(f"{part} is not in it: it needs all runs of {sweep}, so bring them to {place.out} and pack again.")
+            print(
+                f"{part} is not in it: it needs all runs of {sweep}, so bring them to {workspace.out} and pack again."
+            )
         if not ready:
-            raise InputError(f"There is nothing to pack: all that can be run is done in {place.out}.")
+            raise InputError(f"There is nothing to pack: all that can be run is done in {workspace.out}.")
         keeps = [experiment.keep for experiment in ready.values()]
-        studies = [place.study(part) for part in ready]
+        studies = [workspace.study(part) for part in ready]
         print_packed(pack_studies(studies, self.output, keeps=keeps, in_folders=True), self.output)
-        print(f"Then bring OUT back as {place.out}, and: cycletime paper collect {place.out}")
+        print(f"Then bring OUT back as {workspace.out}, and: cycletime paper collect {workspace.out}")
         return 0

@@ -27,13 +27,13 @@ class RunPaper(Executing, Chosen):
         from cycletime.runs.stopping import stopping
         from cycletime.studies.running.progress import StudyProgress
 
-        chosen, place = self.experiments, self.place(self.device, change_engine=self.change_engine)
+        chosen, workspace = self.experiments, self.workspace(self.device, change_engine=self.change_engine)
         all_done = True
         with stopping() as stopper:
             for experiment in chosen:
                 all_done &= run_experiment(
                     experiment,
-                    place,
+                    workspace,
                     lambda: self.executor_for(self.device),
                     watcher=lambda executor: StudyProgress(executor.workers),
                     tell=self._print,

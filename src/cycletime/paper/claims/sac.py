@@ -16,7 +16,7 @@ from cycletime.paper.claims.conditions import (
 )
 from cycletime.paper.claims.sources import DTS, SCALES, Data, learned
 from cycletime.paper.experiments import winners_name
-from cycletime.paper.outcome import Cell
+from cycletime.paper.outcome import OutcomeCell
 
 _SWEEP = "sac-gamma-sweep"
 _TUNED = winners_name(_SWEEP)
@@ -31,7 +31,7 @@ _DISCOUNTS = {"tuned-scaled": "gamma_1", "tuned": "gamma_2"}
 """By rule, the paper's name."""
 
 
-def _baseline(data: Data, dt: str) -> Cell:
+def _baseline(data: Data, dt: str) -> OutcomeCell:
     return data.outcome("sac-baseline").cell(dt=dt)
 
 
@@ -59,7 +59,7 @@ def drops_and_recovers(data: Data) -> list[Condition]:
     return [*drops, *recovers, *slow]
 
 
-def _tuned(data: Data, dt: str) -> Cell:
+def _tuned(data: Data, dt: str) -> OutcomeCell:
     """The best gamma at a cycle time, run again with fresh seeds."""
     return data.outcome(_TUNED).cell(dt=dt)
 

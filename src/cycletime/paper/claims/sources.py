@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cycletime.paper.behaviour import Behaviour
 from cycletime.paper.experiments import winners_name
-from cycletime.paper.outcome import Cell, Outcome
+from cycletime.paper.outcome import Outcome, OutcomeCell
 
 BASELINE_BATCH = 2000
 BATCHES = (500, 1000, 2000, 4000, 8000)
@@ -77,7 +77,7 @@ class Data:
         return replace(self, outcomes=plain)
 
 
-def learned(cell: Cell) -> NDArray[np.float64]:
+def learned(cell: OutcomeCell) -> NDArray[np.float64]:
     """[runs] the final return; a run that went astray has learned nothing, and counts as one that failed."""
     return np.nan_to_num(cell.final, nan=0.0)
 
@@ -130,7 +130,7 @@ class PPORuns:
         """
         self.data.need(*(self.names[rule] for rule in rules))
 
-    def runs(self, rule: str, dt: str, batch: int = BASELINE_BATCH) -> Cell:
+    def runs(self, rule: str, dt: str, batch: int = BASELINE_BATCH) -> OutcomeCell:
         """The runs of a rule at a cycle time, from a batch at 16 ms."""
         labels: dict[str, object] = {"task": self.task, "rule": rule, "dt": dt, **self.variant}
         outcome = self.data.outcome(self.names[rule])
@@ -138,11 +138,11 @@ class PPORuns:
             labels["batch"] = batch
         return outcome.cell(**labels)
 
-    def tuned(self, dt: str) -> Cell:
+    def tuned(self, dt: str) -> OutcomeCell:
         """What was best at a cycle time, run again with fresh seeds."""
         return self.data.outcome(self.names["tuned"]).cell(dt=dt)
 
-    def grid(self, dt: str, tuned_at: str) -> Cell:
+    def grid(self, dt: str, tuned_at: str) -> OutcomeCell:
         """Of the grid at a cycle time, the values that were best at another."""
         best = self.tuned(tuned_at).labels
         return self.data.outcome(self.names["grid"]).cell(dt=dt, batch=best["batch"], minibatch=best["minibatch"])

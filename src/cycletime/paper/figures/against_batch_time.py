@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from cycletime.paper.claims.sources import BASELINE_BATCH
 from cycletime.paper.figures.lines import draw_by_dt, draw_circles
-from cycletime.paper.figures.panels import Legend, Panel
+from cycletime.paper.figures.panels import FigurePanel, Legend
 from cycletime.paper.figures.rows import row_of_axes
 from cycletime.paper.figures.style import (
     NEUTRAL,
@@ -19,18 +19,18 @@ from cycletime.paper.figures.style import (
     log2_axis,
     rule_handles,
 )
-from cycletime.paper.outcome import Cell
+from cycletime.paper.outcome import OutcomeCell
 
 _BASELINE_S = BASELINE_BATCH * 0.016
 """The batch time of the baseline at 16 ms, which dt-aware values from there keep."""
 
 
-def batch_time_s(cell: Cell) -> float:
+def batch_time_s(cell: OutcomeCell) -> float:
     """How long it takes to collect a batch."""
     return round(float(cell.dt) * float(cell.values["batch"]), 9)
 
 
-def draw_against_batch_time(figure: Figure, panels: Sequence[Panel]) -> Legend:
+def draw_against_batch_time(figure: Figure, panels: Sequence[FigurePanel]) -> Legend:
     """A pair of axes for each panel, with the same scales."""
     circles: list[Artist] = []
     for axes, panel in row_of_axes(figure, panels, same_scale=True):
@@ -39,7 +39,7 @@ def draw_against_batch_time(figure: Figure, panels: Sequence[Panel]) -> Legend:
     return [dt_handles(dts_of(runs)), rule_handles(panels), circles]
 
 
-def _draw_panel(axes: Axes, panel: Panel) -> list[Artist]:
+def _draw_panel(axes: Axes, panel: FigurePanel) -> list[Artist]:
     """Draw lines, and mark the baseline's points and the dt-aware ones that follow from it; these for the legend."""
     lines = [runs for runs in panel.runs if not runs.is_marked]
     axes.axvline(_BASELINE_S, color=NEUTRAL, linewidth=0.8, zorder=0)

@@ -11,21 +11,21 @@ from matplotlib.lines import Line2D
 
 from cycletime.duration import Duration
 from cycletime.paper.figures.lines import draw_line
-from cycletime.paper.figures.panels import Legend, Panel
+from cycletime.paper.figures.panels import FigurePanel, Legend
 from cycletime.paper.figures.rows import row_of_axes
 from cycletime.paper.figures.style import COLOURS, NEUTRAL, dts_of, log2_axis
-from cycletime.paper.outcome import Cell
+from cycletime.paper.outcome import OutcomeCell
 from cycletime.reports.style import DASHES, MARKERS
 
 
-def draw_against_dt(figure: Figure, panels: Sequence[Panel]) -> Legend:
+def draw_against_dt(figure: Figure, panels: Sequence[FigurePanel]) -> Legend:
     """A pair of axes for each panel, each with its own scale, since they show different tasks."""
     for axes, panel in row_of_axes(figure, panels):
         _draw_panel(axes, panel)
     return [_handles(panels)]
 
 
-def _draw_panel(axes: Axes, panel: Panel) -> None:
+def _draw_panel(axes: Axes, panel: FigurePanel) -> None:
     for runs, dash, marker in zip(panel.runs, DASHES, MARKERS, strict=False):
         points = draw_line(axes, _milliseconds, runs.cells, dash, color=_line_colour(runs.start))
         colours = [COLOURS[runs.start or dt] for dt in runs.dts]
@@ -35,7 +35,7 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
     log2_axis(axes, [float(dt) * 1e3 for dt in dts_of(panel.runs)], r"cycle time $\delta t$ (ms)")
 
 
-def _handles(panels: Sequence[Panel]) -> list[Artist]:
+def _handles(panels: Sequence[FigurePanel]) -> list[Artist]:
     looks = {
         runs.rule: (dash, marker, runs.start)
         for panel in panels
@@ -53,5 +53,5 @@ def _line_colour(start: Duration | None) -> str:
     return NEUTRAL if start is None else COLOURS[start]
 
 
-def _milliseconds(cell: Cell) -> float:
+def _milliseconds(cell: OutcomeCell) -> float:
     return float(cell.dt) * 1e3

@@ -8,22 +8,22 @@ from math import log, log2
 from matplotlib.figure import Figure
 
 from cycletime.paper.figures.lines import draw_by_dt, draw_circles
-from cycletime.paper.figures.panels import Legend, Panel
+from cycletime.paper.figures.panels import FigurePanel, Legend
 from cycletime.paper.figures.rows import row_of_axes
 from cycletime.paper.figures.style import dt_handles, dts_of
-from cycletime.paper.outcome import Cell
+from cycletime.paper.outcome import OutcomeCell
 
 _NO_DISCOUNT = 4.0
 """Where a discount of 1 stands: one place after the largest other, .99^(1/8), though it is infinitely far away."""
 
 
-def place_of(cell: Cell) -> float:
+def place_of(cell: OutcomeCell) -> float:
     """Where a cell stands: of a discount .99^e it is -log2 e, so that those of the sweep are one apart."""
     discount = cell.values["discount"]
     return _NO_DISCOUNT if discount == 1 else -log2(log(discount) / log(0.99))
 
 
-def draw_against_gamma(figure: Figure, panels: Sequence[Panel]) -> Legend:
+def draw_against_gamma(figure: Figure, panels: Sequence[FigurePanel]) -> Legend:
     """One pair of axes: a sweep as lines, and two choices as dash-bordered and as solid-bordered circles."""
     ((axes, panel),) = row_of_axes(figure, panels)
     sweep, dashed, solid = panel.runs

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from cycletime.paper.figures.panels import Panel, Runs
+from cycletime.paper.figures.panels import FigurePanel, Runs
 from cycletime.reports.words import several
 
 
-def caption(panels: Sequence[Panel]) -> str:
+def caption(panels: Sequence[FigurePanel]) -> str:
     """The sentences below a figure."""
     runs = [each for panel in panels for each in panel.runs]
     found = [

@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
-from cycletime.paper.figures.panels import Legend, Panel
+from cycletime.paper.figures.panels import FigurePanel, Legend
 from cycletime.paper.figures.rows import ALONE
 from cycletime.paper.figures.style import BAND, COLOURS, MARKERS, SMALL, dt_handles, dts_of, rule_handles, thousands
-from cycletime.paper.outcome import Cell
+from cycletime.paper.outcome import OutcomeCell
 from cycletime.reports.style import DASHES, add_seconds
 from cycletime.runs.worlds import TASKS
 from cycletime.statistics import Curve, mean_curve
@@ -24,7 +24,7 @@ _MARKED_EVERY = 20
 """Bins from one marker to the next."""
 
 
-def draw_curves(figure: Figure, panels: Sequence[Panel]) -> Legend:
+def draw_curves(figure: Figure, panels: Sequence[FigurePanel]) -> Legend:
     """A pair of axes for each panel, with the same scales."""
     columns = min(_COLUMNS, len(panels))
     rows = ceil(len(panels) / columns)
@@ -41,7 +41,7 @@ def draw_curves(figure: Figure, panels: Sequence[Panel]) -> Legend:
 
 
 def draw_curves_by(
-    kind: Callable[[Cell], float], name: Callable[[float], str], figure: Figure, panels: Sequence[Panel]
+    kind: Callable[[OutcomeCell], float], name: Callable[[float], str], figure: Figure, panels: Sequence[FigurePanel]
 ) -> Legend:
     """As `draw_curves`, with a pair of axes for each kind of cell.
 
@@ -54,22 +54,22 @@ def draw_curves_by(
     (panel,) = panels
     kinds = sorted({kind(cell) for each in panel.runs for cell in each.cells})
 
-    def part(wanted: float) -> Panel:
+    def part(wanted: float) -> FigurePanel:
         chosen = [
             replace(each, cells=tuple(cell for cell in each.cells if kind(cell) == wanted)) for each in panel.runs
         ]
-        return Panel(name(wanted), tuple(chosen))
+        return FigurePanel(name(wanted), tuple(chosen))
 
     return draw_curves(figure, [part(each) for each in kinds])
 
 
-def curve_of(cell: Cell, env_steps: int) -> Curve | None:
+def curve_of(cell: OutcomeCell, env_steps: int) -> Curve | None:
     """The mean curve of the runs that have a score; None if every run went astray."""
     runs = cell.curves[np.isfinite(cell.scores)]
     return mean_curve(runs, env_steps) if len(runs) else None
 
 
-def _draw_panel(axes: Axes, panel: Panel, *, is_top: bool, is_bottom: bool) -> None:
+def _draw_panel(axes: Axes, panel: FigurePanel, *, is_top: bool, is_bottom: bool) -> None:
     for runs, dash in zip(panel.runs, DASHES, strict=False):
         for cell in runs.cells:
             if (curve := curve_of(cell, runs.outcome.env_steps)) is not None:
@@ -85,7 +85,7 @@ def _draw_panel(axes: Axes, panel: Panel, *, is_top: bool, is_bottom: bool) -> N
         add_seconds(axes, float(TASKS[panel.runs[0].cells[0].labels["task"]].usual_env_dt))
 
 
-def _draw_curve(axes: Axes, curve: Curve, cell: Cell, dash: str) -> None:
+def _draw_curve(axes: Axes, curve: Curve, cell: OutcomeCell, dash: str) -> None:
     colour, place = COLOURS[cell.dt], list(COLOURS).index(cell.dt)
     begin = (place + 1) * _MARKED_EVERY // len(COLOURS) - 1  # so that markers of different curves stand apart
     axes.plot(

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from cycletime.paper.figures.panels import Runs
 from cycletime.paper.figures.style import BAND, COLOURS, MARKERS
-from cycletime.paper.outcome import Cell
+from cycletime.paper.outcome import OutcomeCell
 from cycletime.paper.scores import score
 from cycletime.reports.style import DASHES
 
-Place = Callable[[Cell], float]
+Place = Callable[[OutcomeCell], float]
 """Where a cell stands on the horizontal axis."""
 
 
-def draw_line(axes: Axes, place: Place, cells: Iterable[Cell], dash: str, **looks: Any) -> NDArray[np.float64]:  # noqa: ANN401
+def draw_line(axes: Axes, place: Place, cells: Iterable[OutcomeCell], dash: str, **looks: Any) -> NDArray[np.float64]:  # noqa: ANN401
     """Draw the scores of cells; [cells, 2] where the points are, from left to right.
 
     A cell of which every run went astray leaves a gap.
@@ -43,7 +43,7 @@ def draw_by_dt(axes: Axes, place: Place, runs: Iterable[Runs]) -> None:
             draw_line(axes, place, each.at(dt), dash, **looks)
 
 
-def draw_circles(axes: Axes, place: Place, cells: Iterable[Cell], label: str, *, is_dashed: bool) -> Artist:
+def draw_circles(axes: Axes, place: Place, cells: Iterable[OutcomeCell], label: str, *, is_dashed: bool) -> Artist:
     """Mark cells by circles with a black border; dashed ones are larger, so that both can stand at one place.
 
     Returns:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from cycletime.duration import Duration
 from cycletime.paper.claims.sources import Data
-from cycletime.paper.outcome import Cell, Outcome
+from cycletime.paper.outcome import Outcome, OutcomeCell
 
 Legend: TypeAlias = list[list[Artist]]
 """What it shows, in groups that each begin a row."""
@@ -24,7 +24,7 @@ class Runs:
     rule: str
     """What the legend calls it."""
     outcome: Outcome
-    cells: tuple[Cell, ...]
+    cells: tuple[OutcomeCell, ...]
     start: Duration | None = None
     """The cycle time that its values were tuned at, where a figure compares several such."""
     is_marked: bool = False
@@ -35,13 +35,13 @@ class Runs:
         """The cycle times."""
         return tuple(sorted({cell.dt for cell in self.cells}))
 
-    def at(self, dt: Duration) -> tuple[Cell, ...]:
+    def at(self, dt: Duration) -> tuple[OutcomeCell, ...]:
         """The cells of a cycle time."""
         return tuple(cell for cell in self.cells if cell.dt == dt)
 
 
 @dataclass(frozen=True, eq=False)
-class Panel:
+class FigurePanel:
     """One pair of axes; without runs it was not run."""
 
     title: str
@@ -49,7 +49,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Part:
+class FigurePart:
     """What a figure, or one side of it, is made of."""
 
     needs: tuple[str, ...]
@@ -61,9 +61,9 @@ class Part:
         """The studies that are not there."""
         return tuple(study for study in self.needs if study not in data.outcomes)
 
-    def panel(self, data: Data) -> Panel:
+    def panel(self, data: Data) -> FigurePanel:
         """It, or an empty one if something is missing."""
-        return Panel(self.title, () if self.missing(data) else tuple(self.runs(data)))
+        return FigurePanel(self.title, () if self.missing(data) else tuple(self.runs(data)))
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class Drawing:
     """A figure of the paper, or of ours."""
 
     title: str
-    parts: tuple[Part, ...]
-    draw: Callable[[Figure, Sequence[Panel]], Legend]
+    parts: tuple[FigurePart, ...]
+    draw: Callable[[Figure, Sequence[FigurePanel]], Legend]
     """Fills a figure."""
     family: str = ""
     """Figures of a family are compared with each other, and have the same vertical axis."""

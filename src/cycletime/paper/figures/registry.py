@@ -13,7 +13,7 @@ from cycletime.paper.figures.against_batch_time import batch_time_s, draw_agains
 from cycletime.paper.figures.against_dt import draw_against_dt
 from cycletime.paper.figures.against_gamma import discount_words, draw_against_gamma
 from cycletime.paper.figures.curves import draw_curves, draw_curves_by
-from cycletime.paper.figures.panels import Drawing, Part, Runs, runs_of
+from cycletime.paper.figures.panels import Drawing, FigurePart, Runs, runs_of
 from cycletime.paper.figures.released_code import draw_released_code
 
 _TUNED, _SAC_TUNED, _PENDULUM_TUNED = map(winners_name, ("ppo-grid", "sac-gamma-sweep", "pendulum-grid"))
@@ -22,13 +22,13 @@ _KEPT_DISCOUNT = r"$\gamma_{\delta t, 2}$ (tuned at 16 ms, kept)"
 _STARTS = ("4ms", "16ms", "64ms")
 
 
-def _whole(*studies: tuple[str, str]) -> tuple[Part, ...]:
+def _whole(*studies: tuple[str, str]) -> tuple[FigurePart, ...]:
     """A single part: of each study all runs, under a rule's name."""
     names = tuple(study for study, _ in studies)
-    return (Part(names, lambda data: [runs_of(data, study, rule) for study, rule in studies]),)
+    return (FigurePart(names, lambda data: [runs_of(data, study, rule) for study, rule in studies]),)
 
 
-def _discounts(baseline: str, aware: str, *rules: str, title: str = "") -> Part:
+def _discounts(baseline: str, aware: str, *rules: str, title: str = "") -> FigurePart:
     """SAC's dt-aware discounts, of the rules 'tuned-scaled' and 'tuned', with the baseline as the second line."""
     names = {"tuned-scaled": _SCALED_DISCOUNT, "tuned": _KEPT_DISCOUNT}
 
@@ -36,7 +36,7 @@ def _discounts(baseline: str, aware: str, *rules: str, title: str = "") -> Part:
         first, *others = [runs_of(data, aware, names[rule], rule=rule) for rule in rules]
         return [first, runs_of(data, baseline, "baseline"), *others]
 
-    return Part((baseline, aware), runs, title)
+    return FigurePart((baseline, aware), runs, title)
 
 
 def _at(runs: Runs, dts: tuple[Duration, ...]) -> Runs:
@@ -44,14 +44,16 @@ def _at(runs: Runs, dts: tuple[Duration, ...]) -> Runs:
     return replace(runs, cells=tuple(cell for cell in runs.cells if cell.dt in dts))
 
 
-def _pendulum_rules(*rules: str, title: str = "") -> Part:
+def _pendulum_rules(*rules: str, title: str = "") -> FigurePart:
     """PPO's rules on the Double Pendulum, as the paper ran them."""
-    return Part(
+    return FigurePart(
         ("ppo-pendulum",), lambda data: [runs_of(data, "ppo-pendulum", rule, rule=rule) for rule in rules], title
     )
 
 
-def _batch_times(aware: str, other: str | None = None, rule: str = "", *, title: str = "", alone: bool = False) -> Part:
+def _batch_times(
+    aware: str, other: str | None = None, rule: str = "", *, title: str = "", alone: bool = False
+) -> FigurePart:
     """The dt-aware rule and perhaps another, at all batch times; alone: at the cycle times of the other."""
 
     def runs(data: Data) -> list[Runs]:
@@ -61,17 +63,17 @@ def _batch_times(aware: str, other: str | None = None, rule: str = "", *, title:
         second = runs_of(data, other, rule)
         return [_at(found, second.dts) if alone else found, second]
 
-    return Part((aware,) if other is None else (aware, other), runs, title)
+    return FigurePart((aware,) if other is None else (aware, other), runs, title)
 
 
-def _with_baseline(part: Part, study: str) -> Part:
+def _with_baseline(part: FigurePart, study: str) -> FigurePart:
     """A part with the baseline's points."""
 
     def runs(data: Data) -> Iterable[Runs]:
         yield from part.runs(data)
         yield replace(runs_of(data, study, "baseline", rule="baseline"), is_marked=True)
 
-    return Part((*part.needs, study), runs, part.title)
+    return FigurePart((*part.needs, study), runs, part.title)
 
 
 def _from_starts(data: Data) -> list[Runs]:
@@ -93,7 +95,7 @@ def _marked_sweep(data: Data) -> list[Runs]:
     return [runs_of(data, "sac-gamma-sweep", "sweep"), *points]
 
 
-def _ways(task: str, title: str, baseline: str, aware: str) -> Part:
+def _ways(task: str, title: str, baseline: str, aware: str) -> FigurePart:
     """Baseline and dt-aware values with the ways of the paper's text and with those of the released code."""
 
     def runs(data: Data) -> Iterable[Runs]:
@@ -103,7 +105,7 @@ def _ways(task: str, title: str, baseline: str, aware: str) -> Part:
             yield others
             yield _at(runs_of(data, study, rule, rule=rule, **labels), others.dts)
 
-    return Part(tuple(dict.fromkeys(("ppo-released-code", baseline, aware))), runs, title)
+    return FigurePart(tuple(dict.fromkeys(("ppo-released-code", baseline, aware))), runs, title)
 
 
 _by_batch_time = partial(draw_curves_by, batch_time_s, lambda seconds: f"batch time {seconds:g} s")
@@ -139,7 +141,7 @@ FIGURES: dict[str, Drawing] = {
     ),
     "sac-gamma": Drawing(
         r"SAC on Reacher: a sweep of the discount $\gamma$",
-        (Part(("sac-gamma-sweep", "sac-baseline", "sac-scaled"), _marked_sweep),),
+        (FigurePart(("sac-gamma-sweep", "sac-baseline", "sac-scaled"), _marked_sweep),),
         draw_against_gamma,
     ),
     "three-part": Drawing(
@@ -153,7 +155,7 @@ FIGURES: dict[str, Drawing] = {
     ),
     "ppo-dt0": Drawing(
         "dt-aware PPO on Reacher, from values tuned at different cycle times",
-        (Part((*(f"ppo-dt0-{start}" for start in _STARTS), _TUNED), _from_starts),),
+        (FigurePart((*(f"ppo-dt0-{start}" for start in _STARTS), _TUNED), _from_starts),),
         draw_against_dt,
     ),
     "ppo-constant": Drawing(
@@ -225,7 +227,7 @@ FIGURES: dict[str, Drawing] = {
     "pendulum-tuned": Drawing(
         "PPO on Double Pendulum: values tuned at each cycle time, the baseline, and dt-aware",
         (
-            Part(
+            FigurePart(
                 (_PENDULUM_TUNED, "ppo-pendulum"),
                 lambda data: [
                     runs_of(data, _PENDULUM_TUNED, "tuned (fresh seeds)"),

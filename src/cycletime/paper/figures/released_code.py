@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from cycletime.paper.figures.panels import Legend, Panel
+from cycletime.paper.figures.panels import FigurePanel, Legend
 from cycletime.paper.figures.rows import row_of_axes
 from cycletime.paper.figures.style import COLOURS, MARKERS, NEUTRAL, dt_handles, dts_of
-from cycletime.paper.outcome import Cell
+from cycletime.paper.outcome import OutcomeCell
 from cycletime.paper.scores import score
 
 _WAYS = {
@@ -26,7 +26,7 @@ _APART = 0.14
 """How far points of a way stand from each other, as a share of the way to the next."""
 
 
-def draw_released_code(figure: Figure, panels: Sequence[Panel]) -> Legend:
+def draw_released_code(figure: Figure, panels: Sequence[FigurePanel]) -> Legend:
     """A pair of axes for each task, the ways side by side."""
     for axes, panel in row_of_axes(figure, panels, width=4.4):
         _draw_panel(axes, panel)
@@ -41,7 +41,7 @@ def draw_released_code(figure: Figure, panels: Sequence[Panel]) -> Legend:
     ]
 
 
-def _draw_panel(axes: Axes, panel: Panel) -> None:
+def _draw_panel(axes: Axes, panel: FigurePanel) -> None:
     dts = dts_of(panel.runs)
     kinds = [(rule, dt) for dt in dts for rule in ("baseline", "dt-aware")]
     for runs in panel.runs:
@@ -52,7 +52,7 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
     axes.grid(visible=False, axis="x")
 
 
-def _draw_point(axes: Axes, cell: Cell, x: float, *, is_filled: bool) -> None:
+def _draw_point(axes: Axes, cell: OutcomeCell, x: float, *, is_filled: bool) -> None:
     estimate = score(cell)
     if estimate is None:
         return
@@ -70,5 +70,5 @@ def _draw_point(axes: Axes, cell: Cell, x: float, *, is_filled: bool) -> None:
     )
 
 
-def _way(cell: Cell) -> tuple[str, str]:
+def _way(cell: OutcomeCell) -> tuple[str, str]:
     return cell.values["learn_when"], cell.values["initial_weights"]

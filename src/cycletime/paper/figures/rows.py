@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cycletime.paper.figures.panels import Panel
+from cycletime.paper.figures.panels import FigurePanel
 from cycletime.paper.figures.style import PERFORMANCE, SMALL, thousands
 
 ALONE = (6.4, 4.8)
@@ -15,8 +15,8 @@ ALONE = (6.4, 4.8)
 
 
 def row_of_axes(
-    figure: Figure, panels: Sequence[Panel], *, width: float = 3.3, same_scale: bool = False
-) -> Iterator[tuple[Axes, Panel]]:
+    figure: Figure, panels: Sequence[FigurePanel], *, width: float = 3.3, same_scale: bool = False
+) -> Iterator[tuple[Axes, FigurePanel]]:
     """Axes for each panel that was run; the others say that they were not.
 
     Args:

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from cycletime.duration import Duration
-from cycletime.paper.figures.panels import Panel, Runs
+from cycletime.paper.figures.panels import FigurePanel, Runs
 from cycletime.reports.style import DASHES
 from cycletime.reports.words import span
 
@@ -42,7 +42,7 @@ def dt_handles(dts: Iterable[Duration]) -> list[Artist]:
     ]
 
 
-def rule_handles(panels: Iterable[Panel]) -> list[Artist]:
+def rule_handles(panels: Iterable[FigurePanel]) -> list[Artist]:
     """What the legend says of rules, which differ in their dashes; nothing of a single one."""
     lines = [[runs.rule for runs in panel.runs if not runs.is_marked] for panel in panels]
     rules = [dict.fromkeys(filter(None, column)) for column in zip_longest(*lines)]
