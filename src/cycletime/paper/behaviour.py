@@ -26,7 +26,7 @@ from cycletime.errors import InputError
 from cycletime.paper.collecting import checked
 from cycletime.runs.files import write_whole
 from cycletime.runs.machine import code_version
-from cycletime.runs.told import reason_of
+from cycletime.runs.told import reason_of, told_by
 from cycletime.runs.worlds import ClosedFormWorld
 from cycletime.studies.plan.plan import Plan
 from cycletime.studies.store.folder import StudyFolder
@@ -93,7 +93,7 @@ def read(path: Path) -> dict[str, Behaviour]:
         InputError: if it is not there, or no such file.
     """
     try:
-        told = json.loads(path.read_text())
+        told = told_by(path.read_bytes())
         if told["format"] != FORMAT:
             raise ValueError(f"it has the format {told['format']}, and this version of cycletime reads {FORMAT}")
         return {name: _from_json(each) for name, each in told["behaviours"].items()}

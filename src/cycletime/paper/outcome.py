@@ -21,7 +21,7 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.runs.files import write_whole
 from cycletime.runs.npz import Npz, open_npz
-from cycletime.runs.told import reason_of
+from cycletime.runs.told import reason_of, told_by
 
 FORMAT = 1
 MOST_BYTES = 2**28
@@ -150,7 +150,7 @@ class Outcome:
         try:
             with path.open("rb") as raw, open_npz(raw, MOST_BYTES) as file:
                 columns = {name: _column(file, name) for name in _TYPES}
-            told = json.loads(columns.pop("about").tobytes())
+            told = told_by(columns.pop("about").tobytes())
             if told["format"] != FORMAT:
                 raise ValueError(f"it has the format {told['format']}, and this version of cycletime reads {FORMAT}")
             if told["name"] != path.stem:

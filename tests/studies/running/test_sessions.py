@@ -57,3 +57,13 @@ def test_what_counts_is_the_time_in_which_at_least_one_worked(
     for index, (began, ended) in enumerate(times):
         (tmp_path / "sessions" / f"{index}.json").write_text(json.dumps({"began": began, "ended": ended}))
     assert worked_s(tmp_path) == seconds
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\xfe", b"[1]", b'{"began": 1}', b'{"began": "soon", "ended": []}', b"[" * 10**5]
+)
+def test_a_time_that_cannot_be_read_is_not_known(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "sessions").mkdir()
+    (tmp_path / "sessions" / "good.json").write_text('{"began": 1, "ended": 2}')
+    (tmp_path / "sessions" / "spoilt.json").write_bytes(content)
+    assert worked_s(tmp_path) is None

@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from cycletime.errors import RunError
 from cycletime.runs.files import disk_errors, write_last
+from cycletime.runs.told import told_by
 from cycletime.studies.plan.plan import Plan
 from cycletime.studies.running.diary import Event
 from cycletime.studies.running.running import Watcher
@@ -67,12 +68,16 @@ class Timed:
 
 
 def worked_s(study: Path) -> float | None:
-    """The seconds in which somebody worked on a study; None where nobody wrote it down."""
-    times = [json.loads(file.read_text()) for file in (study / "sessions").glob("[!.]*.json")]
+    """The seconds in which somebody worked on a study; None where that was not written down, or cannot be read."""
+    try:
+        told = [told_by(file.read_bytes()) for file in (study / "sessions").glob("[!.]*.json")]
+        times = sorted((float(each["began"]), float(each["ended"])) for each in told)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
     if not times:
         return None
     total_s, until = 0.0, -float("inf")
-    for began, ended in sorted((each["began"], each["ended"]) for each in times):
+    for began, ended in times:
         total_s += max(0.0, ended - max(began, until))
         until = max(until, ended)
     return total_s
