@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from cycletime.cli import main
 from cycletime.engines.cuda import checking
 from cycletime.engines.cuda.checking import Check, Sizes, checks, full, print_checks, run_of
-from cycletime.engines.cuda.device import KERNEL, Done, find_device
+from cycletime.engines.cuda.device import Done, find_device
+from cycletime.engines.cuda.kernels import KERNEL
 from tests.engines.cuda.emulated import Emulated, build
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
