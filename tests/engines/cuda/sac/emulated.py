@@ -35,6 +35,9 @@ class EmulatedMemory:
     def get(self, array: NDArray[Any]) -> NDArray[Any]:
         return np.array(array)
 
+    def write(self, array: NDArray[Any], numbers: NDArray[Any]) -> None:
+        array[...] = numbers
+
     def address(self, array: NDArray[Any]) -> int:
         return array.ctypes.data
 

@@ -15,6 +15,9 @@ from cycletime.engines.cuda.kernels import SAC
 from cycletime.engines.cuda.layout import POSITION, POSITION_WORDS, RECORD
 from cycletime.engines.cuda.sac.layout import LAUNCH, REPORT, ROW, SCRATCH_WORDS
 
+_COUNTS = slice(POSITION.fields["records"][1] // 4, POSITION.fields["reports"][1] // 4 + 1)  # type: ignore[index]
+"""The words of a state that count what was recorded in a slice."""
+
 
 @dataclass(frozen=True, eq=False)
 class Resident:
@@ -81,6 +84,9 @@ class Memory(Protocol):
     def get(self, array: Any) -> NDArray[Any]:  # noqa: ANN401
         """Copy an array, or a part of one, from there."""
 
+    def write(self, array: Any, numbers: NDArray[Any]) -> None:  # noqa: ANN401
+        """Copy numbers into an array there, or into a part of one."""
+
     def address(self, array: Any) -> int:  # noqa: ANN401
         """Where an array is."""
 
@@ -100,8 +106,7 @@ class SACDevice:
         """Bring a run there: its description, its state, and what its replay holds already."""
         kept = self.memory.put(state)
         replay = self.memory.make((int(run["capacity"]), ROW.itemsize // 4), np.float32)
-        if len(rows):
-            replay[: len(rows)] = self.memory.put(rows)
+        self.memory.write(replay[: len(rows)], rows)
         run = run.copy()
         run["state"], run["replay"] = self.memory.address(kept), self.memory.address(replay)
         return Resident(run, kept, replay)
@@ -133,7 +138,7 @@ class SACDevice:
         for name in ("most_records", "most_reports", "most_periods"):
             launch[name] = getattr(work, name)
         memory.compute(launch, min(memory.blocks, count))
-        positions = [self._position(each) for each in work.residents]
+        positions = [self._told_position(each) for each in work.residents]
         records, reports = (
             memory.get(arrays[name][:, : max(int(each[name]) for each in positions)]) for name in ("records", "reports")
         )
@@ -146,8 +151,11 @@ class SACDevice:
             for index, position in enumerate(positions)
         ]
 
-    def _position(self, resident: Resident) -> Any:  # noqa: ANN401 - one record
-        return self.memory.get(resident.state[:POSITION_WORDS]).view(POSITION)[0]
+    def _told_position(self, resident: Resident) -> Any:  # noqa: ANN401 - one record
+        """Where a run is. What it recorded is counted once: it may not be taken at all in the next slice."""
+        position = self.memory.get(resident.state[:POSITION_WORDS]).view(POSITION)[0]
+        self.memory.write(resident.state[_COUNTS], np.zeros(2, np.float32))
+        return position
 
 
 class CardMemory:
@@ -192,6 +200,11 @@ class CardMemory:
         with self._card.working():
             found: NDArray[Any] = self._card.cupy.ascontiguousarray(array).get()
         return found
+
+    def write(self, array: Any, numbers: NDArray[Any]) -> None:  # noqa: ANN401
+        """Copy numbers into an array there, or into a part of one."""
+        with self._card.working():
+            array.set(np.ascontiguousarray(numbers))
 
     def address(self, array: Any) -> int:  # noqa: ANN401
         """Where an array is."""

@@ -76,6 +76,7 @@ class SACGroup:
             yield wrong
         waiting = sorted(starts.keys() - wrong.keys(), key=lambda run: (run not in kept, -self.expected_s[run], run))
         there: dict[int, Resident] = {}
+        agent_steps: dict[int, int] = {}
         left_s = {run: self.expected_s[run] for run in waiting}
         slices = 0
         while waiting or there:
@@ -91,12 +92,15 @@ class SACGroup:
             if not there:
                 return  # all were dropped
             queue = sorted(there, key=lambda run: (-left_s[run], run))
-            told = self._train(queue, there, time_s)
-            chunks = {run: self._chunk(run, there[run], each) for run, each in zip(queue, told, strict=True)}
-            for run, chunk in chunks.items():
-                left_s[run] = self.expected_s[run] * (1 - chunk.env_steps / self.specs[run].env_steps)
+            chunks = {}
+            for run, told in zip(queue, self._train(queue, there, time_s), strict=True):
+                chunk = self._chunk(run, there[run], told)
+                if chunk.agent_steps > agent_steps.get(run, 0):  # others were not taken in this slice
+                    chunks[run], agent_steps[run] = chunk, chunk.agent_steps
+                    left_s[run] = self.expected_s[run] * (1 - chunk.env_steps / self.specs[run].env_steps)
             yield {run: chunk for run, chunk in chunks.items() if run not in self.dropped}
-            there = {run: each for run, each in there.items() if not chunks[run].is_last}
+            finished = {run for run, chunk in chunks.items() if chunk.is_last}
+            there = {run: each for run, each in there.items() if run not in finished}
 
     def drop(self, run: int) -> None:
         """Go on without a run."""
@@ -179,10 +183,7 @@ class _Moment:
 
     @cached_property
     def _state(self) -> State:
-        state = self.device.state(self.resident)
-        position = position_of(state)
-        position["records"] = position["reports"] = 0
-        return state
+        return self.device.state(self.resident)
 
 
 def _checked_rows(rows: NDArray[Any] | None, state: State, capacity: int) -> NDArray[np.float32]:
