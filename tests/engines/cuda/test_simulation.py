@@ -40,6 +40,8 @@ SWINGING: dict[str, tuple[int, float, dict[str, Any]]] = {
     "acrobot with the original's time step": (5, 1, {"dt": "200ms", "env_dt": "200ms", "batch": 150}),
 }
 """The speed that a policy pushes along with, how strongly, and the run."""
+MOST_APART = {"pendulum": 4e-6, "cart-pole": 1e-5, "mountain-car": 1e-6, "acrobot": 4e-6}
+"""Of observations, each about three times as far as they are; the car's are small numbers."""
 
 
 @pytest.mark.parametrize("case", SWINGING)
@@ -49,7 +51,7 @@ def test_the_task_does_what_the_closed_form_does_when_it_is_swung_up(device: Emu
     spec = make_spec(case.split()[0].strip(","), **{**run, "minibatch": 50, "epochs": 1})
     told = learn(device, spec, _pushing_along(spec, number, gain))
     found = deviation(spec, told.rows, told.beside, told.done.records[0])
-    assert found.observation < 2e-5
+    assert found.observation < MOST_APART[spec.world.name]
     assert found.reward < 1e-5
     assert found.wrong_ends == 0
     assert found.episodes == len(told.done.records[0]) > 0

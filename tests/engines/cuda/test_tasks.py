@@ -2,6 +2,7 @@
 
 import ctypes
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import jax
@@ -21,6 +22,20 @@ from tests.engines.cuda.small import Learned, learn, make_psi, make_spec
 
 ALL = pytest.mark.parametrize("name", TASKS)
 JUDGING = ("pendulum", "cart-pole", "mountain-car", "acrobot")
+NOT_SEEN = {"reacher": ("late_q1", "late_q2", "target_x", "target_y"), "double-pendulum": ("late_x", "late_y")}
+"""Poses of the step before, and what never changes."""
+EDGES: dict[str, list[tuple[float, ...]]] = {
+    "pendulum": [(3.14, 7.99), (-3.14, -7.99)],
+    "cart-pole": [
+        (1.8002, 3.0, 0.05, 0.0),
+        (-1.8007, -2.0, 0.02, 3.0),
+        (1.9, 1.0, -1.0, -9.0),
+        (-1.79, 0.0, -8.0, 40.0),
+    ],
+    "mountain-car": [(-1.199, -0.07), (-1.2, 0.0), (0.3, 0.0699)],
+    "acrobot": [(3.1, -3.1, 12.5, -28.2), (-3.1, 3.1, -12.5, 28.2)],
+}
+"""At rail ends, at the strongest speeds, and where angles begin anew."""
 
 
 def test_both_sides_have_the_same_tasks_in_the_same_order(library: ctypes.CDLL) -> None:
@@ -54,25 +69,25 @@ def test_episodes_begin_as_those_of_the_closed_form_do(name: str) -> None:
 @ALL
 def test_an_observation_shows_the_state(name: str) -> None:
     with jax.enable_x64(True):
-        task = replace(ClosedFormWorld(name).task, dtype=jnp.float64)
-        state = task.start(*map(jnp.asarray, TASKS[name].begin(philox(2, PhiloxStream.STARTS, 0))))
-        for push in (0.9, -0.4):
-            state = task.cycle(state, jnp.full(task.action_size, push), 5).state
-        unknown = task.start(*map(jnp.zeros_like, task.numbers(state)))._replace(env_steps=state.env_steps)
-        unknown = unknown._replace(**{part: getattr(state, part) for part in _not_seen(name)})
-        shown = TASKS[name].as_seen(np.asarray(task.observe(state)), unknown)
+        task: Any = replace(ClosedFormWorld(name).task, dtype=jnp.float64)
+        state, other = (task.start(*np.linspace(first, 0.6, len(task.state_limits))) for first in (0.1, -0.2))
+        other = other._replace(**{part: getattr(state, part) for part in NOT_SEEN.get(name, ())})
+        shown = TASKS[name].as_seen(np.asarray(task.observe(state)), other)
         for part, expected in state._asdict().items():
-            turns = (float(getattr(shown, part)) - float(expected)) / (2 * np.pi)
-            whole = round(turns) if part in ("angle", "q1") else 0
-            assert turns == pytest.approx(whole, abs=1e-9), part
+            assert float(getattr(shown, part)) == pytest.approx(float(expected), abs=1e-9), part
 
 
-def _not_seen(name: str) -> tuple[str, ...]:
-    """What the paper's tasks do not show: poses of the step before."""
-    return {
-        "reacher": ("late_q1", "late_q2", "target_x", "target_y"),
-        "double-pendulum": ("late_x", "late_y"),
-    }.get(name, ())
+@pytest.mark.parametrize("name", EDGES)
+def test_a_cycle_at_the_edges_is_that_of_the_closed_form(device: Emulated, name: str) -> None:
+    with jax.enable_x64(True):
+        task = replace(ClosedFormWorld(name).task, dtype=jnp.float64)
+        cycle = jax.jit(partial(task.cycle, cycle_steps=4))
+        for numbers in EDGES[name]:
+            told = _from_state(device, name, numbers, 0)
+            expected = cycle(task.start(*np.array(numbers, np.float32)), told.rows["action"][0, :1].astype(np.float64))
+            seen = told.rows["observation"][1, : task.observation_size]
+            np.testing.assert_allclose(seen, expected.observation, atol=4e-6)
+            assert told.beside["reward"][0] == pytest.approx(float(expected.reward), abs=1e-6)
 
 
 @pytest.mark.parametrize("name", JUDGING)
