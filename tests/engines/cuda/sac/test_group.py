@@ -24,7 +24,8 @@ STEPS = 100
 
 
 def _at(address: int, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
-    return np.frombuffer((ctypes.c_char * (dtype.itemsize * count)).from_address(int(address)), dtype)
+    words = (ctypes.c_char * (dtype.itemsize * count)).from_address(int(address))
+    return np.frombuffer(memoryview(words), dtype)
 
 
 @dataclass
@@ -103,9 +104,9 @@ def test_a_run_goes_on_from_the_arrays_of_a_moment(make_group: Callable[..., SAC
         break
     assert kept["replay"].shape == (STEPS, ROW.itemsize // 4)
     np.testing.assert_array_equal(kept["replay"].view(ROW)["reward"][:, 0], np.arange(STEPS))
-    chunks = _all_of(make_group(), {0: kept})[0]
-    assert chunks[0].agent_steps == 2 * STEPS
-    assert chunks[0].moment.psi().policy[0].weight.shape == (9, 256)
+    after = _all_of(make_group(), {0: kept})[0]
+    assert after[0].agent_steps == 2 * STEPS
+    assert after[0].moment.psi().policy[0].weight.shape == (9, 256)
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,7 @@
 // time is over, and takes the next. A run's state and replay stay in device memory between launches.
 #include <machine.cuh>
 #include "layout.cuh"
-#include "reacher.cuh"
-#include "double_pendulum.cuh"
+#include "tasks.cuh"
 #include "sac/acting.cuh"
 
 using sac::Shared;
@@ -50,7 +49,8 @@ DEVICE void load_run(Shared& shared, const sac::Run& run, unsigned* scratch) {
     sac::meet();
     if (machine::thread() == 0) shared.position.records = shared.position.reports = 0;
     sac::meet();
-    if (machine::thread() < 32) run.task == REACHER ? sac::look<Reacher>(shared) : sac::look<DoublePendulum>(shared);
+    if (machine::thread() < 32)
+        with_task(shared.run.task, [&](auto task) { sac::look<typename decltype(task)::Task>(shared); }, TASKS);
     sac::meet();
 }
 
@@ -76,7 +76,7 @@ DEVICE void go_on(Shared& shared, unsigned* scratch, float* records, float* repo
         sac::load_network<sac::OUTPUTS>(shared, scratch, run.state, sac::POLICY);
         sac::act(shared);
         if (machine::thread() < 32)
-            run.task == REACHER ? sac::step<Reacher>(shared, records) : sac::step<DoublePendulum>(shared, records);
+            with_task(run.task, [&](auto task) { sac::step<typename decltype(task)::Task>(shared, records); }, TASKS);
         sac::meet();
     }
     bool learns = shared.position.agent_steps >= run.learns_from;

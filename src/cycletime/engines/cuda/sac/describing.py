@@ -16,7 +16,7 @@ from cycletime.agents import SACAgent
 from cycletime.agents.learning import AdamState
 from cycletime.agents.networks import Layer, Network
 from cycletime.agents.sac import Critics, SACState
-from cycletime.engines.cuda.describing import TASKS, State, reported_every, world_of
+from cycletime.engines.cuda.describing import State, reported_every, world_of
 from cycletime.engines.cuda.layout import INPUTS, Status, position_of
 from cycletime.engines.cuda.sac.layout import (
     ACTION,
@@ -31,6 +31,7 @@ from cycletime.engines.cuda.sac.layout import (
     network_of,
     set_network,
 )
+from cycletime.engines.cuda.tasks import TASKS
 from cycletime.errors import RunError
 from cycletime.loops.compilation_cache import keep_compiled_programs
 from cycletime.loops.randomness import Purpose, key_for, seed_key
@@ -43,7 +44,7 @@ def described(spec: RunSpec) -> NDArray[Any]:
     run = np.zeros((), RUN)
     entropy = -float(world.task.action_size) if agent.target_entropy is None else agent.target_entropy
     numbers = {
-        "task": TASKS.index(spec.world.name),
+        "task": list(TASKS).index(spec.world.name),
         "cycle_steps": world.cycle_steps,
         "limit_steps": world.task.limit_steps,
         "env_steps": spec.env_steps,
@@ -62,6 +63,7 @@ def described(spec: RunSpec) -> NDArray[Any]:
         "target_smoothing": agent.target_smoothing,
         "critic_weight": agent.critic_weight,
         "target_entropy": entropy,
+        "env_dt_s": float(world.task.env_dt),
     }
     for name, number in numbers.items():
         run[name] = number

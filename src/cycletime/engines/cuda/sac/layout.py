@@ -24,11 +24,10 @@ RUN = np.dtype(
         *((name, np.int32) for name in ("limit_is_terminal", "metrics_every", "most_episodes")),
         ("seed", np.uint32),
         *((name, np.float32) for name in ("discount", "learning_rate", "target_smoothing", "critic_weight")),
-        ("target_entropy", np.float32),
-        ("unused", np.int32),
+        *((name, np.float32) for name in ("target_entropy", "env_dt_s")),
         ("state", np.uint64),
         ("replay", np.uint64),
-        ("unused_too", np.int32, 8),
+        ("unused", np.int32, 8),
     ]
 )
 """A run as the host describes it; addresses are of the device's memory."""

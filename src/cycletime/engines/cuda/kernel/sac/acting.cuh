@@ -82,7 +82,7 @@ template <class World>
 DEVICE_APART void look(Shared& shared) {
     Position& position = shared.position;
     int lane = machine::thread() % 32;
-    World world;
+    World world(shared.run.env_dt_s);
     if (position.status == FRESH)
         world.reset(philox(shared.run.seed, STARTS, position.episode, 0));
     else
@@ -98,7 +98,7 @@ DEVICE_APART void step(Shared& shared, float* records) {
     const Run& run = shared.run;
     Position& position = shared.position;
     int lane = machine::thread() % 32;
-    World world;
+    World world(shared.run.env_dt_s);
     world.load(position);
     float action[ACTIONS] = {shared.action[0], shared.action[1]}, next[OBSERVATION];
     bool terminated = false;

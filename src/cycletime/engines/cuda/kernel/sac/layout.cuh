@@ -33,10 +33,10 @@ struct Run {
     float target_smoothing;
     float critic_weight;    // the factor of the squared errors
     float target_entropy;
-    int unused;
+    float env_dt_s;         // the task's time step
     float* state;           // STATE_WORDS
     float* replay;          // [capacity][ROW_WORDS]
-    int unused_too[8];
+    int unused[8];
 };
 
 // The numbers of one network, in the order in which they are kept. Those of the two matrices lie as the threads hold them
