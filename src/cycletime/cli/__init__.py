@@ -21,6 +21,8 @@ _COMMANDS = {
     "train": ("train", "Train"),
     "resume": ("resume", "Resume"),
     "watch": ("watch", "Watch"),
+    "evaluate": ("evaluate", "Evaluate"),
+    "plot": ("plot", "Plot"),
     "export": ("export", "Export"),
     "study": ("study", "StudyCommand"),
     "tune": ("tune", "Tune"),
@@ -29,7 +31,7 @@ _COMMANDS = {
     "gpu": ("gpu", "GpuCommand"),
 }
 """Commands, with the module and the class of each."""
-_OF_STUDIES = ("study", "tune", "paper")
+_OF_STUDIES = ("evaluate", "plot", "study", "tune", "paper")
 """Those that need all of the extra 'study', whatever they miss first."""
 
 
