@@ -45,12 +45,11 @@ def test_mean_and_spread_are_those_of_the_returns(run: str, capsys: pytest.Captu
 
 
 def test_episodes_are_those_that_watch_plays(run: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert (
-        main(["watch", run, "--to", str(tmp_path / "film.gif"), "--episodes", "1", "--seed", "5", "--speed", "50"]) == 0
-    )
+    words = ["--episodes", "1", "--seed", "5"]
+    assert main(["watch", run, "--to", str(tmp_path / "film.gif"), "--speed", "50", *words]) == 0
     watched = re.search(r"return (\S+),", capsys.readouterr().out)
     assert watched
-    assert told(capsys, run, "--episodes", "1", "--seed", "5")["mean"] == pytest.approx(float(watched[1]), abs=0.02)
+    assert told(capsys, run, *words)["mean"] == pytest.approx(float(watched[1]), abs=0.02)
 
 
 def test_another_cycle_time_and_late_actions_are_told(run: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -173,7 +173,7 @@ def test_everything_has_help(capsys: pytest.CaptureFixture[str], words: str) -> 
     [
         (
             "tranfer ppo",
-            "There is no command 'cycletime tranfer': give one of transfer, train, resume, watch, evaluate",
+            "There is no command 'cycletime tranfer': give one of transfer, train, resume, watch",
         ),
         ("tranfer ppo", "; did you mean transfer?"),
         ("study rum", "There is no command 'cycletime study rum': give one of run, plan, status"),

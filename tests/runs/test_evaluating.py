@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import gymnasium
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -26,11 +27,11 @@ PENDULUM = GymnasiumEnv("Pendulum-v1")
 
 def some_policy(observation_size: int, action_size: int, bounds: ActionBounds | None = None) -> SavedPolicy:
     rng = np.random.default_rng(3)
-    weight = rng.normal(scale=0.05, size=(observation_size, action_size)).astype(np.float32)
-    network: Any = PolicyNetwork(
-        layers=(Layer(weight, np.full(action_size, 0.1, np.float32)),),
+    weight = jnp.asarray(rng.normal(scale=0.05, size=(observation_size, action_size)), jnp.float32)
+    network = PolicyNetwork(
+        layers=(Layer(weight, jnp.full(action_size, 0.1)),),
         activation="tanh",
-        log_std=np.full(action_size, -1.0, np.float32),
+        log_std=jnp.full(action_size, -1.0),
         squashed=False,
     )
     return SavedPolicy(network, bounds or ActionBounds.raw(action_size), Duration("16ms"), "a world", "id", 500)
@@ -106,8 +107,8 @@ def test_sampled_actions_follow_from_the_seed(world: World, sizes: tuple[int, in
 def test_what_makes_no_sense_is_refused() -> None:
     policy = some_policy(9, 2)
     network = policy.network
-    wild = replace(policy, network=replace(network, layers=(Layer(network.layers[0].weight * 1e38, np.zeros(2)),)))
-    astray = replace(policy, network=replace(network, layers=(Layer(network.layers[0].weight * np.nan, np.zeros(2)),)))
+    wild = replace(policy, network=replace(network, layers=(Layer(network.layers[0].weight * 1e38, jnp.zeros(2)),)))
+    astray = replace(policy, network=replace(network, layers=(Layer(network.layers[0].weight * np.nan, jnp.zeros(2)),)))
     for world, dt, who, options, words in (
         (REACHER, "15ms", policy, {}, "15ms is no whole multiple"),
         (REACHER, "16ms", policy, {"delay": "3ms"}, "The delay 3ms is no whole multiple"),

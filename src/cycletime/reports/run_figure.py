@@ -65,9 +65,8 @@ def runs_figure(runs: Sequence[RunLines], metrics: Sequence[str], x: XAxis = "en
     _name_x(every[-1][0], top, runs, x)
     count = "1 run" if len(runs) == 1 else f"{len(runs)} runs, each a line by itself"
     where = " and ".join(dict.fromkeys(run.where for run in runs))
-    figure.suptitle(
-        f"{_shared(runs)}\n{count}, mean returns in hundredths of it, no interval; data: {where}", fontsize=9
-    )
+    told = f"{count}: mean return in each 1 % of a run, no interval; data: {where}"
+    figure.suptitle(f"{_shared(runs)}\n{told}", fontsize=9)
     figure.legend(loc="outside lower center", ncols=1, frameon=False)
     return figure
 

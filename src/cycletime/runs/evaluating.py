@@ -1,7 +1,7 @@
 """Episodes of a learned policy, without pictures: what it earns, at its own cycle time or another, in time or late.
 
-Episode i begins as `env.reset(seed=seed + i)` does, so that the same seeds compare policies on the same starts. Tasks in
-closed form are played side by side in one compiled program, other environments one episode after another.
+Episode i begins as `env.reset(seed=seed + i)` does, so that the same seeds compare policies on the same starts. Tasks
+in closed form are played side by side in one compiled program, other environments one episode after another.
 
 A delay of d environment steps at k steps for each cycle is d = q k + r. In each cycle the first r steps still apply the
 action of q + 1 cycles ago, and the others that of q cycles ago; before the first arrives, it is zero.
@@ -202,7 +202,8 @@ class _Game:
         held = self._hold(held, queue[0], before_steps)
         after = self._hold(held, queue[1], self.cycle_steps - before_steps)
         over = held.terminated | held.truncated
-        return jax.tree.map(lambda old, new: jnp.where(over, old, new), held, after)
+        kept: _Place = jax.tree.map(lambda old, new: jnp.where(over, old, new), held, after)
+        return kept
 
     def _hold(self, place: _Place, action: jax.Array, env_steps: int) -> _Place:
         step = self.task.cycle(place.state, action, env_steps)
