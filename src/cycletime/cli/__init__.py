@@ -26,12 +26,13 @@ _COMMANDS = {
     "export": ("export", "Export"),
     "study": ("study", "StudyCommand"),
     "tune": ("tune", "Tune"),
+    "advise": ("advise", "Advise"),
     "paper": ("paper", "PaperCommand"),
     "latency": ("latency", "Latency"),
     "gpu": ("gpu", "GpuCommand"),
 }
 """Commands, with the module and the class of each."""
-_OF_STUDIES = ("evaluate", "plot", "study", "tune", "paper")
+_OF_STUDIES = ("evaluate", "plot", "study", "tune", "advise", "paper")
 """Those that need all of the extra 'study', whatever they miss first."""
 
 

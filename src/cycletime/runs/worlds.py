@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from cycletime import tasks
-from cycletime.duration import Duration, cycle_steps
+from cycletime.duration import Duration, DurationLike, cycle_steps
 from cycletime.errors import InputError
 from cycletime.tasks.closed_form import ClosedFormTask
 
@@ -68,6 +68,21 @@ class GymnasiumEnv:
 
 
 World = ClosedFormWorld | GymnasiumEnv
+
+
+def world_of(task: str | None, env: str | None, env_dt: DurationLike | None) -> World:
+    """The world that someone asks for: a task in closed form, or a Gymnasium environment.
+
+    Raises:
+        InputError: if it is none or both, or the task has no such time step.
+    """
+    if (task is None) == (env is None):
+        raise InputError("Give either a task (such as reacher) or an env (a Gymnasium id).")
+    step = () if env_dt is None else (Duration(env_dt),)
+    if task is not None:
+        return ClosedFormWorld(task, *step)
+    assert env is not None, "one of the two is given"
+    return GymnasiumEnv(env, *step)
 
 
 def either(names: Iterable[str]) -> str:
