@@ -10,7 +10,7 @@ FOLDER/advice.json   the question, what was measured of the machine, and the ans
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -80,41 +80,56 @@ def advise(
     before = read_advice(path)
     if before is None and (path / "study.json").exists():
         raise InputError(f"{path} holds a study without {FILE}: give another folder.")
-    facts = facts_of(question.world, question.present)
-    dts, not_tried = question.candidates(facts.env_dt)
+    if env_steps is not None:
+        question = replace(question, env_steps=env_steps)
     if before is not None:
         question = _same(question, before, env_steps, path)
-        in_time = {Duration(dt): InTime(**each) for dt, each in before["in_time"].items()}
-        comparable, where = before["comparable"], before["machine"]
-    else:
-        instruments.tell("Checking that returns can be compared ...")
-        comparable, where = returns_are_comparable(question.world, facts.env_dt, dts), machine()
-        in_time = dict(instruments.in_time(question.agents(dts), facts, instruments.tell)) if question.real_time else {}
-    late = {dt for dt, each in in_time.items() if not each.fits and dt != question.present}
-    not_tried |= {str(dt): _why_late(in_time[dt]) for dt in sorted(late)}
+    facts = facts_of(question.world, question.present)
+    dts, not_tried = question.candidates(facts.env_dt)
+    known = _measured(question, facts, dts, instruments) if before is None else _Known.of(before)
+    late = {dt: each for dt, each in known.in_time.items() if not each.fits and dt != question.present}
     tried = tuple(dt for dt in dts if dt not in late)
-    pace = Pace({}, 0.0, executor.workers, facts.env_dt)
-    spending = Spending(budget, pace, instruments.clock, began_s)
+    spending = Spending(budget, Pace({}, 0.0, executor.workers, facts.env_dt), instruments.clock, began_s)
     if len(tried) > 1:
         instruments.tell("Measuring how fast runs are ...")
-        long = question if before or env_steps else replace(question, env_steps=10**6)
-        pace.costs, pace.start_s = instruments.costs(Plan.of(long.study(tried, 1)))
-        if before is None:
-            chosen = env_steps or affordable_env_steps(question, tried, spending)
-            question = replace(question, env_steps=chosen)
+        spending.pace.costs, spending.pace.start_s = instruments.costs(Plan.of(question.study(tried, 1)))
+        if before is None and env_steps is None:
+            question = replace(question, env_steps=affordable_env_steps(question, tried, spending))
+        question.study(tried, 1).check_worlds()
     advice = Advice(
         question=question,
         env_dt=facts.env_dt,
         tried=tried,
-        in_time=in_time,
-        machine=where,
-        not_tried=not_tried,
-        comparable=comparable,
+        in_time=known.in_time,
+        machine=known.machine,
+        not_tried={**not_tried, **{str(dt): _why_late(each) for dt, each in late.items()}},
+        comparable=known.comparable,
     )
-    if len(tried) < 2:
-        return replace(advice, ended="alone", wall_s=instruments.clock() - began_s)
-    found = Looking(advice, CandidateRuns(path, question), executor, spending, watcher, stop).answered()
-    return replace(found, wall_s=spending.wall_s())
+    if len(tried) > 1:
+        advice = Looking(advice, CandidateRuns(path, question), executor, spending, watcher, stop).answered()
+    return replace(advice, wall_s=spending.wall_s(), ended=advice.ended if len(tried) > 1 else "alone")
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is measured once, and then kept: another answer would be another question."""
+
+    in_time: Mapping[Duration, InTime]
+    machine: Mapping[str, Any]
+    comparable: bool | None
+
+    @classmethod
+    def of(cls, before: Mapping[str, Any]) -> _Known:
+        in_time = {Duration(dt): InTime(**each) for dt, each in before["in_time"].items()}
+        return cls(in_time, before["machine"], before["comparable"])
+
+
+def _measured(question: Question, facts: WorldFacts, dts: Sequence[Duration], instruments: Instruments) -> _Known:
+    instruments.tell("Checking that returns can be compared ...")
+    comparable, where = returns_are_comparable(question.world, facts.env_dt, dts), machine()
+    if not question.real_time:
+        return _Known({}, where, comparable)
+    return _Known(instruments.in_time(question.agents(dts), facts, instruments.tell), where, comparable)
 
 
 def _same(question: Question, before: Mapping[str, Any], env_steps: int | None, path: Path) -> Question:

@@ -46,8 +46,8 @@ class Question:
     """How values are carried, by default the algorithm's own rule."""
     dts: tuple[Duration, ...] = ()
     """Candidates beside the present one; left out, quarter, half, double and four times as long."""
-    env_steps: int = 1
-    """How long each run trains: the same for all, and so as long in seconds."""
+    env_steps: int = 10**6
+    """How long each run trains, the same for all, and so as long in seconds; a million until the budget decides."""
     measure: str = MEASURES[0]
     """A run's score, as results name it."""
     confidence: float = 0.95
