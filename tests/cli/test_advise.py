@@ -1,12 +1,14 @@
 """`cycletime advise` as people type it, in virtual time; and once, slowly, with runs of its own."""
 
 import json
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from cycletime.cli import main
+from cycletime.loops import latency
 from cycletime.studies.advising import advising
 from cycletime.studies.executors import choose
 from tests.studies.advising.virtual import VirtualTime, comparable, scores
@@ -51,6 +53,20 @@ def test_values_can_come_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixtu
     kept = json.loads((tmp_path / "out" / "advice.json").read_text())["question"]
     assert (kept["values"], kept["others"]) == ({"batch": 400, "minibatch": 20}, {"hidden": [8]})
     assert kept["env_steps"] == 57_000  # 15 min for 5 runs of 10 s and 5 of 5 s, if they had 4,800
+
+
+def test_who_stops_while_the_machine_is_measured_is_not_kept_waiting(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> bool:
+        signal.raise_signal(signal.SIGINT)
+        return True
+
+    monkeypatch.setattr(advising, "returns_are_comparable", interrupted)
+    monkeypatch.setattr(latency, "measure_act", lambda *_: pytest.fail("it goes on"))
+    assert main(["advise", *WORDS, "--minutes", "9", "--out", str(tmp_path / "out")]) == 130
+    assert capsys.readouterr().err.splitlines()[-1] == "cycletime: Interrupted."
+    assert not (tmp_path / "out").exists()
 
 
 def test_wrong_input_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str], virtual: VirtualTime) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -108,7 +110,7 @@ class Advise:
                 env_steps=self.env_steps,
                 watcher=StudyProgress(executor.workers),
                 stop=stopper,
-                instruments=Instruments(tell=_say),
+                instruments=Instruments(tell=partial(_say_unless, stopper)),
             )
         answer = save_advice(self.out, advice)
         print(_as_json(advice, answer) if self.json else _as_text(advice, answer, self.out))
@@ -161,6 +163,13 @@ class Advise:
         assert self.tuned is not None, "one of the two is given"
         read = read_tuned(self.tuned).of(self.algorithm)
         return read.dt, dict(read.values), dict(read.others)
+
+
+def _say_unless(stopped: Callable[[], bool], text: str) -> None:
+    """Tell what is measured next; whoever asked to stop meanwhile is not kept waiting, since nothing is lost yet."""
+    if stopped():
+        raise KeyboardInterrupt
+    _say(text)
 
 
 def _say(text: str) -> None:

@@ -93,6 +93,14 @@ def test_a_killed_command_goes_on_to_the_same_answer(tmp_path: Path) -> None:
     assert {**advice.as_json(), **alike} == {**whole.as_json(), **alike}
 
 
+def test_who_asks_again_is_answered_at_once(tmp_path: Path) -> None:
+    first, _ = advised(asked(), tmp_path, PLAIN)
+    time = VirtualTime()
+    again, executor = advised(asked(), tmp_path, PLAIN, time=time)
+    assert (executor.done, time.measured) == ([], [])
+    assert again.as_json()["candidates"] == first.as_json()["candidates"]
+
+
 def test_more_budget_goes_on_where_less_ended(tmp_path: Path) -> None:
     whole, once = advised(asked(), tmp_path / "whole", CLOSE)
     first, some = advised(asked(), tmp_path / "parts", CLOSE, minutes=4)

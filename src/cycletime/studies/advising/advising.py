@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,11 @@ class Instruments:
     """What runs of a plan cost, and how long a process takes to start."""
     tell: Callable[[str], object] = lambda sentence: None
     """Told what goes on."""
+
+    def costs_of(self, question: Question, dts: Sequence[Duration]) -> tuple[Costs, float]:
+        """What runs of candidates cost."""
+        self.tell("Measuring how fast runs are ...")
+        return self.costs(Plan.of(question.study(dts, 1)))
 
 
 THIS_MACHINE = Instruments()
@@ -89,11 +95,10 @@ def advise(
     known = _measured(question, facts, dts, instruments) if before is None else _Known.of(before)
     late = {dt: each for dt, each in known.in_time.items() if not each.fits and dt != question.present}
     tried = tuple(dt for dt in dts if dt not in late)
-    spending = Spending(budget, Pace({}, 0.0, executor.workers, facts.env_dt), instruments.clock, began_s)
-    if len(tried) > 1:
-        instruments.tell("Measuring how fast runs are ...")
-        spending.pace.costs, spending.pace.start_s = instruments.costs(Plan.of(question.study(tried, 1)))
-        if before is None and env_steps is None:
+    pace = Pace(partial(instruments.costs_of, question, tried), executor.workers, facts.env_dt)
+    spending = Spending(budget, pace, instruments.clock, began_s)
+    if len(tried) > 1 and before is None:
+        if env_steps is None:
             question = replace(question, env_steps=affordable_env_steps(question, tried, spending))
         question.study(tried, 1).check_worlds()
     advice = Advice(

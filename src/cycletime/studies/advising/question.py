@@ -87,16 +87,19 @@ class Question:
         for dt in self.dts:
             cycle_steps(dt, env_dt)
         wanted = {self.present, *(self.dts or (self.present * factor for factor in FACTORS))}
-        found, none = [], {}
-        for dt in sorted(wanted):
-            try:
-                cycle_steps(dt, env_dt)
-                if isinstance(self.world, ClosedFormWorld):
-                    refuse_longer_than(self.world.task.time_limit, dt)
-                found.append(dt)
-            except InputError as error:
-                none[str(dt)] = str(error).rstrip(".")
-        return tuple(found), none
+        why = {dt: self._why_none(dt, env_dt) for dt in sorted(wanted)}
+        return (
+            tuple(dt for dt, reason in why.items() if reason is None),
+            {str(dt): reason for dt, reason in why.items() if reason is not None},
+        )
+
+    def _why_none(self, dt: Duration, env_dt: Duration) -> str | None:
+        """Why the world has no such cycle time; None where it has."""
+        if (dt / env_dt).denominator != 1:
+            return f"no multiple of the environment's step, {env_dt}"
+        if isinstance(self.world, ClosedFormWorld) and dt > self.world.task.time_limit:
+            return f"longer than an episode, {self.world.task.time_limit}"
+        return None
 
     def looks(self, candidates: int) -> Looks:
         """When to look at how many seeds."""

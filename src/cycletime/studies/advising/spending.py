@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import floor, isfinite, log10
 from typing import TypeAlias
 
@@ -53,13 +54,17 @@ class Budget:
 class Pace:
     """How long runs take here."""
 
-    costs: Costs
-    start_s: float
+    measure: Callable[[], tuple[Costs, float]]
+    """What runs cost, and how long a process takes to start, from a try; asked once, and only where it matters."""
     workers: int
     env_dt: Duration
     """The world's time step, which an environment may not say before it is made."""
     factor: float = 1.0
     """How much longer they took than the try said."""
+
+    @cached_property
+    def _measured(self) -> tuple[Costs, float]:
+        return self.measure()
 
     def seconds(self, question: Question, runs: Collection[Run]) -> float:
         """On the clock, for some runs."""
@@ -70,7 +75,7 @@ class Pace:
         dts, seeds = {dt for dt, _ in runs}, max(seed for _, seed in runs) + 1
         plan = Plan.of(replace(question, world=timed).study(dts, seeds))
         planned = [each for each in plan.runs if (plan.cells[each.cell].dt, each.seed) in runs]
-        return self.factor * estimate(plan, planned, self.costs, self.start_s, self.workers).wall_s
+        return self.factor * estimate(plan, planned, *self._measured, self.workers).wall_s
 
     def learn(self, expected_s: float, took_s: float) -> None:
         """Take into account what runs took."""
