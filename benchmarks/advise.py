@@ -3,9 +3,9 @@
     python benchmarks/advise.py          # about six minutes on one core
     python benchmarks/advise.py 100 10   # of 100 studies each, with 10 seeds at the first look instead of 5
 
-Five candidates and eight looks, by default at 5 to 86 seeds each. 'Equal': all have the same mean; wrong is a study that
-drops any. 'One better': the last has a mean that is one standard deviation higher; lost is a study that drops it, found
-one in which it is the only one left, and runs are what a study took: eight looks at all candidates are 430 by default.
+Five candidates and eight looks, by default at 5 to 86 seeds each. 'Equal': all have the same mean; wrong is a study
+that drops any. 'One better': the last has a mean that is one standard deviation higher; lost is a study that drops it,
+found one in which it is the only one left, and runs are what a study took (eight looks at all candidates are 430).
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ def test_a_decided_answer_names_the_values_and_the_gain(tmp_path: Path) -> None:
         "learning in runs of 9.6 s of the environment's time.\n"
         "How sure: 32 ms is decided against 8 ms and 16 ms; all intervals and verdicts of all looks hold together with "
         "95 % confidence.\n"
-        "That holds if single runs do not fail: of failures that happen once in five runs, 5 seeds show none in 33 % of "
-        "studies; '--first-seeds 10' in a new folder looks at more.\n"
+        "That holds if single runs do not fail: of failures that happen once in five runs, 5 seeds show none in 33 % "
+        "of studies; '--first-seeds 10' in a new folder looks at more.\n"
         "Surer: the comparison is decided; longer runs would tell whether it stays so.\n"
         "Real time: at 32 ms acting takes 1 % of the cycle here, and learning fits in the background"
     )

@@ -94,8 +94,8 @@ def _unseen(advice: Advice) -> list[str]:
         return []
     missed = 100 * (1 - _FAILING) ** fewest
     return [
-        f"That holds if single runs do not fail: of failures that happen once in five runs, {fewest} seeds show none in "
-        f"{missed:.0f} % of studies; '--first-seeds {_FEW}' in a new folder looks at more."
+        f"That holds if single runs do not fail: of failures that happen once in five runs, {fewest} seeds show none "
+        f"in {missed:.0f} % of studies; '--first-seeds {_FEW}' in a new folder looks at more."
     ]
 
 
