@@ -95,8 +95,14 @@ def _shared(runs: Sequence[RunLines]) -> str:
     return f"{' and '.join(worlds)}, {' and '.join(algorithms)}"
 
 
+def _colour_and_dash(index: int) -> tuple[str, Literal["-", "--", "-.", ":"]]:
+    """Another dash once all colours are used."""
+    round_, place = divmod(index, len(COLOURS))
+    return COLOURS[place], DASHES[round_ % len(DASHES)]
+
+
 def _draw_run(axes: Axes, run: RunLines, index: int, label: str, x: XAxis, *, with_episodes: bool) -> None:
-    colour, dash = COLOURS[index % len(COLOURS)], DASHES[index // len(COLOURS) % len(DASHES)]
+    colour, dash = _colour_and_dash(index)
     scale = run.env_dt_s if x == "seconds" else 1.0
     if with_episodes and run.episodes is not None:
         axes.plot(run.episodes.env_steps * scale, run.episodes.returns, ".", color=colour, markersize=1.5, alpha=0.25)
@@ -106,7 +112,7 @@ def _draw_run(axes: Axes, run: RunLines, index: int, label: str, x: XAxis, *, wi
 def _draw_metric(axes: Axes, run: RunLines, index: int, name: str, x: XAxis) -> None:
     if name not in run.metrics:
         return
-    colour, dash = COLOURS[index % len(COLOURS)], DASHES[index // len(COLOURS) % len(DASHES)]
+    colour, dash = _colour_and_dash(index)
     scale = run.env_dt_s if x == "seconds" else 1.0
     axes.plot(run.metrics["env_steps"] * scale, run.metrics[name], color=colour, linestyle=dash, linewidth=1.0)
 

@@ -180,9 +180,10 @@ class _Game:
             return jnp.clip(weights["centre"] + weights["half"] * action, weights["low"], weights["high"])
 
         zero = jnp.zeros((), self.task.dtype)
+        whole_cycles, _ = divmod(self.late_steps, self.cycle_steps)
         start = _Place(
             state=self.task.start(*numbers),
-            queue=jnp.zeros((self.late_steps // self.cycle_steps + 2, self.task.action_size), self.task.dtype),
+            queue=jnp.zeros((whole_cycles + 2, self.task.action_size), self.task.dtype),
             total_reward=zero,
             agent_steps=jnp.zeros((), jnp.int32),
             terminated=jnp.zeros((), jnp.bool),

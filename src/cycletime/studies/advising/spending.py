@@ -153,5 +153,5 @@ def _least_env_steps(question: Question, dts: Sequence[Duration], env_dt: Durati
 def _two_digits(number: float) -> int:
     if number < 1:
         return 0
-    unit = 10 ** max(0, floor(log10(number)) - 1)
-    return int(number // unit * unit)
+    unit: int = 10 ** max(0, floor(log10(number)) - 1)
+    return floor(number / unit) * unit
