@@ -19,12 +19,15 @@ with extras_named(__name__):
         iqm,
         probability_of_improvement,
     )
+    from cycletime.statistics.sequential import Judgement, Looks
 
 __all__ = [
     "Comparison",
     "Contrast",
     "Curve",
     "Estimate",
+    "Judgement",
+    "Looks",
     "Options",
     "bootstrap",
     "compare",
