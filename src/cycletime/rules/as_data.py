@@ -60,9 +60,7 @@ def _algorithm(kind: type[Hyperparameters]) -> dict[str, Any]:
         "baseline": baseline.stated(),
         "whose_baseline": _SB3S if kind.algorithm == "a2c" else _PAPERS,
         "has_action_size": any(each.name == "action_size" for each in fields(kind)),
-        "rules": {
-            name: {field: law.formula for field, law in rule.laws.items()} for name, rule in kind.rules.items()
-        },
+        "rules": {name: {field: law.formula for field, law in rule.laws.items()} for name, rule in kind.rules.items()},
         "default_rule": kind.default_rule,
         "rules_of": kind.rules_of,
         "parts": {name: _part(kind, name) for name in kind.parts},
