@@ -99,7 +99,7 @@
     }
 
     draw() {
-      for (const [swatch, colour] of this.swatches) swatch.style.borderTopColor = app.inkOf(colour);
+      for (const [swatch, colour] of this.swatches) swatch.style.setProperty("--stroke", app.inkOf(colour));
       for (const each of this.boxes) {
         each.plot?.chart.destroy();
         each.box.replaceChildren();

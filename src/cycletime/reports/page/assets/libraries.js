@@ -6,7 +6,8 @@
   const KEEPS_THE_COUNT = 0.05, LONGEST_UPDATE_PERIOD = 1000n;
 
   const whole = (value) => Number(value);
-  const nearest = (top, bottom, atLeast = 1) => whole(nearestWhole(fraction(BigInt(top), BigInt(bottom)), BigInt(atLeast)));
+  /** The nearest whole number to a quotient, halves down; a half is exact in a double. */
+  const nearest = (top, bottom, atLeast = 1) => Math.max(atLeast, Math.ceil(top / bottom - 0.5));
   const gcd = (a, b) => { while (b) [a, b] = [b, a % b]; return a; };
   const lcm = (a, b) => (a / gcd(a, b)) * b;
   /** Python's round(): halves to the even number. */

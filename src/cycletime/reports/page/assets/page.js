@@ -71,6 +71,8 @@
       charts.forEach((chart) => chart.draw());
       document.querySelectorAll("[data-film]").forEach(showFilm);
     });
+    app.tables = data.rules;
+    app.readyAt = performance.now();
     document.documentElement.dataset.ready = "yes";
   }
 
