@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from importlib.resources import files
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +78,7 @@ def _episode(world: Any, dt: Duration, act: Any) -> Any:  # noqa: ANN401 - JAX's
     from jax import lax
 
     held = cycle_steps(dt, world.env_dt)
-    cycles = -(-world.limit_steps // held)
+    cycles = ceil(Fraction(world.limit_steps, held))
 
     def cycle(carry: Any, _: None) -> tuple[Any, None]:  # noqa: ANN401
         state, observation, total, over = carry

@@ -130,7 +130,7 @@ def test_every_figure_is_drawn_and_nothing_else_is_asked_for(browser: Browser, f
 
 
 def test_the_whole_paper_is_there_within_a_second(browser: Browser, paper_file: Path) -> None:
-    """Of the processor's time that the browser counts from the click on; the best of three, on a busy machine."""
+    """From the click on, as the browser counts; the best of three, since a machine may be busy."""
     took = []
     for _ in range(3):
         opened = Opened(browser, paper_file)
