@@ -83,7 +83,7 @@ def _answer(data: Data, judged: dict[str, Judged]) -> Iterator[str]:
     verdicts: tuple[Verdict, ...] = ("confirmed", "refuted", "not decided", "not run")
     known = [(counts[name], name) for name in verdicts if counts[name]]
     told = several([f"{count} {'is' if count == 1 else 'are'} {name}" for count, name in known])
-    yield f"Of the paper's {len(CLAIMS)} claims, judged by criteria that were fixed before the runs, {told}."
+    yield f"Of the paper's {len(CLAIMS)} claims, each judged by a written criterion, {told}."
 
 
 def _worth(runs: PPORuns, task: str) -> str:
