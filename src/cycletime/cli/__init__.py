@@ -28,11 +28,12 @@ _COMMANDS = {
     "tune": ("tune", "Tune"),
     "advise": ("advise", "Advise"),
     "paper": ("paper", "PaperCommand"),
+    "report": ("report", "ReportPage"),
     "latency": ("latency", "Latency"),
     "gpu": ("gpu", "GpuCommand"),
 }
 """Commands, with the module and the class of each."""
-_OF_STUDIES = ("evaluate", "plot", "study", "tune", "advise", "paper")
+_OF_STUDIES = ("evaluate", "plot", "study", "tune", "advise", "paper", "report")
 """Those that need all of the extra 'study', whatever they miss first."""
 
 

@@ -16,6 +16,7 @@ with extras_named(__name__):
         Options,
         bootstrap,
         frequency_averaged_score,
+        interquartile_mean,
         iqm,
         probability_of_improvement,
     )
@@ -34,6 +35,7 @@ __all__ = [
     "frequency_averaged_score",
     "holm",
     "holm_corrected",
+    "interquartile_mean",
     "iqm",
     "mean_and_error",
     "mean_and_interval",
