@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from cycletime.cli import main
 from cycletime.engines.cuda import checking
-from cycletime.engines.cuda.checking import Check, Sizes, checks, full, print_checks, run_of
+from cycletime.engines.cuda.check import Check
+from cycletime.engines.cuda.checking import Sizes, checks, full, print_checks, run_of
 from cycletime.engines.cuda.device import Done, find_device
 from cycletime.engines.cuda.kernels import KERNEL
+from cycletime.engines.cuda.sac import checking as sac_checking
 from cycletime.engines.cuda.tasks import TASKS
 from tests.engines.cuda.emulated import Emulated, build
 
@@ -123,11 +125,14 @@ def test_the_command_tells_all_in_json(
     faulty: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(checking, "find_device", lambda: Emulated(faulty))
+    monkeypatch.setattr(checking, "find_sac_device", lambda: "a card with SAC's kernel")
+    monkeypatch.setattr(sac_checking, "checks", lambda device: [Check(f"of {device}", 0.5, 1.0)])
     monkeypatch.setattr(checking, "full", lambda: replace(SMALL, batches=SMALL.batches[1:]))
     assert main(["gpu", "check", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["card"], told["compiler"], told["passed"]) == ("an emulated card", "g++", True)
-    assert len(told["checks"]) == 8
+    assert len(told["checks"]) == 9
+    assert told["checks"][-1]["name"] == "of a card with SAC's kernel"
     assert set(told["checks"][0]) == {"name", "found", "most", "unit", "passed"}
 
 

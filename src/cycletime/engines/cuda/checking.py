@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,14 @@ from numpy.typing import NDArray
 
 from cycletime.agents import PPOAgent
 from cycletime.engines.cuda import replay
+from cycletime.engines.cuda.check import Check
 from cycletime.engines.cuda.describing import described, fresh_states, world_of
 from cycletime.engines.cuda.device import Device, find_device
 from cycletime.engines.cuda.launching import compute, last_batch, train, work_of
 from cycletime.engines.cuda.layout import networks_of, position_of
 from cycletime.engines.cuda.random_words import PhiloxStream, normals, philox
+from cycletime.engines.cuda.sac import checking as sac_checking
+from cycletime.engines.cuda.sac.device import SACDevice, find_sac_device
 from cycletime.engines.cuda.simulating import deviation
 from cycletime.loops import CompiledLoop, Episodes
 from cycletime.runs.spec import EngineSpec, RunSpec
@@ -31,23 +35,6 @@ MOST_APART = 1e-4
 MOST_ERRORS = 3.0
 """Standard errors between the means of two engines."""
 _ENGINE = EngineSpec("cuda", "gpu")
-
-
-@dataclass(frozen=True)
-class Check:
-    """One thing that was looked at."""
-
-    name: str
-    found: float
-    most: float
-    """What may be found."""
-    unit: str = ""
-    """What it is counted in."""
-
-    @property
-    def passed(self) -> bool:
-        """Whether that is fine; what is not a number is not."""
-        return self.found <= self.most
 
 
 @dataclass(frozen=True)
@@ -130,13 +117,22 @@ def checks(device: Device, sizes: Sizes) -> Iterator[Check]:
     yield _learning(device, sizes)
 
 
-def print_checks(device: Device | None = None, sizes: Sizes | None = None, *, as_json: bool = False) -> int:
-    """Check the kernel, and tell of each check as soon as it is done; the exit status.
+def print_checks(
+    device: Device | None = None,
+    sizes: Sizes | None = None,
+    sac_device: SACDevice | None = None,
+    *,
+    as_json: bool = False,
+) -> int:
+    """Check the kernels, PPO's and then SAC's, and tell of each check as soon as it is done; the exit status.
+
+    On a device that is given, only what it has is checked.
 
     Raises:
         InputError: if there is no GPU that can be used.
     """
-    device = device or find_device()
+    if device is None:
+        device, sac_device = find_device(), find_sac_device()
 
     def tell(line: str) -> None:
         if not as_json:
@@ -146,7 +142,8 @@ def print_checks(device: Device | None = None, sizes: Sizes | None = None, *, as
     tell(device.name)
     for name, value in outcome.about.items():
         tell(f"  {name}: {value}")
-    for check in checks(device, sizes or full()):
+    further = sac_checking.checks(sac_device) if sac_device else ()
+    for check in chain(checks(device, sizes or full()), further):
         outcome.checks.append(check)
         verdict = "ok" if check.passed else "FAILED"
         tell(f"{verdict:>6}  {check.name}: {check.found:.2g}{check.unit}, at most {check.most:.2g}")

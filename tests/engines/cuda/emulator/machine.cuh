@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <vector>
 
 #define DEVICE inline
@@ -54,7 +53,7 @@ struct Fiber {
 struct Block {
     std::vector<Fiber> fibers;
     std::vector<int> ready;
-    std::map<int, Waiting> barriers;  // 0 to 15 as the kernel names them, 16 and more for warps
+    Waiting barriers[16 + 32];        // 0 to 15 as the kernel names them, 16 and more for warps
     std::vector<float> exchanged;     // [warp][turn][lane][6]
     jmp_buf scheduler;
     int running = 0, number = 0;
@@ -166,11 +165,15 @@ inline void multiply(float (&sum)[4], const float (&a)[4], const float (&b)[2]) 
 inline unsigned half_of(float x) {
     return __builtin_bit_cast(unsigned short, static_cast<_Float16>(std::min(std::max(x, -65504.0f), 65504.0f)));
 }
-inline float from_half(unsigned bits) {
-    return static_cast<float>(__builtin_bit_cast(_Float16, static_cast<unsigned short>(bits)));
-}
+// All of them, once: without instructions for it, a conversion takes longer than all else of a product.
+inline const std::vector<float> from_half = [] {
+    std::vector<float> all(1 << 16);
+    for (unsigned bits = 0; bits < all.size(); bits++)
+        all[bits] = static_cast<float>(__builtin_bit_cast(_Float16, static_cast<unsigned short>(bits)));
+    return all;
+}();
 inline unsigned halves(float first, float second) { return half_of(first) | half_of(second) << 16; }
-inline float2 from_halves(unsigned both) { return {from_half(both & 0xffff), from_half(both >> 16)}; }
+inline float2 from_halves(unsigned both) { return {from_half[both & 0xffff], from_half[both >> 16]}; }
 
 inline void multiply_halves(float (&sum)[4], const unsigned (&a)[4], unsigned b_0, unsigned b_1) {
     float given[6];
@@ -266,9 +269,9 @@ inline bool run_block(int number, int threads, uint64_t schedule, void (*body)()
     }
     int left = 0;
     for (Fiber& fiber : block.fibers) left += !fiber.ended;
-    for (auto& [name, waiting] : block.barriers)
-        if (!waiting.fibers.empty())
-            std::fprintf(stderr, "%zu threads wait at barrier %d\n", waiting.fibers.size(), name);
+    for (int name = 0; name < 16 + 32; name++)
+        if (size_t waiting = block.barriers[name].fibers.size())
+            std::fprintf(stderr, "%zu threads wait at barrier %d\n", waiting, name);
     return left == 0;
 }
 
