@@ -26,10 +26,13 @@ def compiled_quickly() -> Iterator[None]:
     import jax  # not every test needs it
     from jax._src import compiler
 
+    # XLA takes half of its time for kernels that are made by MLIR, and a third of the rest for starting LLVM anew for
+    # each part of a program; JAX has no setting for all programs.
+    quick = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
+
     def quick_options(*args: Any, **options: Any) -> object:  # noqa: ANN401
-        # XLA takes half of its time for kernels that are made by MLIR, and JAX has no setting for all programs.
         own = options.pop("env_options_overrides", None) or {}
-        return usual(*args, **options, env_options_overrides={**own, "xla_cpu_use_fusion_emitters": False})
+        return usual(*args, **options, env_options_overrides={**own, **quick})
 
     usual: Callable[..., object] = compiler.get_compile_options
     with pytest.MonkeyPatch.context() as patch:
