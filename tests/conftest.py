@@ -3,8 +3,11 @@
 For fresh examples, and more: pytest --hypothesis-profile=default
 """
 
+import os
 import signal
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -15,6 +18,28 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("steady", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("steady")
+
+
+SHARED = "CYCLETIME_SHARED_BY_TESTS"
+"""The variable that names the folder of what is made once for all processes of a session of pytest."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let all processes of this session, workers of xdist too, keep their programs in one folder, and not the user's.
+
+    With $CYCLETIME_CACHE set, programs stay there for the next session.
+    """
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        folder = TemporaryDirectory(prefix="cycletime-tests-")
+        config.add_cleanup(folder.cleanup)
+        os.environ[SHARED] = folder.name
+        os.environ.setdefault("CYCLETIME_CACHE", str(Path(folder.name) / "programs"))
+
+
+@pytest.fixture(scope="session")
+def shared_folder() -> Path:
+    """For what is made once for all processes of this session."""
+    return Path(os.environ[SHARED])
 
 
 @pytest.fixture(scope="module")

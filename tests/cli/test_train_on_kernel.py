@@ -21,8 +21,8 @@ WORDS = "train --engine cuda --task double-pendulum --dt 64ms --batch 10 --minib
 
 
 @pytest.fixture(scope="module")
-def device(tmp_path_factory: pytest.TempPathFactory) -> Emulated:
-    return Emulated(build(tmp_path_factory.mktemp("emulator")))
+def device(shared_folder: Path) -> Emulated:
+    return Emulated(build(shared_folder))
 
 
 @pytest.fixture

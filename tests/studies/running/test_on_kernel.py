@@ -39,8 +39,8 @@ STUDY = study_from(
 
 
 @pytest.fixture(scope="module")
-def device(tmp_path_factory: pytest.TempPathFactory) -> Emulated:
-    return Emulated(build(tmp_path_factory.mktemp("emulator")))
+def device(shared_folder: Path) -> Emulated:
+    return Emulated(build(shared_folder))
 
 
 @pytest.fixture(autouse=True, scope="module")
