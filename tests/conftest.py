@@ -53,7 +53,11 @@ def compiled_quickly() -> Iterator[None]:
 
     # XLA takes half of its time for kernels that are made by MLIR, and a third of the rest for starting LLVM anew for
     # each part of a program; JAX has no setting for all programs.
-    quick = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
+    quick = {
+        "xla_backend_optimization_level": 0,  # for programs with an own level, too
+        "xla_cpu_use_fusion_emitters": False,
+        "xla_cpu_parallel_codegen_split_count": 1,
+    }
 
     def quick_options(*args: Any, **options: Any) -> object:  # noqa: ANN401
         own = options.pop("env_options_overrides", None) or {}
