@@ -44,7 +44,7 @@ def shared_folder() -> Path:
 
 @pytest.fixture(scope="module")
 def compiled_quickly() -> Iterator[None]:
-    """JAX's programs of a whole file with few optimisations: most of the time of such tests is compilation.
+    """JAX's programs of a whole file and its processes with few optimisations: they take most of such tests' time.
 
     For what is held against formulas and toys; files about bits, precision or programs have them as users do.
     """
@@ -66,6 +66,7 @@ def compiled_quickly() -> Iterator[None]:
     usual: Callable[..., object] = compiler.get_compile_options
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiler, "get_compile_options", quick_options)
+        patch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # for processes that are started
         jax.config.update("jax_disable_most_optimizations", True)  # type: ignore[no-untyped-call]
         jax.clear_caches()  # type: ignore[no-untyped-call]  # so that numbers do not depend on the files before
         yield
