@@ -17,6 +17,7 @@ from cycletime.errors import RunError
 from cycletime.runs.folder import RunFolder
 from tests.engines.cuda.emulated import Emulated, build
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
 WORDS = "train --engine cuda --task double-pendulum --dt 64ms --batch 10 --minibatch 5 --set epochs=1 --env-steps 300"
 
 

@@ -22,6 +22,7 @@ from tests.engines.cuda.emulated import Emulated, build
 from tests.studies.small import bits_of, names_of
 from tests.studies.stand_ins import Death
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
 STUDY = study_from(
     {
         "name": "kernel",
