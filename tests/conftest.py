@@ -3,8 +3,11 @@
 For fresh examples, and more: pytest --hypothesis-profile=default
 """
 
+import os
 import signal
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -17,23 +20,53 @@ settings.register_profile("steady", deadline=None, derandomize=True, max_example
 settings.load_profile("steady")
 
 
+SHARED = "CYCLETIME_SHARED_BY_TESTS"
+"""The variable that names the folder of what is made once for all processes of a session of pytest."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let all processes of this session, workers of xdist too, keep their programs in one folder, and not the user's.
+
+    With $CYCLETIME_CACHE set, programs stay there for the next session.
+    """
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        folder = TemporaryDirectory(prefix="cycletime-tests-")
+        config.add_cleanup(folder.cleanup)
+        os.environ[SHARED] = folder.name
+        os.environ.setdefault("CYCLETIME_CACHE", str(Path(folder.name) / "programs"))
+
+
+@pytest.fixture(scope="session")
+def shared_folder() -> Path:
+    """For what is made once for all processes of this session."""
+    return Path(os.environ[SHARED])
+
+
 @pytest.fixture(scope="module")
 def compiled_quickly() -> Iterator[None]:
-    """JAX's programs of a whole file with few optimisations: most of the time of such tests is compilation.
+    """JAX's programs of a whole file and its processes with few optimisations: they take most of such tests' time.
 
     For what is held against formulas and toys; files about bits, precision or programs have them as users do.
     """
     import jax  # not every test needs it
     from jax._src import compiler
 
+    # XLA takes half of its time for kernels that are made by MLIR, and a third of the rest for starting LLVM anew for
+    # each part of a program; JAX has no setting for all programs.
+    quick = {
+        "xla_backend_optimization_level": 0,  # for programs with an own level, too
+        "xla_cpu_use_fusion_emitters": False,
+        "xla_cpu_parallel_codegen_split_count": 1,
+    }
+
     def quick_options(*args: Any, **options: Any) -> object:  # noqa: ANN401
-        # XLA takes half of its time for kernels that are made by MLIR, and JAX has no setting for all programs.
         own = options.pop("env_options_overrides", None) or {}
-        return usual(*args, **options, env_options_overrides={**own, "xla_cpu_use_fusion_emitters": False})
+        return usual(*args, **options, env_options_overrides={**own, **quick})
 
     usual: Callable[..., object] = compiler.get_compile_options
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiler, "get_compile_options", quick_options)
+        patch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # for processes that are started
         jax.config.update("jax_disable_most_optimizations", True)  # type: ignore[no-untyped-call]
         jax.clear_caches()  # type: ignore[no-untyped-call]  # so that numbers do not depend on the files before
         yield

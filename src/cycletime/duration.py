@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from math import floor, isfinite, ulp
 from numbers import Rational, Real
 from typing import NoReturn, TypeAlias, overload
@@ -62,12 +63,7 @@ class Duration:
 
     def __str__(self) -> str:
         """The shortest exact form, in a unit of time where one is exact ('16ms'), else as a frequency ('60Hz')."""
-        decimals = ((_exact_decimal(self.exact_s / size), unit) for unit, size in _SECONDS_PER_UNIT.items())
-        spans = [number + unit for number, unit in decimals if number]
-        if spans:
-            return min(spans, key=lambda text: (len(text), "." in text))
-        hertz = _exact_decimal(1 / self.exact_s)
-        return f"{hertz}Hz" if hertz else f"{self.exact_s}s"
+        return _shortest(self.exact_s)
 
     def __repr__(self) -> str:
         """A form that evaluates to an equal span."""
@@ -196,6 +192,16 @@ def _simplest_fraction(seconds: float) -> Fraction:
         return Fraction(typed)
     simple = Fraction(seconds).limit_denominator(1_000_000)
     return simple if abs(simple - Fraction(seconds)) <= 2 * Fraction(ulp(seconds)) else Fraction(typed)
+
+
+@lru_cache(maxsize=1024)  # since studies write the few that they have for each of their runs
+def _shortest(exact_s: Fraction) -> str:
+    decimals = ((_exact_decimal(exact_s / size), unit) for unit, size in _SECONDS_PER_UNIT.items())
+    spans = [number + unit for number, unit in decimals if number]
+    if spans:
+        return min(spans, key=lambda text: (len(text), "." in text))
+    hertz = _exact_decimal(1 / exact_s)
+    return f"{hertz}Hz" if hertz else f"{exact_s}s"
 
 
 def _exact_decimal(number: Fraction) -> str | None:

@@ -1,6 +1,5 @@
-"""One folder of compiled programs for all commands, here and in processes; and one small study that is done."""
+"""One small study that is done."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,18 +19,6 @@ env_steps = 6_400
 hidden = [8]
 """
 """Three runs of one program, which is compiled and computed soon; five episodes each."""
-
-
-@pytest.fixture(scope="session")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("programs")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _programs_are_kept(programs: Path) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CYCLETIME_CACHE", str(programs))
-        yield
 
 
 @pytest.fixture(scope="session")

@@ -18,12 +18,13 @@ from cycletime.runs.folder import RunFolder
 from cycletime.runs.policies.policy_file import read_policy
 from tests.engines.cuda.emulated import Emulated, build
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
 WORDS = "train --engine cuda --task double-pendulum --dt 64ms --batch 10 --minibatch 5 --set epochs=1 --env-steps 300"
 
 
 @pytest.fixture(scope="module")
-def device(tmp_path_factory: pytest.TempPathFactory) -> Emulated:
-    return Emulated(build(tmp_path_factory.mktemp("emulator")))
+def device(shared_folder: Path) -> Emulated:
+    return Emulated(build(shared_folder))
 
 
 @pytest.fixture

@@ -307,10 +307,8 @@ def kill_and_resume(words: str, env_steps: int, kills: int, out: Path, seed: int
 
 
 @pytest.fixture
-def survives_kills(tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch) -> KilledAndResumed:
+def survives_kills(tmp_path: Path) -> KilledAndResumed:
     """Kill a run, resume it to its end, and compare all that it leaves with a run that was never killed."""
-
-    monkeypatch.setenv("CYCLETIME_CACHE", str(programs))
 
     def check(words: str, env_steps: int, kills: int) -> None:
         seed = int.from_bytes(os.urandom(4))
@@ -334,9 +332,3 @@ def survives_kills(tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPat
         assert result == expected
 
     return check
-
-
-@pytest.fixture(scope="session")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where programs are kept, so that each is compiled once for all of these tests."""
-    return tmp_path_factory.mktemp("programs")

@@ -76,9 +76,8 @@ was whole, and comes to its end, as does another run that nothing happens to."""
 
 @pytest.mark.slow
 def test_a_run_that_is_killed_while_it_writes_and_ended_between_checkpoints(
-    tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch, left_by: Callable[[RunFolder], dict[str, Any]]
+    tmp_path: Path, left_by: Callable[[RunFolder], dict[str, Any]]
 ) -> None:
-    monkeypatch.setenv("CYCLETIME_CACHE", str(programs))
     reached = []
     for which, status in (("first", -signal.SIGKILL), ("second", 0)):
         ran = subprocess.run([sys.executable, "-c", PROGRAM, str(tmp_path), which], capture_output=True, check=False)

@@ -23,7 +23,10 @@ jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)  # however fa
 loop = CompiledLoop(task=Reacher(), agent=ActorCriticAgent(hidden=()), dt="16ms", env_steps=2)
 print([chunk.env_steps for chunk in loop.run([0])])
 """
-QUICK = {"XLA_FLAGS": "--xla_cpu_use_fusion_emitters=false", "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
+QUICK = {
+    "XLA_FLAGS": "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
+    "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
+}
 """What is kept is looked at here, not what it computes."""
 
 

@@ -120,7 +120,7 @@ def test_rows_that_wait_are_those_beyond_whole_blocks(
         return Learned(None, arguments[2], MetricsTable((), jax.numpy.zeros(0)))
 
     # What compiles is left out.
-    monkeypatch.setattr(latency, "initialize", lambda *_: None)
+    monkeypatch.setattr(latency, "first_psi", lambda *_: None)
     monkeypatch.setattr(RandomNumbers, "draws", lambda *_: (None, 0))
     monkeypatch.setattr(latency, "store_and_learn", spy)
     monkeypatch.setattr(latency, "MOST_ROWS", 5)

@@ -109,7 +109,7 @@ def compiled(
     else:
         keys = jnp.stack([*jax.random.split(jax.random.key(9), width - 1), SEED])
         agent = jax.tree.map(lambda rate: jnp.full((width,), rate), agent)
-        state = jax.vmap(lambda agent, key: initialize(shape, agent, key))(agent, keys)
+        state = initialize(shape, agent, keys)
     if before:
         state, _ = advance(shape, agent, state, jnp.int32(before), learns=False)
     first = state.walk.episodes + 0  # a copy, since the next call takes the state over

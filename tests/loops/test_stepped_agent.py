@@ -14,11 +14,11 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from cycletime.agents import ActorCriticAgent, Agent, Buffer, PPOAgent, SACAgent
 from cycletime.agents.agent import choose_action
-from cycletime.loops import SteppedChunk, SteppedLoop, program
+from cycletime.loops import SteppedChunk, SteppedLoop
+from cycletime.loops.beginning import first_psi
 from cycletime.loops.randomness import Purpose, key_for, seed_key
-from cycletime.loops.rollout import TimedTask
-from cycletime.loops.stepped_agent import Actor, RandomNumbers, initialize, store_and_learn, store_rows
-from tests.loops.conftest import Counter, Spy, Wander
+from cycletime.loops.stepped_agent import Actor, RandomNumbers, store_and_learn, store_rows
+from tests.loops.conftest import Counter, Spy
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 
@@ -28,18 +28,11 @@ SMALL_SAC = SACAgent(minibatch=4, hidden=(4,), warmup_steps=5, replay_capacity=2
 SMALL_AGENTS = [SMALL_PPO, SMALL_SAC, ActorCriticAgent(hidden=(4,))]
 
 
-@pytest.mark.parametrize("agent", SMALL_AGENTS[:2], ids=["ppo", "sac"])
-def test_a_seed_begins_with_the_same_psi_as_in_the_compiled_loop(agent: Agent) -> None:
-    shape = program.Shape(TimedTask(Wander(), 4), capacity=1, periods=1, alone=True)
-    compiled = program.initialize(shape, agent, KEY).psi
-    jax.tree.map(np.testing.assert_array_equal, initialize(agent, KEY, 1, 1), compiled)
-
-
 @pytest.mark.parametrize("agent", SMALL_AGENTS, ids=["ppo", "sac", "ac"])
 def test_an_actor_acts_as_its_agent_before_and_after_learning(agent: Agent) -> None:
     rng = np.random.default_rng(0)
     observation, noise = rng.normal(size=(3, 5)).astype(np.float32), rng.normal(size=(3, 2)).astype(np.float32)
-    first = initialize(agent, KEY, 5, 2)
+    first = first_psi(agent, KEY, 5, 2)
     actor, choose = Actor(agent, first, 3, 5, 2), jax.jit(partial(choose_action, agent))
     for psi in (first, jax.tree.map(lambda leaf: 2 * np.asarray(leaf), first)):
         for steps in (3, 100):  # the first two of three are still taken at random, by SAC
@@ -48,7 +41,7 @@ def test_an_actor_acts_as_its_agent_before_and_after_learning(agent: Agent) -> N
 
 
 def test_storing_and_learning_write_a_replay_in_place() -> None:
-    psi, buffer = initialize(SMALL_SAC, KEY, 3, 1), Buffer.empty(200_000, 3, 1)
+    psi, buffer = first_psi(SMALL_SAC, KEY, 3, 1), Buffer.empty(200_000, 3, 1)
     address = buffer.rows.unsafe_buffer_pointer()
     row = np.arange(10, dtype=np.float32).reshape(1, 1, 10)
     draws, index = RandomNumbers(SMALL_SAC, KEY, 1, 1).draws(0)
@@ -62,7 +55,7 @@ def test_storing_and_learning_write_a_replay_in_place() -> None:
 
 def test_a_second_loop_compiles_nothing_anew() -> None:
     block, buffer = np.zeros((4, 1, 10), np.float32), Buffer.empty(4, 3, 1)
-    psi, before = initialize(SMALL_PPO, KEY, 3, 1), store_and_learn._cache_size()  # type: ignore[attr-defined]
+    psi, before = first_psi(SMALL_PPO, KEY, 3, 1), store_and_learn._cache_size()  # type: ignore[attr-defined]
     for rate in (1e-3, 2e-3):
         other = replace(SMALL_PPO, learning_rate=rate)
         draws, index = RandomNumbers(other, KEY, 1, 1).draws(0)

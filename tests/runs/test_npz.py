@@ -62,6 +62,15 @@ def test_arrays_come_back_as_numpy_gives_them(save: Callable[..., None]) -> None
             assert back[name].flags.f_contiguous == array.flags.f_contiguous
 
 
+def test_what_was_declared_before_is_read_as_if_nobody_had_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_npz(saved(**ARRAYS), MOST) as found:
+        told = {name: found.declared(name) for name in found}
+        monkeypatch.setattr(npz, "_header", None)  # nothing reads a header again
+        for name, array in ARRAYS.items():
+            assert told[name] == found.declared(name) == (np.shape(array), array.dtype)
+            np.testing.assert_array_equal(found[name], array)
+
+
 def test_what_is_declared_is_told_without_reading_it() -> None:
     with open_npz(archive(x=header_of("(1000000000000,)")), MOST) as file:
         assert file.declared("x") == ((10**12,), np.dtype("<f8"))

@@ -1,7 +1,6 @@
 """Studies in folders, and trainings that take no time."""
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -27,16 +26,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> Trained:
 
 
 @pytest.fixture(scope="session")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Programs that are compiled once for all workers of the tests."""
-    folder = Path(os.environ.get("CYCLETIME_CACHE") or tmp_path_factory.mktemp("cache"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CYCLETIME_CACHE", str(folder))
-        yield folder
-
-
-@pytest.fixture(scope="session")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory, programs: Path) -> StudyFolder:
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
     """The quick study, trained in this process from its beginning to its end."""
     folder = StudyFolder.create(tmp_path_factory.mktemp("undisturbed"), quick_study())
     folder.workers.mkdir()

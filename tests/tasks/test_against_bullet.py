@@ -18,6 +18,7 @@ from cycletime.tasks.cycle_time import CycleTime
 from cycletime.tasks.double_pendulum import DoublePendulum
 from cycletime.tasks.reacher import Reacher
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
 Array = NDArray[np.float64]
 Policy = Callable[[Any, Any, Any], Any]
 """An action from the array module, an observation and the noise of this cycle."""

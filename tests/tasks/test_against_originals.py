@@ -21,6 +21,7 @@ from cycletime.errors import InputError
 from cycletime.tasks import Acrobot, CartPole, MountainCar, Pendulum
 from cycletime.tasks.closed_form import ClosedFormTask
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
 Array = NDArray[np.float64]
 RETIMED: list[type[ClosedFormTask]] = [Pendulum, CartPole, MountainCar, Acrobot]
 IDS = {Pendulum: "Pendulum-v1", MountainCar: "MountainCarContinuous-v0", Acrobot: "Acrobot-v1"}

@@ -1,7 +1,7 @@
 """The closed-form tasks as pure functions: cycles, ends, precision, vmap and scan."""
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -105,8 +105,8 @@ def test_many_copies_are_the_single_one(task: Any) -> None:  # noqa: ANN401
 def test_every_number_has_the_precision_that_was_asked_for(task: Any, dtype: str) -> None:  # noqa: ANN401
     with jax.enable_x64(True):
         task = type(task)(jnp.dtype(dtype).type)
-        begin_and_cycle = jax.jit(lambda key, action: task.cycle(task.reset(key), action, 4))
-        out = begin_and_cycle(jax.random.key(0), np.full(task.action_size, 0.5))
+        begin_and_cycle = partial(lambda key, action: task.cycle(task.reset(key), action, 4), jax.random.key(0))
+        out = jax.eval_shape(begin_and_cycle, np.full(task.action_size, 0.5))
         numbers = {leaf.dtype for leaf in jax.tree.leaves(out)} - {jnp.dtype("bool"), jnp.dtype("int32")}
         assert numbers == {jnp.dtype(dtype)}
 

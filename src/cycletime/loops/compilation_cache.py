@@ -19,7 +19,7 @@ def keep_compiled_programs() -> None:
     folder = _folder()
     if folder is not None:
         jax.config.update("jax_compilation_cache_dir", str(folder))  # type: ignore[no-untyped-call]
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)  # type: ignore[no-untyped-call]
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)  # type: ignore[no-untyped-call]
 
 
 def _folder() -> Path | None:

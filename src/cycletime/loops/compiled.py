@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from math import ceil
 from typing import Any
 
@@ -107,8 +107,7 @@ class CompiledLoop:
     def start(self, seeds: Sequence[int], agents: Sequence[Agent] | None = None) -> Position:
         """The lanes before their first step; lanes without a run repeat the last."""
         agent, keys = self._lanes(seeds, agents)
-        begin = partial(initialize, self.shape)
-        state = begin(agent, keys) if self.width == 1 else jax.vmap(begin)(agent, keys)
+        state = initialize(self.shape, agent, keys)
         nothing = np.zeros(self.width, np.int64)
         return Position(state, 0, nothing, nothing)
 

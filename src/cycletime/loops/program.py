@@ -19,6 +19,7 @@ from cycletime.agents import Agent, Buffer
 from cycletime.agents.agent import Draws, Metrics, Psi
 from cycletime.agents.exploration import initial_noise_state, normals_per_step
 from cycletime.agents.sac import stack_critics, unstack_critics
+from cycletime.loops.beginning import first_psi
 from cycletime.loops.randomness import Purpose, draws_of, key_for, keys_for, normals_of
 from cycletime.loops.rollout import EpisodeTable, Rollout, RolloutDraws, RolloutState, TimedTask, Walk
 
@@ -70,9 +71,20 @@ class Shape:
     """How matrices are multiplied."""
 
 
-@partial(jax.jit, static_argnames="shape")
 def initialize(shape: Shape, agent: Agent, seed_key: jax.Array) -> LoopState:
-    """A run before its first step."""
+    """A run before its first step; of several, by keys and rates in arrays, all side by side."""
+    task = shape.timed_task.task
+    psi = first_psi(agent, seed_key, task.observation_size, task.action_size)
+    begun: LoopState = _begin(shape, agent, seed_key)
+    return begun._replace(psi=psi)
+
+
+@partial(jax.jit, static_argnames="shape")
+def _begin(shape: Shape, agent: Agent, seed_key: jax.Array) -> LoopState:
+    """All of it but Psi."""
+    if seed_key.ndim:
+        lanes: LoopState = jax.vmap(partial(_begin, shape))(agent, seed_key)
+        return lanes
     task = shape.timed_task.task
     state = task.reset(key_for(seed_key, Purpose.STARTS))
     count, nothing = jnp.zeros((), jnp.int32), jnp.zeros((), task.dtype)
@@ -81,7 +93,7 @@ def initialize(shape: Shape, agent: Agent, seed_key: jax.Array) -> LoopState:
         seed_key=seed_key,
         period=count,
         agent_steps=count,
-        psi=agent.initialize(key_for(seed_key, Purpose.INITIALIZE), task.observation_size, task.action_size),
+        psi=None,
         walk=Walk(count, state, task.observe(state), nothing, count, count, noise),
         buffer=Buffer.empty(shape.capacity, task.observation_size, task.action_size),
     )

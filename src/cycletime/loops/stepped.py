@@ -29,12 +29,13 @@ from cycletime.agents import Agent, Buffer
 from cycletime.agents.agent import Psi
 from cycletime.agents.checks import check_agent, check_counts, check_precision
 from cycletime.errors import InputError
+from cycletime.loops.beginning import first_psi
 from cycletime.loops.compilation_cache import keep_compiled_programs
 from cycletime.loops.compiled import CHUNK_S
 from cycletime.loops.episodes import Episodes
 from cycletime.loops.pulse import PULSE
 from cycletime.loops.randomness import seed_key
-from cycletime.loops.stepped_agent import Learner, SteppedPosition, initialize, with_array_rates
+from cycletime.loops.stepped_agent import Learner, SteppedPosition, with_array_rates
 from cycletime.loops.stepped_env import Copies, Counters, check_step, copies_of
 
 clock: Callable[[], float] = time.monotonic
@@ -115,7 +116,7 @@ class SteppedLoop:
         copies = copies_of(self.env)
         sizes = copies.observation_size, copies.bounds.size
         return SteppedPosition(
-            psi=initialize(with_array_rates(self.agent), seed_key(seed), *sizes),
+            psi=first_psi(with_array_rates(self.agent), seed_key(seed), *sizes),
             buffer=Buffer.empty(self._capacity(copies), *sizes, copies.copies, has_gaps=copies.has_gaps),
             period=0,
             rows=0,

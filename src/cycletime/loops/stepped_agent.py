@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from cycletime.agents import Agent, Buffer
 from cycletime.agents.agent import Draws, Psi, choose_action
 from cycletime.agents.exploration import NoiseState, explore, initial_noise_state, normals_per_step
-from cycletime.loops.randomness import Purpose, draws_of, key_for, keys_for, normals_of, seed_key
+from cycletime.loops.randomness import Purpose, draws_of, keys_for, normals_of, seed_key
 from cycletime.loops.stepped_env import Copies, StepResult
 
 MOST_ROWS = 256
@@ -76,12 +76,6 @@ def with_array_rates(agent: Agent) -> Agent:
     """The agent with its rates as arrays, which calls take faster than numbers."""
     data: Agent = jax.tree.map(lambda rate: jnp.asarray(rate, jnp.float32), agent)
     return data
-
-
-@partial(jax.jit, static_argnames=("observation_size", "action_size"))
-def initialize(agent: Agent, seed_key: jax.Array, observation_size: int, action_size: int) -> Psi:
-    """Psi before the first step."""
-    return agent.initialize(key_for(seed_key, Purpose.INITIALIZE), observation_size, action_size)
 
 
 class Actor:

@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from math import prod
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ KINDS = "biufU"
 MOST_ARRAYS = 10_000
 """In a file."""
 _SUFFIX = ".npy"
+_Header: TypeAlias = tuple[tuple[int, ...], bool, np.dtype[Any]]
+"""Shape, whether it is stored by columns, and type."""
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
@@ -45,6 +47,8 @@ class Npz(Mapping[str, NDArray[Any]]):
                 raise ValueError(f"it has {each.filename!r}, which is no array of NumPy")
         self._file = file
         self._members = {each.filename.removesuffix(_SUFFIX): each for each in members}
+        self._headers: dict[str, tuple[_Header, int]] = {}
+        """Those that were read, since many are asked for twice, and where each of them ends."""
         if len(self._members) != len(members):
             raise ValueError("it has two arrays of one name")
 
@@ -58,8 +62,10 @@ class Npz(Mapping[str, NDArray[Any]]):
 
     def declared(self, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
         """The shape and the type of an array, which is not read."""
-        with self._file.open(self._members[name]) as raw:
-            shape, _, dtype = _header(raw)
+        if name not in self._headers:
+            with self._file.open(self._members[name]) as raw:
+                self._headers[name] = _header(raw), raw.tell()
+        (shape, _, dtype), _ = self._headers[name]
         return shape, dtype
 
     def __getitem__(self, name: str) -> NDArray[Any]:
@@ -71,7 +77,11 @@ class Npz(Mapping[str, NDArray[Any]]):
         """
         member = self._members[name]
         with self._file.open(member) as raw:
-            shape, by_columns, dtype = _header(raw)
+            if name in self._headers:
+                (shape, by_columns, dtype), ends = self._headers[name]
+                raw.read(ends)
+            else:
+                shape, by_columns, dtype = _header(raw)
             if dtype.kind not in KINDS:
                 raise ValueError(f"{name!r} is of the type {dtype}: only numbers are read, as with allow_pickle=False")
             size = prod(shape) * dtype.itemsize
@@ -94,7 +104,7 @@ def open_npz(raw: IO[bytes], most_bytes: int) -> Iterator[Npz]:
         yield Npz(file, most_bytes)
 
 
-def _header(raw: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+def _header(raw: IO[bytes]) -> _Header:
     version = np.lib.format.read_magic(raw)
     if version == (1, 0):
         return np.lib.format.read_array_header_1_0(raw)

@@ -1,4 +1,5 @@
 import ctypes
+from pathlib import Path
 
 import pytest
 
@@ -6,8 +7,8 @@ from tests.engines.cuda.emulated import Emulated, build
 
 
 @pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    return build(tmp_path_factory.mktemp("emulator"))
+def library(shared_folder: Path) -> ctypes.CDLL:
+    return build(shared_folder)
 
 
 @pytest.fixture

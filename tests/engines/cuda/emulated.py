@@ -1,6 +1,7 @@
 """A device that runs the very kernel on a CPU: g++ compiles it around the emulator's machine."""
 
 import ctypes
+import fcntl
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -19,12 +20,15 @@ FLAGS = ["-O1", "-std=c++20", "-U_FORTIFY_SOURCE", "-fno-strict-aliasing", "-Wno
 
 
 def build(folder: Path, kernel: Path = KERNEL, *flags: str, source: str = "emulate.cpp") -> ctypes.CDLL:
-    """A kernel, or a copy of it, as a library."""
+    """A kernel, or a copy of it, as a library; the first process that comes to a folder compiles it for all."""
     compiler = shutil.which("g++")
     assert compiler, "these tests need g++"
     library = folder / "emulator.so"
     includes = [f"-I{EMULATOR}", f"-I{kernel}", *flags]
-    subprocess.run([compiler, *FLAGS, *includes, "-o", library, EMULATOR / source], check=True)
+    with (folder / "emulator.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not library.exists():
+            subprocess.run([compiler, *FLAGS, *includes, "-o", library, EMULATOR / source], check=True)
     loaded = ctypes.CDLL(str(library))
     loaded.emulate.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64]
     return loaded

@@ -21,6 +21,7 @@ from cycletime.runs.spec import RunSpec
 from tests.engines.cuda.emulated import Emulated
 from tests.engines.cuda.small import Learned, learn, make_psi, make_spec
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
 CASES: dict[str, dict[str, Any]] = {
     "reacher, whole cycles": {"dt": "16ms", "batch": 160},
     "reacher, the limit inside a cycle": {"dt": "14ms", "batch": 180},

@@ -33,7 +33,7 @@ def make_study(tmp_path: Path) -> MakeStudy:
 
 
 @pytest.fixture(scope="session")
-def alone(tmp_path_factory: pytest.TempPathFactory, programs: Path) -> Callable[..., dict[str, Any]]:
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, Any]]:
     """The bits of a study that ran on this machine and that nobody touched."""
     known: dict[str, dict[str, Any]] = {}
 

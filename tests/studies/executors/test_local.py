@@ -140,7 +140,7 @@ def test_one_that_does_not_go_is_ended_with_all_that_it_has_started(
 
 @pytest.mark.slow  # the command line's tests do it, too, without the bits
 def test_workers_do_not_outlive_a_killed_command_and_save_before_they_go(
-    tmp_path: Path, undisturbed: StudyFolder, programs: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, undisturbed: StudyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = StudyFolder.create(tmp_path / "study", quick_study())
     words = [sys.executable, "-c", COMMAND, str(folder.path)]

@@ -46,7 +46,7 @@ def _disconnect() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def cluster(programs: Path) -> Iterator[str]:
+def cluster() -> Iterator[str]:
     """The address of a cluster of one machine, with two CPUs."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -148,9 +148,7 @@ def test_a_run_that_kills_every_worker_fails_and_the_others_are_done(
     assert folder.states([bad, good]) == {bad: "failed", good: "done"}
 
 
-def test_a_cluster_is_started_here(
-    programs: Path, make_study: Callable[..., StudyFolder], alone: Callable[..., Any]
-) -> None:
+def test_a_cluster_is_started_here(make_study: Callable[..., StudyFolder], alone: Callable[..., Any]) -> None:
     folder = make_study(seeds=12)
     assert run_study(folder, OnRay.connect(workers=2)) == {"done": 12}
     assert bits_of(folder) == alone(seeds=12)

@@ -31,7 +31,7 @@ def _nobody_is_left() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _slurm(tmp_path_factory: pytest.TempPathFactory, programs: Path) -> Iterator[None]:
+def _slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     folder = tmp_path_factory.mktemp("slurm")
     command = [sys.executable, str(Path(__file__).with_name("slurm_node.py")), str(folder)]
     # It ends with its input, and the end of this block closes that and waits.

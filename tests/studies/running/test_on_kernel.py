@@ -23,6 +23,7 @@ from tests.engines.cuda.emulated import Emulated, build
 from tests.studies.small import bits_of, names_of
 from tests.studies.stand_ins import Death
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
 STUDY = study_from(
     {
         "name": "kernel",
@@ -40,8 +41,8 @@ STUDY = study_from(
 
 
 @pytest.fixture(scope="module")
-def device(tmp_path_factory: pytest.TempPathFactory) -> Emulated:
-    return Emulated(build(tmp_path_factory.mktemp("emulator")))
+def device(shared_folder: Path) -> Emulated:
+    return Emulated(build(shared_folder))
 
 
 @pytest.fixture(autouse=True, scope="module")

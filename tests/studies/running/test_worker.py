@@ -266,7 +266,7 @@ def test_stopped_and_killed_again_and_again_runs_have_the_same_bits_in_the_end(
 
 
 def test_a_frozen_worker_that_wakes_up_does_not_spoil_the_runs_of_its_heir(
-    tmp_path: Path, undisturbed: StudyFolder, programs: Path
+    tmp_path: Path, undisturbed: StudyFolder
 ) -> None:
     folder = StudyFolder.create(tmp_path, quick_study())
     folder.workers.mkdir()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -20,8 +20,9 @@ from cycletime.duration import cycle_steps
 from cycletime.engines.cuda.layout import RUN, STATE_WORDS, Status, networks_of, position_of
 from cycletime.engines.cuda.tasks import TASKS
 from cycletime.errors import RunError
+from cycletime.loops.beginning import first_psi
 from cycletime.loops.compilation_cache import keep_compiled_programs
-from cycletime.loops.randomness import Purpose, key_for, seed_key
+from cycletime.loops.randomness import seed_key
 from cycletime.loops.rollout import TimedTask
 from cycletime.runs.spec import RunSpec
 from cycletime.runs.worlds import ClosedFormWorld
@@ -136,13 +137,7 @@ def checked_state(words: NDArray[Any] | None) -> State:
 def _first_state(agent: PPOAgent, seed: int, sizes: AgentSizes) -> State:
     """Kept, since the runs of a study have seeds in common, and drawing one takes 2 ms in which the card waits."""
     with jax.default_device(jax.local_devices(backend="cpu")[0]):
-        return state_of(jax.device_get(_begun(agent, seed_key(seed), sizes)))
-
-
-@partial(jax.jit, static_argnums=(0, 2))
-def _begun(agent: PPOAgent, key: jax.Array, sizes: AgentSizes) -> PPOState:
-    """What an agent begins with; compiled for one run, since that is compiled soonest and takes no time then."""
-    return agent.initialize(key_for(key, Purpose.INITIALIZE), *sizes)
+        return state_of(jax.device_get(first_psi(agent, seed_key(seed), *sizes)))
 
 
 def _kind(spec: RunSpec) -> PPOAgent:

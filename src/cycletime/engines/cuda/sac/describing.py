@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from math import ceil
 from typing import Any
 
@@ -33,8 +33,9 @@ from cycletime.engines.cuda.sac.layout import (
 )
 from cycletime.engines.cuda.tasks import TASKS
 from cycletime.errors import RunError
+from cycletime.loops.beginning import first_psi
 from cycletime.loops.compilation_cache import keep_compiled_programs
-from cycletime.loops.randomness import Purpose, key_for, seed_key
+from cycletime.loops.randomness import seed_key
 from cycletime.runs.spec import RunSpec
 
 
@@ -147,14 +148,9 @@ def checked_state(words: NDArray[Any] | None) -> State:
 @lru_cache(maxsize=64)
 def _first_state(observation_size: int, action_size: int, seed: int) -> State:
     with jax.default_device(jax.local_devices(backend="cpu")[0]):
-        state = state_of(jax.device_get(_begun(seed_key(seed), observation_size, action_size)))
+        state = state_of(jax.device_get(first_psi(SACAgent(), seed_key(seed), observation_size, action_size)))
     state.flags.writeable = False
     return state
-
-
-@partial(jax.jit, static_argnums=(1, 2))
-def _begun(key: jax.Array, observation_size: int, action_size: int) -> SACState:
-    return SACAgent().initialize(key_for(key, Purpose.INITIALIZE), observation_size, action_size)
 
 
 def _numbers(network: Network, inputs: Sequence[int], outputs: Sequence[int]) -> dict[str, NDArray[np.float32]]:
