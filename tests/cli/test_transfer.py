@@ -351,3 +351,49 @@ def test_what_a_tuned_file_sets_is_what_a_part_starts_from(tmp_path: Path, capsy
     typed = carried_json(capsys, *f"ppo --tuned {file} --to 4ms --also learning-rate --learning-rate 1e-4".split())
     assert typed["to"]["learning_rate"] == 2e-4
     assert "learning_rate" not in carried_json(capsys, "ppo", "--tuned", str(file), "--to", "4ms")["to"]
+
+
+OWN = """\
+[own_rules.mine]
+batch = "per second, of a count"
+discount = "per second, of a decay, at least 6 steps"
+"""
+
+
+def test_a_rule_of_one_s_own_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text(f'name = "a study is such a file, too"\n{OWN}')
+    words = ["--from", "16ms", "--to", "64ms", "--discount", "0.92", "--rule", "mine", "--own-rules", str(file)]
+    data = carried_json(capsys, "ppo", *words)
+    assert (data["rule"], data["to"]["batch"], data["to"]["minibatch"]) == ("mine", 500, 50)
+    assert isclose(data["to"]["discount"], 0.8464817248906141)
+    assert main(["transfer", "ppo", *words]) == 0
+    assert "max(x0^rho, min(x0, e^(-1/6)))" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "says"),
+    [
+        (OWN, "min", "--rule is 'min': {file} has mine."),
+        ("name = 'nothing'", "mine", "--rule is 'mine': {file} has no table [own_rules.NAME]."),
+        ("own_rules = 3", "mine", "{file}: own_rules is 3: it must have a table for each rule"),
+        ("own_rules", "mine", "{file} is no TOML file"),
+    ],
+)
+def test_a_file_without_the_rule_is_one_sentence(
+    text: str, rule: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text(text)
+    assert main(["transfer", "ppo", "--from", "16ms", "--to", "4ms", "--rule", rule, "--own-rules", str(file)]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"cycletime: {says.format(file=file)}")
+    assert told.count("\n") == 1
+
+
+def test_a_zoo_file_by_a_rule_of_one_s_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "ppo.yml").write_text(ZOO)
+    (tmp_path / "own.toml").write_text(OWN)
+    files = ["--from-zoo", str(tmp_path / "ppo.yml"), "--own-rules", str(tmp_path / "own.toml"), "--rule", "mine"]
+    assert main(["transfer", *files, "--env", "ReacherBulletEnv-v0", "--from", "16ms", "--to", "32ms"]) == 0
+    assert "n_steps: 256 " in capsys.readouterr().out
