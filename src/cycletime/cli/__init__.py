@@ -25,11 +25,12 @@ _COMMANDS = {
     "study": ("study", "StudyCommand"),
     "tune": ("tune", "Tune"),
     "paper": ("paper", "PaperCommand"),
+    "horizons": ("horizons", "HorizonsCommand"),
     "latency": ("latency", "Latency"),
     "gpu": ("gpu", "GpuCommand"),
 }
 """Commands, with the module and the class of each."""
-_OF_STUDIES = ("study", "tune", "paper")
+_OF_STUDIES = ("study", "tune", "paper", "horizons")
 """Those that need all of the extra 'study', whatever they miss first."""
 
 

@@ -30,10 +30,10 @@ class Collected:
     """By study that is not finished, the runs that are done and those that there are."""
 
 
-def shipped_results() -> Path:
-    """The results that come with the code: of a checkout, or of an installed package. There may be none in it."""
+def shipped_results(room: str = "paper") -> Path:
+    """A room's results that come with the code: of a checkout, or of an installed package. There may be none in it."""
     package = Path(cycletime.__file__).parent
-    installed, checkout = package / "paper" / "results", package.parents[1] / "results" / "paper"
+    installed, checkout = package / room / "results", package.parents[1] / "results" / room
     return checkout if checkout.is_dir() and not installed.is_dir() else installed
 
 

@@ -1,0 +1,83 @@
+"""The results as they are kept with the code, one file for each study, and what is made of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from cycletime.errors import InputError
+from cycletime.horizons.levels import level_of_nothing
+from cycletime.horizons.ranking import Comparison, Scale
+from cycletime.horizons.search import RULES, TASKS, retuned, search_study, starts, tuning_study
+from cycletime.paper.collecting import outcome_of
+from cycletime.paper.outcome import Outcome
+from cycletime.runs.files import disk_errors
+from cycletime.runs.worlds import ClosedFormWorld
+from cycletime.studies.spec.study import Study
+from cycletime.studies.store.folder import StudyFolder
+
+BINS = 10
+"""Of the curves that are kept."""
+Stage: TypeAlias = Literal["tuning", "search"]
+STAGES: tuple[Stage, ...] = ("tuning", "search")
+
+
+def studies_of(stage: Stage, results: Path) -> list[Study]:
+    """The studies of a stage, one for each task; those of the search follow from what tuning found.
+
+    Raises:
+        InputError: if that is not there.
+    """
+    if stage == "tuning":
+        return [tuning_study(task) for task in TASKS]
+    return [search_study(_outcome(results, "tuning", task)) for task in TASKS]
+
+
+def collect_stages(out: Path, results: Path) -> list[Path]:
+    """Keep what came of the studies in a folder, of which all runs must be done; the files.
+
+    Raises:
+        InputError: if there is none, or runs are missing or cannot be trusted.
+    """
+    names = [f"{stage}-{task}" for stage in STAGES for task in TASKS]
+    there = [name for name in names if (out / name / "study.json").exists()]
+    if not there:
+        raise InputError(f"{out} has none of {', '.join(names)}: 'cycletime horizons pack' makes what runs them.")
+    kept = []
+    for name in there:
+        folder = StudyFolder.open(out / name)
+        (world,) = folder.study.worlds
+        assert isinstance(world, ClosedFormWorld), "packs have no others"
+        about = {
+            "scale": 1.0,
+            "command": f"cycletime horizons pack {name.partition('-')[0]}",
+            "nothing": level_of_nothing(world),
+        }
+        outcome = outcome_of(folder, about, bins=BINS)
+        with disk_errors(results):
+            results.mkdir(parents=True, exist_ok=True)
+        outcome.save(results / f"{name}.npz")
+        kept.append(results / f"{name}.npz")
+    return kept
+
+
+def search_comparison(results: Path) -> Comparison:
+    """The rules of the search, compared.
+
+    Raises:
+        InputError: if results are missing.
+    """
+    tunings = {task: _outcome(results, "tuning", task) for task in TASKS}
+    found = {task: _outcome(results, "search", task) for task in TASKS}
+    scales = {task: Scale(float(found[task].about["nothing"]), retuned(tunings[task])) for task in TASKS}
+    return Comparison(RULES, [start for task in TASKS for start in starts(tunings[task])], found, scales)
+
+
+def _outcome(results: Path, stage: Stage, task: str) -> Outcome:
+    file = results / f"{stage}-{task}.npz"
+    if not file.exists():
+        raise InputError(
+            f"{file} is not there: 'cycletime horizons pack {stage}' makes what runs it, and 'horizons collect' keeps "
+            "what comes of it."
+        )
+    return Outcome.load(file)

@@ -1,0 +1,104 @@
+"""Rules compared: normalised scores from made-up outcomes whose numbers can be told by hand."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from math import log, nan
+
+import numpy as np
+import pytest
+
+from cycletime.agents import PPOAgent
+from cycletime.duration import Duration
+from cycletime.errors import InputError
+from cycletime.horizons.ranking import Comparison, Interval, Scale
+from cycletime.horizons.search import RULES, Start, retuned, search_study, starts, tuning_study
+from cycletime.rules import Rule, laws
+from cycletime.studies.spec.study import Cell
+from tests.horizons.made import NOTHING, by_horizons, outcome
+
+
+def compared(score: Callable[[Cell], float] = by_horizons, noise: float = 0.0) -> Comparison:
+    tuning = outcome(tuning_study("reacher"))
+    found = outcome(search_study(tuning), score, noise)
+    scale = Scale(NOTHING["reacher"], retuned(tuning))
+    return Comparison(RULES, starts(tuning), {"reacher": found}, {"reacher": scale})
+
+
+@cache
+def noiseless() -> Comparison:
+    return compared()
+
+
+def test_a_rule_that_keeps_the_best_horizons_has_all_that_tuning_has() -> None:
+    assert noiseless().scores("scaled", "tuned") == pytest.approx(np.ones((4001, 3, 5)), abs=1e-4)
+    assert noiseless().interval("scaled", "tuned", "average").value == pytest.approx(1, abs=1e-4)
+
+
+def test_scores_lie_between_nothing_and_tuning() -> None:
+    """Baseline from 16 ms keeps gamma, so that both horizons are those of 16 ms times rho."""
+    (from_16ms,) = (index for index, start in enumerate(_tuned()) if start.values.dt == Duration("16ms"))
+    scores = noiseless().scores("baseline", "tuned")[0, from_16ms]
+    wanted = [1 / (1 + 2 * abs(log(rho))) for rho in (1 / 4, 1 / 2, 1, 2, 4)]
+    assert scores == pytest.approx(wanted, rel=1e-3)
+
+
+def test_the_average_is_over_starts_and_cycle_times_and_the_worst_the_mean_of_the_lowest() -> None:
+    scores = noiseless().scores("baseline", "tuned")[0]
+    assert noiseless().interval("baseline", "tuned", "average").value == pytest.approx(scores.mean())
+    lowest = [1 / (1 + 2 * log(16)), 1 / (1 + 2 * log(4)), 1 / (1 + 2 * log(16))]
+    assert noiseless().interval("baseline", "tuned", "worst").value == pytest.approx(np.mean(lowest), rel=1e-3)
+
+
+def test_the_order_is_that_of_the_averages() -> None:
+    ranked = noiseless().ranked("tuned", "average")
+    averages = [noiseless().interval(rule, "tuned", "average").value for rule in ranked]
+    assert averages == sorted(averages, reverse=True)
+    assert set(ranked) == set(RULES)
+    assert ranked[-1] == "baseline"
+
+
+def test_a_difference_of_rules_that_share_runs_is_surer_than_each_of_them() -> None:
+    noisy = compared(noise=5.0)
+    alone, more = noisy.interval("floor-4", "tuned", "average"), noisy.interval("floor-4", "tuned", "average", "scaled")
+    assert more.high - more.low < alone.high - alone.low
+    assert more.low < more.value < more.high
+    same = noisy.interval("floor-4", "tuned", "average", "floor-4")
+    assert (same.value, same.low, same.high) == (0, 0, 0)
+
+
+def test_runs_that_went_astray_count_as_the_worst_that_there_is() -> None:
+    astray = Duration("64ms")
+
+    def score(cell: Cell) -> float:
+        return nan if cell.dt == astray and _rate(cell) != 3e-4 else by_horizons(cell)
+
+    scores = compared(score).scores("scaled-rate-half", "tuned")[0]
+    assert np.isfinite(scores).all()
+    lowest = min(by_horizons(cell) for cell in search_study(outcome(tuning_study("reacher"))).cells() if _kept(cell))
+    assert scores[0, 4] == pytest.approx((lowest - NOTHING["reacher"]) / 100, rel=1e-2)
+
+
+def test_a_rule_whose_runs_are_not_there_is_refused() -> None:
+    other = replace(noiseless(), rules={"other": Rule("other", {"discount": laws.power_with_floor(5)})})
+    with pytest.raises(InputError, match=r"search-reacher has no runs of .*: it is of other candidates\."):
+        other.scores("other", "tuned")
+
+
+def test_an_interval_has_the_middle_95_percent_of_the_draws() -> None:
+    found = Interval.of(np.array([50.0, *range(101)]))
+    assert (found.value, found.low, found.high) == pytest.approx((50, 2.5, 97.5))
+    assert str(Interval(0.5, 0.25, 0.75)) == "0.500 [0.250, 0.750]"
+
+
+def _tuned() -> list[Start]:
+    return [start for start in noiseless().starts if start.tuned]
+
+
+def _rate(cell: Cell) -> float:
+    assert isinstance(cell.agent, PPOAgent)
+    return cell.agent.learning_rate
+
+
+def _kept(cell: Cell) -> bool:
+    return cell.dt != Duration("64ms") or _rate(cell) == 3e-4
