@@ -2,13 +2,15 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
+import numpy as np
 import pytest
 
 from cycletime.cli import main
 from cycletime.horizons.search import tuning_study
-from cycletime.paper.outcome import Outcome
+from cycletime.paper.outcome import Outcome, OutcomeCell
 from cycletime.studies.spec.study import Tuned
 from cycletime.studies.store.folder import StudyFolder
 from tests.horizons.made import save_results
@@ -42,6 +44,10 @@ def test_what_a_pack_has_made_is_kept(tmp_path: Path, capsys: pytest.CaptureFixt
     assert [list(cell.scores) for cell in kept.cells] == [[0, 1], [0, 1]]
     assert kept.cells[0].curves.shape == (2, 10)
     assert kept.about["nothing"] == pytest.approx(-0.69, abs=0.4)
+    more = replace(kept, cells=tuple(_with_a_third_run(cell) for cell in kept.cells))
+    more.save(tmp_path / "results" / "tuning-reacher.npz")
+    assert main(["horizons", "collect", str(tmp_path / "out"), "--results", str(tmp_path / "results")]) == 2
+    assert "has 3 seeds at 1 of all environment steps, and what is to be kept now 2 seeds" in capsys.readouterr().err
 
 
 def test_an_empty_folder_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,3 +66,13 @@ def test_the_ranking_and_the_list_follow_from_results(tmp_path: Path, capsys: py
     words = ["--from", "16ms", "--to", "64ms", "--rule", "no", "--own-rules", str(results / "candidates.toml")]
     assert main(["transfer", "ppo", *words]) == 2
     assert "candidates.toml has " in capsys.readouterr().err
+
+
+_OF_RUNS = ("scores", "plain", "curves")
+
+
+def _with_a_third_run(cell: OutcomeCell) -> OutcomeCell:
+    again: dict[str, Any] = {
+        name: np.concatenate([getattr(cell, name)] * 2)[:3] for name in ("scores", "plain", "curves")
+    }
+    return replace(cell, seeds=(0, 1, 2), **again)

@@ -11,6 +11,7 @@ from cycletime.horizons.ranking import Comparison, Scale
 from cycletime.horizons.search import RULES, TASKS, retuned, search_study, starts, tuning_study
 from cycletime.paper.collecting import outcome_of
 from cycletime.paper.outcome import Outcome
+from cycletime.paper.results import check_says_no_less
 from cycletime.runs.files import disk_errors
 from cycletime.runs.worlds import ClosedFormWorld
 from cycletime.studies.spec.study import Study
@@ -37,28 +38,31 @@ def collect_stages(out: Path, results: Path) -> list[Path]:
     """Keep what came of the studies in a folder, of which all runs must be done; the files.
 
     Raises:
-        InputError: if there is none, or runs are missing or cannot be trusted.
+        InputError: if there is none, runs are missing or cannot be trusted, or results are there that say more.
     """
     names = [f"{stage}-{task}" for stage in STAGES for task in TASKS]
     there = [name for name in names if (out / name / "study.json").exists()]
     if not there:
         raise InputError(f"{out} has none of {', '.join(names)}: 'cycletime horizons pack' makes what runs them.")
-    kept = []
-    for name in there:
-        folder = StudyFolder.open(out / name)
-        (world,) = folder.study.worlds
-        assert isinstance(world, ClosedFormWorld), "packs have no others"
-        about = {
-            "scale": 1.0,
-            "command": f"cycletime horizons pack {name.partition('-')[0]}",
-            "nothing": level_of_nothing(world),
-        }
-        outcome = outcome_of(folder, about, bins=BINS)
-        with disk_errors(results):
-            results.mkdir(parents=True, exist_ok=True)
-        outcome.save(results / f"{name}.npz")
-        kept.append(results / f"{name}.npz")
-    return kept
+    found = {results / f"{name}.npz": _collected(StudyFolder.open(out / name)) for name in there}
+    for path, outcome in found.items():
+        check_says_no_less(outcome, path)
+    with disk_errors(results):
+        results.mkdir(parents=True, exist_ok=True)
+    for path, outcome in found.items():
+        outcome.save(path)
+    return list(found)
+
+
+def _collected(folder: StudyFolder) -> Outcome:
+    (world,) = folder.study.worlds
+    assert isinstance(world, ClosedFormWorld), "packs have no others"
+    about = {
+        "scale": folder.study.env_steps / tuning_study(world.name).env_steps,
+        "command": f"cycletime horizons pack {folder.study.name.partition('-')[0]}",
+        "nothing": level_of_nothing(world),
+    }
+    return outcome_of(folder, about, bins=BINS)
 
 
 def search_comparison(results: Path) -> Comparison:
