@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cycletime.cli import main
-from cycletime.horizons.search import tuning_study
+from cycletime.horizons.fields import tuning_study
 from cycletime.paper.outcome import Outcome, OutcomeCell
 from cycletime.studies.spec.study import Tuned
 from cycletime.studies.store.folder import StudyFolder
@@ -52,7 +52,7 @@ def test_what_a_pack_has_made_is_kept(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_an_empty_folder_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["horizons", "collect", str(tmp_path)]) == 2
-    assert "has none of tuning-reacher, tuning-double-pendulum, search-reacher" in capsys.readouterr().err
+    assert "has none of tuning-reacher, tuning-double-pendulum, tuning-pendulum, " in capsys.readouterr().err
 
 
 def test_the_ranking_and_the_list_follow_from_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

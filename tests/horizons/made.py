@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from cycletime.agents import PPOAgent
+from cycletime.horizons.fields import SEARCH, SEARCHED, tuning_study
 from cycletime.horizons.results import BINS
-from cycletime.horizons.search import TASKS, search_study, tuning_study
 from cycletime.paper.collecting import plain_values
 from cycletime.paper.outcome import Outcome, OutcomeCell
 from cycletime.studies.spec.study import Cell, Study
@@ -48,8 +48,8 @@ def outcome(study: Study, score: Callable[[Cell], float] = by_horizons, noise: f
 def save_results(folder: Path, score: Callable[[Cell], float] = by_horizons, noise: float = 0.0) -> Path:
     """Files of all outcomes; tuning has found the best horizons."""
     folder.mkdir(parents=True, exist_ok=True)
-    for task in TASKS:
+    for task in SEARCH.tasks:
         tuning = outcome(tuning_study(task))
         tuning.save(folder / f"tuning-{task}.npz")
-        outcome(search_study(tuning), score, noise).save(folder / f"search-{task}.npz")
+        outcome(SEARCH.study(tuning, SEARCHED), score, noise).save(folder / f"search-{task}.npz")
     return folder

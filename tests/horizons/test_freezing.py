@@ -7,9 +7,10 @@ import pytest
 
 from cycletime.agents import PPOAgent
 from cycletime.horizons.candidates import CANDIDATES
+from cycletime.horizons.fields import SEARCH
 from cycletime.horizons.freezing import frozen, predictions, sign_of, write_frozen
 from cycletime.horizons.ranking import Comparison, Interval
-from cycletime.horizons.results import search_comparison
+from cycletime.horizons.results import comparison_of
 from cycletime.rules.own import own_rules_in
 from cycletime.studies.spec.study import Cell
 from tests.horizons.made import NOTHING, by_horizons, save_results
@@ -26,7 +27,7 @@ def likes_six_steps_and_small_rates(cell: Cell) -> float:
 
 @pytest.fixture(scope="module")
 def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
-    return search_comparison(save_results(tmp_path_factory.mktemp("results"), likes_six_steps_and_small_rates, 1.0))
+    return comparison_of(SEARCH, save_results(tmp_path_factory.mktemp("results"), likes_six_steps_and_small_rates, 1.0))
 
 
 def test_the_best_are_chosen_each_once_with_all_reasons(comparison: Comparison) -> None:

@@ -11,8 +11,8 @@ import pytest
 from cycletime.agents import PPOAgent
 from cycletime.duration import Duration
 from cycletime.errors import InputError
+from cycletime.horizons.fields import SEARCH, SEARCHED, Start, retuned, starts, tuning_study
 from cycletime.horizons.ranking import Comparison, Interval, Scale
-from cycletime.horizons.search import RULES, Start, retuned, search_study, starts, tuning_study
 from cycletime.rules import Rule, laws
 from cycletime.studies.spec.study import Cell
 from tests.horizons.made import NOTHING, by_horizons, outcome
@@ -20,9 +20,9 @@ from tests.horizons.made import NOTHING, by_horizons, outcome
 
 def compared(score: Callable[[Cell], float] = by_horizons, noise: float = 0.0) -> Comparison:
     tuning = outcome(tuning_study("reacher"))
-    found = outcome(search_study(tuning), score, noise)
+    found = outcome(SEARCH.study(tuning, SEARCHED), score, noise)
     scale = Scale(NOTHING["reacher"], retuned(tuning))
-    return Comparison(RULES, starts(tuning), {"reacher": found}, {"reacher": scale})
+    return Comparison(SEARCHED, starts(tuning), {"reacher": found}, {"reacher": scale})
 
 
 @cache
@@ -54,7 +54,7 @@ def test_the_order_is_that_of_the_averages() -> None:
     ranked = noiseless().ranked("tuned", "average")
     averages = [noiseless().interval(rule, "tuned", "average").value for rule in ranked]
     assert averages == sorted(averages, reverse=True)
-    assert set(ranked) == set(RULES)
+    assert set(ranked) == set(SEARCHED)
     assert ranked[-1] == "baseline"
 
 
@@ -75,7 +75,9 @@ def test_runs_that_went_astray_count_as_the_worst_that_there_is() -> None:
 
     scores = compared(score).scores("scaled-rate-half", "tuned")[0]
     assert np.isfinite(scores).all()
-    lowest = min(by_horizons(cell) for cell in search_study(outcome(tuning_study("reacher"))).cells() if _kept(cell))
+    lowest = min(
+        by_horizons(cell) for cell in SEARCH.study(outcome(tuning_study("reacher")), SEARCHED).cells() if _kept(cell)
+    )
     assert scores[0, 4] == pytest.approx((lowest - NOTHING["reacher"]) / 100, rel=1e-2)
 
 

@@ -31,8 +31,8 @@ class _Kept:
 class PackHorizons(_Kept):
     """Pack the studies of a stage for a machine with a GPU that has JAX, NumPy and CuPy."""
 
-    stage: Annotated[Positional[Literal["tuning", "search"]], arg(metavar="STAGE")]
-    """tuning, or search, which needs tuning's results."""
+    stage: Annotated[Positional[Literal["tuning", "search", "trial-tuning", "trial"]], arg(metavar="STAGE")]
+    """tuning, search, which needs tuning's results, trial-tuning, or trial, which needs those and the frozen list."""
     output: Annotated[Path, arg(metavar="PACK", aliases=["-o"])]
     """The pack, such as tuning.zip."""
 
@@ -72,10 +72,11 @@ class RankHorizons(_Kept):
 
     def run(self) -> int:
         """Print it."""
-        from cycletime.horizons.results import search_comparison
+        from cycletime.horizons.fields import SEARCH
+        from cycletime.horizons.results import comparison_of
         from cycletime.horizons.telling import ranking_in_words
 
-        print(ranking_in_words(search_comparison(self.folder)))
+        print(ranking_in_words(comparison_of(SEARCH, self.folder)))
         return 0
 
 
@@ -85,10 +86,11 @@ class FreezeHorizons(_Kept):
 
     def run(self) -> int:
         """Write it."""
+        from cycletime.horizons.fields import SEARCH
         from cycletime.horizons.freezing import frozen, write_frozen
-        from cycletime.horizons.results import search_comparison
+        from cycletime.horizons.results import comparison_of
 
-        comparison = search_comparison(self.folder)
+        comparison = comparison_of(SEARCH, self.folder)
         for name, why in frozen(comparison).items():
             print(f"{name}: {why}")
         print(write_frozen(comparison, self.folder))

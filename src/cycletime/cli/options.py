@@ -84,15 +84,9 @@ def chosen_rule(rule: str | None, file: str | None) -> str | Rule | None:
     """The rule that is asked for: one of a file, or a name that others know."""
     if file is None:
         return rule
-    from cycletime.rules.own import own_rules_in
-    from cycletime.runs.tables import check_plain, read_toml
+    from cycletime.runs.own_rules import read_own_rules
 
-    told = read_toml(Path(file))
-    try:
-        check_plain(told)
-        found = own_rules_in(told.get("own_rules", {}))
-    except InputError as error:
-        raise InputError(f"{file}: {error}") from error
+    found = read_own_rules(Path(file))
     if rule not in found:
         given = "missing" if rule is None else repr(rule)
         raise InputError(f"--rule is {given}: {file} has {', '.join(found) or 'no table [own_rules.NAME]'}.")

@@ -17,10 +17,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from cycletime.errors import InputError
 from cycletime.horizons.candidates import CANDIDATES, REFERENCES, numbers_of
 from cycletime.horizons.ranking import MEASURES, Comparison, Interval, Measure
+from cycletime.rules import Rule
 from cycletime.rules.own import own_rules_table
 from cycletime.runs.files import disk_errors, write_whole
+from cycletime.runs.own_rules import read_own_rules
 from cycletime.runs.tables import toml_text
 
 FILE = "candidates.toml"
@@ -54,6 +57,18 @@ def write_frozen(comparison: Comparison, results: Path) -> Path:
         results.mkdir(parents=True, exist_ok=True)
     write_whole(results / FILE, lambda file: file.write_text(head + toml_text(tables), encoding="utf-8"))
     return results / FILE
+
+
+def frozen_rules(results: Path) -> dict[str, Rule]:
+    """The candidates of the frozen list.
+
+    Raises:
+        InputError: if it is not there.
+    """
+    file = results / FILE
+    if not file.exists():
+        raise InputError(f"{file} is not there: 'cycletime horizons freeze' makes it, once the search has been run.")
+    return read_own_rules(file)
 
 
 def predictions(comparison: Comparison, name: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.horizons.search import Place, Start, place_of
+from cycletime.horizons.fields import Place, Rules, Start, place_of
 from cycletime.paper.outcome import Outcome
-from cycletime.rules import Rule
 from cycletime.statistics.resampling import means_drawn_anew
 
 CONFIDENCE = 0.95
@@ -65,7 +64,7 @@ class Scale:
 class Comparison:
     """Rules from starting points, and the outcomes of their runs."""
 
-    rules: Mapping[str, str | Rule]
+    rules: Rules
     starts: Sequence[Start]
     outcomes: Mapping[str, Outcome]
     """By task."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from cycletime.errors import InputError
+from cycletime.horizons.candidates import REFERENCES
+from cycletime.horizons.fields import SEARCH, SEARCHED, TRIAL, Field, Rules, retuned, starts, tuning_study
+from cycletime.horizons.freezing import frozen_rules
 from cycletime.horizons.levels import level_of_nothing
 from cycletime.horizons.ranking import Comparison, Scale
-from cycletime.horizons.search import RULES, TASKS, retuned, search_study, starts, tuning_study
 from cycletime.paper.collecting import outcome_of
 from cycletime.paper.outcome import Outcome
 from cycletime.paper.results import check_says_no_less
@@ -19,19 +22,27 @@ from cycletime.studies.store.folder import StudyFolder
 
 BINS = 10
 """Of the curves that are kept."""
-Stage: TypeAlias = Literal["tuning", "search"]
-STAGES: tuple[Stage, ...] = ("tuning", "search")
+Stage: TypeAlias = Literal["tuning", "search", "trial-tuning", "trial"]
+STAGES: Mapping[Stage, Field] = {"tuning": SEARCH, "search": SEARCH, "trial-tuning": TRIAL, "trial": TRIAL}
+"""In their order."""
+_STAGE_OF: Mapping[str, Stage] = {
+    **{f"tuning-{task}": stage for stage in ("tuning", "trial-tuning") for task in STAGES[stage].tasks},
+    **{f"{field.name}-{task}": field.name for field in (SEARCH, TRIAL) for task in field.tasks},
+}
+"""By study, the stage that it belongs to."""
 
 
 def studies_of(stage: Stage, results: Path) -> list[Study]:
-    """The studies of a stage, one for each task; those of the search follow from what tuning found.
+    """The studies of a stage, one for each task; those that compare rules follow from what tuning found.
 
     Raises:
-        InputError: if that is not there.
+        InputError: if that is not there, or for the trial the frozen list.
     """
-    if stage == "tuning":
-        return [tuning_study(task) for task in TASKS]
-    return [search_study(_outcome(results, "tuning", task)) for task in TASKS]
+    field = STAGES[stage]
+    if stage != field.name:
+        return [tuning_study(task) for task in field.tasks]
+    rules = _rules_of(field, results)
+    return [field.study(_outcome(results, f"tuning-{task}"), rules) for task in field.tasks]
 
 
 def collect_stages(out: Path, results: Path) -> list[Path]:
@@ -40,10 +51,9 @@ def collect_stages(out: Path, results: Path) -> list[Path]:
     Raises:
         InputError: if there is none, runs are missing or cannot be trusted, or results are there that say more.
     """
-    names = [f"{stage}-{task}" for stage in STAGES for task in TASKS]
-    there = [name for name in names if (out / name / "study.json").exists()]
+    there = [name for name in _STAGE_OF if (out / name / "study.json").exists()]
     if not there:
-        raise InputError(f"{out} has none of {', '.join(names)}: 'cycletime horizons pack' makes what runs them.")
+        raise InputError(f"{out} has none of {', '.join(_STAGE_OF)}: 'cycletime horizons pack' makes what runs them.")
     found = {results / f"{name}.npz": _collected(StudyFolder.open(out / name)) for name in there}
     for path, outcome in found.items():
         check_says_no_less(outcome, path)
@@ -59,29 +69,35 @@ def _collected(folder: StudyFolder) -> Outcome:
     assert isinstance(world, ClosedFormWorld), "packs have no others"
     about = {
         "scale": folder.study.env_steps / tuning_study(world.name).env_steps,
-        "command": f"cycletime horizons pack {folder.study.name.partition('-')[0]}",
+        "command": f"cycletime horizons pack {_STAGE_OF[folder.study.name]}",
         "nothing": level_of_nothing(world),
     }
     return outcome_of(folder, about, bins=BINS)
 
 
-def search_comparison(results: Path) -> Comparison:
-    """The rules of the search, compared.
+def comparison_of(field: Field, results: Path) -> Comparison:
+    """The rules of the search or of the trial, compared.
 
     Raises:
         InputError: if results are missing.
     """
-    tunings = {task: _outcome(results, "tuning", task) for task in TASKS}
-    found = {task: _outcome(results, "search", task) for task in TASKS}
-    scales = {task: Scale(float(found[task].about["nothing"]), retuned(tunings[task])) for task in TASKS}
-    return Comparison(RULES, [start for task in TASKS for start in starts(tunings[task])], found, scales)
+    tunings = {task: _outcome(results, f"tuning-{task}") for task in field.tasks}
+    found = {task: _outcome(results, f"{field.name}-{task}") for task in field.tasks}
+    scales = {task: Scale(float(found[task].about["nothing"]), retuned(tunings[task])) for task in field.tasks}
+    begun = [start for task in field.tasks for start in starts(tunings[task])]
+    return Comparison(_rules_of(field, results), begun, found, scales)
 
 
-def _outcome(results: Path, stage: Stage, task: str) -> Outcome:
-    file = results / f"{stage}-{task}.npz"
+def _rules_of(field: Field, results: Path) -> Rules:
+    """What is compared: all candidates, or for the trial those of the frozen list."""
+    return SEARCHED if field is SEARCH else {**{name: name for name in REFERENCES}, **frozen_rules(results)}
+
+
+def _outcome(results: Path, study: str) -> Outcome:
+    file = results / f"{study}.npz"
     if not file.exists():
         raise InputError(
-            f"{file} is not there: 'cycletime horizons pack {stage}' makes what runs it, and 'horizons collect' keeps "
-            "what comes of it."
+            f"{file} is not there: 'cycletime horizons pack {_STAGE_OF[study]}' makes what runs it, and 'horizons "
+            "collect' keeps what comes of it."
         )
     return Outcome.load(file)

@@ -1,4 +1,4 @@
-"""The search's studies: tuning on a grid of horizons, and all rules from tuned and untuned values at three cycle times.
+"""The studies of the search and of the trial: a grid of horizons, and rules from tuned and untuned values.
 
 Many rules give the same values at many cycle times, and studies that follow one another leave a GPU idle at their ends.
 So there is one study for each task, whose points are the values that some rule gives, each once.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from cycletime.agents import PPOAgent
 from cycletime.duration import Duration
@@ -21,18 +21,47 @@ from cycletime.rules import PPO, Rule
 from cycletime.runs.carried import TUNABLE
 from cycletime.studies.spec.study import Study
 
-TASKS = ("reacher", "double-pendulum")
-"""What candidates are chosen on, and nothing else is."""
-STARTS = ("4ms", "16ms", "64ms")
-SEEDS = 14
-"""Of every point, none of which tuning has seen."""
-RULES: Mapping[str, str | Rule] = {**{name: name for name in REFERENCES}, **CANDIDATES}
-"""By name, all that are compared."""
+Rules: TypeAlias = Mapping[str, str | Rule]
+"""By name, those that are compared."""
 Place: TypeAlias = tuple[str, ...]
 """A point of a study, as texts of few enough digits that machines agree on them."""
 _CARRIED = (*TUNABLE["ppo"], "learning_rate")
 _RATE = PPOAgent.learning_rate
 """Where no rule speaks of it."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """Tasks on which rules are compared."""
+
+    name: Literal["search", "trial"]
+    tasks: tuple[str, ...]
+    seeds: int
+    """Of every point, none of which tuning has seen."""
+
+    def study(self, tuning: Outcome, rules: Rules) -> Study:
+        """All that rules make of the values that tuning found on a task, and those values themselves."""
+        (task,) = {cell.labels["task"] for cell in tuning.cells}
+        study = tuning_study(task)
+        points = [start.point(dt, rule) for start in starts(tuning) for rule in rules.values() for dt in study.dts]
+        points += retuned(tuning).values()
+        once = {place_of(point): point for point in points}
+        return replace(
+            study,
+            name=f"{self.name}-{task}",
+            rules={"ppo": ()},
+            seeds=tuple(range(FRESH_SEED, FRESH_SEED + self.seeds)),
+            tuned={},
+            points={"ppo": tuple(once.values())},
+        )
+
+
+SEARCH = Field("search", ("reacher", "double-pendulum"), seeds=14)
+"""What candidates are chosen on, and nothing else is."""
+TRIAL = Field("trial", ("pendulum", "cart-pole", "mountain-car", "acrobot"), seeds=30)
+"""What those that were chosen are judged on, and nothing else is."""
+SEARCHED: Rules = {**{name: name for name in REFERENCES}, **CANDIDATES}
+"""What the search compares."""
 
 
 @dataclass(frozen=True)
@@ -60,32 +89,18 @@ def tuning_study(task: str) -> Study:
         return Study.read(file)
 
 
-def search_study(tuning: Outcome) -> Study:
-    """All that rules make of the values that tuning found on a task, and those values themselves, with fresh seeds."""
-    (task,) = {cell.labels["task"] for cell in tuning.cells}
-    study = tuning_study(task)
-    begun = starts(tuning)
-    points = [start.point(dt, rule) for start in begun for rule in RULES.values() for dt in study.dts]
-    points += retuned(tuning).values()
-    once = {place_of(point): point for point in points}
-    return replace(
-        study,
-        name=f"search-{task}",
-        rules={"ppo": ()},
-        seeds=tuple(range(FRESH_SEED, FRESH_SEED + SEEDS)),
-        tuned={},
-        points={"ppo": tuple(once.values())},
-    )
-
-
 def starts(tuning: Outcome) -> tuple[Start, ...]:
-    """The starting points on a task: what tuning found, and the discount and trace decay that everybody uses."""
+    """The starting points on a task, at the shortest, the middle and the longest cycle time.
+
+    They are what tuning found there, and the discount and trace decay that everybody uses.
+    """
     return tuple(_starts(tuning))
 
 
 def _starts(tuning: Outcome) -> Iterator[Start]:
     best = winners(tuning)
-    for dt in map(Duration, STARTS):
+    dts = list(best)
+    for dt in (dts[0], dts[len(dts) // 2], dts[-1]):
         cell = best[dt].cell
         tuned = PPO(dt=dt, learning_rate=_RATE, **{name: cell.values[name] for name in TUNABLE["ppo"]})
         yield Start(cell.labels["task"], tuned=True, values=tuned)
