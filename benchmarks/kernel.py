@@ -32,10 +32,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.agents import PPOAgent
+from cycletime.duration import cycle_steps
 from cycletime.engines.cuda.describing import fresh_states, world_of
 from cycletime.engines.cuda.device import Device, find_device
 from cycletime.engines.cuda.group import CudaGroup
 from cycletime.engines.cuda.launching import compute, work_of
+from cycletime.engines.cuda.tasks import TASKS
 from cycletime.engines.devices import prepare_jax
 from cycletime.engines.engine import Chunk
 from cycletime.loops import CompiledLoop, EpisodeBins, Episodes
@@ -113,12 +115,12 @@ def speed(device: Device) -> bool:
     rate = 2 * PRODUCTS * 50 * device.blocks / by_m[50] / 1e6
     print(f"  at m = 50: {rate:.1f} TFLOP/s of learning on the whole card")
     step = partial(_microseconds, device, counts=(2, 12), vary="periods")
-    for task, ks in (("reacher", (2, 8, 32)), ("double-pendulum", (1, 4, 16))):
-        env_dt_ms = 2 if task == "reacher" else 4
-        by_k = {k: step(_busy(device, task, f"{k * env_dt_ms}ms", 50), per=2000) for k in ks}
-        print(
-            f"us per agent step, {task}, k = {' '.join(map(str, by_k))}: {' '.join(f'{e:.3f}' for e in by_k.values())}"
-        )
+    for task in TASKS:
+        env_dt = ClosedFormWorld(task).env_dt
+        by_k = {cycle_steps(dt, env_dt): step(_busy(device, task, dt, 50), per=2000) for dt in ("4ms", "16ms", "64ms")}
+        each, alone = np.polyfit(list(by_k), list(by_k.values()), 1)
+        found = " ".join(f"{step_us:.3f}" for step_us in by_k.values())
+        print(f"us per agent step, {task}, k = {' '.join(map(str, by_k))}: {found}, about {alone:.3f} + {each:.3f} k")
     return True
 
 
@@ -165,6 +167,7 @@ def brief(device: Device) -> bool:
         for task, dt in (("reacher", "6ms"), ("double-pendulum", "12ms"))
         for minibatch in (12, 25, 37, 50, 64, 100)
     ]
+    specs += [spec_of(task, "500ms", 1, 26_000, batch=128, minibatch=50, epochs=2) for task in TASKS]
     trained = train(device, specs)
     finite = bool(np.isfinite(trained.scores).all())
     print(f"brief: {len(specs)} runs, all of them {'numbers' if finite else 'NOT numbers'}")

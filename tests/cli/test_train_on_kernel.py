@@ -15,6 +15,7 @@ from cycletime.engines.cuda.group import CudaGroup
 from cycletime.engines.record import Record
 from cycletime.errors import RunError
 from cycletime.runs.folder import RunFolder
+from cycletime.runs.policies.policy_file import read_policy
 from tests.engines.cuda.emulated import Emulated, build
 
 WORDS = "train --engine cuda --task double-pendulum --dt 64ms --batch 10 --minibatch 5 --set epochs=1 --env-steps 300"
@@ -44,6 +45,16 @@ def test_all_seeds_are_trained_together(tmp_path: Path, device: Emulated, capsys
     assert {result["seed"] for result in results} == {0, 1, 2}
     longest = max(result["agent_steps"] for result in results)
     assert device.launches - before <= longest / 20 + 1, "no more launches than the longest run needs by itself"
+
+
+@pytest.mark.usefixtures("_on_kernel")
+def test_a_task_with_few_observations_gets_a_policy_of_as_many_inputs(tmp_path: Path) -> None:
+    words = "--task mountain-car --env-dt 20ms --dt 60ms --batch 50 --minibatch 25 --set epochs=1 --env-steps 1000"
+    assert main(["train", "--engine", "cuda", *words.split(), "--out", str(tmp_path)]) == 0
+    (path,) = tmp_path.glob("*/result.json")
+    assert json.loads(path.read_text())["episodes"] == 1, "999 steps, or fewer by chance"
+    policy = read_policy(path.parent / "policy.safetensors").in_numpy()
+    assert policy.act([-0.5, 0.0]).shape == (1,)
 
 
 @pytest.mark.usefixtures("_on_kernel")

@@ -85,6 +85,7 @@ def test_what_an_engine_does_not_take_is_refused_with_the_value(spec: RunSpec, s
         (a_spec(), "compiled"),
         (a_spec(agent=SACAgent()), "compiled"),
         (a_spec(device="gpu"), "cuda"),
+        (a_spec(device="gpu", world=ClosedFormWorld("acrobot")), "cuda"),
         (a_spec(device="gpu", width=30), "cuda"),  # which has no width
         (a_spec(device="gpu", matmul="float32"), "compiled"),
         (a_spec(device="gpu", agent=PPOAgent(hidden=(32,))), "compiled"),

@@ -11,7 +11,8 @@ from cycletime.agents import PPOAgent
 from cycletime.agents.learning import adam_start
 from cycletime.agents.networks import GaussianPolicy, Layer, Parameters
 from cycletime.agents.ppo import PPOState
-from cycletime.engines.cuda.describing import described, state_of
+from cycletime.duration import Duration
+from cycletime.engines.cuda.describing import described, sizes_of, state_of
 from cycletime.engines.cuda.device import Done, Work
 from cycletime.engines.cuda.layout import BESIDE, INPUTS, ROW, position_of, rows_for
 from cycletime.runs.spec import EngineSpec, RunSpec
@@ -26,15 +27,15 @@ def make_spec(
     dt: str = "16ms",
     seed: int = 5,
     env_steps: int = 10**7,
+    env_dt: str | None = None,
     **agent: Any,  # noqa: ANN401
 ) -> RunSpec:
     small = {"batch": 60, "minibatch": 20, "epochs": 2, **agent}
-    return RunSpec(
-        world=ClosedFormWorld(task), agent=PPOAgent(**small), dt=dt, env_steps=env_steps, seed=seed, engine=CUDA
-    )
+    world = ClosedFormWorld(task, **({"env_dt": Duration(env_dt)} if env_dt else {}))
+    return RunSpec(world=world, agent=PPOAgent(**small), dt=dt, env_steps=env_steps, seed=seed, engine=CUDA)
 
 
-def make_psi(actions: int, seed: int = 0) -> PPOState:
+def make_psi(actions: int, seed: int = 0, observations: int = 9) -> PPOState:
     """Weights that cost no compilation, with all layers about as large as they are once something was learned."""
     rng = np.random.default_rng(seed)
 
@@ -44,7 +45,8 @@ def make_psi(actions: int, seed: int = 0) -> PPOState:
         return tuple(Layer(weight.astype(np.float32), bias.astype(np.float32)) for weight, bias in scaled)  # type: ignore[arg-type]
 
     log_std = rng.uniform(-1, 0, actions).astype(np.float32)
-    parameters = Parameters(GaussianPolicy(network(9, 64, 64, actions), log_std), network(9, 64, 64, 1))  # type: ignore[arg-type]
+    policy = GaussianPolicy(network(observations, 64, 64, actions), log_std)  # type: ignore[arg-type]
+    parameters = Parameters(policy, network(observations, 64, 64, 1))
     return PPOState(parameters, adam_start(parameters))
 
 
@@ -52,6 +54,7 @@ def make_psi(actions: int, seed: int = 0) -> PPOState:
 class Learned:
     """One run after some learnings in one launch."""
 
+    spec: RunSpec
     run: Any
     before: NDArray[np.float32]
     after: NDArray[np.float32]
@@ -74,8 +77,8 @@ def work_of(specs: list[RunSpec], states: list[NDArray[np.float32]], periods: in
 
 def learn(device: Emulated, spec: RunSpec, state: NDArray[np.float32] | None = None, periods: int = 1) -> Learned:
     """Train a run for some learning periods."""
-    run = described(spec)
-    before = state_of(make_psi(int(run["actions"]))) if state is None else state
+    run, (observations, actions) = described(spec), sizes_of(spec)
+    before = state_of(make_psi(actions, observations=observations)) if state is None else state
     work = work_of([spec], [before], periods)
     device.begin(work)
     done = device.finish()
@@ -83,7 +86,7 @@ def learn(device: Emulated, spec: RunSpec, state: NDArray[np.float32] | None = N
     start = work.most_rows * INPUTS
     rows = device.scratch[0, :start].view(ROW).copy()
     beside = device.scratch[0, start : start + 4 * work.most_rows].view(BESIDE).copy()
-    return Learned(run, before, done.states[0], done, rows, beside)
+    return Learned(spec, run, before, done.states[0], done, rows, beside)
 
 
 def steps_of(state: NDArray[np.float32]) -> int:

@@ -13,6 +13,7 @@ from cycletime.cli import main
 from cycletime.engines.cuda import checking
 from cycletime.engines.cuda.checking import Check, Sizes, checks, full, print_checks, run_of
 from cycletime.engines.cuda.device import KERNEL, Done, find_device
+from cycletime.engines.cuda.tasks import TASKS
 from tests.engines.cuda.emulated import Emulated, build
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
@@ -141,8 +142,10 @@ def test_what_is_not_a_number_does_not_pass() -> None:
     assert not Check("three", float("nan"), 1e-4).passed
 
 
-def test_a_card_is_checked_with_both_tasks_and_short_last_slices() -> None:
+def test_a_card_is_checked_with_all_tasks_and_short_last_slices() -> None:
+    for specs in (full().batches, full().ordered):
+        assert {spec.world.name for spec in specs} == set(TASKS)
     told = [(spec.world.name, spec.as_json()["agent"]) for spec in full().batches]
     odd = {task for task, agent in told if (agent["batch"], agent["minibatch"]) == (1700, 37)}
-    assert odd == {"reacher", "double-pendulum"}
+    assert odd == {"reacher", "double-pendulum", "pendulum"}
     assert all(spec.engine.name == "cuda" for spec in (*full().batches, *full().ordered, full().learning))

@@ -11,7 +11,15 @@ import pytest
 from cycletime.agents import PPOAgent, SACAgent
 from cycletime.agents.exploration import OrnsteinUhlenbeck
 from cycletime.engines.compiled import loop_of
-from cycletime.engines.cuda.describing import checked_state, described, fresh_states, psi_of, state_of
+from cycletime.engines.cuda.describing import (
+    AgentSizes,
+    checked_state,
+    described,
+    fresh_states,
+    psi_of,
+    sizes_of,
+    state_of,
+)
 from cycletime.engines.cuda.expecting import expected_s
 from cycletime.engines.cuda.layout import networks_of, position_of
 from cycletime.engines.cuda.limits import refusal
@@ -48,6 +56,7 @@ def test_a_description_has_all_that_the_spec_says() -> None:
         "trace_decay": pytest.approx(0.95),
         "learning_rate": pytest.approx(3e-4),
         "clip": pytest.approx(0.2),
+        "env_dt_s": pytest.approx(0.004),
     }
 
 
@@ -59,7 +68,7 @@ def test_about_three_hundred_learnings_are_reported(env_steps: int, every: int) 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"world": GymnasiumEnv("Hopper-v5")}, "The engine cuda cannot run 'Hopper-v5': it has the tasks reacher and"),
+        ({"world": GymnasiumEnv("Hopper-v5")}, "The engine cuda cannot run 'Hopper-v5': it has reacher, double-"),
         ({"agent": SACAgent()}, "The engine cuda cannot train sac: it has ppo only."),
         ({"exploration": OrnsteinUhlenbeck("100ms")}, "The engine cuda explores with white noise only: leave"),
         (
@@ -90,28 +99,40 @@ def test_what_it_just_can_take_is_taken(changes: dict[str, Any]) -> None:
     assert refusal(replace(make_spec(), **changes)) is None
 
 
-def test_first_weights_are_those_of_the_compiled_loop_for_the_same_seed() -> None:
-    spec = make_spec(seed=77, noise_std=0.5)
+@pytest.mark.parametrize("task", ["reacher", "mountain-car"])
+def test_first_weights_are_those_of_the_compiled_loop_for_the_same_seed(task: str) -> None:
+    spec = make_spec(task, seed=77, noise_std=0.5)
     theirs = loop_of(replace(spec, engine=EngineSpec())).start([77]).state.psi
     first, other = fresh_states([spec, replace(spec, seed=78)])
-    ours = psi_of(first, 2)
+    ours = psi_of(first, sizes_of(spec))
     for one, another in zip(jax.tree.leaves(theirs), jax.tree.leaves(ours), strict=True):
         np.testing.assert_array_equal(one, another)
     assert not np.array_equal(first, other)
 
 
-def test_a_state_and_what_the_agent_has_are_the_same_numbers() -> None:
-    psi = make_psi(2, seed=3)
-    back = psi_of(state_of(psi), 2)
+@pytest.mark.parametrize("sizes", [AgentSizes(9, 2), AgentSizes(2, 1)])
+def test_a_state_and_what_the_agent_has_are_the_same_numbers(sizes: AgentSizes) -> None:
+    psi = make_psi(sizes.actions, seed=3, observations=sizes.observations)
+    back = psi_of(state_of(psi), sizes)
     for one, another in zip(jax.tree.leaves(psi), jax.tree.leaves(back), strict=True):
         np.testing.assert_array_equal(one, another)
 
 
+def test_inputs_that_a_task_does_not_have_learn_nothing(device: Emulated) -> None:
+    told = learn(device, make_spec("pendulum", batch=20), periods=2)
+    for kept in range(3):
+        for network in networks_of(told.after, kept):
+            assert network["first"][[0, 1, 2, 9]].any(axis=1).all()
+            assert not network["first"][3:9].any()
+            assert np.isfinite(network["first"]).all()
+
+
 def test_gradient_steps_are_counted(device: Emulated) -> None:
     told = learn(device, make_spec(batch=50, minibatch=20), periods=2)
-    assert int(psi_of(told.after, 2).optimizer.taken) == 2 * 2 * 3
+    assert int(psi_of(told.after, AgentSizes(9, 2)).optimizer.taken) == 2 * 2 * 3
     policy_mean = networks_of(told.after, 1)[0]["second"]
-    np.testing.assert_array_equal(psi_of(told.after, 2).optimizer.mean.policy.network[1].weight, policy_mean)  # type: ignore[attr-defined]
+    mean: Any = psi_of(told.after, AgentSizes(9, 2)).optimizer.mean
+    np.testing.assert_array_equal(mean.policy.network[1].weight, policy_mean)
 
 
 def test_a_state_goes_through_its_words() -> None:
@@ -146,4 +167,4 @@ def test_gradient_steps_are_known_long_after_the_means_have_forgotten_their_star
     state = state_of(make_psi(2))
     position = position_of(state)
     position["mean_decay"], position["square_decay"] = 2.5e-323, 0.999**100_000
-    assert int(psi_of(state, 2).optimizer.taken) == 100_000
+    assert int(psi_of(state, AgentSizes(9, 2)).optimizer.taken) == 100_000

@@ -16,6 +16,7 @@ from tests.engines.cuda.small import Learned, learn, make_psi, make_spec, work_o
 CASES: dict[str, dict[str, Any]] = {
     "a short last slice and chunk": {"dt": "6ms", "batch": 170, "minibatch": 37},
     "one action": {"task": "double-pendulum", "dt": "12ms", "batch": 170, "minibatch": 37},
+    "two inputs": {"task": "mountain-car", "dt": "64ms", "batch": 70, "minibatch": 37},
     "slices longer than a chunk": {"batch": 150, "minibatch": 130, "epochs": 1},
     "one sample in a slice": {"batch": 9, "minibatch": 1},
     "the whole batch in a slice": {"task": "double-pendulum", "batch": 66, "minibatch": 66},

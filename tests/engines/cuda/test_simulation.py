@@ -1,5 +1,6 @@
 """The kernel's tasks, noise and reports against the tasks and the agent in JAX, in float64."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -7,16 +8,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from cycletime.agents import PPOAgent
 from cycletime.agents.ppo import Sample
-from cycletime.engines.cuda.describing import psi_of
+from cycletime.engines.cuda.describing import psi_of, sizes_of, state_of, world_of
 from cycletime.engines.cuda.layout import ENDED, TERMINAL, networks_of
 from cycletime.engines.cuda.random_words import PhiloxStream, normals, philox
 from cycletime.engines.cuda.replay import outputs
-from cycletime.engines.cuda.simulating import TASKS, deviation
+from cycletime.engines.cuda.simulating import deviation, padded
+from cycletime.runs.spec import RunSpec
 from tests.engines.cuda.emulated import Emulated
-from tests.engines.cuda.small import Learned, learn, make_spec
+from tests.engines.cuda.small import Learned, learn, make_psi, make_spec
 
 CASES: dict[str, dict[str, Any]] = {
     "reacher, whole cycles": {"dt": "16ms", "batch": 160},
@@ -26,11 +29,50 @@ CASES: dict[str, dict[str, Any]] = {
     "at the end of an episode": {"dt": "64ms", "batch": 50, "learn_when": "episode_end", "batch_end": "episode_end"},
 }
 
+SWINGING: dict[str, tuple[int, float, dict[str, Any]]] = {
+    "pendulum": (2, -1, {"dt": "64ms", "batch": 170}),
+    "pendulum with the original's time step": (2, -1, {"dt": "50ms", "env_dt": "50ms", "batch": 210}),
+    "cart-pole, against the rail's ends": (3, 3, {"dt": "64ms", "batch": 170}),
+    "cart-pole with the original's time step": (3, 3, {"dt": "70ms", "env_dt": "10ms", "batch": 150}),
+    "mountain-car, at its goal": (1, 100, {"dt": "64ms", "batch": 60}),
+    "mountain-car with the original's time step": (1, 100, {"dt": "60ms", "env_dt": "20ms", "batch": 60}),
+    "acrobot, above the line": (5, 1, {"dt": "200ms", "env_dt": "20ms", "batch": 110}),
+    "acrobot with the original's time step": (5, 1, {"dt": "200ms", "env_dt": "200ms", "batch": 150}),
+}
+"""The speed that a policy pushes along with, how strongly, and the run."""
+MOST_APART = {"pendulum": 4e-6, "cart-pole": 1e-5, "mountain-car": 1e-6, "acrobot": 4e-6}
+"""Of observations, each about three times as far as they are; the car's are small numbers."""
+
+
+@pytest.mark.parametrize("case", SWINGING)
+def test_the_task_does_what_the_closed_form_does_when_it_is_swung_up(device: Emulated, case: str) -> None:
+    """Fast and through all angles, where a policy that knows nothing does not come."""
+    number, gain, run = SWINGING[case]
+    spec = make_spec(case.split()[0].strip(","), **{**run, "minibatch": 50, "epochs": 1})
+    told = learn(device, spec, _pushing_along(spec, number, gain))
+    found = deviation(spec, told.rows, told.beside, told.done.records[0])
+    assert found.observation < MOST_APART[spec.world.name]
+    assert found.reward < 1e-5
+    assert found.wrong_ends == 0
+    assert found.episodes == len(told.done.records[0]) > 0
+    limit_steps = world_of(spec).task.limit_steps
+    assert (told.done.records[0]["env_steps"] < limit_steps).all() == world_of(spec).task.can_terminate
+
+
+def _pushing_along(spec: RunSpec, number: int, gain: float) -> NDArray[np.float32]:
+    state = state_of(make_psi(1, observations=sizes_of(spec).observations))
+    policy = networks_of(state)[0]
+    for part in policy.values():
+        part[...] = 0
+    policy["first"][number, 0], policy["second"][0, 0], policy["last"][0, 0] = gain, 3, 1.5
+    policy["log_std"][0] = -2
+    return state
+
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_task_does_what_the_closed_form_does(device: Emulated, case: str) -> None:
     told = learn(device, make_spec(**{**CASES[case], "minibatch": 50, "epochs": 1}))
-    found = deviation(told.run, told.rows, told.beside, told.done.records[0])
+    found = deviation(told.spec, told.rows, told.beside, told.done.records[0])
     assert found.observation < 1e-5
     assert found.reward < 1e-5
     assert found.wrong_ends == 0
@@ -61,7 +103,7 @@ def test_reports_are_the_agents_own(device: Emulated, task: str) -> None:
     names = ("observation", "action", "advantage", "lambda_return", "old_log_probability")
     parts = {name: jnp.asarray(told.rows[name][:batch]) for name in names}
     data = Sample(**{**parts, "action": parts["action"][:, :actions]}, weight=None)
-    before, after = (psi_of(each, actions).parameters for each in (told.before, told.after))
+    before, after = (psi_of(each, sizes_of(spec)).parameters for each in (told.before, told.after))
     for name, expected in agent._metrics(before, after, data).items():
         assert report[name] == pytest.approx(float(expected), rel=2e-3, abs=2e-5), name
     assert report["agent_steps"] == batch
@@ -74,11 +116,11 @@ def _check_last_sight(told: Learned, state: Any) -> None:  # noqa: ANN401
     step_number, ended = int(told.run["batch"]), False
     policy = {name: numbers.astype(float) for name, numbers in networks_of(told.before)[0].items()}
     with jax.enable_x64(True):
-        task = TASKS[int(told.run["task"])](dtype=jnp.float64)
+        task = replace(world_of(told.spec).task, dtype=jnp.float64)
         cycle = jax.jit(partial(task.cycle, cycle_steps=int(told.run["cycle_steps"])))
         while not ended:
             noise = normals(philox(int(told.run["seed"]), PhiloxStream.NOISE, step_number))
-            mean = outputs(policy, np.asarray(task.observe(state))[None])[0]
+            mean = outputs(policy, padded(task.observe(state))[None])[0]
             step = cycle(state, mean + np.exp(policy["log_std"]) * noise)
             state, step_number, ended = step.state, step_number + 1, bool(step.terminated | step.truncated)
         assert step_number > told.run["batch"]

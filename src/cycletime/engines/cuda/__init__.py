@@ -2,17 +2,16 @@
 
 kernel/         the kernel, CUDA C++ that is compiled where it runs
 layout.py       what host and kernel agree on: a run's description, its state, its results
-describing.py   how runs are described to the kernel, and what they begin with
+tasks.py        the tasks that the kernel has
+limits.py       which runs it cannot take
+describing.py   how runs are described to it, and what they begin with
 device.py       the GPU: what goes to it, what comes back, and why it cannot be used
 group.py        many runs until they reach their budgets, a slice of time after the other
-setting.py      what a run's files tell of its world
 expecting.py    about how long a run takes
 random_words.py the kernel's random numbers, once more
 replay.py       what the kernel computes, once more in float64
 simulating.py   the kernel's tasks against those in JAX
 checking.py     whether all of that holds on the card that is here
 launching.py    runs on the kernel without any files, for checks and measurements
-travel.py       a packed study on a machine that has little but a GPU
-unpacking.py    what such a pack begins with
-compact.py      the files that come back
+engine.py       all this as an engine like the others
 """

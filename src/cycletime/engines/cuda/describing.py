@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from math import ceil
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,8 @@ from cycletime.agents.learning import SQUARE_DECAY, AdamState
 from cycletime.agents.networks import GaussianPolicy, Layer, Network, Parameters
 from cycletime.agents.ppo import PPOState
 from cycletime.duration import cycle_steps
-from cycletime.engines.cuda.layout import OBSERVATION, RUN, STATE_WORDS, Status, networks_of, position_of
+from cycletime.engines.cuda.layout import RUN, STATE_WORDS, Status, networks_of, position_of
+from cycletime.engines.cuda.tasks import TASKS
 from cycletime.errors import RunError
 from cycletime.loops.compilation_cache import keep_compiled_programs
 from cycletime.loops.randomness import Purpose, key_for, seed_key
@@ -26,10 +27,15 @@ from cycletime.runs.spec import RunSpec
 from cycletime.runs.worlds import ClosedFormWorld
 
 State = NDArray[np.float32]
-TASKS = ("reacher", "double-pendulum")
-"""Their places are their numbers in the kernel."""
 REPORTS = 300
 """About so many learnings of a run are reported; one costs about 3 % of a learning period."""
+
+
+class AgentSizes(NamedTuple):
+    """The numbers that an agent sees and gives; the kernel's further ones stay zero."""
+
+    observations: int
+    actions: int
 
 
 def described(spec: RunSpec) -> NDArray[Any]:
@@ -38,7 +44,7 @@ def described(spec: RunSpec) -> NDArray[Any]:
     assert isinstance(agent, PPOAgent), "the engine refuses other agents"
     run = np.zeros((), RUN)
     numbers = {
-        "task": TASKS.index(spec.world.name),
+        "task": list(TASKS).index(spec.world.name),
         "cycle_steps": world.cycle_steps,
         "limit_steps": world.task.limit_steps,
         "env_steps": spec.env_steps,
@@ -56,6 +62,7 @@ def described(spec: RunSpec) -> NDArray[Any]:
         "trace_decay": agent.trace_decay,
         "learning_rate": agent.learning_rate,
         "clip": agent.clip,
+        "env_dt_s": float(world.task.env_dt),
     }
     for name, number in numbers.items():
         run[name] = number
@@ -66,6 +73,12 @@ def world_of(spec: RunSpec) -> TimedTask:
     """A run's task at its cycle time."""
     assert isinstance(spec.world, ClosedFormWorld), "the engine refuses other worlds"
     return TimedTask(spec.world.task, cycle_steps(spec.dt, spec.world.env_dt))
+
+
+def sizes_of(spec: RunSpec) -> AgentSizes:
+    """What the agent of a run sees and gives."""
+    task = world_of(spec).task
+    return AgentSizes(task.observation_size, task.action_size)
 
 
 def learnings_of(spec: RunSpec) -> int:
@@ -81,12 +94,12 @@ def reported_every(spec: RunSpec) -> int:
 def fresh_states(specs: Sequence[RunSpec]) -> list[State]:
     """The states that runs begin with; their weights are those of the compiled loop for the same seed."""
     keep_compiled_programs()
-    return [_first_state(_kind(spec), spec.seed, _actions(spec)).copy() for spec in specs]
+    return [_first_state(_kind(spec), spec.seed, sizes_of(spec)).copy() for spec in specs]
 
 
-def psi_of(state: State, actions: int) -> PPOState:
+def psi_of(state: State, sizes: AgentSizes) -> PPOState:
     """What the agent has learned, as the agent itself has it."""
-    weights, means, squares = (_parameters(networks_of(state, kept), actions) for kept in range(3))
+    weights, means, squares = (_parameters(networks_of(state, kept), sizes) for kept in range(3))
     # The kernel keeps beta_2 to the power of the steps taken. In the end that stays at the smallest numbers, after some
     # 700,000 steps, when further ones do not matter.
     taken = round(np.log(float(position_of(state)["square_decay"])) / np.log(SQUARE_DECAY))
@@ -120,16 +133,16 @@ def checked_state(words: NDArray[Any] | None) -> State:
 
 
 @lru_cache(maxsize=256)
-def _first_state(agent: PPOAgent, seed: int, actions: int) -> State:
+def _first_state(agent: PPOAgent, seed: int, sizes: AgentSizes) -> State:
     """Kept, since the runs of a study have seeds in common, and drawing one takes 2 ms in which the card waits."""
     with jax.default_device(jax.local_devices(backend="cpu")[0]):
-        return state_of(jax.device_get(_begun(agent, seed_key(seed), actions)))
+        return state_of(jax.device_get(_begun(agent, seed_key(seed), sizes)))
 
 
 @partial(jax.jit, static_argnums=(0, 2))
-def _begun(agent: PPOAgent, key: jax.Array, actions: int) -> PPOState:
+def _begun(agent: PPOAgent, key: jax.Array, sizes: AgentSizes) -> PPOState:
     """What an agent begins with; compiled for one run, since that is compiled soonest and takes no time then."""
-    return agent.initialize(key_for(key, Purpose.INITIALIZE), OBSERVATION, actions)
+    return agent.initialize(key_for(key, Purpose.INITIALIZE), *sizes)
 
 
 def _kind(spec: RunSpec) -> PPOAgent:
@@ -139,28 +152,23 @@ def _kind(spec: RunSpec) -> PPOAgent:
     return PPOAgent(noise_std=agent.noise_std, initial_weights=agent.initial_weights)
 
 
-def _actions(spec: RunSpec) -> int:
-    return world_of(spec).task.action_size
-
-
 def _fill(kept: dict[str, NDArray[np.float32]], network: Network) -> None:
     first, second, last = ((np.asarray(layer.weight), np.asarray(layer.bias)) for layer in network)
-    kept["first"][:OBSERVATION], kept["first"][OBSERVATION] = first
+    kept["first"][: len(first[0])], kept["first"][-1] = first
     kept["second"][:], kept["second_bias"][:] = second
     outputs = len(last[1])
     kept["last"][:, :outputs], kept["last_bias"][:outputs] = last
 
 
-def _parameters(networks: Sequence[dict[str, NDArray[np.float32]]], actions: int) -> Parameters:
+def _parameters(networks: Sequence[dict[str, NDArray[np.float32]]], sizes: AgentSizes) -> Parameters:
     policy, value = networks
-    return Parameters(
-        GaussianPolicy(_network(policy, actions), jnp.asarray(policy["log_std"][:actions])), _network(value, 1)
-    )
+    log_std = jnp.asarray(policy["log_std"][: sizes.actions])
+    return Parameters(GaussianPolicy(_network(policy, *sizes), log_std), _network(value, sizes.observations, 1))
 
 
-def _network(kept: dict[str, NDArray[np.float32]], outputs: int) -> Network:
+def _network(kept: dict[str, NDArray[np.float32]], inputs: int, outputs: int) -> Network:
     layers = (
-        (kept["first"][:OBSERVATION], kept["first"][OBSERVATION]),
+        (kept["first"][:inputs], kept["first"][-1]),
         (kept["second"], kept["second_bias"]),
         (kept["last"][:, :outputs], kept["last_bias"][:outputs]),
     )

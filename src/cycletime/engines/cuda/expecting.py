@@ -11,10 +11,9 @@ from math import ceil
 
 from cycletime.agents import PPOAgent
 from cycletime.engines.cuda.describing import learnings_of, world_of
+from cycletime.engines.cuda.tasks import TASKS
 from cycletime.runs.spec import RunSpec
 
-ACTING_S = {"reacher": (0.54e-6, 0.086e-6), "double-pendulum": (0.66e-6, 0.097e-6)}
-"""By task, of an agent step and of each environment step in it."""
 LEARNING_S = (2.6e-6, 0.176e-6)
 """Of a gradient step, and of each sample in it."""
 
@@ -23,7 +22,7 @@ def expected_s(spec: RunSpec) -> float:
     """The seconds of a whole run."""
     agent = spec.agent
     assert isinstance(agent, PPOAgent), "the engine refuses other agents"
-    step, inner = ACTING_S[spec.world.name]
+    step, inner = TASKS[spec.world.name].acting_s
     acting_s = agent.batch * (step + inner * world_of(spec).cycle_steps)
     size = agent.slice_sizes[1]
     learning_s = agent.epochs * ceil(agent.batch / size) * (LEARNING_S[0] + LEARNING_S[1] * size)

@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 from cycletime.agents.ppo import PPOState
 from cycletime.engines.closed_form import ClosedForm
 from cycletime.engines.cuda.describing import (
+    AgentSizes,
     State,
     checked_state,
     described,
     fresh_states,
     psi_of,
     reported_every,
+    sizes_of,
     world_of,
 )
 from cycletime.engines.cuda.device import Device, Done, Work, find_device, kernel_digest
@@ -167,7 +169,7 @@ class CudaGroup:
             agent_steps=int(position["agent_steps"]),
             episodes=episodes.up_to(budget),
             metrics={**metrics, "agent_steps": reports["agent_steps"].astype(np.int64)},
-            moment=_Moment(state, int(self.runs[run]["actions"])),
+            moment=_Moment(state, sizes_of(self.specs[run])),
             exact=True,
             is_last=int(position["status"]) == Status.FINISHED,
         )
@@ -198,7 +200,7 @@ class _Moment:
     """Where a run is."""
 
     state: State
-    actions: int
+    sizes: AgentSizes
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All of its state, as whole numbers, since not all of its words are floating-point numbers."""
@@ -206,7 +208,7 @@ class _Moment:
 
     def psi(self) -> PPOState:
         """What was learned."""
-        return psi_of(self.state, self.actions)
+        return psi_of(self.state, self.sizes)
 
 
 def _kept(starts: Mapping[int, Arrays | None]) -> tuple[dict[int, State], dict[int, RunError]]:

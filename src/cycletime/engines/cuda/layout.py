@@ -20,8 +20,8 @@ RUN = np.dtype(
         *((name, np.int32) for name in ("slice", "epochs", "until_episode_end", "limit_is_terminal")),
         *((name, np.int32) for name in ("ends_with_episode", "metrics_every", "most_episodes")),
         ("seed", np.uint32),
-        *((name, np.float32) for name in ("discount", "trace_decay", "learning_rate", "clip")),
-        ("unused", np.int32, 14),
+        *((name, np.float32) for name in ("discount", "trace_decay", "learning_rate", "clip", "env_dt_s")),
+        ("unused", np.int32, 13),
     ]
 )
 """A run as the host describes it."""

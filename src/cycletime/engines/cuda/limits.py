@@ -1,11 +1,11 @@
-"""Which runs the CUDA kernel cannot take, and why: it was made for the paper's tasks and networks."""
+"""Which runs the CUDA kernel cannot take, and why: it was made for some tasks, and for networks of one size."""
 
 from __future__ import annotations
 
 from cycletime.agents import PPOAgent
 from cycletime.duration import cycle_steps
-from cycletime.engines.cuda.describing import TASKS
 from cycletime.engines.cuda.layout import HIDDEN
+from cycletime.engines.cuda.tasks import TASKS
 from cycletime.runs.spec import RunSpec
 from cycletime.runs.worlds import ClosedFormWorld
 
@@ -24,7 +24,7 @@ def refusal(spec: RunSpec) -> str | None:
             "it needs 'gpu', 1 and 'fastest'."
         )
     if not isinstance(world, ClosedFormWorld) or world.name not in TASKS:
-        return f"The engine cuda cannot run {world.name!r}: it has the tasks {' and '.join(TASKS)}."
+        return f"The engine cuda cannot run {world.name!r}: it has {', '.join(TASKS)}."
     if not isinstance(agent, PPOAgent):
         return f"The engine cuda cannot train {spec.algorithm}: it has ppo only."
     if spec.exploration is not None:

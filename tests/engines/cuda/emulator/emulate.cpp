@@ -17,6 +17,18 @@ extern "C" int report_words() { return REPORT_WORDS; }
 extern "C" int row_words() { return INPUTS; }
 extern "C" int aside_words() { return ASIDE; }
 
+template <class... Worlds>
+const char* name_of(int number, Tasks<Worlds...>) {
+    const char* names[] = {Worlds::NAME...};
+    return names[number];
+}
+template <class... Worlds>
+int count_of(Tasks<Worlds...>) {
+    return sizeof...(Worlds);
+}
+extern "C" int task_count() { return count_of(TASKS); }
+extern "C" const char* task_name(int number) { return name_of(number, TASKS); }
+
 extern "C" int emulate(const Launch* launch, int blocks, uint64_t schedule) {
     launched = *launch;
     for (int block = 0; block < blocks; block++) {

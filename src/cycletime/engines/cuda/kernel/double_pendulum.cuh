@@ -5,12 +5,16 @@
 #include "random.cuh"
 
 struct DoublePendulum {
+    static constexpr const char* NAME = "double-pendulum";
+
     float x, lower, upper, v, w, u, late_x, late_y;
     int steps;
 
     static constexpr double DT = 0.004;
     static constexpr double CART = 10.47197598009977, POLE = 4.198739082051421, INERTIA = 0.217564678634353;
     static constexpr double CENTRE = 0.30000001192092896, LENGTH = 0.6000000238418579, GRAVITY = 9.8;
+
+    DEVICE explicit DoublePendulum(float) {}  // its time step is fixed
 
     DEVICE void reset(const Words& words) {
         lower = 0.1f * symmetric(words.word[0]);

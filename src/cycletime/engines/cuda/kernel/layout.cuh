@@ -1,7 +1,7 @@
 // What the host and the kernel agree on; cycletime/engines/cuda/layout.py says the same in NumPy.
 #pragma once
 
-constexpr int OBSERVATION = 9;
+constexpr int OBSERVATION = 9;  // the rest of a shorter one is zero
 constexpr int ACTIONS = 2;   // a task with one leaves the second alone
 constexpr int INPUTS = 16;   // numbers of a batch's row; the network sees the first ten: the observation and a one
 constexpr int HIDDEN = 64;
@@ -9,13 +9,12 @@ constexpr int THREADS = 256;
 constexpr int HALF = 128;    // the threads of one network
 constexpr int CHUNK = 64;    // the most samples that pass the networks at once
 
-enum Task { REACHER = 0, DOUBLE_PENDULUM = 1 };
 enum Status { FRESH = 0, GOING = 1, FINISHED = 2 };
 enum Purpose : unsigned { NOISE = 1, STARTS = 2, LEARNING = 3 };
 
 // A run as the host describes it: 32 words.
 struct Run {
-    int task;
+    int task;               // its place among TASKS
     int cycle_steps;        // k
     int limit_steps;        // of an episode, in environment steps
     int env_steps;          // the budget
@@ -33,7 +32,8 @@ struct Run {
     float trace_decay;
     float learning_rate;
     float clip;
-    int unused[14];
+    float env_dt_s;         // the task's time step
+    int unused[13];
 };
 
 // Where a run is between two learnings: 64 words.

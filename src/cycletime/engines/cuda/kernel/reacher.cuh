@@ -5,6 +5,8 @@
 #include "random.cuh"
 
 struct Reacher {
+    static constexpr const char* NAME = "reacher";
+
     float q1, q2, w1, w2, late_q1, late_q2, target_x, target_y, potential;
     int steps;
 
@@ -16,6 +18,8 @@ struct Reacher {
     static constexpr double B = LINK_INERTIA + TIP_INERTIA + LINK_MASS * CENTRE * CENTRE + TIP_MASS * TO_TIP * TO_TIP;
     static constexpr double H = (LINK_MASS * CENTRE + TIP_MASS * TO_TIP) * LENGTH;
     static constexpr double DAMPING = 0.03999999910593033, ELBOW_LIMIT = 3.0;
+
+    DEVICE explicit Reacher(float) {}  // its time step is fixed
 
     DEVICE void reset(const Words& words) {
         target_x = 0.27f * symmetric(words.word[0]);

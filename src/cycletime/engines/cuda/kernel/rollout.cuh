@@ -121,7 +121,7 @@ DEVICE_APART int roll_out(Shared& shared, const Run& run, Scratch scratch, float
     int lane = machine::thread() % 32;
     Actor actor(shared.network[0].weight, shared.network[0].second, shared.acting, lane);
     Position& position = shared.position;
-    World world;
+    World world(run.env_dt_s);
     const int batch = run.batch, cycle_steps = run.cycle_steps, limit_steps = run.limit_steps;
     const float second_std = run.actions > 1 ? actor.std[1] : 0;
     int episode = position.episode, episode_steps = position.episode_steps, record = position.records;

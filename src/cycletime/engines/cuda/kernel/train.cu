@@ -4,8 +4,7 @@
 #include "layout.cuh"
 #include "memory.cuh"
 #include "random.cuh"
-#include "reacher.cuh"
-#include "double_pendulum.cuh"
+#include "tasks.cuh"
 #include "rollout.cuh"
 #include "forward.cuh"
 #include "advantages.cuh"
@@ -54,8 +53,8 @@ DEVICE void save_run(Shared& shared, float* state) {
 // One learning period: act until the batch is full, then learn from it.
 DEVICE void go_on(Shared& shared, const Run& run, const Scratch& scratch, float* records, float* reports) {
     if (machine::thread() < 32) {
-        int rows = run.task == REACHER ? roll_out<Reacher>(shared, run, scratch, records)
-                                       : roll_out<DoublePendulum>(shared, run, scratch, records);
+        auto act = [&](auto of) { return roll_out<typename decltype(of)::Task>(shared, run, scratch, records); };
+        int rows = with_task(run.task, act, TASKS);
         if (machine::thread() == 0) shared.run = rows;
     }
     machine::wait_for_block();
