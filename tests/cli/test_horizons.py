@@ -13,7 +13,7 @@ from cycletime.horizons.fields import tuning_study
 from cycletime.paper.outcome import Outcome, OutcomeCell
 from cycletime.studies.spec.study import Tuned
 from cycletime.studies.store.folder import StudyFolder
-from tests.horizons.made import save_results
+from tests.horizons.made import save_results, save_trial
 from tests.studies.small import finished, specs_of
 
 
@@ -68,7 +68,23 @@ def test_the_ranking_and_the_list_follow_from_results(tmp_path: Path, capsys: py
     assert "candidates.toml has " in capsys.readouterr().err
 
 
-_OF_RUNS = ("scores", "plain", "curves")
+def test_the_trial_waits_for_the_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["horizons", "pack", "trial", "-o", str(tmp_path / "p.zip"), "--results", str(tmp_path)]) == 2
+    assert "candidates.toml is not there: 'cycletime horizons freeze' makes it" in capsys.readouterr().err
+
+
+def test_the_trial_is_packed_and_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = save_results(tmp_path / "results", noise=1.0)
+    assert main(["horizons", "freeze", "--results", str(results)]) == 0
+    save_trial(results, noise=1.0)
+    capsys.readouterr()
+    assert main(["horizons", "pack", "trial", "-o", str(tmp_path / "pack.zip"), "--results", str(results)]) == 0
+    assert "runs of the engine cuda" in capsys.readouterr().out
+    assert main(["horizons", "verdicts", "--results", str(results)]) == 0
+    told = capsys.readouterr().out
+    assert "12 starting points on pendulum, cart-pole, mountain-car, acrobot" in told
+    assert "than the paper's rules." in told
+    assert "The winner is " in told
 
 
 def _with_a_third_run(cell: OutcomeCell) -> OutcomeCell:

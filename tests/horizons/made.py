@@ -1,4 +1,4 @@
-"""Outcomes of the search that nobody ran: their cells are real, their scores are made up."""
+"""Outcomes of the search and the trial that nobody ran: their cells are real, their scores are made up."""
 
 from collections.abc import Callable
 from math import log
@@ -7,14 +7,16 @@ from pathlib import Path
 import numpy as np
 
 from cycletime.agents import PPOAgent
-from cycletime.horizons.fields import SEARCH, SEARCHED, tuning_study
+from cycletime.horizons.candidates import REFERENCES
+from cycletime.horizons.fields import SEARCH, SEARCHED, TRIAL, Field, Rules, tuning_study
+from cycletime.horizons.freezing import frozen_rules
 from cycletime.horizons.results import BINS
 from cycletime.paper.collecting import plain_values
 from cycletime.paper.outcome import Outcome, OutcomeCell
 from cycletime.studies.spec.study import Cell, Study
 
-NOTHING = {"reacher": -1.0, "double-pendulum": 300.0}
-BEST_S = {"reacher": (0.2, 0.32), "double-pendulum": (3.2, 0.32)}
+NOTHING = {"reacher": -1.0, "double-pendulum": 300.0, **dict.fromkeys(TRIAL.tasks, 0.0)}
+BEST_S = {"reacher": (0.2, 0.32), "double-pendulum": (3.2, 0.32), **dict.fromkeys(TRIAL.tasks, (3.2, 0.64))}
 """By task, the discount and trace horizons that do best."""
 SEEDS = 3
 
@@ -46,10 +48,20 @@ def outcome(study: Study, score: Callable[[Cell], float] = by_horizons, noise: f
 
 
 def save_results(folder: Path, score: Callable[[Cell], float] = by_horizons, noise: float = 0.0) -> Path:
-    """Files of all outcomes; tuning has found the best horizons."""
+    """Files of all outcomes of the search; tuning has found the best horizons."""
+    return _save(folder, SEARCH, SEARCHED, score, noise)
+
+
+def save_trial(folder: Path, score: Callable[[Cell], float] = by_horizons, noise: float = 0.0) -> Path:
+    """The same of the trial; the frozen list must be there."""
+    rules: Rules = {**{name: name for name in REFERENCES}, **frozen_rules(folder)}
+    return _save(folder, TRIAL, rules, score, noise)
+
+
+def _save(folder: Path, field: Field, rules: Rules, score: Callable[[Cell], float], noise: float) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    for task in SEARCH.tasks:
+    for task in field.tasks:
         tuning = outcome(tuning_study(task))
         tuning.save(folder / f"tuning-{task}.npz")
-        outcome(SEARCH.study(tuning, SEARCHED), score, noise).save(folder / f"search-{task}.npz")
+        outcome(field.study(tuning, rules), score, noise).save(folder / f"{field.name}-{task}.npz")
     return folder

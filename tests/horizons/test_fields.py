@@ -6,22 +6,31 @@ from math import exp
 import pytest
 
 from cycletime.duration import Duration
-from cycletime.horizons.fields import SEARCH, SEARCHED, place_of, retuned, starts, tuning_study
+from cycletime.horizons.fields import SEARCH, SEARCHED, TRIAL, place_of, retuned, starts, tuning_study
 from cycletime.rules import PPO
 from cycletime.studies.spec.file import as_table, study_from
 from tests.horizons.made import BEST_S, outcome
 
 
-@pytest.mark.parametrize("task", SEARCH.tasks)
+@pytest.mark.parametrize("task", [*SEARCH.tasks, *TRIAL.tasks])
 def test_tuning_tries_the_same_seconds_at_every_cycle_time(task: str) -> None:
+    """From 6 to 400 steps and from 5 to 40 at the middle cycle time, whose b and m are the paper's."""
     study = tuning_study(task)
+    assert study.name == f"tuning-{task}"
     places = {(cell.labels["discount"], cell.labels["trace_decay"], str(cell.dt)) for cell in study.cells()}
     assert len(places) == 7 * 4 * 5
-    assert study.env_steps * float(study.worlds[0].env_dt or 0) == 12_000, "seconds, the same on both tasks"
-    tried = [exp(-0.016 / (0.1 * 2**each)) for each in range(7)]
-    assert study.tuned["ppo"].values["discount"] == pytest.approx(tried, abs=1e-5)
-    tried = [exp(-0.016 / (0.08 * 2**each)) for each in range(4)]
-    assert study.tuned["ppo"].values["trace_decay"] == pytest.approx(tried, abs=1e-5)
+    middle = study.tuned["ppo"].dt
+    assert middle is not None
+    assert [float(dt / middle) for dt in study.dts] == [1 / 4, 1 / 2, 1, 2, 4]
+    values = study.tuned["ppo"].values
+    assert (values["batch"], values["minibatch"]) == ((2000,), (50,))
+    assert values["discount"] == pytest.approx([exp(-1 / (6.25 * 2**each)) for each in range(7)], abs=1e-5)
+    assert values["trace_decay"] == pytest.approx([exp(-1 / (5 * 2**each)) for each in range(4)], abs=1e-5)
+
+
+def test_what_judges_is_not_what_was_chosen_on() -> None:
+    assert not set(SEARCH.tasks) & set(TRIAL.tasks)
+    assert TRIAL.seeds >= 30
 
 
 @pytest.mark.parametrize("task", SEARCH.tasks)

@@ -8,7 +8,7 @@ import pytest
 from cycletime.agents import PPOAgent
 from cycletime.horizons.candidates import CANDIDATES
 from cycletime.horizons.fields import SEARCH
-from cycletime.horizons.freezing import frozen, predictions, sign_of, write_frozen
+from cycletime.horizons.freezing import frozen, in_words, predictions, sign_of, write_frozen
 from cycletime.horizons.ranking import Comparison, Interval
 from cycletime.horizons.results import comparison_of
 from cycletime.rules.own import own_rules_in
@@ -48,6 +48,12 @@ def test_predictions_are_what_the_search_has_found(comparison: Comparison) -> No
     found = comparison.interval(name, "tuned", "average", less="baseline")
     assert more["predicted"] == "more"
     assert more["search"] == pytest.approx([found.value, found.low, found.high], abs=5e-4)
+
+
+def test_predictions_are_told_in_words(comparison: Comparison) -> None:
+    told = list(in_words(comparison, next(iter(frozen(comparison)))))
+    assert len(told) == 4
+    assert told[0].startswith("From tuned values on average: more than baseline, dt-aware")
 
 
 @pytest.mark.parametrize(

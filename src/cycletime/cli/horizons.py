@@ -97,9 +97,27 @@ class FreezeHorizons(_Kept):
         return 0
 
 
+@dataclass(frozen=True, kw_only=True)
+class JudgeHorizons(_Kept):
+    """Print what the trial says of the candidates, and of what was predicted of them."""
+
+    def run(self) -> int:
+        """Print it."""
+        from cycletime.horizons.fields import TRIAL
+        from cycletime.horizons.freezing import frozen_predictions
+        from cycletime.horizons.judging import Trial
+        from cycletime.horizons.results import comparison_of
+        from cycletime.horizons.telling import ranking_in_words, verdicts_in_words
+
+        trial = Trial(comparison_of(TRIAL, self.folder))
+        print(ranking_in_words(trial.comparison))
+        print(verdicts_in_words(trial, frozen_predictions(self.folder)))
+        return 0
+
+
 @dataclass(frozen=True)
 class HorizonsCommand:
-    """Search for a rule that keeps horizons in seconds, and see what came of it."""
+    """Search for a rule that keeps horizons in seconds, try what was found, and see what came of it."""
 
     command: OmitSubcommandPrefixes[
         OmitArgPrefixes[
@@ -107,6 +125,7 @@ class HorizonsCommand:
             | Annotated[CollectHorizons, subcommand("collect")]
             | Annotated[RankHorizons, subcommand("ranking")]
             | Annotated[FreezeHorizons, subcommand("freeze")]
+            | Annotated[JudgeHorizons, subcommand("verdicts")]
         ]
     ]
 

@@ -13,20 +13,24 @@ What the search has found of their differences from the paper's rules, the trial
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from cycletime.errors import InputError
 from cycletime.horizons.candidates import CANDIDATES, REFERENCES, numbers_of
-from cycletime.horizons.ranking import MEASURES, Comparison, Interval, Measure
+from cycletime.horizons.ranking import KINDS, MEASURES, Comparison, Interval, Measure
 from cycletime.rules import Rule
 from cycletime.rules.own import own_rules_table
 from cycletime.runs.files import disk_errors, write_whole
 from cycletime.runs.own_rules import read_own_rules
-from cycletime.runs.tables import toml_text
+from cycletime.runs.tables import read_toml, toml_text
 
 FILE = "candidates.toml"
+COMPARED: tuple[tuple[str, Measure, str], ...] = tuple(product(KINDS, MEASURES, REFERENCES))
+"""Kinds of starting points, measures, and rules of the paper that every candidate is compared with."""
+_MEASURED: Mapping[Measure, str] = {"average": "on average", "worst": "at the worst cycle time"}
 _DIGITS = 3
 
 
@@ -51,7 +55,11 @@ def write_frozen(comparison: Comparison, results: Path) -> Path:
     own = own_rules_table({name: CANDIDATES[name] for name in chosen})
     tables: dict[str, dict[str, Any]] = {f"own_rules.{name}": table for name, table in own.items()}
     for name, why in chosen.items():
-        tables[f"predictions.{name}"] = {"chosen": why, **dict(predictions(comparison, name))}
+        tables[f"predictions.{name}"] = {
+            "chosen": why,
+            "words": list(in_words(comparison, name)),
+            **dict(predictions(comparison, name)),
+        }
     head = "# Candidates for the trial, frozen before it. Made by: cycletime horizons freeze\n\n"
     with disk_errors(results):
         results.mkdir(parents=True, exist_ok=True)
@@ -65,21 +73,45 @@ def frozen_rules(results: Path) -> dict[str, Rule]:
     Raises:
         InputError: if it is not there.
     """
+    return read_own_rules(_the_list(results))
+
+
+def frozen_predictions(results: Path) -> dict[str, Any]:
+    """By candidate of the frozen list, what is predicted of it.
+
+    Raises:
+        InputError: if it is not there.
+    """
+    return dict(read_toml(_the_list(results))["predictions"])
+
+
+def _the_list(results: Path) -> Path:
     file = results / FILE
     if not file.exists():
         raise InputError(f"{file} is not there: 'cycletime horizons freeze' makes it, once the search has been run.")
-    return read_own_rules(file)
+    return file
 
 
 def predictions(comparison: Comparison, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """What a candidate has more than each of the paper's rules, by the name of the comparison."""
-    for kind in comparison.kinds:
-        for measure in MEASURES:
-            for other in REFERENCES:
-                found = comparison.interval(name, kind, measure, less=other)
-                numbers = [round(number, _DIGITS) for number in (found.value, found.low, found.high)]
-                key = f"{measure}_from_{kind}_than_{other.replace('-', '_')}"
-                yield key, {"predicted": sign_of(found), "search": numbers}
+    for kind, measure, other in COMPARED:
+        found = comparison.interval(name, kind, measure, less=other)
+        numbers = [round(number, _DIGITS) for number in (found.value, found.low, found.high)]
+        yield comparison_key(kind, measure, other), {"predicted": sign_of(found), "search": numbers}
+
+
+def in_words(comparison: Comparison, name: str) -> Iterator[str]:
+    """What is predicted of a candidate, in a sentence for each kind of starting points and each measure."""
+    for kind, (measure, what) in product(KINDS, _MEASURED.items()):
+        signs = {other: sign_of(comparison.interval(name, kind, measure, less=other)) for other in REFERENCES}
+        found = {sign: [other for other, each in signs.items() if each == sign] for sign in ("more", "less")}
+        parts = [f"{sign} than {', '.join(others)}" for sign, others in found.items() if others]
+        yield f"From {kind} values {what}: {' and '.join(parts) or 'nothing that can be told from the others'}."
+
+
+def comparison_key(kind: str, measure: Measure, other: str) -> str:
+    """What a comparison with one of the paper's rules is called in the file."""
+    return f"{measure}_from_{kind}_than_{other.replace('-', '_')}"
 
 
 def sign_of(found: Interval) -> str:

@@ -1,10 +1,14 @@
-"""The ranking as a table for people."""
+"""The ranking and the verdicts for people."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from cycletime.horizons.ranking import Comparison
+from cycletime.horizons.candidates import REFERENCES
+from cycletime.horizons.judging import DEFAULT, Trial
+from cycletime.horizons.ranking import KINDS, Comparison
 from cycletime.rules.explain import aligned
 
 _HEADER = ("rule", "average", "worst cycle time", "average over dt-aware's", "average over scaled's", "lowest at")
@@ -13,17 +17,42 @@ _HEADER = ("rule", "average", "worst cycle time", "average over dt-aware's", "av
 def ranking_in_words(comparison: Comparison) -> str:
     """For each kind of starting points a table of all rules, the best average first."""
     lines: list[str] = []
-    for kind in comparison.kinds:
-        begun = [start for start in comparison.starts if start.kind == kind]
+    for kind in KINDS:
         runs = " or ".join(map(str, sorted({n for outcome in comparison.outcomes.values() for n in outcome.n})))
         lines += [
-            f"From {kind} values: {len(begun)} starting points on {', '.join(comparison.outcomes)}, {runs} runs of "
-            "each cell; 0 is doing nothing and 1 tuning at each cycle time; [95 % intervals].",
+            f"From {kind} values: {len(comparison.begun(kind))} starting points on {', '.join(comparison.dts)}, {runs} "
+            "runs of each cell; 0 is doing nothing and 1 tuning at each cycle time; [95 % intervals].",
             "",
             *aligned([_HEADER, *_rows(comparison, kind)]),
             "",
         ]
     return "\n".join(lines)
+
+
+def verdicts_in_words(trial: Trial, predictions: Mapping[str, Any]) -> str:
+    """What the trial says of each candidate, of what was predicted of it, and of the default."""
+    lines = list(_left_out(trial.comparison))
+    for name in trial.candidates:
+        told = [f"{trial.more(name, other)} than {other}" for other in REFERENCES]
+        counts = Counter(trial.of_predictions(predictions, name).values())
+        became = ", ".join(f"{count} {word}" for word, count in counts.items()) or "none"
+        lines += [
+            f"{name}: {trial.verdict(name)} than the paper's rules.",
+            f"    From tuned values it has on average {'; '.join(told)}. Predictions: {became}.",
+        ]
+    against = "; ".join(f"{each.where} is less by {each.less}" for each in trial.objections()) or "nothing"
+    decision = f"replaces {DEFAULT}" if trial.changes_default else f"does not replace {DEFAULT}"
+    lines += ["", f"The winner is {trial.winner}. As the default it {decision}; what speaks against it: {against}."]
+    return "\n".join(lines)
+
+
+def _left_out(comparison: Comparison) -> Iterator[str]:
+    for task, scale in comparison.scales.items():
+        counted = comparison.dts.get(task)
+        if counted is None:
+            yield f"{task} says nothing: tuning has not learned there at enough cycle times."
+        elif missing := [str(dt) for dt in scale.retuned if dt not in counted]:
+            yield f"{task} counts without {', '.join(missing)}, where tuning has not learned."
 
 
 def _rows(comparison: Comparison, kind: str) -> Iterator[tuple[str, ...]]:
@@ -43,8 +72,10 @@ def _over(comparison: Comparison, rule: str, kind: str, other: str) -> str:
 
 def _lowest(comparison: Comparison, rule: str, kind: str) -> str:
     """Where a rule does worst of all."""
-    begun = [start for start in comparison.starts if start.kind == kind]
-    scores = comparison.scores(rule, kind)[0]
-    index, at = divmod(int(scores.argmin()), scores.shape[1])
-    dt = list(comparison.scales[begun[index].task].retuned)[at]
-    return f"{scores.min():.2f} on {begun[index].task} from {begun[index].values.dt} to {dt}"
+    found = (
+        (float(score), start, dt)
+        for start in comparison.begun(kind)
+        for score, dt in zip(comparison.scores(rule, start)[0], comparison.dts[start.task], strict=True)
+    )
+    score, start, dt = min(found, key=lambda each: each[0])
+    return f"{score:.2f} on {start.task} from {start.values.dt} to {dt}"
