@@ -109,6 +109,19 @@ class PPO(Hyperparameters):
         return {} if _keeps_ratio(rule) else {"minibatch_count": None}
 
     def _notes_on(self, before: Self, rule: Rule) -> tuple[str, ...]:
+        return (*self._notes_on_ratio(before, rule), *(before._notes_on_tuning(rule) if self.dt != before.dt else ()))
+
+    def _notes_on_tuning(self, rule: Rule) -> tuple[str, ...]:
+        if rule.law("discount") == KEPT or (self.discount, self.trace_decay) != (PPO.discount, PPO.trace_decay):
+            return ()
+        spans = self.seconds()
+        return (
+            f"discount {self.discount} and trace_decay {self.trace_decay} look untuned: at {self.dt} they are horizons "
+            f"of {spans['discount']:.3g} s and {spans['trace_decay']:.3g} s, whatever the task's are, which 'cycletime "
+            "tune FILE --horizons' finds.",
+        )
+
+    def _notes_on_ratio(self, before: Self, rule: Rule) -> tuple[str, ...]:
         ratio = Fraction(self.batch, self.minibatch)
         if ratio == Fraction(before.batch, before.minibatch):
             return ()
