@@ -80,7 +80,7 @@ ONE_WORLD = "Give either a task"
         ),
         (
             f"{REACHER} --rule linear --tuned-at 32ms",
-            "Unknown rule 'linear' for ppo: choose one of baseline, dt-aware, scaled, constant.",
+            "Unknown rule 'linear' for ppo: choose one of baseline, dt-aware, scaled, constant, horizons.",
         ),
         (f"{REACHER} --algorithm sac --batch 100", "batch is 100: sac has no such value, but discount, minibatch."),
         (

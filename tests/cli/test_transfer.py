@@ -35,7 +35,7 @@ def test_ppo_from_16_to_4_milliseconds(capsys: pytest.CaptureFixture[str]) -> No
     assert data["notes"] == [
         "Not given, so the paper's baseline: batch 2000, minibatch 50, discount 0.99, trace_decay 0.95.",
         "Rule 'dt-aware' shrinks horizons: discount 0.99 from 1.59 s to 0.398 s, trace_decay 0.95 from 0.312 s to "
-        "0.078 s; rule 'scaled' keeps them.",
+        "0.078 s; rule 'horizons' keeps them.",
         "discount 0.99 and trace_decay 0.95 look untuned: at 16ms they are horizons of 1.59 s and 0.312 s, whatever "
         "the task's are, which 'cycletime tune FILE --horizons' finds.",
     ]
@@ -124,7 +124,7 @@ def test_a_library_s_words_in_json(capsys: pytest.CaptureFixture[str]) -> None:
         ("dqn --from 16ms --to 4ms", "There is no command 'cycletime transfer dqn': give one of ppo, sac, a2c, tqc"),
         ("td4 --from 16ms --to 4ms", "ddpg, zoo; did you mean td3?"),
         ("ppo --from 16 --to 4ms", "'16' has no unit: write '16ms' for milliseconds or '16s' for seconds."),
-        ("ppo --from 16ms --to 4ms --rule scald", "scaled, constant; did you mean scaled?"),
+        ("ppo --from 16ms --to 4ms --rule scald", "scaled, constant, horizons; did you mean scaled?"),
         ("ppo --from 16ms --to 4ms --for stoics", "lerobot, authors; did you mean stoix?"),
         ("td3 --from 16ms --to 4ms --for cleanrl", "cleanrl has no TD3 that is known here: choose one of stable-b"),
         ("ppo --from 16ms --to 4ms --from-library sb3 512", "'512' is no setting such as n_steps=2048"),

@@ -4,7 +4,7 @@ import pickle
 from copy import deepcopy
 from dataclasses import FrozenInstanceError, replace
 from fractions import Fraction
-from math import isclose, log
+from math import exp, isclose, log
 
 import pytest
 from hypothesis import given
@@ -109,7 +109,30 @@ def test_no_note_on_tuning_where_either_was_tuned_or_nothing_is_carried() -> Non
         assert not any("look untuned" in note for note in values.at(dt, rule).notes)
 
 
-@given(ppos, dts, st.sampled_from(["baseline", "dt-aware", "scaled", "constant"]))
+@pytest.mark.parametrize(
+    ("dt", "discount", "trace_decay"),
+    [
+        ("4ms", 0.99 ** (1 / 4), 0.95 ** (1 / 4)),  # 400 and 78 steps: per second
+        ("32ms", 0.99**2, exp(-1 / 12)),  # 50 and 9.7 steps, of which the floor is 12
+        ("320ms", exp(-1 / 12), exp(-1 / 12)),  # 5 and 1
+    ],
+)
+def test_horizons_are_kept_in_seconds_and_have_at_least_twelve_steps(
+    dt: str, discount: float, trace_decay: float
+) -> None:
+    after = PPO(dt="16ms").at(dt, rule="horizons")
+    assert [after.discount, after.trace_decay] == pytest.approx([discount, trace_decay])
+    sizes = PPO(dt="16ms").at(dt, rule="dt-aware")
+    assert (after.batch, after.minibatch, after.learning_rate) == (sizes.batch, sizes.minibatch, None)
+
+
+def test_the_floor_raises_no_horizon_that_was_tuned_below_it() -> None:
+    short = PPO(dt="16ms", discount=exp(-1 / 6), trace_decay=exp(-1 / 13))
+    after = short.at("64ms", rule="horizons")
+    assert [after.discount, after.trace_decay] == pytest.approx([short.discount, exp(-1 / 12)])
+
+
+@given(ppos, dts, st.sampled_from(["baseline", "dt-aware", "scaled", "constant", "horizons"]))
 def test_what_holds_for_every_rule(ppo: PPO, dt: Duration, rule: str) -> None:
     after = ppo.at(dt, rule=rule)
     exact_batch: Fraction = Fraction(ppo.batch) if rule == "baseline" else ppo.batch * (ppo.dt / dt)

@@ -62,8 +62,8 @@ class Train(Running):
     rule: Annotated[
         Text, arg(metavar="RULE", help_behavior_hint="(default: dt-aware for ppo, tuned-scaled for sac)")
     ] = None
-    """How they are carried to --dt: baseline, dt-aware, scaled or constant; for sac baseline or scaled, of a tuned
-    discount also called tuned and tuned-scaled."""
+    """How they are carried to --dt: baseline, dt-aware, scaled, constant or horizons; for sac baseline, scaled or
+    horizons, of a tuned discount the first two are also called tuned and tuned-scaled."""
     own_rules: OwnRules = None
     """A TOML file with tables [own_rules.NAME], such as a study's, for a --rule of your own."""
     also: Parts = NONE

@@ -135,7 +135,7 @@ def power_with_floor(steps: float) -> Law:
     return Law(
         f"{POWER.name}, at least {_digits(steps)} steps",
         f"max(x0^rho, min(x0, e^(-1/{_digits(steps)})))",
-        "the paper's tuned gammas of SAC, which stop falling at long cycles; a candidate, not judged yet",
+        "as per second; the floor is of our own search, and the paper's tuned gammas of SAC stop falling, too",
         partial(_power_with_floor, floor=exp(-1 / steps)),
     )
 
@@ -198,3 +198,8 @@ def _digits(value: float) -> str:
 
 def _is_finite(value: object) -> bool:
     return isinstance(value, int | float | Fraction) and not isinstance(value, bool) and isfinite(value)
+
+
+HORIZONS = power_with_floor(12)
+"""Of the rule 'horizons': discount and trace decay keep their horizons in seconds, in at least so many agent steps. The
+floor is the one that won the trial of 'cycletime horizons'."""

@@ -1,6 +1,7 @@
 """PPO's hyper-parameters as a function of the cycle time (the paper's section on PPO, with its two ablations).
 
 dt-aware: b = b0/rho, m = m0/rho, gamma = min(gamma0, gamma0^rho), lambda = min(lambda0, lambda0^rho).
+horizons, which is ours: b and m the same, gamma0^rho and lambda0^rho, with horizons of at least some steps.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, ClassVar, Self
 from cycletime.duration import DurationField
 from cycletime.errors import InputError
 from cycletime.rules.hyperparameters import REPORTED_SHIFT, Hyperparameters, Part
-from cycletime.rules.laws import CAPPED_POWER, COUNT, KEPT, POWER, ROOT, TIMES_ROOT, Law, Number
+from cycletime.rules.laws import CAPPED_POWER, COUNT, HORIZONS, KEPT, POWER, ROOT, TIMES_ROOT, Law, Number
 from cycletime.rules.quantities import Quantity, decay_in_seconds, whole_number
 from cycletime.rules.rule import Rule, by_name
 
@@ -63,6 +64,7 @@ class PPO(Hyperparameters):
         _rule("dt-aware", sizes=COUNT, decays=CAPPED_POWER),
         _rule("scaled", sizes=COUNT, decays=POWER),
         _rule("constant", sizes=COUNT, decays=KEPT),
+        _rule("horizons", sizes=COUNT, decays=HORIZONS),
     )
     default_rule: ClassVar = "dt-aware"
     parts: ClassVar = {

@@ -256,7 +256,10 @@ NO_TIME = "is no time span: give a positive time such as '16ms', '0.016s', '0.01
         ({"dts": ["fast"]}, f"'fast' {NO_TIME}"),
         ({"dts": [True]}, f"True {NO_TIME}"),
         ({"dts": ["3ms"]}, "The cycle time 3ms is no whole multiple of the environment time step 2ms: the nearest"),
-        ({"rules": ["nope"]}, "Unknown rule 'nope' for ppo: choose one of baseline, dt-aware, scaled, constant."),
+        (
+            {"rules": ["nope"]},
+            "Unknown rule 'nope' for ppo: choose one of baseline, dt-aware, scaled, constant, horizons.",
+        ),
         ({"rules": [3]}, "rules has 3: a rule is a name, such as 'dt-aware'."),
         ({"rules": {"sac": ["tuned"]}}, "rules has a table for 'sac': the study has ppo."),
         ({"rules": ["scaled", "scaled"]}, "rules has the same one twice for ppo: ['scaled', 'scaled']."),
