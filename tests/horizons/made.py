@@ -43,7 +43,14 @@ def outcome(study: Study, score: Callable[[Cell], float] = by_horizons, noise: f
         labels = {**cell.labels, "dt": float(cell.dt)}
         curves = np.repeat(scores[:, None], BINS, axis=1)
         cells.append(OutcomeCell(labels, plain_values(cell.agent), tuple(range(SEEDS)), scores, scores, curves))
-    about = {"scale": 1.0, "nothing": NOTHING[study.worlds[0].name]}
+    about = {
+        "scale": 1.0,
+        "nothing": NOTHING[study.worlds[0].name],
+        "runs": SEEDS * len(cells),
+        "command": "cycletime horizons pack",
+        "machines": [{"cycletime": "1", "device": "none"}],
+        "wall_s": 1.0,
+    }
     return Outcome(study.name, study.env_steps, tuple(cells), about)
 
 

@@ -103,15 +103,30 @@ class JudgeHorizons(_Kept):
 
     def run(self) -> int:
         """Print it."""
-        from cycletime.horizons.fields import TRIAL
-        from cycletime.horizons.freezing import frozen_predictions
-        from cycletime.horizons.judging import Trial
-        from cycletime.horizons.results import comparison_of
+        from cycletime.horizons.evidence import Evidence
         from cycletime.horizons.telling import ranking_in_words, verdicts_in_words
 
-        trial = Trial(comparison_of(TRIAL, self.folder))
-        print(ranking_in_words(trial.comparison))
-        print(verdicts_in_words(trial, frozen_predictions(self.folder)))
+        evidence = Evidence(self.folder)
+        print(ranking_in_words(evidence.trial.comparison))
+        print(verdicts_in_words(evidence.trial, evidence.predictions))
+        return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class HorizonsPage(_Kept):
+    """Fill the tables and figures of a page from the results."""
+
+    page: Annotated[Positional[Path], arg(metavar="PAGE")]
+    """The page, such as docs/horizons.md, whose parts between <!-- made: NAME --> and <!-- end --> are made; its
+    figures go to figures/horizons beside it."""
+
+    def run(self) -> int:
+        """Write it."""
+        from cycletime.horizons.evidence import Evidence
+        from cycletime.horizons.page import write_page
+
+        for path in write_page(self.page, Evidence(self.folder)):
+            print(path)
         return 0
 
 
@@ -126,6 +141,7 @@ class HorizonsCommand:
             | Annotated[RankHorizons, subcommand("ranking")]
             | Annotated[FreezeHorizons, subcommand("freeze")]
             | Annotated[JudgeHorizons, subcommand("verdicts")]
+            | Annotated[HorizonsPage, subcommand("page")]
         ]
     ]
 

@@ -67,18 +67,23 @@ class Trial:
         """Whether the winner should be what users get who name no rule."""
         return sign_of(self.more(self.winner, DEFAULT)) == "more" and not any(self.objections())
 
-    def objections(self) -> Iterator[Objection]:
-        """What speaks against the winner as the default."""
-        where: dict[str, tuple[str, Measure, str | None]] = {
+    @property
+    def conditions(self) -> Mapping[str, tuple[str, Measure, str | None]]:
+        """In words and as `more` takes them, where the winner is compared with the default."""
+        return {
+            "the average from tuned values": ("tuned", "average", None),
             "the average from untuned values": ("untuned", "average", None),
             "the worst cycle time from tuned values": ("tuned", "worst", None),
             "the worst cycle time from untuned values": ("untuned", "worst", None),
             **{f"the average from tuned values on {task}": ("tuned", "average", task) for task in self.comparison.dts},
         }
-        for words, what in where.items():
+
+    def objections(self) -> Iterator[Objection]:
+        """What speaks against the winner as the default."""
+        for where, what in self.conditions.items():
             found = self.more(self.winner, DEFAULT, *what)
             if sign_of(found) == "less":
-                yield Objection(words, found)
+                yield Objection(where, found)
 
     def of_predictions(self, predictions: Mapping[str, Any], name: str) -> dict[str, str]:
         """By comparison of a candidate for which the frozen list predicts a sign, what became of that."""

@@ -42,7 +42,7 @@ def studies_of(stage: Stage, results: Path) -> list[Study]:
     if stage != field.name:
         return [tuning_study(task) for task in field.tasks]
     rules = _rules_of(field, results)
-    return [field.study(_outcome(results, f"tuning-{task}"), rules) for task in field.tasks]
+    return [field.study(outcome_in(results, f"tuning-{task}"), rules) for task in field.tasks]
 
 
 def collect_stages(out: Path, results: Path) -> list[Path]:
@@ -81,8 +81,8 @@ def comparison_of(field: Field, results: Path) -> Comparison:
     Raises:
         InputError: if results are missing.
     """
-    tunings = {task: _outcome(results, f"tuning-{task}") for task in field.tasks}
-    found = {task: _outcome(results, f"{field.name}-{task}") for task in field.tasks}
+    tunings = {task: outcome_in(results, f"tuning-{task}") for task in field.tasks}
+    found = {task: outcome_in(results, f"{field.name}-{task}") for task in field.tasks}
     scales = {task: Scale(float(found[task].about["nothing"]), retuned(tunings[task])) for task in field.tasks}
     begun = [start for task in field.tasks for start in starts(tunings[task])]
     return Comparison(_rules_of(field, results), begun, found, scales)
@@ -93,7 +93,12 @@ def _rules_of(field: Field, results: Path) -> Rules:
     return SEARCHED if field is SEARCH else {**{name: name for name in REFERENCES}, **frozen_rules(results)}
 
 
-def _outcome(results: Path, study: str) -> Outcome:
+def outcome_in(results: Path, study: str) -> Outcome:
+    """What came of a study.
+
+    Raises:
+        InputError: if that is not there.
+    """
     file = results / f"{study}.npz"
     if not file.exists():
         raise InputError(

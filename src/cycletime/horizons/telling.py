@@ -31,28 +31,35 @@ def ranking_in_words(comparison: Comparison) -> str:
 
 def verdicts_in_words(trial: Trial, predictions: Mapping[str, Any]) -> str:
     """What the trial says of each candidate, of what was predicted of it, and of the default."""
-    lines = list(_left_out(trial.comparison))
+    lines = [left_out_in_words(trial.comparison), ""]
     for name in trial.candidates:
-        told = [f"{trial.more(name, other)} than {other}" for other in REFERENCES]
+        told = [f"{trial.more(name, other)} more than {other}" for other in REFERENCES]
         counts = Counter(trial.of_predictions(predictions, name).values())
         became = ", ".join(f"{count} {word}" for word, count in counts.items()) or "none"
         lines += [
             f"{name}: {trial.verdict(name)} than the paper's rules.",
             f"    From tuned values it has on average {'; '.join(told)}. Predictions: {became}.",
         ]
-    against = "; ".join(f"{each.where} is less by {each.less}" for each in trial.objections()) or "nothing"
-    decision = f"replaces {DEFAULT}" if trial.changes_default else f"does not replace {DEFAULT}"
-    lines += ["", f"The winner is {trial.winner}. As the default it {decision}; what speaks against it: {against}."]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", decision_in_words(trial)])
 
 
-def _left_out(comparison: Comparison) -> Iterator[str]:
+def decision_in_words(trial: Trial) -> str:
+    """Who has won, and whether that changes the default."""
+    against = "; ".join(f"{each.where} is less, {each.less}" for each in trial.objections()) or "nothing"
+    decision = "replaces" if trial.changes_default else "does not replace"
+    return f"The winner is {trial.winner}. As the default it {decision} {DEFAULT}; what speaks against it: {against}."
+
+
+def left_out_in_words(comparison: Comparison) -> str:
+    """Which tasks and cycle times do not count."""
+    told = []
     for task, scale in comparison.scales.items():
         counted = comparison.dts.get(task)
         if counted is None:
-            yield f"{task} says nothing: tuning has not learned there at enough cycle times."
+            told.append(f"{task} says nothing: tuning has not learned there at enough cycle times.")
         elif missing := [str(dt) for dt in scale.retuned if dt not in counted]:
-            yield f"{task} counts without {', '.join(missing)}, where tuning has not learned."
+            told.append(f"{task} counts without {', '.join(missing)}, where tuning has not learned.")
+    return " ".join(told) or "All tasks and cycle times count."
 
 
 def _rows(comparison: Comparison, kind: str) -> Iterator[tuple[str, ...]]:

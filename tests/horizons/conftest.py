@@ -1,0 +1,17 @@
+from pathlib import Path
+
+import pytest
+
+from cycletime.horizons.evidence import Evidence
+from cycletime.horizons.fields import SEARCH
+from cycletime.horizons.freezing import write_frozen
+from cycletime.horizons.results import comparison_of
+from tests.horizons.made import save_results, save_trial
+
+
+@pytest.fixture(scope="package")
+def evidence(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
+    """Of a search and a trial that nobody ran."""
+    folder: Path = save_results(tmp_path_factory.mktemp("results"), noise=1.0)
+    write_frozen(comparison_of(SEARCH, folder), folder)
+    return Evidence(save_trial(folder, noise=1.0))
