@@ -8,14 +8,12 @@ from cycletime.errors import InputError
 from cycletime.horizons.evidence import Evidence
 from cycletime.horizons.page import PARTS, filled, write_page
 
-PAGE = "\n".join(
-    ["# Words", *(f"<!-- made: {name} -->\nto be replaced\n<!-- end -->\n" for name in PARTS), "More words"]
-)
+PAGE = "\n".join(["# Words", *(f"<!-- made: {name} -->\nbefore\n<!-- end -->\n" for name in PARTS), "More words"])
 
 
 def test_all_parts_are_made_and_the_words_stay(evidence: Evidence) -> None:
     text = filled(PAGE, evidence)
-    assert "to be replaced" not in text
+    assert "before" not in text
     assert text.startswith("# Words\n<!-- made: tuned-horizons -->\n\n| task |")
     assert text.endswith("<!-- end -->\n\nMore words")
     assert f"The winner is {evidence.trial.winner}." in text
