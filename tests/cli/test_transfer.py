@@ -173,7 +173,10 @@ def test_everything_has_help(capsys: pytest.CaptureFixture[str], words: str) -> 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("tranfer ppo", "There is no command 'cycletime tranfer': give one of transfer, train, resume, watch, export"),
+        (
+            "tranfer ppo",
+            "There is no command 'cycletime tranfer': give one of transfer, train, resume, watch",
+        ),
         ("tranfer ppo", "; did you mean transfer?"),
         ("study rum", "There is no command 'cycletime study rum': give one of run, plan, status"),
         ("study rum", "; did you mean run?"),

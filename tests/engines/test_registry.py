@@ -69,7 +69,12 @@ def test_an_engine_takes_what_it_is_for(spec: RunSpec) -> None:
         (a_spec("cuda", "gpu", width=2), "the width 2"),
         (a_spec("cuda", "gpu", matmul="float32"), "matmul 'float32'"),
         (a_spec("cuda", "gpu", **HOPPER), "The engine cuda cannot run 'Hopper-v5'"),
-        (a_spec("cuda", "gpu", agent=SACAgent()), "The engine cuda cannot train sac"),
+        (
+            a_spec("cuda", "gpu", agent=ActorCriticAgent()),
+            "The engine cuda cannot train actor-critic: it has ppo and sac.",
+        ),
+        (a_spec("cuda", "gpu", agent=SACAgent(minibatch=128)), "minibatch is 128: the engine cuda trains SAC with 256"),
+        (a_spec("cuda", "gpu", agent=SACAgent(temperature="alpha")), "trains SAC with 'log_alpha' only"),
     ],
 )
 def test_what_an_engine_does_not_take_is_refused_with_the_value(spec: RunSpec, sentence: str) -> None:
@@ -89,7 +94,8 @@ def test_what_an_engine_does_not_take_is_refused_with_the_value(spec: RunSpec, s
         (a_spec(device="gpu", width=30), "cuda"),  # which has no width
         (a_spec(device="gpu", matmul="float32"), "compiled"),
         (a_spec(device="gpu", agent=PPOAgent(hidden=(32,))), "compiled"),
-        (a_spec(device="gpu", agent=SACAgent(), width=30), "compiled"),
+        (a_spec(device="gpu", agent=SACAgent(), width=30), "cuda"),
+        (a_spec(device="gpu", agent=SACAgent(hidden=(64, 64)), width=30), "compiled"),
         (a_spec(device="gpu", exploration=Pink()), "compiled"),
         (a_spec(**HOPPER), "stepped"),
         (a_spec(device="gpu", **HOPPER), "stepped"),

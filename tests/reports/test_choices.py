@@ -91,6 +91,7 @@ def test_they_are_in_all_that_is_written(make_study: MakeStudy, tmp_path: Path) 
     assert "The best choice is batch 200" in out.getvalue()
     report.write(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == [
+        "report.html",
         "report.json",
         "report.md",
         "scores.csv",

@@ -38,6 +38,7 @@ def test_all_files_are_written_and_the_same_each_time(decided: StudyFolder, tmp_
         "reacher-ppo-curves.svg",
         "reacher-ppo-performance.png",
         "reacher-ppo-performance.svg",
+        "report.html",
         "report.json",
         "report.md",
         "scores.csv",
@@ -99,6 +100,7 @@ def test_panels_with_the_same_words_have_files_of_their_own_and_layers_stand_in_
 def test_a_study_without_any_score_is_reported_without_figures(make_study: MakeStudy, tmp_path: Path) -> None:
     Report.of(make_study(lambda labels, seed: None)).write(tmp_path)
     assert sorted(file.name for file in tmp_path.iterdir() if file.is_file()) == [
+        "report.html",
         "report.json",
         "report.md",
         "scores.csv",

@@ -21,16 +21,20 @@ _COMMANDS = {
     "train": ("train", "Train"),
     "resume": ("resume", "Resume"),
     "watch": ("watch", "Watch"),
+    "evaluate": ("evaluate", "Evaluate"),
+    "plot": ("plot", "Plot"),
     "export": ("export", "Export"),
     "study": ("study", "StudyCommand"),
     "tune": ("tune", "Tune"),
+    "advise": ("advise", "Advise"),
     "paper": ("paper", "PaperCommand"),
     "horizons": ("horizons", "HorizonsCommand"),
+    "report": ("report", "ReportPage"),
     "latency": ("latency", "Latency"),
     "gpu": ("gpu", "GpuCommand"),
 }
 """Commands, with the module and the class of each."""
-_OF_STUDIES = ("study", "tune", "paper", "horizons")
+_OF_STUDIES = ("evaluate", "plot", "study", "tune", "advise", "paper", "horizons", "report")
 """Those that need all of the extra 'study', whatever they miss first."""
 
 

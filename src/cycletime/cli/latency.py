@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -19,7 +18,6 @@ from cycletime.errors import InputError
 
 if TYPE_CHECKING:
     from cycletime.agents import ActorCriticAgent, PPOAgent, SACAgent
-    from cycletime.loops.latency import Times
 
 _ALGORITHMS = ("ppo", "sac", "actor-critic")
 _DTS = Names(("2ms", "4ms", "8ms", "16ms", "32ms", "64ms", "128ms"))
@@ -85,7 +83,9 @@ class Latency:
 
         # Before JAX starts its CPU: a small call then takes less than half as long.
         jax.config.update("jax_cpu_enable_async_dispatch", False)  # type: ignore[no-untyped-call]
-        from cycletime.loops.latency import Conditions
+        from rich.console import Console
+
+        from cycletime.loops.latency import Conditions, measure_agents
 
         conditions = Conditions(
             margin=0.5 if self.margin is None else self.margin, episode=self.episode, reset_time=self.reset_time
@@ -93,7 +93,8 @@ class Latency:
         observation_size, action_size = self._sizes()
         agents = {dt: self._agent(dt, action_size) for dt in dts}
         machine = _machine()
-        act, learn = _measured(agents, observation_size, action_size, budget_s)
+        with Console(stderr=True).status("Timing ...") as status:
+            act, learn = measure_agents(agents, observation_size, action_size, budget_s, status.update)
         report = LatencyReport(self.algorithm, observation_size, action_size, agents, machine, act, learn, conditions)
         print(json.dumps(report.as_json(), indent=2) if self.json else report.as_text())
         return 0
@@ -140,29 +141,6 @@ class Latency:
             return agent_for(rules.PPO(dt=self.tuned_at, **given).at(dt, self.rule, self.also), **others)
         values = rules.SAC(dt=self.tuned_at, action_size=action_size, **given)
         return agent_for(values.at(dt, self.rule, self.also), **others)
-
-
-def _measured(
-    agents: Mapping[Duration, PPOAgent | SACAgent | ActorCriticAgent],
-    observation_size: int,
-    action_size: int,
-    budget_s: float,
-) -> tuple[Times, dict[Duration, Times]]:
-    """What acting takes, and learning at each cycle time, measured once for agents that learn by the same program."""
-    from rich.console import Console
-
-    from cycletime.loops.latency import learning_part, measure_act, measure_learn
-
-    sizes = observation_size, action_size
-    with Console(stderr=True).status("Timing act ...") as status:
-        act = measure_act(next(iter(agents.values())), *sizes, budget_s)
-        measured: dict[object, Times] = {}
-        for dt, agent in agents.items():
-            status.update(f"Timing learn at {dt} ...")
-            part = learning_part(agent)
-            if part not in measured:
-                measured[part] = measure_learn(agent, *sizes, budget_s)
-    return act, {dt: measured[learning_part(agent)] for dt, agent in agents.items()}
 
 
 def _machine() -> dict[str, Any]:

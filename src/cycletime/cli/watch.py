@@ -14,7 +14,7 @@ from cycletime.errors import InputError, printable
 
 if TYPE_CHECKING:
     from cycletime.runs.policies.numpy_policy import NumpyPolicy
-    from cycletime.runs.watching import Act, AnyEnv, Seen
+    from cycletime.runs.watching import Act, Seen
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +40,7 @@ class Watch:
     def run(self) -> int:
         """Play the episodes, and print each one's return and length."""
         os.environ.setdefault("JAX_PLATFORMS", "cpu")  # a GPU is of no use here, and someone may be training on it
+        from cycletime.loops.action_bounds import ActionBounds, observation_size_of
         from cycletime.runs.films import writer_for
         from cycletime.runs.watching import Showing, drawing, film, refuse_without_display, show_in_window
         from cycletime.runs.worlds import make_env
@@ -55,11 +56,12 @@ class Watch:
             refuse_without_display()
         else:
             writer_for(Path(self.to))
-        policy = policy_of(run).in_numpy()
+        saved = policy_of(run)
+        policy = saved.in_numpy()
         with drawing(spec.world.name):
             env = make_env(spec.world, spec.dt, render_mode="rgb_array")
         try:
-            _refuse_other_sizes(policy, env, spec.name)
+            saved.refuse_other_sizes(observation_size_of(env), ActionBounds.of(env).size, env)
             showing = Showing(
                 env=env,
                 act=self._act(policy, seed),
@@ -86,18 +88,6 @@ class Watch:
         # Not the environment's numbers, so that episodes begin as they do without noise.
         rng = np.random.default_rng([seed, 1])
         return lambda observation: policy.act(observation, rng)
-
-
-def _refuse_other_sizes(policy: NumpyPolicy, env: AnyEnv, run: str) -> None:
-    from cycletime.loops.action_bounds import ActionBounds, observation_size_of
-
-    theirs = observation_size_of(env), ActionBounds.of(env).size
-    ours = policy.observation_size, policy.action_size
-    if ours != theirs:
-        raise InputError(
-            f"The policy of {run} is for observations and actions of {ours} numbers: {env} has {theirs}, so it is "
-            "not the environment that the policy was trained on."
-        )
 
 
 def _print(seen: Seen, dt_s: float) -> None:

@@ -15,13 +15,7 @@ from cycletime.rules import Rule
 from cycletime.runs.carried import carried_agent
 from cycletime.runs.spec import EngineSpec, RunSpec
 from cycletime.runs.tuned_file import read_tuned
-from cycletime.runs.worlds import (
-    ClosedFormWorld,
-    GymnasiumEnv,
-    World,
-    refuse_budget_without_episode,
-    refuse_unknown_env,
-)
+from cycletime.runs.worlds import refuse_budget_without_episode, refuse_unknown_env, world_of
 
 MOST_SEEDS = 10_000
 """More are a study."""
@@ -83,7 +77,7 @@ def specs_of(
         # No rule carries actor-critic's, so they are for their own cycle time.
         tuned_at = None if algorithm == "actor-critic" and read.dt == Duration(dt) else read.dt
     agent, origin = carried_agent(algorithm, values, dt=dt, tuned_at=tuned_at, rule=rule, also=also, others=others)
-    world = _world(task, env, env_dt)
+    world = world_of(task, env, env_dt)
     spec = RunSpec(
         world=world,
         agent=agent,
@@ -121,13 +115,3 @@ def exploration_of(noise: str, correlation: DurationLike | None = None, order: i
     if noise == "ornstein-uhlenbeck":
         return OrnsteinUhlenbeck(correlation)
     return AutoRegressive(2 if order is None else order, correlation)
-
-
-def _world(task: str | None, env: str | None, env_dt: DurationLike | None) -> World:
-    if (task is None) == (env is None):
-        raise InputError("Give either a task (such as reacher) or an env (a Gymnasium id).")
-    step = () if env_dt is None else (Duration(env_dt),)
-    if task is not None:
-        return ClosedFormWorld(task, *step)
-    assert env is not None, "one of the two is given"
-    return GymnasiumEnv(env, *step)

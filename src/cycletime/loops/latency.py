@@ -88,6 +88,33 @@ def measure_learn(
     return measure(learn_call(agent, observation_size, action_size), budget_s, clock)
 
 
+def measure_agents(
+    agents: Mapping[Duration, Agent],
+    observation_size: int,
+    action_size: int,
+    budget_s: float,
+    tell: Callable[[str], object] = lambda what: None,
+) -> tuple[Times, dict[Duration, Times]]:
+    """One `act`, and one `learn` at each cycle time, measured once for agents that learn by the same program.
+
+    Args:
+        agents: At each cycle time.
+        observation_size: Numbers in an observation.
+        action_size: Numbers in an action.
+        budget_s: How long each call is repeated.
+        tell: Told what is timed next.
+    """
+    tell("Timing act ...")
+    act = measure_act(next(iter(agents.values())), observation_size, action_size, budget_s)
+    measured: dict[object, Times] = {}
+    for dt, agent in agents.items():
+        tell(f"Timing learn at {dt} ...")
+        part = learning_part(agent)
+        if part not in measured:
+            measured[part] = measure_learn(agent, observation_size, action_size, budget_s)
+    return act, {dt: measured[learning_part(agent)] for dt, agent in agents.items()}
+
+
 def learning_part(agent: Agent) -> Agent:
     """The same for agents whose learning is the same program: rates and SAC's warm-up are set to a common value."""
     _check(agent)

@@ -13,6 +13,7 @@ from cycletime.paper.claims.claim import Judged
 from cycletime.paper.claims.sources import Data, NotRunError
 from cycletime.paper.experiments import PARTS, scaled_down
 from cycletime.paper.outcome import Outcome
+from cycletime.reports.report import PAGE
 from cycletime.runs.files import disk_errors, write_whole
 
 if TYPE_CHECKING:
@@ -28,11 +29,14 @@ def claims_in_words(data: Data) -> str:
 
 def _claim_in_words(claim: Claim, found: Judged) -> str:
     title = f"{claim.number:>2}  {found.verdict}{_scaled(found.scale)}"
-    below = [fill(text, _COLUMNS, initial_indent=_INDENT, subsequent_indent=_INDENT) for text in _told(claim, found)]
+    below = [
+        fill(text, _COLUMNS, initial_indent=_INDENT, subsequent_indent=_INDENT) for text in claim_told(claim, found)
+    ]
     return "\n".join([title, *below]) + "\n"
 
 
-def _told(claim: Claim, found: Judged) -> list[str]:
+def claim_told(claim: Claim, found: Judged) -> list[str]:
+    """A claim's statement, and then what its verdict hangs on."""
     told = [claim.statement]
     if found.missing:
         told.append(f"Not run: {', '.join(found.missing)}.")
@@ -61,8 +65,14 @@ def table_of(data: Data, name: str) -> Table:
         raise InputError(f"The table {name} needs {error}, which has not been run: 'cycletime paper list'.") from None
 
 
-def write_report(data: Data, folder: Path) -> None:
-    """Write figures, tables, verdicts, and a page that shows them all."""
+def write_report(data: Data, folder: Path, results: Path | None = None) -> None:
+    """Write figures, tables, verdicts, and pages that show them all.
+
+    Args:
+        data: What came of the studies.
+        folder: Where they go; it is made.
+        results: The folder that the data are from, which may have films.
+    """
     from cycletime.paper.figures import missing_figures, save_figures
     from cycletime.paper.tables import PUBLISHED
 
@@ -77,6 +87,15 @@ def write_report(data: Data, folder: Path) -> None:
             _write(folder / "tables" / f"{name}.json", _json(tables[name].as_json()))
     _write(folder / "claims.json", _json(claims_as_json(CLAIMS, data)))
     _write(folder / "index.md", page(data, list(figures), tables, missing_figures(data)))
+    write_page(data, folder / PAGE, results)
+
+
+def write_page(data: Data, file: Path, results: Path | None = None) -> None:
+    """Write the HTML page alone, into a folder that is there."""
+    from cycletime.paper.html_page import paper_page
+    from cycletime.reports.page.document import render
+
+    _write(file, render(paper_page(data, results)))
 
 
 def page(data: Data, figures: list[str], tables: dict[str, Table], missing: dict[str, str]) -> str:
@@ -85,7 +104,7 @@ def page(data: Data, figures: list[str], tables: dict[str, Table], missing: dict
     lines += ["| | verdict | claim | what it hangs on |", "|---|---|---|---|"]
     for claim in CLAIMS:
         found = judge(data, claim)
-        statement, *rest = _told(claim, found)
+        statement, *rest = claim_told(claim, found)
         verdict = f"**{found.verdict}**{_scaled(found.scale)}"
         lines.append(f"| {claim.number} | {verdict} | {statement} | {' '.join(rest)} |")
     for name, table in tables.items():
@@ -97,25 +116,28 @@ def page(data: Data, figures: list[str], tables: dict[str, Table], missing: dict
     lines += ["", *(f"- {stem}: not run ({needs})" for stem, needs in missing.items())]
     lines += ["", "## Where the runs come from", ""]
     lines += ["| study | runs | scale | command | code | computed on | wall time |", "|---|---|---|---|---|---|---|"]
-    lines += [_origin(data.outcomes[part]) for part in PARTS if part in data.outcomes]
+    for part in PARTS:
+        if part in data.outcomes:
+            study, runs, scale, command, *others = origin_of(data.outcomes[part])
+            lines.append(f"| {' | '.join((study, runs, scale, f'`{command}`', *others))} |")
     return "\n".join(lines) + "\n"
 
 
-def _origin(outcome: Outcome) -> str:
+def origin_of(outcome: Outcome) -> tuple[str, ...]:
+    """A study's name, runs, scale, command, code, devices and wall time."""
     about = outcome.about
     codes = sorted({str(each["cycletime"]) for each in about["machines"]})
     devices = sorted({str(each["device"]) for each in about["machines"]})
     wall = "not known" if about.get("wall_s") is None else f"{about['wall_s']:,.0f} s"
-    cells = (
+    return (
         outcome.name,
         f"{about['runs']:,} x {outcome.env_steps:,} environment steps",
         f"{outcome.scale:.3g}",
-        f"`{about['command']}`",
+        str(about["command"]),
         ", ".join(codes),
         ", ".join(devices),
         wall,
     )
-    return f"| {' | '.join(cells)} |"
 
 
 def _json(told: object) -> str:
@@ -123,4 +145,4 @@ def _json(told: object) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    write_whole(path, lambda unfinished: unfinished.write_text(text))
+    write_whole(path, lambda unfinished: unfinished.write_text(text, encoding="utf-8"))

@@ -90,14 +90,18 @@ class Table:
 
     def as_markdown(self) -> str:
         """For people, in lines of about 100 characters."""
-        letters = ", ".join(self.published.short.values())
-        header = ("dt", f"paper {letters}", f"our {letters}", "ours, sweep", "ours, fresh", "paper's", "difference")
-        rows = [header, *(self._words(row) for row in self.rows)]
+        rows = self.words()
         widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
         rows.insert(1, tuple("-" * width for width in widths))
         lines = [_line(row, widths) for row in rows]
-        notes = [line for note in self._notes() for line in wrap(f"- {note}", _COLUMNS, subsequent_indent="  ")]
+        notes = [line for note in self.notes() for line in wrap(f"- {note}", _COLUMNS, subsequent_indent="  ")]
         return "\n".join([f"{self.published.title}{scaled_down(self.scale)}", "", *lines, "", *notes]) + "\n"
+
+    def words(self) -> list[tuple[str, ...]]:
+        """The header, and then the rows."""
+        letters = ", ".join(self.published.short.values())
+        header = ("dt", f"paper {letters}", f"our {letters}", "ours, sweep", "ours, fresh", "paper's", "difference")
+        return [header, *(self._words(row) for row in self.rows)]
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""
@@ -128,7 +132,8 @@ class Table:
         means = (_told(row.sweep), _told(row.fresh), _told(row.papers_choice))
         return (span(row.dt), _values(row.paper), _values(row.ours), *means, difference)
 
-    def _notes(self) -> list[str]:
+    def notes(self) -> list[str]:
+        """What the numbers are."""
         counts: dict[str, list[Estimate | None]] = {
             "in the sweep": [row.sweep for row in self.rows],
             "with fresh seeds": [row.fresh for row in self.rows],

@@ -1,5 +1,6 @@
 """A report: all that a study says, and the files that hold it.
 
+report.html   the page to look at: the answer, figures that can be asked, tables, a calculator
 report.md     tables, text and figures
 report.json   the same for programs
 scores.csv    a row for each run
@@ -28,6 +29,7 @@ from cycletime.runs.files import disk_errors, write_whole
 from cycletime.studies.results import StudyResults
 from cycletime.studies.store.folder import StudyFolder
 
+PAGE = "report.html"
 MOST_DRAWN = 3
 """Of many choices of values for a task and an algorithm, so many are drawn."""
 
@@ -115,19 +117,27 @@ class Report:
 
         with disk_errors(out):
             out.mkdir(parents=True, exist_ok=True)
-        drawn = self._drawn()
+        drawn = self.drawn()
         figures = [
             save_figures(out, stem, each, panel_curves(each.panel), self.scores.measure, env_dt_of(each.panel))
             if index in drawn
             else []
-            for index, (stem, each) in enumerate(zip(self._stems(), self.summaries, strict=True))
+            for index, (stem, each) in enumerate(zip(self.stems(), self.summaries, strict=True))
         ]
         table = StudyResults(self.scores.folder).scores()
         write_whole(out / "scores.csv", lambda file: write_csv(table, file))
         _write_text(out / "report.json", lambda: json.dumps(as_json(self), indent=1) + "\n")
         _write_text(out / "report.md", lambda: as_markdown(self, figures))
+        self.write_page(out / PAGE)
 
-    def _drawn(self) -> set[int]:
+    def write_page(self, file: Path) -> None:
+        """Write the page alone, into a folder that is there."""
+        from cycletime.reports.page.document import render
+        from cycletime.reports.page.study import study_page
+
+        _write_text(file, lambda: render(study_page(self)))
+
+    def drawn(self) -> set[int]:
         """The panels that figures are drawn of: of values that a study varies, the best few of a task and algorithm."""
         kinds: dict[tuple[str, str], list[tuple[float, int]]] = {}
         for index, summary in enumerate(self.summaries):
@@ -136,7 +146,7 @@ class Report:
                 kinds.setdefault((summary.panel.task, summary.panel.algorithm), []).append((-max(means), index))
         return {index for found in kinds.values() for _, index in sorted(found)[:MOST_DRAWN]}
 
-    def _stems(self) -> list[str]:
+    def stems(self) -> list[str]:
         """A file name for each panel; a number where two would have the same."""
         seen: Counter[str] = Counter()
         stems = []

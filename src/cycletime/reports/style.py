@@ -34,6 +34,8 @@ _METADATA: dict[str, dict[str, None]] = {
     "png": {"Software": None},
 }
 """Without the date and the version of the library."""
+FORMATS = tuple(_METADATA)
+"""That figures can be written in, each the ending of a file."""
 
 
 def add_seconds(axes: Axes, env_dt_s: float) -> None:

@@ -125,7 +125,7 @@ class Hyperparameters:
             InputError: if there is no such rule or part, or if a value cannot be carried that far.
         """
         new_dt, rule, also = Duration(new_dt), self._rule(self.default_rule if rule is None else rule), part_names(also)
-        parts = [self._part(name, also) for name in also]
+        parts = [self.part(name, also) for name in also]
         laws = {**rule.laws, **{part.field: part.law for part in parts}}
         before, notes = self._with_baselines(laws)
         values: dict[str, Any] = {}
@@ -184,7 +184,12 @@ class Hyperparameters:
             raise InputError(f"Unknown rule {rule!r} for {self.algorithm}: choose {_any_of(self.rules, rule)}")
         return self.rules[rule]
 
-    def _part(self, name: str, also: Collection[str]) -> Part:
+    def part(self, name: str, also: Collection[str]) -> Part:
+        """One of `parts`, as it is beside all that are carried.
+
+        Raises:
+            InputError: if there is none of this name, or it needs a value that was not given.
+        """
         if name not in self.parts:
             raise InputError(f"Unknown part {name!r} for {self.algorithm}: choose {_any_of(self.parts, name)}")
         return self.parts[name]

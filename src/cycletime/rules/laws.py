@@ -170,11 +170,15 @@ def capped_rho_power(exponent: float) -> Law:
     )
 
 
+ENTROPY_FORMULA = "x0 - d/2 * ln(rho)"
+"""Of the target entropy, with d the number of action dimensions."""
+
+
 def entropy_shift(action_size: int) -> Law:
     """The entropy of a Gaussian whose standard deviation changes by 1/sqrt(rho) in each of its dimensions."""
     return Law(
         f"the entropy of the square root in {action_size} dimensions",
-        f"x0 - {action_size / 2:g} * ln(rho)",
+        ENTROPY_FORMULA.replace("d/2", f"{action_size / 2:g}"),
         "deduced from the noise rule; published nowhere, to be tested on your task",
         partial(_entropy, action_size=action_size),
     )

@@ -64,8 +64,9 @@ class OffPolicy(Hyperparameters):
         "learning-rate": Part("learning_rate", ROOT, 3e-4),
     }
 
-    def _part(self, name: str, also: Collection[str]) -> Part:
-        part = super()._part(name, also)
+    def part(self, name: str, also: Collection[str]) -> Part:
+        """See `Hyperparameters.part`."""
+        part = super().part(name, also)
         if name == "target-smoothing" and "updates-per-second" in also:
             # Updates then come at the same times as before, and scaling tau as well would correct twice.
             return replace(part, law=PER_UPDATE)

@@ -41,8 +41,9 @@ class SAC(OffPolicy):
         if self.action_size is not None:
             whole_number("action_size", self.action_size)
 
-    def _part(self, name: str, also: Collection[str]) -> Part:
-        part = super()._part(name, also)
+    def part(self, name: str, also: Collection[str]) -> Part:
+        """See `Hyperparameters.part`."""
+        part = super().part(name, also)
         if name == "target-entropy":
             if self.action_size is None:
                 raise InputError("The part 'target-entropy' needs action_size, the number of action dimensions.")

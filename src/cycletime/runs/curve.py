@@ -48,14 +48,30 @@ def read_curve(path: Path, env_dt: Duration) -> Episodes:
     Raises:
         RunError: if it cannot be read.
     """
-    try:
-        table = pq.read_table(path, schema=SCHEMA)
-    except (OSError, pa.ArrowException) as error:
-        raise RunError(f"{path} cannot be read as a learning curve: {str(error).rstrip('.')}.") from error
+    table = _table(path)
     columns = {name: table[name].to_numpy() for name in SCHEMA.names}
     with np.errstate(invalid="ignore"):  # of lengths that are none
         length_steps = np.rint(columns["length_s"] / float(env_dt)).astype(np.int64)
     return Episodes(columns["env_steps"], columns["agent_steps"], columns["return"], length_steps)
+
+
+def step_in(path: Path) -> Duration | None:
+    """The environment's time step, as a curve tells it: seconds over steps at its end; None where no episode ended.
+
+    Raises:
+        RunError: if it cannot be read.
+    """
+    table = _table(path)
+    if not len(table):
+        return None
+    return Duration(table["seconds"][-1].as_py() / table["env_steps"][-1].as_py())
+
+
+def _table(path: Path) -> pa.Table:
+    try:
+        return pq.read_table(path, schema=SCHEMA)
+    except (OSError, pa.ArrowException) as error:
+        raise RunError(f"{path} cannot be read as a learning curve: {str(error).rstrip('.')}.") from error
 
 
 def _seconds(steps: NDArray[np.int64], env_dt: Duration) -> NDArray[np.float64]:

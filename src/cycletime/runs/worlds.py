@@ -11,12 +11,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from cycletime import tasks
-from cycletime.duration import Duration, cycle_steps
+from cycletime.duration import Duration, DurationLike, cycle_steps
 from cycletime.errors import InputError
 from cycletime.tasks.closed_form import ClosedFormTask
 
 if TYPE_CHECKING:
     import gymnasium
+
+    from cycletime.tasks.delays import DelayLike
 
 TASKS: Mapping[str, type[ClosedFormTask]] = MappingProxyType(
     {name: getattr(tasks, task) for name, task in tasks.CLOSED_FORMS.items()}
@@ -68,6 +70,21 @@ class GymnasiumEnv:
 World = ClosedFormWorld | GymnasiumEnv
 
 
+def world_of(task: str | None, env: str | None, env_dt: DurationLike | None) -> World:
+    """The world that someone asks for: a task in closed form, or a Gymnasium environment.
+
+    Raises:
+        InputError: if it is none or both, or the task has no such time step.
+    """
+    if (task is None) == (env is None):
+        raise InputError("Give either a task (such as reacher) or an env (a Gymnasium id).")
+    step = () if env_dt is None else (Duration(env_dt),)
+    if task is not None:
+        return ClosedFormWorld(task, *step)
+    assert env is not None, "one of the two is given"
+    return GymnasiumEnv(env, *step)
+
+
 def either(names: Iterable[str]) -> str:
     """Names as a choice: 'a', 'b' or 'c'."""
     *others, last = map(repr, names)
@@ -108,30 +125,53 @@ def refuse_budget_without_episode(world: World, env_steps: int) -> None:
         )
 
 
-def make_env(world: World, dt: Duration, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
+def make_env(
+    world: World, dt: Duration, render_mode: str | None = None, delay: DelayLike | None = None
+) -> gymnasium.Env[Any, Any]:
     """The world as an environment of which one step is one agent step.
 
     For 'module:Name-v0' the module is imported first, which runs its code.
 
+    Args:
+        world: The world.
+        dt: The action-cycle time.
+        render_mode: How it is drawn, if at all.
+        delay: How late actions take effect, in whole steps of the environment.
+
     Raises:
-        InputError: if there is no such environment, or not at this cycle time.
+        InputError: if there is no such environment, or not at this cycle time or with this delay.
         WorldError: if the system refuses what an environment needs, here or later.
     """
     _refuse_without_gymnasium()
-    import gymnasium
-
+    keywords = {} if render_mode is None else {"render_mode": render_mode}
     if isinstance(world, ClosedFormWorld):
-        task_env: gymnasium.Env[Any, Any] = gymnasium.make(
-            f"cycletime/{TASKS[world.name].__name__}-v0", dt=dt, env_dt=world.env_dt, render_mode=render_mode
-        )
-        return task_env
+        return _held_task(f"cycletime/{TASKS[world.name].__name__}-v0", world.env_dt, dt, keywords, delay)
     from cycletime.tasks.own_faults import OwnFaults, faults_of
 
     with faults_of(world.name, "its making"):
-        return OwnFaults(_held(world, dt, {} if render_mode is None else {"render_mode": render_mode}), world.name)
+        return OwnFaults(_held(world, dt, keywords, delay), world.name)
 
 
-def _held(world: GymnasiumEnv, dt: Duration, keywords: dict[str, Any]) -> gymnasium.Env[Any, Any]:
+def _held_task(
+    name: str, env_dt: Duration, dt: Duration, keywords: dict[str, Any], delay: DelayLike | None
+) -> gymnasium.Env[Any, Any]:
+    """A task in closed form, which holds actions itself; a delay must be inside of what holds them."""
+    if delay is None:
+        return _made(name, {**keywords, "dt": dt, "env_dt": env_dt})
+    from cycletime.tasks import CycleTime
+
+    return CycleTime(_late(_made(name, {**keywords, "dt": env_dt, "env_dt": env_dt}), delay, None), dt)
+
+
+def _late(env: gymnasium.Env[Any, Any], delay: DelayLike | None, env_dt: Duration | None) -> gymnasium.Env[Any, Any]:
+    from cycletime.tasks.delays import ActionDelay
+
+    return env if delay is None else ActionDelay(env, delay, env_dt=env_dt)
+
+
+def _held(
+    world: GymnasiumEnv, dt: Duration, keywords: dict[str, Any], delay: DelayLike | None
+) -> gymnasium.Env[Any, Any]:
     """A Gymnasium environment that holds each action for a cycle."""
     from cycletime.tasks import CycleTime
     from cycletime.tasks.closed_form_env import ClosedFormEnv
@@ -142,13 +182,13 @@ def _held(world: GymnasiumEnv, dt: Duration, keywords: dict[str, Any]) -> gymnas
         cycle_steps(dt, world.env_dt)  # before any simulator is started
     name = _registered(world)
     if world.env_dt is not None and name in RETIMINGS:
-        return CycleTime(retime(name, world.env_dt, **keywords), dt)
+        return CycleTime(_late(retime(name, world.env_dt, **keywords), delay, None), dt)
     env = _made(name, keywords)
     if isinstance(env.unwrapped, ClosedFormEnv):
         env.close()
-        return _made(name, {**keywords, "dt": dt, "env_dt": world.env_dt})
+        return _held_task(name, world.env_dt or env.unwrapped.task.env_dt, dt, keywords, delay)
     try:
-        return CycleTime(env, dt, env_dt=world.env_dt)
+        return CycleTime(_late(env, delay, world.env_dt), dt, env_dt=world.env_dt)
     except InputError:
         env.close()
         raise

@@ -16,21 +16,26 @@ with extras_named(__name__):
         Options,
         bootstrap,
         frequency_averaged_score,
+        interquartile_mean,
         iqm,
         probability_of_improvement,
     )
+    from cycletime.statistics.sequential import Judgement, Looks
 
 __all__ = [
     "Comparison",
     "Contrast",
     "Curve",
     "Estimate",
+    "Judgement",
+    "Looks",
     "Options",
     "bootstrap",
     "compare",
     "frequency_averaged_score",
     "holm",
     "holm_corrected",
+    "interquartile_mean",
     "iqm",
     "mean_and_error",
     "mean_and_interval",

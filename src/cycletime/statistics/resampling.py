@@ -79,6 +79,15 @@ def bootstrap(
     )
 
 
+def interquartile_mean(values: Array, axis: int) -> Array:
+    """The means along an axis without the lowest and the highest quarter, of which each is rounded down."""
+    count = values.shape[axis]
+    cut = int(0.25 * count)
+    # As SciPy's trim_mean does it, whose checks take longer than the numbers do.
+    middle = np.partition(values, (cut, count - cut - 1), axis).take(range(cut, count - cut), axis)
+    return np.asarray(middle.mean(axis))
+
+
 def iqm(scores: Cells, **options: Unpack[Options]) -> Estimate:
     """The interquartile mean: of all runs of all cells together, without the lowest and the highest quarter.
 
@@ -87,12 +96,7 @@ def iqm(scores: Cells, **options: Unpack[Options]) -> Estimate:
     """
 
     def statistic(*cells: Array, axis: int) -> Array:
-        joined = np.concatenate(cells, axis)
-        count = joined.shape[axis]
-        cut = int(0.25 * count)
-        # As SciPy's trim_mean does it, whose checks take longer than the numbers do.
-        middle = np.partition(joined, (cut, count - cut - 1), axis).take(range(cut, count - cut), axis)
-        return np.asarray(middle.mean(axis))
+        return interquartile_mean(np.concatenate(cells, axis), axis)
 
     return bootstrap(scores, statistic, **options)
 

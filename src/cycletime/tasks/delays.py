@@ -170,8 +170,7 @@ class _Delays:
         if redraw not in ("step", "episode"):
             raise InputError(f"redraw is {redraw!r}: give 'step' or 'episode'.")
         self._step = step_of(env, env_dt)
-        ends = [whole_steps("delay", end_s, self._step, least=0) for end_s in _ends_s(delay)]
-        self._low, self._high = ends[0], ends[-1]
+        self._low, self._high = delay_steps(delay, self._step)
         self._once_per_episode = redraw == "episode"
         self._index = sum(isinstance(layer, ActionDelay | ObservationDelay) for layer in layers_of(env))
         self._random = np.random.default_rng()
@@ -191,6 +190,16 @@ class _Delays:
 
     def _draw(self) -> int:
         return int(self._random.integers(self._low, self._high, endpoint=True))
+
+
+def delay_steps(delay: DelayLike, step: Duration) -> tuple[int, int]:
+    """The ends of a delay's range in whole steps, twice the same where it is fixed.
+
+    Raises:
+        InputError: if it is no span or range, or no whole multiple of a step.
+    """
+    ends = [whole_steps("delay", end_s, step, least=0) for end_s in ends_s(delay)]
+    return ends[0], ends[-1]
 
 
 def initial_action_for(space: spaces.Space[Any], given: Any) -> Any:  # noqa: ANN401
@@ -228,7 +237,12 @@ def _as_element(space: spaces.Space[Any], value: Any) -> Any:  # noqa: ANN401
     return element[()] if isinstance(space, spaces.Discrete) else element
 
 
-def _ends_s(delay: DelayLike) -> list[Fraction]:
+def ends_s(delay: DelayLike) -> list[Fraction]:
+    """The ends of a delay's range in seconds; one where it is fixed.
+
+    Raises:
+        InputError: if it is no span or range.
+    """
     ends = list(delay) if isinstance(delay, tuple | list) else [delay]
     spans = [Fraction(0) if _is_no_time(end) else Duration(end).exact_s for end in ends]
     if len(spans) not in (1, 2) or spans[0] > spans[-1]:
@@ -249,5 +263,5 @@ def _is_no_time(span: object) -> bool:
 
 
 def _recorded_delay(delay: DelayLike) -> str | list[str]:
-    texts = [str(Duration(end_s)) if end_s else "0s" for end_s in _ends_s(delay)]
+    texts = [str(Duration(end_s)) if end_s else "0s" for end_s in ends_s(delay)]
     return texts if len(texts) > 1 else texts[0]

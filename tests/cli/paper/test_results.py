@@ -65,7 +65,7 @@ def test_figures_are_those_that_are_asked_for(
 
 def test_a_report_is_made_by_one_command(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told = said(capsys, "report", "--results", str(results), "--out", str(tmp_path))
-    assert told == f"Figures, tables and verdicts from 2 studies are in {tmp_path}: begin with index.md\n"
+    assert told == f"Figures, tables and verdicts from 2 studies are in {tmp_path}: open report.html in a browser\n"
     assert {"index.md", "claims.json"} < {path.name for path in tmp_path.iterdir()}
     assert {path.name for path in (tmp_path / "tables").iterdir()} == {"ppo-tuned.md", "ppo-tuned.json"}
 

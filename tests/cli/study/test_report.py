@@ -14,6 +14,8 @@ from cycletime.studies.spec.file import study_from
 from cycletime.studies.store.folder import StudyFolder
 from tests.studies.small import finished, specs_of
 
+FILES = {"report.html", "report.md", "report.json", "scores.csv"}
+
 TABLE = {
     "name": "s",
     "task": "reacher",
@@ -43,7 +45,7 @@ def test_it_prints_tables_and_text_and_writes_files(
     assert "3 of 4 runs have a score" in told
     assert "0.50 ± 0.50 (2)" in told
     assert "10 (1 of 2)" in told
-    assert {file.name for file in (study / "report").iterdir()} == {"report.md", "report.json", "scores.csv"}
+    assert {file.name for file in (study / "report").iterdir()} == FILES
     written = (study / "report" / "report.md").read_text()
     assert f"`cycletime study report {study}`" in written
     assert "(reacher-ppo-performance.png)" in written
@@ -60,7 +62,7 @@ def test_files_are_written_before_anything_is_printed(
     monkeypatch.setattr(StudyReport, "_print", interrupted)
     with pytest.raises(KeyboardInterrupt):
         StudyReport(folder=study, out=tmp_path / "report").run()
-    assert {file.name for file in (tmp_path / "report").iterdir()} == {"report.md", "report.json", "scores.csv"}
+    assert {file.name for file in (tmp_path / "report").iterdir()} == FILES
 
 
 @pytest.mark.parametrize("words", [[], ["--json"], ["--markdown"]])

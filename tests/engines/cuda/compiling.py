@@ -1,4 +1,6 @@
-"""NVRTC from its wheel, without CUDA, a driver or a card: python -m tests.engines.cuda.compiling sm_90 [option ...]
+"""NVRTC from its wheel, without CUDA, a driver or a card.
+
+    python -m tests.engines.cuda.compiling train.cu sm_90 [option ...]
 
 It prints what ptxas says of the kernel.
 """
@@ -8,7 +10,7 @@ import importlib.util
 import sys
 from pathlib import Path
 
-from cycletime.engines.cuda.device import OPTIONS, kernel_source
+from cycletime.engines.cuda.kernels import OPTIONS, kernel_source
 
 
 def nvrtc() -> ctypes.CDLL:
@@ -22,10 +24,15 @@ def nvrtc() -> ctypes.CDLL:
     return ctypes.CDLL(str(by_name["libnvrtc"]))
 
 
-def compiled(architecture: str, *options: str) -> tuple[str, bytes]:
-    """The log and the machine code of the kernel for an architecture."""
+def compiled(kernel: str, architecture: str, *options: str) -> tuple[str, bytes]:
+    """The log and the machine code of a kernel for an architecture."""
     library, program, size = nvrtc(), ctypes.c_void_p(), ctypes.c_size_t()
-    assert library.nvrtcCreateProgram(ctypes.byref(program), kernel_source().encode(), b"train.cu", 0, None, None) == 0
+    assert (
+        library.nvrtcCreateProgram(
+            ctypes.byref(program), kernel_source(kernel).encode(), kernel.encode(), 0, None, None
+        )
+        == 0
+    )
     words = [f"-arch={architecture}", *OPTIONS, "--ptxas-options=-v", *options]
     given = (ctypes.c_char_p * len(words))(*(word.encode() for word in words))
     failed = library.nvrtcCompileProgram(program, len(words), given)

@@ -10,20 +10,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.engines.cuda.device import KERNEL, Done, Work, launch_of, read_back
+from cycletime.engines.cuda.device import Done, Work, launch_of, read_back
+from cycletime.engines.cuda.kernels import KERNEL
 from cycletime.engines.cuda.layout import RECORD, REPORT, scratch_words
 
 EMULATOR = Path(__file__).parent / "emulator"
 FLAGS = ["-O1", "-std=c++20", "-U_FORTIFY_SOURCE", "-fno-strict-aliasing", "-Wno-unknown-pragmas", "-shared", "-fPIC"]
 
 
-def build(folder: Path, kernel: Path = KERNEL, *flags: str) -> ctypes.CDLL:
-    """The kernel, or a copy of it, as a library."""
+def build(folder: Path, kernel: Path = KERNEL, *flags: str, source: str = "emulate.cpp") -> ctypes.CDLL:
+    """A kernel, or a copy of it, as a library."""
     compiler = shutil.which("g++")
     assert compiler, "these tests need g++"
     library = folder / "emulator.so"
     includes = [f"-I{EMULATOR}", f"-I{kernel}", *flags]
-    subprocess.run([compiler, *FLAGS, *includes, "-o", library, EMULATOR / "emulate.cpp"], check=True)
+    subprocess.run([compiler, *FLAGS, *includes, "-o", library, EMULATOR / source], check=True)
     loaded = ctypes.CDLL(str(library))
     loaded.emulate.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64]
     return loaded

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from cycletime.cli import main
 from cycletime.engines.cuda import checking
 from cycletime.engines.cuda.checking import Check, Sizes, checks, full, print_checks, run_of
-from cycletime.engines.cuda.device import KERNEL, Done, find_device
+from cycletime.engines.cuda.device import Done, find_device
+from cycletime.engines.cuda.kernels import KERNEL
 from cycletime.engines.cuda.tasks import TASKS
 from tests.engines.cuda.emulated import Emulated, build
 

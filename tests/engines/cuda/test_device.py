@@ -1,6 +1,7 @@
 """What host and kernel agree on, and what is said of cards that cannot run the kernel."""
 
 import ctypes
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,11 +11,12 @@ import numpy as np
 import pytest
 
 from cycletime.engines.cuda import device as cuda_device
-from cycletime.engines.cuda import engine, layout
-from cycletime.engines.cuda.device import KERNEL, check_memory, check_shared_memory, checked_cupy, kernel_source
+from cycletime.engines.cuda import engine, kernels, layout
+from cycletime.engines.cuda.card import check_memory, check_shared_memory, checked_cupy
 from cycletime.engines.cuda.engine import H200_BLOCKS, CudaEngine
 from cycletime.engines.cuda.expecting import expected_s
 from cycletime.engines.cuda.group import CudaGroup
+from cycletime.engines.cuda.kernels import KERNEL, KERNELS, PPO, SAC, kernel_source
 from cycletime.errors import InputError
 from tests.engines.cuda.emulated import Emulated
 from tests.engines.cuda.small import make_spec
@@ -33,14 +35,16 @@ def test_both_sides_have_the_same_layout(library: ctypes.CDLL) -> None:
 
 def test_the_source_changes_with_any_of_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """CuPy would else go on with a kernel that was compiled from other headers."""
-    before = kernel_source()
-    for path in KERNEL.iterdir():
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    monkeypatch.setattr(cuda_device, "KERNEL", tmp_path)
-    assert kernel_source() == before
-    with (tmp_path / "physics.cuh").open("a") as file:
-        file.write("// changed\n")
-    assert kernel_source() != before
+    before = {name: kernel_source(name) for name in KERNELS}
+    shutil.copytree(KERNEL, tmp_path / "kernel")
+    monkeypatch.setattr(kernels, "KERNEL", tmp_path / "kernel")
+    for changed, others in {"physics.cuh": set(), "update.cuh": {SAC}, "sac/adam.cuh": {PPO}}.items():
+        assert {name: kernel_source(name) for name in KERNELS} == before
+        path = tmp_path / "kernel" / changed
+        kept = path.read_bytes()
+        path.write_bytes(kept + b"// changed\n")
+        assert {name for name in KERNELS if kernel_source(name) == before[name]} == others
+        path.write_bytes(kept)
 
 
 class CudaError(Exception):

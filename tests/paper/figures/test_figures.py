@@ -20,7 +20,7 @@ OF_ITS_APPENDIX = {
     *("sac-dt-aware-curves-1", "sac-dt-aware-curves-2", "pendulum-baseline-curves", "pendulum-dt-aware-curves"),
     *("sac-pendulum-curves-baseline", "sac-pendulum-curves-1", "sac-pendulum-curves-2"),
 }
-OURS = ["ppo-dt0", "pendulum-tuned", "pendulum-batch-time", "released-code"]
+OURS = ["ppo-dt0", "pendulum-tuned", "pendulum-batch-time", "rule", "released-code"]
 
 
 def test_every_figure_is_drawn_from_data_of_every_study(drawn: dict[str, Figure]) -> None:

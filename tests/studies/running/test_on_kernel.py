@@ -9,8 +9,9 @@ import pytest
 
 from cycletime.engines import training
 from cycletime.engines.cuda import engine
-from cycletime.engines.cuda.device import Done, kernel_digest
+from cycletime.engines.cuda.device import Done
 from cycletime.engines.cuda.group import CudaGroup
+from cycletime.engines.cuda.kernels import PPO, kernel_digest
 from cycletime.engines.record import Keep
 from cycletime.studies.running import worker
 from cycletime.studies.running.worker import work
@@ -91,7 +92,7 @@ def test_killed_in_the_middle_all_runs_go_on_together_to_the_same_bits(
     assert bits_of(killed) == bits_of(whole)
     result = killed.store.result(names_of(killed)[0])
     assert (result["resumed"], result["sessions"]) == ("resumed, identical", 2)
-    assert (result["machine"]["device"], result["machine"]["kernel"]) == ("an emulated card", kernel_digest()[:12])
+    assert (result["machine"]["device"], result["machine"]["kernel"]) == ("an emulated card", kernel_digest(PPO)[:12])
 
 
 def test_in_bins_it_has_the_same_performance_and_only_the_same_kernel_imports_it(
@@ -105,7 +106,7 @@ def test_in_bins_it_has_the_same_performance_and_only_the_same_kernel_imports_it
     assert len(list((tmp_path / "little" / "finished").iterdir())) <= 4
     folder = StudyFolder.create(tmp_path / "study", STUDY)
     with monkeypatch.context() as patch:
-        patch.setattr(importing, "kernel_digest", lambda: "0" * 64)
+        patch.setattr(importing, "kernel_digest", lambda kernel: "0" * 64)
         refused = take_runs(folder, [little.path])
     assert (refused.taken, len(refused.damaged)) == (0, len(list((tmp_path / "little" / "finished").iterdir())))
     assert all("another kernel" in said for said in refused.damaged.values())

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cycletime.duration import Duration
-from cycletime.engines.cuda.device import kernel_digest
+from cycletime.engines.cuda.kernels import PPO, kernel_digest
 from cycletime.engines.record import Keep
 from cycletime.errors import InputError
 from cycletime.runs.bundle import write_bundles
@@ -110,7 +110,9 @@ def test_numbers_that_do_not_fit_together_are_refused(make_folder: Callable[...,
     assert (taken.taken, list(taken.damaged)) == (0, [path])
 
 
-@pytest.mark.parametrize(("kernel", "refused"), [(None, False), (kernel_digest()[:12], False), ("abcdef012345", True)])
+@pytest.mark.parametrize(
+    ("kernel", "refused"), [(None, False), (kernel_digest(PPO)[:12], False), ("abcdef012345", True)]
+)
 def test_runs_of_another_kernel_are_refused(
     make_folder: Callable[..., StudyFolder], tmp_path: Path, kernel: str | None, refused: bool
 ) -> None:

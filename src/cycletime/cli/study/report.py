@@ -24,7 +24,7 @@ class StudyReport:
     folder: Annotated[Positional[Path], arg(metavar="STUDY")]
     """The study's folder; the study need not be complete."""
     out: Annotated[Optional[Path], arg(metavar="FOLDER", help_behavior_hint="(default: STUDY/report)")] = None  # noqa: UP045
-    """Where report.md, report.json, scores.csv and the figures go."""
+    """Where report.html, report.md, report.json, scores.csv and the figures go."""
     measure: Annotated[str, arg(metavar="MEASURE")] = "average"
     """A run's score: its mean return over learning (average), its last tenth (last-tenth), or episodes (episodes)."""
     interval: Annotated[Text, arg(metavar="INTERVAL", help_behavior_hint="(default: se)")] = None
@@ -40,7 +40,7 @@ class StudyReport:
 
     def run(self) -> int:
         """Write the report's files, and print it."""
-        from cycletime.reports.report import Report
+        from cycletime.reports.report import PAGE, Report
         from cycletime.studies.store.folder import StudyFolder
 
         if self.json and self.markdown:
@@ -57,7 +57,7 @@ class StudyReport:
             report.write(out)
         self._print(report)
         if out is not None and not (self.json or self.markdown):
-            print(f"\nTables, text and figures are in {printable(str(out))}, beginning with report.md")
+            print(f"\nOpen {printable(str(out / PAGE))} in a browser; tables, text and figures are beside it.")
         return 1 if report.scores.folder.damage() else 0
 
     def _statistics(self) -> Statistics:

@@ -12,6 +12,9 @@ from cycletime.engines.cuda.device import find_device
 from cycletime.engines.cuda.expecting import expected_s
 from cycletime.engines.cuda.group import CudaGroup
 from cycletime.engines.cuda.limits import refusal
+from cycletime.engines.cuda.sac import expecting as sac_expecting
+from cycletime.engines.cuda.sac.device import find_sac_device
+from cycletime.engines.cuda.sac.group import SACGroup
 from cycletime.engines.engine import Cost
 from cycletime.errors import NoGpuError
 from cycletime.runs.spec import RunSpec
@@ -24,7 +27,7 @@ H200_BLOCKS = 132
 
 @dataclass(frozen=True)
 class CudaEngine:
-    """Whole PPO runs in thread blocks of one kernel, of any tasks, cycle times and hyper-parameters that it takes."""
+    """Whole runs in thread blocks of a kernel, PPO's or SAC's, of any tasks, cycle times and rates that it takes."""
 
     name: ClassVar[str] = "cuda"
 
@@ -33,8 +36,8 @@ class CudaEngine:
         return refusal(spec)
 
     def program(self, spec: RunSpec) -> str:
-        """One kernel for all."""
-        return self.name
+        """One kernel for all runs of an algorithm."""
+        return f"{self.name} {spec.algorithm}"
 
     def most_lanes(self, spec: RunSpec) -> int:
         """It has none."""
@@ -52,21 +55,22 @@ class CudaEngine:
         """JAX draws the first weights only."""
         return "cpu"
 
-    def group(self, specs: Sequence[RunSpec]) -> CudaGroup:
+    def group(self, specs: Sequence[RunSpec]) -> CudaGroup | SACGroup:
         """The runs on the GPU that is here."""
-        return CudaGroup(specs)
+        return SACGroup(specs) if specs[0].algorithm == "sac" else CudaGroup(specs)
 
     def cost(self, spec: RunSpec) -> Cost:
         """As expected by the run's sizes, on the GPU that is here or else on an H200."""
         began = time.monotonic()
         known = self.known_cost(spec)
         try:
-            blocks = find_device().blocks
+            blocks = find_sac_device().memory.blocks if spec.algorithm == "sac" else find_device().blocks
         except NoGpuError:
             return known
         return Cost(known.agent_step_s, time.monotonic() - began, blocks)
 
     def known_cost(self, spec: RunSpec) -> Cost:
         """As expected by the run's sizes."""
-        step_s = expected_s(spec) / (learnings_of(spec) * spec.agent.period)
+        run_s = sac_expecting.expected_s(spec) if spec.algorithm == "sac" else expected_s(spec)
+        step_s = run_s / (learnings_of(spec) * spec.agent.period)
         return Cost(step_s, 20.0, H200_BLOCKS, where="an H200")

@@ -26,8 +26,9 @@ from cycletime.engines.cuda.describing import (
     sizes_of,
     world_of,
 )
-from cycletime.engines.cuda.device import Device, Done, Work, find_device, kernel_digest
+from cycletime.engines.cuda.device import Device, Done, Work, find_device
 from cycletime.engines.cuda.expecting import expected_s
+from cycletime.engines.cuda.kernels import PPO, kernel_digest
 from cycletime.engines.cuda.layout import Status, position_of, rows_for
 from cycletime.engines.engine import Arrays, Chunk
 from cycletime.errors import RunError
@@ -71,7 +72,7 @@ class CudaGroup:
         """
         self.device = device or find_device()
         self.specs, self.slices_s, self.most_periods = tuple(specs), tuple(slices_s), most_periods
-        card = {**self.device.about, "device": self.device.name, "kernel": kernel_digest()[:12]}
+        card = {**self.device.about, "device": self.device.name, "kernel": kernel_digest(PPO)[:12]}
         self.settings = tuple(ClosedForm(spec, card, reported_every(spec)) for spec in self.specs)
         self.runs = np.stack([described(spec) for spec in self.specs])
         self.expected_s = [expected_s(spec) for spec in self.specs]
@@ -156,18 +157,11 @@ class CudaGroup:
 
     def _chunk(self, run: int, state: State, records: NDArray[Any], reports: NDArray[Any]) -> Chunk:
         position, budget = position_of(state), self.specs[run].env_steps
-        ended_agent_steps = int(position["agent_steps"]) - int(position["episode_steps"])
-        episodes = Episodes(
-            env_steps=_until(int(position["ended_env_steps"]), records["env_steps"]),
-            agent_steps=_until(ended_agent_steps, records["agent_steps"]),
-            returns=records["episode_return"].astype(np.float64),
-            length_steps=records["env_steps"].astype(np.int64),
-        )
         metrics: dict[str, NDArray[Any]] = {name: reports[name] for name in _METRICS}
         return Chunk(
             env_steps=min(_env_steps(state), budget),
             agent_steps=int(position["agent_steps"]),
-            episodes=episodes.up_to(budget),
+            episodes=episodes_of(position, records).up_to(budget),
             metrics={**metrics, "agent_steps": reports["agent_steps"].astype(np.int64)},
             moment=_Moment(state, sizes_of(self.specs[run])),
             exact=True,
@@ -241,6 +235,17 @@ def _env_steps(state: State) -> int:
 
 def _agent_steps(state: State) -> int:
     return int(position_of(state)["agent_steps"])
+
+
+def episodes_of(position: Any, records: NDArray[Any]) -> Episodes:  # noqa: ANN401 - one record
+    """The episodes of a slice, which ended before the run came to where it is."""
+    ended_agent_steps = int(position["agent_steps"]) - int(position["episode_steps"])
+    return Episodes(
+        env_steps=_until(int(position["ended_env_steps"]), records["env_steps"]),
+        agent_steps=_until(ended_agent_steps, records["agent_steps"]),
+        returns=records["episode_return"].astype(np.float64),
+        length_steps=records["env_steps"].astype(np.int64),
+    )
 
 
 def _until(last: int, lengths: NDArray[Any]) -> NDArray[np.int64]:

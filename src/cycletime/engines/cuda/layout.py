@@ -37,7 +37,9 @@ POSITION = np.dtype(
         ("square_decay", np.float64),
         ("records", np.int32),
         ("reports", np.int32),
-        ("unused", np.int32, 38),
+        ("updates", np.int32),
+        ("temperature", np.float32, 3),
+        ("unused", np.int32, 34),
     ]
 )
 """Where a run is between two learnings."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from cycletime.agents import PPOAgent
+from cycletime.agents import PPOAgent, SACAgent
 from cycletime.duration import cycle_steps
 from cycletime.engines.cuda.layout import HIDDEN
+from cycletime.engines.cuda.sac.limits import refusal as sac_refusal
 from cycletime.engines.cuda.tasks import TASKS
 from cycletime.runs.spec import RunSpec
 from cycletime.runs.worlds import ClosedFormWorld
@@ -25,10 +26,18 @@ def refusal(spec: RunSpec) -> str | None:
         )
     if not isinstance(world, ClosedFormWorld) or world.name not in TASKS:
         return f"The engine cuda cannot run {world.name!r}: it has {', '.join(TASKS)}."
-    if not isinstance(agent, PPOAgent):
-        return f"The engine cuda cannot train {spec.algorithm}: it has ppo only."
+    if not isinstance(agent, PPOAgent | SACAgent):
+        return f"The engine cuda cannot train {spec.algorithm}: it has ppo and sac."
     if spec.exploration is not None:
         return "The engine cuda explores with white noise only: leave the exploration out."
+    # A run ends with the learning period, and perhaps the episode, in which it reaches its budget.
+    beyond = agent.period * cycle_steps(spec.dt, world.env_dt) + 2 * world.task.limit_steps
+    if spec.env_steps + beyond >= MOST_STEPS:
+        return f"env_steps is {spec.env_steps}: the engine cuda counts to {MOST_STEPS - beyond - 1} for this run."
+    return sac_refusal(agent) if isinstance(agent, SACAgent) else _ppo_refusal(agent)
+
+
+def _ppo_refusal(agent: PPOAgent) -> str | None:
     if agent.hidden != (HIDDEN, HIDDEN):
         return f"hidden is {agent.hidden}: the engine cuda has networks of {(HIDDEN, HIDDEN)} only."
     if agent.period != agent.batch:
@@ -36,8 +45,4 @@ def refusal(spec: RunSpec) -> str | None:
     size = agent.slice_sizes[1]
     if size > LONGEST_SLICE:
         return f"Mini-batches have {size} samples: the engine cuda takes {LONGEST_SLICE} at most."
-    # A run ends with the learning period, and perhaps the episode, in which it reaches its budget.
-    beyond = agent.batch * cycle_steps(spec.dt, world.env_dt) + 2 * world.task.limit_steps
-    if spec.env_steps + beyond >= MOST_STEPS:
-        return f"env_steps is {spec.env_steps}: the engine cuda counts to {MOST_STEPS - beyond - 1} for this run."
     return None

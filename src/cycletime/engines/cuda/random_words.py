@@ -17,10 +17,12 @@ class PhiloxStream(IntEnum):
     LEARNING = 3
 
 
-def philox(seed: int, purpose: PhiloxStream, count: NDArray[np.int64] | int, part: int = 0) -> NDArray[np.uint32]:
-    """Four words for each count, [..., 4]."""
-    first: NDArray[np.uint64] = np.asarray(count, np.uint64)
-    counter = [first, np.full_like(first, part), np.full_like(first, purpose), np.zeros_like(first)]
+def philox(
+    seed: int, purpose: PhiloxStream, count: NDArray[np.int64] | int, part: NDArray[np.int64] | int = 0
+) -> NDArray[np.uint32]:
+    """Four words for each count and part, [..., 4]."""
+    first, second = np.broadcast_arrays(np.asarray(count, np.uint64), np.asarray(part, np.uint64))
+    counter = [first, second, np.full_like(first, purpose), np.zeros_like(first)]
     return philox_words(counter, (seed, 0x6379636C))
 
 

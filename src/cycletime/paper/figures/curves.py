@@ -52,6 +52,13 @@ def draw_curves_by(
         panels: A single one.
     """
     (panel,) = panels
+    return draw_curves(figure, split_by(kind, name, panel))
+
+
+def split_by(
+    kind: Callable[[OutcomeCell], float], name: Callable[[float], str], panel: FigurePanel
+) -> list[FigurePanel]:
+    """A panel for each kind of cell."""
     kinds = sorted({kind(cell) for each in panel.runs for cell in each.cells})
 
     def part(wanted: float) -> FigurePanel:
@@ -60,7 +67,7 @@ def draw_curves_by(
         ]
         return FigurePanel(name(wanted), tuple(chosen))
 
-    return draw_curves(figure, [part(each) for each in kinds])
+    return [part(each) for each in kinds]
 
 
 def curve_of(cell: OutcomeCell, env_steps: int) -> Curve | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
+from typing import TypeAlias
 
 from cycletime.duration import Duration
 from cycletime.paper.claims.sources import BASELINE_BATCH, Data
@@ -19,6 +20,7 @@ from cycletime.paper.figures.released_code import draw_released_code
 _TUNED, _SAC_TUNED, _PENDULUM_TUNED = map(winners_name, ("ppo-grid", "sac-gamma-sweep", "pendulum-grid"))
 _SCALED_DISCOUNT = r"$\gamma_{\delta t, 1}$ (tuned at 16 ms, scaled)"
 _KEPT_DISCOUNT = r"$\gamma_{\delta t, 2}$ (tuned at 16 ms, kept)"
+_Source: TypeAlias = tuple[str, dict[str, object]]
 _STARTS = ("4ms", "16ms", "64ms")
 
 
@@ -106,6 +108,20 @@ def _ways(task: str, title: str, baseline: str, aware: str) -> FigurePart:
             yield _at(runs_of(data, study, rule, rule=rule, **labels), others.dts)
 
     return FigurePart(tuple(dict.fromkeys(("ppo-released-code", baseline, aware))), runs, title)
+
+
+def _carried_and_kept(title: str, aware: _Source, kept: _Source, tuned: str) -> FigurePart:
+    """One set of values carried and kept, and what tuning at each cycle time finds; sources are studies and labels."""
+
+    def runs(data: Data) -> Iterable[Runs]:
+        for (study, labels), rule in (
+            (aware, "dt-aware"),
+            (kept, "baseline"),
+            ((tuned, {}), "tuned at each cycle time"),
+        ):
+            yield runs_of(data, study, rule, **labels)
+
+    return FigurePart(tuple(dict.fromkeys((aware[0], kept[0], tuned))), runs, title)
 
 
 _by_batch_time = partial(draw_curves_by, batch_time_s, lambda seconds: f"batch time {seconds:g} s")
@@ -245,6 +261,19 @@ FIGURES: dict[str, Drawing] = {
             _batch_times("pendulum-dt-aware", "pendulum-constant", "constant", title="dt-aware and constant"),
         ),
         draw_against_batch_time,
+    ),
+    "rule": Drawing(
+        "PPO's values for 16 ms at other cycle times: carried by the rule, kept, and tuned anew",
+        (
+            _carried_and_kept("Reacher", ("ppo-dt-aware", {"batch": BASELINE_BATCH}), ("ppo-baseline", {}), _TUNED),
+            _carried_and_kept(
+                "Double Pendulum",
+                ("ppo-pendulum", {"rule": "dt-aware"}),
+                ("ppo-pendulum", {"rule": "baseline"}),
+                _PENDULUM_TUNED,
+            ),
+        ),
+        draw_against_dt,
     ),
     "released-code": Drawing(
         "PPO with the ways of the paper's text, and with those of the released code",

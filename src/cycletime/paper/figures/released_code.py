@@ -15,7 +15,7 @@ from cycletime.paper.figures.style import COLOURS, MARKERS, NEUTRAL, dt_handles,
 from cycletime.paper.outcome import OutcomeCell
 from cycletime.paper.scores import score
 
-_WAYS = {
+WAYS = {
     ("batch", "released"): "the paper's\ntext",
     ("episode_end", "released"): "learning at\nepisodes' ends",
     ("batch", "pytorch"): "PyTorch's\nweights",
@@ -47,8 +47,8 @@ def _draw_panel(axes: Axes, panel: FigurePanel) -> None:
     for runs in panel.runs:
         for cell in runs.cells:
             shift = _APART * (kinds.index((runs.rule, cell.dt)) - (len(kinds) - 1) / 2)
-            _draw_point(axes, cell, list(_WAYS).index(_way(cell)) + shift, is_filled=runs.rule == "dt-aware")
-    axes.set_xticks(range(len(_WAYS)), list(_WAYS.values()))
+            _draw_point(axes, cell, list(WAYS).index(way_of(cell)) + shift, is_filled=runs.rule == "dt-aware")
+    axes.set_xticks(range(len(WAYS)), list(WAYS.values()))
     axes.grid(visible=False, axis="x")
 
 
@@ -70,5 +70,6 @@ def _draw_point(axes: Axes, cell: OutcomeCell, x: float, *, is_filled: bool) -> 
     )
 
 
-def _way(cell: OutcomeCell) -> tuple[str, str]:
+def way_of(cell: OutcomeCell) -> tuple[str, str]:
+    """When it learns, and its initial weights."""
     return cell.values["learn_when"], cell.values["initial_weights"]

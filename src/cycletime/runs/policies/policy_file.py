@@ -96,6 +96,19 @@ class SavedPolicy:
             "env_steps": int(self.env_steps),
         }
 
+    def refuse_other_sizes(self, observation_size: int, action_size: int, world: object) -> None:
+        """Refuse a world that the policy cannot act in.
+
+        Raises:
+            InputError: if its observations or actions have other sizes.
+        """
+        ours, theirs = (self.network.observation_size, self.network.action_size), (observation_size, action_size)
+        if ours != theirs:
+            raise InputError(
+                f"The policy of {self.world} is for observations and actions of {ours} numbers: {world} has {theirs}, "
+                "so it is not the environment that the policy was trained on."
+            )
+
     def in_numpy(self) -> NumpyPolicy:
         """The policy to act with, without JAX.
 

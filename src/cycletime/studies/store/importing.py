@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cycletime.engines.cuda.device import kernel_digest
+from cycletime.engines.cuda.kernels import KERNELS, kernel_digest
 from cycletime.errors import InputError, RunError
 from cycletime.runs.bundle import SUFFIX, Bundle, DamagedFileError
 from cycletime.runs.folder import RunFolder
@@ -150,8 +150,9 @@ class _Taking:
 
 def _other_code(bundle: Bundle) -> str | None:
     """What to say of runs that another kernel has computed, since a version of results stands for all other code."""
+    known = (None, *(kernel_digest(kernel)[:12] for kernel in KERNELS))
     for name, scored in zip(bundle.names, bundle.scored, strict=True):
         kernel = scored.result["machine"].get("kernel")
-        if kernel not in (None, kernel_digest()[:12]):
+        if kernel not in known:
             return f"another kernel has computed {name}, {kernel}: import it with the version that packed it"
     return None

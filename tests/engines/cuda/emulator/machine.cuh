@@ -46,7 +46,7 @@ struct Fiber {
     ucontext_t start;
     jmp_buf where;
     bool begun = false, ended = false;
-    std::vector<std::pair<float*, const float*>> copies;
+    std::vector<std::pair<void*, const void*>> copies;
     int exchanges = 0;
 };
 
@@ -109,7 +109,7 @@ inline unsigned long long now_ns() {
         .count();
 }
 
-inline void begin_copy(float* shared, const float* global) {
+inline void begin_copy(void* shared, const void* global) {
     block_now->fibers[thread()].copies.push_back({shared, global});
 }
 inline void wait_for_copies() {
@@ -145,6 +145,59 @@ inline void multiply(float (&sum)[4], const float (&a)[4], const float (&b)[2]) 
         sum[i] = static_cast<float>(total);
     }
 }
+
+// Halves as IEEE has them, rounded to the nearest and to even; the largest where a number is larger.
+inline unsigned half_of(float x) {
+    return __builtin_bit_cast(unsigned short, static_cast<_Float16>(std::min(std::max(x, -65504.0f), 65504.0f)));
+}
+inline float from_half(unsigned bits) {
+    return static_cast<float>(__builtin_bit_cast(_Float16, static_cast<unsigned short>(bits)));
+}
+inline unsigned halves(float first, float second) { return half_of(first) | half_of(second) << 16; }
+inline float2 from_halves(unsigned both) { return {from_half(both & 0xffff), from_half(both >> 16)}; }
+
+inline void multiply_halves(float (&sum)[4], const unsigned (&a)[4], unsigned b_0, unsigned b_1) {
+    float given[6];
+    const unsigned words[6] = {a[0], a[1], a[2], a[3], b_0, b_1};
+    std::memcpy(given, words, sizeof(given));
+    const float* all = exchange(given, 6);
+    int g = thread() % WARP / 4, t = thread() % 4;
+    for (int i = 0; i < 4; i++) {
+        double total = sum[i];
+        for (int k = 0; k < 16; k += 2) {
+            // Of `a` rows g or g + 8, and columns below 8 or from there on; of `b` rows below 8 or from there on.
+            const float* left = all + (g * 4 + k % 8 / 2) * 6;
+            const float* right = all + ((2 * t + i % 2) * 4 + k % 8 / 2) * 6;
+            float2 one = from_halves(bits_of(left[i / 2 + k / 8 * 2])), other = from_halves(bits_of(right[4 + k / 8]));
+            total += static_cast<double>(one.x) * other.x + static_cast<double>(one.y) * other.y;
+        }
+        sum[i] = static_cast<float>(total);
+    }
+}
+
+// The rows that the lanes give, in their order.
+inline void exchange_rows(const unsigned* row, const unsigned* (&rows)[WARP]) {
+    float given[2];
+    std::memcpy(given, &row, sizeof(row));
+    const float* all = exchange(given, 2);
+    for (int i = 0; i < WARP; i++) std::memcpy(&rows[i], all + i * 6, sizeof(row));
+}
+inline void load_tiles(unsigned (&tile)[4], const unsigned* row) {
+    const unsigned* rows[WARP];
+    exchange_rows(row, rows);
+    for (int i = 0; i < 4; i++) tile[i] = rows[8 * i + thread() % WARP / 4][thread() % 4];
+}
+inline void load_tiles_across(unsigned (&tile)[4], const unsigned* row) {
+    const unsigned* rows[WARP];
+    exchange_rows(row, rows);
+    int g = thread() % WARP / 4, t = thread() % 4;
+    auto half = [&](int i, int r) { return rows[8 * i + r][g / 2] >> (g % 2 * 16) & 0xffff; };
+    for (int i = 0; i < 4; i++) tile[i] = half(i, 2 * t) | half(i, 2 * t + 1) << 16;
+}
+
+inline float4 read_once(const float4* place) { return *place; }
+inline void write_once(float4* place, float4 numbers) { *place = numbers; }
+inline void fetch_ahead(const void*) {}
 
 inline float exp2_of(float x) { return std::exp2(x); }
 inline float log2_of(float x) { return std::log2(x); }

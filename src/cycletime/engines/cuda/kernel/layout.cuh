@@ -51,7 +51,9 @@ struct Position {
     double square_decay;
     int records;            // the episodes recorded in this launch
     int reports;            // the learnings reported in this launch
-    int unused[38];
+    int updates;            // SAC's gradient steps
+    float temperature[3];   // SAC's log alpha, and Adam's moments of it
+    int unused[34];
 };
 
 // The numbers of one network, in the order in which they are kept; of the policy and of the value alike.

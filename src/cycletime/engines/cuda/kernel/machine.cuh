@@ -48,7 +48,7 @@ DEVICE unsigned long long now_ns() {
 }
 
 // 16 bytes from device memory to shared memory; they are there once the thread has waited and a barrier was passed.
-DEVICE void begin_copy(float* shared, const float* global) {
+DEVICE void begin_copy(void* shared, const void* global) {
     unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(shared));
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(global) : "memory");
 }
@@ -65,6 +65,50 @@ DEVICE void multiply(float (&sum)[4], const float (&a)[4], const float (&b)[2]) 
         : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[2])), "r"(__float_as_uint(a[1])),
           "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b[0])), "r"(__float_as_uint(b[1])));
 }
+
+// Two numbers of 10 bits beside the leading one ('halves'), which are the factors below.
+DEVICE unsigned halves(float first, float second) {
+    unsigned both;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
+    return both;
+}
+DEVICE float2 from_halves(unsigned both) {
+    float2 numbers;
+    asm("{ .reg .f16 a, b; mov.b32 {a, b}, %2; cvt.f32.f16 %0, a; cvt.f32.f16 %1, b; }"
+        : "=f"(numbers.x), "=f"(numbers.y)
+        : "r"(both));
+    return numbers;
+}
+
+// sum += a b for a 16 x 16 and a 16 x 8 matrix of halves spread over the warp. With g = lane / 4 and t = lane % 4, a lane
+// holds of `a` the rows g and g + 8 at columns 2t and 2t + 1, then both at the columns eight further; of `b` column g at
+// the rows 2t and 2t + 1, then at those eight further; and of `sum` what `multiply` holds.
+DEVICE void multiply_halves(float (&sum)[4], const unsigned (&a)[4], unsigned b_0, unsigned b_1) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b_0), "r"(b_1));
+}
+
+// Four tiles of 8 x 8 halves from shared memory, spread over the warp: of each, a lane gets row g at columns 2t and 2t + 1,
+// or (across) column g at rows 2t and 2t + 1. Lane i gives the place of row i % 8 of tile i / 8.
+DEVICE void load_tiles(unsigned (&tile)[4], const unsigned* row) {
+    unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(row));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(tile[0]), "=r"(tile[1]), "=r"(tile[2]), "=r"(tile[3])
+                 : "r"(address));
+}
+DEVICE void load_tiles_across(unsigned (&tile)[4], const unsigned* row) {
+    unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(row));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(tile[0]), "=r"(tile[1]), "=r"(tile[2]), "=r"(tile[3])
+                 : "r"(address));
+}
+
+// Device memory that is used once and not soon again, so that it does not displace what is.
+DEVICE float4 read_once(const float4* place) { return __ldcs(place); }
+DEVICE void write_once(float4* place, float4 numbers) { __stcs(place, numbers); }
+// Have 128 bytes brought near, without waiting for them.
+DEVICE void fetch_ahead(const void* place) { asm volatile("prefetch.global.L2 [%0];" ::"l"(place)); }
 
 DEVICE unsigned bits_of(float value) { return __float_as_uint(value); }
 DEVICE float as_float(unsigned bits) { return __uint_as_float(bits); }

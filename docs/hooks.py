@@ -1,0 +1,26 @@
+"""What MkDocs fills in: the calculator and the figure beside it, from the same files as the page of a report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+CALCULATOR, FIGURE = "<!-- calculator -->", "<!-- figure of the rule -->"
+RESULTS = Path(__file__).parents[1] / "results" / "paper"
+
+
+def on_page_content(html: str, **_: Any) -> str:  # noqa: ANN401 - whatever MkDocs tells
+    """Fill in the marks of a page."""
+    if CALCULATOR not in html:
+        return html
+    from cycletime.paper.page_figures import add_paper_figures
+    from cycletime.paper.results import read_results
+    from cycletime.reports.page.calculator import calculator_html
+    from cycletime.reports.page.document import figure_html
+    from cycletime.reports.page.embedding import embedded
+    from cycletime.reports.page.figures import FigureData
+
+    data = FigureData()
+    add_paper_figures(data, read_results(RESULTS), ["rule"])
+    (figure,) = data.figures
+    return html.replace(CALCULATOR, calculator_html()).replace(FIGURE, figure_html(figure) + embedded(data))

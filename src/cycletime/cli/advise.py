@@ -1,0 +1,190 @@
+"""`cycletime advise`: which cycle time to use, and with which values."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tyro.conf import arg
+
+from cycletime.cli.options import NONE, Count, Parts, Rate, Text, default_of_the_paper
+from cycletime.cli.settings import settings_of
+from cycletime.duration import Duration
+from cycletime.errors import InputError, printable
+from cycletime.rules import PPO
+
+if TYPE_CHECKING:
+    from cycletime.studies.advising.advice import Advice
+    from cycletime.studies.advising.question import Question
+
+_VALUES = ("batch", "minibatch", "discount", "trace_decay")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advise:
+    """Find out which cycle time to use, and with which values: measure this machine, and run the smallest study.
+
+    For example: cycletime advise --task reacher --tuned-at 16ms --batch 2000 --minutes 10 --out advice
+    """
+
+    task: Annotated[Text, arg(metavar="TASK", help_behavior_hint="(such as reacher or pendulum)")] = None
+    """A task in closed form."""
+    env: Annotated[Text, arg(metavar="ID", help_behavior_hint="(instead of --task)")] = None
+    """A Gymnasium environment, such as Hopper-v5; for module:Name-v0 the module is imported, which runs its code."""
+    env_dt: Annotated[Text, arg(metavar="TIME", help_behavior_hint="(default: its own)")] = None
+    """The time step, as in 'cycletime train'."""
+    algorithm: Annotated[str, arg(metavar="ppo|sac")] = "ppo"
+    """Whose values are carried."""
+    tuned_at: Annotated[Text, arg(metavar="TIME", help_behavior_hint="(required without --tuned)")] = None
+    """The present cycle time, at which the values were tuned."""
+    tuned: Annotated[Text, arg(metavar="FILE", help_behavior_hint="(instead of --tuned-at)")] = None
+    """A file of 'cycletime tune' with the values and their cycle time; options given beside it replace its values."""
+    batch: Annotated[Count, default_of_the_paper(PPO.batch)] = None
+    """b of PPO, the agent steps from one learning to the next."""
+    minibatch: Annotated[Count, arg(help_behavior_hint="(default: the paper's, 50 for ppo and 256 for sac)")] = None
+    """m, the samples of one gradient step."""
+    discount: Annotated[Rate, default_of_the_paper(PPO.discount)] = None
+    """gamma, per agent step."""
+    trace_decay: Annotated[Rate, default_of_the_paper(PPO.trace_decay)] = None
+    """lambda of PPO, per agent step."""
+    set: Annotated[Parts, arg(metavar="NAME=VALUE ...")] = NONE
+    """Other fields of the agent, the same at every cycle time."""
+    rule: Annotated[
+        Text, arg(metavar="RULE", help_behavior_hint="(default: dt-aware for ppo, tuned-scaled for sac)")
+    ] = None
+    """How values are carried to other cycle times."""
+    dts: Annotated[Parts, arg(metavar="TIME ...", help_behavior_hint="(default: 1/4, 1/2, 2 and 4 times as long)")] = (
+        NONE
+    )
+    """The cycle times to compare with the present one."""
+    minutes: Annotated[Rate, arg(help_behavior_hint="(this or --simulated-hours)")] = None
+    """How long this command may take."""
+    simulated_hours: Annotated[Rate, arg(help_behavior_hint="(this or --minutes)")] = None
+    """How many hours of the environment's time all runs together may take."""
+    env_steps: Annotated[Count, arg(help_behavior_hint="(default: as the budget has room for)")] = None
+    """How long each run trains, in environment steps."""
+    measure: Annotated[str, arg(metavar="MEASURE")] = "average"
+    """A run's score: its mean return over learning (average), its last tenth (last-tenth), or episodes (episodes)."""
+    confidence: Annotated[Rate, arg(help_behavior_hint="(default: 0.95)")] = None
+    """Of all comparisons together."""
+    enough: Annotated[Rate, arg(help_behavior_hint="(default: 0)")] = None
+    """Stop where no other cycle time can be better than the best by more than this difference of mean returns."""
+    first_seeds: Annotated[Count, arg(help_behavior_hint="(default: 5)")] = None
+    """Seeds of each cycle time at the first look."""
+    simulation: bool = False
+    """The agent never acts in real time: try cycle times that this machine is too slow for as well."""
+    device: Annotated[str, arg(metavar="DEVICE")] = "cpu"
+    """Where runs are computed: cpu or gpu."""
+    workers: Annotated[Count, arg(help_behavior_hint="(default: one for each core, or for each GPU)")] = None
+    """Runs at a time."""
+    out: Annotated[Path, arg(metavar="FOLDER")]
+    """Where the study and advice.json are kept; the same command goes on with them."""
+    json: bool = False
+    """Print JSON instead of text."""
+
+    def run(self) -> int:
+        """Ask, run, and print the answer; status 1 where there is none yet."""
+        from cycletime.engines.devices import prepare_jax
+        from cycletime.reports.advice import save_advice
+        from cycletime.runs.stopping import stopping
+        from cycletime.studies.advising.advising import Instruments, advise
+        from cycletime.studies.advising.spending import Budget
+        from cycletime.studies.executors.choose import ExecutorOptions, executor_for
+        from cycletime.studies.running.progress import StudyProgress
+
+        question = self._question()
+        budget = Budget(None if self.minutes is None else 60 * self.minutes, self.simulated_hours)
+        executor = executor_for("local", ExecutorOptions(workers=self.workers), self.device)
+        prepare_jax("cpu")  # only small calls are timed here; runs are computed by workers
+        with stopping() as stopper:
+            advice = advise(
+                question,
+                self.out,
+                executor,
+                budget,
+                env_steps=self.env_steps,
+                watcher=StudyProgress(executor.workers),
+                stop=stopper,
+                instruments=Instruments(tell=partial(_say_unless, stopper)),
+            )
+        answer = save_advice(self.out, advice)
+        print(_as_json(advice, answer) if self.json else _as_text(advice, answer, self.out))
+        if advice.ended == "stopped":
+            _say("Stopped. The same command goes on.")
+            return stopper.status
+        return 0 if advice.leader is not None else 1
+
+    def _question(self) -> Question:
+        from cycletime.reports.scores import MEASURES
+        from cycletime.runs.worlds import world_of
+        from cycletime.studies.advising.question import Question
+
+        if self.measure not in MEASURES:
+            raise InputError(f"{self.measure!r} is no measure: give one of {', '.join(MEASURES)}.")
+        others = settings_of(self.set, self.algorithm, but_not=_VALUES)
+        given = {name: getattr(self, name) for name in _VALUES if getattr(self, name) is not None}
+        present, values, from_file = self._tuned()
+        options: dict[str, Any] = {
+            name: value
+            for name, value in (
+                ("confidence", self.confidence),
+                ("enough", self.enough),
+                ("first_seeds", self.first_seeds),
+            )
+            if value is not None
+        }
+        return Question(
+            world=world_of(self.task, self.env, self.env_dt),
+            algorithm=self.algorithm,
+            present=present,
+            values={**values, **given},
+            others={**from_file, **others},
+            rule=self.rule,
+            dts=tuple(sorted({Duration(dt) for dt in self.dts})),
+            measure=MEASURES[self.measure][0],
+            real_time=not self.simulation,
+            device=self.device,
+            **options,
+        )
+
+    def _tuned(self) -> tuple[Duration, dict[str, Any], dict[str, Any]]:
+        """The present cycle time, and a file's values and other fields."""
+        if (self.tuned is None) == (self.tuned_at is None):
+            raise InputError("Give either --tuned-at, the present cycle time, or --tuned, a file that says it.")
+        if self.tuned_at is not None:
+            return Duration(self.tuned_at), {}, {}
+        from cycletime.runs.tuned_file import read_tuned
+
+        assert self.tuned is not None, "one of the two is given"
+        read = read_tuned(self.tuned).of(self.algorithm)
+        return read.dt, dict(read.values), dict(read.others)
+
+
+def _say_unless(stopped: Callable[[], bool], text: str) -> None:
+    """Tell what is measured next; whoever asked to stop meanwhile is not kept waiting, since nothing is lost yet."""
+    if stopped():
+        raise KeyboardInterrupt
+    _say(text)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _as_json(advice: Advice, answer: list[str]) -> str:
+    return json.dumps({**advice.as_json(), "answer": answer}, indent=2)
+
+
+def _as_text(advice: Advice, answer: list[str], out: Path) -> str:
+    from cycletime.reports.advice import table
+
+    rows = table(advice)
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    where = f"The study is in {out}: 'cycletime study report {out}' tells more of it."
+    return printable("\n".join([*lines, "", *answer, "", where]))

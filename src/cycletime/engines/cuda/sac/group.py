@@ -1,0 +1,201 @@
+"""SAC's runs on the kernel: slices of a few seconds, in which a queue of runs is trained, until all are finished.
+
+Runs come to the device when it is their turn, stay there from slice to slice, and leave when they are finished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cycletime.agents.sac import SACState
+from cycletime.engines.closed_form import ClosedForm
+from cycletime.engines.cuda.describing import State, reported_every, world_of
+from cycletime.engines.cuda.group import episodes_of
+from cycletime.engines.cuda.kernels import SAC, kernel_digest
+from cycletime.engines.cuda.layout import Status, position_of
+from cycletime.engines.cuda.sac.describing import checked_state, described, fresh_states, psi_of
+from cycletime.engines.cuda.sac.device import Resident, SACDevice, Slice, Told, find_sac_device
+from cycletime.engines.cuda.sac.expecting import expected_s
+from cycletime.engines.cuda.sac.layout import METRICS, ROW, STATE_WORDS
+from cycletime.engines.engine import Arrays, Chunk
+from cycletime.errors import NoGpuError, RunError
+from cycletime.runs.spec import RunSpec
+
+SLICES_S = (0.5, 2.0, 4.0)
+"""How long the first slices take, so that progress shows soon; all further ones are like the last."""
+MOST_RECORDS, MOST_REPORTS = 4096, 512
+"""Room for the episodes and the reports of a run in one slice; a run without room waits for the next."""
+_SURPLUS = 1.1
+"""How much more work a slice has than it takes by the expected times, so that no multiprocessor is out of work."""
+_USED = 0.9
+"""The share of the free memory that runs may take."""
+_STATE, _REPLAY = "state", "replay"
+
+
+class SACGroup:
+    """Runs that are trained together, of any tasks, cycle times and rates that the kernel takes."""
+
+    def __init__(
+        self,
+        specs: Sequence[RunSpec],
+        device: SACDevice | None = None,
+        *,
+        slices_s: Sequence[float] = SLICES_S,
+        most_periods: int = 0,
+    ) -> None:
+        """Describe them.
+
+        Args:
+            specs: The runs.
+            device: Where they are trained, by default the GPU that is here.
+            slices_s: How long the first slices take, and all further ones.
+            most_periods: The learnings of a run in one slice, at most; 0 for any number.
+
+        Raises:
+            InputError: if there is no GPU that can be used.
+        """
+        self.device = device or find_sac_device()
+        self.specs, self.slices_s, self.most_periods = tuple(specs), tuple(slices_s), most_periods
+        memory = self.device.memory
+        card = {**memory.about, "device": memory.name, "kernel": kernel_digest(SAC)[:12]}
+        self.settings = tuple(ClosedForm(spec, card, reported_every(spec)) for spec in self.specs)
+        self.runs = [described(spec) for spec in self.specs]
+        self.expected_s = [expected_s(spec) for spec in self.specs]
+        self.dropped: set[int] = set()
+
+    def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk | RunError]]:
+        """Train runs, each from its start or from the arrays of a moment."""
+        kept, wrong = self._kept(starts)
+        if wrong:
+            yield wrong
+        waiting = sorted(starts.keys() - wrong.keys(), key=lambda run: (run not in kept, -self.expected_s[run], run))
+        there: dict[int, Resident] = {}
+        agent_steps: dict[int, int] = {}
+        left_s = {run: self.expected_s[run] for run in waiting}
+        slices = 0
+        while waiting or there:
+            there = {run: each for run, each in there.items() if run not in self.dropped}
+            waiting = [run for run in waiting if run not in self.dropped]
+            time_s = self.slices_s[min(slices, len(self.slices_s) - 1)]
+            slices += 1
+            room_s = _SURPLUS * self.device.memory.blocks * time_s - sum(min(left_s[run], time_s) for run in there)
+            while waiting and (room_s > 0 or not there) and self._has_room(self.runs[waiting[0]], there):
+                run = waiting.pop(0)
+                there[run] = self._placed(run, kept.pop(run, None))
+                room_s -= min(left_s[run], time_s)
+            if not there:
+                return  # all were dropped
+            queue = sorted(there, key=lambda run: (-left_s[run], run))
+            chunks = {}
+            for run, told in zip(queue, self._train(queue, there, time_s), strict=True):
+                chunk = self._chunk(run, there[run], told)
+                if chunk.agent_steps > agent_steps.get(run, 0):  # others were not taken in this slice
+                    chunks[run], agent_steps[run] = chunk, chunk.agent_steps
+                    left_s[run] = self.expected_s[run] * (1 - chunk.env_steps / self.specs[run].env_steps)
+            yield {run: chunk for run, chunk in chunks.items() if run not in self.dropped}
+            finished = {run for run, chunk in chunks.items() if chunk.is_last}
+            there = {run: each for run, each in there.items() if run not in finished}
+
+    def drop(self, run: int) -> None:
+        """Go on without a run."""
+        self.dropped.add(run)
+
+    def close(self) -> None:
+        """There is nothing to wait for."""
+
+    def _train(self, queue: Sequence[int], there: Mapping[int, Resident], time_s: float) -> list[Told]:
+        records = max(min(MOST_RECORDS, _most_records(self.specs[run])) for run in queue)
+        most = max(int(self.runs[run]["most_episodes"]) for run in queue)
+        residents = [there[run] for run in queue]
+        return self.device.train(Slice(residents, records + most, MOST_REPORTS, time_s, self.most_periods))
+
+    def _has_room(self, run: NDArray[Any], there: Mapping[int, Resident]) -> bool:
+        """Whether a run fits into the device's memory beside the others.
+
+        Raises:
+            NoGpuError: if it would not fit alone.
+        """
+        needed = STATE_WORDS * 4 + int(run["capacity"]) * ROW.itemsize
+        free = self.device.memory.free_bytes
+        if needed <= _USED * free:
+            return True
+        if there:
+            return False
+        raise NoGpuError(
+            f"{self.device.memory.name} has {free / 2**20:,.0f} MiB free, and a run needs {needed / 2**20:,.0f} MiB: "
+            "end what else computes there, or give a smaller replay_capacity."
+        )
+
+    def _placed(self, run: int, kept: tuple[State, NDArray[np.float32]] | None) -> Resident:
+        state, rows = kept or (fresh_states([self.specs[run]])[0], np.zeros((0, ROW.itemsize // 4), np.float32))
+        return self.device.place(self.runs[run], state, rows)
+
+    def _chunk(self, run: int, resident: Resident, told: Told) -> Chunk:
+        position, budget = told.position, self.specs[run].env_steps
+        metrics: dict[str, NDArray[Any]] = {name: told.reports[name] for name in METRICS}
+        return Chunk(
+            env_steps=min(int(position["ended_env_steps"]) + int(position["world_steps"]), budget),
+            agent_steps=int(position["agent_steps"]),
+            episodes=episodes_of(position, told.records).up_to(budget),
+            metrics={**metrics, "agent_steps": told.reports["agent_steps"].astype(np.int64)},
+            moment=_Moment(self.device, resident, self.specs[run]),
+            exact=True,
+            is_last=int(position["status"]) == Status.FINISHED,
+        )
+
+    def _kept(
+        self, starts: Mapping[int, Arrays | None]
+    ) -> tuple[dict[int, tuple[State, NDArray[np.float32]]], dict[int, RunError]]:
+        """States and replays of runs that have begun, and what is wrong with others'."""
+        kept, wrong = {}, {}
+        for run, arrays in starts.items():
+            if arrays is not None:
+                try:
+                    state = checked_state(arrays.get(_STATE))
+                    kept[run] = state, _checked_rows(arrays.get(_REPLAY), state, int(self.runs[run]["capacity"]))
+                except RunError as error:
+                    wrong[run] = error
+        return kept, wrong
+
+
+@dataclass(frozen=True)
+class _Moment:
+    """Where a run is; fetched from the device where it is asked for."""
+
+    device: SACDevice
+    resident: Resident
+    spec: RunSpec
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All of its state, as whole numbers, since not all of its words are floating-point numbers; and its replay."""
+        stored = int(position_of(self._state)["agent_steps"])
+        return {_STATE: self._state.view(np.int32), _REPLAY: self.device.rows(self.resident, stored)}
+
+    def psi(self) -> SACState:
+        """What was learned."""
+        return psi_of(self._state, self.spec)
+
+    @cached_property
+    def _state(self) -> State:
+        return self.device.state(self.resident)
+
+
+def _checked_rows(rows: NDArray[Any] | None, state: State, capacity: int) -> NDArray[np.float32]:
+    """The replay that a checkpoint holds."""
+    shape = (min(int(position_of(state)["agent_steps"]), capacity), ROW.itemsize // 4)
+    if rows is None or rows.dtype != np.float32 or rows.shape != shape:
+        kind = "nothing" if rows is None else f"{rows.dtype} of the shape {rows.shape}"
+        raise RunError(f"The checkpoint has {kind} as the replay: it must be float32, {shape}.")
+    return rows
+
+
+def _most_records(spec: RunSpec) -> int:
+    """No more episodes than this end in a run."""
+    world = world_of(spec)
+    return world.most_episodes(-(-spec.env_steps // world.cycle_steps))

@@ -1,0 +1,244 @@
+"""Advice in sentences and as a table: which cycle time, with which values, what it gains, how sure that is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cycletime.duration import Duration
+from cycletime.reports.power import MOST_SEEDS, POWER, seeds_needed
+from cycletime.reports.scores import MEASURES
+from cycletime.reports.words import hours, hyperparameters, several, span
+from cycletime.statistics import Comparison, mean_and_error
+from cycletime.studies.advising.advice import Advice, write_advice
+
+_FEW = 10
+"""Seeds with which failures of one run in five are nearly always seen."""
+_FAILING = 0.2
+_UNITS = ((120.0, 1.0, "s"), (7200.0, 60.0, "min"), (float("inf"), 3600.0, "h"))
+
+
+def save_advice(folder: Path, advice: Advice) -> list[str]:
+    """Write advice.json with the answer in sentences, which are given back."""
+    answer = sentences(advice)
+    write_advice(folder, {**advice.as_json(), "answer": answer})
+    return answer
+
+
+def sentences(advice: Advice) -> list[str]:
+    """The answer, the first sentence first."""
+    if advice.leader is None:
+        return ["There is no answer yet: the first look is not done.", *_surer(advice)]
+    return [_answer(advice), *_how_sure(advice), *_surer(advice), *_in_time(advice), *_not_tried(advice)]
+
+
+def table(advice: Advice) -> list[list[str]]:
+    """A row for each candidate, below a head."""
+    head = ["cycle time", "in time here", "seeds", "mean return", "s.e.", ""]
+    dts = sorted({*advice.tried, *advice.in_time})
+    return [head, *([span(dt), _way(advice, dt), *_mean(advice, dt), _verdict(advice, dt)] for dt in dts)]
+
+
+def _answer(advice: Advice) -> str:
+    advised, leader, present = advice.advised, advice.leader, advice.question.present
+    assert advised is not None, "there is a leader"
+    assert leader is not None, "there is a leader"
+    values = f"{hyperparameters(advice.values(advised))} (rule {advice.question.rule})"
+    if advice.ended == "alone":
+        return f"Stay at {span(present)}, with {values}: no other cycle time can be compared with it here."
+    length = f"{_measure(advice)} in runs of {_time(_run_s(advice))} of the environment's time"
+    if advised == leader == present:
+        return f"Stay at {span(present)}, with {values}: it has the highest {length}."
+    gain = advice.gain
+    if advised == leader and gain is None:
+        return f"Use {span(leader)}, with {values}: staying at {span(present)} has no mean, {_lacks(advice, present)}."
+    assert gain is not None, "both have a mean"
+    if advised == leader:
+        certain = "" if gain.verdict == "better" else ", which the data do not decide"
+        cannot = "" if advice.can_stay() else f"; {span(present)} is not in time on this machine"
+        gained = f"that gains {_gain(gain)} in {length}{certain}{cannot}"
+        return f"Use {span(leader)} instead of {span(present)}, with {values}: {gained}."
+    return (
+        f"Stay at {span(present)} for now, with {values}: {span(leader)} has the highest {length}, by {_gain(gain)}, "
+        "but the data do not decide that it is better."
+    )
+
+
+def _how_sure(advice: Advice) -> list[str]:
+    if advice.ended == "alone":
+        return []
+    leader, confidence = advice.leader, 100 * advice.question.confidence
+    assert leader is not None, "there is one"
+    dropped = [dt for dt in advice.tried if dt not in advice.left and dt not in advice.without_mean]
+    open_ = [dt for dt in advice.left if dt != leader]
+    told = []
+    if dropped:
+        told.append(f"decided against {several([span(dt) for dt in dropped])}")
+    if open_:
+        told.append(f"not decided against {several([f'{span(dt)} ({_lead(advice, dt)})' for dt in open_])}")
+    if advice.without_mean:
+        lacking = several([f"{span(dt)} ({why})" for dt, why in advice.without_mean.items()])
+        told.append(f"not compared with {lacking}")
+    if advice.ended == "enough":
+        told.append(f"no other can be better by more than {advice.question.enough:g}")
+    return [
+        f"How sure: {span(leader)} is {', '.join(told)}; all intervals and verdicts of all looks hold together with "
+        f"{confidence:g} % confidence.",
+        *_unseen(advice),
+    ]
+
+
+def _unseen(advice: Advice) -> list[str]:
+    """No interval knows of failures that it has not seen."""
+    fewest = min(len(each) for dt, each in advice.scores.items() if dt not in advice.without_mean)
+    if fewest >= _FEW:
+        return []
+    missed = 100 * (1 - _FAILING) ** fewest
+    return [
+        f"That holds if single runs do not fail: of failures that happen once in five runs, {fewest} seeds show none "
+        f"in {missed:.0f} % of studies; '--first-seeds {_FEW}' in a new folder looks at more."
+    ]
+
+
+def _surer(advice: Advice) -> list[str]:
+    following = advice.next
+    if following is None:
+        if advice.ended == "alone":
+            return []
+        return ["Surer: the comparison is decided; longer runs would tell whether it stays so."]
+    told = (
+        f"Surer: {following.seeds} seeds of {several([span(dt) for dt in advice.left])} take {following.runs} more "
+        f"runs, about {_time(following.wall_s)} here and {hours(following.simulated_h)} simulated; the same command "
+        "with more budget goes on."
+    )
+    return [told, *_needed(advice)]
+
+
+def _needed(advice: Advice) -> list[str]:
+    """How many seeds would decide, roughly."""
+    if advice.leader is None or advice.ended == "enough":
+        return []
+    comparisons = advice.looks.comparisons(len(advice.judgements) + 1)
+    leader = advice.numbers(advice.leader)
+    found = {
+        dt: seeds_needed(leader, advice.numbers(dt), comparisons, advice.question.confidence)
+        for dt in advice.left
+        if dt != advice.leader
+    }
+    told = [f"{span(dt)} {f'about {n}' if n else f'more than {MOST_SEEDS}'}" for dt, n in found.items()]
+    return [
+        f"Seeds that would decide in {100 * POWER:.0f} % of such studies, if the true differences are those seen: "
+        f"against {several(told)}."
+    ]
+
+
+def _in_time(advice: Advice) -> list[str]:
+    if not advice.in_time:
+        return ["Whether this machine acts and learns in time was not measured."]
+    assert advice.advised is not None, "there is a leader"
+    told = advice.in_time[advice.advised]
+    is_busy = advice.machine["load"] > advice.machine["cores"] / 2
+    busy = " The machine was busy when that was measured: true times may be shorter." if is_busy else ""
+    if not told.fits:
+        return [
+            f"Real time: {span(advice.advised)} is not in time on this machine (acting takes "
+            f"{_percent(told.act_share)} of the cycle, learning {_percent(told.learn_share)} of the time there is), so "
+            f"it is for simulation only.{busy}"
+        ]
+    how = "in the cycle itself" if told.way == "inline" else "in the background"
+    return [
+        f"Real time: at {span(advice.advised)} acting takes {_percent(told.act_share)} of the cycle here, and learning "
+        f"fits {how} ({_percent(told.learn_share)} of the time there is for it).{busy}"
+    ]
+
+
+def _not_tried(advice: Advice) -> list[str]:
+    left_out = [f"{span(Duration(dt))} ({why})" for dt, why in advice.not_tried.items()]
+    tried, present = several([span(dt) for dt in advice.tried]), span(advice.question.present)
+    others = [
+        *left_out,
+        f"cycle times other than {tried}{_edge(advice)}",
+        f"values tuned anew at each of them (the rule {advice.question.rule} carried those of {present})",
+        f"runs longer than {_time(_run_s(advice))}",
+        "delays, other machines, a real robot",
+    ]
+    return [f"Not tried: {'; '.join(others)}.", _comparable(advice)]
+
+
+def _edge(advice: Advice) -> str:
+    """Whether the best is the shortest or the longest that was tried, so that the true best may lie beyond."""
+    if len(advice.tried) < 2 or advice.leader not in (advice.tried[0], advice.tried[-1]):
+        return ""
+    which = "shorter" if advice.leader == advice.tried[0] else "longer"
+    return f" ({span(advice.leader)} is the last on its side, so {which} ones may be better yet)"
+
+
+def _comparable(advice: Advice) -> str:
+    if advice.comparable is None:
+        return (
+            "Whether returns can be compared across cycle times could not be checked: the same seed did not give the "
+            "same episode, or the cycle times have no common multiple soon."
+        )
+    if advice.comparable:
+        return "Returns sum over environment steps: a held action earned the same at every cycle time, so they compare."
+    return (
+        "Beware: a held action earned different returns at different cycle times, so that the environment pays for the "
+        "cycle time itself, and these returns do not compare."
+    )
+
+
+def _gain(gain: Comparison) -> str:
+    told = gain.difference
+    return f"{told.value:+.3g} ({told.low:+.3g} to {told.high:+.3g}, n = {told.runs} seeds)"
+
+
+def _lead(advice: Advice, dt: Duration) -> str:
+    assert advice.leader is not None, "there is one"
+    told = advice.judgements[-1].lead(dt).difference
+    return f"{told.value:+.3g}, from {told.low:+.3g} to {told.high:+.3g}"
+
+
+def _lacks(advice: Advice, dt: Duration) -> str:
+    return f"since {advice.without_mean[dt]}"
+
+
+def _measure(advice: Advice) -> str:
+    return next(words for key, words in MEASURES.values() if key == advice.question.measure)
+
+
+def _run_s(advice: Advice) -> float:
+    return float(advice.question.env_steps * advice.env_dt.exact_s)
+
+
+def _time(seconds: float) -> str:
+    return next(f"{seconds / size:,.3g} {unit}" for most, size, unit in _UNITS if seconds < most)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %" if share < 1 else f"{100 * share:.0f} %"
+
+
+def _way(advice: Advice, dt: Duration) -> str:
+    if dt not in advice.in_time:
+        return "not asked"
+    return advice.in_time[dt].way or "no"
+
+
+def _mean(advice: Advice, dt: Duration) -> list[str]:
+    scores = advice.scores.get(dt, ())
+    if not scores or dt in advice.without_mean:
+        return [str(len(scores)), "none", ""]
+    mean = mean_and_error(advice.numbers(dt))
+    error = "" if mean.high is None else f"{mean.high - mean.value:.3g}"
+    return [str(mean.n), f"{mean.value:.4g}", error]
+
+
+def _verdict(advice: Advice, dt: Duration) -> str:
+    if dt not in advice.tried:
+        return "not tried"
+    if dt in advice.without_mean:
+        return advice.without_mean[dt]
+    words = ["leads"] if dt == advice.leader else []
+    better = next((each.dropped[dt] for each in advice.judgements if dt in each.dropped), None)
+    words += [f"worse than {span(better)}"] if better is not None else []
+    words += ["present"] if dt == advice.question.present else []
+    return ", ".join(words or ["not decided"])

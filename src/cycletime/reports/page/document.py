@@ -1,0 +1,138 @@
+"""A page as one HTML file: its words, its data in compressed form, and the scripts and styles that show them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from base64 import b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from cycletime import __version__
+from cycletime.reports.page.figures import CYCLE_TIME, FigureData, PageFigure
+from cycletime.reports.page.html import code, details, paragraphs
+from cycletime.rules.as_data import rules_as_data
+
+SCRIPTS = ("uplot.min.js", "numbers.js", "rules.js", "libraries.js", "calculator.js", "plot.js", "chart.js", "page.js")
+"""In the order in which they need each other."""
+STYLES = ("uplot.min.css", "theme.css", "page.css", "chart.css", "calculator.css")
+_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+"""What the browser may load: nothing from anywhere."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page."""
+
+    anchor: str
+    """Also its name in the bar at the top."""
+    title: str
+    content: str
+    """As HTML."""
+
+
+@dataclass(frozen=True)
+class Film:
+    """A short film of what was learned."""
+
+    title: str
+    caption: str
+    content: bytes
+    """A GIF."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """What is on a page."""
+
+    title: str
+    about: str
+    """What it is of, in a line."""
+    answer: tuple[str, ...]
+    """In plain words: the first is the one to remember."""
+    sections: tuple[Section, ...]
+    data: FigureData = field(default_factory=FigureData)
+    films: tuple[Film, ...] = ()
+    """In the order of their places in the sections."""
+
+
+def render(page: Page) -> str:
+    """The page as HTML. The same page gives the same bytes."""
+    first, *others = page.answer or ("There is nothing to tell yet.",)
+    links = "".join(f'<a href="#{each.anchor}">{escape(each.anchor.capitalize())}</a>' for each in page.sections)
+    sections = "".join(map(_section, page.sections))
+    blocks = [_block("main", _packed({**page.data.as_json(), "rules": rules_as_data()}))]
+    blocks += [_block(f"seeds-{pack}", _packed(page.data.seeds(pack))) for pack in page.data.packs]
+    blocks += [_block(f"film-{index}", b64encode(film.content).decode()) for index, film in enumerate(page.films)]
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+<meta name="color-scheme" content="light dark">
+<meta name="generator" content="cycletime {__version__}">
+<title>{escape(page.title)}</title>
+<style>{"".join(map(asset, STYLES))}</style>
+</head>
+<body>
+<a class="skip" href="#answer">To the answer</a>
+<nav class="bar" aria-label="Parts of this page"><a href="#answer">Answer</a>{links}
+<button type="button" id="theme">Dark</button></nav>
+<main>
+<header id="answer"><p class="about">{escape(page.about)}</p><h1>{escape(page.title)}</h1>
+<p class="lead">{escape(first)}</p>{paragraphs(others)}<noscript><p class="notice">Figures and the calculator need
+JavaScript, which is switched off here; words and tables are complete without it.</p></noscript></header>
+{sections}
+</main>
+<footer><p>Made by cycletime {__version__}. This page is one file: it loads nothing, and sends nothing.</p></footer>
+{"".join(blocks)}
+<script>{"".join(map(asset, SCRIPTS))}</script>
+</body>
+</html>
+"""
+
+
+def asset(name: str) -> str:
+    """A script or a style that comes with the package."""
+    return (files(__package__) / "assets" / name).read_text(encoding="utf-8")
+
+
+def figure_html(figure: PageFigure) -> str:
+    """The place of a figure, which the page draws once it is near."""
+    marks = " data-marks" if figure.x_label == CYCLE_TIME else ""  # shows the calculator's cycle time too
+    return (
+        f'<figure class="chart" id="{escape(figure.name)}" data-figure="{escape(figure.name)}"{marks}><h3>'
+        f"{escape(figure.title)}</h3><div class='canvas' aria-busy='true'></div><figcaption>{escape(figure.caption)}"
+        f"</figcaption>{details('The command that makes it again', code(figure.command))}</figure>"
+    )
+
+
+def films_html(films: Sequence[Film]) -> str:
+    """The places of all films."""
+    told = "".join(
+        f'<figure class="film"><img alt="{escape(film.title)}" data-film="{index}" width="250" height="250">'
+        f"<figcaption><strong>{escape(film.title)}</strong><br>{escape(film.caption)}</figcaption></figure>"
+        for index, film in enumerate(films)
+    )
+    return f'<div class="films">{told}</div>'
+
+
+def _section(section: Section) -> str:
+    return (
+        f'<section id="{section.anchor}" aria-labelledby="{section.anchor}-title"><h2 id="{section.anchor}-title">'
+        f"{escape(section.title)}</h2>{section.content}</section>"
+    )
+
+
+def _packed(told: Any) -> str:  # noqa: ANN401 - whatever JSON has
+    text = json.dumps(told, separators=(",", ":"), allow_nan=False)
+    return b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+
+
+def _block(name: str, content: str) -> str:
+    """Data that the browser keeps as text until a script asks for it."""
+    return f'<script type="text/plain" id="data-{name}">{content}</script>\n'

@@ -1,0 +1,79 @@
+"""Words as HTML: paragraphs, lists and tables, with everything escaped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from cycletime.reports.tables import Words
+
+_VERDICTS = {
+    "better": "good",
+    "confirmed": "good",
+    "worse": "bad",
+    "refuted": "bad",
+    "undecided": "open",
+    "not decided": "open",
+}
+_AT_END = re.compile(rf" ({'|'.join(_VERDICTS)}|same runs)$")
+
+
+def paragraphs(sentences: Iterable[str], kind: str = "") -> str:
+    """A paragraph for each sentence."""
+    return "".join(f"<p{_class(kind)}>{escape(sentence)}</p>" for sentence in sentences)
+
+
+def listed(sentences: Sequence[str]) -> str:
+    """A list, or nothing."""
+    return f"<ul>{''.join(f'<li>{escape(each)}</li>' for each in sentences)}</ul>" if sentences else ""
+
+
+def table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "", last: Sequence[str] | None = None
+) -> str:
+    """A table whose first column names its rows, in a box of its own, which scrolls where the page is narrow."""
+    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
+    foot = "" if last is None else f"<tfoot>{_row(last)}</tfoot>"
+    told = f"<caption>{escape(caption)}</caption>" if caption else ""
+    body = "".join(map(_row, rows))
+    label = escape(caption or " ".join(header))
+    return (
+        f'<div class="scrolls" tabindex="0" role="region" aria-label="{label}"><table>{told}'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>{foot}</table></div>"
+    )
+
+
+def words_table(words: Words) -> str:
+    """A table of a report, with its notes."""
+    notes = f'<div class="notes">{listed(words.notes)}</div>'
+    return table(words.header, words.rows, words.title, words.last) + notes
+
+
+def details(title: str, content: str) -> str:
+    """What is opened by a click."""
+    return f"<details><summary>{escape(title)}</summary>{content}</details>"
+
+
+def code(text: str) -> str:
+    """Text that can be copied."""
+    return f'<div class="copies"><pre tabindex="0"><code>{escape(text)}</code></pre></div>'
+
+
+def verdict(text: str) -> str:
+    """A verdict in its colour."""
+    return f'<span class="verdict {_VERDICTS.get(text, "none")}">{escape(text)}</span>'
+
+
+def _row(cells: Sequence[str]) -> str:
+    first, *rest = cells
+    return f'<tr><th scope="row">{escape(first)}</th>{"".join(f"<td>{_cell(cell)}</td>" for cell in rest)}</tr>'
+
+
+def _cell(text: str) -> str:
+    found = _AT_END.search(text)
+    return escape(text) if found is None else f"{escape(text[: found.start()])} {verdict(found[1])}"
+
+
+def _class(kind: str) -> str:
+    return f' class="{kind}"' if kind else ""

@@ -1,0 +1,101 @@
+"""Controllers that nobody had to train: what a return is worth is seen beside what these get.
+
+Each is a function of the observation alone, as a policy is. `reach` bends the arm towards the angles at which its tip
+is on the target; `balance` is the linear-quadratic regulator of the two poles, for the very cycle time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from cycletime.duration import Duration, cycle_steps
+from cycletime.tasks.closed_form import ClosedFormTask
+from cycletime.tasks.double_pendulum import DoublePendulum
+from cycletime.tasks.reacher import ELBOW_LIMIT, ELBOW_TO_TIP, LINK_LENGTH, STRONGEST_TORQUE, Reacher, mass_matrix
+
+Controller = Callable[[jax.Array], jax.Array]
+"""An action from an observation."""
+
+_SETTLES = 0.2
+"""Seconds in which the arm comes to rest at the target, if nothing is clipped: what scored best of a few."""
+_SETTLES_CYCLES = 2.0
+"""And no fewer cycles than this, since an action is held for a whole one."""
+_ANGLE_COST, _PLACE_COST, _FORCE_COST = 10.0, 1.0, 10.0
+_NEAR = 0.01
+"""From upright, in metres, radians and their speeds, and of the strongest force."""
+_HORIZON = 4000
+"""Steps of Riccati's recursion: more than enough to come to rest."""
+
+
+def do_nothing(task: ClosedFormTask, dt: Duration) -> Controller:
+    """The action that is zero."""
+    return lambda observation: jnp.zeros(task.action_size, task.dtype)
+
+
+def reach(task: Reacher, dt: Duration) -> Controller:
+    """Towards the target's angles with a critically damped spring in each joint, through the arm's own inertia."""
+    settles_s = max(_SETTLES, _SETTLES_CYCLES * float(dt))
+    stiffness, damping = settles_s**-2, 2 / settles_s
+
+    def act(observation: jax.Array) -> jax.Array:
+        x, y, _, _, cos_1, sin_1, speed_1, elbow, speed_2 = observation
+        q1, q2 = jnp.arctan2(sin_1, cos_1), ELBOW_LIMIT * elbow
+        wanted_1, wanted_2 = _angles_of(x, y, jnp.where(q2 < 0, -1.0, 1.0))
+        turn = jnp.mod(wanted_1 - q1 + jnp.pi, 2 * jnp.pi) - jnp.pi
+        pulls = jnp.stack([turn, wanted_2 - q2]) * stiffness - damping * 10 * jnp.stack([speed_1, speed_2])
+        return jnp.clip(mass_matrix(jnp.cos(q2)) @ pulls / STRONGEST_TORQUE, -1, 1)
+
+    return act
+
+
+def _angles_of(x: jax.Array, y: jax.Array, side: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The joints' angles with the tip on a point, or as near as it gets, with the elbow on one side."""
+    squared = x**2 + y**2
+    cosine = (squared - LINK_LENGTH**2 - ELBOW_TO_TIP**2) / (2 * LINK_LENGTH * ELBOW_TO_TIP)
+    elbow = side * jnp.arccos(jnp.clip(cosine, -1, 1))
+    beside, along = ELBOW_TO_TIP * jnp.sin(elbow), LINK_LENGTH + ELBOW_TO_TIP * jnp.cos(elbow)
+    return jnp.arctan2(y, x) - jnp.arctan2(beside, along), elbow
+
+
+def balance(task: DoublePendulum, dt: Duration) -> Controller:
+    """The regulator of the poles' linear motion about upright, with the force held for a cycle."""
+    gains = jnp.asarray(_regulator(task, dt), task.dtype)
+
+    def act(observation: jax.Array) -> jax.Array:
+        x, v, _, cos_1, sin_1, w, cos_2, sin_2, u = observation
+        state = jnp.stack([x, jnp.arctan2(sin_1, cos_1), jnp.arctan2(sin_2, cos_2), v, w, u])
+        return jnp.clip(-gains @ state, -1, 1)
+
+    return act
+
+
+def _regulator(task: DoublePendulum, dt: Duration) -> NDArray[np.float64]:
+    """[1, 6] the gains, from the derivatives of a cycle's motion and Riccati's recursion."""
+    held = cycle_steps(dt, task.env_dt)
+
+    def after(change: jax.Array) -> jax.Array:
+        step = task.cycle(task.start(*change[:6]), change[6:], held)
+        return jnp.stack(task.numbers(step.state))
+
+    # By differences: at rest the damping has a root in it, whose derivative is infinite.
+    changes = _NEAR * jnp.concatenate([jnp.eye(7), -jnp.eye(7)])
+    ends = np.asarray(jax.vmap(after)(changes), np.float64)
+    slopes = (ends[:7] - ends[7:]).T / (2 * _NEAR)
+    moves, pushes = slopes[:, :6], slopes[:, 6:]
+    costs, force = np.diag([_PLACE_COST, _ANGLE_COST, _ANGLE_COST, 0.0, 0.0, 0.0]), np.array([[_FORCE_COST]])
+    left: NDArray[Any] = costs
+    gains: NDArray[Any] = np.zeros((1, 6))
+    for _ in range(_HORIZON):
+        gains = np.linalg.solve(force + pushes.T @ left @ pushes, pushes.T @ left @ moves)
+        left = costs + moves.T @ left @ (moves - pushes @ gains)
+    return gains
+
+
+SCRIPTED: Mapping[str, Callable[..., Controller]] = {"reacher": reach, "double-pendulum": balance}
+"""By task, a good controller of it; of other tasks nobody has written one."""

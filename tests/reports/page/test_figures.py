@@ -1,0 +1,72 @@
+"""Figures as data: the numbers that a page draws are those of the runs."""
+
+import numpy as np
+import pytest
+from scipy.stats import trim_mean
+
+from cycletime.reports.page.figures import FigureData, Line, PageFigure, PagePanel, ShownCell
+
+
+def cell(runs: int = 8, bins: int = 100) -> ShownCell:
+    rng = np.random.default_rng(1)
+    curves = np.cumsum(rng.normal(size=(runs, bins)), axis=1)
+    return ShownCell(curves.mean(axis=1).tolist(), curves, 4800)
+
+
+def test_a_score_is_the_mean_with_its_error_and_the_interquartile_mean() -> None:
+    shown = cell()
+    told = shown.summary()
+    scores = np.array(shown.scores)
+    error = scores.std(ddof=1) / np.sqrt(len(scores))
+    assert told["n"] == 8
+    assert told["mean"] == pytest.approx([scores.mean(), scores.mean() - error, scores.mean() + error], rel=1e-4)
+    assert told["iqm"][0] == pytest.approx(trim_mean(scores, 0.25), rel=1e-4)
+    assert told["iqm"][1] <= told["iqm"][0] <= told["iqm"][2]
+
+
+def test_a_curve_has_a_band_and_interquartile_means_in_each_bin() -> None:
+    shown = cell()
+    told = shown.curve()
+    assert told is not None
+    assert shown.curves is not None
+    assert told["mean"] == pytest.approx(shown.curves.mean(axis=0), rel=1e-4)
+    assert told["iqm"] == pytest.approx(trim_mean(shown.curves, 0.25, axis=0), rel=1e-4)
+    assert told["env_steps"] == 4800
+
+
+def test_a_single_run_has_no_interval() -> None:
+    told = ShownCell([3.0], np.full((1, 10), 3.0), 100)
+    assert told.summary()["mean"] == [3.0, None, None]
+    curve = told.curve()
+    assert curve is not None
+    assert curve["low"] is None
+
+
+@pytest.mark.parametrize(("runs", "every"), [(8, 1), (300, 2)])
+def test_single_curves_come_back_within_half_a_step(runs: int, every: int) -> None:
+    shown = cell(runs)
+    told = shown.seeds()
+    assert told is not None
+    assert shown.curves is not None
+    back = np.cumsum(told["deltas"], axis=1) * told["step"]
+    kept = shown.curves[:, every - 1 :: every]
+    assert told["every"] == every
+    assert np.abs(back - kept).max() <= told["step"] / 2 + 1e-12
+    assert told["step"] <= np.ptp(shown.curves) / 400
+
+
+def test_curves_that_never_change_can_be_told() -> None:
+    told = ShownCell([1.0, 1.0], np.ones((2, 4)), 100).seeds()
+    assert told is not None
+    assert np.cumsum(told["deltas"], axis=1).tolist() == [[1] * 4] * 2
+
+
+def test_cells_of_several_figures_are_told_once_and_curves_of_those_that_draw_them() -> None:
+    data = FigureData()
+    points = PageFigure("a", "A", "points", (PagePanel("", (Line("x", ("one", None)),), (1.0, 2.0)),), "", "", "score")
+    curves = PageFigure("b", "B", "curves", (PagePanel("", (Line("x", ("two",)),)),), "", "", "return", pack="b")
+    data.add(points, {"one": cell()})
+    data.add(curves, {"two": cell()})
+    told = data.as_json()
+    assert set(told["cells"]) == {"one", "two"}
+    assert set(told["curves"]) == {"two"} == set(data.seeds("b"))

@@ -1,0 +1,39 @@
+"""Which candidates are in time, by times that are given."""
+
+import pytest
+
+from cycletime.loops import latency
+from cycletime.loops.latency import Times
+from cycletime.studies.advising.in_time import InTime, machine, measured_in_time
+from cycletime.studies.advising.worlds import WorldFacts
+from tests.studies.advising.virtual import asked, ms
+
+
+def times(seconds: float) -> Times:
+    return Times(first_s=1.0, median_s=seconds, mean_s=seconds, p99_s=seconds, worst_s=seconds, count=9)
+
+
+@pytest.mark.parametrize(
+    ("act_s", "learn_s", "ways"),
+    [
+        (1e-3, 1e-3, {8: "inline", 32: "inline"}),
+        (1e-3, 0.5, {8: "background", 32: "background"}),
+        (5e-3, 1e-3, {8: None, 32: "inline"}),
+        (1e-3, 2.0, {8: None, 32: None}),
+    ],
+)
+def test_half_of_a_cycle_stays_free_and_learning_ends_before_the_next(
+    monkeypatch: pytest.MonkeyPatch, act_s: float, learn_s: float, ways: dict[int, str | None]
+) -> None:
+    monkeypatch.setattr(latency, "measure_act", lambda *_: times(act_s))
+    monkeypatch.setattr(latency, "measure_learn", lambda *_: times(learn_s))
+    told: list[str] = []
+    found = measured_in_time(asked().agents([ms(8), ms(32)]), WorldFacts(ms(2), 9, 2), told.append)
+    assert {dt: each.way for dt, each in found.items()} == {ms(dt): way for dt, way in ways.items()}
+    # A batch of 100 at 16 ms is 1.6 s at every cycle time.
+    assert found[ms(8)] == InTime(act_s, learn_s, act_s / 8e-3, pytest.approx(learn_s / 1.6), ways[8])  # type: ignore[arg-type]
+    assert told == ["Timing act ...", "Timing learn at 8ms ...", "Timing learn at 32ms ..."]
+
+
+def test_the_machine_is_named() -> None:
+    assert set(machine()) == {"processor", "cores", "load"}

@@ -1,0 +1,62 @@
+"""Controllers that nobody trained, and what is kept of their returns."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from cycletime import tasks
+from cycletime.duration import Duration
+from cycletime.tasks import scripted
+from cycletime.tasks.references import DTS, NOTHING, SCRIPTED, measure, references
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("task", "good"), [("reacher", 17.0), ("double-pendulum", 9300.0)])
+def test_a_scripted_controller_is_good_and_what_is_kept_is_what_it_gets(task: str, good: float) -> None:
+    measured = measure(task, "64ms", episodes=200, seed=7)
+    kept = {each.name: each for each in references(task, "64ms")}
+    assert measured[SCRIPTED][0] > good > measured[NOTHING][0]
+    for name, (mean, error) in measured.items():
+        assert abs(mean - kept[name].mean) < 5 * (error + kept[name].error), name
+
+
+def test_returns_are_kept_of_every_cycle_time_that_is_named() -> None:
+    for task, dts in DTS.items():
+        for dt in dts:
+            assert [each.name for each in references(task, dt)] == [NOTHING, SCRIPTED]
+    assert references("reacher", "0.016") == references("reacher", "16ms")
+
+
+def test_nothing_is_known_of_other_tasks_and_cycle_times() -> None:
+    assert references("mountain-car", "16ms") == ()
+    assert references("reacher", "17ms") == ()
+
+
+def test_scripted_controllers_are_of_tasks_that_there_are() -> None:
+    assert set(scripted.SCRIPTED) == set(DTS) <= set(tasks.CLOSED_FORMS)
+
+
+@pytest.mark.parametrize("elbow", [0.7, -0.7])
+def test_an_arm_at_the_target_is_left_alone_and_one_beside_it_is_pulled_there(elbow: float) -> None:
+    shoulder = 0.4
+    x = 0.1 * np.cos(shoulder) + 0.11 * np.cos(shoulder + elbow)
+    y = 0.1 * np.sin(shoulder) + 0.11 * np.sin(shoulder + elbow)
+    act = scripted.reach(tasks.Reacher(), Duration("16ms"))
+
+    def pull(turned: float) -> list[float]:
+        seen = (x, y, 0.0, 0.0, np.cos(shoulder + turned), np.sin(shoulder + turned), 0.0, elbow / 3, 0.0)
+        return [float(each) for each in act(jnp.array(seen))]
+
+    assert pull(0.0) == pytest.approx([0.0, 0.0], abs=1e-3)
+    assert pull(-0.3)[0] > 0.1 > -0.1 > pull(0.3)[0]
+
+
+def test_poles_that_lean_to_one_side_have_the_cart_pushed_there() -> None:
+    act = scripted.balance(tasks.DoublePendulum(), Duration("4ms"))
+
+    def push(lean: float) -> float:
+        return float(act(jnp.array([0.0, 0.0, 0.0, np.cos(lean), np.sin(lean), 0.0, 1.0, 0.0, 0.0]))[0])
+
+    assert push(0.0) == 0.0
+    assert push(0.05) == pytest.approx(-push(-0.05), abs=1e-3)
+    assert abs(push(0.05)) > 0.05
