@@ -99,8 +99,8 @@ def starts(tuning: Outcome) -> tuple[Start, ...]:
 
 def _starts(tuning: Outcome) -> Iterator[Start]:
     best = winners(tuning)
-    dts = list(best)
-    for dt in (dts[0], dts[len(dts) // 2], dts[-1]):
+    shortest, _, middle, _, longest = best
+    for dt in (shortest, middle, longest):
         cell = best[dt].cell
         tuned = PPO(dt=dt, learning_rate=_RATE, **{name: cell.values[name] for name in TUNABLE["ppo"]})
         yield Start(cell.labels["task"], tuned=True, values=tuned)
