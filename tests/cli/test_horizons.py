@@ -13,8 +13,11 @@ from cycletime.horizons.fields import tuning_study
 from cycletime.paper.outcome import Outcome, OutcomeCell
 from cycletime.studies.spec.study import Tuned
 from cycletime.studies.store.folder import StudyFolder
+from tests.horizons.conftest import few_draws as few_draws
 from tests.horizons.made import save_results, save_trial
 from tests.studies.small import finished, specs_of
+
+pytestmark = pytest.mark.usefixtures("few_draws")
 
 
 def test_tuning_and_then_the_search_are_packed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -32,6 +35,7 @@ def test_the_search_waits_for_tuning(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "tuning-reacher.npz is not there: 'cycletime horizons pack tuning' makes" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("compiled_quickly")
 def test_what_a_pack_has_made_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     study = tuning_study("reacher")
     few = {name: values[:1] for name, values in study.tuned["ppo"].values.items()}

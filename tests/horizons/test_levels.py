@@ -12,6 +12,7 @@ EPISODES = 30
 CYCLE_STEPS = 25
 
 
+@pytest.mark.usefixtures("compiled_quickly")
 def test_it_is_the_return_of_zero_actions_at_a_cycle_time() -> None:
     world = ClosedFormWorld("double-pendulum")
     task = world.task
