@@ -113,13 +113,11 @@ def test_no_note_on_tuning_where_either_was_tuned_or_nothing_is_carried() -> Non
     ("dt", "discount", "trace_decay"),
     [
         ("4ms", 0.99 ** (1 / 4), 0.95 ** (1 / 4)),  # 400 and 78 steps: per second
-        ("32ms", 0.99**2, exp(-1 / 12)),  # 50 and 9.7 steps, of which the floor is 12
-        ("320ms", exp(-1 / 12), exp(-1 / 12)),  # 5 and 1
+        ("64ms", 0.99**4, exp(-1 / 6)),  # 25 and 4.9 steps, of which the floor is 6
+        ("320ms", exp(-1 / 6), exp(-1 / 6)),  # 5 and 1
     ],
 )
-def test_horizons_are_kept_in_seconds_and_have_at_least_twelve_steps(
-    dt: str, discount: float, trace_decay: float
-) -> None:
+def test_horizons_are_kept_in_seconds_and_have_at_least_six_steps(dt: str, discount: float, trace_decay: float) -> None:
     after = PPO(dt="16ms").at(dt, rule="horizons")
     assert [after.discount, after.trace_decay] == pytest.approx([discount, trace_decay])
     sizes = PPO(dt="16ms").at(dt, rule="dt-aware")
@@ -127,9 +125,9 @@ def test_horizons_are_kept_in_seconds_and_have_at_least_twelve_steps(
 
 
 def test_the_floor_raises_no_horizon_that_was_tuned_below_it() -> None:
-    short = PPO(dt="16ms", discount=exp(-1 / 6), trace_decay=exp(-1 / 13))
+    short = PPO(dt="16ms", discount=exp(-1 / 4), trace_decay=exp(-1 / 7))
     after = short.at("64ms", rule="horizons")
-    assert [after.discount, after.trace_decay] == pytest.approx([short.discount, exp(-1 / 12)])
+    assert [after.discount, after.trace_decay] == pytest.approx([short.discount, exp(-1 / 6)])
 
 
 @given(ppos, dts, st.sampled_from(["baseline", "dt-aware", "scaled", "constant", "horizons"]))

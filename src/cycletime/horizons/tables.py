@@ -65,7 +65,7 @@ def verdicts(trial: Trial) -> str:
     """Of candidates the verdict, and the differences that it rests on."""
     header = ("candidate", "verdict", *(f"more than `{other}`" for other in REFERENCES))
     rows = [
-        (f"`{name}`", f"**{trial.verdict(name)}**", *(_short(trial.more(name, other)) for other in REFERENCES))
+        (f"`{name}`", f"**{trial.verdict(name)}**", *(str(trial.more(name, other)) for other in REFERENCES))
         for name in trial.candidates
     ]
     return markdown(header, rows)
@@ -73,7 +73,7 @@ def verdicts(trial: Trial) -> str:
 
 def against_default(trial: Trial) -> str:
     """What the winner has more than the default rule, in everything that decides."""
-    rows = [(where, _short(trial.more(trial.winner, DEFAULT, *what))) for where, what in trial.conditions.items()]
+    rows = [(where, str(trial.more(trial.winner, DEFAULT, *what))) for where, what in trial.conditions.items()]
     return markdown(("", f"`{trial.winner}` more than `{DEFAULT}`"), rows)
 
 

@@ -204,6 +204,6 @@ def _is_finite(value: object) -> bool:
     return isinstance(value, int | float | Fraction) and not isinstance(value, bool) and isfinite(value)
 
 
-HORIZONS = power_with_floor(12)
+HORIZONS = power_with_floor(6)
 """Of the rule 'horizons': discount and trace decay keep their horizons in seconds, in at least so many agent steps. The
 floor is the one that won the trial of 'cycletime horizons'."""
