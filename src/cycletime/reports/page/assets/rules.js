@@ -112,7 +112,7 @@
     if (algorithm.rules[ruleName].discount.startsWith("kept") || before.discount !== discount || before.trace_decay !== trace) return [];
     const spans = ["discount", "trace_decay"].map((field) => `${general(seconds[field], 3)} s`).join(" and ");
     return [`discount ${repr(discount)} and trace_decay ${repr(trace)} look untuned: at ${spanText(from)} they are horizons of ` +
-      `${spans}, whatever the task's are, which 'cycletime tune FILE --horizons' finds.`];
+      `${spans}, whatever the task's are; 'cycletime tune FILE --horizons' finds those, which rule 'horizons' carries best, as 'dt-aware' does untuned ones.`];
   }
 
   function check(name, values) {
