@@ -35,7 +35,10 @@ def test_ppo_from_16_to_4_milliseconds(capsys: pytest.CaptureFixture[str]) -> No
     assert data["notes"] == [
         "Not given, so the paper's baseline: batch 2000, minibatch 50, discount 0.99, trace_decay 0.95.",
         "Rule 'dt-aware' shrinks horizons: discount 0.99 from 1.59 s to 0.398 s, trace_decay 0.95 from 0.312 s to "
-        "0.078 s; rule 'scaled' keeps them.",
+        "0.078 s; rule 'horizons' keeps them.",
+        "discount 0.99 and trace_decay 0.95 look untuned: at 16ms they are horizons of 1.59 s and 0.312 s, whatever "
+        "the task's are; 'cycletime tune FILE --horizons' finds those, which rule 'horizons' carries best, as "
+        "'dt-aware' does untuned ones.",
     ]
 
 
@@ -122,7 +125,7 @@ def test_a_library_s_words_in_json(capsys: pytest.CaptureFixture[str]) -> None:
         ("dqn --from 16ms --to 4ms", "There is no command 'cycletime transfer dqn': give one of ppo, sac, a2c, tqc"),
         ("td4 --from 16ms --to 4ms", "ddpg, zoo; did you mean td3?"),
         ("ppo --from 16 --to 4ms", "'16' has no unit: write '16ms' for milliseconds or '16s' for seconds."),
-        ("ppo --from 16ms --to 4ms --rule scald", "scaled, constant; did you mean scaled?"),
+        ("ppo --from 16ms --to 4ms --rule scald", "scaled, constant, horizons; did you mean scaled?"),
         ("ppo --from 16ms --to 4ms --for stoics", "lerobot, authors; did you mean stoix?"),
         ("td3 --from 16ms --to 4ms --for cleanrl", "cleanrl has no TD3 that is known here: choose one of stable-b"),
         ("ppo --from 16ms --to 4ms --from-library sb3 512", "'512' is no setting such as n_steps=2048"),
@@ -354,3 +357,49 @@ def test_what_a_tuned_file_sets_is_what_a_part_starts_from(tmp_path: Path, capsy
     typed = carried_json(capsys, *f"ppo --tuned {file} --to 4ms --also learning-rate --learning-rate 1e-4".split())
     assert typed["to"]["learning_rate"] == 2e-4
     assert "learning_rate" not in carried_json(capsys, "ppo", "--tuned", str(file), "--to", "4ms")["to"]
+
+
+OWN = """\
+[own_rules.mine]
+batch = "per second, of a count"
+discount = "per second, of a decay, at least 6 steps"
+"""
+
+
+def test_a_rule_of_one_s_own_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text(f'name = "a study is such a file, too"\n{OWN}')
+    words = ["--from", "16ms", "--to", "64ms", "--discount", "0.92", "--rule", "mine", "--own-rules", str(file)]
+    data = carried_json(capsys, "ppo", *words)
+    assert (data["rule"], data["to"]["batch"], data["to"]["minibatch"]) == ("mine", 500, 50)
+    assert isclose(data["to"]["discount"], 0.8464817248906141)
+    assert main(["transfer", "ppo", *words]) == 0
+    assert "max(x0^rho, min(x0, e^(-1/6)))" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "says"),
+    [
+        (OWN, "min", "--rule is 'min': {file} has mine."),
+        ("name = 'nothing'", "mine", "--rule is 'mine': {file} has no table [own_rules.NAME]."),
+        ("own_rules = 3", "mine", "{file}: own_rules is 3: it must have a table for each rule"),
+        ("own_rules", "mine", "{file} is no TOML file"),
+    ],
+)
+def test_a_file_without_the_rule_is_one_sentence(
+    text: str, rule: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text(text)
+    assert main(["transfer", "ppo", "--from", "16ms", "--to", "4ms", "--rule", rule, "--own-rules", str(file)]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"cycletime: {says.format(file=file)}")
+    assert told.count("\n") == 1
+
+
+def test_a_zoo_file_by_a_rule_of_one_s_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "ppo.yml").write_text(ZOO)
+    (tmp_path / "own.toml").write_text(OWN)
+    files = ["--from-zoo", str(tmp_path / "ppo.yml"), "--own-rules", str(tmp_path / "own.toml"), "--rule", "mine"]
+    assert main(["transfer", *files, "--env", "ReacherBulletEnv-v0", "--from", "16ms", "--to", "32ms"]) == 0
+    assert "n_steps: 256 " in capsys.readouterr().out

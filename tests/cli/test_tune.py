@@ -6,7 +6,7 @@ import shlex
 import signal
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from math import nan
+from math import exp, nan
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +96,7 @@ def test_it_prints_the_ranking_and_writes_the_winner(file: Path, capsys: pytest.
         ["3", "0.5", "-0.3515", "0.0005", "2"],
     ]
     assert lines[5:] == [
+        "The winner has a discount horizon of 0.0992 s.",
         "The winner is better than 2 of 2 other trials; for 0 that is not decided by the data.",
         "With fresh seeds (seeds 1000 to 1002) the winner has a mean return of -1.001 (-1.002 to -1, standard error, "
         "n = 3).",
@@ -130,6 +131,16 @@ def test_options_choose_sampler_and_trials(file: Path, capsys: pytest.CaptureFix
     noted = Path("out/trials/study.json").read_text()
     assert tune(f"{file} --out out --sampler random --trials 4 --sampler-seed 3") == 0
     assert Path("out/trials/study.json").read_text() == noted, "fewer trials forget none that were noted"
+
+
+def test_horizons_are_tuned_and_those_at_the_edge_are_told(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("plain.toml").write_text(FILE.partition("[tuned]")[0])
+    assert tune("plain.toml --horizons --out out") == 0
+    told = capsys.readouterr().out
+    assert "The winner has a discount horizon of 0.1 s.\n" in told
+    assert "Its discount horizon is the shortest that was tried, and a shorter one may be better." in told
+    assert read_tuned("out/tuned.toml").of("sac").values["discount"] == pytest.approx(exp(-0.16))
+    assert len(json.loads(Path("out/ranking.json").read_text())) == 7
 
 
 def test_on_a_gpu_one_worker_trains_as_many_trials_together_as_fit(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,7 @@ def test_it_says_where_it_comes_from(tmp_path: Path) -> None:
 
 def test_runs_that_are_missing_are_counted(tmp_path: Path) -> None:
     folder = study_folder(tmp_path, "ppo-baseline", missing=3)
-    with pytest.raises(InputError, match=r"ppo-baseline has 3 of 10 runs left to do: 'cycletime paper run' goes on\.$"):
+    with pytest.raises(InputError, match=r"ppo-baseline has 3 of 10 runs left to do: what ran the others goes on\.$"):
         collect(folder)
 
 
@@ -82,7 +82,7 @@ def test_a_damaged_file_is_one_sentence_and_nothing_is_read_of_it(
         read({"ppo-baseline": folder})
     assert str(refusal.value) == (
         f"{path} is damaged (it is not what was written: its hash is another): restore it, or let 'cycletime study "
-        f"verify {folder.path} --repair' move it away and 'cycletime paper run' train its runs again."
+        f"verify {folder.path} --repair' move it away and what has trained its runs train them again."
     )
     assert not (tmp_path / "results").exists()
 

@@ -69,9 +69,7 @@ def test_results_are_not_replaced_by_those_that_say_less(tmp_path: Path) -> None
         out = tmp_path / f"{size.scale}-{size.seeds}"
         study_folder(out, "ppo-baseline", size=size)
         study_folder(out, "sac-scaled", size=size)
-        with pytest.raises(
-            InputError, match=f"has 3 seeds at 0.02 of the paper's .* now {words} of .* another --result"
-        ):
+        with pytest.raises(InputError, match=f"has 3 seeds at 0.02 of all .* now {words} of .* another --result"):
             collect_results(out, results)
     assert (results / "ppo-baseline.npz").read_bytes() == before
     assert not (results / "sac-scaled.npz").exists(), "all or nothing"

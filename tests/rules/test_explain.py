@@ -23,7 +23,7 @@ def test_the_table_has_before_after_formula_and_seconds() -> None:
     assert "min(x0, x0^rho)" in row(text, "discount")
     assert "0.960596" in row(text, "discount")
     assert row(text, "discount").endswith("  1.59 s")
-    assert text.count("note: ") == 2
+    assert text.count("note: ") == 3
 
 
 def test_values_that_were_not_carried_have_a_table_too() -> None:

@@ -13,14 +13,14 @@ def shrinking(values: Hyperparameters) -> list[str]:
     return [note for note in values.notes if "shrinks horizons" in note]
 
 
-def test_a_rule_that_shrinks_horizons_says_so_with_both_numbers_and_names_scaled() -> None:
+def test_a_rule_that_shrinks_horizons_says_so_with_both_numbers_and_names_the_rule_that_does_not() -> None:
     # 1.59 s is -0.016 / ln(0.99), and half the cycle is half of that
     assert shrinking(PPO(dt="16ms").at("8ms")) == [
         "Rule 'dt-aware' shrinks horizons: discount 0.99 from 1.59 s to 0.796 s, trace_decay 0.95 from 0.312 s to "
-        "0.156 s; rule 'scaled' keeps them."
+        "0.156 s; rule 'horizons' keeps them."
     ]
     assert shrinking(SAC(dt="16ms", discount=0.98).at("8ms", "tuned")) == [
-        "Rule 'tuned' shrinks horizons: discount 0.98 from 0.792 s to 0.396 s; rule 'scaled' keeps them."
+        "Rule 'tuned' shrinks horizons: discount 0.98 from 0.792 s to 0.396 s; rule 'horizons' keeps them."
     ]
 
 
@@ -73,7 +73,7 @@ def test_td3_has_no_entropy() -> None:
 
 
 def test_misspelt_rules_and_parts_get_the_nearest() -> None:
-    with pytest.raises(InputError, match=r"Unknown rule 'dt_aware' for ppo: .*, constant; did you mean dt-aware\?$"):
+    with pytest.raises(InputError, match=r"Unknown rule 'dt_aware' for ppo: .*, horizons; did you mean dt-aware\?$"):
         PPO(dt="16ms").at("4ms", "dt_aware")
     with pytest.raises(InputError, match=r"Unknown part 'warmup' for sac: .* did you mean warm-up\?$"):
         SAC(dt="16ms").at("4ms", also="warmup")

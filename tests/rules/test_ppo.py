@@ -4,7 +4,7 @@ import pickle
 from copy import deepcopy
 from dataclasses import FrozenInstanceError, replace
 from fractions import Fraction
-from math import isclose, log
+from math import exp, isclose, log
 
 import pytest
 from hypothesis import given
@@ -87,10 +87,51 @@ def test_a_ratio_that_moved_is_reported_though_the_number_of_minibatches_did_not
 
 
 def test_exact_transfers_have_nothing_to_report() -> None:
-    assert PPO(dt="16ms").at("4ms", "scaled").notes == ()
+    assert PPO(dt="16ms", discount=0.98).at("4ms", "scaled").notes == ()
 
 
-@given(ppos, dts, st.sampled_from(["baseline", "dt-aware", "scaled", "constant"]))
+@pytest.mark.parametrize("rule", ["dt-aware", "scaled"])
+def test_values_that_everybody_has_look_untuned(rule: str) -> None:
+    note = (
+        "discount 0.99 and trace_decay 0.95 look untuned: at 16ms they are horizons of 1.59 s and 0.312 s, whatever "
+        "the task's are; 'cycletime tune FILE --horizons' finds those, which rule 'horizons' carries best, as "
+        "'dt-aware' does untuned ones."
+    )
+    assert note in PPO(dt="16ms").at("64ms", rule).notes
+
+
+def test_no_note_on_tuning_where_either_was_tuned_or_nothing_is_carried() -> None:
+    for values, dt, rule in (
+        (PPO(dt="16ms", discount=0.98), "64ms", "scaled"),
+        (PPO(dt="16ms", trace_decay=0.9), "64ms", "scaled"),
+        (PPO(dt="16ms"), "16ms", "scaled"),
+        (PPO(dt="16ms"), "64ms", "baseline"),
+    ):
+        assert not any("look untuned" in note for note in values.at(dt, rule).notes)
+
+
+@pytest.mark.parametrize(
+    ("dt", "discount", "trace_decay"),
+    [
+        ("4ms", 0.99 ** (1 / 4), 0.95 ** (1 / 4)),  # 400 and 78 steps: per second
+        ("64ms", 0.99**4, exp(-1 / 6)),  # 25 and 4.9 steps, of which the floor is 6
+        ("320ms", exp(-1 / 6), exp(-1 / 6)),  # 5 and 1
+    ],
+)
+def test_horizons_are_kept_in_seconds_and_have_at_least_six_steps(dt: str, discount: float, trace_decay: float) -> None:
+    after = PPO(dt="16ms").at(dt, rule="horizons")
+    assert [after.discount, after.trace_decay] == pytest.approx([discount, trace_decay])
+    sizes = PPO(dt="16ms").at(dt, rule="dt-aware")
+    assert (after.batch, after.minibatch, after.learning_rate) == (sizes.batch, sizes.minibatch, None)
+
+
+def test_the_floor_raises_no_horizon_that_was_tuned_below_it() -> None:
+    short = PPO(dt="16ms", discount=exp(-1 / 4), trace_decay=exp(-1 / 7))
+    after = short.at("64ms", rule="horizons")
+    assert [after.discount, after.trace_decay] == pytest.approx([short.discount, exp(-1 / 6)])
+
+
+@given(ppos, dts, st.sampled_from(["baseline", "dt-aware", "scaled", "constant", "horizons"]))
 def test_what_holds_for_every_rule(ppo: PPO, dt: Duration, rule: str) -> None:
     after = ppo.at(dt, rule=rule)
     exact_batch: Fraction = Fraction(ppo.batch) if rule == "baseline" else ppo.batch * (ppo.dt / dt)
@@ -180,13 +221,13 @@ def test_the_ends_of_the_ranges_stay_where_they_are() -> None:
 def test_exploration_noise_is_off_unless_named() -> None:
     assert PPO(dt="16ms").at("4ms").noise_std is None
     assert PPO(dt="16ms", noise_std=0.5).at("4ms").noise_std == 0.5
-    values = PPO(dt="16ms").at("4ms", "scaled", also=["exploration-noise"])
+    values = PPO(dt="16ms", discount=0.98).at("4ms", "scaled", also=["exploration-noise"])
     assert values.noise_std == 2.0
     assert values.notes == ("noise_std was not given: the released code's 1.0 is used.",)
 
 
 def test_learning_rate_and_clip_are_carried_only_where_a_part_says_so() -> None:
-    stated = PPO(dt="16ms", learning_rate=1e-3, clip=0.1)
+    stated = PPO(dt="16ms", discount=0.98, learning_rate=1e-3, clip=0.1)
     assert (PPO(dt="16ms").at("4ms").learning_rate, PPO(dt="16ms").at("4ms").clip) == (None, None)
     assert (stated.at("4ms").learning_rate, stated.at("4ms").clip) == (1e-3, 0.1)
     both = stated.at("4ms", "scaled", also=["learning-rate", "clip"])
@@ -239,7 +280,7 @@ def test_a_count_that_does_not_belong_to_the_sizes_is_forgotten() -> None:
 
 
 def test_a_minibatch_that_was_counted_is_carried_from_the_batch_and_the_count() -> None:
-    counted = PPO(dt="16ms", batch=100, minibatch=2, minibatch_count=40)  # 2.5, rounded down
+    counted = PPO(dt="16ms", batch=100, minibatch=2, discount=0.98, minibatch_count=40)  # 2.5, rounded down
     assert (counted.at("4ms").minibatch, counted.at("4ms", "scaled").notes) == (10, ())
     assert counted.at("8ms").minibatch == 5
     assert counted.at("16ms").minibatch == counted.at("4ms", "baseline").minibatch == 2
@@ -259,6 +300,7 @@ def test_a_count_survives_every_transfer(batch: int, count: int, dt: Duration) -
 def test_a_changed_number_of_minibatches_is_reported_too_where_a_library_counted_them() -> None:
     counted = PPO.from_("cleanrl", dt="16ms", num_steps=2000, num_minibatches=40)
     assert any("40 became 42" in note for note in counted.at("64ms").notes)
-    uneven = PPO.from_("skrl", dt="16ms", n_envs=10, rollouts=10, mini_batches=40)  # 2.5 samples each, read as 2
+    said = {"rollouts": 10, "mini_batches": 40, "discount_factor": 0.98}  # 2.5 samples each, read as 2
+    uneven = PPO.from_("skrl", dt="16ms", n_envs=10, **said)
     assert uneven.at("16ms").notes == ()
     assert uneven.at("8ms", "scaled").notes == ()

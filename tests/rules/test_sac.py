@@ -29,6 +29,14 @@ FULL = SAC(
 dts = st.integers(1, 500).map(lambda ms: Duration(Fraction(ms, 1000)))
 
 
+def test_horizons_has_a_floor_as_the_papers_tuned_discounts_have() -> None:
+    """.961 .923 .851 at 4, 8 and 16 ms, and .851 at 32 and 64 ms."""
+    dts, tuned = ("4ms", "8ms", "16ms", "32ms", "64ms"), (0.961, 0.923, 0.851, 0.851, 0.851)
+    for dt, discount in zip(dts[:3], tuned[:3], strict=True):
+        carried = [SAC(dt=dt, discount=discount).at(other, rule="horizons").discount for other in dts]
+        assert carried == pytest.approx(tuned, abs=6e-3)
+
+
 @pytest.mark.parametrize("scaling", ["scaled", "tuned-scaled"])
 @pytest.mark.parametrize("keeping", ["baseline", "tuned"])
 def test_gamma_1_scales_and_gamma_2_keeps(scaling: str, keeping: str) -> None:

@@ -1,5 +1,6 @@
 """Agents at a cycle time from values tuned at another: the rules' own numbers, and refusals."""
 
+import math
 import re
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from cycletime import rules
 from cycletime.agents import ActorCriticAgent, PPOAgent, SACAgent
 from cycletime.errors import InputError
-from cycletime.runs.carried import carried_agent
+from cycletime.runs.carried import carried_agent, rule_of
 
 
 @pytest.mark.parametrize("rule", rules.PPO.rules)
@@ -79,3 +80,21 @@ def test_what_makes_no_sense_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
         carried_agent(algorithm, values, dt="8ms", **more)
+
+
+OWN = rules.Rule("mine", {"discount": rules.laws.power_with_floor(6), "learning_rate": rules.laws.rho_power(-0.5)})
+
+
+def test_a_rule_of_one_s_own_carries_a_learning_rate_that_is_given_beside_the_values() -> None:
+    agent, origin = carried_agent(
+        "ppo", {"discount": 0.92}, dt="64ms", tuned_at="16ms", rule=OWN, others={"learning_rate": 1e-3}
+    )
+    assert isinstance(agent, PPOAgent)
+    assert (agent.batch, agent.minibatch, agent.learning_rate) == (2000, 50, 5e-4)
+    assert agent.discount == pytest.approx(math.exp(-1 / 6))
+    assert rule_of(origin) == OWN
+    assert origin["rule"] == "mine"
+
+
+def test_the_rule_of_a_name_is_its_name() -> None:
+    assert rule_of(carried_agent("ppo", {}, dt="64ms", tuned_at="16ms")[1]) == "dt-aware"

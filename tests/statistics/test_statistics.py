@@ -26,6 +26,7 @@ from cycletime.statistics import (
     mean_curve,
     probability_of_improvement,
 )
+from cycletime.statistics.resampling import means_drawn_anew
 
 SKEWED = [1.0, 1.2, 1.3, 1.7, 2.0, 2.1, 3.5, 9.0]
 
@@ -389,3 +390,14 @@ def test_intervals_cover_as_often_as_the_docs_say(
     resampled = coverage([bootstrap(sample, np.mean, resamples=400, seed=i) for i, sample in enumerate(samples)])
     assert of_t[0] < by_t < of_t[1]
     assert of_bootstrap[0] < resampled < of_bootstrap[1]
+
+
+def test_means_drawn_anew_spread_as_their_standard_errors() -> None:
+    cells = [np.arange(20.0), np.full(3, 7.0)]
+    drawn = means_drawn_anew(cells, resamples=20_000)
+    assert drawn.shape == (20_001, 2)
+    assert list(drawn[0]) == [9.5, 7.0]
+    assert drawn[1:, 0].mean() == pytest.approx(9.5, abs=0.05)
+    assert drawn[1:, 0].std() == pytest.approx(np.std(cells[0]) / 20**0.5, rel=0.03)
+    assert set(drawn[:, 1]) == {7.0}
+    np.testing.assert_array_equal(drawn, means_drawn_anew(cells, resamples=20_000))

@@ -28,12 +28,13 @@ _COMMANDS = {
     "tune": ("tune", "Tune"),
     "advise": ("advise", "Advise"),
     "paper": ("paper", "PaperCommand"),
+    "horizons": ("horizons", "HorizonsCommand"),
     "report": ("report", "ReportPage"),
     "latency": ("latency", "Latency"),
     "gpu": ("gpu", "GpuCommand"),
 }
 """Commands, with the module and the class of each."""
-_OF_STUDIES = ("evaluate", "plot", "study", "tune", "advise", "paper", "report")
+_OF_STUDIES = ("evaluate", "plot", "study", "tune", "advise", "paper", "horizons", "report")
 """Those that need all of the extra 'study', whatever they miss first."""
 
 

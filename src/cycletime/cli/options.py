@@ -5,12 +5,13 @@ from __future__ import annotations
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Optional, TypeAlias
+from typing import Annotated, Any, Optional, TypeAlias, overload
 
 from tyro.conf import arg
 from tyro.constructors import PrimitiveConstructorSpec
 
 from cycletime.errors import InputError, shown
+from cycletime.rules import Rule
 
 _MOST_DIGITS = 18
 
@@ -50,6 +51,7 @@ Rate: TypeAlias = Annotated[
     PrimitiveConstructorSpec(1, "X", _real_number, lambda x: True, lambda x: [str(x)]),
 ]
 Text: TypeAlias = Optional[str]  # noqa: UP045
+OwnRules: TypeAlias = Annotated[Text, arg(metavar="FILE", help_behavior_hint="(no default)")]
 
 
 class Names(tuple[str, ...]):
@@ -72,6 +74,23 @@ def default_of_the_paper(value: object) -> Any:  # noqa: ANN401 - tyro's own typ
 def default_of_the_released_code(value: object) -> Any:  # noqa: ANN401 - tyro's own type is private
     """The same where the paper is silent, and the authors' code ran at 16 ms with a value."""
     return arg(help_behavior_hint=f"(default: {value}, the released code's at 16 ms)")
+
+
+@overload
+def chosen_rule(rule: str, file: str | None) -> str | Rule: ...
+@overload
+def chosen_rule(rule: str | None, file: str | None) -> str | Rule | None: ...
+def chosen_rule(rule: str | None, file: str | None) -> str | Rule | None:
+    """The rule that is asked for: one of a file, or a name that others know."""
+    if file is None:
+        return rule
+    from cycletime.runs.own_rules import read_own_rules
+
+    found = read_own_rules(Path(file))
+    if rule not in found:
+        given = "missing" if rule is None else repr(rule)
+        raise InputError(f"--rule is {given}: {file} has {', '.join(found) or 'no table [own_rules.NAME]'}.")
+    return found[rule]
 
 
 def the_one(folders: tuple[Path, ...]) -> Path:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import arg
 
-from cycletime.cli.options import NONE, Count, Parts, Rate, Text, default_of_the_paper
+from cycletime.cli.options import NONE, Count, OwnRules, Parts, Rate, Text, chosen_rule, default_of_the_paper
 from cycletime.cli.running import Running, say, train_all
 from cycletime.cli.settings import settings_of
 from cycletime.errors import InputError
@@ -62,8 +62,10 @@ class Train(Running):
     rule: Annotated[
         Text, arg(metavar="RULE", help_behavior_hint="(default: dt-aware for ppo, tuned-scaled for sac)")
     ] = None
-    """How they are carried to --dt: baseline, dt-aware, scaled or constant; for sac baseline or scaled, of a tuned
-    discount also called tuned and tuned-scaled."""
+    """How they are carried to --dt: baseline, dt-aware, scaled, constant or horizons; for sac baseline, scaled or
+    horizons, of a tuned discount the first two are also called tuned and tuned-scaled."""
+    own_rules: OwnRules = None
+    """A TOML file with tables [own_rules.NAME], such as a study's, for a --rule of your own."""
     also: Parts = NONE
     """Carry as well, as in 'cycletime transfer': learning-rate, of ppo clip, of sac replay-capacity, target-smoothing
     and updates-per-second; the random start always lasts as long in seconds."""
@@ -124,7 +126,7 @@ class Train(Running):
             values={name: getattr(self, name) for name in names if getattr(self, name) is not None},
             tuned_at=self.tuned_at,
             tuned=self.tuned,
-            rule=self.rule,
+            rule=chosen_rule(self.rule, self.own_rules),
             also=self.also,
             others=settings_of(self.set, self.algorithm, but_not=names),
             exploration=exploration_of(self.noise, self.correlation, self.order),
@@ -154,8 +156,10 @@ def _notes_on_transfer(spec: RunSpec) -> list[str]:
     """What the rule has to say: horizons that shrink, rounding."""
     if not spec.origin:
         return []
+    from cycletime.runs.carried import rule_of
+
     tuned = ALGORITHMS[spec.algorithm](dt=spec.origin["tuned_at"], **spec.origin["tuned"])
-    return [f"note: {note}" for note in tuned.at(spec.dt, spec.origin["rule"]).notes]
+    return [f"note: {note}" for note in tuned.at(spec.dt, rule_of(spec.origin)).notes]
 
 
 def _refuse_begun(folders: list[RunFolder]) -> None:

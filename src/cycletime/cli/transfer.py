@@ -32,7 +32,7 @@ class TransferPPO(TransferValues):
     clip: Annotated[Rate, default_of_the_paper(PPO.parts["clip"].baseline)] = None
     """epsilon of the ratio of probabilities, for --also clip."""
     rule: Annotated[str, arg(metavar="RULE")] = PPO.default_rule
-    """baseline, dt-aware, scaled or constant."""
+    """baseline, dt-aware, scaled or constant, the paper's; or horizons."""
     also: Parts = NONE
     """Carry as well: exploration-noise, learning-rate, clip."""
 
@@ -58,7 +58,7 @@ class TransferA2C(TransferValues):
     ] = None
     """eta, the optimiser's, for --also learning-rate."""
     rule: Annotated[str, arg(metavar="RULE")] = A2C.default_rule
-    """baseline, dt-aware, scaled or constant."""
+    """baseline, dt-aware, scaled or constant, the paper's; or horizons."""
     also: Parts = NONE
     """Carry as well: exploration-noise, learning-rate."""
 
@@ -74,7 +74,8 @@ class TransferOffPolicy(TransferValues):
     discount: Annotated[Rate, default_of_the_paper(SAC.discount)] = None
     """gamma, per agent step; tune it at one cycle time first."""
     rule: Annotated[str, arg(metavar="RULE")] = SAC.default_rule
-    """baseline or scaled; of a tuned gamma they are the paper's gamma_2, 'tuned', and gamma_1, 'tuned-scaled'."""
+    """baseline or scaled; of a tuned gamma they are the paper's gamma_2, 'tuned', and gamma_1, 'tuned-scaled'; or
+    horizons."""
     also: Parts = NONE
     """Carry as well: replay-capacity, warm-up, target-smoothing, updates-per-second, exploration-noise, learning-rate,
     and of sac and tqc target-entropy."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from tyro.conf import arg
 
-from cycletime.cli.options import NONE, Count, Parts, Text, whole_number
+from cycletime.cli.options import NONE, Count, OwnRules, Parts, Text, chosen_rule, whole_number
 from cycletime.duration import DurationLike
 from cycletime.errors import InputError
 from cycletime.rules import Hyperparameters
@@ -29,6 +29,8 @@ class Transfer:
     """The cycle time to carry them to."""
     json: bool = False
     """Print JSON instead of the table."""
+    own_rules: OwnRules = None
+    """A TOML file with tables [own_rules.NAME], such as a study's, for a --rule of your own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +57,7 @@ def carry_and_print(options: TransferValues, kind: type[Hyperparameters], rule: 
     typed = {each.name: getattr(options, each.name, None) for each in fields(kind)}
     given = {name: value for name, value in typed.items() if value is not None}
     before, notes = _before(options, kind, given, also)
-    carried = before.at(options.to_dt, rule, also)
+    carried = before.at(options.to_dt, chosen_rule(rule, options.own_rules), also)
     exported = carried.to(target, options.n_envs) if target else None
     if options.json:
         library = {"library": _library_json(exported)} if exported else {}

@@ -11,7 +11,7 @@ from typing import Annotated
 from tyro.conf import arg
 
 from cycletime.bounded import read_text
-from cycletime.cli.options import NONE, Count, Parts, Text
+from cycletime.cli.options import NONE, Count, Parts, Text, chosen_rule
 from cycletime.cli.transfer_values import Transfer
 from cycletime.errors import InputError
 from cycletime.rules import ALGORITHMS
@@ -52,9 +52,8 @@ class TransferZoo(Transfer):
             raise InputError(
                 f"{self.from_zoo} names no algorithm with a rule: give --algorithm with one of {', '.join(ALGORITHMS)}."
             )
-        carried = transfer_entry(
-            text, self.env, algorithm, self.from_dt, self.to_dt, self.rule, self.also, self.action_size
-        )
+        rule = chosen_rule(self.rule, self.own_rules)
+        carried = transfer_entry(text, self.env, algorithm, self.from_dt, self.to_dt, rule, self.also, self.action_size)
         if self.out:
             _write_new_text(Path(self.out), carried.text)
         if self.json:

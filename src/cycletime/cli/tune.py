@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
@@ -11,11 +12,13 @@ from tyro.conf import Positional, arg
 
 from cycletime.cli.options import Count, Text
 from cycletime.errors import InputError, printable
+from cycletime.rules.quantities import decay_in_seconds
 
 if TYPE_CHECKING:
     from cycletime.studies.tuning.file import Tuning
     from cycletime.studies.tuning.outcome import Trial, TuningResult
 
+_HORIZONS = {"discount": "discount horizon", "trace_decay": "trace horizon"}
 _SHOWN = 10
 """How many trials the table has."""
 
@@ -24,7 +27,7 @@ _SHOWN = 10
 class Tune:
     """Tune an algorithm at one cycle time, measure the winner with fresh seeds, and write its values to a file.
 
-    For example: cycletime tune tuning.toml --out tuning --write tuned.toml
+    For example: cycletime tune tuning.toml --horizons --out tuning --write tuned.toml
     """
 
     file: Annotated[Positional[Path], arg(metavar="FILE")]
@@ -41,6 +44,8 @@ class Tune:
     """The sampler's seed."""
     fresh_seeds: Annotated[Count, arg(help_behavior_hint="(default: the file's, else 30)")] = None
     """With how many seeds that tuning never saw the winner is run again."""
+    horizons: bool = False
+    """Tune discount and trace decay, as horizons in seconds, as 'horizons = true' in the file does."""
     executor: Annotated[str, arg(metavar="EXECUTOR")] = "local"
     """Who computes: local, ray or slurm."""
     workers: Annotated[Count, arg(help_behavior_hint="(default: one for each core, or for each GPU)")] = None
@@ -57,7 +62,7 @@ class Tune:
         from cycletime.studies.tuning.tuning import tune
 
         options = {name: getattr(self, name) for name in ("sampler", "trials", "sampler_seed", "fresh_seeds")}
-        tuning = read_tuning(self.file, **options)
+        tuning = read_tuning(self.file, **options, horizons=True if self.horizons else None)
         executor = executor_for(self.executor, ExecutorOptions(workers=self.workers), tuning.study.device)
         file = self._written_to(tuning)
         with stopping() as stopper:
@@ -113,10 +118,25 @@ def _mean(trial: Trial) -> list[str]:
     return [f"{trial.mean.value:.4f}", error, str(trial.mean.n)]
 
 
+def _horizons(outcome: TuningResult) -> Iterator[str]:
+    """What the winner's rates mean in seconds, and whether better ones may lie beyond those that were tried."""
+    tuning, point = outcome.tuning, outcome.ranking[0].point
+    tuned = {name: words for name, words in _HORIZONS.items() if name in point}
+    spans = {name: decay_in_seconds(point[name], float(tuning.dt)) for name in tuned}
+    if spans:
+        told = " and ".join(f"a {tuned[name]} of {span:.3g} s" for name, span in spans.items())
+        yield f"The winner has {told}."
+    for name, words in tuned.items():
+        tried = tuning.choices[name].values if name in tuning.choices else ()
+        for end, edge in ((min, "shortest"), (max, "longest")):
+            if tried and point[name] == end(tried):
+                yield f"Its {words} is the {edge} that was tried, and a {edge[:-3]}er one may be better."
+
+
 def _sentences(outcome: TuningResult) -> list[str]:
-    """What the numbers are worth."""
+    """What the numbers mean, and what they are worth."""
     tuning, fall = outcome.tuning, outcome.fall
-    told = []
+    told = list(_horizons(outcome))
     undecided = [each for each in outcome.against_others.values() if each.verdict != "better"]
     if outcome.against_others:
         told.append(

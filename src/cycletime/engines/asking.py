@@ -11,6 +11,7 @@ from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUh
 from cycletime.duration import Duration, DurationLike
 from cycletime.engines.registry import AUTO, with_engine
 from cycletime.errors import InputError
+from cycletime.rules import Rule
 from cycletime.runs.carried import carried_agent
 from cycletime.runs.spec import EngineSpec, RunSpec
 from cycletime.runs.tuned_file import read_tuned
@@ -33,7 +34,7 @@ def specs_of(
     values: Mapping[str, Any] | None = None,
     tuned_at: DurationLike | None = None,
     tuned: Path | str | None = None,
-    rule: str | None = None,
+    rule: str | Rule | None = None,
     also: Collection[str] = (),
     others: Mapping[str, Any] | None = None,
     exploration: Exploration | None = None,
@@ -53,7 +54,7 @@ def specs_of(
         values: Values that rules carry: batch, minibatch, discount, trace_decay.
         tuned_at: The cycle time that they were tuned at, if not `dt`; or
         tuned: a file of `cycletime tune` that has them.
-        rule: How they are carried, by default the algorithm's own.
+        rule: How they are carried, by default the algorithm's own; or a rule of one's own.
         also: What else is carried.
         others: Other fields of the agent.
         exploration: Noise that is coherent in time; None is white noise.

@@ -35,18 +35,34 @@ def collect(folder: StudyFolder, *, wall_s: float | None = None) -> Outcome:
     Raises:
         InputError: if runs of it are missing, or cannot be trusted.
     """
+    return outcome_of(folder, {"scale": scale_of(folder.study), "command": command_of(folder.study)}, wall_s=wall_s)
+
+
+def outcome_of(
+    folder: StudyFolder, about: Mapping[str, Any], *, wall_s: float | None = None, bins: int | None = None
+) -> Outcome:
+    """What came of a study that is finished.
+
+    Args:
+        folder: Its folder.
+        about: What else is to be said of it: at least its scale, and the command that runs it again.
+        wall_s: How long that took; by default what was written down there.
+        bins: Of the curves that are kept; by default as many as there are.
+
+    Raises:
+        InputError: if runs of it are missing, or cannot be trusted.
+    """
     plan, folder = Plan.of(folder.study), checked(folder)
     missing = [planned.name for planned in plan.runs if planned.name not in folder.store]
     if missing:
         raise InputError(
-            f"{folder.path} has {len(missing):,} of {len(plan.runs):,} runs left to do: 'cycletime paper run' goes on."
+            f"{folder.path} has {len(missing):,} of {len(plan.runs):,} runs left to do: what ran the others goes on."
         )
-    cells = tuple(_cell(folder, cell, plan.names[index]) for index, cell in enumerate(plan.cells))
+    cells = tuple(_cell(folder, cell, plan.names[index], bins) for index, cell in enumerate(plan.cells))
     results = [folder.store.result(planned.name) for planned in plan.runs]
     machines = Counter(tuple((key, told["machine"].get(key)) for key in _MACHINE) for told in results)
-    about = {
-        "scale": scale_of(folder.study),
-        "command": command_of(folder.study),
+    told_of = {
+        **about,
         "where": sorted({str(told["where"]) for told in results}),
         "engines": dict(plan.engines()),
         "runs": len(plan.runs),
@@ -55,7 +71,7 @@ def collect(folder: StudyFolder, *, wall_s: float | None = None) -> Outcome:
         "machines": [{"runs": count, **dict(machine)} for machine, count in machines.items()],
         "finished": max(str(told["finished"]) for told in results),
     }
-    return Outcome(folder.study.name, folder.study.env_steps, cells, about)
+    return Outcome(folder.study.name, folder.study.env_steps, cells, told_of)
 
 
 def checked(folder: StudyFolder) -> StudyFolder:
@@ -69,7 +85,7 @@ def checked(folder: StudyFolder) -> StudyFolder:
     for path, wrong in folder.store.damaged.items():
         raise InputError(
             f"{path} is damaged ({wrong}): restore it, or let 'cycletime study verify {folder.path} --repair' move it "
-            "away and 'cycletime paper run' train its runs again."
+            "away and what has trained its runs train them again."
         )
     for dispute in folder.disputes():
         raise InputError(dispute)
@@ -100,7 +116,8 @@ def command_of(study: Study) -> str:
     return " ".join(words)
 
 
-def _cell(folder: StudyFolder, cell: spec.Cell, names: tuple[str, ...]) -> OutcomeCell:
+def _cell(folder: StudyFolder, cell: spec.Cell, names: tuple[str, ...], bins: int | None) -> OutcomeCell:
+    curves = np.stack([folder.store.means(name) for name in names])
     results = [folder.store.result(name) for name in names]
     return OutcomeCell(
         labels={**cell.labels, "dt": float(cell.dt)},
@@ -108,7 +125,7 @@ def _cell(folder: StudyFolder, cell: spec.Cell, names: tuple[str, ...]) -> Outco
         seeds=tuple(int(told["seed"]) for told in results),
         scores=_numbers(results, "average_return"),
         plain=_numbers(results, "mean_over_episodes"),
-        curves=np.stack([folder.store.means(name) for name in names]),
+        curves=curves.reshape(len(names), bins or curves.shape[1], -1).mean(axis=2),
     )
 
 

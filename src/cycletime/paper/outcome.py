@@ -28,7 +28,14 @@ MOST_BYTES = 2**28
 """What no study of the paper takes: a file that declares more is refused before it is unpacked."""
 NO_NUMBER = -(2**30)
 """Stands for a return that is no number, where learning went astray."""
-STEPS = {"reacher": 0.01, "double-pendulum": 1.0}
+STEPS = {
+    "reacher": 0.01,
+    "double-pendulum": 1.0,
+    "pendulum": 0.1,
+    "cart-pole": 0.1,
+    "mountain-car": 0.01,
+    "acrobot": 0.1,
+}
 """By task, the difference between two returns that a curve can tell."""
 LAST = 0.1
 """The share of learning whose mean stands for what was learned in the end."""

@@ -30,10 +30,10 @@ class Collected:
     """By study that is not finished, the runs that are done and those that there are."""
 
 
-def shipped_results() -> Path:
-    """The results that come with the code: of a checkout, or of an installed package. There may be none in it."""
+def shipped_results(room: str = "paper") -> Path:
+    """A room's results that come with the code: of a checkout, or of an installed package. There may be none in it."""
     package = Path(cycletime.__file__).parent
-    installed, checkout = package / "paper" / "results", package.parents[1] / "results" / "paper"
+    installed, checkout = package / room / "results", package.parents[1] / "results" / room
     return checkout if checkout.is_dir() and not installed.is_dir() else installed
 
 
@@ -74,7 +74,7 @@ def collect_results(
     done = {name: folder for name, folder in folders.items() if counts[name][0] == counts[name][1]}
     outcomes = {name: collect(folder, wall_s=walls_s.get(name)) for name, folder in done.items()}
     for name, outcome in outcomes.items():
-        _check_says_no_less(outcome, results / f"{name}.npz")
+        check_says_no_less(outcome, results / f"{name}.npz")
     with disk_errors(results):
         results.mkdir(parents=True, exist_ok=True)
     kept = []
@@ -101,8 +101,12 @@ def _counts(folder: StudyFolder) -> tuple[int, int]:
     return sum(name in folder.store for name in names), len(names)
 
 
-def _check_says_no_less(outcome: Outcome, path: Path) -> None:
-    """Refuse to replace results by those of fewer seeds or steps: what is lost may have taken days."""
+def check_says_no_less(outcome: Outcome, path: Path) -> None:
+    """Refuse to replace results by those of fewer seeds or steps: what is lost may have taken days.
+
+    Raises:
+        InputError: if that would be so.
+    """
     if not path.exists():
         return
     before = Outcome.load(path)
@@ -114,7 +118,7 @@ def _check_says_no_less(outcome: Outcome, path: Path) -> None:
 
 
 def _words(outcome: Outcome) -> str:
-    return f"{outcome.n[0]} seeds at {outcome.scale:.3g} of the paper's environment steps"
+    return f"{outcome.n[0]} seeds at {outcome.scale:.3g} of all environment steps"
 
 
 def _keep_behaviour(folders: Mapping[str, StudyFolder], file: Path) -> list[Path]:

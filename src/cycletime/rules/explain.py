@@ -22,7 +22,7 @@ def explain(values: Hyperparameters, further_notes: Sequence[str] = ()) -> str:
     header = ("hyper-parameter", f"at {before.dt}", f"at {values.dt}", "formula of x0", "in seconds")
     rows = [_row(quantity, before, values, values.origin) for quantity in values.quantities]
     return "\n".join(
-        [title, "", *_aligned([header, *filter(None, rows)]), *_note_lines([*further_notes, *values.notes])]
+        [title, "", *aligned([header, *filter(None, rows)]), *_note_lines([*further_notes, *values.notes])]
     )
 
 
@@ -49,7 +49,7 @@ def _untransferred(values: Hyperparameters) -> str:
         if q.field in values.stated()
     ]
     header = ("hyper-parameter", f"at {values.dt}", "in seconds")
-    return "\n".join([f"{values.algorithm.upper()} at {values.dt}", "", *_aligned([header, *rows])])
+    return "\n".join([f"{values.algorithm.upper()} at {values.dt}", "", *aligned([header, *rows])])
 
 
 def _row(quantity: Quantity, before: Hyperparameters, after: Hyperparameters, origin: Origin) -> tuple[str, ...] | None:
@@ -80,7 +80,8 @@ def _number(value: Number) -> str:
     return str(value) if isinstance(value, int) else f"{float(value):.6g}"
 
 
-def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Lines of a table, whose first row is the header."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     return [lines[0], "-" * max(map(len, lines)), *lines[1:]]

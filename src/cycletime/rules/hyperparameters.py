@@ -257,7 +257,7 @@ def _rounding_notes(quantity: Quantity, exact: Number, value: Number) -> tuple[s
 
 
 def _horizon_notes(before: Hyperparameters, after: Hyperparameters, rule: Rule) -> tuple[str, ...]:
-    """What the agent will see less far than before, in seconds; no rule of ours but 'scaled' keeps that."""
+    """What the agent will see less far than before, in seconds; the rules 'scaled' and 'horizons' keep that."""
     old, new = before.seconds(), after.seconds()
     shorter = [
         f"{quantity.field} {after.stated()[quantity.field]:.6g} from {in_seconds(old[quantity.field])} to "
@@ -267,7 +267,7 @@ def _horizon_notes(before: Hyperparameters, after: Hyperparameters, rule: Rule) 
     ]
     if not shorter:
         return ()
-    return (f"Rule {rule.name!r} shrinks horizons: {', '.join(shorter)}; rule 'scaled' keeps them.",)
+    return (f"Rule {rule.name!r} shrinks horizons: {', '.join(shorter)}; rule 'horizons' keeps them.",)
 
 
 def _any_of(names: Collection[str], instead_of: str) -> str:

@@ -1,8 +1,8 @@
 """How one number changes when the cycle time changes by a factor of rho = dt / dt0: laws, each with its source.
 
 A rule is a choice of laws (`cycletime.rules.rule`). A law with a number of its own is made by a function, such as
-`power_with_floor(6)`. 'The paper' is Farrahi & Mahmood, 'Reducing the Cost of Cycle-Time Tuning for Real-World Policy
-Optimization'.
+`power_with_floor(6)`. Files call laws by their names (`cycletime.rules.own`). 'The paper' is Farrahi & Mahmood,
+'Reducing the Cost of Cycle-Time Tuning for Real-World Policy Optimization'.
 """
 
 from __future__ import annotations
@@ -133,9 +133,9 @@ def power_with_floor(steps: float) -> Law:
     if not _is_finite(steps) or steps <= 0:
         raise InputError(f"steps is {steps!r}: it must be a finite number greater than 0.")
     return Law(
-        f"per second, of a decay, at least {steps:g} steps",
-        f"max(x0^rho, min(x0, e^(-1/{steps:g})))",
-        "the paper's tuned gammas of SAC, which stop falling at long cycles; a candidate, not judged yet",
+        f"{POWER.name}, at least {_digits(steps)} steps",
+        f"max(x0^rho, min(x0, e^(-1/{_digits(steps)})))",
+        "as per second; the floor is of our own search, and the paper's tuned gammas of SAC stop falling, too",
         partial(_power_with_floor, floor=exp(-1 / steps)),
     )
 
@@ -148,8 +148,8 @@ def rho_power(exponent: float) -> Law:
     """
     exponent = _checked(exponent)
     return Law(
-        f"a power of rho, {exponent:g}",
-        f"x0 * rho^{exponent:g}",
+        f"a power of rho, {_digits(exponent)}",
+        f"x0 * rho^{_digits(exponent)}",
         "a candidate for the learning rate, not judged yet",
         partial(_rho_power, exponent=exponent),
     )
@@ -163,8 +163,8 @@ def capped_rho_power(exponent: float) -> Law:
     """
     exponent = _checked(exponent)
     return Law(
-        f"a power of rho, {exponent:g}, with the min",
-        f"min(x0, x0 * rho^{exponent:g})",
+        f"a power of rho, {_digits(exponent)}, with the min",
+        f"min(x0, x0 * rho^{_digits(exponent)})",
         "a candidate for the learning rate, not judged yet",
         partial(_capped_rho_power, exponent=exponent),
     )
@@ -195,5 +195,15 @@ def _checked(exponent: float) -> float:
     return float(exponent)
 
 
+def _digits(value: float) -> str:
+    """All digits that a number needs to be read as itself, since laws of one name are the same law."""
+    return repr(float(value)).removesuffix(".0")
+
+
 def _is_finite(value: object) -> bool:
     return isinstance(value, int | float | Fraction) and not isinstance(value, bool) and isfinite(value)
+
+
+HORIZONS = power_with_floor(6)
+"""Of the rule 'horizons': discount and trace decay keep their horizons in seconds, in at least so many agent steps. The
+floor is the one that won the trial of 'cycletime horizons'."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from cycletime.duration import DurationField
 from cycletime.rules.hyperparameters import Hyperparameters, Part
-from cycletime.rules.laws import COUNT, KEPT, PER_UPDATE, POWER, PROPORTIONAL, ROOT, SMOOTHING
+from cycletime.rules.laws import COUNT, HORIZONS, KEPT, PER_UPDATE, POWER, PROPORTIONAL, ROOT, SMOOTHING
 from cycletime.rules.quantities import Quantity, decay_in_seconds, smoothing_in_seconds, updates_in_seconds
 from cycletime.rules.rule import Rule, by_name
 
@@ -51,6 +51,7 @@ class OffPolicy(Hyperparameters):
         Rule("scaled", {"discount": POWER}),
         Rule("tuned", {"discount": KEPT}),
         Rule("tuned-scaled", {"discount": POWER}),
+        Rule("horizons", {"discount": HORIZONS}),
     )
     default_rule: ClassVar = "tuned-scaled"
     parts: ClassVar[Mapping[str, Part]] = {

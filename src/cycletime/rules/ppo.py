@@ -1,6 +1,7 @@
 """PPO's hyper-parameters as a function of the cycle time (the paper's section on PPO, with its two ablations).
 
 dt-aware: b = b0/rho, m = m0/rho, gamma = min(gamma0, gamma0^rho), lambda = min(lambda0, lambda0^rho).
+horizons, which is ours: b and m the same, gamma0^rho and lambda0^rho, with horizons of at least some steps.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, ClassVar, Self
 from cycletime.duration import DurationField
 from cycletime.errors import InputError
 from cycletime.rules.hyperparameters import REPORTED_SHIFT, Hyperparameters, Part
-from cycletime.rules.laws import CAPPED_POWER, COUNT, KEPT, POWER, ROOT, TIMES_ROOT, Law, Number
+from cycletime.rules.laws import CAPPED_POWER, COUNT, HORIZONS, KEPT, POWER, ROOT, TIMES_ROOT, Law, Number
 from cycletime.rules.quantities import Quantity, decay_in_seconds, whole_number
 from cycletime.rules.rule import Rule, by_name
 
@@ -63,6 +64,7 @@ class PPO(Hyperparameters):
         _rule("dt-aware", sizes=COUNT, decays=CAPPED_POWER),
         _rule("scaled", sizes=COUNT, decays=POWER),
         _rule("constant", sizes=COUNT, decays=KEPT),
+        _rule("horizons", sizes=COUNT, decays=HORIZONS),
     )
     default_rule: ClassVar = "dt-aware"
     parts: ClassVar = {
@@ -109,6 +111,19 @@ class PPO(Hyperparameters):
         return {} if _keeps_ratio(rule) else {"minibatch_count": None}
 
     def _notes_on(self, before: Self, rule: Rule) -> tuple[str, ...]:
+        return (*self._notes_on_ratio(before, rule), *(before._notes_on_tuning(rule) if self.dt != before.dt else ()))
+
+    def _notes_on_tuning(self, rule: Rule) -> tuple[str, ...]:
+        if rule.law("discount") == KEPT or (self.discount, self.trace_decay) != (PPO.discount, PPO.trace_decay):
+            return ()
+        spans = self.seconds()
+        return (
+            f"discount {self.discount} and trace_decay {self.trace_decay} look untuned: at {self.dt} they are horizons "
+            f"of {spans['discount']:.3g} s and {spans['trace_decay']:.3g} s, whatever the task's are; 'cycletime "
+            "tune FILE --horizons' finds those, which rule 'horizons' carries best, as 'dt-aware' does untuned ones.",
+        )
+
+    def _notes_on_ratio(self, before: Self, rule: Rule) -> tuple[str, ...]:
         ratio = Fraction(self.batch, self.minibatch)
         if ratio == Fraction(before.batch, before.minibatch):
             return ()

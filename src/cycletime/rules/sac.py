@@ -61,7 +61,7 @@ class SAC(OffPolicy):
             return ()
         return (
             f"discount {before.discount} is the paper's untuned baseline, and scaling that was no better there than "
-            f"keeping it: tune gamma at {before.dt} first, then carry the tuned value.",
+            f"keeping it: tune gamma at {before.dt} first, by 'cycletime tune FILE --horizons', then carry that value.",
         )
 
 

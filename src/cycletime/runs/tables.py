@@ -5,6 +5,7 @@ Whatever a file holds, a message can quote it in a line. No JAX in here.
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Mapping
@@ -62,6 +63,27 @@ def toml_table(text: str, path: Path) -> dict[str, Any]:
         raise InputError(f"{path} is no TOML file: {str(error).rstrip('.')}.") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is no TOML file that makes sense: {_excess(error)}.") from error
+
+
+def toml_text(tables: Mapping[str, Mapping[str, Any]]) -> str:
+    """A TOML file of tables, by their names."""
+    return "\n".join(_table_text(name, table) for name, table in tables.items())
+
+
+def _table_text(name: str, table: Mapping[str, Any]) -> str:
+    lines = [f"{key} = {_toml_value(value)}\n" for key, value in table.items()]
+    return f"[{name}]\n{''.join(lines)}"
+
+
+def _toml_value(value: Any) -> str:  # noqa: ANN401 - whatever TOML has
+    if isinstance(value, Mapping):
+        inside = ", ".join(f"{key} = {_toml_value(each)}" for key, each in value.items())
+        return f"{{ {inside} }}" if inside else "{}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_toml_value(each) for each in value)}]"
+    if isinstance(value, float):
+        return repr(float(value))  # as JSON does, but JSON spells infinity otherwise
+    return json.dumps(value, ensure_ascii=False)
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -14,7 +14,6 @@ No JAX in here.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
@@ -25,7 +24,7 @@ from cycletime.duration import Duration, typed_duration
 from cycletime.errors import InputError, shown
 from cycletime.rules import PPO, SAC, Hyperparameters
 from cycletime.runs.files import write_last
-from cycletime.runs.tables import check_plain, read_toml, read_toml_text, toml_table
+from cycletime.runs.tables import check_plain, read_toml, read_toml_text, toml_table, toml_text
 
 _TUNED, _SET, _FROM = "tuned", "set", "from"
 _KINDS: Mapping[str, type[Hyperparameters]] = {"ppo": PPO, "sac": SAC}
@@ -118,7 +117,7 @@ def write_tuned(path: Path, algorithm: str, tuned: TunedValues, origin: Mapping[
         f"{_SET}.{algorithm}": tuned.others,
         f"{_FROM}.{algorithm}": origin,
     }
-    text = "\n".join(_toml(name, table) for name, table in tables.items() if table)
+    text = toml_text({name: table for name, table in tables.items() if table})
     write_last(path, lambda file: file.write_text(text, encoding="utf-8"))
 
 
@@ -130,22 +129,6 @@ def made_by(path: Path, algorithm: str) -> str | None:
     except (InputError, KeyError, TypeError):
         return None
     return None if study is None else str(study)
-
-
-def _toml(name: str, table: Mapping[str, Any]) -> str:
-    lines = [f"{key} = {_toml_value(value)}\n" for key, value in table.items()]
-    return f"[{name}]\n{''.join(lines)}"
-
-
-def _toml_value(value: Any) -> str:  # noqa: ANN401 - whatever TOML has
-    if isinstance(value, Mapping):
-        inside = ", ".join(f"{key} = {_toml_value(each)}" for key, each in value.items())
-        return f"{{ {inside} }}" if inside else "{}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(_toml_value(each) for each in value)}]"
-    if isinstance(value, float):
-        return repr(float(value))  # as JSON does, but JSON spells infinity otherwise
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _table(path: Path, key: str, table: Mapping[str, Any], algorithm: str) -> Mapping[str, Any]:

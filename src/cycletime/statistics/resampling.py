@@ -152,6 +152,14 @@ def frequency_averaged_score(scores: Mapping[Any, Scores], **options: Unpack[Opt
     return bootstrap(scores, statistic, **options)
 
 
+def means_drawn_anew(cells: Sequence[Array], resamples: int = RESAMPLES, seed: int = 0) -> Array:
+    """[1 + resamples, cells] the mean of each cell, and again with its runs drawn anew: for what follows from all."""
+    rng = np.random.default_rng(seed)
+    drawn = [cell[rng.integers(len(cell), size=(resamples, len(cell)))].mean(axis=1) for cell in cells]
+    means = np.array([cell.mean() for cell in cells])
+    return np.concatenate([means[np.newaxis], np.stack(drawn, axis=1)])
+
+
 def resampled(
     cells: Sequence[Array],
     statistic: Callable[..., Any],

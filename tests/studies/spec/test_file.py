@@ -256,7 +256,10 @@ NO_TIME = "is no time span: give a positive time such as '16ms', '0.016s', '0.01
         ({"dts": ["fast"]}, f"'fast' {NO_TIME}"),
         ({"dts": [True]}, f"True {NO_TIME}"),
         ({"dts": ["3ms"]}, "The cycle time 3ms is no whole multiple of the environment time step 2ms: the nearest"),
-        ({"rules": ["nope"]}, "Unknown rule 'nope' for ppo: choose one of baseline, dt-aware, scaled, constant."),
+        (
+            {"rules": ["nope"]},
+            "Unknown rule 'nope' for ppo: choose one of baseline, dt-aware, scaled, constant, horizons.",
+        ),
         ({"rules": [3]}, "rules has 3: a rule is a name, such as 'dt-aware'."),
         ({"rules": {"sac": ["tuned"]}}, "rules has a table for 'sac': the study has ppo."),
         ({"rules": ["scaled", "scaled"]}, "rules has the same one twice for ppo: ['scaled', 'scaled']."),
@@ -391,3 +394,42 @@ def test_a_study_with_one_more_seed_has_the_others_too() -> None:
     before = set(identities(small_study()))
     for change in ({"seeds": 3}, {"dts": ["8ms", "16ms", "32ms"]}, {"rules": ["baseline", "dt-aware", "constant"]}):
         assert before < set(identities(small_study(**change)))
+
+
+OWN = {
+    "floor-6": {"batch": "per second, of a count", "discount": "per second, of a decay, at least 6 steps"},
+    "also-dt-aware": {
+        **dict.fromkeys(("batch", "minibatch"), "per second, of a count"),
+        **dict.fromkeys(("discount", "trace_decay"), "the paper's min"),
+    },
+}
+
+
+def test_rules_of_one_s_own_are_tables_of_laws() -> None:
+    own = study_from({**GOOD, "dts": ["64ms"], "rules": ["dt-aware", *OWN], "own_rules": OWN})
+    assert study_from(json.loads(json.dumps(as_table(own)))) == own
+    aware, floor, also_aware = own.cells()
+    assert floor.agent.batch == 500  # type: ignore[attr-defined]
+    assert floor.agent.minibatch == 50  # type: ignore[attr-defined]
+    assert floor.origin["own_rules"] == {"floor-6": OWN["floor-6"]}
+    assert also_aware.run(0).identity == aware.run(0).identity, "a run is what its values are, whatever rule gave them"
+
+
+@pytest.mark.parametrize(
+    ("rules", "own", "says"),
+    [
+        (
+            ["flor-6"],
+            {"floor-6": OWN["floor-6"]},
+            "'floor-6', which is none of the study's rules (flor-6)",
+        ),
+        (["mine"], {"mine": {"tau": "kept"}}, "Rule 'mine' has a law for 'tau': ppo has batch, "),
+        (["scaled"], {"scaled": {"batch": "kept"}}, "'scaled' is the name of another rule of ppo: give yours its own."),
+        (["mine"], {"mine": {"discount": "x0^2"}}, "own_rules has discount of 'mine': 'x0^2' is no law"),
+        (["mine"], {"mine": {"discount": "per second, of a count"}}, "discount is 3.96: it must be a number in (0, 1]"),
+    ],
+)
+def test_own_rules_that_make_no_sense_are_refused(rules: list[str], own: dict[str, Any], says: str) -> None:
+    with pytest.raises(InputError) as refused:
+        list(study_from({**GOOD, "dts": ["4ms"], "rules": rules, "own_rules": own}).cells())
+    assert says in str(refused.value)

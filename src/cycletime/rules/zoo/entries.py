@@ -10,7 +10,7 @@ from typing import Any
 
 from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError, did_you_mean
-from cycletime.rules import ALGORITHMS
+from cycletime.rules import ALGORITHMS, Rule
 from cycletime.rules.hyperparameters import Hyperparameters, part_names
 from cycletime.rules.laws import nearest_whole
 from cycletime.rules.libraries import LIBRARIES, read
@@ -46,7 +46,7 @@ def transfer_entry(
     algorithm: str,
     from_dt: DurationLike,
     to_dt: DurationLike,
-    rule: str | None = None,
+    rule: str | Rule | None = None,
     also: str | Collection[str] = (),
     action_size: int | None = None,
 ) -> ZooTransfer:

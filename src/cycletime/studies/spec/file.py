@@ -11,6 +11,7 @@ from cycletime.duration import Duration, typed_duration
 from cycletime.engines.registry import AUTO
 from cycletime.errors import InputError, shown
 from cycletime.rules import PPO, SAC
+from cycletime.rules.own import own_rules_in, own_rules_table
 from cycletime.runs.spec import AGENTS
 from cycletime.runs.tables import check_plain, read_toml
 from cycletime.runs.worlds import ClosedFormWorld, GymnasiumEnv, World
@@ -19,7 +20,7 @@ from cycletime.studies.spec.values import check_algorithms, read_values, values_
 
 _SINGULARS = {"task": "tasks", "env": "envs", "algorithm": "algorithms", "dt": "dts", "rule": "rules", "seed": "seeds"}
 _KNOWN = {
-    *(*_SINGULARS, *_SINGULARS.values(), "name", "env_steps", "env_dt", "tuned", "set", "points"),
+    *(*_SINGULARS, *_SINGULARS.values(), "name", "env_steps", "env_dt", "tuned", "set", "points", "own_rules"),
     *("device", "width", "engine", "patience"),
 }
 _DEFAULT_RULES = {"ppo": PPO.default_rule, "sac": SAC.default_rule}
@@ -59,6 +60,7 @@ def study_from(told: Mapping[str, Any], folder: Path = Path()) -> Study:
         algorithms=algorithms,
         dts=tuple(typed_duration(each) for each in _several(told, "dt")),
         rules=_rules(told, algorithms, tuned),
+        own_rules=own_rules_in(told.get("own_rules", {})),
         seeds=_seeds(told),
         env_steps=_count("env_steps", _needed(told, "env_steps")),
         tuned=tuned,
@@ -83,6 +85,7 @@ def as_table(study: Study) -> dict[str, Any]:
         "algorithms": list(study.algorithms),
         "dts": [str(dt) for dt in study.dts],
         "rules": {algorithm: list(study.rules.get(algorithm, ())) for algorithm in study.algorithms},
+        **({"own_rules": own_rules_table(study.own_rules)} if study.own_rules else {}),
         "seeds": list(study.seeds),
         "env_steps": study.env_steps,
         **values_table(study),

@@ -14,7 +14,7 @@
 Whatever is one value may be a list, and the study has all combinations. Where algorithms differ, a table for each:
 ``rules = { ppo = ["dt-aware"], sac = ["tuned"] }``, ``[tuned.ppo]``, ``[set.sac]``. Choices of hyper-parameters that
 are no grid are listed one by one: ``points = [{ batch = 2000, discount = 0.99 }, { batch = 500, discount = 0.9 }]``.
-Points that name a ``dt`` are for that cycle time alone.
+Points that name a ``dt`` are for that cycle time alone. Rules of one's own are tables of laws (`cycletime.rules.own`).
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from cycletime.agents.checks import check_choice, check_counts
 from cycletime.duration import Duration
 from cycletime.engines.registry import AUTO, ENGINES, engine_of, with_engine
 from cycletime.errors import InputError, shown
+from cycletime.rules import Rule
 from cycletime.runs.carried import TUNABLE, carried_agent
 from cycletime.runs.spec import AGENTS, EngineSpec, RunSpec
 from cycletime.runs.worlds import ClosedFormWorld, World, refuse_budget_without_episode, refuse_unknown_env
@@ -121,6 +122,8 @@ class Study:
     """The cycle times."""
     rules: Mapping[str, tuple[str, ...]]
     """By algorithm, how its tuned values are carried."""
+    own_rules: Mapping[str, Rule] = field(default_factory=dict)
+    """By name, those of them that are one's own."""
     seeds: tuple[int, ...]
     """The seeds of every cell."""
     env_steps: int
@@ -292,12 +295,13 @@ class Study:
     def _cell(self, world: World, algorithm: str, dt: Duration, rule: str | None, values: dict[str, Any]) -> Cell:
         tuned_at = self.tuned[algorithm].dt if algorithm in self.tuned else Duration("16ms")
         carries = algorithm != "actor-critic" and rule is not None
+        used = None if rule is None else self.own_rules.get(rule, rule)
         agent, origin = carried_agent(
             algorithm,
             {name: value for name, value in values.items() if name in TUNABLE[algorithm]},
             dt=dt,
             tuned_at=tuned_at if carries else None,
-            rule=rule if carries else None,
+            rule=used if carries else None,
             others={name: value for name, value in values.items() if name not in TUNABLE[algorithm]},
         )
         varied = {name for grid in self._grids(algorithm) for name, tried in grid.items() if len(tried) > 1}
@@ -318,6 +322,12 @@ class Study:
                 twice = next(each for each, count in Counter(given).items() if count > 1)
                 words = getattr(twice, "name", twice)
                 raise InputError(f"The study {self.name!r} has {words} twice in its {called}: give each once.")
+        named = [name for names in self.rules.values() for name in names]
+        if unused := next((name for name in self.own_rules if name not in named), None):
+            raise InputError(
+                f"own_rules has {unused!r}, which is none of the study's rules ({', '.join(named) or 'none'}): name it "
+                "there, or leave it out."
+            )
         for seed in self.seeds:
             if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= seed < 2**32:
                 raise InputError(f"seeds has {shown(seed)}: a seed is a whole number from 0 to below 2**32.")

@@ -12,7 +12,7 @@
     minibatch = [25, 50]
 
 It is a study at one cycle time. Lists of values are a grid, points are trials; ranges are for Optuna's samplers:
-``[search] discount = { low = 0.7, high = 0.999, horizon = true }``.
+``[search] discount = { low = 0.7, high = 0.999, horizon = true }``. Lists of horizons in seconds are in horizons.py.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from cycletime.runs.tables import check_plain, read_toml
 from cycletime.studies.spec.file import study_from
 from cycletime.studies.spec.study import MOST_RUNS, Cell, Point, Study, Tuned
 from cycletime.studies.spec.values import check_algorithms
+from cycletime.studies.tuning.horizons import with_horizons
 
 FIRST_FRESH_SEED = 1000
 """Fresh seeds begin here, or after the last tuning seed where that is higher."""
@@ -214,7 +215,7 @@ class Tuning:
         return range(first, first + self.fresh_seeds)
 
 
-def read_tuning(path: Path, **options: int | str | None) -> Tuning:
+def read_tuning(path: Path, **options: bool | int | str | None) -> Tuning:
     """The tuning in a file; options that are not None replace what the file says.
 
     Raises:
@@ -239,8 +240,10 @@ def tuning_from(told: Mapping[str, Any], folder: Path = Path()) -> Tuning:
     check_plain(told)
     if given := [key for key in ("rule", "rules") if key in told]:
         raise InputError(f"{given[0]!r} is given: a tuning is at one cycle time, and carries nothing.")
-    own = {*_OPTIONS, "search"}
+    own = {*_OPTIONS, "search", "horizons"}
     study = study_from({key: value for key, value in told.items() if key not in own}, folder)
+    if "horizons" in told:
+        study = with_horizons(study, told["horizons"])
     ranges = _ranges(told.get("search", {}), study.algorithms)
     options = {name: told[name] for name in _OPTIONS if name in told}
     for name, value in options.items():

@@ -85,7 +85,7 @@
     const shorter = algorithm.quantities
       .filter(({ field, is_horizon: isHorizon }) => isHorizon && seconds.after[field] < seconds.before[field] * (1 - REPORTED_SHIFT))
       .map(({ field }) => `${field} ${general(number(after[field]))} from ${inSeconds(seconds.before[field])} to ${inSeconds(seconds.after[field])}`);
-    return shorter.length ? [`Rule '${ruleName}' shrinks horizons: ${shorter.join(", ")}; rule 'scaled' keeps them.`] : [];
+    return shorter.length ? [`Rule '${ruleName}' shrinks horizons: ${shorter.join(", ")}; rule 'horizons' keeps them.`] : [];
   }
 
   /** What PPO says of its mini-batches; named rules keep their number but for rounding. */
@@ -104,7 +104,15 @@
     const baseline = algorithm.baseline.discount;
     if (!meantForTuned || before.discount !== baseline) return [];
     return [`discount ${repr(baseline)} is the paper's untuned baseline, and scaling that was no better there than keeping it: ` +
-      `tune gamma at ${spanText(from)} first, then carry the tuned value.`];
+      `tune gamma at ${spanText(from)} first, by 'cycletime tune FILE --horizons', then carry that value.`];
+  }
+
+  function untunedHorizonsNote(algorithm, ruleName, before, seconds, from) {
+    const { discount, trace_decay: trace } = algorithm.baseline;
+    if (algorithm.rules[ruleName].discount.startsWith("kept") || before.discount !== discount || before.trace_decay !== trace) return [];
+    const spans = ["discount", "trace_decay"].map((field) => `${general(seconds[field], 3)} s`).join(" and ");
+    return [`discount ${repr(discount)} and trace_decay ${repr(trace)} look untuned: at ${spanText(from)} they are horizons of ` +
+      `${spans}, whatever the task's are; 'cycletime tune FILE --horizons' finds those, which rule 'horizons' carries best, as 'dt-aware' does untuned ones.`];
   }
 
   function check(name, values) {
@@ -146,7 +154,10 @@
     check(asked.algorithm, after);
     const seconds = { before: secondsOf(algorithm, before, from), after: secondsOf(algorithm, after, to) };
     notes.push(...horizonNote(algorithm, asked.rule, before, after, seconds));
-    if (asked.algorithm === "ppo") notes.push(...ratioNotes(before, after));
+    if (asked.algorithm === "ppo") {
+      notes.push(...ratioNotes(before, after));
+      if (rho.n !== rho.d) notes.push(...untunedHorizonsNote(algorithm, asked.rule, before, seconds.before, from));
+    }
     if (algorithm.has_action_size) notes.push(...untunedNote(algorithm, asked.rule, before, from));
     if (algorithm.rules_of) {
       notes.push(`The paper has no ${asked.algorithm.toUpperCase()}: these are its rules for ${algorithm.rules_of}, untested.`);

@@ -1,0 +1,126 @@
+"""Figures of the page: which horizons do best at each cycle time, and how rules score from there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from math import ceil, inf
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from cycletime.duration import Duration
+from cycletime.horizons.evidence import Evidence
+from cycletime.horizons.ranking import KINDS, Array, Comparison, Interval
+from cycletime.paper.figures.footer import add_footer
+from cycletime.paper.figures.style import BAND, SMALL, log2_axis
+from cycletime.paper.outcome import Outcome
+from cycletime.reports.style import COLOURS, DASHES, MARKERS, STYLE, save_figure
+from cycletime.rules.quantities import decay_in_seconds
+from cycletime.runs.files import disk_errors
+
+FORMATS = ("png", "svg")
+_LOWEST = -0.5
+"""What is drawn of a normalised score; those of 'baseline' go far below."""
+_COLUMNS = 3
+
+
+def save_figures(evidence: Evidence, folder: Path) -> list[Path]:
+    """Draw and write them; the same results give the same bytes."""
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    trial = evidence.trial
+    with mpl.rc_context(STYLE):
+        drawn = {
+            "tuned-horizons": draw_tuned_horizons(evidence.tunings),
+            "search": draw_scores(evidence.search, [trial.winner, "scaled", "dt-aware", "baseline"]),
+            "trial": draw_scores(trial.comparison, [*trial.candidates, "scaled", "dt-aware", "baseline"]),
+        }
+        return [path for stem, figure in drawn.items() for path in save_figure(figure, folder, stem, FORMATS)]
+
+
+def draw_tuned_horizons(tunings: Mapping[str, Outcome]) -> Figure:
+    """Of each task, how well each discount horizon does at each cycle time, with the best trace horizon."""
+    rows = ceil(len(tunings) / _COLUMNS)
+    figure = Figure(figsize=(3 * _COLUMNS, 2.8 * rows))
+    every = figure.subplots(rows, _COLUMNS, squeeze=False).flat
+    for axes, (task, tuning) in zip(every, tunings.items(), strict=False):
+        _draw_map(axes, task, tuning)
+    figure.suptitle("Discount horizons that do best, by cycle time", fontsize=10)
+    seeds = " or ".join(map(str, sorted({n for tuning in tunings.values() for n in tuning.n})))
+    add_footer(
+        figure,
+        [],
+        f"Colour: the mean return over learning with the best trace horizon, from the lowest (dark) to the highest "
+        f"(bright) at that cycle time; circles: the best. {seeds} seeds of each cell. PPO, closed form.",
+    )
+    return figure
+
+
+def _draw_map(axes: Axes, task: str, tuning: Outcome) -> None:
+    dts = sorted({cell.dt for cell in tuning.cells})
+    best: dict[tuple[float, Duration], float] = {}
+    for cell in tuning.cells:
+        place = float(f"{decay_in_seconds(cell.values['discount'], float(cell.dt)):.2g}"), cell.dt
+        best[place] = max(best.get(place, -inf), float(np.nanmean(cell.scores)))
+    horizons = sorted({horizon for horizon, _ in best})
+    grid: Array = np.array([[best[horizon, dt] for dt in dts] for horizon in horizons])
+    shown = (grid - grid.min(axis=0)) / np.ptp(grid, axis=0)
+    axes.imshow(shown, origin="lower", aspect="auto", cmap="viridis", norm=Normalize(0, 1))
+    axes.plot(range(len(dts)), grid.argmax(axis=0), "o", color="white", markeredgecolor="black")
+    axes.set_xticks(range(len(dts)), [f"{float(dt) * 1e3:g}" for dt in dts])
+    axes.set_yticks(range(len(horizons)), [f"{horizon:g}" for horizon in horizons])
+    axes.grid(visible=False)
+    axes.set_title(task, fontsize=SMALL, fontweight="bold")
+    axes.set_xlabel("cycle time (ms)")
+    axes.set_ylabel("discount horizon (s)")
+
+
+def draw_scores(comparison: Comparison, rules: Sequence[str]) -> Figure:
+    """Of each task and kind of starting points, normalised scores against the cycle time."""
+    tasks = list(comparison.dts)
+    figure = Figure(figsize=(2.6 * len(tasks) + 0.4, 5.2))
+    every = figure.subplots(len(KINDS), len(tasks), squeeze=False, sharey=True)
+    for (row, kind), (column, task) in product(enumerate(KINDS), enumerate(tasks)):
+        axes = every[row, column]
+        for index, rule in enumerate(rules):
+            _draw_rule(axes, comparison, rule, kind, task, index)
+        axes.axhline(1, color="0.6", linewidth=0.8)
+        axes.set_ylim(_LOWEST, 1.25)
+        axes.set_title(f"{task}, {kind}", fontsize=SMALL, fontweight="bold")
+        log2_axis(axes, [float(dt) * 1e3 for dt in comparison.dts[task]], "cycle time (ms)" if row else "")
+        if not column:
+            axes.set_ylabel("normalised score")
+    seeds = " or ".join(map(str, sorted({n for outcome in comparison.outcomes.values() for n in outcome.n})))
+    handles = [Line2D([], [], label=rule, **_looks(index)) for index, rule in enumerate(rules)]
+    add_footer(
+        figure,
+        [handles],
+        f"0 is doing nothing, 1 tuning at that cycle time; means over starting points at the shortest, the middle and "
+        f"the longest cycle time, with 95 % bootstrap intervals; {seeds} seeds of each cell. PPO, closed form.",
+    )
+    return figure
+
+
+def _draw_rule(axes: Axes, comparison: Comparison, rule: str, kind: str, task: str, index: int) -> None:
+    scores = np.mean([comparison.scores(rule, start) for start in comparison.begun(kind, task)], axis=0)
+    found = [Interval.of(each) for each in scores.T]
+    along = [float(dt) * 1e3 for dt in comparison.dts[task]]
+    looks: dict[str, Any] = {
+        "color": COLOURS[index],
+        "linestyle": DASHES[index % len(DASHES)],
+        "marker": MARKERS[index],
+    }
+    axes.plot(along, [each.value for each in found], linewidth=1.4, markersize=4, **looks)
+    lows, highs = [each.low for each in found], [each.high for each in found]
+    axes.fill_between(along, lows, highs, color=COLOURS[index], alpha=BAND, linewidth=0)
+
+
+def _looks(index: int) -> dict[str, Any]:
+    return {"color": COLOURS[index], "linestyle": DASHES[index % len(DASHES)], "marker": MARKERS[index]}

@@ -1,0 +1,123 @@
+"""Tables of the page, in Markdown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from cycletime.duration import Duration
+from cycletime.horizons.candidates import REFERENCES
+from cycletime.horizons.evidence import Evidence
+from cycletime.horizons.judging import DEFAULT, Trial
+from cycletime.horizons.ranking import KINDS, MEASURES, Comparison, Interval
+from cycletime.paper.outcome import Outcome, OutcomeCell
+from cycletime.paper.winners import winners
+from cycletime.rules.quantities import decay_in_seconds
+
+_RATES = {"discount": "discount", "trace_decay": "trace"}
+_WORDS = {"average": "average", "worst": "worst cycle time"}
+
+
+def best_horizons(tunings: Mapping[str, Outcome]) -> str:
+    """By task and cycle time the horizons that tuning found best, and between which those lie that are as good."""
+    rows = []
+    for task, tuning in tunings.items():
+        found = winners(tuning)
+        for rate, words in _RATES.items():
+            cells = [_span(rate, [each.cell, *each.as_good]) for each in found.values()]
+            rows.append((task, words, f"{_ms(min(found))} to {_ms(max(found))}", *cells))
+    return markdown(("task", "horizon", "cycle times", "shortest", "", "middle", "", "longest"), rows)
+
+
+def measures(comparison: Comparison, rules: Iterable[str]) -> str:
+    """Of rules the average and the worst cycle time, from tuned and untuned values."""
+    header = ("rule", *(f"{kind}, {_WORDS[measure]}" for kind in KINDS for measure in MEASURES))
+    return markdown(
+        header,
+        [
+            (
+                f"`{rule}`",
+                *(_short(comparison.interval(rule, kind, measure)) for kind in KINDS for measure in MEASURES),
+            )
+            for rule in rules
+        ],
+    )
+
+
+def by_task(comparison: Comparison) -> str:
+    """Of rules the average on each task that judges."""
+    header = ("values", "rule", *comparison.dts)
+    return markdown(
+        header,
+        [
+            (
+                kind,
+                f"`{rule}`",
+                *(_short(comparison.interval(rule, kind, "average", task=task)) for task in comparison.dts),
+            )
+            for kind in KINDS
+            for rule in comparison.ranked(kind, "average")
+        ],
+    )
+
+
+def verdicts(trial: Trial) -> str:
+    """Of candidates the verdict, and the differences that it rests on."""
+    header = ("candidate", "verdict", *(f"more than `{other}`" for other in REFERENCES))
+    rows = [
+        (f"`{name}`", f"**{trial.verdict(name)}**", *(str(trial.more(name, other)) for other in REFERENCES))
+        for name in trial.candidates
+    ]
+    return markdown(header, rows)
+
+
+def against_default(trial: Trial) -> str:
+    """What the winner has more than the default rule, in everything that decides."""
+    rows = [(where, str(trial.more(trial.winner, DEFAULT, *what))) for where, what in trial.conditions.items()]
+    return markdown(("", f"`{trial.winner}` more than `{DEFAULT}`"), rows)
+
+
+def predictions(evidence: Evidence) -> str:
+    """What became of the predictions of each candidate."""
+    rows = []
+    for name in evidence.trial.candidates:
+        found = evidence.trial.of_predictions(evidence.predictions, name)
+        counts = Counter(found.values())
+        wrong = ", ".join(key.replace("_", " ") for key, became in found.items() if became != "held")
+        rows.append((f"`{name}`", *(str(counts[word]) for word in ("held", "refuted", "not decided")), wrong))
+    return markdown(("candidate", "held", "refuted", "not decided", "which did not hold"), rows)
+
+
+def origins(outcomes: Iterable[Outcome]) -> str:
+    """Where the runs come from."""
+    header = ("study", "runs", "environment steps", "made by", "code", "on", "wall time")
+    return markdown(header, [tuple(_origin(outcome)) for outcome in outcomes])
+
+
+def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _origin(outcome: Outcome) -> Iterator[str]:
+    about = outcome.about
+    yield from (outcome.name, f"{about['runs']:,}", f"{outcome.env_steps:,}", f"`{about['command']}`")
+    for key in ("cycletime", "device"):
+        yield ", ".join(sorted({str(each[key]) for each in about["machines"]}))
+    yield "not known" if about.get("wall_s") is None else f"{about['wall_s']:.0f} s"
+
+
+def _span(rate: str, cells: Sequence[OutcomeCell]) -> str:
+    best, *others = (decay_in_seconds(cell.values[rate], float(cell.dt)) for cell in cells)
+    every = (best, *others)
+    around = f" ({min(every):.2g} to {max(every):.2g})" if min(every) < max(every) else ""
+    return f"{best:.2g} s{around}"
+
+
+def _short(found: Interval) -> str:
+    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+
+
+def _ms(dt: Duration) -> str:
+    return f"{float(dt) * 1e3:g} ms"

@@ -1,0 +1,88 @@
+"""The ranking and the verdicts for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cycletime.horizons.candidates import REFERENCES
+from cycletime.horizons.judging import DEFAULT, Trial
+from cycletime.horizons.ranking import KINDS, Comparison
+from cycletime.rules.explain import aligned
+
+_HEADER = ("rule", "average", "worst cycle time", "average over dt-aware's", "average over scaled's", "lowest at")
+
+
+def ranking_in_words(comparison: Comparison) -> str:
+    """For each kind of starting points a table of all rules, the best average first."""
+    lines: list[str] = []
+    for kind in KINDS:
+        runs = " or ".join(map(str, sorted({n for outcome in comparison.outcomes.values() for n in outcome.n})))
+        lines += [
+            f"From {kind} values: {len(comparison.begun(kind))} starting points on {', '.join(comparison.dts)}, {runs} "
+            "runs of each cell; 0 is doing nothing and 1 tuning at each cycle time; [95 % intervals].",
+            "",
+            *aligned([_HEADER, *_rows(comparison, kind)]),
+            "",
+        ]
+    return "\n".join(lines)
+
+
+def verdicts_in_words(trial: Trial, predictions: Mapping[str, Any]) -> str:
+    """What the trial says of each candidate, of what was predicted of it, and of the default."""
+    lines = [left_out_in_words(trial.comparison), ""]
+    for name in trial.candidates:
+        told = [f"{trial.more(name, other)} more than {other}" for other in REFERENCES]
+        counts = Counter(trial.of_predictions(predictions, name).values())
+        became = ", ".join(f"{count} {word}" for word, count in counts.items()) or "none"
+        lines += [
+            f"{name}: {trial.verdict(name)} than the paper's rules.",
+            f"    From tuned values it has on average {'; '.join(told)}. Predictions: {became}.",
+        ]
+    return "\n".join([*lines, "", decision_in_words(trial)])
+
+
+def decision_in_words(trial: Trial) -> str:
+    """Who has won, and whether that changes the default."""
+    against = "; ".join(f"{each.where} is less, {each.less}" for each in trial.objections()) or "nothing"
+    decision = "replaces" if trial.changes_default else "does not replace"
+    return f"The winner is {trial.winner}. As the default it {decision} {DEFAULT}; what speaks against it: {against}."
+
+
+def left_out_in_words(comparison: Comparison) -> str:
+    """Which tasks and cycle times do not count."""
+    told = []
+    for task, scale in comparison.scales.items():
+        counted = comparison.dts.get(task)
+        if counted is None:
+            told.append(f"{task} says nothing: tuning has not learned there at enough cycle times.")
+        elif missing := [str(dt) for dt in scale.retuned if dt not in counted]:
+            told.append(f"{task} counts without {', '.join(missing)}, where tuning has not learned.")
+    return " ".join(told) or "All tasks and cycle times count."
+
+
+def _rows(comparison: Comparison, kind: str) -> Iterator[tuple[str, ...]]:
+    for rule in comparison.ranked(kind, "average"):
+        yield (
+            rule,
+            str(comparison.interval(rule, kind, "average")),
+            str(comparison.interval(rule, kind, "worst")),
+            *(_over(comparison, rule, kind, other) for other in ("dt-aware", "scaled")),
+            _lowest(comparison, rule, kind),
+        )
+
+
+def _over(comparison: Comparison, rule: str, kind: str, other: str) -> str:
+    return "" if rule == other else str(comparison.interval(rule, kind, "average", less=other))
+
+
+def _lowest(comparison: Comparison, rule: str, kind: str) -> str:
+    """Where a rule does worst of all."""
+    found = (
+        (float(score), start, dt)
+        for start in comparison.begun(kind)
+        for score, dt in zip(comparison.scores(rule, start)[0], comparison.dts[start.task], strict=True)
+    )
+    score, start, dt = min(found, key=lambda each: each[0])
+    return f"{score:.2f} on {start.task} from {start.values.dt} to {dt}"

@@ -1,0 +1,98 @@
+"""`cycletime horizons` as people type it."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import numpy as np
+import pytest
+
+from cycletime.cli import main
+from cycletime.horizons.fields import tuning_study
+from cycletime.paper.outcome import Outcome, OutcomeCell
+from cycletime.studies.spec.study import Tuned
+from cycletime.studies.store.folder import StudyFolder
+from tests.horizons.conftest import few_draws as few_draws
+from tests.horizons.made import save_results, save_trial
+from tests.studies.small import finished, specs_of
+
+pytestmark = pytest.mark.usefixtures("few_draws")
+
+
+def test_tuning_and_then_the_search_are_packed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pack = tmp_path / "pack.zip"
+    assert main(["horizons", "pack", "tuning", "-o", str(pack)]) == 0
+    assert capsys.readouterr().out.startswith("1,400 runs of the engine cuda in ")
+    results = save_results(tmp_path / "results")
+    assert main(["horizons", "pack", "search", "-o", str(pack), "--results", str(results)]) == 0
+    assert "runs of the engine cuda" in capsys.readouterr().out
+    assert "pack.json" in ZipFile(pack).namelist()
+
+
+def test_the_search_waits_for_tuning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["horizons", "pack", "search", "-o", str(tmp_path / "p.zip"), "--results", str(tmp_path)]) == 2
+    assert "tuning-reacher.npz is not there: 'cycletime horizons pack tuning' makes" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("compiled_quickly")
+def test_what_a_pack_has_made_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study = tuning_study("reacher")
+    few = {name: values[:1] for name, values in study.tuned["ppo"].values.items()}
+    small = replace(study, dts=study.dts[-2:], seeds=(0, 1), tuned={"ppo": Tuned(study.tuned["ppo"].dt, few)})
+    folder = StudyFolder.create(tmp_path / "out" / study.name, small)
+    folder.store.add([finished(spec, float(spec.seed)) for spec in specs_of(folder)])
+    assert main(["horizons", "collect", str(tmp_path / "out"), "--results", str(tmp_path / "results")]) == 0
+    assert "tuning-reacher.npz" in capsys.readouterr().out
+    kept = Outcome.load(tmp_path / "results" / "tuning-reacher.npz")
+    assert [list(cell.scores) for cell in kept.cells] == [[0, 1], [0, 1]]
+    assert kept.cells[0].curves.shape == (2, 10)
+    assert kept.about["nothing"] == pytest.approx(-0.69, abs=0.4)
+    more = replace(kept, cells=tuple(_with_a_third_run(cell) for cell in kept.cells))
+    more.save(tmp_path / "results" / "tuning-reacher.npz")
+    assert main(["horizons", "collect", str(tmp_path / "out"), "--results", str(tmp_path / "results")]) == 2
+    assert "has 3 seeds at 1 of all environment steps, and what is to be kept now 2 seeds" in capsys.readouterr().err
+
+
+def test_an_empty_folder_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["horizons", "collect", str(tmp_path)]) == 2
+    assert "has none of tuning-reacher, tuning-double-pendulum, tuning-pendulum, " in capsys.readouterr().err
+
+
+def test_the_ranking_and_the_list_follow_from_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = save_results(tmp_path, noise=1.0)
+    assert main(["horizons", "ranking", "--results", str(results)]) == 0
+    told = capsys.readouterr().out
+    assert "From tuned values: 6 starting points on reacher, double-pendulum, 3 runs of each cell" in told
+    assert "From untuned values" in told
+    assert main(["horizons", "freeze", "--results", str(results)]) == 0
+    assert capsys.readouterr().out.endswith("candidates.toml\n")
+    words = ["--from", "16ms", "--to", "64ms", "--rule", "no", "--own-rules", str(results / "candidates.toml")]
+    assert main(["transfer", "ppo", *words]) == 2
+    assert "candidates.toml has " in capsys.readouterr().err
+
+
+def test_the_trial_waits_for_the_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["horizons", "pack", "trial", "-o", str(tmp_path / "p.zip"), "--results", str(tmp_path)]) == 2
+    assert "candidates.toml is not there: 'cycletime horizons freeze' makes it" in capsys.readouterr().err
+
+
+def test_the_trial_is_packed_and_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = save_results(tmp_path / "results", noise=1.0)
+    assert main(["horizons", "freeze", "--results", str(results)]) == 0
+    save_trial(results, noise=1.0)
+    capsys.readouterr()
+    assert main(["horizons", "pack", "trial", "-o", str(tmp_path / "pack.zip"), "--results", str(results)]) == 0
+    assert "runs of the engine cuda" in capsys.readouterr().out
+    assert main(["horizons", "verdicts", "--results", str(results)]) == 0
+    told = capsys.readouterr().out
+    assert "12 starting points on pendulum, cart-pole, mountain-car, acrobot" in told
+    assert "than the paper's rules." in told
+    assert "The winner is " in told
+
+
+def _with_a_third_run(cell: OutcomeCell) -> OutcomeCell:
+    again: dict[str, Any] = {
+        name: np.concatenate([getattr(cell, name)] * 2)[:3] for name in ("scores", "plain", "curves")
+    }
+    return replace(cell, seeds=(0, 1, 2), **again)

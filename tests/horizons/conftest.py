@@ -1,0 +1,24 @@
+from pathlib import Path
+
+import pytest
+
+from cycletime.horizons import ranking
+from cycletime.horizons.evidence import Evidence
+from cycletime.horizons.fields import SEARCH
+from cycletime.horizons.freezing import write_frozen
+from cycletime.horizons.results import comparison_of
+from tests.horizons.made import save_results, save_trial
+
+
+@pytest.fixture(autouse=True)
+def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Enough for intervals of made-up runs, and a tenth of the time."""
+    monkeypatch.setattr(ranking, "RESAMPLES", 400)
+
+
+@pytest.fixture(scope="package")
+def evidence(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
+    """Of a search and a trial that nobody ran."""
+    folder: Path = save_results(tmp_path_factory.mktemp("results"), noise=1.0)
+    write_frozen(comparison_of(SEARCH, folder), folder)
+    return Evidence(save_trial(folder, noise=1.0))

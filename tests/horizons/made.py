@@ -1,0 +1,74 @@
+"""Outcomes of the search and the trial that nobody ran: their cells are real, their scores are made up."""
+
+from collections.abc import Callable
+from math import log
+from pathlib import Path
+
+import numpy as np
+
+from cycletime.agents import PPOAgent
+from cycletime.horizons.candidates import REFERENCES
+from cycletime.horizons.fields import SEARCH, SEARCHED, TRIAL, Field, Rules, tuning_study
+from cycletime.horizons.freezing import frozen_rules
+from cycletime.horizons.results import BINS
+from cycletime.paper.collecting import plain_values
+from cycletime.paper.outcome import Outcome, OutcomeCell
+from cycletime.studies.spec.study import Cell, Study
+
+NOTHING = {"reacher": -1.0, "double-pendulum": 300.0, **dict.fromkeys(TRIAL.tasks, 0.0)}
+BEST_S = {"reacher": (0.2, 0.32), "double-pendulum": (3.2, 0.32), **dict.fromkeys(TRIAL.tasks, (3.2, 0.64))}
+"""By task, the discount and trace horizons that do best."""
+SEEDS = 3
+
+
+def horizons_s(cell: Cell) -> tuple[float, float]:
+    """The discount and trace horizons of a cell."""
+    assert isinstance(cell.agent, PPOAgent)
+    return -float(cell.dt) / log(cell.agent.discount), -float(cell.dt) / log(cell.agent.trace_decay)
+
+
+def by_horizons(cell: Cell) -> float:
+    """100 more than nothing where both horizons are the best ones, and less the further they are from there."""
+    task = cell.world.name
+    off = sum(abs(log(ours / best)) for ours, best in zip(horizons_s(cell), BEST_S[task], strict=True))
+    return NOTHING[task] + 100 / (1 + off)
+
+
+def outcome(study: Study, score: Callable[[Cell], float] = by_horizons, noise: float = 0.0) -> Outcome:
+    """What would have come of a study; noise is the standard deviation of its runs' scores."""
+    rng = np.random.default_rng(0)
+    cells = []
+    for cell in study.cells():
+        scores = score(cell) + noise * rng.standard_normal(SEEDS)
+        labels = {**cell.labels, "dt": float(cell.dt)}
+        curves = np.repeat(scores[:, None], BINS, axis=1)
+        cells.append(OutcomeCell(labels, plain_values(cell.agent), tuple(range(SEEDS)), scores, scores, curves))
+    about = {
+        "scale": 1.0,
+        "nothing": NOTHING[study.worlds[0].name],
+        "runs": SEEDS * len(cells),
+        "command": "cycletime horizons pack",
+        "machines": [{"cycletime": "1", "device": "none"}],
+        "wall_s": 1.0,
+    }
+    return Outcome(study.name, study.env_steps, tuple(cells), about)
+
+
+def save_results(folder: Path, score: Callable[[Cell], float] = by_horizons, noise: float = 0.0) -> Path:
+    """Files of all outcomes of the search; tuning has found the best horizons."""
+    return _save(folder, SEARCH, SEARCHED, score, noise)
+
+
+def save_trial(folder: Path, score: Callable[[Cell], float] = by_horizons, noise: float = 0.0) -> Path:
+    """The same of the trial; the frozen list must be there."""
+    rules: Rules = {**{name: name for name in REFERENCES}, **frozen_rules(folder)}
+    return _save(folder, TRIAL, rules, score, noise)
+
+
+def _save(folder: Path, field: Field, rules: Rules, score: Callable[[Cell], float], noise: float) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for task in field.tasks:
+        tuning = outcome(tuning_study(task))
+        tuning.save(folder / f"tuning-{task}.npz")
+        outcome(field.study(tuning, rules), score, noise).save(folder / f"{field.name}-{task}.npz")
+    return folder

@@ -1,0 +1,78 @@
+"""The search's studies: every value that a rule gives is run, once, with seeds that tuning has not seen."""
+
+from dataclasses import replace
+from math import exp
+
+import pytest
+
+from cycletime.duration import Duration
+from cycletime.horizons.fields import SEARCH, SEARCHED, TRIAL, place_of, retuned, starts, tuning_study
+from cycletime.rules import PPO
+from cycletime.studies.spec.file import as_table, study_from
+from tests.horizons.made import BEST_S, outcome
+
+
+@pytest.mark.parametrize("task", [*SEARCH.tasks, *TRIAL.tasks])
+def test_tuning_tries_the_same_seconds_at_every_cycle_time(task: str) -> None:
+    """From 6 to 400 steps and from 5 to 40 at the middle cycle time, whose b and m are the paper's."""
+    study = tuning_study(task)
+    assert study.name == f"tuning-{task}"
+    places = {(cell.labels["discount"], cell.labels["trace_decay"], str(cell.dt)) for cell in study.cells()}
+    assert len(places) == 7 * 4 * 5
+    middle = study.tuned["ppo"].dt
+    assert middle is not None
+    assert [float(dt / middle) for dt in study.dts] == [1 / 4, 1 / 2, 1, 2, 4]
+    values = study.tuned["ppo"].values
+    assert (values["batch"], values["minibatch"]) == ((2000,), (50,))
+    assert values["discount"] == pytest.approx([exp(-1 / (6.25 * 2**each)) for each in range(7)], abs=1e-5)
+    assert values["trace_decay"] == pytest.approx([exp(-1 / (5 * 2**each)) for each in range(4)], abs=1e-5)
+
+
+def test_what_judges_is_not_what_was_chosen_on() -> None:
+    assert not set(SEARCH.tasks) & set(TRIAL.tasks)
+    assert TRIAL.seeds >= 30
+
+
+@pytest.mark.parametrize("task", SEARCH.tasks)
+def test_it_starts_where_tuning_was_best_and_where_everybody_does(task: str) -> None:
+    found = starts(outcome(tuning_study(task)))
+    assert [(str(start.values.dt), start.kind) for start in found] == [
+        (dt, kind) for dt in ("4ms", "16ms", "64ms") for kind in ("tuned", "untuned")
+    ]
+    for start in found:
+        sizes = {"4ms": (8000, 200), "16ms": (2000, 50), "64ms": (500, 12)}[str(start.values.dt)]
+        assert (start.values.batch, start.values.minibatch, start.values.learning_rate) == (*sizes, 3e-4)
+        if start.tuned:
+            spans = start.values.seconds()
+            assert (spans["discount"], spans["trace_decay"]) == pytest.approx(BEST_S[task], rel=2e-3)
+        else:
+            assert (start.values.discount, start.values.trace_decay) == (0.99, 0.95)
+
+
+def test_every_value_that_a_rule_gives_is_a_point_and_none_is_twice() -> None:
+    tuning = outcome(tuning_study("reacher"))
+    study = SEARCH.study(tuning, SEARCHED)
+    places = [place_of({"dt": cell.dt, **vars(cell.agent)}) for cell in study.cells()]
+    assert len(set(places)) == len(places)
+    wanted = {
+        place_of(start.point(dt, rule)) for start in starts(tuning) for rule in SEARCHED.values() for dt in study.dts
+    }
+    assert wanted | {place_of(point) for point in retuned(tuning).values()} == set(places)
+    assert len(wanted) < len(SEARCHED) * len(study.dts) * 6 / 3, "most rules agree at most cycle times"
+    assert not set(study.seeds) & set(tuning_study("reacher").seeds)
+    assert study_from(as_table(study)) == study, "as a pack takes it along"
+
+
+def test_a_point_is_found_though_its_last_digits_differ() -> None:
+    point = starts(outcome(tuning_study("reacher")))[0].point(Duration("8ms"), "scaled")
+    assert place_of({**point, "discount": point["discount"] * (1 + 1e-15)}) == place_of(point)
+    assert place_of({**point, "discount": point["discount"] * (1 + 1e-6)}) != place_of(point)
+
+
+def test_rules_start_from_the_learning_rate_that_they_would_not_change() -> None:
+    start = starts(outcome(tuning_study("reacher")))[0]
+    assert replace(start, values=replace(start.values, learning_rate=1e-3)).point(Duration("16ms"), "baseline") == {
+        **start.point(Duration("16ms"), "baseline"),
+        "learning_rate": 1e-3,
+    }
+    assert isinstance(start.values, PPO)

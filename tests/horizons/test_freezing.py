@@ -1,0 +1,69 @@
+"""The frozen list: who is chosen follows from the criteria, and the file can be read by what takes rules."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from cycletime.agents import PPOAgent
+from cycletime.horizons.candidates import CANDIDATES
+from cycletime.horizons.fields import SEARCH
+from cycletime.horizons.freezing import frozen, in_words, predictions, sign_of, write_frozen
+from cycletime.horizons.ranking import Comparison, Interval
+from cycletime.horizons.results import comparison_of
+from cycletime.rules.own import own_rules_in
+from cycletime.studies.spec.study import Cell
+from tests.horizons.made import NOTHING, by_horizons, save_results
+
+
+def likes_six_steps_and_small_rates(cell: Cell) -> float:
+    """As horizons have it, but fewer than six steps are as bad as a horizon a third as long, and so are rates."""
+    assert isinstance(cell.agent, PPOAgent)
+    nothing = NOTHING[cell.world.name]
+    short = cell.agent.discount < 0.846 or cell.agent.trace_decay < 0.846
+    slow = cell.agent.learning_rate > 3e-4 or (float(cell.dt) > 0.032 and cell.agent.learning_rate == 3e-4)
+    return nothing + (by_horizons(cell) - nothing) * (0.5 if short else 1) * (0.8 if slow else 1)
+
+
+@pytest.fixture(scope="module")
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    return comparison_of(SEARCH, save_results(tmp_path_factory.mktemp("results"), likes_six_steps_and_small_rates, 1.0))
+
+
+def test_the_best_are_chosen_each_once_with_all_reasons(comparison: Comparison) -> None:
+    chosen = frozen(comparison)
+    best = next(name for name in comparison.ranked("tuned", "average") if name in CANDIDATES)
+    assert chosen[best].startswith("the best average from tuned values")
+    assert "floor-6" in best
+    assert "min-rate" in best
+    assert 1 <= len(chosen) <= 4
+    assert sum(why.count("the best") for why in chosen.values()) == 4
+
+
+def test_predictions_are_what_the_search_has_found(comparison: Comparison) -> None:
+    name = next(iter(frozen(comparison)))
+    told = dict(predictions(comparison, name))
+    assert len(told) == 2 * 2 * 3
+    more = told["average_from_tuned_than_baseline"]
+    found = comparison.interval(name, "tuned", "average", less="baseline")
+    assert more["predicted"] == "more"
+    assert more["search"] == pytest.approx([found.value, found.low, found.high], abs=5e-4)
+
+
+def test_predictions_are_told_in_words(comparison: Comparison) -> None:
+    told = list(in_words(comparison, next(iter(frozen(comparison)))))
+    assert len(told) == 4
+    assert told[0].startswith("From tuned values on average: more than baseline, dt-aware")
+
+
+@pytest.mark.parametrize(
+    ("interval", "sign"), [((0.2, 0.1, 0.3), "more"), ((-0.2, -0.3, -0.1), "less"), ((0.1, -0.1, 0.3), "undecided")]
+)
+def test_signs(interval: tuple[float, float, float], sign: str) -> None:
+    assert sign_of(Interval(*interval)) == sign
+
+
+def test_the_file_has_rules_that_others_read(comparison: Comparison, tmp_path: Path) -> None:
+    told = tomllib.loads(write_frozen(comparison, tmp_path).read_text())
+    assert own_rules_in(told["own_rules"]) == {name: CANDIDATES[name] for name in frozen(comparison)}
+    assert list(told["predictions"]) == list(told["own_rules"])
