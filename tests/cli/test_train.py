@@ -108,7 +108,7 @@ ONE_WORLD = "Give either a task"
         (f"{REACHER} --seeds -3", "--seeds is -3: it must be at least 1"),
         (f"{REACHER} --seeds 20000", "seeds is 20000 numbers: there must be from 1 to 10000"),
         (f"{REACHER} --engine metal", "'metal' is no engine: give one of cuda, compiled, stepped"),
-        (f"{REACHER} --engine cuda --algorithm sac", "The engine cuda cannot train sac"),
+        (f"{REACHER} --engine cuda --algorithm actor-critic", "The engine cuda cannot train actor-critic"),
         (f"{REACHER} --engine cuda --noise pink", "The engine cuda explores with white noise only"),
         (f"{REACHER} --engine cuda", "The engine cuda needs "),
         (f"{REACHER} --device gpu", "The engine cuda needs "),
@@ -175,7 +175,7 @@ def test_a_missing_gpu_is_told_of(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(devices, "prepare_jax", lambda device: None)  # which others in this process need as it is
-    words = [*REACHER.split(), "--algorithm", "sac", "--device", "gpu"]
+    words = [*REACHER.split(), "--algorithm", "actor-critic", "--device", "gpu"]
     assert main(["train", *words, "--out", str(tmp_path / "runs")]) == 2
     assert "The run is for a GPU, and JAX finds none here" in capsys.readouterr().err
     assert not (tmp_path / "runs").exists()

@@ -152,7 +152,7 @@ def test_on_a_gpu_one_worker_trains_as_many_trials_together_as_fit(file: Path, m
 
     monkeypatch.setattr(local, "Local", hire)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    file.write_text(f'device = "gpu"\n{FILE}')
+    file.write_text(f'device = "gpu"\nengine = "compiled"\n{FILE}')
     for fresh_seeds in (3, 4):  # the second time by what the folder says
         assert tune(f"{file} --out out --fresh-seeds {fresh_seeds}") == 0
         studies = [StudyFolder.open(Path("out") / part).study for part in ("trials", "fresh")]

@@ -25,22 +25,22 @@ RoomFor: TypeAlias = Callable[[int], None]
 MIXED = """
 name = "mixed"
 task = "reacher"
-algorithms = ["ppo", "sac"]
+algorithms = ["ppo", "actor-critic"]
 dts = ["16ms", "32ms"]
 seeds = 6
 env_steps = 100_000
 device = "gpu"
 """
-"""PPO is for the kernel, SAC for programs side by side."""
+"""PPO is for the kernel, one-step actor-critic for programs side by side."""
 
 
 def mixed(**keys: Any) -> Study:  # noqa: ANN401
-    table = {"name": "mixed", "task": "reacher", "algorithms": ["ppo", "sac"], "dts": ["16ms", "32ms"], "seeds": 6}
+    table = {"name": "mixed", "task": "reacher", "algorithms": ["ppo", "actor-critic"], "dts": ["16ms", "32ms"], "seeds": 6}
     return study_from({**table, "env_steps": 100_000, "device": "gpu", **keys})
 
 
-def sac(seeds: int, **keys: Any) -> Study:  # noqa: ANN401
-    return mixed(algorithms=["sac"], dts=["16ms"], seeds=seeds, **keys)
+def one_step(seeds: int, **keys: Any) -> Study:  # noqa: ANN401
+    return mixed(algorithms=["actor-critic"], dts=["16ms"], seeds=seeds, **keys)
 
 
 def names(study: Study) -> list[str]:
@@ -49,7 +49,7 @@ def names(study: Study) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def room_for(monkeypatch: pytest.MonkeyPatch) -> RoomFor:
-    """Let a run of SAC take a byte, which is told at once, and a GPU have room for so many; at first for many."""
+    """Let a run take a byte, which is told at once, and a GPU have room for so many; at first for many."""
     monkeypatch.setattr(compiled, "lane_bytes", lambda loop: 1)
 
     def has(lanes: int) -> None:
@@ -64,17 +64,17 @@ def room_for(monkeypatch: pytest.MonkeyPatch) -> RoomFor:
 )
 def test_runs_are_shared_evenly_among_as_few_turns_as_fit(runs: int, fit: int, width: int, room_for: RoomFor) -> None:
     room_for(fit)
-    assert sac(runs).resolved().width == width
+    assert one_step(runs).resolved().width == width
 
 
 def test_no_program_is_wider_than_there_is_use_for() -> None:
-    assert sac(3 * MOST_LANES + 1).resolved().width == (3 * MOST_LANES + 1 + 3) // 4
+    assert one_step(3 * MOST_LANES + 1).resolved().width == (3 * MOST_LANES + 1 + 3) // 4
 
 
 def test_a_run_that_does_not_fit_is_told(room_for: RoomFor) -> None:
     room_for(0)
     with pytest.raises(InputError, match="does not fit into the memory"):
-        sac(2).resolved()
+        one_step(2).resolved()
 
 
 def test_it_is_chosen_for_the_largest_group_of_those_that_have_lanes() -> None:
@@ -83,7 +83,7 @@ def test_it_is_chosen_for_the_largest_group_of_those_that_have_lanes() -> None:
     assert (study.width, resolved.width) == (None, 6)
     assert {(cell.engine.name, cell.engine.width) for cell in resolved.cells()} == {("cuda", 1), ("compiled", 6)}
     assert mixed(algorithms=["ppo"]).resolved().width == 1
-    more = mixed(set={"sac": {"learning_rate": [1e-3, 1e-4]}}).resolved()
+    more = mixed(set={"actor-critic": {"policy_rate": [1e-3, 1e-4]}}).resolved()
     assert more.width == 12, "rates are no programs of their own"
 
 
@@ -91,7 +91,7 @@ def test_what_is_given_or_has_no_lanes_stays() -> None:
     given = mixed(width=2)
     assert given.resolved() is given
     assert mixed(device="cpu").resolved().width == 1
-    envs = mixed(task=[], env="Pendulum-v1", env_dt="50ms", dts=["50ms"], algorithms=["sac"])
+    envs = mixed(task=[], env="Pendulum-v1", env_dt="50ms", dts=["50ms"], algorithms=["actor-critic"])
     assert envs.resolved().width == 1
     resolved = mixed().resolved()
     assert resolved.resolved() is resolved
@@ -147,7 +147,7 @@ def test_the_kernel_takes_what_it_can_and_the_compiled_loop_the_rest() -> None:
 def test_who_insists_on_an_engine_gets_it_or_a_sentence() -> None:
     assert Plan.of(mixed(engine="compiled")).engines() == {"compiled": 24}
     assert Plan.of(mixed(engine="cuda", algorithms=["ppo"])).engines() == {"cuda": 12}
-    with pytest.raises(InputError, match="cannot train sac"):
+    with pytest.raises(InputError, match="cannot train actor-critic"):
         Plan.of(mixed(engine="cuda"))
     with pytest.raises(InputError, match="gpu"):
         Plan.of(mixed(engine="cuda", algorithms=["ppo"], device="cpu"))

@@ -1,4 +1,5 @@
 import ctypes
+from pathlib import Path
 
 import pytest
 
@@ -9,8 +10,10 @@ from tests.engines.cuda.sac.emulated import EmulatedMemory
 
 
 @pytest.fixture(scope="session")
-def sac_library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    return build(tmp_path_factory.mktemp("sac"), KERNEL, "-O2", source="emulate_sac.cpp")
+def sac_library(shared_folder: Path) -> ctypes.CDLL:
+    folder = shared_folder / "sac"
+    folder.mkdir(exist_ok=True)
+    return build(folder, KERNEL, "-O2", source="emulate_sac.cpp")
 
 
 @pytest.fixture

@@ -1,0 +1,125 @@
+"""How long SAC's kernel takes for an update, and whether it learns as the compiled loop does.
+
+    PYTHONPATH=src python benchmarks/sac_kernel.py           # both parts: about three minutes on an H200
+    PYTHONPATH=src python benchmarks/sac_kernel.py speed     # one of them
+
+Reacher at 16 ms with the paper's values. 'Average' is the mean over 100 bins of environment steps of the mean episodic
+return, with its standard error over seeds. Needs Python, NumPy, JAX, CuPy and a GPU. Compilation is not counted. The
+exit status says whether the goals were reached.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from cycletime.agents import SACAgent
+from cycletime.engines.cuda.sac.checking import begin
+from cycletime.engines.cuda.sac.device import SACDevice, Slice, find_sac_device
+from cycletime.engines.cuda.sac.group import SACGroup
+from cycletime.engines.engine import Chunk
+from cycletime.loops import CompiledLoop, Episodes
+from cycletime.runs.machine import code_version
+from cycletime.runs.spec import EngineSpec, RunSpec
+from cycletime.runs.worlds import ClosedFormWorld
+from cycletime.tasks import Reacher
+
+DISCOUNT = 0.99**16
+"""The best of the paper's sweep at 16 ms."""
+ENV_STEPS, SEEDS, UPDATES = 500_000, 60, 2000
+MOST_US, MOST_ERRORS = 6.0, 2.0
+
+
+def spec_of(seed: int, env_steps: int = ENV_STEPS, task: str = "reacher", dt: str = "16ms") -> RunSpec:
+    """A run on the kernel."""
+    agent, engine = SACAgent(discount=DISCOUNT), EngineSpec("cuda", "gpu")
+    return RunSpec(world=ClosedFormWorld(task), agent=agent, dt=dt, env_steps=env_steps, seed=seed, engine=engine)
+
+
+def update_us(device: SACDevice, runs: int, task: str = "reacher", dt: str = "16ms") -> float:
+    """Microseconds per update and run of so many runs side by side, with all that an agent step takes."""
+    residents = [begin(device, spec_of(seed, 10**7, task, dt)) for seed in range(runs)]
+    device.train(Slice(residents, 64, 64, 3600.0, most_periods=300))  # until they learn
+    start = time.perf_counter()
+    device.train(Slice(residents, UPDATES, UPDATES, 3600.0, most_periods=UPDATES))
+    return 1e6 * (time.perf_counter() - start) / UPDATES / runs
+
+
+def speed() -> bool:
+    """Print how long an update takes."""
+    device = find_sac_device()
+    blocks = device.memory.blocks
+    print(f"{device.memory.name}: microseconds per update and run")
+    for runs in (1, blocks // 4, blocks // 2, blocks):
+        print(f"  reacher, 16ms, {runs:4d} runs side by side {update_us(device, runs):8.2f}", flush=True)
+    found = update_us(device, blocks)
+    for task, dt in (("reacher", "4ms"), ("reacher", "64ms"), ("double-pendulum", "4ms"), ("double-pendulum", "64ms")):
+        print(f"  {task}, {dt}, {blocks:4d} runs side by side {update_us(device, blocks, task, dt):8.2f}", flush=True)
+    print(f"  goal: at most {MOST_US:g} at {blocks} runs, again {found:.2f}: {'PASS' if found <= MOST_US else 'MISS'}")
+    return found <= MOST_US
+
+
+def kernel_scores() -> NDArray[np.float64]:
+    """[seeds, 2] average return over learning, and over its last tenth, on the kernel."""
+    parts: list[list[Episodes]] = [[] for _ in range(SEEDS)]
+    for chunks in SACGroup([spec_of(seed) for seed in range(SEEDS)]).chunks(dict.fromkeys(range(SEEDS))):
+        for run, chunk in chunks.items():
+            assert isinstance(chunk, Chunk), "nothing is resumed"
+            parts[run].append(chunk.episodes)
+    return _scores(parts)
+
+
+def compiled_scores() -> NDArray[np.float64]:
+    """The same in the compiled loop, in TF32."""
+    agent = SACAgent(discount=DISCOUNT)
+    loop = CompiledLoop(task=Reacher(), agent=agent, dt="16ms", env_steps=ENV_STEPS, width=SEEDS)
+    parts: list[list[Episodes]] = [[] for _ in range(SEEDS)]
+    for chunk in loop.run(list(range(SEEDS))):
+        for run, episodes in zip(parts, chunk.episodes, strict=True):
+            run.append(episodes)
+    return _scores(parts)
+
+
+def _scores(parts: list[list[Episodes]]) -> NDArray[np.float64]:
+    bins = np.array([Episodes.joined(run).binned(ENV_STEPS) for run in parts])
+    return np.stack([bins.mean(1), bins[:, -10:].mean(1)], axis=1)
+
+
+def parity() -> bool:
+    """Print whether both engines learn alike."""
+    print(f"{SEEDS} seeds, discount {DISCOUNT:.4f}, {ENV_STEPS:,} environment steps: average, last tenth, seconds")
+    told = {}
+    for name, train in (("kernel", kernel_scores), ("compiled, TF32", compiled_scores)):
+        start = time.perf_counter()
+        told[name] = scores = train()
+        error = scores.std(0, ddof=1) / len(scores) ** 0.5
+        words = "  ".join(f"{mean:6.2f} +- {each:.2f}" for mean, each in zip(scores.mean(0), error, strict=True))
+        print(f"  {name:16s} {words}  {time.perf_counter() - start:6.0f}", flush=True)
+    one, other = told.values()
+    error = np.sqrt(one.var(0, ddof=1) / len(one) + other.var(0, ddof=1) / len(other))
+    apart = np.abs(one.mean(0) - other.mean(0)) / error
+    print(f"  {apart[0]:.1f} and {apart[1]:.1f} standard errors apart, at most {MOST_ERRORS:g}")
+    return bool((apart <= MOST_ERRORS).all())
+
+
+PARTS: dict[str, Callable[[], bool]] = {"speed": speed, "parity": parity}
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=list(PARTS), help="by default all")
+    names = parser.parse_args().parts
+    print(f"jax {jax.__version__}, code {code_version()}", flush=True)
+    reached = [PARTS[name]() for name in names]
+    return 0 if all(reached) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
