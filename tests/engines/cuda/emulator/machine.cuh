@@ -45,8 +45,7 @@ struct Fiber {
     ucontext_t start;
     jmp_buf where;
     bool begun = false, ended = false;
-    std::vector<std::pair<void*, const void*>> copies;  // that are not made yet
-    std::vector<size_t> groups;                          // how many of them each group has that was ended
+    std::vector<std::pair<void*, const void*>> copies;
     int exchanges = 0;
 };
 
@@ -112,25 +111,10 @@ inline unsigned long long now_ns() {
 inline void begin_copy(void* shared, const void* global) {
     block_now->fibers[thread()].copies.push_back({shared, global});
 }
-inline void end_copy_group() {
-    Fiber& fiber = block_now->fibers[thread()];
-    size_t ended = 0;
-    for (size_t size : fiber.groups) ended += size;
-    fiber.groups.push_back(fiber.copies.size() - ended);
-}
-inline void make_copies(size_t count) {
-    auto& copies = block_now->fibers[thread()].copies;
-    for (size_t i = 0; i < count; i++) std::memcpy(copies[i].first, copies[i].second, 16);
-    copies.erase(copies.begin(), copies.begin() + count);
-}
 inline void wait_for_copies() {
-    make_copies(block_now->fibers[thread()].copies.size());
-    block_now->fibers[thread()].groups.clear();
-}
-template <int GROUPS>
-inline void wait_for_copies_but() {
-    auto& groups = block_now->fibers[thread()].groups;
-    for (; groups.size() > GROUPS; groups.erase(groups.begin())) make_copies(groups.front());
+    auto& copies = block_now->fibers[thread()].copies;
+    for (auto [shared, global] : copies) std::memcpy(shared, global, 16);
+    copies.clear();
 }
 
 inline unsigned bits_of(float value) {

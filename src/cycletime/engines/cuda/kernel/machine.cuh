@@ -53,12 +53,6 @@ DEVICE void begin_copy(void* shared, const void* global) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(global) : "memory");
 }
 DEVICE void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
-// Copies in groups that end here; and wait for all groups but the last ones.
-DEVICE void end_copy_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int GROUPS>
-DEVICE void wait_for_copies_but() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(GROUPS) : "memory");
-}
 
 // sum += a b for a 16 x 8 and an 8 x 8 matrix spread over the warp, with factors of 10 bits beside the leading one.
 // With g = lane / 4 and t = lane % 4, a lane holds of `a` the rows g and g + 8 at two columns, of `b` column g at two

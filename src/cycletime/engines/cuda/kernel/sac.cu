@@ -73,8 +73,7 @@ DEVICE void report(Shared& shared, const sac::Told& told, float* written) {
 DEVICE void go_on(Shared& shared, unsigned* scratch, float* records, float* reports) {
     const sac::Run& run = shared.run;
     for (int i = 0; i < run.period; i++) {
-        sac::begin_network<sac::OUTPUTS>(shared, scratch, sac::POLICY);
-        sac::wait_for_network();
+        sac::load_network<sac::OUTPUTS>(shared, scratch, run.state, sac::POLICY);
         sac::act(shared);
         if (machine::thread() < 32)
             with_task(run.task, [&](auto task) { sac::step<typename decltype(task)::Task>(shared, records); }, TASKS);
@@ -83,8 +82,7 @@ DEVICE void go_on(Shared& shared, unsigned* scratch, float* records, float* repo
     bool learns = shared.position.agent_steps >= run.learns_from;
     sac::Told told;
     for (int i = 0; learns && i < run.gradient_steps; i++) {
-        if (i > 0) sac::begin_network<sac::OUTPUTS>(shared, scratch, sac::POLICY);
-        sac::wait_for_network();
+        if (i > 0) sac::load_network<sac::OUTPUTS>(shared, scratch, run.state, sac::POLICY);
         told = sac::update(shared, scratch);
     }
     int period = shared.position.period;

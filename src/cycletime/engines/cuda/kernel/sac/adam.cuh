@@ -110,14 +110,13 @@ DEVICE void move_small(Shared& shared, const Place& place, const Learner<FOLLOWE
 }
 
 // The gradient of half of the second layer's weights, all inputs to 128 of its units: 64 x 64 for each warp.
-DEVICE void second_gradient(const Shared& shared, const Place& place, bool is_coming, float (&sums)[4][8][4]) {
+DEVICE void second_gradient(const Shared& shared, const Place& place, float (&sums)[4][8][4]) {
     const unsigned* units_at = shared.matrix + place.matrix_across + place.warp % 4 * 8 * TILE;
     const unsigned* slopes_at = shared.slopes + place.half_down + place.warp / 4 * 8 * TILE;
 #pragma unroll
     for (int i = 0; i < 4 * 8 * 4; i++) sums[i / 32][i / 4 % 8][i % 4] = 0;
 #pragma unroll 2
     for (int k = 0; k < SAMPLES / 8; k += 2) {
-        if (is_coming && k > 0 && k % 8 == 0) wait_for_quarter(k / 8);
         unsigned units[4][4];
 #pragma unroll
         for (int m = 0; m < 4; m++) machine::load_tiles_across(units[m], units_at + (k * ACROSS + 2 * m) * TILE);
@@ -165,29 +164,22 @@ DEVICE void move_half(const Learner<FOLLOWED>& learner, const Place& place, int 
     }
 }
 
-// Move the second layer's weights by what the passes left behind. All threads are done with what is in shared memory; when
-// they are again, `then` is called, before the last steps.
-template <bool FOLLOWED, class Then>
-DEVICE_APART void move_second(Shared& shared, unsigned* scratch, const Learner<FOLLOWED>& learner, const Then& then) {
+// Move the second layer's weights by what the passes left behind. All threads are done with what is in shared memory.
+template <bool FOLLOWED>
+DEVICE_APART void move_second(Shared& shared, unsigned* scratch, const Learner<FOLLOWED>& learner) {
     Place place = Place::here();
-    for (int quarter = 0; quarter < 4; quarter++) {  // of the samples
-        begin_copies(shared.matrix + quarter * QUARTER, scratch + HIDDEN_UNITS + quarter * QUARTER, QUARTER);
-        begin_copies(shared.slopes + quarter * QUARTER / 2, scratch + SLOPES + quarter * QUARTER / 2, QUARTER / 2);
-        machine::end_copy_group();
-    }
-    wait_for_quarter(0);
+    begin_copies(shared.matrix, scratch + HIDDEN_UNITS, MATRIX);
+    begin_copies(shared.slopes, scratch + SLOPES, MATRIX / 2);
 #pragma unroll 1
     for (int half = 0; half < 2; half++) {
+        machine::wait_for_copies();
+        meet();
         for (int first = 0; first < AHEAD; first += 8) fetch_ahead(learner, place, half, first);
         float sums[4][8][4];
-        second_gradient(shared, place, half == 0, sums);
+        second_gradient(shared, place, sums);
         meet();
-        if (half == 0)
-            begin_copies(shared.slopes, scratch + SLOPES + MATRIX / 2, MATRIX / 2);
-        else
-            then();
+        if (half == 0) begin_copies(shared.slopes, scratch + SLOPES + MATRIX / 2, MATRIX / 2);
         move_half(learner, place, half, sums);
-        if (half == 0) wait_for_network();
     }
     meet();
 }

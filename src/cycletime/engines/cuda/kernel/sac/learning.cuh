@@ -111,7 +111,7 @@ DEVICE_APART void act_next(Shared& shared, int pass) {
     Sums sums;
     float outputs[2][OUTPUTS];
     first_layer(inputs, shared, place, units);
-    second_layer(units, shared, place, false, sums);
+    second_layer(units, shared, place, sums);
     last_layer(sums, shared, place, outputs);
     Drawn drawn = draw_component(outputs, shared.samples.next_noise, sample, shared.run.actions, place);
     float other = machine::from_mirror(drawn.action, 1);
@@ -137,7 +137,7 @@ DEVICE_APART void act_now(Shared& shared, unsigned* scratch, int pass) {
     signs_of(units, signs);
 #pragma unroll
     for (int i = 0; i < 4; i++) scratch[KEPT_SIGNS + (pass * 4 + i) * THREADS + place.thread] = signs[i];
-    second_layer(units, shared, place, false, sums);
+    second_layer(units, shared, place, sums);
     last_layer(sums, shared, place, outputs);
 #pragma unroll
     for (int n = 0; n < ACROSS; n++)
@@ -153,10 +153,10 @@ DEVICE_APART void act_now(Shared& shared, unsigned* scratch, int pass) {
     if (component == 0) samples.pull[sample][0] = both;  // until the backup has been made of what lies in its place
 }
 
-// What one of the critics or targets gives for all samples. Here and below, the network has been begun.
-DEVICE_APART void evaluate(Shared& shared, const unsigned* tiles, int index) {
+// What one of the critics or targets gives for all samples.
+DEVICE_APART void evaluate(Shared& shared, unsigned* scratch, const unsigned* tiles, int network, int index) {
     Place place = Place::here();
-    wait_for_quarter(0);
+    load_network<1>(shared, scratch, shared.run.state, network);
 #pragma unroll 1
     for (int pass = 0; pass < 2; pass++) {
         int first = place.first_sample(pass);
@@ -166,7 +166,7 @@ DEVICE_APART void evaluate(Shared& shared, const unsigned* tiles, int index) {
         Sums sums;
         float outputs[2][1];
         first_layer(inputs, shared, place, units);
-        second_layer(units, shared, place, pass == 0, sums);
+        second_layer(units, shared, place, sums);
         last_layer(sums, shared, place, outputs);
         if (place.t == 0) {
             shared.samples.value[index][first + place.g] = outputs[0][0];
@@ -177,10 +177,10 @@ DEVICE_APART void evaluate(Shared& shared, const unsigned* tiles, int index) {
 }
 
 // The same for a critic, and how it changes with the action.
-DEVICE_APART void evaluate_action(Shared& shared, int index) {
+DEVICE_APART void evaluate_action(Shared& shared, unsigned* scratch, int network, int index) {
     Place place = Place::here();
     Samples& samples = shared.samples;
-    wait_for_quarter(0);
+    load_network<1>(shared, scratch, shared.run.state, network);
 #pragma unroll 1
     for (int pass = 0; pass < 2; pass++) {
         int first = place.first_sample(pass);
@@ -191,7 +191,7 @@ DEVICE_APART void evaluate_action(Shared& shared, int index) {
         float outputs[2][1], by_input[4] = {};
         first_layer(inputs, shared, place, units);
         signs_of(units, signs);
-        second_layer(units, shared, place, pass == 0, sums);
+        second_layer(units, shared, place, sums);
         last_layer(sums, shared, place, outputs);
         if (place.t == 0) {
             samples.value[index][first + place.g] = outputs[0][0];
@@ -217,23 +217,21 @@ DEVICE_APART void evaluate_action(Shared& shared, int index) {
 
 // The backward half of a learning pass: from the second layer's slopes to the first layer's gradient.
 DEVICE void pass_back(Shared& shared, unsigned* scratch, const Units& slopes, const unsigned (&signs)[4],
-                      const Place& place, int pass, bool is_coming, float (&gradient)[4][4]) {
+                      const Place& place, int pass, float (&gradient)[4][4]) {
     keep_tiles<ACROSS / 2>(slopes, scratch + SLOPES, place.first_sample(pass), place);
 #pragma unroll
     for (int quarter = 0; quarter < 4; quarter++) {
-        if (is_coming && quarter > 0) wait_for_quarter(quarter);
         unsigned found[8][2];
         first_slopes(slopes, signs[quarter], quarter, shared, place, found);
         add_first_gradient(found, shared, place, pass, gradient[quarter]);
     }
 }
 
-// Learn, and begin the network that comes next.
-DEVICE_APART void learn_critic(Shared& shared, unsigned* scratch, int network, int next) {
+DEVICE_APART void learn_critic(Shared& shared, unsigned* scratch, int network) {
     Place place = Place::here();
     Samples& samples = shared.samples;
     float* errors = samples.value[network - CRITIC];
-    wait_for_quarter(0);
+    load_network<1>(shared, scratch, shared.run.state, network);
     float gradient[4][4] = {};
 #pragma unroll 1
     for (int pass = 0; pass < 2; pass++) {
@@ -246,7 +244,7 @@ DEVICE_APART void learn_critic(Shared& shared, unsigned* scratch, int network, i
         first_layer(inputs, shared, place, units);
         signs_of(units, signs);
         keep_tiles<ACROSS>(units, scratch + HIDDEN_UNITS, first, place);
-        second_layer(units, shared, place, pass == 0, sums);
+        second_layer(units, shared, place, sums);
         last_layer(sums, shared, place, outputs);
 #pragma unroll
         for (int i = 0; i < 2; i++) {
@@ -256,18 +254,18 @@ DEVICE_APART void learn_critic(Shared& shared, unsigned* scratch, int network, i
             if (place.t == 0) errors[sample] = error;
         }
         second_slopes<1, true>([&](int n, int i) { return sums[n][i]; }, pull, shared, place, pass > 0, slopes);
-        pass_back(shared, scratch, slopes, signs, place, pass, false, gradient);
+        pass_back(shared, scratch, slopes, signs, place, pass, gradient);
     }
     meet();
     Learner<true> learner(shared, scratch, network);
     move_small<1>(shared, place, learner, gradient);
     meet();
-    move_second(shared, scratch, learner, [&] { begin_network<1>(shared, scratch, next); });
+    move_second(shared, scratch, learner);
 }
 
 DEVICE_APART void learn_policy(Shared& shared, unsigned* scratch) {
     Place place = Place::here();
-    wait_for_quarter(0);
+    load_network<OUTPUTS>(shared, scratch, shared.run.state, POLICY);
     float gradient[4][4] = {};
 #pragma unroll 1
     for (int pass = 0; pass < 2; pass++) {
@@ -294,7 +292,7 @@ DEVICE_APART void learn_policy(Shared& shared, unsigned* scratch) {
             return i % 2 ? both.y : both.x;
         };
         second_slopes<OUTPUTS, true>(unit, pull, shared, place, pass > 0, slopes);
-        pass_back(shared, scratch, slopes, signs, place, pass, pass == 0, gradient);
+        pass_back(shared, scratch, slopes, signs, place, pass, gradient);
     }
     // The policy does not see the actions, which lie among the inputs.
     if (place.g == ACTION - 8 || place.g == ACTION - 7)
@@ -304,7 +302,7 @@ DEVICE_APART void learn_policy(Shared& shared, unsigned* scratch) {
     Learner<false> learner(shared, scratch, POLICY);
     move_small<OUTPUTS>(shared, place, learner, gradient);
     meet();
-    move_second(shared, scratch, learner, [] {});
+    move_second(shared, scratch, learner);
 }
 
 // How the policy's loss, alpha log pi - min q, changes with its outputs for a thread's sample; the loss itself.
@@ -360,25 +358,20 @@ DEVICE Told update(Shared& shared, unsigned* scratch) {
     }
     meet();
     float log_probability = samples.pull[sample][0];
-    begin_network<1>(shared, scratch, TARGET);
-    evaluate(shared, shared.passing.stage, 0);
-    begin_network<1>(shared, scratch, OTHER_TARGET);
-    evaluate(shared, shared.passing.stage, 1);
-    begin_network<1>(shared, scratch, CRITIC);
+    evaluate(shared, scratch, shared.passing.stage, TARGET, 0);
+    evaluate(shared, scratch, shared.passing.stage, OTHER_TARGET, 1);
     float smaller = fminf(samples.value[0][sample], samples.value[1][sample]);
     float backup = outcome.reward +
                    outcome.goes_on * shared.run.discount * (smaller - alpha * samples.log_probability[sample]);
     samples.backup[sample] = backup;
     meet();
-    learn_critic(shared, scratch, CRITIC, OTHER_CRITIC);
-    learn_critic(shared, scratch, OTHER_CRITIC, CRITIC);
+    learn_critic(shared, scratch, CRITIC);
+    learn_critic(shared, scratch, OTHER_CRITIC);
     float squares = samples.value[0][sample] * samples.value[0][sample] + samples.value[1][sample] * samples.value[1][sample];
     action_word(shared.inputs, sample) = machine::halves(samples.action[sample][0], samples.action[sample][1]);
     meet();
-    evaluate_action(shared, 0);
-    begin_network<1>(shared, scratch, OTHER_CRITIC);
-    evaluate_action(shared, 1);
-    begin_network<OUTPUTS>(shared, scratch, POLICY);
+    evaluate_action(shared, scratch, CRITIC, 0);
+    evaluate_action(shared, scratch, OTHER_CRITIC, 1);
     float policy_loss = pull_policy(samples, sample, alpha, log_probability);
     float mean_log_probability = sum_over_block(shared, place, log_probability) / SAMPLES;
     Told told = {shared.run.critic_weight * sum_over_block(shared, place, squares) / SAMPLES,

@@ -114,24 +114,18 @@ struct FirstPlace {
     }
 };
 
-constexpr int QUARTER = MATRIX / 4;
-
 // Copy words from device to shared memory, by all threads; they are there after machine::wait_for_copies and a barrier.
 DEVICE void begin_copies(unsigned* shared, const unsigned* global, int words) {
     for (int i = 4 * machine::thread(); i < words; i += 4 * THREADS) machine::begin_copy(shared + i, global + i);
 }
 
-// Begin to bring a network to shared memory, with so many of its outputs. All threads have done with what was there. The
-// first quarter of the second layer's rows, and all else, come first; see wait_for_quarter.
+// Bring a network to shared memory, with so many of its outputs. All threads have done with what was there.
 template <int USED>
-DEVICE void begin_network(Shared& shared, const unsigned* scratch, int network) {
+DEVICE void load_network(Shared& shared, const unsigned* scratch, float* state, int network) {
     const unsigned* copy = scratch + network * COPY;
     begin_copies(shared.passing.first, copy + MATRIX, FIRST_MATRIX);
-    for (int quarter = 0; quarter < 4; quarter++) {
-        begin_copies(shared.matrix + quarter * QUARTER, copy + quarter * QUARTER, QUARTER);
-        machine::end_copy_group();
-    }
-    const float* numbers = weights_of(shared.run.state, network);
+    begin_copies(shared.matrix, copy, MATRIX);
+    const float* numbers = weights_of(state, network);
     int unit = machine::thread();
     shared.small.second_bias[unit] = numbers[SECOND_BIAS + unit];
     float4 last = *reinterpret_cast<const float4*>(&numbers[LAST + unit * OUTPUTS]);
@@ -139,19 +133,6 @@ DEVICE void begin_network(Shared& shared, const unsigned* scratch, int network) 
 #pragma unroll
     for (int i = 0; i < USED; i++) shared.small.last[unit * USED + i] = all[i];
     if (unit < OUTPUTS) shared.small.last_bias[unit] = numbers[LAST_BIAS + unit];
-}
-
-// Wait until a quarter of what was begun in four groups is there.
-DEVICE void wait_for_quarter(int quarter) {
-    if (quarter == 0) machine::wait_for_copies_but<3>();
-    if (quarter == 1) machine::wait_for_copies_but<2>();
-    if (quarter == 2) machine::wait_for_copies_but<1>();
-    if (quarter == 3) machine::wait_for_copies_but<0>();
-    meet();
-}
-
-// Wait for all of it.
-DEVICE void wait_for_network() {
     machine::wait_for_copies();
     meet();
 }

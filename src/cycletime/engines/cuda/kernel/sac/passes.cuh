@@ -41,8 +41,7 @@ DEVICE void first_layer(const unsigned (&inputs)[4], const Shared& shared, const
     }
 }
 
-// The second layer; where the network has just been begun, it may be on its way, but for its first quarter.
-DEVICE void second_layer(const Units& units, const Shared& shared, const Place& place, bool is_coming, Sums& sums) {
+DEVICE void second_layer(const Units& units, const Shared& shared, const Place& place, Sums& sums) {
 #pragma unroll
     for (int n = 0; n < ACROSS; n++) {
         float2 bias = *reinterpret_cast<const float2*>(&shared.small.second_bias[8 * n + 2 * place.t]);
@@ -50,7 +49,6 @@ DEVICE void second_layer(const Units& units, const Shared& shared, const Place& 
     }
 #pragma unroll
     for (int k = 0; k < ACROSS; k += 2) {
-        if (is_coming && k > 0 && k % 8 == 0) wait_for_quarter(k / 8);
         const unsigned left[4] = {units[k][0], units[k][1], units[k + 1][0], units[k + 1][1]};
 #pragma unroll
         for (int n = 0; n < ACROSS; n += 2) {
