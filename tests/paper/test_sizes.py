@@ -32,7 +32,8 @@ def test_the_times_are_about_those_that_were_measured() -> None:
     assert grid.engines == ("cuda",)
     updates = 360 * 1e6 / 4  # of twelve discounts at 16 ms, with 30 seeds
     sweep = extent_of(EXPERIMENTS["sac-pendulum-sweep"], Size())
-    assert 10.4e-6 * updates < sweep.h200_s < 16e-6 * updates, "docs/gpu-sac.md: 10.4 us an update, or 15 with 30 runs"
+    assert sweep.engines == ("cuda",)
+    assert 5e-6 * updates < sweep.h200_s < 6e-6 * updates, "benchmarks/sac_kernel.py has a goal of 6 us an update"
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def test_of_a_gpu_that_is_not_here_it_says_what_an_h200_would_take(
     file = tmp_path / "gpu.toml"
     file.write_text(
         'name = "gpu"\ntask = "reacher"\nalgorithms = ["ppo", "sac"]\ndts = ["16ms", "32ms"]\nseeds = 200\n'
-        'env_steps = 1_000_000\ndevice = "gpu"\n'
+        'env_steps = 1_000_000\ndevice = "gpu"\n[set.sac]\nacts = "before_learning"\n'
     )
     assert main(["study", "plan", str(file)]) == 0
     told = capsys.readouterr().out

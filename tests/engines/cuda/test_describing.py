@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from cycletime.agents import PPOAgent, SACAgent
+from cycletime.agents import ActorCriticAgent, PPOAgent, SACAgent
 from cycletime.agents.exploration import OrnsteinUhlenbeck
 from cycletime.engines.compiled import loop_of
 from cycletime.engines.cuda.describing import (
@@ -69,7 +69,8 @@ def test_about_three_hundred_learnings_are_reported(env_steps: int, every: int) 
     ("changes", "sentence"),
     [
         ({"world": GymnasiumEnv("Hopper-v5")}, "The engine cuda cannot run 'Hopper-v5': it has reacher, double-"),
-        ({"agent": SACAgent()}, "The engine cuda cannot train sac: it has ppo only."),
+        ({"agent": ActorCriticAgent()}, "The engine cuda cannot train actor-critic: it has ppo and sac."),
+        ({"agent": SACAgent(minibatch=64)}, "minibatch is 64: the engine cuda trains SAC with 256 only."),
         ({"exploration": OrnsteinUhlenbeck("100ms")}, "The engine cuda explores with white noise only: leave"),
         (
             {"agent": PPOAgent(hidden=(32, 32))},

@@ -35,7 +35,13 @@ device = "gpu"
 
 
 def mixed(**keys: Any) -> Study:  # noqa: ANN401
-    table = {"name": "mixed", "task": "reacher", "algorithms": ["ppo", "actor-critic"], "dts": ["16ms", "32ms"], "seeds": 6}
+    table = {
+        "name": "mixed",
+        "task": "reacher",
+        "algorithms": ["ppo", "actor-critic"],
+        "dts": ["16ms", "32ms"],
+        "seeds": 6,
+    }
     return study_from({**table, "env_steps": 100_000, "device": "gpu", **keys})
 
 
