@@ -3,18 +3,24 @@
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from cycletime.engines.cuda import engine
+from cycletime.engines.cuda.kernels import SAC, kernel_digest
 from cycletime.engines.cuda.layout import RECORD, Status, position_of
 from cycletime.engines.cuda.sac.device import SACDevice
 from cycletime.engines.cuda.sac.group import SACGroup
 from cycletime.engines.cuda.sac.layout import LAUNCH, REPORT, ROW, RUN, STATE_WORDS
 from cycletime.engines.engine import Chunk
+from cycletime.engines.training import train_folders
 from cycletime.errors import NoGpuError, RunError
+from cycletime.runs.folder import RunFolder
+from cycletime.runs.policies.policy_file import read_policy
 from tests.engines.cuda.sac.emulated import EmulatedMemory
 from tests.engines.cuda.sac.small import make_spec
 
@@ -126,6 +132,21 @@ def test_a_checkpoint_of_another_shape_is_refused(
     wrong = next(iter(make_group().chunks({0: {**arrays, name: changed(arrays[name])}})))[0]
     assert isinstance(wrong, RunError)
     assert sentence in str(wrong)
+
+
+def test_runs_are_trained_into_their_folders_and_go_on_after_a_stop(
+    tmp_path: Path, make_group: Callable[..., SACGroup], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "SACGroup", lambda specs: SACGroup(specs, SACDevice(Scripted()), slices_s=(1.0,)))
+    folders = [RunFolder.create(tmp_path, spec) for spec in SPECS[:2]]
+    stops = iter([False, True])
+    assert train_folders(folders, stop=lambda: next(stops)) == ["stopped"] * 2
+    assert train_folders(folders) == ["finished"] * 2
+    result = folders[0].result()
+    assert (result["resumed"], result["agent_steps"], result["episodes"]) == ("resumed, identical", 800, 5)
+    assert result["machine"]["device"] == "an emulated card"
+    assert result["machine"]["kernel"] == kernel_digest(SAC)[:12]
+    assert read_policy(folders[0].policy_file).network.observation_size == 9
 
 
 def test_a_run_that_never_fits_is_refused(make_group: Callable[..., SACGroup]) -> None:
