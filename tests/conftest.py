@@ -3,6 +3,7 @@
 For fresh examples, and more: pytest --hypothesis-profile=default
 """
 
+import gc
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -29,11 +30,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
     With $CYCLETIME_CACHE set, programs stay there for the next session.
     """
+    gc.disable()  # until all tests are read, which makes millions of objects and leaves no garbage
     if "PYTEST_XDIST_WORKER" not in os.environ:
         folder = TemporaryDirectory(prefix="cycletime-tests-")
         config.add_cleanup(folder.cleanup)
         os.environ[SHARED] = folder.name
         os.environ.setdefault("CYCLETIME_CACHE", str(Path(folder.name) / "programs"))
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage from now on, but look no more through modules and tests, which stay."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
