@@ -33,7 +33,7 @@ def read_text(path: str | os.PathLike[str], most_bytes: int, encoding: str = "ut
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} cannot be read: byte {error.start + 1} is no UTF-8 text.") from None
+        raise InputError(f"{path} cannot be read: byte {error.start + 1} is not UTF-8 text.") from None
 
 
 def _content(path: Path, most_bytes: int) -> bytes:

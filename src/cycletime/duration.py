@@ -51,7 +51,7 @@ class Duration:
         """
         exact_s = _read(value)
         if exact_s is None or not _SHORTEST_S <= exact_s <= _LONGEST_S:
-            raise InputError(f"{value!r} is no time span: give {_EXAMPLES}.")
+            raise InputError(f"{value!r} is not a time span: give {_EXAMPLES}.")
         if isinstance(value, str):
             _ask_for_a_unit(value, exact_s)
         object.__setattr__(self, "exact_s", exact_s)
@@ -134,7 +134,7 @@ def cycle_steps(dt: DurationLike, env_dt: DurationLike) -> int:
         return ratio.numerator
     below = max(1, floor(ratio))
     raise InputError(
-        f"The cycle time {dt} is no whole multiple of the environment time step {env_dt}: "
+        f"The cycle time {dt} is not a whole multiple of the environment time step {env_dt}: "
         f"the nearest cycle times are {env_dt * below} and {env_dt * (below + 1)}."
     )
 

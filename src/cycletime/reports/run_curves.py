@@ -73,7 +73,7 @@ def chosen_metrics(runs: Sequence[RunLines], asked: Sequence[str]) -> list[str]:
     for name in asked:
         if name not in known:
             raise InputError(
-                f"{name!r} is no metric of these runs: give all, or some of {', '.join(known) or 'none'}"
+                f"{name!r} is not a metric of these runs: give all, or some of {', '.join(known) or 'none'}"
                 f"{did_you_mean(name, known)}"
             )
     return list(dict.fromkeys(asked))

@@ -46,7 +46,7 @@ def carried_agent(
             its part.
     """
     if algorithm not in AGENTS:
-        raise InputError(f"{algorithm!r} is no algorithm: give one of {', '.join(AGENTS)}.")
+        raise InputError(f"{algorithm!r} is not an algorithm: give one of {', '.join(AGENTS)}.")
     for name, value in values.items():
         if name not in TUNABLE[algorithm]:
             raise InputError(f"{name} is {value}: {algorithm} has no such value, but {', '.join(TUNABLE[algorithm])}.")

@@ -179,7 +179,7 @@ _FACTS: Mapping[str, Callable[[Any], bool]] = {
 
 
 def _number(mean: np.floating[Any] | float) -> float | None:
-    """None where learning went astray; JSON knows no infinity."""
+    """None where learning diverged; JSON knows no infinity."""
     return float(mean) if np.isfinite(mean) else None
 
 

@@ -151,7 +151,7 @@ class Study:
         self._check_axes()
         for algorithm in self.algorithms:
             if algorithm not in AGENTS:
-                raise InputError(f"{shown(algorithm)} is no algorithm: give one of {', '.join(AGENTS)}.")
+                raise InputError(f"{shown(algorithm)} is not an algorithm: give one of {', '.join(AGENTS)}.")
             for grid in self._grids(algorithm):
                 _check_grid(algorithm, grid)
             for name in self.others.get(algorithm, {}):
