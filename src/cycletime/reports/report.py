@@ -1,6 +1,6 @@
 """A report: all that a study says, and the files that hold it.
 
-report.html   the page to look at: the answer, figures that can be asked, tables, a calculator
+report.html   the page to look at: the answer, interactive figures, tables, a calculator
 report.md     tables, text and figures
 report.json   the same for programs
 scores.csv    a row for each run

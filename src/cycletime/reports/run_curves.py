@@ -1,4 +1,4 @@
-"""Single runs as lines: their learning curves and what learning told of itself, finished or not."""
+"""Single runs as lines: their learning curves and metrics, finished or not."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RunLines:
 
     @property
     def metric_names(self) -> tuple[str, ...]:
-        """What learning told of itself."""
+        """Metrics of learning."""
         return tuple(name for name in self.metrics if name not in _NOT_METRICS)
 
 

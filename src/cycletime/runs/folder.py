@@ -3,7 +3,7 @@
 spec.json            what is trained, and the run's identity
 checkpoints/         the last two, until the run is finished
 curve.parquet        one row for each episode, up to the last checkpoint
-metrics.jsonl        what learning tells of itself
+metrics.jsonl        metrics of learning
 policy.safetensors   the policy at the last checkpoint, in the end the final one
 result.json          written last: the run is finished, its performance and where it was computed
 

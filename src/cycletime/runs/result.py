@@ -30,7 +30,7 @@ class FinishedRun:
     curve: Episodes | EpisodeBins
     """Its learning curve, in bins where the episodes were not wanted."""
     metrics: Columns
-    """What learning told of itself."""
+    """Metrics of learning."""
     policy: SavedPolicy | None = None
     """What it learned; None where that was not wanted."""
 

@@ -138,7 +138,7 @@ def frequency_averaged_score(scores: Mapping[Any, Scores], **options: Unpack[Opt
         options: See `Options`.
 
     Raises:
-        InputError: as `bootstrap`, or if the names are no cycle times or not all different.
+        InputError: as `bootstrap`, or if the names are not cycle times, or not all different.
     """
     seen: dict[Duration, Any] = {}
     for dt in scores:

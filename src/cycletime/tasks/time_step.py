@@ -54,7 +54,7 @@ def whole_steps(name: str, span_s: Fraction, step: Duration, least: int) -> int:
     """How many steps are in a span that must be a whole multiple of them; the message names the span.
 
     Raises:
-        InputError: if it is no multiple, or fewer steps than ``least`` (0 or 1).
+        InputError: if it is not a multiple, or fewer steps than ``least`` (0 or 1).
     """
     steps = span_s / step.exact_s
     if steps.denominator == 1 and steps >= least:

@@ -67,7 +67,7 @@ class LibraryValues(Mapping[str, Any]):
 
 
 class NoNumberError(InputError):
-    """A setting that rules carry only as a number, and that is none: a schedule, or once per episode."""
+    """A setting that rules carry only as a number, and that is something else: a schedule, or once per episode."""
 
 
 @dataclass
@@ -94,7 +94,7 @@ class Given:
         """The value of a name, if it is given and not left to the library.
 
         Raises:
-            NoNumberError: if it is no number.
+            NoNumberError: if it is not a number.
         """
         self.known.append(name)
         value = self.values.get(name)

@@ -29,7 +29,7 @@ def read_study(path: Path) -> Study:
     """The study in a file.
 
     Raises:
-        InputError: if it cannot be read, or is no study; the sentence names the file.
+        InputError: if it cannot be read, or is not a study; the sentence names the file.
     """
     told = read_toml(path)
     try:
