@@ -1,4 +1,4 @@
-"""Draws the pictures of the docs that no study makes: python docs/pictures.py [tasks laws noise page calculator].
+"""Draws the pictures of the docs that no study makes: python docs/pictures.py [tasks laws noise hold page calculator].
 
 The last two are taken by Chromium: of `quick`, which README's study makes, and of the built site (`mkdocs build`).
 """
@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from shutil import copyfile
+from typing import Any
 
 import gymnasium as gym
 import matplotlib as mpl
@@ -20,6 +21,7 @@ import cycletime.tasks
 from cycletime.agents import AutoRegressive, OrnsteinUhlenbeck, Pink
 from cycletime.reports.style import COLOURS, DASHES, STYLE, save_figure
 from cycletime.rules import PPO
+from cycletime.tasks import ActionDelay, CycleTime
 
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "docs" / "figures"
@@ -94,6 +96,44 @@ def _drawn(process: OrnsteinUhlenbeck | AutoRegressive | Pink | None, dt_ms: int
     return drawn
 
 
+def hold() -> None:
+    """What a pendulum's motor gets of one sine wave: at three cycle times, and late."""
+    figure = Figure(figsize=(7, 2.2), layout="constrained")
+    panels = figure.subplots(1, 4, sharey=True)
+    times_s = np.arange(0, 1.6, 0.01)
+    for axes, (dt_ms, delay_ms) in zip(panels, ((50, 0), (100, 0), (200, 0), (100, 150)), strict=True):
+        axes.plot(times_s, _wanted(times_s), color="0.7")
+        axes.step(*_applied(dt_ms, delay_ms), where="post")
+        axes.set_title(f"{dt_ms} ms" + (f", {delay_ms} ms late" if delay_ms else ""))
+    figure.supxlabel("seconds")
+    panels[0].set_ylabel("torque")
+    save_figure(figure, FIGURES, "hold", ["png"])
+
+
+def _wanted(time_s: Any) -> Any:  # noqa: ANN401 - a number or an array
+    return 2 * np.sin(2 * np.pi * time_s / 1.6)
+
+
+def _applied(dt_ms: int, delay_ms: int) -> tuple[list[float], list[float]]:
+    pendulum = gym.make("Pendulum-v1")
+    late = ActionDelay(pendulum, f"{delay_ms}ms") if delay_ms else pendulum
+    env = CycleTime(late, dt=f"{dt_ms}ms")
+    env.reset(seed=0)
+    torques: list[float] = []
+    pendulum.unwrapped.step = _recording(pendulum.unwrapped.step, torques)  # type: ignore[method-assign]
+    for cycle in range(1600 // dt_ms):
+        env.step(np.array([_wanted(cycle * dt_ms / 1000)], np.float32))
+    return [0.05 * at for at in range(len(torques))], torques
+
+
+def _recording(step: Callable[..., Any], torques: list[float]) -> Callable[..., Any]:
+    def recorded(action: Any) -> Any:  # noqa: ANN401 - Gymnasium's
+        torques.append(float(action[0]))
+        return step(action)
+
+    return recorded
+
+
 def page() -> None:
     """The beginning of the page of README's study, and its figure."""
     report = ROOT / "quick" / "report"
@@ -103,7 +143,7 @@ def page() -> None:
 
 def calculator() -> None:
     """The calculator of the built site."""
-    _photograph(ROOT / "site" / "calculator" / "index.html", FIGURES / "calculator.png", 1000)
+    _photograph(ROOT / "site" / "calculator" / "index.html", FIGURES / "calculator.png", 940)
 
 
 def _photograph(html: Path, picture: Path, height: int) -> None:
@@ -112,7 +152,7 @@ def _photograph(html: Path, picture: Path, height: int) -> None:
     subprocess.run(shot, check=True)
 
 
-PICTURES: dict[str, Callable[[], None]] = {f.__name__: f for f in (tasks, laws, noise, page, calculator)}
+PICTURES: dict[str, Callable[[], None]] = {f.__name__: f for f in (tasks, laws, noise, hold, page, calculator)}
 
 if __name__ == "__main__":
     with mpl.rc_context(STYLE):
