@@ -119,7 +119,7 @@ def main() -> int:
     options = parser.parse_args()
     unknown = [name for name in options.cases if name not in CASES]
     if unknown:
-        parser.error(f"{unknown[0]!r} is no case: give some of {', '.join(CASES)}.")
+        parser.error(f"{unknown[0]!r} is not a case: give some of {', '.join(CASES)}.")
     device = jax.devices()[0]
     print(f"jax {jax.__version__} on {device.device_kind} ({platform.machine()}), commit {commit()}")
     reached = True

@@ -1,7 +1,7 @@
 """SAC on one GPU: how long an update takes, the paper's sweep of discounts, and whether TF32 learns as float32 does.
 
     python benchmarks/sac_gpu.py                     # about seven minutes on an H200
-    python benchmarks/sac_gpu.py --commit 1a2b3c4    # where the code is no checkout
+    python benchmarks/sac_gpu.py --commit 1a2b3c4    # where the code is not a checkout
 
 Reacher at 16 ms with the paper's values: runs of 500,000 environment steps, 62,500 updates of mini-batches of 256. All
 times are of whole runs by the loop that users call: simulation, replay, learning and what goes back to the host, from

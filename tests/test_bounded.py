@@ -77,7 +77,7 @@ def test_what_cannot_be_read_is_said_in_one_sentence(tmp_path: Path) -> None:
     latin.write_bytes("a: café".encode("latin-1"))
     with pytest.raises(InputError, match=r"^There is no file .*/missing\.yml\.$"):
         read_text(tmp_path / "missing.yml", 100)
-    with pytest.raises(InputError, match=r"latin\.yml cannot be read: byte 7 is no UTF-8 text\.$"):
+    with pytest.raises(InputError, match=r"latin\.yml cannot be read: byte 7 is not UTF-8 text\.$"):
         read_text(latin, 100)
     with pytest.raises(InputError, match=r"/x cannot be read: Not a directory\.$"):
         read_text(latin / "x", 100)

@@ -10,9 +10,12 @@ import re
 import shlex
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
+import cycletime
 from cycletime.cli import main
 from cycletime.rules import PPO
 from cycletime.studies.spec.file import study_from
@@ -85,8 +88,8 @@ def test_links_between_pages_lead_somewhere() -> None:
             assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}"
 
 
-def test_the_readme_s_table_is_the_rule_at_work() -> None:
-    rows = re.findall(r"^\| \**(\d+) ms\** \|(.*)\|$", (ROOT / "README.md").read_text(), re.MULTILINE)
+def test_the_table_of_carried_values_is_the_rule_at_work() -> None:
+    rows = re.findall(r"^\| \**(\d+) ms\** \|(.*)\|$", (ROOT / "docs" / "move.md").read_text(), re.MULTILINE)
     assert [int(dt) for dt, _ in rows] == [4, 8, 16, 32, 64]
     for dt, cells in rows:
         batch, minibatch, discount, trace_decay, batch_time = cells.replace("*", "").replace(" s", "").split("|")
@@ -94,6 +97,47 @@ def test_the_readme_s_table_is_the_rule_at_work() -> None:
         assert (int(batch), int(minibatch)) == (values.batch, values.minibatch)
         assert (float(discount), float(trace_decay)) == (round(values.discount, 4), round(values.trace_decay, 4))
         assert float(batch_time) == pytest.approx(values.seconds()["batch"])
+
+
+def test_the_readme_begins_with_films_and_the_figure_and_its_study_ends_with_the_page() -> None:
+    readme = (ROOT / "README.md").read_text()
+    shown = re.findall(r"!\[.+\]\((.*)\)", readme.split("\n## ")[0].replace(" | ", "\n"))
+    assert [Path(name).stem for name in shown] == ["reacher-4ms-baseline", "reacher-4ms-dt-aware", "rule"]
+    assert readme.index("cycletime study report quick") < readme.index("open `quick/report/report.html`")
+
+
+def test_pictures_have_words_and_are_small_and_shown() -> None:
+    shown = {
+        (page.parent / picture).resolve(): words
+        for page in PAGES
+        for words, picture in re.findall(r"!\[(.*?)\]\((.+?)\)", page.read_text())
+    }
+    assert all(len(words.split()) > 2 for words in shown.values())
+    assert all(picture.stat().st_size < 300_000 for picture in shown)
+    assert {*(ROOT / "docs" / "figures").glob("*.*")} <= shown.keys()
+
+
+def test_the_navigation_has_every_page_once() -> None:
+    navigation = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
+    pages = [page for section in navigation for page in _pages_of(section)]
+    assert sorted(pages) == sorted(str(page.relative_to(ROOT / "docs")) for page in PAGES[1:])
+
+
+def _pages_of(entry: str | dict[str, Any]) -> list[str]:
+    if isinstance(entry, str):
+        return [entry]
+    return [
+        page
+        for inside in entry.values()
+        for each in ([inside] if isinstance(inside, str) else inside)
+        for page in _pages_of(each)
+    ]
+
+
+def test_the_reference_has_all_that_the_package_offers() -> None:
+    reference = "\n".join(page.read_text() for page in (ROOT / "docs" / "api").glob("*.md"))
+    documented = re.findall(r"^::: \S+\.(\w+)$", reference, re.MULTILINE)
+    assert {*documented} >= {*vars(cycletime)["__all__"]} - {"rules"}
 
 
 def test_ci_runs_the_readme_s_test_command() -> None:

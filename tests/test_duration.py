@@ -169,7 +169,7 @@ def test_no_multiple_is_refused_naming_both_and_the_neighbours(
     with pytest.raises(InputError) as refusal:
         cycle_steps(dt, env_dt)
     message = str(refusal.value)
-    assert f"cycle time {Duration(dt)} is no whole multiple" in message
+    assert f"cycle time {Duration(dt)} is not a whole multiple" in message
     assert f"time step {Duration(env_dt)}:" in message
     assert f"{below} and {above}" in message
     assert cycle_steps(below, env_dt) + 1 == cycle_steps(above, env_dt)
@@ -182,7 +182,7 @@ def test_a_duration_field_reads_what_it_is_given() -> None:
 
     assert Beat("16ms") == Beat(0.016)
     assert Beat(dt="62.5Hz").dt == Duration("16ms")
-    with pytest.raises(InputError, match="'x' is no time span"):
+    with pytest.raises(InputError, match="'x' is not a time span"):
         Beat("x")
     with pytest.raises(TypeError, match="dt"):
         Beat()

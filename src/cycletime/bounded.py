@@ -21,8 +21,8 @@ def read_text(path: str | os.PathLike[str], most_bytes: int, encoding: str = "ut
     """The UTF-8 text of a file, line ends as they are; the encoding 'utf-8' keeps a byte order mark.
 
     Raises:
-        InputError: if there is no such file, if it is none that ends (a pipe, a device), if it has more than
-            ``most_bytes``, if it is no UTF-8, or if it cannot be read.
+        InputError: if there is no such file, if it does not end (a pipe, a device), if it has more than
+            ``most_bytes``, if it is not UTF-8 text, or if it cannot be read.
     """
     if "\0" in str(path):
         raise InputError(f"{str(path)!r} cannot be the name of a file.")
@@ -33,7 +33,7 @@ def read_text(path: str | os.PathLike[str], most_bytes: int, encoding: str = "ut
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} cannot be read: byte {error.start + 1} is no UTF-8 text.") from None
+        raise InputError(f"{path} cannot be read: byte {error.start + 1} is not UTF-8 text.") from None
 
 
 def _content(path: Path, most_bytes: int) -> bytes:

@@ -48,11 +48,11 @@ class Duration:
         """Read a span from text with a unit, or from a number of seconds.
 
         Raises:
-            InputError: if it is none, or if it is text of one second or more without a unit.
+            InputError: if it is not a time span, or if it is text of one second or more without a unit.
         """
         exact_s = _read(value)
         if exact_s is None or not _SHORTEST_S <= exact_s <= _LONGEST_S:
-            raise InputError(f"{value!r} is no time span: give {_EXAMPLES}.")
+            raise InputError(f"{value!r} is not a time span: give {_EXAMPLES}.")
         if isinstance(value, str):
             _ask_for_a_unit(value, exact_s)
         object.__setattr__(self, "exact_s", exact_s)
@@ -110,7 +110,7 @@ def typed_duration(value: DurationLike) -> Duration:
     """A span that someone typed into a file, where also a number of one second or more needs a unit.
 
     Raises:
-        InputError: if it is none, or lacks its unit.
+        InputError: if it is not a time span, or lacks its unit.
     """
     span = Duration(value)
     if not isinstance(value, Duration | str):
@@ -122,7 +122,7 @@ def cycle_steps(dt: DurationLike, env_dt: DurationLike) -> int:
     """The whole number k of environment steps in one action cycle (Algorithm 1: dt / dt_env).
 
     Raises:
-        InputError: if dt is no whole multiple of env_dt; the message names the two nearest cycle times that are.
+        InputError: if dt is not a whole multiple of env_dt; the message names the two nearest cycle times that are.
     """
     dt, env_dt = Duration(dt), Duration(env_dt)
     ratio = dt / env_dt
@@ -130,7 +130,7 @@ def cycle_steps(dt: DurationLike, env_dt: DurationLike) -> int:
         return ratio.numerator
     below = max(1, floor(ratio))
     raise InputError(
-        f"The cycle time {dt} is no whole multiple of the environment time step {env_dt}: "
+        f"The cycle time {dt} is not a whole multiple of the environment time step {env_dt}: "
         f"the nearest cycle times are {env_dt * below} and {env_dt * (below + 1)}."
     )
 

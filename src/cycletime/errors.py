@@ -1,4 +1,4 @@
-"""The exceptions that are no defects of the program, and how their messages quote what is wrong."""
+"""The exceptions that are the user's to resolve, and how their messages quote what is wrong."""
 
 from __future__ import annotations
 

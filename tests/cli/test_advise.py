@@ -76,12 +76,12 @@ def test_wrong_input_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixtu
         ([*WORDS, "--minutes", "0"], "--minutes is 0: it must be a positive number."),
         ([*WORDS[2:], "--minutes", "9"], "Give either a task"),
         ([*WORDS[:2], "--minutes", "9"], "Give either --tuned-at, the present cycle time, or --tuned"),
-        ([*WORDS, "--minutes", "9", "--measure", "best"], "'best' is no measure: give one of average, last-tenth"),
+        ([*WORDS, "--minutes", "9", "--measure", "best"], "'best' is not a measure: give one of average, last-tenth"),
         ([*WORDS, "--minutes", "9", "--rule", "magic"], "magic"),
         ([*WORDS, "--minutes", "9", "--algorithm", "actor-critic"], "No rule carries the values of actor-critic"),
-        ([*WORDS[:-1], "7ms", "--minutes", "9"], "7ms is no whole multiple of the environment time step 2ms"),
+        ([*WORDS[:-1], "7ms", "--minutes", "9"], "7ms is not a whole multiple of the environment time step 2ms"),
         ([*WORDS, "--minutes", "1", "--env-steps", "1e6"], "The first look, 15 runs of 1,000,000 environment steps"),
-        (["--env", "Nothing-v0", *WORDS[2:], "--minutes", "9"], "'Nothing-v0' is no environment"),
+        (["--env", "Nothing-v0", *WORDS[2:], "--minutes", "9"], "'Nothing-v0' is not an environment"),
     ):
         assert main(["advise", *words, *out]) == 2, words
         err = capsys.readouterr().err.splitlines()[-1]

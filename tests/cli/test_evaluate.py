@@ -60,10 +60,10 @@ def test_another_cycle_time_and_late_actions_are_told(run: str, capsys: pytest.C
 
 def test_wrong_input_is_one_sentence(run: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words, sentence in (
-        ([run, "--dt", "5ms"], "The cycle time 5ms is no whole multiple of the environment time step 2ms"),
+        ([run, "--dt", "5ms"], "The cycle time 5ms is not a whole multiple of the environment time step 2ms"),
         ([run, "--delay", "fast"], "fast"),
         ([run, "--episodes", "0"], "episodes is 0"),
-        ([str(tmp_path)], "is no run"),
+        ([str(tmp_path)], "is not a run"),
         ([run, run], "takes one run"),
     ):
         assert main(["evaluate", *words]) == 2

@@ -82,8 +82,8 @@ def test_nothing_is_replaced_without_force(to: str, file: str, run: Path, capsys
 
 def test_wrong_inputs_are_told_in_one_sentence(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
-    assert "'torch' is no format: give --to onnx or --to numpy" in refused(capsys, run, "--to", "torch")
-    assert "is no run" in refused(capsys, tmp_path, "--to", "onnx")
+    assert "'torch' is not a format: give --to onnx or --to numpy" in refused(capsys, run, "--to", "torch")
+    assert "is not a run" in refused(capsys, tmp_path, "--to", "onnx")
     assert "is a folder" in refused(capsys, run, "--to", "onnx", "--out", tmp_path)
     assert "is a file" in refused(capsys, run, "--to", "numpy", "--out", tmp_path / "file")
     file = run / "policy.safetensors"
@@ -117,7 +117,9 @@ def test_runs_in_the_store_of_a_study(quick: StudyFolder, tmp_path: Path, capsys
     exported, own = NumpyPolicy.load(tmp_path / "numpy" / "policy.npz"), policy_of(open_run(path)).in_numpy()
     seen = np.random.default_rng(0).normal(size=(5, own.observation_size)).astype(np.float32)
     np.testing.assert_array_equal(exported.act(seen), own.act(seen))
-    assert "'nobody' is no run of" in refused(capsys, quick.runs / "nobody", "--to", "numpy", "--out", tmp_path / "no")
+    assert "'nobody' is not a run of" in refused(
+        capsys, quick.runs / "nobody", "--to", "numpy", "--out", tmp_path / "no"
+    )
     assert not path.exists()
 
 

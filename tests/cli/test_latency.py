@@ -200,21 +200,21 @@ def test_options_decide_who_is_measured(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("--algorithm td3", "'td3' is no algorithm here: choose one of ppo, sac, actor-critic."),
-        ("--task hopper", "'hopper' is no task here: choose 'reacher', 'double-pendulum', 'pendulum', "),
+        ("--algorithm td3", "'td3' is not an algorithm here: choose one of ppo, sac, actor-critic."),
+        ("--task hopper", "'hopper' is not a task here: choose 'reacher', 'double-pendulum', 'pendulum', "),
         ("--observation-size 9", "--action-size is missing: give both sizes, or a --task, which has its own."),
         ("--observation-size 0 --action-size 2", "--observation-size is 0: it must be at least 1."),
         ("--task reacher --action-size 2", "--task reacher has sizes of its own: give the task"),
-        ("--hidden 64 big", "--hidden 'big' is no size of a layer: give whole numbers, such as --hidden 64 64."),
-        ("--hidden 0", "--hidden '0' is no size of a layer"),
+        ("--hidden 64 big", "--hidden 'big' is not a size of a layer: give whole numbers, such as --hidden 64 64."),
+        ("--hidden 0", "--hidden '0' is not a size of a layer"),
         ("--dts", "--dts names no cycle time: give some, such as --dts 4ms 8ms."),
-        ("--dts 4ms 0ms", "'0ms' is no time span"),
-        ("--dts 4ms -2ms", "'-2ms' is no time span"),
+        ("--dts 4ms 0ms", "'0ms' is not a time span"),
+        ("--dts 4ms -2ms", "'-2ms' is not a time span"),
         ("--margin 1.5", "margin is 1.5: it must be a part of the cycle, at least 0 and below 1."),
-        ("--episode never", "'never' is no time span"),
-        ("--reset-time 0", "'0' is no time span"),
-        ("--measure-for 0s", "'0s' is no time span"),
-        ("--tuned-at fast", "'fast' is no time span"),
+        ("--episode never", "'never' is not a time span"),
+        ("--reset-time 0", "'0' is not a time span"),
+        ("--measure-for 0s", "'0s' is not a time span"),
+        ("--tuned-at fast", "'fast' is not a time span"),
         ("--rule magic", "Unknown rule 'magic' for ppo"),
         ("--also warm-up", "Unknown part 'warm-up' for ppo"),
         ("--minibatch 3000", "minibatch is 3000: it must be at most the batch, 2000."),
@@ -232,7 +232,7 @@ def test_wrong_input_is_one_sentence_before_anything_is_measured(
 
 
 def test_words_that_are_no_numbers_are_refused_by_the_parser(capsys: pytest.CaptureFixture[str]) -> None:
-    for words, sentence in (("--margin half", "is no number"), ("--batch 1.5", "is no whole number")):
+    for words, sentence in (("--margin half", "is not a number"), ("--batch 1.5", "is not a whole number")):
         with pytest.raises(SystemExit) as left:
             parsed(words)
         assert left.value.code == 2

@@ -27,8 +27,8 @@ def test_wrong_input_is_one_sentence(quick: StudyFolder, tmp_path: Path, capsys:
     for words, sentence in (
         ([], "There is no run to plot"),
         ([run, "--to", str(tmp_path / "film.gif")], "ends in .pdf, .svg, .png"),
-        ([run, "--metrics", "weather"], "'weather' is no metric of these runs"),
-        ([str(tmp_path)], "is no run"),
+        ([run, "--metrics", "weather"], "'weather' is not a metric of these runs"),
+        ([str(tmp_path)], "is not a run"),
     ):
         assert main(["plot", *words]) == 2
         err = capsys.readouterr().err

@@ -235,7 +235,7 @@ def test_what_of_a_study_cannot_be_resumed_is_one_sentence(
         assert main(["resume", str(study.runs / name)]) == 1
     assert f"{name} is being trained by w on " in capsys.readouterr().err
     assert main(["resume", str(study.runs / "nobody")]) == 2
-    assert "'nobody' is no run of" in capsys.readouterr().err
+    assert "'nobody' is not a run of" in capsys.readouterr().err
     assert main(["resume", str(study.runs / name), str(whole)]) == 2
     assert "Some of the runs are a study's" in capsys.readouterr().err
     assert study.state_of(name) == "stopped"

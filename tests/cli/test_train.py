@@ -15,7 +15,7 @@ from cycletime.engines import devices
 from cycletime.errors import WorldError
 
 REACHER = "--task reacher --dt 16ms --env-steps 2000"
-NO_TIME_SPAN = "is no time span: give a positive time such as"
+NO_TIME_SPAN = "is not a time span: give a positive time such as"
 ONE_WORLD = "Give either a task"
 
 
@@ -24,7 +24,7 @@ ONE_WORLD = "Give either a task"
     [
         (
             "--task walker --dt 16ms --env-steps 9",
-            "'walker' is no task: give 'reacher', 'double-pendulum', 'pendulum', 'cart-pole', 'mountain-car' or "
+            "'walker' is not a task: give 'reacher', 'double-pendulum', 'pendulum', 'cart-pole', 'mountain-car' or "
             "'acrobot', or a Gymnasium id as an environment.",
         ),
         (f"{REACHER} --env Reacher-v5", ONE_WORLD),
@@ -36,22 +36,22 @@ ONE_WORLD = "Give either a task"
         ),
         (
             "--task pendulum --dt 16ms --env-steps 9999 --env-dt 50ms",
-            "The cycle time 16ms is no whole multiple of the environment time step 50ms",
+            "The cycle time 16ms is not a whole multiple of the environment time step 50ms",
         ),
         (
             "--task pendulum --dt 16ms --env-steps 4999",
             "no episode of pendulum ends before 5,000 environment steps (10s)",
         ),
-        (f"{REACHER} --algorithm dqn", "'dqn' is no algorithm: give one of actor-critic, ppo, sac."),
+        (f"{REACHER} --algorithm dqn", "'dqn' is not an algorithm: give one of actor-critic, ppo, sac."),
         (
             "--task reacher --dt 17ms --env-steps 9",
-            "The cycle time 17ms is no whole multiple of the environment time step 2ms: the nearest cycle times are "
+            "The cycle time 17ms is not a whole multiple of the environment time step 2ms: the nearest cycle times are "
             "16ms and 18ms.",
         ),
         (
             "--env Reacher-v5 --dt 25ms --env-steps 9",
-            "The cycle time 25ms is no whole multiple of the environment time step 20ms: the nearest cycle times are "
-            "20ms and 40ms.",
+            "The cycle time 25ms is not a whole multiple of the environment time step 20ms: the nearest cycle times "
+            "are 20ms and 40ms.",
         ),
         ("--task reacher --dt -16ms --env-steps 9", f"'-16ms' {NO_TIME_SPAN}"),
         ("--task reacher --dt fast --env-steps 9", f"'fast' {NO_TIME_SPAN}"),
@@ -93,7 +93,7 @@ ONE_WORLD = "Give either a task"
         (f"{REACHER} --set epochs=inf", "--set epochs=inf: 'inf' does not fit epochs, which is int."),
         (f"{REACHER} --set epochs=1.5", "--set epochs=1.5: '1.5' does not fit epochs, which is int."),
         (f"{REACHER} --set learn_when=never", "learn_when is 'never': it must be 'batch' or 'episode_end'."),
-        (f"{REACHER} --noise brown", "'brown' is no noise: give white, ornstein-uhlenbeck, autoregressive, pink."),
+        (f"{REACHER} --noise brown", "'brown' is not a noise: give white, ornstein-uhlenbeck, autoregressive, pink."),
         (
             f"{REACHER} --noise ornstein-uhlenbeck",
             "correlation is missing: ornstein-uhlenbeck noise needs its time",
@@ -103,11 +103,11 @@ ONE_WORLD = "Give either a task"
             f"{REACHER} --correlation 100ms",
             "correlation is 100ms: white noise has none",
         ),
-        (f"{REACHER} --track visdom", "'visdom' is no tracker: give one of tensorboard, wandb, mlflow, trackio."),
+        (f"{REACHER} --track visdom", "'visdom' is not a tracker: give one of tensorboard, wandb, mlflow, trackio."),
         (f"{REACHER} --device tpu", "'tpu'"),
         (f"{REACHER} --seeds -3", "--seeds is -3: it must be at least 1"),
         (f"{REACHER} --seeds 20000", "seeds is 20000 numbers: there must be from 1 to 10000"),
-        (f"{REACHER} --engine metal", "'metal' is no engine: give one of cuda, compiled, stepped"),
+        (f"{REACHER} --engine metal", "'metal' is not an engine: give one of cuda, compiled, stepped"),
         (f"{REACHER} --engine cuda --algorithm actor-critic", "The engine cuda cannot train actor-critic"),
         (f"{REACHER} --engine cuda --noise pink", "The engine cuda explores with white noise only"),
         (f"{REACHER} --engine cuda", "The engine cuda needs "),
@@ -133,9 +133,9 @@ def test_wrong_input_is_one_sentence_and_leaves_no_folder(
     [
         (f"{REACHER} --set hiden=32", "--set hiden=32: give NAME=VALUE with a field of ppo: batch, batch_end, clip,"),
         (f"{REACHER} --set hidden", "--set hidden: give NAME=VALUE with a field of ppo: batch, batch_end, clip,"),
-        ("--env Nope-v9 --dt 16ms --env-steps 9", "'Nope-v9' is no environment that Gymnasium can make"),
+        ("--env Nope-v9 --dt 16ms --env-steps 9", "'Nope-v9' is not an environment that Gymnasium can make"),
         ("--env no_module:A-v0 --dt 16ms --env-steps 9", "'no_module:A-v0' needs"),
-        ("--task reacher --dt 16ms --env-steps 1.5", "'1.5' is no whole number such as 2000 or 1e6."),
+        ("--task reacher --dt 16ms --env-steps 1.5", "'1.5' is not a whole number such as 2000 or 1e6."),
         (f"{REACHER} --batsh 10", "--batch"),
     ],
 )
@@ -192,7 +192,7 @@ def test_a_folder_that_cannot_be_written_is_told_of(capsys: pytest.CaptureFixtur
     ("words", "says"),
     [
         ([], "There is nothing to resume: give the folder of a run."),
-        (["nowhere"], "'nowhere' is no run: there is no spec.json in it."),
+        (["nowhere"], "'nowhere' is not a run: there is no spec.json in it."),
     ],
 )
 def test_what_is_no_run_is_not_resumed(capsys: pytest.CaptureFixture[str], words: list[str], says: str) -> None:

@@ -102,19 +102,19 @@ def test_a_library_s_words_in_json(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("ppo --from 0 --to 4ms", "'0' is no time span: give a positive time such as '16ms'"),
-        ("ppo --from nan --to 4ms", "'nan' is no time span"),
-        ("ppo --from 16ms --to -4ms", "'-4ms' is no time span"),
+        ("ppo --from 0 --to 4ms", "'0' is not a time span: give a positive time such as '16ms'"),
+        ("ppo --from nan --to 4ms", "'nan' is not a time span"),
+        ("ppo --from 16ms --to -4ms", "'-4ms' is not a time span"),
         ("ppo --from 16ms --to 4ms --discount 1.5", "discount is 1.5: it must be a number in (0, 1]"),
         ("ppo --from 16ms --to 4ms --discount nan", "discount is nan: it must be a number in (0, 1]"),
         ("ppo --from 16ms --to 4ms --batch 40", "minibatch is 50: it must be at most the batch, 40"),
-        ("ppo --from 16ms --to 4ms --batch 2.5", "'2.5' is no whole number such as 2000 or 1e6"),
-        ("ppo --from 16ms --to 4ms --batch 1e999999999", "'1e999999999' is no whole number such as 2000 or 1e6"),
-        ("ppo --from 16ms --to 4ms --batch 1e400", "'1e400' is no whole number such as 2000 or 1e6"),
-        ("ppo --from 16ms --to 4ms --batch nan", "'nan' is no whole number such as 2000 or 1e6"),
-        ("ppo --from 16ms --to 4ms --batch inf", "'inf' is no whole number such as 2000 or 1e6"),
-        ("ppo --from 16ms --to 4ms --batch x", "'x' is no whole number such as 2000 or 1e6"),
-        ("ppo --from 16ms --to 4ms --discount x", "'x' is no number such as 0.99"),
+        ("ppo --from 16ms --to 4ms --batch 2.5", "'2.5' is not a whole number such as 2000 or 1e6"),
+        ("ppo --from 16ms --to 4ms --batch 1e999999999", "'1e999999999' is not a whole number such as 2000 or 1e6"),
+        ("ppo --from 16ms --to 4ms --batch 1e400", "'1e400' is not a whole number such as 2000 or 1e6"),
+        ("ppo --from 16ms --to 4ms --batch nan", "'nan' is not a whole number such as 2000 or 1e6"),
+        ("ppo --from 16ms --to 4ms --batch inf", "'inf' is not a whole number such as 2000 or 1e6"),
+        ("ppo --from 16ms --to 4ms --batch x", "'x' is not a whole number such as 2000 or 1e6"),
+        ("ppo --from 16ms --to 4ms --discount x", "'x' is not a number such as 0.99"),
         ("ppo --from 16ms --to 4ms --rule linear", "Unknown rule 'linear' for ppo: choose one of baseline, dt-aware"),
         ("sac --from 16ms --to 4ms --rule dt-aware", "Unknown rule 'dt-aware' for sac: choose one of baseline, scaled"),
         ("sac --from 16ms --to 4ms --also magic", "Unknown part 'magic' for sac: choose one of replay-capacity"),
@@ -128,22 +128,25 @@ def test_a_library_s_words_in_json(capsys: pytest.CaptureFixture[str]) -> None:
         ("ppo --from 16ms --to 4ms --rule scald", "scaled, constant, horizons; did you mean scaled?"),
         ("ppo --from 16ms --to 4ms --for stoics", "lerobot, authors; did you mean stoix?"),
         ("td3 --from 16ms --to 4ms --for cleanrl", "cleanrl has no TD3 that is known here: choose one of stable-b"),
-        ("ppo --from 16ms --to 4ms --from-library sb3 512", "'512' is no setting such as n_steps=2048"),
+        ("ppo --from 16ms --to 4ms --from-library sb3 512", "'512' is not a setting such as n_steps=2048"),
         ("ppo --from 16ms --to 4ms --from-library sb3 gamma=1 gamma=1", "--from-library: gamma is given twice"),
         (
             "ppo --from 16ms --to 4ms --from-library sb3 n_envs=8",
-            "n_envs=8 is none of a library's words: write --n-envs",
+            "n_envs=8 is not one of a library's words: write --n-envs",
         ),
         (
             "ppo --from 16ms --to 4ms --from-library sb3 dt=16ms",
-            "dt=16ms is none of a library's words: write --from 16m",
+            "dt=16ms is not one of a library's words: write --from 16m",
         ),
         ("ppo --from 16ms --to 4ms --from-library sb3 n_step=512", "clip_range; did you mean n_steps?"),
         ("ppo --from 16ms --to 4ms --from-library sb3 n_steps=many", "n_steps is 'many': only a number can be carried"),
         ("--from-zoo missing.yml --env A --from 16ms --to 4ms", "There is no file missing.yml."),
         ("--from-zoo . --env A --from 16ms --to 4ms", ". is a directory: give a regular file."),
         ("--from-zoo /dev/zero --env A --from 16ms --to 4ms", "/dev/zero is a device: give a regular file."),
-        (f"dqn --from-zoo {__file__} --env A --from 16ms --to 4ms", "'dqn' is no algorithm with a rule: choose one of"),
+        (
+            f"dqn --from-zoo {__file__} --env A --from 16ms --to 4ms",
+            "'dqn' is not an algorithm with a rule: choose one of",
+        ),
         (
             f"--from-zoo {__file__} --env A --from 16ms --to 4ms",
             "names no algorithm with a rule: give --algorithm",
@@ -299,7 +302,7 @@ def test_a_file_that_is_no_text_is_refused(capsys: pytest.CaptureFixture[str], t
     file = tmp_path / "ppo.yml"
     file.write_bytes(b"\xff\xfe\x00")
     assert main(f"transfer --from-zoo {file} --env A --from 16ms --to 8ms".split()) == 2
-    assert "cannot be read: byte 1 is no UTF-8 text" in capsys.readouterr().err
+    assert "cannot be read: byte 1 is not UTF-8 text" in capsys.readouterr().err
 
 
 def run_for_real(words: str, out: int | None) -> tuple[int, str]:

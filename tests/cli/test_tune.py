@@ -173,7 +173,7 @@ def test_a_signal_stops_it_with_the_signal_s_status(
     ("seed", "line"),
     [
         (1002, "the winner has a mean return of -1 (-1.001 to -1, standard error, n = 2, 1 failed)."),
-        (1000, "With fresh seeds (seed 1000) the winner has no mean: 1 of 1 runs went astray or ended no episode."),
+        (1000, "With fresh seeds (seed 1000) the winner has no mean: 1 of 1 runs diverged or ended no episode."),
     ],
 )
 def test_fresh_runs_that_went_astray_are_told(
@@ -188,12 +188,15 @@ def test_fresh_runs_that_went_astray_are_told(
     ("words", "says"),
     [
         ("--out out --workers 0", r"^workers is 0: it must be at least 1\.$"),
-        ("--out out --executor abacus", r"^'abacus' is no executor: give local, ray or slurm\.$"),
+        ("--out out --executor abacus", r"^'abacus' is not an executor: give local, ray or slurm\.$"),
         ("--out out --write no/tuned.toml", r"^--write is no/tuned\.toml: there is no folder no\.$"),
         ("--out out --write tuning.toml", r"^tuning\.toml exists already, and not from this tuning: give another"),
         ("--out out --write .", r"^\. exists already, and not from this tuning: give another name with --write\.$"),
         ("--out out --fresh-seeds 0", r"^tuning\.toml: fresh_seeds is 0: it must be at least 1\.$"),
-        ("--out out --sampler best", r"^tuning\.toml: 'best' is no sampler: give one of grid, tpe, random, cmaes\.$"),
+        (
+            "--out out --sampler best",
+            r"^tuning\.toml: 'best' is not a sampler: give one of grid, tpe, random, cmaes\.$",
+        ),
     ],
 )
 def test_wrong_options_are_refused_before_anything_is_computed(words: str, says: str, file: Path) -> None:
@@ -208,7 +211,7 @@ def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^There is no file \S*tuning\.toml\.$"):
         read_tuning(file)
     file.write_text("name = ")
-    with pytest.raises(InputError, match=r"tuning\.toml is no TOML file: "):
+    with pytest.raises(InputError, match=r"tuning\.toml is not a TOML file: "):
         read_tuning(file)
     file.write_text('name = "toy"\n')
     with pytest.raises(InputError, match=r"tuning\.toml: 'algorithm' is missing"):
@@ -220,15 +223,15 @@ def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
     [
         ("[tuned.ppo]\ndt = '8ms'", "sac", " has values of ppo, and none of sac."),
         ("[tuned.ppo]\nbatch = 9", "ppo", ": dt is missing: say at which cycle time *"),
-        ("[tuned]\ndt = '8ms'\nsize = 9", "sac", ": 'size' is no tuned value: sac has discount, *"),
+        ("[tuned]\ndt = '8ms'\nsize = 9", "sac", ": 'size' is not a tuned value: sac has discount, *"),
         ("[tuned]\ndt = '8ms'\ndiscount = [0.5, 0.9]", "sac", ": discount is [0.5, 0.9]: it must be one number."),
         ("[tuned]\ndt = '8ms'\ndiscount = 1.5", "ppo", ": discount is 1.5: *"),
-        ("[tuned]\ndt = 'fast'", "ppo", ": 'fast' is no time span: *"),
-        ("[tuned]\ndt = '8ms'", "dqn", "'dqn' is no algorithm: give one of actor-critic, ppo, sac."),
+        ("[tuned]\ndt = 'fast'", "ppo", ": 'fast' is not a time span: *"),
+        ("[tuned]\ndt = '8ms'", "dqn", "'dqn' is not an algorithm: give one of actor-critic, ppo, sac."),
         ("[tuned]", "ppo", " has no tuned values: give them in a table such as [tuned.ppo]."),
         ("tuned = 3", "ppo", ": tuned is 3, and should be a table."),
         ("[tuned]\nppo = 3", "ppo", ": tuned.ppo is 3, and should be a table."),
-        ("tuned", "ppo", " is no TOML file: *"),
+        ("tuned", "ppo", " is not a TOML file: *"),
     ],
 )
 def test_a_tuned_file_that_is_none_is_refused(text: str, algorithm: str, sentence: str, tmp_path: Path) -> None:

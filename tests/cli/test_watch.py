@@ -120,8 +120,8 @@ def test_without_a_film_s_name_there_is_a_window(
 def test_wrong_inputs_are_told_in_one_sentence(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     film = tmp_path / "film.gif"
     assert "ends in .gif or .mp4" in refused(capsys, run, "--to", tmp_path / "film.avi")
-    assert "is no run" in refused(capsys, tmp_path, "--to", film)
-    assert "is no folder" in refused(capsys, run, "--to", tmp_path / "none" / "film.gif")
+    assert "is not a run" in refused(capsys, tmp_path, "--to", film)
+    assert "is not a folder" in refused(capsys, run, "--to", tmp_path / "none" / "film.gif")
     assert "episodes is 0" in refused(capsys, run, "--to", film, "--episodes", 0)
     assert "--seed is -1" in refused(capsys, run, "--to", film, "--seed", -1)
     assert "speed is 0.0" in refused(capsys, run, "--to", film, "--speed", 0)
@@ -153,4 +153,4 @@ def test_a_run_in_the_store_of_a_study(quick: StudyFolder, tmp_path: Path, capsy
     assert printed.startswith("episode 1: return ")
     assert film.exists()
     assert not path.exists()
-    assert "'nobody' is no run of" in refused(capsys, quick.runs / "nobody", "--to", film)
+    assert "'nobody' is not a run of" in refused(capsys, quick.runs / "nobody", "--to", film)

@@ -60,7 +60,7 @@ def test_an_engine_takes_what_it_is_for(spec: RunSpec) -> None:
 @pytest.mark.parametrize(
     ("spec", "sentence"),
     [
-        (a_spec("metal"), "'metal' is no engine: give one of cuda, compiled, stepped"),
+        (a_spec("metal"), "'metal' is not an engine: give one of cuda, compiled, stepped"),
         (a_spec(**HOPPER), "'Hopper-v5' is an environment, which the compiled engine cannot run"),
         (a_spec(matmul="float32"), "matmul is 'float32' on the cpu"),
         (a_spec("stepped", width=2), "width is 2: the engine stepped"),
@@ -111,7 +111,7 @@ def test_the_fastest_engine_that_takes_a_run_on_its_device_is_chosen(spec: RunSp
 def test_where_no_engine_takes_a_run_the_last_one_says_why() -> None:
     with pytest.raises(InputError, match="matmul is 'float32': only the compiled engine has the choice"):
         with_engine(a_spec(matmul="float32", **HOPPER))
-    with pytest.raises(InputError, match="'metal' is no engine"):
+    with pytest.raises(InputError, match="'metal' is not an engine"):
         with_engine(a_spec(), "metal")
 
 

@@ -69,10 +69,10 @@ def test_progress_is_shown_on_standard_error(tmp_path: Path, capsys: pytest.Capt
 
 def test_what_makes_no_sense_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     for wrong, reason in (
-        ({"dt": "70ms"}, "no whole multiple"),
+        ({"dt": "70ms"}, "not a whole multiple"),
         ({"device": "gpu"}, "JAX finds none here"),
         ({"engine": "compiled"}, "cannot run"),
-        ({"algorithm": "dqn"}, "'dqn' is no algorithm"),
+        ({"algorithm": "dqn"}, "'dqn' is not an algorithm"),
     ):
         with pytest.raises(InputError, match=reason):
             train(**{**SMALL, **wrong}, out=tmp_path / "runs", progress=False)

@@ -156,13 +156,13 @@ def test_more_episodes_than_a_task_allows_are_no_silent_loss(
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        ({"dt": "15ms"}, "The cycle time 15ms is no whole multiple"),
+        ({"dt": "15ms"}, "The cycle time 15ms is not a whole multiple"),
         ({"env_steps": 0}, "env_steps is 0: it must be a whole number of at least 1."),
         ({"env_steps": 1e6}, "env_steps is 1000000.0: it must be a whole number"),
         ({"width": 0}, "width is 0"),
         ({"matmul": "tf32"}, "matmul is 'tf32'"),
         ({"env_steps": 2**31}, "env_steps is 2147483648: it must be below"),
-        ({"agent": PPOAgent}, "is no agent: give an object of cycletime.agents"),
+        ({"agent": PPOAgent}, "is not an agent: give an object of cycletime.agents"),
         (
             {"agent": rules.PPO(dt="16ms")},
             "are hyper-parameters: make an agent of them with",

@@ -265,5 +265,5 @@ def test_a_margin_that_is_no_part_of_the_cycle_is_refused(margin: float) -> None
 
 @pytest.mark.parametrize("wrong", [{"episode": "0s"}, {"reset_time": "soon"}])
 def test_a_time_that_is_none_is_refused(wrong: dict[str, str]) -> None:
-    with pytest.raises(InputError, match="is no time span"):
+    with pytest.raises(InputError, match="is not a time span"):
         Conditions(**wrong)  # type: ignore[arg-type]

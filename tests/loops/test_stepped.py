@@ -296,7 +296,7 @@ def test_a_vector_environment_goes_on_with_new_episodes_and_says_so() -> None:
         (lambda: vector(4), ppo(batch=32, learning_period=2), "2 agent steps"),
         (lambda: vector(4), sac(learning_period=3), "multiple of the 4 copies, or divide"),
         (lambda: vector(2), ActorCriticAgent(), "1 transitions at a time"),
-        (lambda: "Pendulum-v1", ppo(), "'Pendulum-v1' is no environment"),
+        (lambda: "Pendulum-v1", ppo(), "'Pendulum-v1' is not an environment"),
         (lambda: gymnasium.make("CartPole-v1"), ppo(), "Discrete"),
     ],
 )

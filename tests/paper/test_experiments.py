@@ -74,9 +74,9 @@ def test_seeds_must_leave_room_for_the_winners() -> None:
 
 
 def test_a_slip_in_a_name_is_guessed_and_nonsense_has_the_list() -> None:
-    with pytest.raises(InputError, match=r"^'ppo-gird' is no experiment of the paper: .*; did you mean ppo-grid\?$"):
+    with pytest.raises(InputError, match=r"^The paper has no experiment 'ppo-gird': .*; did you mean ppo-grid\?$"):
         experiments(["ppo-baseline", "ppo-gird"])
-    with pytest.raises(InputError, match=r"^'dqn' is no experiment of the paper: there are ppo-baseline, ppo-grid, "):
+    with pytest.raises(InputError, match=r"^The paper has no experiment 'dqn': there are ppo-baseline, ppo-grid, "):
         experiments(["dqn"])
 
 

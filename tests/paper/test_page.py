@@ -69,7 +69,7 @@ def test_a_report_has_what_there_is_data_for_and_names_the_rest(tmp_path: Path) 
 
 
 def test_tables_without_data_and_without_a_name_are_one_sentence() -> None:
-    with pytest.raises(InputError, match="'ppo' is no table of the paper: there are ppo-tuned, sac-tuned"):
+    with pytest.raises(InputError, match="The paper has no table 'ppo': there are ppo-tuned, sac-tuned"):
         table_of(Data({}), "ppo")
     with pytest.raises(InputError, match=r"The table ppo-tuned needs ppo-.*, which has not been run"):
         table_of(Data({}), "ppo-tuned")

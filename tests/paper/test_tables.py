@@ -96,7 +96,7 @@ def test_scaled_down_tables_are_labelled() -> None:
 def test_what_is_not_there_is_refused(data: Data) -> None:
     with pytest.raises(NotRunError, match="sac-gamma-sweep"):
         tuned_table(data, "sac-tuned")
-    with pytest.raises(InputError, match="'ppo' is no table of the paper: there are ppo-tuned, sac-tuned"):
+    with pytest.raises(InputError, match="The paper has no table 'ppo': there are ppo-tuned, sac-tuned"):
         tuned_table(data, "ppo")
 
 

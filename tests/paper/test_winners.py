@@ -87,7 +87,7 @@ def test_who_went_astray_with_every_run_neither_wins_nor_is_as_good() -> None:
     assert found.cell is few.cells[1]
     assert (found.mean.value, found.mean.n, found.mean.n_failed) == (9.0, 1, 3)
     assert found.as_good == (few.cells[2],)
-    with pytest.raises(InputError, match=r"^At 4ms every run of s went astray: nobody has won\.$"):
+    with pytest.raises(InputError, match=r"^At 4ms every run of s diverged: there is no winner\.$"):
         winners(made_up(astray, astray))
 
 

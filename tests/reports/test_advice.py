@@ -88,8 +88,8 @@ def test_what_is_not_in_time_is_told(tmp_path: Path) -> None:
 
 def test_runs_without_scores_are_told(tmp_path: Path) -> None:
     advice, text = told(tmp_path / "a", {8: 0.0, 16: 9.0, 32: None})
-    assert "not compared with 32 ms (5 of 5 runs failed, went astray or ended no episode)" in text
-    assert table(advice)[3][2:] == ["5", "none", "", "5 of 5 runs failed, went astray or ended no episode"]
+    assert "not compared with 32 ms (5 of 5 runs failed, diverged or ended no episode)" in text
+    assert table(advice)[3][2:] == ["5", "none", "", "5 of 5 runs failed, diverged or ended no episode"]
     _, without = told(tmp_path / "b", {8: 0.0, 16: None, 32: 9.0})
     assert "staying at 16 ms has no mean, since 5 of 5 runs failed" in without
 

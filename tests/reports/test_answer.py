@@ -109,7 +109,7 @@ def test_an_incomplete_study_says_what_became_of_every_run(make_study: MakeStudy
     report = Report.of(make_study(lambda labels, seed: comes[seed], seeds=5, dts=["16ms"]))
     assert report.completeness == (
         "2 of 5 runs have a score; the others: 1 not done yet, 1 failed and given up ('cycletime study status' says "
-        "why) and 1 without a finite score, since learning went astray or no episode ended.",
+        "why) and 1 without a finite score, since learning diverged or no episode ended.",
         "The study is not complete: what follows is what there is so far.",
         "Runs without a score are left out of means, so that rules which have some look better than they are.",
     )

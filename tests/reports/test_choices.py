@@ -64,7 +64,11 @@ def test_the_best_is_compared_as_one_that_the_data_chose(make_study: MakeStudy) 
 
 def test_choices_without_scores_come_last_and_say_why(make_study: MakeStudy) -> None:
     choices = choices_of(make_study(by_batch({100: "astray", 200: 1.0, 300: None}), **KEYS))
-    assert [row[-1] for row in choices.table("average").rows] == ["1.00 ± 0.58 (3)", "- (0, 3 astray)", "- (0 of 3)"]
+    assert [row[-1] for row in choices.table("average").rows] == [
+        "1.00 ± 0.58 (3)",
+        "- (0, 3 not finite)",
+        "- (0 of 3)",
+    ]
     assert choices.sentences()[0].endswith("(n = 3); no other has a score.")
 
 

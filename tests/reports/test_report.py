@@ -143,7 +143,7 @@ def test_json_of_nothing_has_no_number_that_json_lacks(make_study: MakeStudy) ->
 @pytest.mark.parametrize(
     ("keys", "says"),
     [
-        ({"measure": "median"}, "'median' is no measure: give one of average, last-tenth, episodes."),
+        ({"measure": "median"}, "'median' is not a measure: give one of average, last-tenth, episodes."),
         ({"grid_points": 0}, "The grid has 0 points: it must have at least 1."),
     ],
 )

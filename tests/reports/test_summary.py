@@ -48,7 +48,7 @@ def test_interquartile_means_leave_out_the_extremes(make_study: MakeStudy) -> No
 @pytest.mark.parametrize(
     ("interval", "iqm", "says"),
     [
-        ("sd", False, "'sd' is no interval: give one of se, t, bootstrap."),
+        ("sd", False, "'sd' is not an interval: give one of se, t, bootstrap."),
         ("se", True, "The interval is 'se': an interquartile mean has only 'bootstrap'."),
     ],
 )

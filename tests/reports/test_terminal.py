@@ -43,7 +43,7 @@ def test_the_average_says_how_many_runs_it_rests_on(make_study: MakeStudy) -> No
 def test_cells_tell_what_became_of_runs(make_study: MakeStudy) -> None:
     comes = [1.0, 3.0, "astray", "failed", None]
     told = printed(make_study(lambda labels, seed: comes[seed], seeds=5, rules=["baseline"]))
-    assert "2.0 ± 1.0 (2 of 5, 1 astray, 1 failed)" in told
+    assert "2.0 ± 1.0 (2 of 5, 1 not finite, 1 failed)" in told
 
 
 def test_text_stays_within_the_terminal(decided: StudyFolder) -> None:

@@ -203,7 +203,7 @@ def test_a_flipped_bit_anywhere_is_one_sentence_or_known_by_the_name(
     [
         (lambda columns: {"x": np.zeros(3)}, "does not know, 'about'"),
         (lambda columns: {"about": np.zeros(3, np.uint8)}, "Expecting value"),
-        (lambda columns: {"about": as_column([])}, "it is no JSON object"),
+        (lambda columns: {"about": as_column([])}, "it is not a JSON object"),
         (lambda columns: {"about": as_column({"format": 1, "runs": [{}]})}, "does not know, 'name'"),
         (lambda columns: {"about": as_column({**about_of(columns), "format": 2})}, "the format 2, and .* reads 1"),
     ],

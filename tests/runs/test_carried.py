@@ -59,7 +59,7 @@ def test_without_a_cycle_time_of_tuning_nothing_is_carried() -> None:
 @pytest.mark.parametrize(
     ("algorithm", "values", "more", "sentence"),
     [
-        ("dqn", {}, {}, "'dqn' is no algorithm: give one of actor-critic, ppo, sac."),
+        ("dqn", {}, {}, "'dqn' is not an algorithm: give one of actor-critic, ppo, sac."),
         ("sac", {"batch": 9}, {}, "batch is 9: sac has no such value, but discount, minibatch."),
         (
             "ppo",

@@ -113,12 +113,12 @@ def test_what_makes_no_sense_is_refused() -> None:
     wild = replace(policy, network=replace(network, layers=(Layer(network.layers[0].weight * 1e38, jnp.zeros(2)),)))
     astray = replace(policy, network=replace(network, layers=(Layer(network.layers[0].weight * np.nan, jnp.zeros(2)),)))
     for world, dt, who, options, words in (
-        (REACHER, "15ms", policy, {}, "15ms is no whole multiple"),
-        (REACHER, "16ms", policy, {"delay": "3ms"}, "The delay 3ms is no whole multiple"),
+        (REACHER, "15ms", policy, {}, "15ms is not a whole multiple"),
+        (REACHER, "16ms", policy, {"delay": "3ms"}, "The delay 3ms is not a whole multiple"),
         (REACHER, "16s", policy, {}, "longer than an episode"),
         (DOUBLE_PENDULUM, "16ms", policy, {}, "double-pendulum has (9, 1)"),
         (PENDULUM, "50ms", policy, {}, "has (3, 1)"),
-        (PENDULUM, "50ms", policy, {"delay": "20ms"}, "The delay 20ms is no whole multiple"),
+        (PENDULUM, "50ms", policy, {"delay": "20ms"}, "The delay 20ms is not a whole multiple"),
         (REACHER, "16ms", policy, {"episodes": 0}, "episodes is 0"),
         (REACHER, "16ms", policy, {"seed": -1}, "seed is -1"),
         (REACHER, "16ms", wild, {"episodes": 1, "seed": 3}, "the episode with seed 3 is"),

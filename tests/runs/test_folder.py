@@ -111,7 +111,7 @@ def test_those_who_create_one_run_at_the_same_time_all_get_it(tmp_path: Path) ->
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for path in (tmp_path, tmp_path / "missing", tmp_path / "file"):
-        assert refusal(path) == f"{str(path)!r} is no run: there is no spec.json in it."
+        assert refusal(path) == f"{str(path)!r} is not a run: there is no spec.json in it."
 
 
 def changed(tree: dict[str, Any], *, at: tuple[str, ...], to: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -272,7 +272,7 @@ def test_a_result_that_does_not_fit_the_files_is_told_of(tmp_path: Path) -> None
     own = file.read_text()
     for change, reason in (
         ({"average_return": 7.0}, "its result says 7.0 as average_return, and it is"),
-        ({"env_dt_s": "soon"}, "is no finished run: "),
+        ({"env_dt_s": "soon"}, "is not a finished run: "),
         ({"files": {}}, "is not what was written"),
         ({"files": []}, "is not what was written"),
         ({"sha257": ""}, "its result says sha257, which no result does"),

@@ -155,7 +155,7 @@ def test_what_json_cannot_say_is_null(number: float) -> None:
     log.add({"agent_steps": np.array([1, 2]), "loss": np.array([1, number], np.float32)}, Episodes.none())
 
     def refuse(constant: str) -> None:
-        pytest.fail(f"{constant} is no JSON")
+        pytest.fail(f"{constant} is not JSON")
 
     line = json.loads(metrics_text(log.columns), parse_constant=refuse)
     assert line["loss"] is None

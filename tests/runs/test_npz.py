@@ -116,7 +116,7 @@ def test_other_members_two_of_a_name_and_too_many_are_refused(monkeypatch: pytes
     other = BytesIO()
     with zipfile.ZipFile(other, "w") as file:
         file.writestr("x.txt", "x")
-    with pytest.raises(ValueError, match=r"it has 'x\.txt', which is no array of NumPy"):
+    with pytest.raises(ValueError, match=r"it has 'x\.txt', which is not an array of NumPy"):
         read(other)
     twice = BytesIO()
     with zipfile.ZipFile(twice, "w") as file:

@@ -23,11 +23,11 @@ def test_files_of_any_editor_are_read(tmp_path: Path, before: bytes, line_end: b
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("a = 1\n".encode("utf-16"), " cannot be read: byte 1 is no UTF-8 text."),
-        ("a = 1\n".encode("utf-16-le"), " is no UTF-8 text: it has the character NUL, as files in UTF-16 have."),
-        (b"a = " + b"[" * 5000, " is no TOML file that makes sense: its lists and tables are nested too deeply."),
-        (b"a = " + b"{a = " * 5000, " is no TOML file that makes sense: its lists and tables are nested too deeply."),
-        (b"a = " + b"9" * 5000, " is no TOML file that makes sense: it has a number of thousands of digits."),
+        ("a = 1\n".encode("utf-16"), " cannot be read: byte 1 is not UTF-8 text."),
+        ("a = 1\n".encode("utf-16-le"), " is not UTF-8 text: it has the character NUL, as files in UTF-16 have."),
+        (b"a = " + b"[" * 5000, " is not a valid TOML file: its lists and tables are nested too deeply."),
+        (b"a = " + b"{a = " * 5000, " is not a valid TOML file: its lists and tables are nested too deeply."),
+        (b"a = " + b"9" * 5000, " is not a valid TOML file: it has a number of thousands of digits."),
         (b"a." * 50_000 + b"b = 1", " has a key of more than 100 parts: tables are not nested so deeply."),
         (b"[" + b"'a b' . " * 50_000 + b"b]", " has a key of more than 100 parts: tables are not nested so deeply."),
         (
@@ -63,9 +63,9 @@ def test_long_lists_of_numbers_are_no_keys_of_many_parts(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "is no JSON file that makes sense: Expecting value: line 1 column 1 (char 0)."),
-        ("[" * 100_000, "is no JSON file that makes sense: it is nested too deep."),
-        ("9" * 5000, "is no JSON file that makes sense: it has a number of 5000 digits."),
+        ("", "is not a valid JSON file: Expecting value: line 1 column 1 (char 0)."),
+        ("[" * 100_000, "is not a valid JSON file: it is nested too deep."),
+        ("9" * 5000, "is not a valid JSON file: it has a number of 5000 digits."),
     ],
 )
 def test_what_is_no_json_is_one_sentence(tmp_path: Path, text: str, says: str) -> None:
@@ -82,7 +82,7 @@ def nested(levels: int) -> Any:  # noqa: ANN401
 @pytest.mark.parametrize(
     ("table", "says"),
     [
-        ([1], "[1] is no table of keys and values."),
+        ([1], "[1] is not a table of keys and values."),
         ({"task": "a" * 201}, f"task is '{'a' * 49}...{'a' * 49}': a text is one line of at most 200 printable char"),
         ({"tasks": ["\x1b[31mred"]}, "tasks has '\\x1b[31mred': a text is one line of at most 200 printable"),
         ({"a\nb": 1}, "There is the key 'a\\nb': a text is one line of at most 200 printable characters."),

@@ -42,8 +42,8 @@ def test_what_older_versions_wrote_has_no_seal_and_nothing_unknown() -> None:
     ("content", "reason"),
     [
         (b"", "Expecting value"),
-        (b"[1]", "it is no JSON object"),
-        (b'{"x": "\xff"}', "its byte 7 is no text"),
+        (b"[1]", "it is not a JSON object"),
+        (b'{"x": "\xff"}', "its byte 7 is not text"),
         (b'{"x": ' * 100_000, "it is nested too deep"),
         (json.dumps({"x": 10**399}).encode(), "it has a number of 400 digits"),
     ],

@@ -164,12 +164,12 @@ def test_what_ffmpeg_complains_of_is_told(reads: str, tmp_path: Path, monkeypatc
 
 @pytest.mark.parametrize("name", ["film.avi", "film", "gif"])
 def test_other_endings_are_refused(name: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=rf"{name}' is no film: give a name that ends in \.gif or \.mp4\.$"):
+    with pytest.raises(InputError, match=rf"{name}' is not a film: give a name that ends in \.gif or \.mp4\.$"):
         writer_for(tmp_path / name)
 
 
 def test_a_missing_folder_and_missing_packages_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match=r"none' is no folder"):
+    with pytest.raises(InputError, match=r"none' is not a folder"):
         writer_for(tmp_path / "none" / "film.gif")
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)

@@ -81,7 +81,7 @@ def test_a_task_is_made_at_the_cycle_time_that_is_asked_for(name: str) -> None:
 
 
 def test_an_unknown_task_is_refused_with_those_there_are() -> None:
-    with pytest.raises(InputError, match=r"'Reacher' is no task: give 'reacher', .* or 'acrobot', or a Gymnasium"):
+    with pytest.raises(InputError, match=r"'Reacher' is not a task: give 'reacher', .* or 'acrobot', or a Gymnasium"):
         ClosedFormWorld("Reacher")
 
 
@@ -146,7 +146,7 @@ def test_a_cycle_that_is_no_multiple_is_refused_with_the_nearest(world: World, n
 
 
 def test_a_cycle_that_is_no_multiple_is_refused_before_anything_is_looked_up() -> None:
-    assert "no whole multiple" in refusal(GymnasiumEnv("no such id", Duration("3ms")))
+    assert "not a whole multiple" in refusal(GymnasiumEnv("no such id", Duration("3ms")))
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_a_cycle_that_is_no_multiple_is_refused_before_anything_is_looked_up() -
 )
 def test_an_unknown_id_is_refused_with_what_gymnasium_knows(name: str, hint: str) -> None:
     told = refusal(GymnasiumEnv(name))
-    assert told.startswith(f"{name!r} is no environment that Gymnasium can make (")
+    assert told.startswith(f"{name!r} is not an environment that Gymnasium can make (")
     assert hint in told
     with pytest.raises(InputError) as caught:
         refuse_unknown_env(GymnasiumEnv(name))

@@ -282,17 +282,17 @@ def test_of_a_pair_with_a_failed_run_both_are_left_out() -> None:
         (lambda: mean_and_interval([1, 2], confidence=95), "A confidence of 95 is not between 0 and 1"),
         (lambda: compare([1, 2], [1, 2], confidence=1.0), "A confidence of 1.0 is not between 0 and 1"),
         (lambda: iqm([1, 2], resamples=0), "0 resamples make no interval"),
-        (lambda: bootstrap([1, 2], np.mean, method="basic"), "'basic' is no method"),  # type: ignore[arg-type]
-        (lambda: mean_and_error([1, 2], failed="drop"), "'drop' is no way to treat failed"),  # type: ignore[arg-type]
+        (lambda: bootstrap([1, 2], np.mean, method="basic"), "'basic' is not a method"),  # type: ignore[arg-type]
+        (lambda: mean_and_error([1, 2], failed="drop"), "'drop' is not a way to treat failed"),  # type: ignore[arg-type]
         (lambda: compare([1, 2], [1, 2, 3], paired=True), "2 and 3 runs cannot be paired"),
         (lambda: frequency_averaged_score({"4ms": [1], "0.004": [2]}), "'4ms' and '0.004' are the same"),
-        (lambda: frequency_averaged_score({"dt-aware": [1]}), "'dt-aware' is no time span"),
+        (lambda: frequency_averaged_score({"dt-aware": [1]}), "'dt-aware' is not a time span"),
         (lambda: probability_of_improvement({"4ms": [1]}, {"8ms": [1]}), "the cells 4ms, 8ms"),
         (lambda: probability_of_improvement({"4ms": [1]}, [1]), "give both alike"),
         (lambda: mean_curve([], 10), "There are no scores"),
         (lambda: mean_curve([[1, 2], [1, 2, 3]], 10), "The curves have 2 or 3 bins"),
         (lambda: mean_curve([[1, np.nan], [1, 2]], 10), "1 of 2 runs have no finite score"),
-        (lambda: mean_curve([[1, 2]], 10, band="range"), "'range' is no band"),  # type: ignore[arg-type]
+        (lambda: mean_curve([[1, 2]], 10, band="range"), "'range' is not a band"),  # type: ignore[arg-type]
     ],
 )
 def test_wrong_inputs_are_refused_in_a_sentence(call: Any, message: str) -> None:  # noqa: ANN401

@@ -246,16 +246,19 @@ def test_pictures_show_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: ReacherEnv(dt="15ms"), "15ms is no whole multiple .* 2ms: the nearest cycle times are 14ms and 16ms"),
+        (
+            lambda: ReacherEnv(dt="15ms"),
+            "15ms is not a whole multiple .* 2ms: the nearest cycle times are 14ms and 16ms",
+        ),
         (lambda: DoublePendulumEnv(dt="2ms"), "the nearest cycle times are 4ms and 8ms"),
-        (lambda: ReacherEnv(render_mode="ascii"), "'ascii' is no render mode"),
-        (lambda: ReacherEnv().reset(options={"start": 1}), "'start' is no reset option"),
-        (lambda: ReacherEnv().reset(options={"state": [1, 2]}), r"is no state: give 6 finite numbers \(q1, q2"),
+        (lambda: ReacherEnv(render_mode="ascii"), "'ascii' is not a render mode"),
+        (lambda: ReacherEnv().reset(options={"start": 1}), "'start' is not a reset option"),
+        (lambda: ReacherEnv().reset(options={"state": [1, 2]}), r"is not a state: give 6 finite numbers \(q1, q2"),
         (lambda: ReacherEnv(env_dt="4ms"), "env_dt is 4ms: the Reacher has a time step of its own, 2ms."),
-        (lambda: PendulumEnv(env_dt="50ms"), "16ms is no whole multiple .* 50ms"),
+        (lambda: PendulumEnv(env_dt="50ms"), "16ms is not a whole multiple .* 50ms"),
         (lambda: ReacherVectorEnv(0), "num_envs is 0"),
-        (lambda: ReacherVectorEnv(2, render_mode="human"), "'human' is no render mode of many"),
-        (lambda: ReacherVectorEnv(2).reset(options={"state": 1}), "'state' is no reset option"),
+        (lambda: ReacherVectorEnv(2, render_mode="human"), "'human' is not a render mode of many"),
+        (lambda: ReacherVectorEnv(2).reset(options={"state": 1}), "'state' is not a reset option"),
     ],
 )
 def test_wrong_input_is_refused(make: Any, says: str) -> None:  # noqa: ANN401
@@ -271,7 +274,7 @@ def test_wrong_actions_are_refused() -> None:
         envs.step(np.zeros((2, 2)))
     env.reset()
     envs.reset()
-    with pytest.raises(InputError, match="is no action: give an array of 2 finite numbers"):
+    with pytest.raises(InputError, match="is not an action: give an array of 2 finite numbers"):
         env.step(np.array([np.nan, 0]))
     with pytest.raises(InputError, match=r"shape \(2,\): it must be \(2, 2\)"):
         envs.step(np.zeros(2))

@@ -180,7 +180,7 @@ def test_around_another_cycle_time_it_holds_whole_inner_cycles_and_counts_env_st
     assert [step[4]["agent_steps"] for step in steps] == [1, 2, 3]
     assert steps[-1][4]["elapsed_s"] == 0.038
     with pytest.raises(
-        InputError, match=r"20ms is no whole multiple of .* 8ms: the nearest cycle times are 16ms and 24"
+        InputError, match=r"20ms is not a whole multiple of .* 8ms: the nearest cycle times are 16ms and 24"
     ):
         CycleTime(CycleTime(tape, "8ms"), "20ms")
     with pytest.raises(InputError, match=r"env_dt is 2ms, but a step of .* lasts 8ms"):
@@ -240,13 +240,13 @@ def test_around_another_cycle_time_only_multiples_fit_and_the_message_tells_of_i
 @pytest.mark.parametrize(
     ("dt", "limit", "sentence"),
     [
-        ("9ms", None, "9ms is no whole multiple .* 2ms: the nearest cycle times are 8ms and 10ms"),
-        ("1ms", None, "1ms is no whole multiple .* 2ms: the nearest cycle times are 2ms and 4ms"),
-        ("8ms", "1.001s", "time limit 1001ms is no whole multiple .* 2ms: the nearest are 1s and 1002ms"),
-        ("8ms", "1ms", "time limit 1ms is no whole multiple .* 2ms: the nearest are 2ms and 4ms"),
-        ("soon", None, "'soon' is no time span"),
-        (0, None, "0 is no time span"),
-        ("8ms", -1, "-1 is no time span"),
+        ("9ms", None, "9ms is not a whole multiple .* 2ms: the nearest cycle times are 8ms and 10ms"),
+        ("1ms", None, "1ms is not a whole multiple .* 2ms: the nearest cycle times are 2ms and 4ms"),
+        ("8ms", "1.001s", "time limit 1001ms is not a whole multiple .* 2ms: the nearest are 1s and 1002ms"),
+        ("8ms", "1ms", "time limit 1ms is not a whole multiple .* 2ms: the nearest are 2ms and 4ms"),
+        ("soon", None, "'soon' is not a time span"),
+        (0, None, "0 is not a time span"),
+        ("8ms", -1, "-1 is not a time span"),
     ],
 )
 def test_spans_that_do_not_fit_are_refused(dt: str | int, limit: str | int | None, sentence: str) -> None:

@@ -151,7 +151,7 @@ def test_around_a_cycle_a_step_is_the_cycle_and_inside_it_is_the_environments_st
     inside = CycleTime(ActionDelay(Echo(), "10ms"), "40ms")
     play(inside, 3)
     assert inside.unwrapped.get_wrapper_attr("applied") == [[0]] + [[1]] * 4 + [[2]] * 4 + [[3]] * 3
-    with pytest.raises(InputError, match=r"delay 10ms is no whole multiple .* 40ms: the nearest are 0s and 40ms"):
+    with pytest.raises(InputError, match=r"delay 10ms is not a whole multiple .* 40ms: the nearest are 0s and 40ms"):
         ActionDelay(CycleTime(Echo(), "40ms"), "10ms")
     deep = CycleTime(ObservationDelay(CycleTime(Echo(), "20ms"), "20ms"), "40ms")
     assert counts(play(deep, 2)) == [0, 2, 6]
@@ -239,18 +239,18 @@ def test_the_environments_own_random_numbers_are_left_alone_and_not_reused() -> 
 @pytest.mark.parametrize(
     ("delay", "sentence"),
     [
-        ("15ms", "delay 15ms is no whole multiple of the environment's step 10ms: the nearest are 10ms and 20ms"),
+        ("15ms", "delay 15ms is not a whole multiple of the environment's step 10ms: the nearest are 10ms and 20ms"),
         ("4ms", "the nearest are 0s and 10ms"),
         (("10ms", "25ms"), "the nearest are 20ms and 30ms"),
         (("40ms", "10ms"), r"The delay is \('40ms', '10ms'\): give one span, .* or a range"),
         (("1s", "2s", "3s"), "or a range"),
         ((), "or a range"),
-        ("-10ms", "'-10ms' is no time span"),
-        ("0 moons", "'0 moons' is no time span"),
-        ("0.0.0s", "'0.0.0s' is no time span"),
-        ("0Hz", "'0Hz' is no time span"),
-        (False, "False is no time span"),
-        (None, "None is no time span"),
+        ("-10ms", "'-10ms' is not a time span"),
+        ("0 moons", "'0 moons' is not a time span"),
+        ("0.0.0s", "'0.0.0s' is not a time span"),
+        ("0Hz", "'0Hz' is not a time span"),
+        (False, "False is not a time span"),
+        (None, "None is not a time span"),
     ],
 )
 @pytest.mark.parametrize("wrapper", [ActionDelay, ObservationDelay])
@@ -307,7 +307,9 @@ def test_in_real_time_the_history_is_given_in_seconds_oldest_action_first() -> N
         [12, 2, 1, 2, 3],
         [16, 3, 2, 3, 4],
     ]
-    with pytest.raises(InputError, match=r"history 0.1s is no whole multiple .* 40ms: the nearest are 80ms and 120ms"):
+    with pytest.raises(
+        InputError, match=r"history 0.1s is not a whole multiple .* 40ms: the nearest are 80ms and 120ms"
+    ):
         RealTime(CycleTime(Echo(), "40ms"), history="100ms")
 
 

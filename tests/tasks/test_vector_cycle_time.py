@@ -269,7 +269,7 @@ def test_spans_that_do_not_fit_are_refused_and_leave_the_environment_alone() -> 
     assert not any(isinstance(copy, CycleTime) for copy in env.envs)
     with pytest.raises(InputError, match="publishes no time step"):
         VectorCycleTime(DriftAtOnce(2), "8ms", steps_past_end=True)
-    with pytest.raises(InputError, match="time limit 9ms is no whole multiple"):
+    with pytest.raises(InputError, match="time limit 9ms is not a whole multiple"):
         VectorCycleTime(DriftAtOnce(2), "8ms", env_dt="2ms", time_limit="9ms", steps_past_end=True)
 
 

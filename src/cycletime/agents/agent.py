@@ -40,7 +40,7 @@ class Agent(Protocol):
 
     @property
     def period(self) -> int:
-        """U, the agent steps from one learning to the next."""
+        """U, the agent steps between two updates."""
 
     @property
     def learns_from(self) -> int:

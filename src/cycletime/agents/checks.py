@@ -64,7 +64,7 @@ def check_agent(agent: object) -> None:
     if isinstance(agent, rules.PPO | rules.SAC):
         raise InputError(f"{agent} are hyper-parameters: make an agent of them with cycletime.agents.agent_for.")
     if isinstance(agent, type) or not callable(getattr(agent, "learn", None)):
-        raise InputError(f"{shown(agent)} is no agent: give an object of cycletime.agents, such as PPOAgent().")
+        raise InputError(f"{shown(agent)} is not an agent: give an object of cycletime.agents, such as PPOAgent().")
 
 
 def check_precision(dtype: Any) -> None:  # noqa: ANN401 - what JAX takes for a type

@@ -49,7 +49,7 @@ def agent_for(values: rules.PPO | rules.SAC, **others: object) -> PPOAgent | SAC
         stated.setdefault("warmup_steps", ceil(WARMUP_S / values.dt.exact_s))
     for name in others:
         if name not in known:
-            raise InputError(f"{name!r} is no field of {agent.__name__}: give some of {', '.join(sorted(known))}.")
+            raise InputError(f"{name!r} is not a field of {agent.__name__}: give some of {', '.join(sorted(known))}.")
     noise = others.get("exploration")
     if isinstance(noise, Exploration):
         others["exploration"] = noise.at(values.dt)

@@ -92,7 +92,7 @@ class PPOAgent:
     """'released': as the paper's released code begins, PyTorch's default with the last layers ten times smaller.
     'pytorch': that default throughout. 'orthogonal': as Stable-Baselines3 and CleanRL begin."""
     learning_period: int | None = None
-    """U, the agent steps from one learning to the next; by default b."""
+    """U, the agent steps between two updates; by default b."""
     learn_when: LearnWhen = "batch"
     """'batch': every U agent steps, as the paper says. 'episode_end': at the end of the episode in which the b-th
     sample is stored, from the first b, as the released code does; samples beyond are dropped."""

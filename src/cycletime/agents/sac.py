@@ -1,7 +1,7 @@
 """Soft actor-critic as in the paper's Algorithm 5.
 
 Where the paper is silent or cannot run as written this follows its released code: actions squashed by tanh, Adam on
-log alpha, uniform actions at the start, Xavier-uniform weights, a time limit that is no terminal.
+log alpha, uniform actions at the start, Xavier-uniform weights, a time limit that is not terminal.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class SACAgent:
     replay_capacity: int = 1_000_000
     """b, the transitions that the buffer holds."""
     learning_period: int = 1
-    """U, the agent steps from one learning to the next."""
+    """U, the agent steps between two updates."""
     gradient_steps: int = 1
     """g, the gradient steps of one learning."""
     warmup_steps: int = 10_000

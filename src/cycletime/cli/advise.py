@@ -45,7 +45,7 @@ class Advise:
     tuned: Annotated[Text, arg(metavar="FILE", help_behavior_hint="(instead of --tuned-at)")] = None
     """A file of 'cycletime tune' with the values and their cycle time; options given beside it replace its values."""
     batch: Annotated[Count, default_of_the_paper(PPO.batch)] = None
-    """b of PPO, the agent steps from one learning to the next."""
+    """b of PPO, the agent steps between two updates."""
     minibatch: Annotated[Count, arg(help_behavior_hint="(default: the paper's, 50 for ppo and 256 for sac)")] = None
     """m, the samples of one gradient step."""
     discount: Annotated[Rate, default_of_the_paper(PPO.discount)] = None
@@ -83,7 +83,7 @@ class Advise:
     workers: Annotated[Count, arg(help_behavior_hint="(default: one for each core, or for each GPU)")] = None
     """Runs at a time."""
     out: Annotated[Path, arg(metavar="FOLDER")]
-    """Where the study and advice.json are kept; the same command goes on with them."""
+    """Where the study and advice.json are kept; the same command continues them."""
     json: bool = False
     """Print JSON instead of text."""
 
@@ -125,7 +125,7 @@ class Advise:
         from cycletime.studies.advising.question import Question
 
         if self.measure not in MEASURES:
-            raise InputError(f"{self.measure!r} is no measure: give one of {', '.join(MEASURES)}.")
+            raise InputError(f"{self.measure!r} is not a measure: give one of {', '.join(MEASURES)}.")
         others = settings_of(self.set, self.algorithm, but_not=_VALUES)
         given = {name: getattr(self, name) for name in _VALUES if getattr(self, name) is not None}
         present, values, from_file = self._tuned()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluate:
-    """Play episodes with a run's policy, as it was at the last checkpoint, and tell its mean return and spread.
+    """Play episodes with a run's policy, as it was at the last checkpoint, and print the mean return and its spread.
 
     For example: cycletime evaluate runs/reacher-ppo-16ms-seed0-1f0c7c38a2 --dt 32ms --delay 20ms
     """
@@ -30,11 +30,11 @@ class Evaluate:
     episodes: Annotated[Count, arg(help_behavior_hint="(default: 100)")] = None
     """How many episodes to play."""
     seed: Annotated[Count, arg(help_behavior_hint="(default: 0)")] = None
-    """Decides how the first episode begins; the next begins as with one more, as in 'cycletime watch'."""
+    """The seed of the first episode; each next one has one more, as in 'cycletime watch'."""
     dt: Annotated[Text, arg(metavar="TIME", help_behavior_hint="(default: the run's)")] = None
     """Act at this cycle time instead of the one that the policy was trained at."""
     delay: Annotated[Text, arg(metavar="TIME", help_behavior_hint="(default: none)")] = None
-    """Let each action take effect so late, a whole multiple of the environment's step."""
+    """Delay each action by this time, a whole multiple of the environment's step."""
     sampled: bool = False
     """Draw actions with the policy's noise, as in training, instead of taking its mean."""
     json: bool = False

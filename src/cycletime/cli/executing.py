@@ -18,11 +18,11 @@ class Executing:
     """The options of all."""
 
     executor: Annotated[str, arg(metavar="EXECUTOR")] = "local"
-    """Who computes: local, ray or slurm."""
+    """Where workers run: local, ray or slurm."""
     workers: Annotated[Count, arg(help_behavior_hint="(default: one for each core, or for each GPU)")] = None
     """Processes, tasks or jobs at a time."""
     change_engine: bool = False
-    """Go on though the study began on another device or with another width."""
+    """Continue although the study began on another device or with another width."""
     address: Annotated[Text, arg(metavar="ADDRESS", help_behavior_hint="(default: a cluster on this machine)")] = None
     """Ray's cluster: auto, HOST:PORT or ray://HOST:PORT."""
     gpus: Annotated[Rate, arg(help_behavior_hint="(default: none, or 1 where the study is for GPUs)")] = None

@@ -34,7 +34,7 @@ class Export:
     def run(self) -> int:
         """Export, compare with the JAX policy, and say how far it is from it."""
         if self.to not in FORMATS:
-            raise InputError(f"{self.to!r} is no format: give --to onnx or --to numpy.")
+            raise InputError(f"{self.to!r} is not a format: give --to onnx or --to numpy.")
         os.environ.setdefault("JAX_PLATFORMS", "cpu")  # a GPU is of no use here, and someone may be training on it
         from cycletime.runs.policies.travel import NUMPY_FILES, OBSERVATIONS, TOLERANCE, export_numpy, export_onnx
         from cycletime.studies.store.folder import open_run, policy_of

@@ -58,7 +58,7 @@ class Latency:
     tuned_at: Annotated[str, arg(metavar="TIME")] = "16ms"
     """The cycle time that the agent's values are for."""
     rule: Annotated[Text, arg(metavar="RULE", help_behavior_hint="(default: dt-aware, of SAC tuned-scaled)")] = None
-    """What carries them to the other cycle times, as in 'cycletime transfer'."""
+    """The rule that carries them to the other cycle times, as in 'cycletime transfer'."""
     also: Parts = NONE
     """Keep in seconds as well, as in 'cycletime transfer'; updates-per-second decides how often SAC learns."""
     dts: CycleTimes = _DTS
@@ -77,7 +77,7 @@ class Latency:
     def run(self) -> int:
         """Measure, judge and print."""
         if self.algorithm not in _ALGORITHMS:
-            raise InputError(f"{self.algorithm!r} is no algorithm here: choose one of {', '.join(_ALGORITHMS)}.")
+            raise InputError(f"{self.algorithm!r} is not an algorithm here: choose one of {', '.join(_ALGORITHMS)}.")
         budget_s, dts = float(Duration(self.measure_for)), self._cycle_times()
         import jax
 
@@ -120,7 +120,7 @@ class Latency:
             raise InputError(f"{missing} is missing: give both sizes, or a --task, which has its own.")
         name = "reacher" if self.task is None else self.task
         if name not in TASKS:
-            raise InputError(f"{name!r} is no task here: choose {either(TASKS)}, or give both sizes.")
+            raise InputError(f"{name!r} is not a task here: choose {either(TASKS)}, or give both sizes.")
         return TASKS[name].observation_size, TASKS[name].action_size
 
     def _agent(self, dt: Duration, action_size: int) -> PPOAgent | SACAgent | ActorCriticAgent:
@@ -160,5 +160,5 @@ def _machine() -> dict[str, Any]:
 
 def _layer(word: str) -> int:
     if not word.isdecimal() or int(word) < 1:
-        raise InputError(f"--hidden {word!r} is no size of a layer: give whole numbers, such as --hidden 64 64.")
+        raise InputError(f"--hidden {word!r} is not a size of a layer: give whole numbers, such as --hidden 64 64.")
     return int(word)

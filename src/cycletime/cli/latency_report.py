@@ -89,7 +89,7 @@ class LatencyReport:
                 ),
                 _table(("cycle", "learns every", "inline", "between episodes", "background", "stale"), rows),
                 f"inline: act and learn in one cycle, of which {_percent(conditions.margin)} is to stay free",
-                f"between episodes: all learnings of {conditions.episode}, in a reset of {conditions.reset_time}",
+                f"between episodes: all updates of {conditions.episode}, in a reset of {conditions.reset_time}",
                 "background: a learning, in the time until the next",
                 "stale: the cycles that begin during a learning in the background, and act by the policy before it",
                 "",

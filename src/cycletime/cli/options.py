@@ -29,7 +29,7 @@ def whole_number(text: str) -> int:
     except (ArithmeticError, ValueError, OverflowError):
         number = Fraction(1, 2)
     if number.denominator != 1:
-        raise ValueError(f"{shown(text)} is no whole number such as 2000 or 1e6.")
+        raise ValueError(f"{shown(text)} is not a whole number such as 2000 or 1e6.")
     return number.numerator
 
 
@@ -37,7 +37,7 @@ def _real_number(words: list[str]) -> float:
     try:
         return float(words[0])
     except ValueError:
-        raise ValueError(f"{shown(words[0])} is no number such as 0.99.") from None
+        raise ValueError(f"{shown(words[0])} is not a number such as 0.99.") from None
 
 
 # tyro checks a default of 'int | None' or 'tuple[str, ...]' with a library that takes 0.1 s to load, while it knows

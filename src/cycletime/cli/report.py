@@ -13,7 +13,7 @@ from cycletime.errors import InputError, printable
 
 @dataclass(frozen=True, kw_only=True)
 class ReportPage:
-    """Write one HTML page to look at: the answer, figures that can be asked, tables, settings, a calculator."""
+    """Write one HTML page to look at: the answer, interactive figures, tables, settings, a calculator."""
 
     folder: Annotated[Positional[Path], arg(metavar="FOLDER")]
     """A study, or results of the paper as 'cycletime paper collect' keeps them."""

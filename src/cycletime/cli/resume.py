@@ -14,7 +14,7 @@ from cycletime.errors import InputError
 
 @dataclass(frozen=True, kw_only=True)
 class Resume(Running):
-    """Go on with runs that were stopped or killed: cycletime resume runs/reacher-ppo-16ms-seed0-..."""
+    """Continue runs that were stopped or killed: cycletime resume runs/reacher-ppo-16ms-seed0-..."""
 
     folders: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN ...", help_behavior_hint="(required)")]
     """The runs' folders."""

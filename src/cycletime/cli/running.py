@@ -106,7 +106,7 @@ def say(text: str) -> None:
 
 def result_line(told: Mapping[str, Any], path: Path) -> str:
     """What became of a run, and where it is."""
-    numbers = "learning went astray, and some returns are no numbers"
+    numbers = "learning diverged, and some returns are not finite"
     if not told["episodes"]:
         numbers = f"no episode ended within {told['env_steps']:,} environment steps, so that there is no return"
     if told["average_return"] is not None:

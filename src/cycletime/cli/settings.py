@@ -15,7 +15,7 @@ def settings_of(words: Iterable[str], algorithm: str, but_not: Collection[str]) 
     from cycletime.runs.spec import AGENTS
 
     if algorithm not in AGENTS:
-        raise InputError(f"{algorithm!r} is no algorithm: give one of {', '.join(AGENTS)}.")
+        raise InputError(f"{algorithm!r} is not an algorithm: give one of {', '.join(AGENTS)}.")
     kinds = {each.name: str(each.type) for each in fields(AGENTS[algorithm]) if each.name != "exploration"}
     found: dict[str, Any] = {}
     for word in words:

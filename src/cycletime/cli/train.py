@@ -44,9 +44,9 @@ class Train(Running):
     seed: Annotated[Count, arg(help_behavior_hint="(default: 0)")] = None
     """The run's seed."""
     seeds: Annotated[Count, arg(help_behavior_hint="(default: 1)")] = None
-    """Train so many runs, with the seeds from --seed on."""
+    """How many runs to train, with seeds from --seed on."""
     batch: Annotated[Count, default_of_the_paper(PPO.batch)] = None
-    """b of PPO, the agent steps from one learning to the next."""
+    """b of PPO, the agent steps between two updates."""
     minibatch: Annotated[Count, arg(help_behavior_hint="(default: the paper's, 50 for ppo and 256 for sac)")] = None
     """m, the samples of one gradient step."""
     discount: Annotated[Rate, default_of_the_paper(PPO.discount)] = None
@@ -85,7 +85,7 @@ class Train(Running):
     out: Annotated[Path, arg(metavar="FOLDER")] = Path("runs")
     """Where runs are kept, each in a folder of its own."""
     resume: bool = False
-    """Go on where runs of this spec were stopped or killed."""
+    """Continue runs of this spec that were stopped or killed."""
 
     def run(self) -> int:
         """Train all seeds."""

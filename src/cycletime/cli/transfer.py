@@ -18,7 +18,7 @@ class TransferPPO(TransferValues):
     """Carry PPO's hyper-parameters to another cycle time."""
 
     batch: Annotated[Count, default_of_the_paper(PPO.batch)] = None
-    """b, the agent steps from one learning to the next."""
+    """b, the agent steps between two updates."""
     minibatch: Annotated[Count, default_of_the_paper(PPO.minibatch)] = None
     """m, the samples of one gradient step."""
     discount: Annotated[Rate, default_of_the_paper(PPO.discount)] = None
@@ -69,7 +69,7 @@ class TransferA2C(TransferValues):
 
 @dataclass(frozen=True, kw_only=True)
 class TransferOffPolicy(TransferValues):
-    """What a transfer of values of SAC and its like may be told."""
+    """The options of SAC's transfer, and of algorithms like it."""
 
     discount: Annotated[Rate, default_of_the_paper(SAC.discount)] = None
     """gamma, per agent step; tune it at one cycle time first."""

@@ -93,12 +93,12 @@ def _settings(words: list[str]) -> dict[str, Any]:
     for word in words:
         name, separator, text = word.partition("=")
         if not name or not separator:
-            raise InputError(f"--from-library: {word!r} is no setting such as n_steps=2048.")
+            raise InputError(f"--from-library: {word!r} is not a setting such as n_steps=2048.")
         if name in said:
             raise InputError(f"--from-library: {name} is given twice.")
         if name in _OPTIONS_INSTEAD:
             raise InputError(
-                f"--from-library: {word} is none of a library's words: write {_OPTIONS_INSTEAD[name]} {text}."
+                f"--from-library: {word} is not one of a library's words: write {_OPTIONS_INSTEAD[name]} {text}."
             )
         said[name] = _value(text)
     return said

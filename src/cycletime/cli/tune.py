@@ -31,9 +31,9 @@ class Tune:
     """
 
     file: Annotated[Positional[Path], arg(metavar="FILE")]
-    """What is tuned, a TOML file."""
+    """The tuning, a TOML file."""
     out: Annotated[Path, arg(metavar="FOLDER")]
-    """Where the runs are kept; the same command goes on with them."""
+    """Where the runs are kept; the same command continues them."""
     write: Annotated[Optional[Path], arg(metavar="FILE", help_behavior_hint="(default: tuned.toml in --out)")] = None  # noqa: UP045
     """Where the tuned values go."""
     sampler: Annotated[Text, arg(metavar="SAMPLER", help_behavior_hint="(default: the file's)")] = None
@@ -43,15 +43,15 @@ class Tune:
     sampler_seed: Annotated[Count, arg(help_behavior_hint="(default: the file's, else 0)")] = None
     """The sampler's seed."""
     fresh_seeds: Annotated[Count, arg(help_behavior_hint="(default: the file's, else 30)")] = None
-    """With how many seeds that tuning never saw the winner is run again."""
+    """How many fresh seeds the winner is run with again."""
     horizons: bool = False
     """Tune discount and trace decay, as horizons in seconds, as 'horizons = true' in the file does."""
     executor: Annotated[str, arg(metavar="EXECUTOR")] = "local"
-    """Who computes: local, ray or slurm."""
+    """Where workers run: local, ray or slurm."""
     workers: Annotated[Count, arg(help_behavior_hint="(default: one for each core, or for each GPU)")] = None
     """Runs at a time."""
     change_engine: bool = False
-    """Go on though the tuning began on another device or with another width."""
+    """Continue although the tuning began on another device or with another width."""
 
     def run(self) -> int:
         """Tune, write, and tell; status 1 if some trials or fresh seeds have no score."""

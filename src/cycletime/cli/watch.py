@@ -31,7 +31,7 @@ class Watch:
     episodes: Annotated[Count, arg(help_behavior_hint="(default: 3)")] = None
     """How many episodes to play."""
     seed: Annotated[Count, arg(help_behavior_hint="(default: 0)")] = None
-    """Decides how the first episode begins; the next begins as with one more."""
+    """The seed of the first episode; each next one has one more."""
     sampled: bool = False
     """Draw actions with the policy's noise, as in training, instead of taking its mean."""
     speed: float = 1.0

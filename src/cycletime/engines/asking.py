@@ -101,7 +101,7 @@ def exploration_of(noise: str, correlation: DurationLike | None = None, order: i
         InputError: if there is no such noise, or it has no such option.
     """
     if noise not in NOISES:
-        raise InputError(f"{noise!r} is no noise: give {', '.join(NOISES)}.")
+        raise InputError(f"{noise!r} is not a noise: give {', '.join(NOISES)}.")
     if noise != "autoregressive" and order is not None:
         raise InputError(f"order is {order}: only autoregressive noise has one.")
     if noise == "white":

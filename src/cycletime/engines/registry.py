@@ -28,7 +28,7 @@ def engine_of(spec: RunSpec) -> Engine:
     """
     engine = ENGINES.get(spec.engine.name)
     if engine is None:
-        raise InputError(f"{spec.engine.name!r} is no engine: give one of {', '.join(ENGINES)}.")
+        raise InputError(f"{spec.engine.name!r} is not an engine: give one of {', '.join(ENGINES)}.")
     if sentence := engine.refusal(spec):
         raise InputError(sentence)
     return engine

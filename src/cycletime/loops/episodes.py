@@ -132,7 +132,7 @@ class EpisodeBins:
         kept = len(self.counts)
         if env_steps != self.budget or bins < 1 or kept % bins:
             raise InputError(
-                f"The curve is kept in {kept} bins of {self.budget} environment steps, and cannot be told in {bins} of "
+                f"The curve is kept in {kept} bins of {self.budget} environment steps, not in {bins} of "
                 f"{env_steps}: ask for {kept} bins, or a number that divides it."
             )
         counts, sums = (numbers.reshape(bins, -1).sum(axis=1) for numbers in (self.counts, self.sums))

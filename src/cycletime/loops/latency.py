@@ -202,7 +202,7 @@ class Verdict:
     inline: Room
     """Learning in the cycle in which it falls due: `act` and `learn` over that cycle, the margin left free."""
     between_episodes: Room
-    """Learning while the robot resets: all learnings of an episode, one of them slow and the others average, over the
+    """Learning while the robot resets: all updates of an episode, one of them slow and the others average, over the
     reset time."""
     background: Room
     """Learning beside acting: the average `learn` over the time between two of them."""

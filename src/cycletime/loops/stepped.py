@@ -58,7 +58,7 @@ class SteppedChunk:
     """The episodes that ended, none beyond the budget."""
     metrics: Mapping[str, NDArray[Any]]
     """By name, one number for each learning, and as `agent_steps` the run's agent steps at each, counted as in the
-    position: after a row of several copies that makes several learnings, they all have the same."""
+    position: after a row of several copies that makes several updates, they all have the same."""
     finished: Psi | None = None
     """What was learned, where the run reached its budget."""
 

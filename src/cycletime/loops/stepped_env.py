@@ -81,7 +81,7 @@ def copies_of(env: AnyEnv) -> Copies:
         return VectorCopies(env)
     if isinstance(env, gymnasium.Env):
         return SingleEnv(env)
-    raise InputError(f"{env!r} is no environment: give a gymnasium.Env or a gymnasium.vector.VectorEnv.")
+    raise InputError(f"{env!r} is not an environment: give a gymnasium.Env or a gymnasium.vector.VectorEnv.")
 
 
 def check_step(env: AnyEnv, coherent: CoherentNoise | None) -> None:
@@ -274,7 +274,7 @@ class Counters:
             where = f"at agent step {self._steps[0] + 1} of episode {self.episodes + 1}"
         who = f" of copy {copy}" if len(row) > 1 else ""
         remedy = (
-            "learning went astray, so try a smaller learning rate"
+            "learning diverged, so try a smaller learning rate"
             if name == "action"
             else "the environment must give finite numbers that fit float32"
         )

@@ -171,7 +171,7 @@ def experiments(names: Iterable[str]) -> tuple[Experiment, ...]:
 def none_of_this_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     """What is raised where an experiment, a figure or a table is asked for that the paper has not."""
     names = list(known)
-    return InputError(f"{name!r} is no {kind} of the paper: there are {', '.join(names)}{did_you_mean(name, names)}")
+    return InputError(f"The paper has no {kind} {name!r}: there are {', '.join(names)}{did_you_mean(name, names)}")
 
 
 def study_of(part: str, size: Size = Size()) -> Study:  # noqa: B008 - it is frozen

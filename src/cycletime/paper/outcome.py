@@ -27,7 +27,7 @@ FORMAT = 1
 MOST_BYTES = 2**28
 """What no study of the paper takes: a file that declares more is refused before it is unpacked."""
 NO_NUMBER = -(2**30)
-"""Stands for a return that is no number, where learning went astray."""
+"""Stands for a return that is no number, where learning diverged."""
 STEPS = {
     "reacher": 0.01,
     "double-pendulum": 1.0,
@@ -59,7 +59,7 @@ class OutcomeCell:
     """The agent's hyper-parameters at this cycle time."""
     seeds: tuple[int, ...]
     scores: NDArray[np.float64]
-    """[runs] the paper's measure: the mean return over learning; NaN where learning went astray."""
+    """[runs] the paper's measure: the mean return over learning; NaN where learning diverged."""
     plain: NDArray[np.float64]
     """[runs] the plain mean over episodes."""
     curves: NDArray[np.float64]

@@ -44,7 +44,7 @@ def read_results(folder: Path) -> Data:
         InputError: if there is no such folder, or a file of it cannot be read.
     """
     if not folder.is_dir():
-        raise InputError(f"{folder} is no folder with results: 'cycletime paper collect' makes one.")
+        raise InputError(f"{folder} is not a folder with results: 'cycletime paper collect' makes one.")
     outcomes = [Outcome.load(path) for path in sorted(folder.glob("*.npz"))]
     file = folder / BEHAVIOUR
     return Data({each.name: each for each in outcomes}, behaviour.read(file) if file.exists() else {})

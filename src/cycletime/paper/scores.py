@@ -9,5 +9,5 @@ from cycletime.statistics import Estimate, mean_and_error
 
 
 def score(cell: OutcomeCell) -> Estimate | None:
-    """The mean score and its standard error; None if every run went astray."""
+    """The mean score and its standard error; None if every run diverged."""
     return mean_and_error(cell.scores, failed="exclude") if np.isfinite(cell.scores).any() else None

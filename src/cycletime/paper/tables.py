@@ -69,7 +69,7 @@ class Row:
     fresh: Estimate | None
     """The winner's score with fresh seeds, once it was run."""
     papers_choice: Estimate | None
-    """The score of the paper's values in our sweep; None if every run went astray."""
+    """The score of the paper's values in our sweep; None if every run diverged."""
     difference: Estimate | None
     """Our winner with fresh seeds less the paper's values, with its interval; None where both are the same."""
     as_good: tuple[tuple[float, ...], ...]

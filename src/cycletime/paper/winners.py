@@ -32,10 +32,10 @@ class Winner:
 
 
 def winners(sweep: Outcome) -> dict[Duration, Winner]:
-    """By cycle time, who won a sweep; runs that went astray count as the worst score that there is.
+    """By cycle time, who won a sweep; runs that diverged count as the worst score that there is.
 
     Raises:
-        InputError: if at a cycle time every run went astray.
+        InputError: if at a cycle time every run diverged.
     """
     every = np.concatenate([cell.scores for cell in sweep.cells])
     worst = float(np.min(every, where=np.isfinite(every), initial=inf))
@@ -45,7 +45,7 @@ def winners(sweep: Outcome) -> dict[Duration, Winner]:
 def _winner(sweep: Outcome, dt: Duration, worst: float) -> Winner:
     scored = [cell for cell in sweep.where(dt=dt) if np.isfinite(cell.scores).any()]
     if not scored:
-        raise InputError(f"At {dt} every run of {sweep.name} went astray: nobody has won.")
+        raise InputError(f"At {dt} every run of {sweep.name} diverged: there is no winner.")
     counted = {cell: np.where(np.isfinite(cell.scores), cell.scores, worst) for cell in scored}
     best, *others = sorted(scored, key=lambda cell: -float(counted[cell].mean()))
     close = tuple(cell for cell in others if _is_as_good(counted[cell], counted[best]))

@@ -15,7 +15,7 @@ from cycletime.statistics import Comparison, Estimate
 _OUTCOMES: Mapping[Ending, str] = {
     "unfinished": "{} not done yet",
     "failed": "{} failed and given up ('cycletime study status' says why)",
-    "astray": "{} without a finite score, since learning went astray or no episode ended",
+    "astray": "{} without a finite score, since learning diverged or no episode ended",
 }
 
 

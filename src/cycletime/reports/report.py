@@ -1,6 +1,6 @@
 """A report: all that a study says, and the files that hold it.
 
-report.html   the page to look at: the answer, figures that can be asked, tables, a calculator
+report.html   the page to look at: the answer, interactive figures, tables, a calculator
 report.md     tables, text and figures
 report.json   the same for programs
 scores.csv    a row for each run
@@ -69,7 +69,7 @@ class Report:
             command: What the report says that it was made by.
         """
         if measure not in MEASURES:
-            raise InputError(f"{measure!r} is no measure: give one of {', '.join(MEASURES)}.")
+            raise InputError(f"{measure!r} is not a measure: give one of {', '.join(MEASURES)}.")
         if grid_points is not None and grid_points < 1:
             raise InputError(f"The grid has {grid_points} points: it must have at least 1.")
         statistics, scores = statistics or Statistics(), load_scores(folder, measure)

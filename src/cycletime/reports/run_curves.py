@@ -1,4 +1,4 @@
-"""Single runs as lines: their learning curves and what learning told of itself, finished or not."""
+"""Single runs as lines: their learning curves and metrics, finished or not."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RunLines:
 
     @property
     def metric_names(self) -> tuple[str, ...]:
-        """What learning told of itself."""
+        """Metrics of learning."""
         return tuple(name for name in self.metrics if name not in _NOT_METRICS)
 
 
@@ -73,7 +73,7 @@ def chosen_metrics(runs: Sequence[RunLines], asked: Sequence[str]) -> list[str]:
     for name in asked:
         if name not in known:
             raise InputError(
-                f"{name!r} is no metric of these runs: give all, or some of {', '.join(known) or 'none'}"
+                f"{name!r} is not a metric of these runs: give all, or some of {', '.join(known) or 'none'}"
                 f"{did_you_mean(name, known)}"
             )
     return list(dict.fromkeys(asked))

@@ -31,7 +31,7 @@ def format_of(path: Path) -> str:
     """
     ending = path.suffix.removeprefix(".")
     if ending not in FORMATS:
-        raise InputError(f"{str(path)!r} is no figure: give a name that ends in .{', .'.join(FORMATS)}.")
+        raise InputError(f"{str(path)!r} is not a figure: give a name that ends in .{', .'.join(FORMATS)}.")
     if not path.parent.is_dir():
         raise InputError(f"There is no folder {str(path.parent)!r}: make it first, or give another name.")
     return ending

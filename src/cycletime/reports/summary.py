@@ -41,7 +41,7 @@ class Statistics:
     def __post_init__(self) -> None:
         """Refuse what there is not."""
         if self.interval not in INTERVALS:
-            raise InputError(f"{self.interval!r} is no interval: give one of {', '.join(INTERVALS)}.")
+            raise InputError(f"{self.interval!r} is not an interval: give one of {', '.join(INTERVALS)}.")
         if self.iqm and self.interval != "bootstrap":
             raise InputError(f"The interval is {self.interval!r}: an interquartile mean has only 'bootstrap'.")
 

@@ -57,8 +57,8 @@ def runs_of(panel: Panel, place: Place) -> str:
     """The runs of a cell that count, and what became of the others."""
     counts = panel.counts(place)
     scored, planned = counts["scored"], counts.total()
-    endings: tuple[Ending, ...] = ("astray", "failed")
-    lost = [f"{counts[ending]} {ending}" for ending in endings if counts[ending]]
+    endings: dict[Ending, str] = {"astray": "not finite", "failed": "failed"}
+    lost = [f"{counts[ending]} {said}" for ending, said in endings.items() if counts[ending]]
     return ", ".join([f"{scored} of {planned}" if counts["unfinished"] else str(scored), *lost])
 
 

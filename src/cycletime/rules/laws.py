@@ -128,7 +128,7 @@ def power_with_floor(steps: float) -> Law:
     longer cycles. At shorter cycles every horizon has more steps, and the floor says nothing.
 
     Raises:
-        InputError: if the steps are no positive number.
+        InputError: if the steps are not a positive number.
     """
     if not _is_finite(steps) or steps <= 0:
         raise InputError(f"steps is {steps!r}: it must be a finite number greater than 0.")
@@ -144,7 +144,7 @@ def rho_power(exponent: float) -> Law:
     """x0 * rho^exponent: -1/2 is the square root, 0 keeps the value.
 
     Raises:
-        InputError: if the exponent is no finite number.
+        InputError: if the exponent is not finite.
     """
     exponent = _checked(exponent)
     return Law(
@@ -159,7 +159,7 @@ def capped_rho_power(exponent: float) -> Law:
     """min(x0, x0 * rho^exponent), which never raises a value, as the paper's min does not.
 
     Raises:
-        InputError: if the exponent is no finite number.
+        InputError: if the exponent is not finite.
     """
     exponent = _checked(exponent)
     return Law(

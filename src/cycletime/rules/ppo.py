@@ -30,7 +30,7 @@ class PPO(Hyperparameters):
     dt: DurationField = DurationField()
     """The action-cycle time that these values were tuned at, or carried to."""
     batch: int = 2000
-    """b, the agent steps from one learning to the next, over all parallel environments."""
+    """b, the agent steps between two updates, over all parallel environments."""
     minibatch: int = 50
     """m, the samples of one gradient step."""
     discount: float = 0.99

@@ -75,7 +75,7 @@ class Quantity:
         """The value as a plain Python number.
 
         Raises:
-            InputError: if it is no number of this quantity's range.
+            InputError: if it is not a number in this quantity's range.
         """
         number = _plain_number(value, self.whole)
         in_range = number is not None and (self.low < number <= self.high or (self.low_allowed and number == self.low))
@@ -93,7 +93,7 @@ class Quantity:
 
 
 def whole_number(name: str, value: object) -> int:
-    """A count of at least 1 that is no hyper-parameter itself, such as a number of environments."""
+    """A count of at least 1 that is not a hyper-parameter itself, such as a number of environments."""
     return int(Quantity(name, "n", low=1, low_allowed=True, whole=True).check(value))
 
 

@@ -48,7 +48,7 @@ def carried_agent(
             speaks of it, or `also` names its part.
     """
     if algorithm not in AGENTS:
-        raise InputError(f"{algorithm!r} is no algorithm: give one of {', '.join(AGENTS)}.")
+        raise InputError(f"{algorithm!r} is not an algorithm: give one of {', '.join(AGENTS)}.")
     for name, value in values.items():
         if name not in TUNABLE[algorithm]:
             raise InputError(f"{name} is {value}: {algorithm} has no such value, but {', '.join(TUNABLE[algorithm])}.")

@@ -143,7 +143,7 @@ def _make(unfinished: Path, write: Callable[[Path], object]) -> None:
 def _put(unfinished: Path, path: Path) -> None:
     """Put a file or a folder in its place, but not in that of a device or a pipe, which would be gone."""
     if path.exists() and not path.is_file() and not path.is_dir():
-        raise RunError(f"{path} cannot be written: it is no regular file, so give another name.")
+        raise RunError(f"{path} cannot be written: it is not a regular file, so give another name.")
     unfinished.replace(path)
     _flush_folder(path.parent)
 

@@ -47,9 +47,9 @@ def writer_for(path: Path) -> Write:
         ".mp4": (write_mp4, "imageio_ffmpeg"),
     }
     if path.suffix.lower() not in writers:
-        raise InputError(f"{str(path)!r} is no film: give a name that ends in .gif or .mp4.")
+        raise InputError(f"{str(path)!r} is not a film: give a name that ends in .gif or .mp4.")
     if not path.parent.is_dir():
-        raise InputError(f"{str(path.parent)!r} is no folder: make it first, or give another place for the film.")
+        raise InputError(f"{str(path.parent)!r} is not a folder: make it first, or give another place for the film.")
     write, package = writers[path.suffix.lower()]
     _import(package)
     return write

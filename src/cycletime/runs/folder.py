@@ -3,7 +3,7 @@
 spec.json            what is trained, and the run's identity
 checkpoints/         the last two, until the run is finished
 curve.parquet        one row for each episode, up to the last checkpoint
-metrics.jsonl        what learning tells of itself
+metrics.jsonl        metrics of learning
 policy.safetensors   the policy at the last checkpoint, in the end the final one
 result.json          written last: the run is finished, its performance and where it was computed
 
@@ -75,7 +75,7 @@ class RunFolder:
         """
         path = Path(path)
         if not (path / "spec.json").is_file():
-            raise InputError(f"{str(path)!r} is no run: there is no spec.json in it.")
+            raise InputError(f"{str(path)!r} is not a run: there is no spec.json in it.")
         return cls(path, _spec_in(path / "spec.json"))
 
     def _told(self) -> dict[str, Any]:
@@ -156,7 +156,7 @@ class RunFolder:
             run = FinishedRun(self.spec, result, curve, columns_of(lines), read_policy(self.policy_file))
             fault = fault_of(run)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise RunError(f"{self.path} is no finished run: {reason_of(error)}.") from error
+            raise RunError(f"{self.path} is not a finished run: {reason_of(error)}.") from error
         if fault:
             raise RunError(f"{self.path} is damaged: {fault}.")
         return run

@@ -1,4 +1,4 @@
-"""What learning tells of itself: means over every so many learnings, `metrics.jsonl` in a run's folder.
+"""Metrics of learning: means over every so many updates, `metrics.jsonl` in a run's folder.
 
 An agent that learns at each step would write more than anyone reads. The lines of a run are therefore means over
 windows of as many learnings as give about a thousand lines; which learnings share a line depends on the spec alone, so

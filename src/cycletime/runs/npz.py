@@ -44,7 +44,7 @@ class Npz(Mapping[str, NDArray[Any]]):
             raise ValueError(f"it declares {self.bytes:,} bytes, and {most_bytes:,} are the most")
         for each in members:
             if each.flag_bits & 1 or each.compress_type not in _METHODS or not each.filename.endswith(_SUFFIX):
-                raise ValueError(f"it has {each.filename!r}, which is no array of NumPy")
+                raise ValueError(f"it has {each.filename!r}, which is not an array of NumPy")
         self._file = file
         self._members = {each.filename.removesuffix(_SUFFIX): each for each in members}
         self._headers: dict[str, tuple[_Header, int]] = {}

@@ -30,7 +30,7 @@ class FinishedRun:
     curve: Episodes | EpisodeBins
     """Its learning curve, in bins where the episodes were not wanted."""
     metrics: Columns
-    """What learning told of itself."""
+    """Metrics of learning."""
     policy: SavedPolicy | None = None
     """What it learned; None where that was not wanted."""
 
@@ -179,7 +179,7 @@ _FACTS: Mapping[str, Callable[[Any], bool]] = {
 
 
 def _number(mean: np.floating[Any] | float) -> float | None:
-    """None where learning went astray; JSON knows no infinity."""
+    """None where learning diverged; JSON knows no infinity."""
     return float(mean) if np.isfinite(mean) else None
 
 

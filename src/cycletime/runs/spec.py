@@ -84,7 +84,7 @@ class RunSpec:
         if self.seed >= 2**32:
             raise InputError(f"seed is {self.seed}: it must be below 2**32.")
         if type(self.agent) not in AGENTS.values():
-            raise InputError(f"{self.agent!r} is no agent whose runs can be kept: give one of {', '.join(AGENTS)}.")
+            raise InputError(f"{self.agent!r} is not an agent whose runs can be kept: give one of {', '.join(AGENTS)}.")
         if self.agent.exploration is not None:
             raise InputError(
                 "The agent has an exploration at a cycle time: give the run its exploration in seconds instead, such "

@@ -54,15 +54,15 @@ def toml_table(text: str, path: Path) -> dict[str, Any]:
         InputError: if there is none.
     """
     if "\0" in text:
-        raise InputError(f"{path} is no UTF-8 text: it has the character NUL, as files in UTF-16 have.")
+        raise InputError(f"{path} is not UTF-8 text: it has the character NUL, as files in UTF-16 have.")
     if _TOO_MANY_PARTS.search(text):
         raise InputError(f"{path} has a key of more than 100 parts: tables are not nested so deeply.")
     try:
         return tomllib.loads(text.removeprefix("\ufeff"))  # the byte order mark of some editors
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path} is no TOML file: {str(error).rstrip('.')}.") from error
+        raise InputError(f"{path} is not a TOML file: {str(error).rstrip('.')}.") from error
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is no TOML file that makes sense: {_excess(error)}.") from error
+        raise InputError(f"{path} is not a valid TOML file: {_excess(error)}.") from error
 
 
 def toml_text(tables: Mapping[str, Mapping[str, Any]]) -> str:
@@ -96,7 +96,7 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         return told_by(text.encode())
     except ValueError as error:
-        raise InputError(f"{path} is no JSON file that makes sense: {reason_of(error)}.") from error
+        raise InputError(f"{path} is not a valid JSON file: {reason_of(error)}.") from error
 
 
 def check_plain(table: object) -> None:
@@ -106,7 +106,7 @@ def check_plain(table: object) -> None:
         InputError: if there is some of it; the sentence names the key at the top.
     """
     if not isinstance(table, Mapping):
-        raise InputError(f"{shown(table)} is no table of keys and values.")
+        raise InputError(f"{shown(table)} is not a table of keys and values.")
     for key, value in table.items():
         _check_text("There is the key", key, _MOST_CHARACTERS)
         _check_value(key, value, _LONGEST_PATH if key in _KEYS_OF_PATHS else _MOST_CHARACTERS, _MOST_LEVELS)

@@ -32,9 +32,9 @@ def told_by(content: bytes) -> dict[str, Any]:
     except RecursionError:
         raise ValueError("it is nested too deep") from None
     except UnicodeDecodeError as error:
-        raise ValueError(f"its byte {error.start} is no text") from None
+        raise ValueError(f"its byte {error.start} is not text") from None
     if not isinstance(told, dict):
-        raise ValueError("it is no JSON object")
+        raise ValueError("it is not a JSON object")
     return told
 
 

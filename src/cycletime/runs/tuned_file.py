@@ -72,7 +72,7 @@ class TunedFile:
             InputError: if the file has none, or they are no hyper-parameters of it.
         """
         if algorithm not in _NAMES:
-            raise InputError(f"{algorithm!r} is no algorithm: give one of {', '.join(sorted(_NAMES))}.")
+            raise InputError(f"{algorithm!r} is not an algorithm: give one of {', '.join(sorted(_NAMES))}.")
         if self.algorithms and algorithm not in self.tuned:
             raise InputError(f"{self.path} has values of {', '.join(self.algorithms)}, and none of {algorithm}.")
         values = dict(_table(self.path, _TUNED, self.tuned, algorithm))
@@ -146,7 +146,7 @@ def _checked(algorithm: str, values: dict[str, Any]) -> Duration:
     dt = typed_duration(values.pop("dt"))
     for name, value in values.items():
         if name not in _NAMES[algorithm]:
-            raise InputError(f"{name!r} is no tuned value: {algorithm} has {', '.join(_NAMES[algorithm])}.")
+            raise InputError(f"{name!r} is not a tuned value: {algorithm} has {', '.join(_NAMES[algorithm])}.")
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise InputError(f"{name} is {shown(value)}: it must be one number.")
     if algorithm in _KINDS:

@@ -38,7 +38,7 @@ class ClosedFormWorld:
     def __post_init__(self) -> None:
         """Refuse an unknown name, and a time step that the task does not have; read the time step."""
         if self.name not in TASKS:
-            raise InputError(f"{self.name!r} is no task: give {either(TASKS)}, or a Gymnasium id as an environment.")
+            raise InputError(f"{self.name!r} is not a task: give {either(TASKS)}, or a Gymnasium id as an environment.")
         object.__setattr__(self, "env_dt", self.task.env_dt)
 
     @property
@@ -106,7 +106,7 @@ def refuse_unknown_env(world: World) -> None:
     if not colon:
         _refuse_unregistered(name)
     elif not all(part.isidentifier() for part in module.split(".")):
-        raise InputError(f"{world.name!r} is no environment: {module!r} is no module, as in 'module:Name-v0'.")
+        raise InputError(f"{world.name!r} is not an environment: {module!r} is not a module, as in 'module:Name-v0'.")
 
 
 def refuse_budget_without_episode(world: World, env_steps: int) -> None:
@@ -246,7 +246,7 @@ def _made(name: str, keywords: dict[str, Any]) -> gymnasium.Env[Any, Any]:
 
 def _no_environment(name: str, error: Exception) -> InputError:
     return InputError(
-        f"{name!r} is no environment that Gymnasium can make ({_line(error)}): give an id such as 'Reacher-v5', or "
+        f"{name!r} is not an environment that Gymnasium can make ({_line(error)}): give an id such as 'Reacher-v5', or "
         "'module:Name-v0' for one that a module registers."
     )
 

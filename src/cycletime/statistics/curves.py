@@ -62,7 +62,7 @@ def mean_curve(
         InputError: if there are no curves, they have different numbers of bins, or some are not finite.
     """
     if band not in ("standard error", "bootstrap"):
-        raise InputError(f"{band!r} is no band: take 'standard error' or 'bootstrap'.")
+        raise InputError(f"{band!r} is not a band: take 'standard error' or 'bootstrap'.")
     curves = [numbers(run, "bin") for run in runs]
     finite = np.array([np.isfinite(curve).all() for curve in curves], bool)
     n_failed = left_out(finite, failed)

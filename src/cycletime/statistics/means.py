@@ -30,7 +30,7 @@ class Estimate:
     cells: tuple[int, ...]
     """The number of runs that count, of each cell in turn (of x, then y, where two are compared); or of pairs."""
     n_failed: int = 0
-    """Runs, or pairs of runs, that were left out since they went astray."""
+    """Runs, or pairs of runs, that were left out since they diverged."""
     resamples: int = 0
     """How many times the runs were drawn anew, for a bootstrap."""
 

@@ -138,7 +138,7 @@ def frequency_averaged_score(scores: Mapping[Any, Scores], **options: Unpack[Opt
         options: See `Options`.
 
     Raises:
-        InputError: as `bootstrap`, or if the names are no cycle times or not all different.
+        InputError: as `bootstrap`, or if the names are not cycle times, or not all different.
     """
     seen: dict[Duration, Any] = {}
     for dt in scores:
@@ -173,7 +173,7 @@ def resampled(
     if resamples < 1:
         raise InputError(f"{resamples} resamples make no interval: take 1 or more, such as {RESAMPLES}.")
     if method not in ("percentile", "BCa"):
-        raise InputError(f"{method!r} is no method of the bootstrap: take 'percentile' or 'BCa'.")
+        raise InputError(f"{method!r} is not a method of the bootstrap: take 'percentile' or 'BCa'.")
     if min(cell.shape[-1] for cell in cells) < 2:
         return None, None, NO_INTERVAL, 0
     # The square is for statistics of all pairs.

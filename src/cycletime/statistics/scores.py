@@ -1,4 +1,4 @@
-"""Scores as they come in: one number for each run, and what happens to runs that went astray."""
+"""Scores as they come in: one number for each run, and what happens to runs that diverged."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from cycletime.errors import InputError
 
 Scores = ArrayLike | Sequence[float | None]
-"""One number for each run; NaN, infinity or None for a run that went astray."""
+"""One number for each run; NaN, infinity or None for a run that diverged."""
 Failed = Literal["refuse", "exclude"]
-"""What happens to runs that went astray: an error, or they are left out and counted."""
+"""What happens to runs that diverged: an error, or they are left out and counted."""
 
 
 def finite_scores(scores: Scores, failed: Failed) -> tuple[NDArray[np.float64], int]:
@@ -42,7 +42,7 @@ def left_out(finite: NDArray[np.bool_], failed: Failed) -> int:
     """How many runs are left out, or an error if that was not asked for or leaves none."""
     n, n_failed = len(finite), int((~finite).sum())
     if failed not in ("refuse", "exclude"):
-        raise InputError(f"{failed!r} is no way to treat failed runs: take 'refuse' or 'exclude'.")
+        raise InputError(f"{failed!r} is not a way to treat failed runs: take 'refuse' or 'exclude'.")
     if n == 0:
         raise InputError("There are no scores: give one for each run.")
     if n_failed == n:

@@ -145,7 +145,7 @@ class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if num_envs < 1:
             raise InputError(f"num_envs is {num_envs}: it must be a whole number of at least 1.")
         if render_mode not in (None, *self.metadata["render_modes"]):
-            raise InputError(f"{render_mode!r} is no render mode of many environments: give 'rgb_array' or None.")
+            raise InputError(f"{render_mode!r} is not a render mode of many environments: give 'rgb_array' or None.")
         self.num_envs, self.render_mode = num_envs, render_mode
         self.task = _timed(self.task, env_dt)
         self._dt, self._cycle_steps = Duration(dt), cycle_steps(dt, self.task.env_dt)
@@ -166,7 +166,7 @@ class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     ) -> tuple[Observation, dict[str, Any]]:
         """Start an episode in every copy."""
         if options:
-            raise InputError(f"{next(iter(options))!r} is no reset option: many environments at once have none.")
+            raise InputError(f"{next(iter(options))!r} is not a reset option: many environments at once have none.")
         if seed is not None or self._states is None:
             self._key = jax.random.key(np.random.SeedSequence(seed).generate_state(1)[0])
         self._key, key = jax.random.split(self._key)

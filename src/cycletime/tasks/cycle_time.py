@@ -64,7 +64,7 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
             time_limit: Truncate episodes after this span, even in the middle of a cycle.
 
         Raises:
-            InputError: if the time step is unknown, or a span is no whole multiple of it.
+            InputError: if the time step is unknown, or a span is not a whole multiple of it.
         """
         gym.utils.RecordConstructorArgs.__init__(
             self, dt=str(Duration(dt)), env_dt=recorded(env_dt), time_limit=recorded(time_limit)

@@ -196,7 +196,7 @@ def delay_steps(delay: DelayLike, step: Duration) -> tuple[int, int]:
     """The ends of a delay's range in whole steps, twice the same where it is fixed.
 
     Raises:
-        InputError: if it is no span or range, or no whole multiple of a step.
+        InputError: if it is not a span or range, or not a whole multiple of a step.
     """
     ends = [whole_steps("delay", end_s, step, least=0) for end_s in ends_s(delay)]
     return ends[0], ends[-1]
@@ -241,7 +241,7 @@ def ends_s(delay: DelayLike) -> list[Fraction]:
     """The ends of a delay's range in seconds; one where it is fixed.
 
     Raises:
-        InputError: if it is no span or range.
+        InputError: if it is not a span or range.
     """
     ends = list(delay) if isinstance(delay, tuple | list) else [delay]
     spans = [Fraction(0) if _is_no_time(end) else Duration(end).exact_s for end in ends]

@@ -46,7 +46,7 @@ class TaskEnv(gymnasium.Env[Observation, Action], ABC):
         if render_mode is not None:
             if render_mode not in self.metadata["render_modes"]:
                 modes = ", ".join(map(repr, self.metadata["render_modes"]))
-                raise InputError(f"{render_mode!r} is no render mode: give one of {modes}, or None.")
+                raise InputError(f"{render_mode!r} is not a render mode: give one of {modes}, or None.")
             import_pygame()
         self.render_mode = render_mode
         self.metadata = {**self.metadata, "render_fps": frame_rate(self.dt)}
@@ -139,7 +139,7 @@ def read_action(action: Action, size: int) -> list[float]:
     except (TypeError, ValueError):
         values = np.empty(0)
     if values.shape != (size,) or not np.isfinite(values).all():
-        raise InputError(f"{action!r} is no action: give an array of {size} finite number{'s' * (size > 1)}.")
+        raise InputError(f"{action!r} is not an action: give an array of {size} finite number{'s' * (size > 1)}.")
     numbers: list[float] = values.tolist()
     return numbers
 
@@ -147,7 +147,7 @@ def read_action(action: Action, size: int) -> list[float]:
 def _read_state(options: Mapping[str, Any] | None, limits: Mapping[str, float]) -> tuple[float, ...] | None:
     unknown = set(options or {}) - {"state"}
     if unknown:
-        raise InputError(f"{min(unknown, key=str)!r} is no reset option: the only one is 'state'.")
+        raise InputError(f"{min(unknown, key=str)!r} is not a reset option: the only one is 'state'.")
     given = (options or {}).get("state")
     if given is None:
         return None
@@ -156,7 +156,7 @@ def _read_state(options: Mapping[str, Any] | None, limits: Mapping[str, float]) 
     except (TypeError, ValueError):
         values = np.empty(0)
     if values.shape != (len(limits),) or not np.isfinite(values).all():
-        raise InputError(f"{given!r} is no state: give {len(limits)} finite numbers ({', '.join(limits)}).")
+        raise InputError(f"{given!r} is not a state: give {len(limits)} finite numbers ({', '.join(limits)}).")
     state: list[float] = values.tolist()
     for value, (name, limit) in zip(state, limits.items(), strict=True):
         if abs(value) > limit:

@@ -54,7 +54,7 @@ def whole_steps(name: str, span_s: Fraction, step: Duration, least: int) -> int:
     """How many steps are in a span that must be a whole multiple of them; the message names the span.
 
     Raises:
-        InputError: if it is no multiple, or fewer steps than ``least`` (0 or 1).
+        InputError: if it is not a multiple, or fewer steps than ``least`` (0 or 1).
     """
     steps = span_s / step.exact_s
     if steps.denominator == 1 and steps >= least:
@@ -62,7 +62,7 @@ def whole_steps(name: str, span_s: Fraction, step: Duration, least: int) -> int:
     below = max(least, floor(steps))
     nearest = [str(step * count) if count else "0s" for count in (below, below + 1)]
     raise InputError(
-        f"The {name} {Duration(span_s) if span_s else '0s'} is no whole multiple of the environment's step {step}: "
+        f"The {name} {Duration(span_s) if span_s else '0s'} is not a whole multiple of the environment's step {step}: "
         f"the nearest are {nearest[0]} and {nearest[1]}."
     )
 

@@ -56,7 +56,7 @@ def test_figures_are_those_that_are_asked_for(
     ]
     wrong, file = tmp_path / "wrong", tmp_path / "file"
     words = ("figures", "sac-gama", "--results", str(results), "--out", str(wrong))
-    assert "'sac-gama' is no figure of the paper" in said(capsys, *words, status=2)
+    assert "The paper has no figure 'sac-gama'" in said(capsys, *words, status=2)
     assert not wrong.exists()
     file.touch()
     assert main(["paper", "figures", "sac-gamma", "--results", str(results), "--out", str(file)]) == 1
@@ -78,4 +78,4 @@ def test_without_any_results_all_is_not_run(
     assert "The table sac-tuned needs sac-gamma-sweep, which has not been run" in said(
         capsys, "table", "sac-tuned", status=2
     )
-    assert "is no folder with results" in said(capsys, "claims", "--results", str(tmp_path / "none"), status=2)
+    assert "is not a folder with results" in said(capsys, "claims", "--results", str(tmp_path / "none"), status=2)

@@ -76,12 +76,12 @@ def test_a_failure_is_the_status_and_the_other_experiments_run(
     [
         ([], "Give either the names of experiments or --all: 'cycletime paper list' has them."),
         (["ppo-grid", "--all"], "Give either the names of experiments or --all: 'cycletime paper list' has them."),
-        (["ppo-baselin"], "'ppo-baselin' is no experiment of the paper: there are ppo-baseline, ppo-grid, "),
+        (["ppo-baselin"], "The paper has no experiment 'ppo-baselin': there are ppo-baseline, ppo-grid, "),
         (["sac-robot"], "sac-robot needs the UR5, which there is not yet: it stays 'not run'."),
         (["ppo-grid", "--scale", "2"], "scale is 2.0: it must be above 0 and at most 1, which is the paper's."),
         (["ppo-grid", "--seeds", "0"], "seeds is 0: it must be a whole number of at least 1."),
         (["ppo-grid", "--engine", "cudda"], "engine is 'cudda': it must be 'auto'"),
-        (["ppo-grid", "--executor", "sun"], "'sun' is no executor: give local, ray or slurm."),
+        (["ppo-grid", "--executor", "sun"], "'sun' is not an executor: give local, ray or slurm."),
         (["ppo-grid", "--engine", "cuda"], "The engine cuda has the device 'cpu'"),
     ],
 )

@@ -38,8 +38,8 @@ FILES: Mapping[str, tuple[Callable[[Path], object], str]] = {
     "folder": (Path.mkdir, "FILE is a directory: give a regular file."),
     "missing": (lambda file: None, "There is no file FILE."),
     "sparse": (make_sparse, "FILE has 68719476736 bytes or more: at"),
-    "utf-16": (lambda file: file.write_text(STUDY, "utf-16"), "FILE cannot be read: byte 1 is no UTF-8 text."),
-    "deep": (lambda file: file.write_text("a = " + "[" * 9999), "FILE is no TOML file that makes sense: its lists and"),
+    "utf-16": (lambda file: file.write_text(STUDY, "utf-16"), "FILE cannot be read: byte 1 is not UTF-8 text."),
+    "deep": (lambda file: file.write_text("a = " + "[" * 9999), "FILE is not a valid TOML file: its lists and"),
 }
 Say = Callable[..., str]
 
@@ -121,7 +121,7 @@ def test_a_pack_replaces_nothing_but_a_file(tmp_path: Path, said: Say) -> None:
     told = said(*words, str(tmp_path / "no" / "a.zip"))
     assert told == f"'{tmp_path}/no/a.zip' is in a folder that is not there: give the name of a file, such as pack.zip."
     told = said(*words, str(tmp_path / "pipe"), status=1)
-    assert told == f"{tmp_path}/pipe cannot be written: it is no regular file, so give another name."
+    assert told == f"{tmp_path}/pipe cannot be written: it is not a regular file, so give another name."
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pipe", "study.toml"]
 
 
@@ -161,8 +161,8 @@ def test_what_has_no_runs_to_import_makes_no_folder(tmp_path: Path, said: Say) -
         str(junk): f"There is no finished run in {junk}: ",
         str(junk / "pipe.npz"): f"There is no finished run in {junk / 'pipe.npz'}: ",
         "/dev/zero": "There is no finished run in /dev/zero: ",
-        str(tmp_path / "pack.zip"): f"{tmp_path / 'pack.zip'} is no file of finished runs, which end with .npz: ",
-        str(tmp_path / "empty"): f"{tmp_path / 'empty'} is no file of finished runs, which end with .npz: ",
+        str(tmp_path / "pack.zip"): f"{tmp_path / 'pack.zip'} is not a file of finished runs, which end with .npz: ",
+        str(tmp_path / "empty"): f"{tmp_path / 'empty'} is not a file of finished runs, which end with .npz: ",
         str(tmp_path / "\x1b[2J"): rf"{tmp_path}/\x1b[2J is not there: ",
     }
     for source, sentence in sentences.items():

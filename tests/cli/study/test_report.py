@@ -103,7 +103,7 @@ def test_json_is_one_object_and_written_where_it_is_told(
 def test_what_cannot_be_is_refused(study: Path) -> None:
     with pytest.raises(InputError, match="--json and --markdown are both given: give one of them"):
         StudyReport(folder=study, json=True, markdown=True).run()
-    with pytest.raises(InputError, match="'sd' is no interval: give one of se, t, bootstrap"):
+    with pytest.raises(InputError, match="'sd' is not an interval: give one of se, t, bootstrap"):
         StudyReport(folder=study, interval="sd").run()
-    with pytest.raises(InputError, match=r"is no study: there is no study\.json in it"):
+    with pytest.raises(InputError, match=r"is not a study: there is no study\.json in it"):
         StudyReport(folder=study / "runs").run()

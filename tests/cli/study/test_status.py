@@ -55,4 +55,4 @@ def test_it_names_all_runs_where_that_is_asked_for(folder: StudyFolder, capsys: 
 
 def test_a_folder_without_a_study_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["study", "status", str(tmp_path)]) == 2
-    assert capsys.readouterr().err == f"cycletime: '{tmp_path}' is no study: there is no study.json in it.\n"
+    assert capsys.readouterr().err == f"cycletime: '{tmp_path}' is not a study: there is no study.json in it.\n"

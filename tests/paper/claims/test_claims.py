@@ -223,7 +223,7 @@ def test_who_goes_astray_fails(count: int) -> None:
     assert found.decisive is not None
     json.dumps(
         claims_as_json([BY_NUMBER["12"]], made), allow_nan=False
-    )  # a mean of no runs is no number, nor is it JSON
+    )  # a mean of no runs is not a number, nor is it JSON
 
 
 def with_plain(data: Data, study: str, by: float, **labels: object) -> Data:

@@ -35,6 +35,6 @@ def test_studies_that_differ_are_told_apart() -> None:
 def test_a_run_that_went_astray_is_counted_once() -> None:
     data = made()
     data.outcome("sac-baseline").cells[0].scores[0] = np.nan
-    assert "1 run of 15 went astray, left out." in told(data)
+    assert "1 run of 15 diverged, left out." in told(data)
     runs = runs_of(data, "sac-baseline", "baseline")
-    assert "1 run of 15 went astray" in caption([FigurePanel("", (runs,)), FigurePanel("", (runs,))])
+    assert "1 run of 15 diverged" in caption([FigurePanel("", (runs,)), FigurePanel("", (runs,))])

@@ -99,7 +99,7 @@ def test_runs_that_went_astray_are_left_out_of_curves_and_counted() -> None:
     figure = draw_figures(data)["ppo-baseline"]
     cell = data.outcome("ppo-baseline").cell(dt="4ms")
     np.testing.assert_allclose(means_of(lines_of(figure.axes[0])[0]), cell.curves[1:].mean(axis=0), atol=1e-9)
-    assert any("5 runs of 15 went astray, left out." in line for line in words_in(figure))
+    assert any("5 runs of 15 diverged, left out." in line for line in words_in(figure))
 
 
 def test_a_single_seed_has_no_band() -> None:

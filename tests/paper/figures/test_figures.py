@@ -50,7 +50,7 @@ def test_figures_need_only_studies_of_the_paper() -> None:
 
 
 def test_an_unknown_figure_is_refused() -> None:
-    with pytest.raises(InputError, match=r"'ppo-tunde' is no figure of the paper: .*; did you mean ppo-tuned\?$"):
+    with pytest.raises(InputError, match=r"The paper has no figure 'ppo-tunde': .*; did you mean ppo-tuned\?$"):
         draw_figures(Data({}), ["ppo-tunde"])
 
 

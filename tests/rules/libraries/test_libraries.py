@@ -60,7 +60,11 @@ def test_nested_settings_are_understood() -> None:
     ("library", "wrong", "says"),
     [
         ("keras", {}, "Unknown library 'keras': choose one of stable-baselines3"),
-        ("sb3", {"gama": 0.9}, "gama: no name that depends on the cycle time in stable-baselines3; those are gamma,"),
+        (
+            "sb3",
+            {"gama": 0.9},
+            "stable-baselines3 has no setting 'gama' that depends on the cycle time; those are gamma,",
+        ),
         ("sb3", {"n_steps": 0}, "stable-baselines3's n_steps is 0: it must be a whole number of at least 1"),
         ("sb3", {"n_steps": 2.5}, "stable-baselines3's n_steps is 2.5"),
         ("sb3", {"gamma": "lin_0.9"}, "stable-baselines3's gamma is 'lin_0.9': only a number can be carried"),

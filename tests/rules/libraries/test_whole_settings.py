@@ -63,9 +63,16 @@ def test_another_library_is_given_its_own_words_alone() -> None:
 @pytest.mark.parametrize("slip", ["gama", "gammma", "gmama", "n_step", "nsteps", "batch-size", "Gamma", "gae_lambada"])
 def test_a_slip_of_the_keyboard_is_refused(slip: str) -> None:
     with pytest.raises(
-        InputError, match=rf"^{slip}: no name that depends on .* did you mean (gamma|n_steps|batch_s|gae)"
+        InputError, match=rf"^\S+ has no setting '{slip}' that depends on .* did you mean (gamma|n_steps|batch_s|gae)"
     ):
         PPO.from_("sb3", dt="40ms", **{slip: 1})
+
+
+def test_a_name_without_its_section_is_refused_and_not_replaced_by_a_default() -> None:
+    with pytest.raises(InputError, match=r"^lerobot has no setting 'discount' .* did you mean algorithm\.discount\?$"):
+        SAC.from_("lerobot", dt="100ms", discount=0.97)
+    named: dict[str, Any] = {"algorithm.discount": 0.97}
+    assert SAC.from_("lerobot", dt="100ms", **named).discount == 0.97
 
 
 ALL_OF_SB3 = {

@@ -51,8 +51,8 @@ def test_a_ppo_entry_at_a_quarter_of_its_cycle_time() -> None:
     )
     assert carried.notes == (
         "Counted in agent steps, but left alone: sde_sample_freq 4.",
-        "No env_wrapper was written, since 4ms is no whole multiple of the environment's step, 16ms: the environment "
-        "itself must step every 4ms.",
+        "No env_wrapper was written, since 4ms is not a whole multiple of the environment's step, 16ms: the "
+        "environment itself must step every 4ms.",
     )
 
 
@@ -157,11 +157,17 @@ def test_the_same_time_written_in_two_ways_is_no_change() -> None:
         ("A:\n  n_envs: .nan\n", "A", "sac", [], "A: n_envs is nan: it must be a whole number"),
         ("A:\n  n_envs: 0\n", "A", "sac", [], "A: n_envs is 0: it must be a whole number"),
         ("A:\n  train_freq: 0\n", "A", "sac", ["updates-per-second"], "train_freq is 0: it must be a whole number"),
-        (SAC_FILE, "Pendulum-v1", "sac", ["exploration-noise"], "exploration-noise is no single number in this entry"),
+        (
+            SAC_FILE,
+            "Pendulum-v1",
+            "sac",
+            ["exploration-noise"],
+            "exploration-noise is not a single number in this entry",
+        ),
         ("A:\n  n_timesteps: 1e6\n", "A", "ppo", [], "A: n_timesteps is '1e6': it must be a number of at least 1"),
-        ("A: {}\n", "A", "dqn", [], "'dqn' is no algorithm with a rule: choose one of ppo, sac, a2c"),
+        ("A: {}\n", "A", "dqn", [], "'dqn' is not an algorithm with a rule: choose one of ppo, sac, a2c"),
         ("A: {}\n", "A", "td4", [], "td3, ddpg; did you mean td3?"),
-        ("A: [", "A", "ppo", [], "Line 1 is no valid YAML"),
+        ("A: [", "A", "ppo", [], "Line 1 is not valid YAML"),
     ],
 )
 def test_what_cannot_be_carried_is_refused(file: str, env_id: str, algorithm: str, also: list[str], says: str) -> None:

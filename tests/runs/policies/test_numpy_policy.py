@@ -92,7 +92,7 @@ def test_observations_that_are_not_finite_are_refused_with_their_place(wrong: fl
 
 @pytest.mark.parametrize("wrong", ["abc", {"a": 1}, [1.0, [2.0], 3.0], [None, "x", 3.0]])
 def test_what_is_no_observation_is_refused(wrong: object) -> None:
-    with pytest.raises(ValueError, match="is no array of numbers"):
+    with pytest.raises(ValueError, match="is not an array of numbers"):
         trained().saved.in_numpy().act(wrong)
 
 
@@ -168,7 +168,7 @@ def test_a_cut_file_is_refused(kept: float, tmp_path: Path) -> None:
     file = tmp_path / "policy.npz"
     data = file.read_bytes()
     file.write_bytes(data[: int(kept * len(data))])
-    with pytest.raises(ValueError, match=r"policy\.npz is no exported policy: "):
+    with pytest.raises(ValueError, match=r"policy\.npz is not an exported policy: "):
         NumpyPolicy.load(file)
 
 
@@ -178,7 +178,7 @@ def test_foreign_files_are_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "array.npy", np.zeros(3))
     (tmp_path / "text.npz").write_text("policy")
     for name in ("other.npz", "pickled.npz", "array.npy", "text.npz"):
-        with pytest.raises(ValueError, match=f"{name} is no exported policy: "):
+        with pytest.raises(ValueError, match=f"{name} is not an exported policy: "):
             NumpyPolicy.load(tmp_path / name)
     with pytest.raises(FileNotFoundError):
         NumpyPolicy.load(tmp_path / "none.npz")
@@ -202,9 +202,9 @@ def test_a_file_that_declares_very_much_is_refused_unread(tmp_path: Path, monkey
     shape = {"descr": "<f8", "fortran_order": False, "shape": (10**12,)}
     with zipfile.ZipFile(tmp_path / "terabytes.npz", "w") as file, file.open("x.npy", "w") as out:
         np.lib.format.write_array_header_1_0(out, shape)
-    with pytest.raises(ValueError, match=r"terabytes\.npz is no exported policy: "):
+    with pytest.raises(ValueError, match=r"terabytes\.npz is not an exported policy: "):
         NumpyPolicy.load(tmp_path / "terabytes.npz")
     np.savez_compressed(tmp_path / "large.npz", x=np.zeros(100))
     monkeypatch.setattr(numpy_policy, "MOST_BYTES", 200)
-    with pytest.raises(ValueError, match=r"large\.npz is no exported policy: it declares more than 200 bytes"):
+    with pytest.raises(ValueError, match=r"large\.npz is not an exported policy: it declares more than 200 bytes"):
         NumpyPolicy.load(tmp_path / "large.npz")

@@ -72,7 +72,7 @@ def test_foreign_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a run writes its policy with its first checkpoint"):
         read_policy(path)
     save_file({"x": np.zeros(3)}, path)
-    with pytest.raises(InputError, match="is no policy of cycletime"):
+    with pytest.raises(InputError, match="is not a policy of cycletime"):
         read_policy(path)
     save_file({"x": np.zeros(3)}, path, {"cycletime": "{"})
     with pytest.raises(InputError, match="is damaged or no policy"):
@@ -87,7 +87,7 @@ def test_foreign_files_are_refused(tmp_path: Path) -> None:
     [
         ({"format": 2}, "has the format 2"),
         ({"observation_size": 4}, "do not fit 4 observed"),
-        ({"dt": "soon"}, "'soon' is no time span"),
+        ({"dt": "soon"}, "'soon' is not a time span"),
         ({"action_dtype": "float31"}, "float31"),
     ],
 )

@@ -17,7 +17,7 @@ def test_a_name_gives_its_tracker() -> None:
 
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
     with pytest.raises(
-        InputError, match=r"^'tensorbord' is no tracker: give one of tensorboard, wandb, mlflow, trackio\.$"
+        InputError, match=r"^'tensorbord' is not a tracker: give one of tensorboard, wandb, mlflow, trackio\.$"
     ):
         trackers_for(["tensorboard", "tensorbord"])
 

@@ -161,7 +161,7 @@ def test_where_there_is_nothing_to_compare_nothing_is_run(tmp_path: Path) -> Non
 
 def test_candidates_whose_runs_go_astray_are_out(tmp_path: Path) -> None:
     advice, executor = advised(asked(), tmp_path, scores({8: 0.0, 16: 3.0, 32: None}))
-    assert advice.without_mean == {ms(32): "5 of 5 runs failed, went astray or ended no episode"}
+    assert advice.without_mean == {ms(32): "5 of 5 runs failed, diverged or ended no episode"}
     assert advice.advised == ms(16)
     assert seeds(executor)["32ms"] == 5
     without_present, _ = advised(asked(), tmp_path / "b", scores({8: 0.0, 16: None, 32: 9.0}))
@@ -226,7 +226,7 @@ def test_what_is_left_is_a_study_like_any_other(tmp_path: Path) -> None:
 
 def test_a_present_cycle_time_that_is_no_multiple_is_refused(tmp_path: Path) -> None:
     for question in (asked(dts=(ms(15),)), asked(dts=(ms(7),))):
-        with pytest.raises(InputError, match="no whole multiple of the environment time step 2ms"):
+        with pytest.raises(InputError, match="not a whole multiple of the environment time step 2ms"):
             advised(question, tmp_path, PLAIN)
     with pytest.raises(InputError, match="no episode of reacher ends before 1,200"):
         advised(asked(), tmp_path, PLAIN, env_steps=1000)

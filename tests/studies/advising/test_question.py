@@ -40,7 +40,7 @@ def test_agents_are_those_that_the_rule_carries() -> None:
     ("options", "words"),
     [
         ({"algorithm": "actor-critic"}, "No rule carries the values of actor-critic"),
-        ({"algorithm": "dqn"}, "'dqn' is no algorithm: give one of ppo, sac"),
+        ({"algorithm": "dqn"}, "'dqn' is not an algorithm: give one of ppo, sac"),
         ({"enough": -1.0}, "enough is -1.0"),
         ({"first_seeds": 1}, "first_seeds is 1"),
         ({"confidence": 95.0}, "confidence of 95.0 is not between 0 and 1"),

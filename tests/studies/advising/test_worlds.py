@@ -63,5 +63,5 @@ def test_cycle_times_without_a_common_multiple_that_is_soon_reached_are_not_trie
 
 
 def test_a_cycle_time_that_the_world_does_not_have_is_refused() -> None:
-    with pytest.raises(InputError, match="no whole multiple"):
+    with pytest.raises(InputError, match="not a whole multiple"):
         facts_of(GymnasiumEnv("Pendulum-v1"), ms(70))

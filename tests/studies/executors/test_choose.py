@@ -35,7 +35,7 @@ def test_each_gpu_has_one_process_unless_more_are_given(tmp_path: Path, monkeypa
 @pytest.mark.parametrize(
     ("name", "given", "sentence"),
     [
-        ("dask", {}, "'dask' is no executor: give local, ray or slurm."),
+        ("dask", {}, "'dask' is not an executor: give local, ray or slurm."),
         ("local", {"workers": 0}, "workers is 0: it must be at least 1."),
         ("slurm", {"workers": -1}, "workers is -1: it must be at least 1."),
         ("local", {"minutes": 5}, "minutes is 5: that is for the executor slurm, and this is local."),

@@ -34,7 +34,7 @@ def test_it_is_trained_from_its_checkpoint_to_its_end_into_the_study_s_store(
 def test_what_is_no_run_of_the_study_or_a_worker_s_is_refused(tmp_path: Path) -> None:
     folder = StudyFolder.create(tmp_path, quick_study())
     name = names_of(folder)[0]
-    with pytest.raises(InputError, match="'somebody-else' is no run of"):
+    with pytest.raises(InputError, match="'somebody-else' is not a run of"):
         finish_run(folder, "somebody-else")
     with (
         leased(folder.leases, name, "worker"),

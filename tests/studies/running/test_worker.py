@@ -211,7 +211,7 @@ def test_a_run_that_is_stopped_is_told(folder: StudyFolder, trained: Trained, mo
 
 
 def test_a_machine_that_does_not_see_the_study_says_so(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is no study"):
+    with pytest.raises(InputError, match="is not a study"):
         work(str(tmp_path), NAME, 1)
 
 

@@ -215,8 +215,8 @@ def test_a_study_keeps_which_tuning_its_values_come_from(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("name = ", " is no TOML file: Invalid value (at end of document)"),
-        ("name = 'a'\nname = 'b'", " is no TOML file: Cannot overwrite a value (at "),
+        ("name = ", " is not a TOML file: Invalid value (at end of document)"),
+        ("name = 'a'\nname = 'b'", " is not a TOML file: Cannot overwrite a value (at "),
         ("task = 'reacher'", ": 'algorithm' is missing: a study needs one, or several as 'algorithms'."),
     ],
 )
@@ -231,13 +231,13 @@ def test_a_missing_and_a_binary_file_are_named(tmp_path: Path) -> None:
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match=r"^There is no file \S*no\.toml\.$"):
         read_study(tmp_path / "no.toml")
-    with pytest.raises(InputError, match=r"binary\.toml cannot be read: byte 1 is no UTF-8 text\.$"):
+    with pytest.raises(InputError, match=r"binary\.toml cannot be read: byte 1 is not UTF-8 text\.$"):
         read_study(tmp_path / "binary.toml")
     with pytest.raises(InputError, match="is a directory: give a regular file"):
         read_study(tmp_path)
 
 
-NO_TIME = "is no time span: give a positive time such as '16ms', '0.016s', '0.016' (seconds) or '62.5Hz'."
+NO_TIME = "is not a time span: give a positive time such as '16ms', '0.016s', '0.016' (seconds) or '62.5Hz'."
 
 
 @pytest.mark.parametrize(
@@ -247,15 +247,15 @@ NO_TIME = "is no time span: give a positive time such as '16ms', '0.016s', '0.01
         ({"name": ""}, "name is '': it must be a text in one line, such as 'reacher-quick'."),
         ({"name": "a\nb"}, "name is 'a\\nb': a text is one line of at most 200 printable characters."),
         ({"name": 3}, "name is 3: it must be a text in one line, such as 'reacher-quick'."),
-        ({"task": "reecher"}, "'reecher' is no task: give 'reacher', 'double-pendulum', 'pendulum'"),
-        ({"task": 3}, "3 is no task and no environment: give a name, such as 'reacher'."),
+        ({"task": "reecher"}, "'reecher' is not a task: give 'reacher', 'double-pendulum', 'pendulum'"),
+        ({"task": 3}, "3 is neither a task nor an environment: give a name, such as 'reacher'."),
         ({"task": []}, "The study 's' has no tasks or envs: give at least one."),
         ({"tasks": ["reacher"]}, "'task' and 'tasks' are both given: give one of them."),
-        ({"algorithm": "ppa"}, "'ppa' is no algorithm: give one of actor-critic, ppo, sac."),
+        ({"algorithm": "ppa"}, "'ppa' is not an algorithm: give one of actor-critic, ppo, sac."),
         ({"dts": []}, "The study 's' has no dts: give at least one."),
         ({"dts": ["fast"]}, f"'fast' {NO_TIME}"),
         ({"dts": [True]}, f"True {NO_TIME}"),
-        ({"dts": ["3ms"]}, "The cycle time 3ms is no whole multiple of the environment time step 2ms: the nearest"),
+        ({"dts": ["3ms"]}, "The cycle time 3ms is not a whole multiple of the environment time step 2ms: the nearest"),
         (
             {"rules": ["nope"]},
             "Unknown rule 'nope' for ppo: choose one of baseline, dt-aware, scaled, constant, horizons.",
@@ -283,7 +283,7 @@ NO_TIME = "is no time span: give a positive time such as '16ms', '0.016s', '0.01
         ({"tuned": {"dt": "16ms", "discount": {"a": 1}}}, "discount is {'a': 1}: give a value, or a list of values"),
         ({"tuned": {"batch": 400}}, "The rule is 'baseline': it needs tuned_at, the cycle time that the values are"),
         ({"tuned": {"sac": {"dt": "16ms"}}}, "tuned has a table for 'sac': the study has ppo."),
-        ({"tuned": {"ppo": 3}}, "3 is no table of values: give a line for each, such as discount = 0.99."),
+        ({"tuned": {"ppo": 3}}, "3 is not a table of values: give a line for each, such as discount = 0.99."),
         ({"tuned": "no.toml"}, "There is no file no.toml."),
         ({"set": {"hiden": 3}}, "set has 'hiden': ppo has batch, minibatch, discount, trace_decay, learning_rate,"),
         ({"set": {"hidden": ["a"]}}, "hidden is ('a',): it must be a tuple of layer sizes, such as (64, 64)."),
@@ -293,7 +293,7 @@ NO_TIME = "is no time span: give a positive time such as '16ms', '0.016s', '0.01
         ({"points": {"sac": [{"discount": 0.9}]}}, "points has a table for 'sac': the study has ppo."),
         ({"points": [{"batch": [100, 200]}]}, "points has batch = [100, 200]: a point has one value for each name."),
         ({"points": [{"hidden": [[8]]}]}, "hidden is [[8]]: give a value, or a list of values to try."),
-        ({"points": [{"dt": "slow", "batch": 10}]}, "'slow' is no time span: give a positive time such as"),
+        ({"points": [{"dt": "slow", "batch": 10}]}, "'slow' is not a time span: give a positive time such as"),
         ({"points": [{"dt": "9ms", "batch": 10}]}, "points has one with dt 9ms: the study has 8ms."),
         ({"points": [{"batch": 10, "minibatch": 20}]}, "minibatch is 20: it must be at most the batch, 10."),
         ({"tuned": {"dt": "16ms", "from": 3}}, "tuned has from = 3: it is for what study.json keeps of a file"),
@@ -308,12 +308,12 @@ NO_TIME = "is no time span: give a positive time such as '16ms', '0.016s', '0.01
         ({"env_steps": 2**31}, "env_steps is 2147483648: it must be below 2**31, since steps are counted in 32 bits."),
         ({"env_steps": 1199}, "env_steps is 1199: no episode of reacher ends before 1,200 environment steps"),
         ({"env_steps": 10**400}, "env_steps has the number 1000000000000000000000000000"),
-        ({"env": "Nope-v0"}, "'Nope-v0' is no environment that Gymnasium can make"),
+        ({"env": "Nope-v0"}, "'Nope-v0' is not an environment that Gymnasium can make"),
         ({"env": "Hopper"}, "'Hopper' has no version, and its newest may change: give 'Hopper-v5'."),
-        ({"env": "no module:X-v0"}, "'no module:X-v0' is no environment: 'no module' is no module"),
+        ({"env": "no module:X-v0"}, "'no module:X-v0' is not an environment: 'no module' is not a module"),
         ({"seeds": [0, 2**32]}, "seeds has 4294967296: a seed is a whole number from 0 to below 2**32."),
         ({"seeds": [1, 1.0]}, "The study 's' has 1 twice in its seeds: give each once."),
-        ({"algorithm": [["ppo"]]}, "['ppo'] is no algorithm: give one of actor-critic, ppo, sac."),
+        ({"algorithm": [["ppo"]]}, "['ppo'] is not an algorithm: give one of actor-critic, ppo, sac."),
         ({"name": "a" * 5000}, f"name is '{'a' * 49}...{'a' * 49}': a text is one line of at most 200 printable"),
         ({"set": {"hidden": ["8"] * 9999}}, "hidden is ('8', '8', '8', '8', '8', '8', '8', '8', '8', '8',... '8',"),
         ({"rules": ["scaled"] * 999}, "rules has the same one twice for ppo: ['scaled', 'scaled', 'scaled', 'scaled',"),
@@ -327,7 +327,7 @@ NO_TIME = "is no time span: give a positive time such as '16ms', '0.016s', '0.01
             {"tuned": {"dt": "16ms", "from": {"file": "a", "sha256": "b", "simulated_hours": float("inf")}}},
             "tuned has simulated_hours = inf in 'from': it must be float.",
         ),
-        ({"task": [], "env": ""}, "'' is no task and no environment: give a name, such as 'reacher'."),
+        ({"task": [], "env": ""}, "'' is neither a task nor an environment: give a name, such as 'reacher'."),
         ({"set": [3]}, "set is [3]: it must be a table, such as [set] with a line for each value."),
         ({"set": {"epochs": 2.5}}, "epochs is 2.5: it must be a whole number of at least 1."),
         ({"set": {"exploration": "pink"}}, "set has 'exploration': ppo has batch, minibatch,"),
@@ -340,7 +340,7 @@ NO_TIME = "is no time span: give a positive time such as '16ms', '0.016s', '0.01
         ({"env_dt": "3ms"}, "env_dt is 3ms: the Reacher has a time step of its own, 2ms."),
         (
             {"env": "Pendulum-v1", "env_dt": "7ms"},
-            "The cycle time 8ms is no whole multiple of the environment time step 7ms",
+            "The cycle time 8ms is not a whole multiple of the environment time step 7ms",
         ),
     ],
 )

@@ -112,7 +112,7 @@ def test_the_width_and_the_device_are_part_of_the_identity() -> None:
             "The study 's' has reacher twice in its tasks or envs: give each once.",
         ),
         ({"dts": (Duration("8ms"), Duration("0.008"))}, "The study 's' has 8ms twice in its dts: give each once."),
-        ({"algorithms": ("dqn",)}, "'dqn' is no algorithm: give one of actor-critic, ppo, sac."),
+        ({"algorithms": ("dqn",)}, "'dqn' is not an algorithm: give one of actor-critic, ppo, sac."),
         ({"others": {"ppo": {"epochs": ()}}}, "epochs of ppo has no value: give at least one."),
         (
             {"others": {"ppo": {"hidden": ([8], [8, 8])}}},

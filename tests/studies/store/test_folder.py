@@ -96,9 +96,9 @@ sys.exit(max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in chi
         ("[" * 10**5, "it is nested too deep"),
         ("\x00", "Expecting value"),
         ('{"format": ' + "9" * 400 + "}", "it has a number of 400 digits"),
-        ("[]", "it is no JSON object"),
+        ("[]", "it is not a JSON object"),
         ('{"format": 2, "study": {"name": "s"}, "keep": {}}', "'algorithm' is missing"),
-        ('{"format": 2, "study": 3, "keep": {}}', "3 is no table"),
+        ('{"format": 2, "study": 3, "keep": {}}', "3 is not a table"),
         ('{"format": 2, "study": {}}', ""),
     ],
 )
@@ -107,7 +107,7 @@ def test_what_is_no_study_is_one_sentence(tmp_path: Path, text: str, says: str) 
     with pytest.raises(InputError, match=r"study\.json cannot be read as a study: .*" + says):
         StudyFolder.open(tmp_path)
     (tmp_path / "study.json").unlink()
-    with pytest.raises(InputError, match=r"is no study: there is no study\.json in it\.$"):
+    with pytest.raises(InputError, match=r"is not a study: there is no study\.json in it\.$"):
         StudyFolder.open(tmp_path)
 
 
@@ -193,7 +193,7 @@ def test_a_run_is_opened_by_its_path_wherever_it_is_by_now(make_folder: Callable
     assert found.spec == done
     assert policy_of(found).identity == done.identity
     assert isinstance(open_run(folder.runs / begun.name), RunFolder)
-    with pytest.raises(InputError, match=f"'{pending.name}' is no run of"):
+    with pytest.raises(InputError, match=f"'{pending.name}' is not a run of"):
         open_run(folder.runs / pending.name)
     assert StudyFolder.of_run(folder.runs / pending.name) == folder.path.resolve()
     assert StudyFolder.of_run(folder.path / "elsewhere" / pending.name) is None

@@ -36,7 +36,7 @@ RANGE = {"low": 0.5, "high": 0.9}
             {"tuned": {"discount": 0.5}},
             "There is nothing to tune: give several values in 'tuned', or a range in 'search'.",
         ),
-        ({"sampler": "bayes"}, "'bayes' is no sampler: give one of grid, tpe, random, cmaes."),
+        ({"sampler": "bayes"}, "'bayes' is not a sampler: give one of grid, tpe, random, cmaes."),
         ({"sampler": "cmaes"}, "discount is a list: cmaes searches ranges only, in 'search'."),
         ({"fresh_seeds": 0}, "fresh_seeds is 0: it must be at least 1."),
         ({"trials": 2.5}, "trials is 2.5: it must be a whole number."),

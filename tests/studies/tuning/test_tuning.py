@@ -119,11 +119,11 @@ def test_a_trial_with_a_run_astray_comes_last(tmp_path: Path) -> None:
 
     ranking = tuned(GRID, tmp_path, Toy(score=astray)).ranking
     assert ranking[-1].point == {"discount": BEST}
-    assert ranking[-1].trouble == "1 of 3 runs went astray or ended no episode"
+    assert ranking[-1].trouble == "1 of 3 runs diverged or ended no episode"
 
 
 def test_without_any_mean_there_is_no_winner(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="No trial of 5 has a mean over its seeds; the first: 3 of 3 runs went astray"):
+    with pytest.raises(RunError, match="No trial of 5 has a mean over its seeds; the first: 3 of 3 runs diverged"):
         tuned(GRID, tmp_path, Toy(score=lambda spec: None))
 
 

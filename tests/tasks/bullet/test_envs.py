@@ -137,7 +137,7 @@ def test_what_is_no_action_is_refused(make: type[BulletEnv], action: Any) -> Non
     env = make()
     env.reset(seed=1)
     before = env.exact_observation()
-    with pytest.raises(InputError, match=f"is no action: give an array of {env.task.action_size} finite number"):
+    with pytest.raises(InputError, match=f"is not an action: give an array of {env.task.action_size} finite number"):
         env.step(action)
     assert np.array_equal(env.exact_observation(), before)
 
@@ -146,7 +146,9 @@ def test_what_is_no_action_is_refused(make: type[BulletEnv], action: Any) -> Non
 @pytest.mark.parametrize("state", [[0.0] * 5, [0.0] * 7, [0.0] * 5 + [np.nan], "upright", [[0.0] * 6], {"x": 1}])
 def test_what_is_no_state_is_refused(make: type[BulletEnv], state: Any) -> None:  # noqa: ANN401
     env = make()
-    with pytest.raises(InputError, match=rf"is no state: give 6 finite numbers \({', '.join(env.task.state_limits)}\)"):
+    with pytest.raises(
+        InputError, match=rf"is not a state: give 6 finite numbers \({', '.join(env.task.state_limits)}\)"
+    ):
         env.reset(options={"state": state})
 
 
@@ -170,7 +172,7 @@ def test_the_wildest_states_stay_in_the_observation_space(make: type[BulletEnv])
 
 def test_an_unknown_reset_option_is_refused_and_none_is_fine() -> None:
     env = BulletReacherEnv()
-    with pytest.raises(InputError, match="'states' is no reset option: the only one is 'state'"):
+    with pytest.raises(InputError, match="'states' is not a reset option: the only one is 'state'"):
         env.reset(options={"states": [0.0] * 6})
     env.reset(options={})
     env.reset(options={"state": None})
@@ -212,7 +214,7 @@ def test_rendering_without_a_mode_warns() -> None:
 
 
 def test_an_unknown_render_mode_is_refused() -> None:
-    with pytest.raises(InputError, match="'ansi' is no render mode: give one of 'human', 'rgb_array', or None"):
+    with pytest.raises(InputError, match="'ansi' is not a render mode: give one of 'human', 'rgb_array', or None"):
         BulletReacherEnv(render_mode="ansi")
 
 

@@ -46,11 +46,15 @@ def test_physics_steps_add_up_to_the_time_step_exactly(env_dt: Fraction) -> None
 @pytest.mark.parametrize(
     ("env_dt", "physics_dt", "complaint"),
     [
-        ("2ms", "1.5ms", r"2ms is no whole multiple of physics_dt 1.5ms: .* 2ms \(1 per step\) and 1ms \(2 per step\)"),
+        (
+            "2ms",
+            "1.5ms",
+            r"2ms is not a whole multiple of physics_dt 1.5ms: .* 2ms \(1 per step\) and 1ms \(2 per step\)",
+        ),
         ("16ms", "4ms", "physics_dt 4ms is longer than this environment's own 2ms"),
-        ("1ms", "2ms", "env_dt 1ms is no whole multiple of physics_dt 2ms"),
-        ("0ms", None, "'0ms' is no time span"),
-        ("2ms", "fast", "'fast' is no time span"),
+        ("1ms", "2ms", "env_dt 1ms is not a whole multiple of physics_dt 2ms"),
+        ("0ms", None, "'0ms' is not a time span"),
+        ("2ms", "fast", "'fast' is not a time span"),
     ],
 )
 def test_other_physics_steps_are_refused(env_dt: str, physics_dt: str | None, complaint: str) -> None:

@@ -182,13 +182,18 @@ def test_keywords_reach_the_environment() -> None:
     [
         ("Hopper-v4", "2ms", {}, r"'Hopper-v4' are not known: .* register_retiming\('Hopper-v4', terms\), or choose"),
         ("Hopper", "2ms", {}, "'Hopper' are not known"),
-        ("Hopper-v5", "3ms", {}, "time_limit 8s is no whole multiple .* step 3ms: the nearest are 7998ms and 8001ms"),
-        ("Hopper-v5", "2ms", {"time_limit": "1ms"}, "time_limit 1ms is no whole multiple"),
-        ("Hopper-v5", "2ms", {"time_limit": -math.inf}, "-inf is no time span"),
+        (
+            "Hopper-v5",
+            "3ms",
+            {},
+            "time_limit 8s is not a whole multiple .* step 3ms: the nearest are 7998ms and 8001ms",
+        ),
+        ("Hopper-v5", "2ms", {"time_limit": "1ms"}, "time_limit 1ms is not a whole multiple"),
+        ("Hopper-v5", "2ms", {"time_limit": -math.inf}, "-inf is not a time span"),
         ("Hopper-v5", "2ms", {"max_episode_steps": 9}, "max_episode_steps=9 counts steps, .* give time_limit instead"),
         ("Hopper-v5", "2ms", {"frame_skip": 1}, "frame_skip=1 counts steps, .* give env_dt instead"),
         ("Pendulum-v1", "0.1s", {}, "give at most 50ms"),
-        ("Hopper-v5", -0.002, {}, "-0.002 is no time span"),
+        ("Hopper-v5", -0.002, {}, "-0.002 is not a time span"),
         (5, "2ms", {}, "5 is neither an id such as 'Hopper-v5' nor a spec"),
     ],
 )

@@ -51,7 +51,7 @@ def test_the_seed_chooses_the_torques() -> None:
 
 
 def test_a_step_over_which_torques_cannot_be_held_is_refused() -> None:
-    with pytest.raises(InputError, match="8ms is no whole multiple of the environment time step 3ms"):
+    with pytest.raises(InputError, match="8ms is not a whole multiple of the environment time step 3ms"):
         compare_worlds("Hopper-v5", "3ms")
 
 

@@ -10,7 +10,7 @@ from tyro.conf import Positional, arg
 
 @dataclass(frozen=True, kw_only=True)
 class GpuCommand:
-    """Check whether the engine cuda computes on the GPU that is here what it should; takes about a minute."""
+    """Check that the engine cuda computes the right numbers on this machine's GPU; takes about a minute."""
 
     command: Annotated[Positional[Literal["check"]], arg(metavar="check")]
     """What to do."""

@@ -9,7 +9,7 @@ from cycletime.cli.paper.options import FromResults
 
 @dataclass(frozen=True, kw_only=True)
 class PaperClaims(FromResults):
-    """Judge the paper's claims by the results that are at hand."""
+    """Judge the paper's claims by the results at hand."""
 
     json: bool = False
     """Print JSON: a list with an object for each claim."""

@@ -47,7 +47,7 @@ class Chosen(SizeOptions):
     out: Annotated[Path, arg(metavar="FOLDER")] = Path("paper")
     """Where their studies are kept, each in a folder of its own."""
     engine: Annotated[str, arg(metavar="ENGINE")] = "auto"
-    """What computes: compiled, cuda, or auto for the fastest that takes a run on the device."""
+    """The engine: compiled, cuda, or auto for the fastest that takes a run on the device."""
 
     @property
     def experiments(self) -> tuple[Experiment, ...]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class RunPaper(Executing, Chosen):
-    """Run experiments of the paper, or go on with them: what is done already is not run again."""
+    """Run experiments of the paper, or continue them: what is done already is not run again."""
 
     device: Literal["cpu", "gpu"] = "cpu"
     """Where they are computed."""

@@ -21,7 +21,7 @@ class ExportStudy:
     file: Annotated[Positional[Path], arg(metavar="FILE")]
     """The table; its name ends with .parquet or .csv."""
     bins: Annotated[Count, arg(help_behavior_hint="(default: a row for each episode)")] = None
-    """The mean return in so many equal bins of environment steps."""
+    """How many equal bins of environment steps, each with its mean return."""
 
     def run(self) -> int:
         """Write it; status 1 if some runs are missing in it, since their files are damaged."""

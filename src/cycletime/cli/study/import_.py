@@ -14,7 +14,7 @@ from cycletime.errors import InputError, printable
 
 @dataclass(frozen=True, kw_only=True)
 class ImportRuns:
-    """Take finished runs into a study that plans them, after they were verified."""
+    """Add finished runs to a study that plans them, after verifying them."""
 
     folder: Annotated[Positional[Path], arg(metavar="STUDY")]
     """The study's folder; a new one where another study is given, such as one that a pack has computed."""

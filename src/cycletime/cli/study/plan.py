@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanStudy:
-    """Tell how many runs a study has, what they amount to, and how long they take on this machine."""
+    """Print how many runs a study has, how many simulated hours, and how long they take on this machine."""
 
     file: Annotated[Positional[Path], arg(metavar="FILE")]
     """The study, a TOML file."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class StudyReport:
-    """Tell which cycle time is best, what rules change and save, and what the data do not decide."""
+    """Report which cycle time is best, what rules change and save, and what the data do not decide."""
 
     folder: Annotated[Positional[Path], arg(metavar="STUDY")]
     """The study's folder; the study need not be complete."""

@@ -13,7 +13,7 @@ from cycletime.cli.executing import Executing
 
 @dataclass(frozen=True, kw_only=True)
 class RunStudy(Executing):
-    """Run a study, or go on with it: what is done already is not run again."""
+    """Run a study, or continue it: what is done already is not run again."""
 
     file: Annotated[Positional[Path], arg(metavar="FILE")]
     """The study, a TOML file."""

@@ -15,7 +15,7 @@ from cycletime.errors import printable
 
 @dataclass(frozen=True, kw_only=True)
 class StudyStatus:
-    """Tell how many runs of a study are done, running, failed, stopped or pending, and what went wrong."""
+    """Print how many runs of a study are done, running, failed, stopped or pending, and what went wrong."""
 
     folder: Annotated[Positional[Path], arg(metavar="STUDY")]
     """The study's folder."""

@@ -13,7 +13,7 @@ from cycletime.errors import printable
 
 @dataclass(frozen=True, kw_only=True)
 class VerifyStudy:
-    """Read all of every run, and tell what is not what was written, or cannot be."""
+    """Read every run completely, and report what is damaged."""
 
     folder: Annotated[Positional[Path], arg(metavar="STUDY")]
     """The study's folder."""

@@ -25,7 +25,7 @@ TAIL = (1 - CONFIDENCE) / 2
 """How improbable data must be, on either side."""
 Verdict: TypeAlias = Literal["confirmed", "refuted", "not decided", "not run"]
 Runs: TypeAlias = NDArray[np.float64]
-"""A number for each run; one that went astray is NaN."""
+"""A number for each run; one that diverged is NaN."""
 Terms: TypeAlias = list[tuple[float, Runs]]
 """A contrast: means over runs, each with its weight, that are added up."""
 
@@ -87,7 +87,7 @@ def mean_difference(pairs: Sequence[tuple[Runs, Runs]]) -> Terms:
 
 
 def _condition(name: str, bound: float, terms: Terms, *, is_above: bool) -> Condition:
-    """By Welch's t, as `cycletime.statistics.compare`; runs that went astray are left out and counted."""
+    """By Welch's t, as `cycletime.statistics.compare`; runs that diverged are left out and counted."""
     kept = [(weight, runs[np.isfinite(runs)]) for weight, runs in terms]
     n = tuple(len(runs) for _, runs in kept)
     astray = sum(len(runs) for _, runs in terms) - sum(n)

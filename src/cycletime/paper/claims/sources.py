@@ -78,7 +78,7 @@ class Data:
 
 
 def learned(cell: OutcomeCell) -> NDArray[np.float64]:
-    """[runs] the final return; a run that went astray has learned nothing, and counts as one that failed."""
+    """[runs] the final return; a run that diverged has learned nothing, and counts as one that failed."""
     return np.nan_to_num(cell.final, nan=0.0)
 
 

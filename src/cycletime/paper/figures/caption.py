@@ -39,9 +39,7 @@ def _of_astray(runs: Iterable[Runs]) -> str:
     astray = sum(int((~np.isfinite(cell.scores)).sum()) for cell in cells)
     if not astray:
         return ""
-    return (
-        f"{astray} run{'' if astray == 1 else 's'} of {sum(len(cell.seeds) for cell in cells):,} went astray, left out."
-    )
+    return f"{astray} run{'' if astray == 1 else 's'} of {sum(len(cell.seeds) for cell in cells):,} diverged, left out."
 
 
 def _told(runs: Iterable[Runs], words: Callable[[Runs], str]) -> str:

@@ -71,7 +71,7 @@ def split_by(
 
 
 def curve_of(cell: OutcomeCell, env_steps: int) -> Curve | None:
-    """The mean curve of the runs that have a score; None if every run went astray."""
+    """The mean curve of the runs that have a score; None if every run diverged."""
     runs = cell.curves[np.isfinite(cell.scores)]
     return mean_curve(runs, env_steps) if len(runs) else None
 

@@ -23,7 +23,7 @@ Place = Callable[[OutcomeCell], float]
 def draw_line(axes: Axes, place: Place, cells: Iterable[OutcomeCell], dash: str, **looks: Any) -> NDArray[np.float64]:  # noqa: ANN401
     """Draw the scores of cells; [cells, 2] where the points are, from left to right.
 
-    A cell of which every run went astray leaves a gap.
+    A cell of which every run diverged leaves a gap.
     """
     ordered = sorted(cells, key=place)
     estimates = [score(cell) for cell in ordered]

@@ -1,4 +1,4 @@
-"""The page of a study: what its report says, with figures that can be asked."""
+"""The page of a study: what its report says, with interactive figures."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class LibraryValues(Mapping[str, Any]):
 
 
 class NoNumberError(InputError):
-    """A setting that rules carry only as a number, and that is none: a schedule, or once per episode."""
+    """A setting that rules carry only as a number, and that is something else: a schedule, or once per episode."""
 
 
 @dataclass
@@ -94,7 +94,7 @@ class Given:
         """The value of a name, if it is given and not left to the library.
 
         Raises:
-            NoNumberError: if it is no number.
+            NoNumberError: if it is not a number.
         """
         self.known.append(name)
         value = self.values.get(name)
@@ -121,15 +121,20 @@ class Given:
         return whole_number(f"{self.library}'s {word.name}", self.number(word))
 
     def refuse_slips(self) -> None:
-        """Refuse names that are a slip of the keyboard away from one that is carried, and would be lost silently."""
+        """Refuse names that are nearly a carried one and would be ignored: a typo, or gamma for ``loss.gamma``."""
         known = list(dict.fromkeys(self.known))
         for name in self.values:
-            near = [each for each in known if name not in known and _one_slip_apart(name, each)]
+            near = [each for each in known if name not in known and _nearly(name, each)]
             if near:
                 raise InputError(
-                    f"{name}: no name that depends on the cycle time in {self.library}; those are "
+                    f"{self.library} has no setting {name!r} that depends on the cycle time; those are "
                     f"{', '.join(known)}; did you mean {near[0]}?"
                 )
+
+
+def _nearly(given: str, known: str) -> bool:
+    """Whether a name lacks its section, or is a typo of another."""
+    return given == known.rpartition(".")[2] or _one_slip_apart(given, known)
 
 
 def _one_slip_apart(one: str, other: str) -> bool:

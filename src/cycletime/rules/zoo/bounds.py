@@ -21,7 +21,7 @@ def refuse_what_is_too_large(text: str) -> None:
 
     Raises:
         InputError: if that is more than any Zoo file needs.
-        yaml.YAMLError: if the text is no YAML.
+        yaml.YAMLError: if the text is not YAML.
     """
     if len(text) > MOST_BYTES:
         raise InputError(f"The file has {len(text)} characters: at most {MOST_BYTES} are read.")

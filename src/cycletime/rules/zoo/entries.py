@@ -57,7 +57,7 @@ def transfer_entry(
     """
     if algorithm not in ALGORITHMS:
         known = f"{', '.join(ALGORITHMS)}{did_you_mean(algorithm, ALGORITHMS)}"
-        raise InputError(f"{algorithm!r} is no algorithm with a rule: choose one of {known}")
+        raise InputError(f"{algorithm!r} is not an algorithm with a rule: choose one of {known}")
     text, notes = as_zoo_file(text, env_id)
     entry = read_entry(text, env_id)
     before = _read(entry, env_id, ALGORITHMS[algorithm], Duration(from_dt), part_names(also), action_size)
@@ -92,7 +92,7 @@ def _read(
         return values
     if not isinstance(values, OffPolicy) or not isinstance(entry.get(_NOISE), int | float):
         raise InputError(
-            f"exploration-noise is no single number in this entry, as a {_NOISE} of sac, tqc, td3 or ddpg would be: "
+            f"exploration-noise is not a single number in this entry, as a {_NOISE} of sac, tqc, td3 or ddpg would be: "
             "leave it out and set the noise by hand."
         )
     return replace(values, noise_std=entry[_NOISE])  # type: ignore[arg-type]  # checked by the class

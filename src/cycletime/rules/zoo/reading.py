@@ -44,7 +44,7 @@ def load(text: str) -> Document:
 def _explain(error: yaml.YAMLError, text: str) -> str:
     if isinstance(error, yaml.reader.ReaderError):
         line = text.count("\n", 0, error.position) + 1
-        return f"Line {line} is no valid YAML: the character {chr(int(error.character))!r} is not allowed."
+        return f"Line {line} is not valid YAML: the character {chr(int(error.character))!r} is not allowed."
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     where = f"Line {mark.line + 1}" if mark else "The file"
     problem = str(getattr(error, "problem", None) or error).replace("\n", " ")
@@ -53,7 +53,7 @@ def _explain(error: yaml.YAMLError, text: str) -> str:
     if problem.startswith("could not determine a constructor"):
         tag = problem.rpartition(" tag ")[2]
         return f"{where} has the tag {tag}, which is refused: only plain YAML is read, nothing executed."
-    return f"{where} is no valid YAML: {problem}."
+    return f"{where} is not valid YAML: {problem}."
 
 
 @dataclass(frozen=True)

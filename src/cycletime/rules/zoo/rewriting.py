@@ -63,7 +63,7 @@ def rewrite_entry(text: str, env_id: str, changes: Mapping[str, object]) -> tupl
 
 def _plain_number(key: str, value: object) -> int | float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-        raise InputError(f"{key}: {value!r} is no finite number; expected an int or a float.")
+        raise InputError(f"{key}: {value!r} is not a finite number; expected an int or a float.")
     # Subclasses such as NumPy's float64 have a repr of their own.
     return int(value) if isinstance(value, int) else float(value)
 

@@ -40,7 +40,7 @@ def _ordered_dict(loader: yaml.SafeLoader, node: yaml.Node) -> dict[Any, Any]:
     try:
         return dict(*arguments)
     except (TypeError, ValueError):
-        raise InputError("The saved configuration is no list of names and values.") from None
+        raise InputError("The saved configuration is not a list of names and values.") from None
 
 
 def _tuple(loader: yaml.SafeLoader, node: yaml.Node) -> list[Any]:

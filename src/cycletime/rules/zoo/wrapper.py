@@ -23,7 +23,7 @@ def wrapped(entry: Mapping[str, object], from_dt: Duration, to_dt: Duration) -> 
     held = to_dt / step
     if held.denominator != 1:
         return None, (
-            f"No env_wrapper was written, since {to_dt} is no whole multiple of the environment's step, {step}: "
+            f"No env_wrapper was written, since {to_dt} is not a whole multiple of the environment's step, {step}: "
             f"the environment itself must step every {to_dt}."
         )
     wrapper = {CYCLE_TIME: {"dt": str(to_dt), "env_dt": str(step)}}

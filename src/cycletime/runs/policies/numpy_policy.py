@@ -101,7 +101,7 @@ class NumpyPolicy:
         except FileNotFoundError:
             raise
         except Exception as error:  # zipfile, zlib and NumPy have a dozen of them for what is damaged
-            raise ValueError(f"{path} is no exported policy: {error}.") from error
+            raise ValueError(f"{path} is not an exported policy: {error}.") from error
         return cls(arrays, description)
 
     def act(self, observation: Any, rng: np.random.Generator | None = None) -> NDArray[Any]:  # noqa: ANN401
@@ -136,7 +136,7 @@ class NumpyPolicy:
         try:
             numbers = np.asarray(observation, np.float32)
         except (TypeError, ValueError):
-            raise ValueError(f"The observation {str(observation)[:80]!r} is no array of numbers.") from None
+            raise ValueError(f"The observation {str(observation)[:80]!r} is not an array of numbers.") from None
         if numbers.ndim not in (1, 2) or numbers.shape[-1] != self.observation_size:
             size = self.observation_size
             raise ValueError(f"The observation has the shape {numbers.shape}: it must be ({size},) or (batch, {size}).")

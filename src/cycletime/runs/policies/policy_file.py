@@ -55,7 +55,7 @@ class SavedPolicy:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any], description: Mapping[str, Any]) -> SavedPolicy:
         """The policy of `arrays` and `description`; a KeyError, ValueError or the like where they are none."""
-        with suppress(UnsafePolicyError):  # a run that went astray keeps its policy, with which nothing may act
+        with suppress(UnsafePolicyError):  # a run that diverged keeps its policy, with which nothing may act
             NumpyPolicy(arrays, description)  # refuses what does not belong together
         count = sum(name.endswith(".weight") for name in arrays)
         layers = tuple(Layer(arrays[f"layers.{i}.weight"], arrays[f"layers.{i}.bias"]) for i in range(count))
@@ -147,6 +147,6 @@ def read_policy(path: Path) -> SavedPolicy:
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
         return SavedPolicy.from_arrays(arrays, description)
     except KeyError:
-        raise InputError(f"{path} is no policy of cycletime: its header does not say so.") from None
+        raise InputError(f"{path} is not a policy of cycletime: its header does not say so.") from None
     except (OSError, SafetensorError, ValueError, TypeError, AttributeError) as error:
         raise InputError(f"{path} is damaged or no policy: {error}") from error

@@ -25,7 +25,7 @@ def trackers_for(names: Sequence[str]) -> list[Tracker]:
     """The trackers of these names, their packages loaded; an unknown name or a missing package is refused."""
     for place, name in enumerate(names):
         if name not in TRACKERS:
-            raise InputError(f"{name!r} is no tracker: give one of {', '.join(TRACKERS)}.")
+            raise InputError(f"{name!r} is not a tracker: give one of {', '.join(TRACKERS)}.")
         if name in names[:place]:
             raise InputError(f"{name!r} is given twice: name each tracker once.")
     return [TRACKERS[name]() for name in names]

@@ -123,4 +123,4 @@ class Looking:
 
 def _why_no_mean(scores: tuple[float | None, ...]) -> str | None:
     missing = sum(score is None for score in scores)
-    return f"{missing} of {len(scores)} runs failed, went astray or ended no episode" if missing else None
+    return f"{missing} of {len(scores)} runs failed, diverged or ended no episode" if missing else None

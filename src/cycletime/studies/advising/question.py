@@ -66,7 +66,7 @@ class Question:
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
         if self.algorithm not in AGENTS:
-            raise InputError(f"{self.algorithm!r} is no algorithm: give one of {', '.join(_RULES)}.")
+            raise InputError(f"{self.algorithm!r} is not an algorithm: give one of {', '.join(_RULES)}.")
         if self.algorithm not in _RULES:
             raise InputError(f"No rule carries the values of {self.algorithm}: give one of {', '.join(_RULES)}.")
         if not (isfinite(self.enough) and self.enough >= 0):

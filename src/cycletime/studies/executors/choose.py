@@ -52,7 +52,7 @@ def executor_for(name: str, options: ExecutorOptions, device: str = "cpu") -> Ex
         InputError: if there is none, or it has no such option, or what it needs is missing.
     """
     if name not in ("local", *_ONLY):
-        raise InputError(f"{name!r} is no executor: give local, ray or slurm.")
+        raise InputError(f"{name!r} is not an executor: give local, ray or slurm.")
     given = options.given
     for other, names in _ONLY.items():
         for each in names:

@@ -35,7 +35,7 @@ def finish_run(
     plan = Plan.of(folder.study)
     planned = next((each for each in plan.runs if each.name == name), None)
     if planned is None:
-        raise InputError(f"{name!r} is no run of {folder.path}: the study does not plan it.")
+        raise InputError(f"{name!r} is not a run of {folder.path}: the study does not plan it.")
     spec = plan.spec(planned)
     prepare_jax(engine_of(spec).jax_device(spec))
     with leased(folder.leases, name, "resume", stale_s=folder.stale_s) as lease:

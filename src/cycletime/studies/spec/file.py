@@ -30,7 +30,7 @@ def read_study(path: Path) -> Study:
     """The study in a file.
 
     Raises:
-        InputError: if it cannot be read, or is no study; the sentence names the file.
+        InputError: if it cannot be read, or is not a study; the sentence names the file.
     """
     told = read_toml(path)
     try:
@@ -52,7 +52,7 @@ def study_from(told: Mapping[str, Any], folder: Path = Path()) -> Study:
     algorithms = tuple(_several(told, "algorithm"))
     for algorithm in algorithms:
         if not isinstance(algorithm, str) or algorithm not in AGENTS:
-            raise InputError(f"{shown(algorithm)} is no algorithm: give one of {', '.join(AGENTS)}.")
+            raise InputError(f"{shown(algorithm)} is not an algorithm: give one of {', '.join(AGENTS)}.")
     tuned, others, points = read_values(told, algorithms, folder)
     return Study(
         name=_name(told),
@@ -148,7 +148,7 @@ def _worlds(told: Mapping[str, Any]) -> tuple[World, ...]:
     envs = _several(told, "env") if {"env", "envs"} & set(given) else []
     for name in (*tasks, *envs):
         if not isinstance(name, str) or not name:
-            raise InputError(f"{shown(name)} is no task and no environment: give a name, such as 'reacher'.")
+            raise InputError(f"{shown(name)} is neither a task nor an environment: give a name, such as 'reacher'.")
     step = () if env_dt is None or envs else (env_dt,)
     return (*(ClosedFormWorld(name, *step) for name in tasks), *(GymnasiumEnv(name, env_dt) for name in envs))
 

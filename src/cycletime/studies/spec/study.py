@@ -13,7 +13,7 @@
 
 Whatever is one value may be a list, and the study has all combinations. Where algorithms differ, a table for each:
 ``rules = { ppo = ["dt-aware"], sac = ["tuned"] }``, ``[tuned.ppo]``, ``[set.sac]``. Choices of hyper-parameters that
-are no grid are listed one by one: ``points = [{ batch = 2000, discount = 0.99 }, { batch = 500, discount = 0.9 }]``.
+are not a grid are listed one by one: ``points = [{ batch = 2000, discount = 0.99 }, { batch = 500, discount = 0.9 }]``.
 Points that name a ``dt`` are for that cycle time alone. Rules of one's own are tables of laws (`cycletime.rules.own`).
 """
 
@@ -133,7 +133,7 @@ class Study:
     others: Mapping[str, Grid] = field(default_factory=dict)
     """By algorithm, further fields of the agent."""
     points: Mapping[str, tuple[Point, ...]] = field(default_factory=dict)
-    """By algorithm, choices of values that are no grid, on top of the others."""
+    """By algorithm, choices of values that are not a grid, on top of the others."""
     device: str = "cpu"
     """Where JAX computes."""
     width: int | None = None
@@ -144,7 +144,7 @@ class Study:
     """How long a run may take for one step of its environment, or a chunk of a compiled program, until it hangs."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no study."""
+        """Refuse what is not a study."""
         check_choice(self, "engine", (AUTO, *ENGINES))
         check_choice(self, "device", ("cpu", "gpu"))
         if self.width is not None:
@@ -154,7 +154,7 @@ class Study:
         self._check_axes()
         for algorithm in self.algorithms:
             if algorithm not in AGENTS:
-                raise InputError(f"{shown(algorithm)} is no algorithm: give one of {', '.join(AGENTS)}.")
+                raise InputError(f"{shown(algorithm)} is not an algorithm: give one of {', '.join(AGENTS)}.")
             for grid in self._grids(algorithm):
                 _check_grid(algorithm, grid)
             for name in self.others.get(algorithm, {}):
@@ -187,7 +187,7 @@ class Study:
         """The study in a TOML file.
 
         Raises:
-            InputError: if it cannot be read, or is no study; the sentence names the file.
+            InputError: if it cannot be read, or is not a study; the sentence names the file.
         """
         from cycletime.studies.spec.file import read_study
 

@@ -74,7 +74,7 @@ def check_algorithms(key: str, table: Mapping[str, Any], algorithms: tuple[str, 
 
 def _tuned(algorithm: str, table: Mapping[str, Any]) -> Tuned:
     if not isinstance(table, Mapping):
-        raise InputError(f"{shown(table)} is no table of values: give a line for each, such as discount = 0.99.")
+        raise InputError(f"{shown(table)} is not a table of values: give a line for each, such as discount = 0.99.")
     grid = _grid({name: value for name, value in table.items() if name not in ("dt", "from")})
     for name in grid:
         if name not in TUNABLE[algorithm]:
@@ -170,7 +170,7 @@ def _is_split(key: str, table: object, algorithms: tuple[str, ...]) -> bool:
 def _grid(table: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
     """By name, the values; a list is several of them, and a list in it is one, as are hidden layers."""
     if not isinstance(table, Mapping):
-        raise InputError(f"{shown(table)} is no table of values: give a line for each, such as discount = 0.99.")
+        raise InputError(f"{shown(table)} is not a table of values: give a line for each, such as discount = 0.99.")
     grid = {}
     for name, value in table.items():
         several = value if isinstance(value, list) else [value]

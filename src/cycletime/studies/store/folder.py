@@ -221,7 +221,7 @@ def open_run(path: Path) -> RunFolder | FinishedRun:
         store = StudyFolder.open(study).store
         if path.name in store:
             return store.run(path.name)
-        raise InputError(f"{path.name!r} is no run of {study}: 'cycletime study status --runs' names them.")
+        raise InputError(f"{path.name!r} is not a run of {study}: 'cycletime study status --runs' names them.")
     return RunFolder.open(path)
 
 
@@ -246,7 +246,7 @@ def _no_study(path: Path) -> str:
         return f"{str(path)!r} is a file: give the study's folder, which 'cycletime study run' has as --out."
     tuning = (path / "trials" / "study.json").is_file()
     hint = "; it is a tuning, whose studies are trials and fresh in it" if tuning else ""
-    return f"{str(path)!r} is no study: there is no study.json in it{hint}."
+    return f"{str(path)!r} is not a study: there is no study.json in it{hint}."
 
 
 def _engine(study: Study) -> str:

@@ -70,7 +70,7 @@ def _found(source: Path) -> tuple[list[Path], list[Path]]:
     if not source.exists():
         raise InputError(f"{source} is not there: give {_SOURCES}.")
     if source.is_file() and source.suffix != SUFFIX:
-        raise InputError(f"{source} is no file of finished runs, which end with {SUFFIX}: give {_SOURCES}.")
+        raise InputError(f"{source} is not a file of finished runs, which end with {SUFFIX}: give {_SOURCES}.")
     folders, files = finished_folders(source), bundle_files(source)
     if not folders and not files:
         raise InputError(f"There is no finished run in {source}: give {_SOURCES}.")

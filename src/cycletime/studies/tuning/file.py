@@ -116,7 +116,7 @@ class Tuning:
             if len(getattr(self.study, name)) > 1:
                 raise InputError(f"{len(getattr(self.study, name))} {plural} are given: a tuning is at one.")
         if self.sampler not in SAMPLERS:
-            raise InputError(f"{shown(self.sampler)} is no sampler: give one of {', '.join(SAMPLERS)}.")
+            raise InputError(f"{shown(self.sampler)} is not a sampler: give one of {', '.join(SAMPLERS)}.")
         for name, least in (("trials", 1), ("fresh_seeds", 1), ("sampler_seed", 0), ("at_once", 1)):
             if (number := getattr(self, name)) is not None and number < least:
                 raise InputError(f"{name} is {number}: it must be at least {least}.")

@@ -30,7 +30,7 @@ class Trial:
     number: int
     point: Point
     scores: tuple[float | None, ...] = ()
-    """The performance with each seed; None where a run went astray or failed."""
+    """The performance with each seed; None where a run diverged or failed."""
     trouble: str | None = None
     """Why it has no mean, and so no place before those that have one."""
 

@@ -156,7 +156,7 @@ class _Work:
             failed, astray = failed + (not done), astray + (done and scores[-1] is None)
         words = [
             f"{count} of {len(scores)} runs {what}"
-            for count, what in ((failed, "failed"), (astray, "went astray or ended no episode"))
+            for count, what in ((failed, "failed"), (astray, "diverged or ended no episode"))
             if count
         ]
         return Trial(number, point, tuple(scores), " and ".join(words) or None)

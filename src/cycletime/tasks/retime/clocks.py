@@ -119,4 +119,4 @@ def _whole_frames(env_dt: Duration, physics_dt: Duration, skips_frames: bool) ->
         return ratio.numerator
     fewer = max(1, floor(ratio))
     near = " and ".join(f"{Duration(env_dt.exact_s / n)} ({n} per step)" for n in (fewer, fewer + 1))
-    raise InputError(f"env_dt {env_dt} is no whole multiple of physics_dt {physics_dt}: the nearest are {near}.")
+    raise InputError(f"env_dt {env_dt} is not a whole multiple of physics_dt {physics_dt}: the nearest are {near}.")

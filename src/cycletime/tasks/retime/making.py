@@ -36,11 +36,11 @@ def retime(
         physics_dt: The step of the simulation. By default the environment's own where that divides `env_dt`, and else
             the longest below it that does. Another physics step is another world: see `compare_worlds`.
         time_limit: After how long an episode is truncated; by default as long as for the plain environment.
-            ``math.inf`` is no limit.
+            ``math.inf`` for no limit.
         make_kwargs: Further keywords for ``gymnasium.make``, such as ``render_mode``.
 
     Raises:
-        InputError: if the environment is not known, or if a time is no whole multiple where it has to be.
+        InputError: if the environment is not known, or if a time is not a whole multiple where it has to be.
     """
     env = _make_plain(env_id, make_kwargs)
     refuse_second_retiming(env)

@@ -113,7 +113,7 @@
       if (unit === "hz" || unit === "khz") exact = over(fraction(1n), times(amount, fraction(unit === "hz" ? 1n : 1000n)));
       else if (unit in UNITS) exact = times(amount, fraction(...UNITS[unit]));
     }
-    if (!exact || number(exact) < 0.99e-12 || number(exact) > 1.01e12) throw new Error(`'${text}' is no time span: give ${EXAMPLES}.`);
+    if (!exact || number(exact) < 0.99e-12 || number(exact) > 1.01e12) throw new Error(`'${text}' is not a time span: give ${EXAMPLES}.`);
     if (!match[2] && exact.n >= exact.d) {
       throw new Error(`'${text}' has no unit: write '${text.trim()}ms' for milliseconds or '${text.trim()}s' for seconds.`);
     }
