@@ -9,7 +9,7 @@ from cycletime.agents import PPOAgent
 from cycletime.horizons.candidates import CANDIDATES
 from cycletime.horizons.fields import SEARCH
 from cycletime.horizons.freezing import frozen, in_words, predictions, sign_of, write_frozen
-from cycletime.horizons.ranking import Comparison, Interval
+from cycletime.horizons.ranking import Interval, RuleComparison
 from cycletime.horizons.results import comparison_of
 from cycletime.rules.own import own_rules_in
 from cycletime.studies.spec.study import Cell
@@ -26,11 +26,11 @@ def likes_six_steps_and_small_rates(cell: Cell) -> float:
 
 
 @pytest.fixture(scope="module")
-def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> RuleComparison:
     return comparison_of(SEARCH, save_results(tmp_path_factory.mktemp("results"), likes_six_steps_and_small_rates, 1.0))
 
 
-def test_the_best_are_chosen_each_once_with_all_reasons(comparison: Comparison) -> None:
+def test_the_best_are_chosen_each_once_with_all_reasons(comparison: RuleComparison) -> None:
     chosen = frozen(comparison)
     best = next(name for name in comparison.ranked("tuned", "average") if name in CANDIDATES)
     assert chosen[best].startswith("the best average from tuned values")
@@ -40,7 +40,7 @@ def test_the_best_are_chosen_each_once_with_all_reasons(comparison: Comparison) 
     assert sum(why.count("the best") for why in chosen.values()) == 4
 
 
-def test_predictions_are_what_the_search_has_found(comparison: Comparison) -> None:
+def test_predictions_are_what_the_search_has_found(comparison: RuleComparison) -> None:
     name = next(iter(frozen(comparison)))
     told = dict(predictions(comparison, name))
     assert len(told) == 2 * 2 * 3
@@ -50,7 +50,7 @@ def test_predictions_are_what_the_search_has_found(comparison: Comparison) -> No
     assert more["search"] == pytest.approx([found.value, found.low, found.high], abs=5e-4)
 
 
-def test_predictions_are_told_in_words(comparison: Comparison) -> None:
+def test_predictions_are_told_in_words(comparison: RuleComparison) -> None:
     told = list(in_words(comparison, next(iter(frozen(comparison)))))
     assert len(told) == 4
     assert told[0].startswith("From tuned values on average: more than baseline, dt-aware")
@@ -63,7 +63,7 @@ def test_signs(interval: tuple[float, float, float], sign: str) -> None:
     assert sign_of(Interval(*interval)) == sign
 
 
-def test_the_file_has_rules_that_others_read(comparison: Comparison, tmp_path: Path) -> None:
+def test_the_file_has_rules_that_others_read(comparison: RuleComparison, tmp_path: Path) -> None:
     told = tomllib.loads(write_frozen(comparison, tmp_path).read_text())
     assert own_rules_in(told["own_rules"]) == {name: CANDIDATES[name] for name in frozen(comparison)}
     assert list(told["predictions"]) == list(told["own_rules"])

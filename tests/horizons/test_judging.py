@@ -9,8 +9,8 @@ from cycletime.agents import PPOAgent
 from cycletime.horizons.candidates import CANDIDATES, REFERENCES
 from cycletime.horizons.fields import SEARCH, Rules, retuned, starts, tuning_study
 from cycletime.horizons.freezing import COMPARED, comparison_key
-from cycletime.horizons.judging import Trial
-from cycletime.horizons.ranking import Comparison, Scale
+from cycletime.horizons.judging import JudgedTrial
+from cycletime.horizons.ranking import RuleComparison, ScoreScale
 from cycletime.studies.spec.study import Cell
 from tests.horizons.made import NOTHING, by_horizons, outcome
 
@@ -18,10 +18,12 @@ TASK = "double-pendulum"
 RULES: Rules = {name: CANDIDATES.get(name, name) for name in (*REFERENCES, "floor-6", "scaled-rate-half")}
 
 
-def trial(score: Callable[[Cell], float], noise: float = 1.0) -> Trial:
+def trial(score: Callable[[Cell], float], noise: float = 1.0) -> JudgedTrial:
     tuning = outcome(tuning_study(TASK))
     found = outcome(SEARCH.study(tuning, RULES), score, noise)
-    return Trial(Comparison(RULES, starts(tuning), {TASK: found}, {TASK: Scale(NOTHING[TASK], retuned(tuning))}))
+    return JudgedTrial(
+        RuleComparison(RULES, starts(tuning), {TASK: found}, {TASK: ScoreScale(NOTHING[TASK], retuned(tuning))})
+    )
 
 
 def rate_of(cell: Cell) -> float:
@@ -38,7 +40,7 @@ def hates_other_rates(cell: Cell) -> float:
 
 
 @cache
-def found(score: Callable[[Cell], float]) -> Trial:
+def found(score: Callable[[Cell], float]) -> JudgedTrial:
     return trial(score)
 
 

@@ -13,25 +13,25 @@ from cycletime.agents import PPOAgent
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.horizons.fields import SEARCH, SEARCHED, retuned, starts, tuning_study
-from cycletime.horizons.ranking import Comparison, Interval, Scale
+from cycletime.horizons.ranking import Interval, RuleComparison, ScoreScale
 from cycletime.rules import Rule, laws
 from cycletime.studies.spec.study import Cell
 from tests.horizons.made import NOTHING, by_horizons, outcome
 
 
-def compared(score: Callable[[Cell], float] = by_horizons, noise: float = 0.0) -> Comparison:
+def compared(score: Callable[[Cell], float] = by_horizons, noise: float = 0.0) -> RuleComparison:
     tuning = outcome(tuning_study("reacher"))
     found = outcome(SEARCH.study(tuning, SEARCHED), score, noise)
-    scale = Scale(NOTHING["reacher"], retuned(tuning))
-    return Comparison(SEARCHED, starts(tuning), {"reacher": found}, {"reacher": scale})
+    scale = ScoreScale(NOTHING["reacher"], retuned(tuning))
+    return RuleComparison(SEARCHED, starts(tuning), {"reacher": found}, {"reacher": scale})
 
 
 @cache
-def noiseless() -> Comparison:
+def noiseless() -> RuleComparison:
     return compared()
 
 
-def scores_of(comparison: Comparison, rule: str) -> NDArray[np.float64]:
+def scores_of(comparison: RuleComparison, rule: str) -> NDArray[np.float64]:
     """[starting points, cycle times] of a rule from tuned values."""
     return np.stack([comparison.scores(rule, start)[0] for start in comparison.begun("tuned")])
 

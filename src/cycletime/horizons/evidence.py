@@ -10,8 +10,8 @@ from typing import Any
 
 from cycletime.horizons.fields import SEARCH, TRIAL
 from cycletime.horizons.freezing import frozen_predictions
-from cycletime.horizons.judging import Trial
-from cycletime.horizons.ranking import Comparison
+from cycletime.horizons.judging import JudgedTrial
+from cycletime.horizons.ranking import RuleComparison
 from cycletime.horizons.results import comparison_of, outcome_in
 from cycletime.paper.outcome import Outcome
 
@@ -23,14 +23,14 @@ class Evidence:
     results: Path
 
     @cached_property
-    def search(self) -> Comparison:
+    def search(self) -> RuleComparison:
         """The search."""
         return comparison_of(SEARCH, self.results)
 
     @cached_property
-    def trial(self) -> Trial:
+    def trial(self) -> JudgedTrial:
         """The trial."""
-        return Trial(comparison_of(TRIAL, self.results))
+        return JudgedTrial(comparison_of(TRIAL, self.results))
 
     @cached_property
     def tunings(self) -> dict[str, Outcome]:

@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 
 from cycletime.duration import Duration
 from cycletime.horizons.evidence import Evidence
-from cycletime.horizons.ranking import KINDS, Array, Comparison, Interval
+from cycletime.horizons.ranking import KINDS, Array, Interval, RuleComparison
 from cycletime.paper.figures.footer import add_footer
 from cycletime.paper.figures.style import BAND, SMALL, log2_axis
 from cycletime.paper.outcome import Outcome
@@ -82,7 +82,7 @@ def _draw_map(axes: Axes, task: str, tuning: Outcome) -> None:
     axes.set_ylabel("discount horizon (s)")
 
 
-def draw_scores(comparison: Comparison, rules: Sequence[str]) -> Figure:
+def draw_scores(comparison: RuleComparison, rules: Sequence[str]) -> Figure:
     """Of each task and kind of starting points, normalised scores against the cycle time."""
     tasks = list(comparison.dts)
     figure = Figure(figsize=(2.6 * len(tasks) + 0.4, 5.2))
@@ -108,7 +108,7 @@ def draw_scores(comparison: Comparison, rules: Sequence[str]) -> Figure:
     return figure
 
 
-def _draw_rule(axes: Axes, comparison: Comparison, rule: str, kind: str, task: str, index: int) -> None:
+def _draw_rule(axes: Axes, comparison: RuleComparison, rule: str, kind: str, task: str, index: int) -> None:
     scores = np.mean([comparison.scores(rule, start) for start in comparison.begun(kind, task)], axis=0)
     found = [Interval.of(each) for each in scores.T]
     along = [float(dt) * 1e3 for dt in comparison.dts[task]]

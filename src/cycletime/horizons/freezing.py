@@ -20,7 +20,7 @@ from typing import Any
 
 from cycletime.errors import InputError
 from cycletime.horizons.candidates import CANDIDATES, REFERENCES, numbers_of
-from cycletime.horizons.ranking import KINDS, MEASURES, Comparison, Interval, Measure
+from cycletime.horizons.ranking import KINDS, MEASURES, Interval, Measure, RuleComparison
 from cycletime.rules import Rule
 from cycletime.rules.own import own_rules_table
 from cycletime.runs.files import disk_errors, write_whole
@@ -34,7 +34,7 @@ _MEASURED: Mapping[Measure, str] = {"average": "on average", "worst": "at the wo
 _DIGITS = 3
 
 
-def frozen(comparison: Comparison) -> dict[str, str]:
+def frozen(comparison: RuleComparison) -> dict[str, str]:
     """By candidate, why it goes to the trial."""
     chosen: dict[str, str] = {}
 
@@ -49,7 +49,7 @@ def frozen(comparison: Comparison) -> dict[str, str]:
     return chosen
 
 
-def write_frozen(comparison: Comparison, results: Path) -> Path:
+def write_frozen(comparison: RuleComparison, results: Path) -> Path:
     """Write the list, with laws and predictions; the file."""
     chosen = frozen(comparison)
     own = own_rules_table({name: CANDIDATES[name] for name in chosen})
@@ -92,7 +92,7 @@ def _the_list(results: Path) -> Path:
     return file
 
 
-def predictions(comparison: Comparison, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def predictions(comparison: RuleComparison, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """What a candidate has more than each of the paper's rules, by the name of the comparison."""
     for kind, measure, other in COMPARED:
         found = comparison.interval(name, kind, measure, less=other)
@@ -100,7 +100,7 @@ def predictions(comparison: Comparison, name: str) -> Iterator[tuple[str, dict[s
         yield comparison_key(kind, measure, other), {"predicted": sign_of(found), "search": numbers}
 
 
-def in_words(comparison: Comparison, name: str) -> Iterator[str]:
+def in_words(comparison: RuleComparison, name: str) -> Iterator[str]:
     """What is predicted of a candidate, in a sentence for each kind of starting points and each measure."""
     for kind, (measure, what) in product(KINDS, _MEASURED.items()):
         signs = {other: sign_of(comparison.interval(name, kind, measure, less=other)) for other in REFERENCES}
@@ -119,11 +119,11 @@ def sign_of(found: Interval) -> str:
     return "more" if found.low > 0 else "less" if found.high < 0 else "undecided"
 
 
-def _best(comparison: Comparison, kind: str, measure: Measure) -> str:
+def _best(comparison: RuleComparison, kind: str, measure: Measure) -> str:
     return next(name for name in comparison.ranked(kind, measure) if name in CANDIDATES)
 
 
-def _simplest(comparison: Comparison, best: str) -> str:
+def _simplest(comparison: RuleComparison, best: str) -> str:
     near = [
         name
         for name in comparison.ranked("tuned", "average")

@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeAlias
 
 from cycletime.horizons.candidates import REFERENCES
 from cycletime.horizons.freezing import COMPARED, comparison_key, sign_of
-from cycletime.horizons.ranking import Comparison, Interval, Measure
+from cycletime.horizons.ranking import Interval, Measure, RuleComparison
 
 Verdict: TypeAlias = Literal["better", "no worse", "worse"]
 DEFAULT = "dt-aware"
@@ -35,10 +35,10 @@ class Objection:
 
 
 @dataclass(frozen=True)
-class Trial:
+class JudgedTrial:
     """A comparison on tasks that the candidates were not chosen on."""
 
-    comparison: Comparison
+    comparison: RuleComparison
 
     @property
     def candidates(self) -> tuple[str, ...]:

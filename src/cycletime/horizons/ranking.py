@@ -67,7 +67,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Scale:
+class ScoreScale:
     """What scores on a task are measured against."""
 
     nothing: float
@@ -77,14 +77,14 @@ class Scale:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class RuleComparison:
     """Rules from starting points, and the outcomes of their runs."""
 
     rules: Rules
     starts: Sequence[Start]
     outcomes: Mapping[str, Outcome]
     """By task."""
-    scales: Mapping[str, Scale]
+    scales: Mapping[str, ScoreScale]
     """By task."""
 
     def scores(self, rule: str, start: Start) -> Array:
@@ -146,7 +146,7 @@ class Comparison:
         drawn: Array = np.mean([self.measured[rule, kind, measure, each] for each in tasks], axis=0)
         return drawn
 
-    def _learned(self, task: str, scale: Scale) -> tuple[Duration, ...]:
+    def _learned(self, task: str, scale: ScoreScale) -> tuple[Duration, ...]:
         gained = self._means(task, list(scale.retuned.values())) - scale.nothing
         lows = [Interval.of(each).low for each in gained.T]
         return tuple(dt for dt, low in zip(scale.retuned, lows, strict=True) if low > LEARNED * gained[0].max() > 0)

@@ -11,7 +11,7 @@ from cycletime.horizons.candidates import REFERENCES
 from cycletime.horizons.fields import SEARCH, SEARCHED, TRIAL, Field, Rules, retuned, starts, tuning_study
 from cycletime.horizons.freezing import frozen_rules
 from cycletime.horizons.levels import level_of_nothing
-from cycletime.horizons.ranking import Comparison, Scale
+from cycletime.horizons.ranking import RuleComparison, ScoreScale
 from cycletime.paper.collecting import outcome_of
 from cycletime.paper.outcome import Outcome
 from cycletime.paper.results import check_says_no_less
@@ -75,7 +75,7 @@ def _collected(folder: StudyFolder) -> Outcome:
     return outcome_of(folder, about, bins=BINS)
 
 
-def comparison_of(field: Field, results: Path) -> Comparison:
+def comparison_of(field: Field, results: Path) -> RuleComparison:
     """The rules of the search or of the trial, compared.
 
     Raises:
@@ -83,9 +83,9 @@ def comparison_of(field: Field, results: Path) -> Comparison:
     """
     tunings = {task: outcome_in(results, f"tuning-{task}") for task in field.tasks}
     found = {task: outcome_in(results, f"{field.name}-{task}") for task in field.tasks}
-    scales = {task: Scale(float(found[task].about["nothing"]), retuned(tunings[task])) for task in field.tasks}
+    scales = {task: ScoreScale(float(found[task].about["nothing"]), retuned(tunings[task])) for task in field.tasks}
     begun = [start for task in field.tasks for start in starts(tunings[task])]
-    return Comparison(_rules_of(field, results), begun, found, scales)
+    return RuleComparison(_rules_of(field, results), begun, found, scales)
 
 
 def _rules_of(field: Field, results: Path) -> Rules:

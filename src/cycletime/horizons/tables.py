@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from cycletime.duration import Duration
 from cycletime.horizons.candidates import REFERENCES
 from cycletime.horizons.evidence import Evidence
-from cycletime.horizons.judging import DEFAULT, Trial
-from cycletime.horizons.ranking import KINDS, MEASURES, Comparison, Interval
+from cycletime.horizons.judging import DEFAULT, JudgedTrial
+from cycletime.horizons.ranking import KINDS, MEASURES, Interval, RuleComparison
 from cycletime.paper.outcome import Outcome, OutcomeCell
 from cycletime.paper.winners import winners
 from cycletime.rules.quantities import decay_in_seconds
@@ -29,7 +29,7 @@ def best_horizons(tunings: Mapping[str, Outcome]) -> str:
     return markdown(("task", "horizon", "cycle times", "shortest", "", "middle", "", "longest"), rows)
 
 
-def measures(comparison: Comparison, rules: Iterable[str]) -> str:
+def measures(comparison: RuleComparison, rules: Iterable[str]) -> str:
     """Of rules the average and the worst cycle time, from tuned and untuned values."""
     header = ("rule", *(f"{kind}, {_WORDS[measure]}" for kind in KINDS for measure in MEASURES))
     return markdown(
@@ -44,7 +44,7 @@ def measures(comparison: Comparison, rules: Iterable[str]) -> str:
     )
 
 
-def by_task(comparison: Comparison) -> str:
+def by_task(comparison: RuleComparison) -> str:
     """Of rules the average on each task that judges."""
     header = ("values", "rule", *comparison.dts)
     return markdown(
@@ -61,7 +61,7 @@ def by_task(comparison: Comparison) -> str:
     )
 
 
-def verdicts(trial: Trial) -> str:
+def verdicts(trial: JudgedTrial) -> str:
     """Of candidates the verdict, and the differences that it rests on."""
     header = ("candidate", "verdict", *(f"more than `{other}`" for other in REFERENCES))
     rows = [
@@ -71,7 +71,7 @@ def verdicts(trial: Trial) -> str:
     return markdown(header, rows)
 
 
-def against_default(trial: Trial) -> str:
+def against_default(trial: JudgedTrial) -> str:
     """What the winner has more than the default rule, in everything that decides."""
     rows = [(where, str(trial.more(trial.winner, DEFAULT, *what))) for where, what in trial.conditions.items()]
     return markdown(("", f"`{trial.winner}` more than `{DEFAULT}`"), rows)

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cycletime.horizons.candidates import REFERENCES
-from cycletime.horizons.judging import DEFAULT, Trial
-from cycletime.horizons.ranking import KINDS, Comparison
+from cycletime.horizons.judging import DEFAULT, JudgedTrial
+from cycletime.horizons.ranking import KINDS, RuleComparison
 from cycletime.rules.explain import aligned
 
 _HEADER = ("rule", "average", "worst cycle time", "average over dt-aware's", "average over scaled's", "lowest at")
 
 
-def ranking_in_words(comparison: Comparison) -> str:
+def ranking_in_words(comparison: RuleComparison) -> str:
     """For each kind of starting points a table of all rules, the best average first."""
     lines: list[str] = []
     for kind in KINDS:
@@ -29,7 +29,7 @@ def ranking_in_words(comparison: Comparison) -> str:
     return "\n".join(lines)
 
 
-def verdicts_in_words(trial: Trial, predictions: Mapping[str, Any]) -> str:
+def verdicts_in_words(trial: JudgedTrial, predictions: Mapping[str, Any]) -> str:
     """What the trial says of each candidate, of what was predicted of it, and of the default."""
     lines = [left_out_in_words(trial.comparison), ""]
     for name in trial.candidates:
@@ -43,14 +43,14 @@ def verdicts_in_words(trial: Trial, predictions: Mapping[str, Any]) -> str:
     return "\n".join([*lines, "", decision_in_words(trial)])
 
 
-def decision_in_words(trial: Trial) -> str:
+def decision_in_words(trial: JudgedTrial) -> str:
     """Who has won, and whether that changes the default."""
     against = "; ".join(f"{each.where} is less, {each.less}" for each in trial.objections()) or "nothing"
     decision = "replaces" if trial.changes_default else "does not replace"
     return f"The winner is {trial.winner}. As the default it {decision} {DEFAULT}; what speaks against it: {against}."
 
 
-def left_out_in_words(comparison: Comparison) -> str:
+def left_out_in_words(comparison: RuleComparison) -> str:
     """Which tasks and cycle times do not count."""
     told = []
     for task, scale in comparison.scales.items():
@@ -62,7 +62,7 @@ def left_out_in_words(comparison: Comparison) -> str:
     return " ".join(told) or "All tasks and cycle times count."
 
 
-def _rows(comparison: Comparison, kind: str) -> Iterator[tuple[str, ...]]:
+def _rows(comparison: RuleComparison, kind: str) -> Iterator[tuple[str, ...]]:
     for rule in comparison.ranked(kind, "average"):
         yield (
             rule,
@@ -73,11 +73,11 @@ def _rows(comparison: Comparison, kind: str) -> Iterator[tuple[str, ...]]:
         )
 
 
-def _over(comparison: Comparison, rule: str, kind: str, other: str) -> str:
+def _over(comparison: RuleComparison, rule: str, kind: str, other: str) -> str:
     return "" if rule == other else str(comparison.interval(rule, kind, "average", less=other))
 
 
-def _lowest(comparison: Comparison, rule: str, kind: str) -> str:
+def _lowest(comparison: RuleComparison, rule: str, kind: str) -> str:
     """Where a rule does worst of all."""
     found = (
         (float(score), start, dt)

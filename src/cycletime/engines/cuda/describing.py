@@ -121,15 +121,15 @@ def state_of(psi: PPOState) -> State:
     return state
 
 
-def checked_state(words: NDArray[Any] | None) -> State:
-    """The state that a checkpoint holds.
+def checked_state(words: NDArray[Any] | None, count: int = STATE_WORDS) -> State:
+    """The state that a checkpoint holds, of so many words.
 
     Raises:
         RunError: if it holds none.
     """
-    if words is None or words.dtype != np.int32 or words.shape != (STATE_WORDS,):
+    if words is None or words.dtype != np.int32 or words.shape != (count,):
         kind = "nothing" if words is None else f"{words.dtype} of the shape {words.shape}"
-        raise RunError(f"The checkpoint has {kind} as the state of the kernel: it must be int32, ({STATE_WORDS},).")
+        raise RunError(f"The checkpoint has {kind} as the state of the kernel: it must be int32, ({count},).")
     return np.array(words).view(np.float32)
 
 

@@ -32,7 +32,6 @@ from cycletime.engines.cuda.sac.layout import (
     set_network,
 )
 from cycletime.engines.cuda.tasks import TASKS
-from cycletime.errors import RunError
 from cycletime.loops.beginning import first_psi
 from cycletime.loops.compilation_cache import keep_compiled_programs
 from cycletime.loops.randomness import seed_key
@@ -131,18 +130,6 @@ def psi_of(state: State, spec: RunSpec) -> SACState:
         temperature_optimizer=AdamState(taken, *temperature[1:]),
         acting=None,
     )
-
-
-def checked_state(words: NDArray[Any] | None) -> State:
-    """The state that a checkpoint holds.
-
-    Raises:
-        RunError: if it holds none.
-    """
-    if words is None or words.dtype != np.int32 or words.shape != (STATE_WORDS,):
-        kind = "nothing" if words is None else f"{words.dtype} of the shape {words.shape}"
-        raise RunError(f"The checkpoint has {kind} as the state of the kernel: it must be int32, ({STATE_WORDS},).")
-    return np.array(words).view(np.float32)
 
 
 @lru_cache(maxsize=64)

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from cycletime.agents.sac import SACState
 from cycletime.engines.closed_form import ClosedForm
-from cycletime.engines.cuda.describing import State, reported_every, world_of
+from cycletime.engines.cuda.describing import State, checked_state, reported_every, world_of
 from cycletime.engines.cuda.group import episodes_of
 from cycletime.engines.cuda.kernels import SAC, kernel_digest
 from cycletime.engines.cuda.layout import Status, position_of
-from cycletime.engines.cuda.sac.describing import checked_state, described, fresh_states, psi_of
+from cycletime.engines.cuda.sac.describing import described, fresh_states, psi_of
 from cycletime.engines.cuda.sac.device import Resident, SACDevice, Slice, Told, find_sac_device
 from cycletime.engines.cuda.sac.expecting import expected_s
 from cycletime.engines.cuda.sac.layout import METRICS, ROW, STATE_WORDS
@@ -157,7 +157,7 @@ class SACGroup:
         for run, arrays in starts.items():
             if arrays is not None:
                 try:
-                    state = checked_state(arrays.get(_STATE))
+                    state = checked_state(arrays.get(_STATE), STATE_WORDS)
                     kept[run] = state, _checked_rows(arrays.get(_REPLAY), state, int(self.runs[run]["capacity"]))
                 except RunError as error:
                     wrong[run] = error
