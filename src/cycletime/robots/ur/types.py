@@ -74,6 +74,11 @@ class RuntimeState(IntEnum):
     PAUSED = 4
     RESUMING = 5
 
+    @classmethod
+    def _missing_(cls, value: object) -> RuntimeState:
+        """A number that nobody knows is no program that runs."""
+        return cls.STOPPED
+
 
 @dataclass(frozen=True, slots=True)
 class ArmState:

@@ -1,7 +1,7 @@
 """The driver's loop: on each package of the controller, tell the agent, check what it wants, send one command.
 
 The dead-man chain, each level for itself: an order that grows too old makes the driver stop the arm; a driver that dies
-sends no more lines, and each line ends by itself after two periods of the controller, whereupon the arm brakes.
+sends no more lines, and each line ends by itself after some milliseconds, whereupon the arm brakes.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Timing:
 
     order_age_s: float = 0.2
     """An order older than this is not executed any more: the arm stops."""
-    line_periods: int = 2
-    """Periods of the controller after which a line ends, if no other came: enough to bridge jitter, and no more."""
+    line_s: float = 0.016
+    """After which a line ends, if no other came: enough to bridge jitter, and no more."""
     silent_s: float = 0.1
     """Without a state for this long, the arm is told to stop."""
     lost_s: float = 1.0
@@ -130,8 +130,7 @@ class Driver:
         if self._is_old(order.sent_s):
             self._stop_for(order)
         else:
-            line_s = self._timing.line_periods * self._link.period_s
-            self._send_ruled(state, order, replace(command, time_s=line_s))
+            self._send_ruled(state, order, replace(command, time_s=self._timing.line_s))
 
     def _send_ruled(self, state: ArmState, order: Order, command: Command) -> None:
         ruling = self._supervisor.rule(state, command)
@@ -196,7 +195,9 @@ class Driver:
             except LinkError as again:
                 now_s = self._clock.now_s()
                 if now_s >= until_s:
-                    raise LinkError(f"The controller was lost and not found again in {self._timing.give_up_s:g} s: {again}") from None
+                    raise LinkError(
+                        f"The controller was lost and not found again in {self._timing.give_up_s:g} s: {again}"
+                    ) from None
                 self._clock.sleep_until(now_s + self._timing.retry_s)
             else:
                 self._heard_s = self._clock.now_s()
@@ -225,6 +226,7 @@ class Driver:
         self._tell(
             state=state,
             received_s=self._clock.now_s(),
+            period_s=self._link.period_s,
             packages=self._report.packages + 1,
             missed=self._report.missed + missed,
             protective_stops=self._stops.count,
@@ -235,5 +237,3 @@ class Driver:
     def _tell(self, **news: object) -> None:
         self._report = replace(self._report, **news)  # type: ignore[arg-type]  # fields of a report
         self._desk.tell(self._report)
-
-

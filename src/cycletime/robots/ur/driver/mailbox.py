@@ -7,8 +7,6 @@ independent of the order in which a processor's cores see each other's writes.
 
 from __future__ import annotations
 
-import mmap
-import os
 import struct
 import zlib
 
@@ -58,19 +56,3 @@ def _whole(place: memoryview) -> tuple[int, bytes] | None:
 
 def _checksum(number: int, message: bytes) -> int:
     return zlib.crc32(message, number & 0xFFFFFFFF)
-
-
-class SharedMemory:
-    """Two boxes, one for each direction, in memory without a name: it is gone with the last process that has it."""
-
-    _EACH = 4096
-
-    def __init__(self, handle: int | None = None) -> None:
-        """Make such memory, or open that of a handle (a file descriptor) that the process was started with."""
-        self.handle = os.memfd_create("cycletime-robot") if handle is None else handle
-        if handle is None:
-            os.ftruncate(self.handle, 2 * self._EACH)
-        self._map = mmap.mmap(self.handle, 2 * self._EACH)
-        self._view = memoryview(self._map)
-        self.states = Box(self._view[: self._EACH])
-        self.commands = Box(self._view[self._EACH :])

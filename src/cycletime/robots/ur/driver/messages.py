@@ -47,6 +47,8 @@ class Report:
     """What it is doing."""
     received_s: float = 0.0
     """When the state came, by the driver's clock."""
+    period_s: float = 0.0
+    """The time between two states."""
     packages: int = 0
     """Packages received since the start."""
     missed: int = 0
@@ -84,7 +86,7 @@ class Order:
 _KINDS = (SpeedJ, ServoJ, MoveJ, StopJ)
 _ORDER = struct.Struct(f"=Qddb{JOINTS + 4}d")
 _STATE = struct.Struct(f"=d{4 * JOINTS}dd3i")
-_REPORT = struct.Struct("=id4QiQQ?")
+_REPORT = struct.Struct("=idd4QiQQ?")
 
 
 def encode_order(order: Order) -> bytes:
@@ -104,13 +106,16 @@ def encode_order(order: Order) -> bytes:
 def decode_order(data: bytes) -> Order:
     """The order that bytes are."""
     number, sent_s, alive_s, kind, *numbers = _ORDER.unpack(data)
-    if kind < 0:
-        return Order(number, sent_s, alive_s)
-    if _KINDS[kind] is StopJ:
-        return Order(number, sent_s, alive_s, StopJ(numbers[0]))
-    form = _KINDS[kind]
-    rest = numbers[JOINTS : JOINTS + len(form.__dataclass_fields__) - 1]
-    return Order(number, sent_s, alive_s, form(tuple(numbers[:JOINTS]), *rest))
+    return Order(number, sent_s, alive_s, None if kind < 0 else _command(_KINDS[kind], numbers))
+
+
+def _command(kind: type[Command], numbers: list[float]) -> Command:
+    if kind is StopJ:
+        return StopJ(numbers[0])
+    joints, rest = tuple(numbers[:JOINTS]), numbers[JOINTS:]
+    if kind is SpeedJ:
+        return SpeedJ(joints, *rest[:2])
+    return ServoJ(joints, *rest[:3]) if kind is ServoJ else MoveJ(joints, *rest)
 
 
 def _flat(command: Command) -> list[float]:
@@ -130,6 +135,7 @@ def encode_report(report: Report) -> bytes:
     head = _REPORT.pack(
         report.phase,
         report.received_s,
+        report.period_s,
         report.packages,
         report.missed,
         report.sent,
@@ -144,12 +150,25 @@ def encode_report(report: Report) -> bytes:
 
 def decode_report(data: bytes) -> Report:
     """The report that bytes are."""
-    phase, received_s, packages, missed, sent, overridden, override, order, stops, has_state = _REPORT.unpack_from(data)
+    phase, received_s, period_s, packages, missed, sent, overridden, *ruling, has_state = _REPORT.unpack_from(data)
+    override, order, stops = ruling
     rest = data[_REPORT.size :]
     state = _decode_state(rest) if has_state else None
     text = rest[_STATE.size if has_state else 0 :].decode()
-    counts = (packages, missed, sent, overridden)
-    return Report(Phase(phase), received_s, *counts, Override(override), order, stops, state, text)
+    return Report(
+        Phase(phase),
+        received_s,
+        period_s,
+        packages,
+        missed,
+        sent,
+        overridden,
+        Override(override),
+        order,
+        stops,
+        state,
+        text,
+    )
 
 
 def _encode_state(state: ArmState) -> bytes:

@@ -54,7 +54,7 @@ class Limits:
                 raise InputError(f"The limit {name!r} is {getattr(self, name)}: give zero or a positive number.")
         if self.stop < self.braking:
             raise InputError(
-                f"A stop at {self.stop} rad/s^2 is weaker than the {self.braking} that are counted on: give at least those."
+                f"A stop at {self.stop} rad/s^2 is weaker than the {self.braking} that are counted on: give more."
             )
 
 

@@ -12,7 +12,7 @@ from enum import IntEnum
 
 from cycletime.robots.ur.types import ArmState, RobotMode, SafetyMode
 
-_ALLOWS_MOTION = (SafetyMode.NORMAL, SafetyMode.REDUCED, SafetyMode.UNKNOWN)
+_ALLOWS_MOTION = (SafetyMode.NORMAL, SafetyMode.REDUCED)
 _WAITS_FOR_PEOPLE = (SafetyMode.SAFEGUARD_STOP, SafetyMode.AUTOMATIC_MODE_SAFEGUARD_STOP)
 """Somebody opened a gate: the controller goes on by itself when it is closed."""
 
@@ -110,5 +110,7 @@ class Stops:
         if mode not in (*_ALLOWS_MOTION, *_WAITS_FOR_PEOPLE, SafetyMode.PROTECTIVE_STOP):
             return f"The controller's safety mode is {mode.name}: see to it at the teach pendant, then start again."
         if state.robot_mode is not RobotMode.RUNNING:
-            return f"The robot's mode is {state.robot_mode.name}, and must be RUNNING: power it on at the teach pendant."
+            return (
+                f"The robot's mode is {state.robot_mode.name}, and must be RUNNING: power it on at the teach pendant."
+            )
         return ""
