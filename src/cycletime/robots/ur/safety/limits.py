@@ -31,7 +31,7 @@ class Limits:
     """Deceleration that is counted on, rad/s^2."""
     stop: float = 3.0
     """Deceleration of a stop, rad/s^2: more than what is counted on."""
-    reaction_s: float = 0.032
+    reaction_s: float = 0.040
     """From a package of the controller until a command that answers it works."""
     joint_margin: float = 0.001
     """Kept from the bounds of joints, rad."""
