@@ -44,7 +44,7 @@ class VirtualArm:
 
     clock: VirtualClock
     arm: Arm = field(default_factory=lambda: standing(Q_REF))
-    model: ArmModel = ArmModel()
+    model: ArmModel = field(default_factory=ArmModel)
     safety_mode: SafetyMode = SafetyMode.NORMAL
     robot_mode: RobotMode = RobotMode.RUNNING
     frozen: bool = False

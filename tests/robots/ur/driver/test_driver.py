@@ -1,6 +1,7 @@
 """The driver's loop in virtual time: re-sending, the dead-man chain, and every fault of the link."""
 
 import math
+from itertools import pairwise
 
 import pytest
 
@@ -43,7 +44,7 @@ def test_the_newest_order_is_sent_anew_with_each_package_as_a_line_that_ends_soo
     assert len(speeds) == 50
     assert set(speeds) == {SpeedJ(elbow(-0.3), 2.0, 0.016)}
     times = [time_s for time_s, command in arm.commands if isinstance(command, SpeedJ)]
-    assert [after - before for before, after in zip(times, times[1:], strict=False)] == pytest.approx([0.008] * 49)
+    assert [after - before for before, after in pairwise(times)] == pytest.approx([0.008] * 49)
 
 
 def test_nothing_is_sent_before_the_first_order(arm: VirtualArm) -> None:
