@@ -151,8 +151,9 @@ def test_a_frozen_stream_stops_the_arm_and_voids_what_was_ordered(arm: VirtualAr
     thawed = agent.reports[agent.reports.index(silent) + 1]
     assert thawed.phase is Phase.DRIVING
     assert thawed.missed == 12  # of the 0.1 s
-    last = [(time_s, command) for time_s, command in arm.commands if isinstance(command, SpeedJ)][-1]
-    assert arm.commands[arm.commands.index(last) + 1] == (pytest.approx(last[0] + 0.1, abs=0.009), StopJ(3.0))
+    *_, last, stop, at_the_end = arm.commands
+    assert [type(command) for _, command in (last, stop, at_the_end)] == [SpeedJ, StopJ, StopJ]
+    assert stop[0] - last[0] == pytest.approx(0.1, abs=0.009)
 
 
 def test_a_stream_that_stays_frozen_is_begun_anew(arm: VirtualArm) -> None:
