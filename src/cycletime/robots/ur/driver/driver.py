@@ -18,6 +18,8 @@ from cycletime.robots.ur.types import ArmState, Command, Link, LinkError, MoveJ,
 
 STANDING = 0.01
 """rad/s: an arm all of whose joints are slower stands."""
+_STANDS_FOR_PACKAGES = 5
+"""In a row: an arm that swings back passes through a stand."""
 
 
 class RobotStoppedError(RunError):
@@ -209,11 +211,11 @@ class Driver:
         try:
             if self._report.packages:
                 self._stop()
-                while self._clock.now_s() < until_s:
+                stands = 0
+                while stands < _STANDS_FOR_PACKAGES and self._clock.now_s() < until_s:
                     state = self._link.receive(self._timing.silent_s)
                     self._take_down(state, self._report.phase)
-                    if max(map(abs, state.qd)) < STANDING:
-                        break
+                    stands = stands + 1 if max(map(abs, state.qd)) < STANDING else 0
         except LinkError:
             pass  # its last line ends by itself
         finally:
