@@ -1,0 +1,220 @@
+"""The simulated controller on the network: moves bytes between sessions and sockets, and keeps the time.
+
+One thread does all, so that what arrives between two ticks is done between them. Ticks are due on a grid of absolute
+deadlines; in lock-step they are due when a client has granted them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from selectors import EVENT_READ, EVENT_WRITE, SelectSelector
+from socket import AF_INET, IPPROTO_TCP, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, TCP_NODELAY, socket
+from typing import Protocol, TextIO
+
+from cycletime.errors import InputError
+from cycletime.robots.ur.simulator.controller import Controller
+from cycletime.robots.ur.simulator.dashboard_session import DashboardSession
+from cycletime.robots.ur.simulator.faults import FaultSession
+from cycletime.robots.ur.simulator.realtime_session import RealtimeSession
+from cycletime.robots.ur.simulator.rtde_session import Owners, RtdeSession
+from cycletime.robots.ur.simulator.timing import Timing
+from cycletime.robots.ur.wire.errors import WireError
+
+_BACKLOG_BYTES = 200_000
+"""A client that leaves so much unread misses packages, as with a real controller."""
+_TICKS_AT_ONCE = 250
+"""After which clients are listened to again, where many ticks are granted or late."""
+
+
+class Session(Protocol):
+    """What the controller says to one client."""
+
+    greeting: bytes
+    """What is sent first."""
+    wants_to_leave: bool
+    """Whether the client has said so."""
+
+    def receive(self, data: bytes) -> bytes:
+        """Take what the client sends; the replies."""
+
+    def stream(self) -> bytes:
+        """What is sent at the end of a tick."""
+
+    def close(self) -> None:
+        """The client is gone."""
+
+
+@dataclass(eq=False)
+class _Client:
+    """A connection, with what is still to be sent."""
+
+    interface: str
+    socket: socket
+    session: Session
+    outgoing: bytearray = field(default_factory=bytearray)
+    delayed: deque[tuple[float, bytes]] = field(default_factory=deque)
+    """What is on its way, with the controller's time at which it arrives."""
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Where the interfaces listen; 0 is any free port."""
+
+    rtde: int
+    realtime: int
+    dashboard: int
+    admin: int
+
+
+class Server:
+    """A controller's listening sockets and clients."""
+
+    def __init__(self, controller: Controller, timing: Timing, address: str, ports: Ports) -> None:
+        """Listen.
+
+        Raises:
+            InputError: if an address or a port cannot be had.
+        """
+        self.frozen_until_s = 0.0
+        self.delay_s = 0.0
+        self._controller = controller
+        self._timing = timing
+        self._selector = SelectSelector()  # which waits more finely than in whole milliseconds
+        self._clients: list[_Client] = []
+        self._finished = False
+        owners = Owners()
+        self._listeners = {
+            "rtde": self._listen(address, ports.rtde, lambda: RtdeSession(controller, owners)),
+            "realtime": self._listen(address, ports.realtime, lambda: RealtimeSession(controller)),
+            "dashboard": self._listen(address, ports.dashboard, lambda: DashboardSession(controller)),
+            "admin": self._listen(_loopback(address), ports.admin, lambda: FaultSession(controller, owners, self)),
+        }
+
+    @property
+    def ports(self) -> Ports:
+        """Where the interfaces listen."""
+        return Ports(**{name: listener.getsockname()[1] for name, listener in self._listeners.items()})
+
+    def serve(self, until_ends: TextIO | None = None) -> None:
+        """Serve until a stream ends, where one is given: then whoever started us is gone."""
+        if until_ends is not None:
+            self._selector.register(until_ends, EVENT_READ, lambda: setattr(self, "_finished", not until_ends.read(1)))
+        while not self._finished:
+            self.step()
+
+    def step(self) -> None:
+        """Wait until something arrives or a tick is due, and do it."""
+        for key, events in self._selector.select(self._timing.due_in_s(self._controller)):
+            if isinstance(key.data, _Client):
+                self._serve(key.data, events)
+            else:
+                key.data()
+        self._tick_as_due()
+
+    def close(self) -> None:
+        """End all connections, and listen no more."""
+        for client in list(self._clients):
+            self._remove(client)
+        for listener in self._listeners.values():
+            listener.close()
+        self._selector.close()
+
+    def drop(self, interfaces: tuple[str, ...]) -> None:
+        """Cut the connections of some interfaces."""
+        for client in [each for each in self._clients if each.interface in interfaces]:
+            self._remove(client)
+
+    def _listen(self, address: str, port: int, session: Callable[[], Session]) -> socket:
+        listener = socket(AF_INET, SOCK_STREAM)
+        listener.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
+        try:
+            listener.bind((address, port))
+            listener.listen()
+        except (OSError, OverflowError) as error:
+            listener.close()
+            why = getattr(error, "strerror", None) or str(error)
+            raise InputError(f"A simulated controller cannot listen on {address}:{port}: {why}.") from None
+        listener.setblocking(False)
+        self._selector.register(listener, EVENT_READ, lambda: self._accept(listener, session()))
+        return listener
+
+    def _accept(self, listener: socket, session: Session) -> None:
+        connection, _ = listener.accept()
+        connection.setblocking(False)
+        connection.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
+        interface = next(name for name, each in self._listeners.items() if each is listener)
+        client = _Client(interface, connection, session)
+        self._clients.append(client)
+        self._selector.register(connection, EVENT_READ, client)
+        self._send(client, session.greeting)
+
+    def _serve(self, client: _Client, events: int) -> None:
+        if client not in self._clients:
+            return
+        if events & EVENT_WRITE:
+            self._flush(client)
+        if events & EVENT_READ:
+            self._read(client)
+
+    def _read(self, client: _Client) -> None:
+        try:
+            data = client.socket.recv(1 << 16)
+            replies = client.session.receive(data)
+        except BlockingIOError:
+            return
+        except (OSError, WireError):
+            data, replies = b"", b""
+        self._send(client, replies)
+        if not data or client.session.wants_to_leave:
+            self._remove(client)
+
+    def _send(self, client: _Client, data: bytes) -> None:
+        client.outgoing += data
+        self._flush(client)
+
+    def _flush(self, client: _Client) -> None:
+        if client not in self._clients:
+            return
+        try:
+            sent = client.socket.send(client.outgoing) if client.outgoing else 0
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            self._remove(client)
+            return
+        del client.outgoing[:sent]
+        self._selector.modify(client.socket, EVENT_READ | (EVENT_WRITE if client.outgoing else 0), client)
+
+    def _remove(self, client: _Client) -> None:
+        if client in self._clients:
+            self._clients.remove(client)
+            self._selector.unregister(client.socket)
+            client.socket.close()
+            client.session.close()
+
+    def _tick_as_due(self) -> None:
+        ticks = min(self._timing.ticks_due(self._controller), _TICKS_AT_ONCE)
+        for _ in range(ticks):
+            self._tick()
+        if ticks:
+            for client in list(self._clients):
+                self._flush(client)
+
+    def _tick(self) -> None:
+        self._controller.advance()
+        time_s = self._controller.time_s
+        frozen = time_s < self.frozen_until_s
+        for client in self._clients:
+            data = client.session.stream()
+            full = self._timing.skips_packages and len(client.outgoing) > _BACKLOG_BYTES
+            if data and not frozen and not full:
+                client.delayed.append((time_s + self.delay_s, data))
+            while client.delayed and client.delayed[0][0] <= time_s:
+                client.outgoing += client.delayed.popleft()[1]
+
+
+def _loopback(address: str) -> str:
+    """Where faults may be asked for: this machine alone, wherever the arm is."""
+    return address if address.startswith("127.") else "127.0.0.1"
