@@ -13,9 +13,10 @@ from math import cos, pi, sin
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cycletime.duration import Duration
-from cycletime.robots.ur.kinematics import UR5, Array
+from cycletime.robots.ur.kinematics import UR5, Array, forward
 from cycletime.robots.ur.types import Joints, MoveJ, SpeedJ, StopJ
 
 Pair: TypeAlias = Sequence[Any]
@@ -31,8 +32,8 @@ JOINTS_LOW, JOINTS_HIGH = (-170 * pi / 180, -150 * pi / 180), (-10 * pi / 180, 1
 """Bounds of the moved joints."""
 BOX_LOW, BOX_HIGH = (-0.2, -10.0, 0.4), (0.2, 0.9, 10.0)
 """Where the flange may be, in metres."""
-JOINT_MARGIN = 0.001
-"""rad within its bounds that a joint is turned back to."""
+JOINT_MARGIN, BOX_MARGIN_M = 0.001, 0.001
+"""How far within its bounds a joint is turned back to, in rad, and the flange into its box."""
 SPEED_MAX = 1.0
 """rad/s of each joint: an action of 1."""
 ACCELERATION = 2.0
@@ -89,13 +90,23 @@ def flange_at(pair: Pair) -> tuple[float, float, float]:
     return flange((sin(pair[0]), cos(pair[0])), (sin(both), cos(both)))
 
 
+def tip(q: Array) -> NDArray[np.float64]:
+    """[3] the flange's place, with all six angles."""
+    return np.asarray(place_of(forward(np.asarray(q, np.float64))))
+
+
+def place_of(pose: Array, xp: Any = np) -> Array:  # noqa: ANN401 - NumPy or jax.numpy
+    """[3, ...] the place of a pose, which is in the controller's frame."""
+    return xp.stack([-pose[0, 3], -pose[1, 3], pose[2, 3]])
+
+
 def elbow_at(shoulder: float) -> tuple[float, float, float]:
     """The elbow's place, for pictures."""
     reach = UR5.a2 * cos(shoulder)
     return -_C1 * reach, -_S1 * reach, UR5.d1 + UR5.a2 * sin(shoulder)
 
 
-def observation(q: Pair, qd: Pair, away: Pair, action: Pair, xp: Any = np) -> Array:  # noqa: ANN401 - NumPy or jax.numpy
+def observation(q: Pair, qd: Pair, away: Pair, action: Pair, xp: Any = np) -> Array:  # noqa: ANN401
     """[8] angles, speeds, from the target to the flange, and the previous action."""
     return xp.stack([*q, *(speed / SPEED_MAX for speed in qd), *away, *action])
 

@@ -13,6 +13,7 @@ from cycletime.robots.ur.kinematics import Array, Solutions, forward, inverse, n
 from cycletime.robots.ur.reacher import (
     BOX_HIGH,
     BOX_LOW,
+    BOX_MARGIN_M,
     JOINTS_HIGH,
     JOINTS_LOW,
     MOVED,
@@ -23,13 +24,12 @@ from cycletime.robots.ur.reacher import (
     fastest,
     flange_at,
     in_box,
+    place_of,
     within,
 )
 
 LOW, HIGH = (-0.2, -0.3, 0.5), (0.2, 0.4, 1.0)
 """The box in which targets lie, in metres."""
-BOX_MARGIN_M = 0.001
-"""Targets, and places to come back to, are so far inside of the safety box."""
 
 
 def whole_pose(pair: Array, xp: Any = np) -> Array:  # noqa: ANN401 - NumPy or jax.numpy
@@ -37,11 +37,6 @@ def whole_pose(pair: Array, xp: Any = np) -> Array:  # noqa: ANN401 - NumPy or j
     shoulder, elbow = pair
     base, *wrist = (xp.full_like(shoulder, angle) for angle in (Q_REF[0], *Q_REF[3:]))
     return xp.stack([base, shoulder, elbow, *wrist])
-
-
-def place_of(pose: Array, xp: Any = np) -> Array:  # noqa: ANN401
-    """[3, ...] the place of a pose in the task's frame."""
-    return xp.stack([-pose[0, 3], -pose[1, 3], pose[2, 3]])
 
 
 def target_of(drawn: Array, xp: Any = np) -> tuple[Array, Array]:  # noqa: ANN401
