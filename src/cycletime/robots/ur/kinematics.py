@@ -1,9 +1,9 @@
 """Where a UR arm's flange is, and with which angles it gets there: both ways in closed form.
 
-The base's frame is the controller's. With Denavit-Hartenberg's A = Rz(q) Tz(d) Tx(a) Rx(alpha) and alpha = (pi/2, 0, 0,
-pi/2, -pi/2, 0), joints 2 to 4 turn about one direction t = (sin q1, -cos q1, 0), so that upper arm and forearm move in
-the plane of r = (cos q1, sin q1, 0) and z. With u = r cos q234 + z sin q234 and w = r sin q234 - z cos q234 the flange's
-axes are x = cos q6 (u cos q5 + t sin q5) - w sin q6, y = -sin q6 (u cos q5 + t sin q5) - w cos q6, and
+The base's frame is the controller's. With Denavit-Hartenberg's A = Rz(q) Tz(d) Tx(a) Rx(alpha) and alpha = (pi/2, 0,
+0, pi/2, -pi/2, 0), joints 2 to 4 turn about one direction t = (sin q1, -cos q1, 0), so that upper arm and forearm move
+in the plane of r = (cos q1, sin q1, 0) and z. With u = r cos q234 + z sin q234 and w = r sin q234 - z cos q234, the
+flange's axes are x = cos q6 (u cos q5 + t sin q5) - w sin q6, y = -sin q6 (u cos q5 + t sin q5) - w cos q6, and
 z = t cos q5 - u sin q5; it is d4 t + d5 w + d6 z away from the forearm's end. The inverse takes this apart.
 
 All functions also take JAX's arrays, with jax.numpy as ``xp``.
@@ -41,6 +41,8 @@ _BRANCHES = tuple(product((1.0, -1.0), repeat=3))
 """Shoulder left or right, wrist up or down, elbow up or down."""
 _SINGULAR = 1e-6
 """Below this sine of q5 the flange turns about the axis of joint 4, and q6 can be anything."""
+_ON_AXIS_M = 1e-9
+"""Nearer to the base's axis the direction to a place is anything."""
 _REACH_TOLERANCE = 1e-6
 """By which rounding may put a cosine beyond 1 at a straight arm; in float32 more is not to be had."""
 
@@ -76,7 +78,7 @@ def inverse(pose: Array, wrist: float, geometry: Geometry = UR5, xp: Any = np) -
     x, y, z, place = (pose[:3, column] for column in range(4))
     centre = place - geometry.d6 * z
     reach = xp.sqrt(centre[0] ** 2 + centre[1] ** 2)
-    beside = geometry.d4 / reach
+    beside = geometry.d4 / xp.maximum(reach, _ON_AXIS_M)
     q1 = xp.arctan2(centre[1], centre[0]) + shoulder * xp.arccos(xp.clip(beside, -1, 1)) + pi / 2
     s1, c1 = xp.sin(q1), xp.cos(q1)
 
@@ -88,7 +90,8 @@ def inverse(pose: Array, wrist: float, geometry: Geometry = UR5, xp: Any = np) -
 
     q5 = wrist_side * xp.arccos(xp.clip(across(z), -1, 1))
     s5 = xp.sin(q5)
-    q6 = xp.where(xp.abs(s5) < _SINGULAR, wrist, xp.arctan2(-across(y) / s5, across(x) / s5))
+    turned = xp.arctan2(-across(y) * wrist_side, across(x) * wrist_side)  # the side is the sign of s5
+    q6 = xp.where(xp.abs(s5) < _SINGULAR, wrist, turned)
     s6, c6 = xp.sin(q6), xp.cos(q6)
     w_along, w_up = -(s6 * along(x) + c6 * along(y)), -(s6 * x[2] + c6 * y[2])
     q234 = xp.arctan2(w_along, -w_up)
