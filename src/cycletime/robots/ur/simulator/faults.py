@@ -69,7 +69,7 @@ class FaultSession:
 
     def _do(self, line: str) -> str:
         if line == "state":
-            return json.dumps(asdict(self._controller.state) | {"tick": self._controller.tick})
+            return self._state()
         if line == "quit":
             self.wants_to_leave = True
             return "ok"
@@ -83,6 +83,12 @@ class FaultSession:
                 return "ok"
         known = [*plain, *with_value, "state", "quit"]
         raise InputError(f"There is no fault {shown(line)}: give one of {', '.join(known)}{did_you_mean(line, known)}")
+
+    def _state(self) -> str:
+        """The last tick's state, with the modes of this moment."""
+        it = self._controller
+        modes = {"robot_mode": it.safety.robot_mode, "safety_mode": it.safety.safety_mode}
+        return json.dumps(asdict(it.state) | modes | {"tick": it.tick})
 
     def _plain(self) -> dict[str, Callable[[], object]]:
         it, safety = self._controller, self._controller.safety

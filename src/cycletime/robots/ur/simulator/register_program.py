@@ -17,7 +17,7 @@ from cycletime.robots.ur.simulator.registers import Registers
 from cycletime.robots.ur.types import Command, MoveJ, ServoJ, SpeedJ, StopJ
 from cycletime.robots.ur.wire.script import Program
 
-_NAME, _BANNER = "rtde_control", "# HEADER_BEGIN"
+_NAME, _BANNER = "rtde_control", "RTDE Control Script Loaded"
 _READY, _DONE = 1, 2
 """What the program tells in its first output register."""
 _COMMAND, _ASYNC = 0, 1
@@ -65,7 +65,7 @@ class RegisterProgram:
 
     @staticmethod
     def is_meant_by(program: Program) -> bool:
-        """Whether a program is ur_rtde's, by its name and a line that all versions of it have."""
+        """Whether a program is ur_rtde's, by its name and what it says first."""
         return program.name == _NAME and _BANNER in program.text
 
     def fed(self, tick: int) -> None:

@@ -95,7 +95,17 @@ class Server:
     @property
     def ports(self) -> Ports:
         """Where the interfaces listen."""
-        return Ports(**{name: listener.getsockname()[1] for name, listener in self._listeners.items()})
+        return Ports(**{name: self.listens_at(name)[1] for name in self._listeners})
+
+    @property
+    def backlog_bytes(self) -> int:
+        """What the slowest client has left unread."""
+        return max((len(client.outgoing) for client in self._clients), default=0)
+
+    def listens_at(self, interface: str) -> tuple[str, int]:
+        """The address and the port of an interface."""
+        address, port = self._listeners[interface].getsockname()
+        return address, port
 
     def serve(self, until_ends: TextIO | None = None) -> None:
         """Serve until a stream ends, where one is given: then whoever started us is gone."""
@@ -135,7 +145,10 @@ class Server:
         except (OSError, OverflowError) as error:
             listener.close()
             why = getattr(error, "strerror", None) or str(error)
-            raise InputError(f"A simulated controller cannot listen on {address}:{port}: {why}.") from None
+            raise InputError(
+                f"A simulated controller cannot listen on {address}:{port}: {why}; "
+                "give another port, or an address of this machine such as 127.0.0.2."
+            ) from None
         listener.setblocking(False)
         self._selector.register(listener, EVENT_READ, lambda: self._accept(listener, session()))
         return listener
