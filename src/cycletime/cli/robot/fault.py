@@ -9,6 +9,8 @@ from tyro.conf import Positional, arg
 
 from cycletime.errors import InputError, RunError, printable
 
+_LARGEST_PORT = 65535
+
 
 @dataclass(frozen=True, kw_only=True)
 class RobotFault:
@@ -30,6 +32,8 @@ class RobotFault:
 
         if not self.words:
             raise InputError("No fault is named: give one such as protective stop.")
+        if not 0 < self.port <= _LARGEST_PORT:
+            raise InputError(f"--port is {self.port}: a port is a number from 1 to {_LARGEST_PORT}.")
         try:
             print(printable(ask_for_fault(self.address, self.port, " ".join(self.words))))
         except OSError as error:

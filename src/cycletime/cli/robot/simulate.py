@@ -79,6 +79,8 @@ class SimulateRobot:
                 raise InputError(f"--{name.replace('_', '-')} is {getattr(self, name)}: it must be at least 0.")
         if self.speed_limit is not None and not self.speed_limit > 0:
             raise InputError(f"--speed-limit is {self.speed_limit}: it must be above 0 rad/s.")
+        if self.floor is not None and not math.isfinite(self.floor):
+            raise InputError(f"--floor is {self.floor}: give a height in metres.")
         speed = Limits.speed if self.speed_limit is None else self.speed_limit
         return Settings(
             profile=PROFILES[self.profile],
