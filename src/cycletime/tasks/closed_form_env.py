@@ -29,6 +29,7 @@ from cycletime.tasks.mountain_car import MountainCar
 from cycletime.tasks.pendulum import Pendulum
 from cycletime.tasks.reacher import Reacher
 from cycletime.tasks.render import frame_rate
+from cycletime.tasks.ur_reacher import URReacher
 
 BASELINE_DT = "16ms"
 """The cycle time where the paper starts from."""
@@ -121,6 +122,12 @@ class AcrobotEnv(ClosedFormEnv):
     """An acrobot's swing-up, with one torque."""
 
     task = Acrobot()
+
+
+class URReacherEnv(ClosedFormEnv):
+    """UR-Reacher-2: bring a UR5's flange to a target, with two joint speeds."""
+
+    task = URReacher()
 
 
 class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
@@ -253,6 +260,12 @@ class AcrobotVectorEnv(ClosedFormVectorEnv):
     """Many acrobots."""
 
     task = Acrobot()
+
+
+class URReacherVectorEnv(ClosedFormVectorEnv):
+    """Many arms of UR-Reacher-2."""
+
+    task = URReacher()
 
 
 def _timed(task: ClosedFormTask, env_dt: DurationLike | None) -> ClosedFormTask:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, exp, pi, sqrt
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,7 +108,7 @@ def advance(model: ArmModel, arm: Arm) -> Arm:
     return Arm(arm.tick + 1, q, qd, target_q, target_qd, program, arm.pending)
 
 
-def servo(model: ArmModel, q: Vector, qd: Vector, before: Vector, after: Vector) -> tuple[Vector, Vector]:
+def servo(model: ArmModel, q: Any, qd: Any, before: Any, after: Any) -> tuple[Any, Any]:  # noqa: ANN401 - also JAX's
     """Angles and speeds after a period in which the reference went straight from one value to another.
 
     With e the error, e'' + 2 w e' + w^2 e = 0, and so e(t) = (e(0) + (e'(0) + w e(0)) t) exp(-w t).

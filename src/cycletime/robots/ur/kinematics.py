@@ -1,9 +1,9 @@
 """Where a UR arm's flange is, and with which angles it gets there: both ways in closed form.
 
-The base's frame is the controller's. With Denavit-Hartenberg's A = Rz(q) Tz(d) Tx(a) Rx(alpha) and alpha = (pi/2, 0, 0,
-pi/2, -pi/2, 0), joints 2 to 4 turn about one direction t = (sin q1, -cos q1, 0), so that upper arm and forearm move in
-the plane of r = (cos q1, sin q1, 0) and z. With u = r cos q234 + z sin q234 and w = r sin q234 - z cos q234 the flange's
-axes are x = cos q6 (u cos q5 + t sin q5) - w sin q6, y = -sin q6 (u cos q5 + t sin q5) - w cos q6, and
+The base's frame is the controller's. With Denavit-Hartenberg's A = Rz(q) Tz(d) Tx(a) Rx(alpha) and alpha = (pi/2, 0,
+0, pi/2, -pi/2, 0), joints 2 to 4 turn about one direction t = (sin q1, -cos q1, 0), so that upper arm and forearm move
+in the plane of r = (cos q1, sin q1, 0) and z. With u = r cos q234 + z sin q234 and w = r sin q234 - z cos q234, the
+flange's axes are x = cos q6 (u cos q5 + t sin q5) - w sin q6, y = -sin q6 (u cos q5 + t sin q5) - w cos q6, and
 z = t cos q5 - u sin q5; it is d4 t + d5 w + d6 z away from the forearm's end. The inverse takes this apart.
 
 All functions also take JAX's arrays, with jax.numpy as ``xp``.

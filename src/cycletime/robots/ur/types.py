@@ -18,6 +18,10 @@ class LinkError(RunError):
     """The controller cannot be reached, or does not answer as it should: one sentence."""
 
 
+class SilentError(LinkError):
+    """No state came in time, over a connection that stands."""
+
+
 class RobotMode(IntEnum):
     """What the arm's power and brakes are doing, as the controller numbers it."""
 
@@ -69,6 +73,11 @@ class RuntimeState(IntEnum):
     PAUSING = 3
     PAUSED = 4
     RESUMING = 5
+
+    @classmethod
+    def _missing_(cls, value: object) -> RuntimeState:
+        """A number that nobody knows is no program that runs."""
+        return cls.STOPPED
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +176,8 @@ class Link(Protocol):
         """Wait for a state that was not received before; the newest, where several came.
 
         Raises:
-            LinkError: if none comes in time, or the connection is lost.
+            SilentError: if none comes in time.
+            LinkError: if the connection is lost.
         """
 
     def send(self, command: Command) -> None:
