@@ -127,3 +127,10 @@ def test_the_program_can_stop_the_arm_or_itself_and_knows_what_it_does_not_know(
     other.ask(66)
     assert "command 66 is not simulated" in other.controller.log[-1][1].message
     assert not other.controller.runs_program
+
+
+def test_numbers_that_make_no_sense_end_the_program_and_move_nothing(client: Client) -> None:
+    client.ask(9, 0, float("nan"), 0, 0, 0, 0, 2.0)
+    assert "not finite" in client.controller.log[-1][1].message
+    client.wait(10)
+    assert client.controller.state.qd == (0.0,) * 6

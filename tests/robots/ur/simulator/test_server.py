@@ -142,6 +142,18 @@ def test_a_delay_holds_packages_back(bench: Bench) -> None:
         each.close()
 
 
+def test_jitter_varies_when_packages_arrive_and_never_their_order(bench: Bench) -> None:
+    client, grant = bench.lockstep()
+    admin = bench.connect("admin")
+    assert bench.ask(admin, "jitter 0.05") == "ok"
+    arrivals = [[OUT.unpack(frame.payload)["timestamp"] for frame in grant(tick)] for tick in range(1, 60)]
+    times = [time_s for arrived in arrivals for time_s in arrived]
+    assert times == pytest.approx([0.008 * (number + 1) for number in range(len(times))])
+    assert {len(arrived) for arrived in arrivals} > {0, 1}
+    for each in (client, admin):
+        each.close()
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from cycletime.robots.ur import arm as arms
+from cycletime.robots.ur.simulator.acceptance import why_refused
 from cycletime.robots.ur.simulator.pose import tool_pose
 from cycletime.robots.ur.simulator.profile import Settings
 from cycletime.robots.ur.simulator.register_program import RegisterProgram
@@ -90,6 +91,9 @@ class Controller:
     def run(self, command: Command) -> None:
         """A command has arrived."""
         if not self.safety.allows_motion:
+            return
+        if why := why_refused(command):
+            self.say(f"Refused: {why}.", level=1)
             return
         self.program = None
         jitter = int(self._random.integers(self.settings.jitter_ticks + 1)) if self.settings.jitter_ticks else 0

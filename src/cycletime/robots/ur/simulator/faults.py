@@ -2,8 +2,8 @@
 
 One command per line: `protective stop`, `emergency stop`, `release emergency stop`, `violation`, `remote control off`
 (or `on`), `refuse unlock on` (or `off`), `in use NAME`, `free NAME`, `drop rtde` (or `realtime`, `dashboard`,
-`clients`), `freeze SECONDS`, `delay SECONDS`, `latency TICKS`, `say TEXT`, `state`, `quit`. Seconds are those of the
-controller.
+`clients`), `freeze SECONDS`, `delay SECONDS`, `jitter SECONDS`, `latency TICKS`, `say TEXT`, `state`,
+`quit`. Seconds are those of the controller.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ class Network(Protocol):
     """The controller's time until which nothing is streamed."""
     delay_s: float
     """How long what is streamed is on its way."""
+    jitter_s: float
+    """Up to how much longer, at random."""
 
     def drop(self, interfaces: tuple[str, ...]) -> None:
         """Cut the connections of some interfaces."""
@@ -109,6 +111,7 @@ class FaultSession:
         return {
             "freeze": lambda text: setattr(network, "frozen_until_s", it.time_s + _seconds(text)),
             "delay": lambda text: setattr(network, "delay_s", _seconds(text)),
+            "jitter": lambda text: setattr(network, "jitter_s", _seconds(text)),
             "latency": lambda text: setattr(it, "latency_ticks", _ticks(text)),
             "in use": lambda name: self._owners.claim((name,), self._owners),
             "free": lambda name: self._owners.give_back((name,)),

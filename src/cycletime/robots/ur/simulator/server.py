@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from random import Random
 from selectors import EVENT_READ, EVENT_WRITE, SelectSelector
 from socket import AF_INET, IPPROTO_TCP, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, TCP_NODELAY, socket
 from typing import Protocol, TextIO
@@ -54,6 +55,7 @@ class _Client:
     socket: socket
     session: Session
     outgoing: bytearray = field(default_factory=bytearray)
+    waits_to_send: bool = False
     delayed: deque[tuple[float, bytes]] = field(default_factory=deque)
     """What is on its way, with the controller's time at which it arrives."""
 
@@ -79,6 +81,8 @@ class Server:
         """
         self.frozen_until_s = 0.0
         self.delay_s = 0.0
+        self.jitter_s = 0.0
+        self._random = Random(controller.settings.seed)
         self._controller = controller
         self._timing = timing
         self._selector = SelectSelector()  # which waits more finely than in whole milliseconds
@@ -154,7 +158,11 @@ class Server:
         return listener
 
     def _accept(self, listener: socket, session: Session) -> None:
-        connection, _ = listener.accept()
+        try:
+            connection, _ = listener.accept()
+        except OSError:  # it has left again
+            session.close()
+            return
         connection.setblocking(False)
         connection.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
         interface = next(name for name, each in self._listeners.items() if each is listener)
@@ -198,7 +206,10 @@ class Server:
             self._remove(client)
             return
         del client.outgoing[:sent]
-        self._selector.modify(client.socket, EVENT_READ | (EVENT_WRITE if client.outgoing else 0), client)
+        waits = bool(client.outgoing)
+        if waits is not client.waits_to_send:
+            client.waits_to_send = waits
+            self._selector.modify(client.socket, EVENT_READ | (EVENT_WRITE if waits else 0), client)
 
     def _remove(self, client: _Client) -> None:
         if client in self._clients:
@@ -223,9 +234,14 @@ class Server:
             data = client.session.stream()
             full = self._timing.skips_packages and len(client.outgoing) > _BACKLOG_BYTES
             if data and not frozen and not full:
-                client.delayed.append((time_s + self.delay_s, data))
+                client.delayed.append((self._arrival_s(client, time_s), data))
             while client.delayed and client.delayed[0][0] <= time_s:
                 client.outgoing += client.delayed.popleft()[1]
+
+    def _arrival_s(self, client: _Client, time_s: float) -> float:
+        """When a package arrives; TCP keeps the order, so none before the last."""
+        late_s = self.delay_s + (self._random.uniform(0, self.jitter_s) if self.jitter_s else 0.0)
+        return max(time_s + late_s, client.delayed[-1][0] if client.delayed else 0.0)
 
 
 def _loopback(address: str) -> str:
