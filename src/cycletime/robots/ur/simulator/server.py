@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from random import Random
 from selectors import EVENT_READ, EVENT_WRITE, SelectSelector
 from socket import AF_INET, IPPROTO_TCP, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, TCP_NODELAY, socket
 from typing import Protocol, TextIO
@@ -54,6 +55,7 @@ class _Client:
     socket: socket
     session: Session
     outgoing: bytearray = field(default_factory=bytearray)
+    waits_to_send: bool = False
     delayed: deque[tuple[float, bytes]] = field(default_factory=deque)
     """What is on its way, with the controller's time at which it arrives."""
 
@@ -79,6 +81,8 @@ class Server:
         """
         self.frozen_until_s = 0.0
         self.delay_s = 0.0
+        self.jitter_s = 0.0
+        self._random = Random(controller.settings.seed)
         self._controller = controller
         self._timing = timing
         self._selector = SelectSelector()  # which waits more finely than in whole milliseconds
@@ -95,7 +99,17 @@ class Server:
     @property
     def ports(self) -> Ports:
         """Where the interfaces listen."""
-        return Ports(**{name: listener.getsockname()[1] for name, listener in self._listeners.items()})
+        return Ports(**{name: self.listens_at(name)[1] for name in self._listeners})
+
+    @property
+    def backlog_bytes(self) -> int:
+        """What the slowest client has left unread."""
+        return max((len(client.outgoing) for client in self._clients), default=0)
+
+    def listens_at(self, interface: str) -> tuple[str, int]:
+        """The address and the port of an interface."""
+        address, port = self._listeners[interface].getsockname()
+        return address, port
 
     def serve(self, until_ends: TextIO | None = None) -> None:
         """Serve until a stream ends, where one is given: then whoever started us is gone."""
@@ -135,13 +149,20 @@ class Server:
         except (OSError, OverflowError) as error:
             listener.close()
             why = getattr(error, "strerror", None) or str(error)
-            raise InputError(f"A simulated controller cannot listen on {address}:{port}: {why}.") from None
+            raise InputError(
+                f"A simulated controller cannot listen on {address}:{port}: {why}; "
+                "give another port, or an address of this machine such as 127.0.0.2."
+            ) from None
         listener.setblocking(False)
         self._selector.register(listener, EVENT_READ, lambda: self._accept(listener, session()))
         return listener
 
     def _accept(self, listener: socket, session: Session) -> None:
-        connection, _ = listener.accept()
+        try:
+            connection, _ = listener.accept()
+        except OSError:  # it has left again
+            session.close()
+            return
         connection.setblocking(False)
         connection.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
         interface = next(name for name, each in self._listeners.items() if each is listener)
@@ -185,7 +206,10 @@ class Server:
             self._remove(client)
             return
         del client.outgoing[:sent]
-        self._selector.modify(client.socket, EVENT_READ | (EVENT_WRITE if client.outgoing else 0), client)
+        waits = bool(client.outgoing)
+        if waits is not client.waits_to_send:
+            client.waits_to_send = waits
+            self._selector.modify(client.socket, EVENT_READ | (EVENT_WRITE if waits else 0), client)
 
     def _remove(self, client: _Client) -> None:
         if client in self._clients:
@@ -210,9 +234,14 @@ class Server:
             data = client.session.stream()
             full = self._timing.skips_packages and len(client.outgoing) > _BACKLOG_BYTES
             if data and not frozen and not full:
-                client.delayed.append((time_s + self.delay_s, data))
+                client.delayed.append((self._arrival_s(client, time_s), data))
             while client.delayed and client.delayed[0][0] <= time_s:
                 client.outgoing += client.delayed.popleft()[1]
+
+    def _arrival_s(self, client: _Client, time_s: float) -> float:
+        """When a package arrives; TCP keeps the order, so none before the last."""
+        late_s = self.delay_s + (self._random.uniform(0, self.jitter_s) if self.jitter_s else 0.0)
+        return max(time_s + late_s, client.delayed[-1][0] if client.delayed else 0.0)
 
 
 def _loopback(address: str) -> str:
