@@ -237,8 +237,15 @@ def test_a_port_that_is_taken_is_told(bench: Bench) -> None:
         Server(Controller(), LockStep(), "127.0.0.1", taken)
 
 
-def test_faults_are_asked_for_on_loopback_alone() -> None:
-    server = Server(Controller(), LockStep(), "0.0.0.0", FREE)
-    assert server.listens_at("admin")[0] == "127.0.0.1"
-    assert server.listens_at("rtde")[0] == "0.0.0.0"
+def test_the_last_port_may_be_the_one_that_is_taken(bench: Bench) -> None:
+    with pytest.raises(InputError, match="cannot listen"):
+        Server(Controller(), LockStep(), "127.0.0.1", Ports(0, 0, 0, bench.server.ports.admin))
+
+
+@pytest.mark.parametrize(
+    ("address", "admin"), [("0.0.0.0", "127.0.0.1"), ("127.0.0.7", "127.0.0.7"), ("localhost", "127.0.0.1")]
+)
+def test_faults_are_asked_for_on_loopback_alone(address: str, admin: str) -> None:
+    server = Server(Controller(), LockStep(), address, FREE)
+    assert server.listens_at("admin")[0] == admin
     server.close()
