@@ -30,6 +30,7 @@ class Bench:
 
     def connect(self, interface: str) -> socket.socket:
         client = socket.create_connection(("127.0.0.1", getattr(self.server.ports, interface)), timeout=10)
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.server.step()
         return client
 
@@ -213,17 +214,17 @@ def test_a_fault_that_is_not_understood_is_refused(bench: Bench, line: str, why:
 
 def test_a_client_that_does_not_read_misses_packages_and_holds_nobody_up() -> None:
     now = [0.0]
-    bench = Bench(FreeRunning(1.0, lambda: now[0]))
+    bench = Bench(FreeRunning(20.0, lambda: now[0]))
     lazy = bench.connect("realtime")
     for tick in range(20_000):
-        now[0] = (tick + 1) * 0.2
+        now[0] = (tick + 1) * 0.009
         bench.server.step()
         if bench.server.backlog_bytes > 200_000:
             break
     full = bench.server.backlog_bytes
     assert full > 200_000
     ticks = bench.controller.tick
-    now[0] += 0.2
+    now[0] += 0.009
     bench.server.step()
     assert bench.controller.tick > ticks
     assert bench.server.backlog_bytes <= full
@@ -237,8 +238,15 @@ def test_a_port_that_is_taken_is_told(bench: Bench) -> None:
         Server(Controller(), LockStep(), "127.0.0.1", taken)
 
 
-def test_faults_are_asked_for_on_loopback_alone() -> None:
-    server = Server(Controller(), LockStep(), "0.0.0.0", FREE)
-    assert server.listens_at("admin")[0] == "127.0.0.1"
-    assert server.listens_at("rtde")[0] == "0.0.0.0"
+def test_the_last_port_may_be_the_one_that_is_taken(bench: Bench) -> None:
+    with pytest.raises(InputError, match="cannot listen"):
+        Server(Controller(), LockStep(), "127.0.0.1", Ports(0, 0, 0, bench.server.ports.admin))
+
+
+@pytest.mark.parametrize(
+    ("address", "admin"), [("0.0.0.0", "127.0.0.1"), ("127.0.0.7", "127.0.0.7"), ("localhost", "127.0.0.1")]
+)
+def test_faults_are_asked_for_on_loopback_alone(address: str, admin: str) -> None:
+    server = Server(Controller(), LockStep(), address, FREE)
+    assert server.listens_at("admin")[0] == admin
     server.close()

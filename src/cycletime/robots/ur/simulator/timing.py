@@ -9,8 +9,9 @@ from typing import Protocol
 from cycletime.robots.ur.simulator.controller import Controller
 from cycletime.robots.ur.wire.lockstep import GRANT_REGISTER
 
-_FORGIVEN_S = 0.25
-"""Lateness beyond this is not made up for: the machine was suspended, or is too slow for the pace."""
+_FORGIVEN_S = 0.01
+"""Lateness beyond this is not made up for, but time stood still: in a burst of ticks no client could send commands, and
+lines would end and watchdogs bark for want of them."""
 
 
 class Timing(Protocol):
