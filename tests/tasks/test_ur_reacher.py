@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from cycletime.robots.ur.reacher import JOINTS_HIGH, JOINTS_LOW
 from cycletime.robots.ur.reacher_env import URReacher2Env
+from cycletime.robots.ur.reacher_targets import target_of
 from cycletime.tasks import URReacher
 from tests.robots.ur.virtual import VirtualArm, VirtualClock
 
@@ -48,7 +50,7 @@ def pushes(seed: int, count: int) -> NDArray[np.float64]:
     return rng.uniform(-1.3, 1.3, (count, 2))
 
 
-@pytest.mark.parametrize(("env_dt", "seed"), [("10ms", 0), ("10ms", 1), ("10ms", 3), ("40ms", 1), ("5ms", 3)])
+@pytest.mark.parametrize(("env_dt", "seed"), [("10ms", 0), ("10ms", 1), ("10ms", 3), ("40ms", 1)])
 def test_an_episode_is_the_arm_s_under_the_same_commands(env_dt: str, seed: int) -> None:
     arm = VirtualArm(VirtualClock())
     env = URReacher2Env(arm, env_dt, reset_time="3.5s")
@@ -68,3 +70,31 @@ def test_an_episode_is_the_arm_s_under_the_same_commands(env_dt: str, seed: int)
     np.testing.assert_allclose(ours[2], theirs[2], rtol=0, atol=1e-6)
     np.testing.assert_array_equal(ours[3], theirs[3])
     assert ours[4].any() == bool(seed % 2), "the strong ones leave the box"
+
+
+def test_angles_lead_to_the_same_targets_whoever_computes_them() -> None:
+    low, high = np.array(JOINTS_LOW), np.array(JOINTS_HIGH)
+    drawn = np.random.default_rng(0).uniform(low, high, (60, 2))
+    targets, found = jax.jit(jax.vmap(lambda pair: target_of(pair, jnp)))(drawn)
+    assert 5 < np.sum(found) < 30
+    for pair, target, is_found in zip(drawn, targets, found, strict=True):
+        expected = target_of(pair)
+        assert is_found == expected[1]
+        if is_found:
+            np.testing.assert_allclose(target, expected[0], atol=1e-12)
+
+
+def test_episodes_begin_as_the_spec_says() -> None:
+    """Means and deviations of 1500 of the authors' draws, within what chance does with as many."""
+    task = URReacher(jnp.float32)
+    numbers = jax.jit(jax.vmap(lambda key: jnp.stack(task.numbers(task.reset(key)))))(
+        jax.random.split(jax.random.key(0), 1500)
+    )
+    pose, targets, actions = np.split(np.asarray(numbers, np.float64), 3, axis=1)
+    np.testing.assert_allclose(pose, np.broadcast_to((-2.4, 1.5), pose.shape), atol=1e-6)
+    np.testing.assert_allclose(targets.mean(axis=0), (0.110, 0.779), atol=0.02)
+    np.testing.assert_allclose(targets.std(axis=0), (0.187, 0.147), atol=0.01)
+    distances = np.hypot(*(targets - (0.01940, 0.76998)).T)
+    assert distances.mean() == pytest.approx(0.236, abs=0.01)
+    np.testing.assert_allclose(actions.mean(axis=0), 0, atol=0.06)
+    np.testing.assert_allclose(actions.std(axis=0), 1 / np.sqrt(3), atol=0.03)
