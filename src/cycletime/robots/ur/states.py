@@ -5,6 +5,7 @@ Both take bytes in whatever pieces they come, and give the newest state.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 from cycletime.robots.ur.connection import Connection, Countdown
@@ -12,7 +13,7 @@ from cycletime.robots.ur.types import ArmState, LinkError, RobotMode, RuntimeSta
 from cycletime.robots.ur.wire import messages
 from cycletime.robots.ur.wire.frames import Frame, FrameParser, FrameType
 from cycletime.robots.ur.wire.messages import ControllerVersion
-from cycletime.robots.ur.wire.recipes import NOT_FOUND, Recipe, Value
+from cycletime.robots.ur.wire.recipes import IN_USE, NOT_FOUND, Recipe, Value
 from cycletime.robots.ur.wire.stream import PacketParser, StreamPacket
 
 _NEEDED = (
@@ -39,12 +40,13 @@ class RtdeStates:
         self._parser = FrameParser()
         self._waiting: list[Frame] = []
         self._recipe = Recipe(0, (), ())
+        self._inputs = Recipe(0, (), ())
         self.period_s = 0.0
         self.version = ""
 
     @classmethod
-    def begin(cls, connection: Connection, timeout_s: float) -> RtdeStates:
-        """Negotiate and start.
+    def begin(cls, connection: Connection, timeout_s: float, inputs: tuple[str, ...] = ()) -> RtdeStates:
+        """Negotiate and start; `inputs` are what will be written, if anything.
 
         Raises:
             LinkError: if the controller does not have what is needed.
@@ -58,6 +60,8 @@ class RtdeStates:
         frequency_hz = _FASTEST_HZ["e-Series" if version.major >= 5 else "CB"]
         states.version, states.period_s = str(version), 1 / frequency_hz
         states._recipe = states._agree_on_recipe(protocol, frequency_hz, version)
+        if inputs:
+            states._inputs = states._agree_on_inputs(inputs)
         if not messages.read_accepted(states._ask(messages.start_request(), FrameType.START)):
             raise LinkError(f"The controller (version {version}) refuses to send states by RTDE.")
         return states
@@ -79,6 +83,14 @@ class RtdeStates:
         )
         newest = next(ours, None)
         return None if newest is None else _state(self._recipe.unpack(newest.payload))
+
+    def write(self, values: Sequence[Value]) -> None:
+        """Write the inputs that were agreed on.
+
+        Raises:
+            LinkError: if the connection is lost.
+        """
+        self._connection.send(messages.data_package(self._inputs, values))
 
     def close(self) -> None:
         """End the connection."""
@@ -102,6 +114,15 @@ class RtdeStates:
         raise LinkError(
             f"The controller (version {version}) does not tell {', '.join(missing)}: it needs 3.4 or later."
         )
+
+    def _agree_on_inputs(self, names: tuple[str, ...]) -> Recipe:
+        reply = self._ask(messages.input_recipe_request(names), FrameType.INPUT_RECIPE)
+        recipe = messages.read_recipe_reply(reply, names)
+        if in_use := recipe.refused(IN_USE):
+            raise LinkError(f"Another client of the controller writes {', '.join(in_use)}: end that one first.")
+        if missing := recipe.refused(NOT_FOUND):
+            raise LinkError(f"The controller (version {self.version}) has no {', '.join(missing)}.")
+        return recipe
 
     def _ask(self, request: bytes, kind: FrameType) -> bytes:
         """The payload of the reply; texts of the controller's log, and states that still come, may lie between."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 import numpy as np
 
 from cycletime.robots.ur import arm as arms
+from cycletime.robots.ur.simulator.acceptance import why_refused
 from cycletime.robots.ur.simulator.pose import tool_pose
 from cycletime.robots.ur.simulator.profile import Settings
 from cycletime.robots.ur.simulator.register_program import RegisterProgram
@@ -28,8 +30,8 @@ _LOGGED = 1000
 class Controller:
     """A controller that is switched on, with its brakes released."""
 
-    def __init__(self, settings: Settings | None = None) -> None:
-        """Stand at the pose where settings say so."""
+    def __init__(self, settings: Settings | None = None, tell: Callable[[str], None] = lambda text: None) -> None:
+        """Stand at the pose where settings say so, and tell what the log says to whoever runs this."""
         self.settings = settings or Settings()
         self.model = self.settings.arm
         self.arm = arms.standing(self.settings.start_q)
@@ -42,6 +44,7 @@ class Controller:
         self.log: deque[tuple[int, TextMessage]] = deque(maxlen=_LOGGED)
         """What the controller said, numbered."""
         self._said = 0
+        self._tell = tell
         self._random = np.random.default_rng(self.settings.seed)
         self.state = self._measured()
 
@@ -89,6 +92,9 @@ class Controller:
         """A command has arrived."""
         if not self.safety.allows_motion:
             return
+        if why := why_refused(command):
+            self.say(f"Refused: {why}.", level=1)
+            return
         self.program = None
         jitter = int(self._random.integers(self.settings.jitter_ticks + 1)) if self.settings.jitter_ticks else 0
         self.arm = arms.receive(self.arm, command, self.latency_ticks + jitter)
@@ -124,6 +130,7 @@ class Controller:
     def say(self, message: str, level: int = 3) -> None:
         """Write a line into the log, which RTDE's clients get as a text message."""
         self._said += 1
+        self._tell(f"{self.time_s:.3f} s: {message}")
         self.log.append((self._said, TextMessage(message, "cycletime", level)))
 
     def _takes_programs(self, what: str) -> bool:

@@ -2,8 +2,8 @@
 
 One command per line: `protective stop`, `emergency stop`, `release emergency stop`, `violation`, `remote control off`
 (or `on`), `refuse unlock on` (or `off`), `in use NAME`, `free NAME`, `drop rtde` (or `realtime`, `dashboard`,
-`clients`), `freeze SECONDS`, `delay SECONDS`, `latency TICKS`, `say TEXT`, `state`, `quit`. Seconds are those of the
-controller.
+`clients`), `freeze SECONDS`, `delay SECONDS`, `jitter SECONDS`, `latency TICKS`, `say TEXT`, `state`,
+`quit`. Seconds are those of the controller.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ class Network(Protocol):
     """The controller's time until which nothing is streamed."""
     delay_s: float
     """How long what is streamed is on its way."""
+    jitter_s: float
+    """Up to how much longer, at random."""
 
     def drop(self, interfaces: tuple[str, ...]) -> None:
         """Cut the connections of some interfaces."""
@@ -69,7 +71,7 @@ class FaultSession:
 
     def _do(self, line: str) -> str:
         if line == "state":
-            return json.dumps(asdict(self._controller.state) | {"tick": self._controller.tick})
+            return self._state()
         if line == "quit":
             self.wants_to_leave = True
             return "ok"
@@ -83,6 +85,12 @@ class FaultSession:
                 return "ok"
         known = [*plain, *with_value, "state", "quit"]
         raise InputError(f"There is no fault {shown(line)}: give one of {', '.join(known)}{did_you_mean(line, known)}")
+
+    def _state(self) -> str:
+        """The last tick's state, with the modes of this moment."""
+        it = self._controller
+        modes = {"robot_mode": it.safety.robot_mode, "safety_mode": it.safety.safety_mode}
+        return json.dumps(asdict(it.state) | modes | {"tick": it.tick})
 
     def _plain(self) -> dict[str, Callable[[], object]]:
         it, safety = self._controller, self._controller.safety
@@ -103,6 +111,7 @@ class FaultSession:
         return {
             "freeze": lambda text: setattr(network, "frozen_until_s", it.time_s + _seconds(text)),
             "delay": lambda text: setattr(network, "delay_s", _seconds(text)),
+            "jitter": lambda text: setattr(network, "jitter_s", _seconds(text)),
             "latency": lambda text: setattr(it, "latency_ticks", _ticks(text)),
             "in use": lambda name: self._owners.claim((name,), self._owners),
             "free": lambda name: self._owners.give_back((name,)),

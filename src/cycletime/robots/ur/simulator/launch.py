@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from socket import create_connection
@@ -40,15 +40,25 @@ class Simulated:
         Raises:
             InputError: if it is refused.
         """
-        with (
-            create_connection((self.address, self.ports.admin), timeout=_FAULT_TIMEOUT_S) as connection,
-            connection.makefile("r") as replies,
-        ):
-            connection.sendall(encode_line(line))
-            reply = replies.readline().rstrip("\n")
-        if reply.startswith("refused: "):
-            raise InputError(reply.removeprefix("refused: "))
-        return reply
+        return ask_for_fault(self.address, self.ports.admin, line)
+
+
+def ask_for_fault(address: str, port: int, line: str) -> str:
+    """Ask the simulated controller at an address for a fault; the reply.
+
+    Raises:
+        InputError: if it is refused.
+        OSError: if nobody is there.
+    """
+    with (
+        create_connection((address, port), timeout=_FAULT_TIMEOUT_S) as connection,
+        connection.makefile("r") as replies,
+    ):
+        connection.sendall(encode_line(line))
+        reply = replies.readline().rstrip("\n")
+    if reply.startswith("refused: "):
+        raise InputError(reply.removeprefix("refused: "))
+    return reply
 
 
 @contextmanager
@@ -87,14 +97,16 @@ def simulated(
             process.kill()
 
 
-def open_server(settings: Settings, pace: float | None, address: str, ports: Ports) -> Server:
-    """Listen as a simulated controller.
+def open_server(
+    settings: Settings, pace: float | None, address: str, ports: Ports, tell: Callable[[str], None] = lambda text: None
+) -> Server:
+    """Listen as a simulated controller, and tell what its log says.
 
     Raises:
         InputError: if an address or port cannot be had, with the port.
     """
     timing = LockStep() if pace is None else FreeRunning(pace, time.monotonic)
-    return Server(Controller(settings), timing, address, ports)
+    return Server(Controller(settings, tell), timing, address, ports)
 
 
 def serve_as_told(text: str) -> int:

@@ -41,7 +41,7 @@ PROFILES: dict[ProfileName, Profile] = {
     "cb3": Profile(
         "cb3", ControllerVersion(3, 15, 8, 106339), "Oct 25 2022", 0.008, remote_control=False, geometry=UR5
     ),
-    "e": Profile("e", ControllerVersion(5, 12, 5, 1101319), "Jul 6 2022", 0.002, remote_control=True, geometry=UR5E),
+    "e": Profile("e", ControllerVersion(5, 12, 5, 1101319), "Jul 06 2022", 0.002, remote_control=True, geometry=UR5E),
 }
 
 

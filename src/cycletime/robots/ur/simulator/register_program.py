@@ -13,11 +13,12 @@ import numpy as np
 
 from cycletime.robots.ur.arm import Arm, Vector
 from cycletime.robots.ur.arm import Program as Running
+from cycletime.robots.ur.simulator.acceptance import why_refused
 from cycletime.robots.ur.simulator.registers import Registers
 from cycletime.robots.ur.types import Command, MoveJ, ServoJ, SpeedJ, StopJ
 from cycletime.robots.ur.wire.script import Program
 
-_NAME, _BANNER = "rtde_control", "# HEADER_BEGIN"
+_NAME, _BANNER = "rtde_control", "RTDE Control Script Loaded"
 _READY, _DONE = 1, 2
 """What the program tells in its first output register."""
 _COMMAND, _ASYNC = 0, 1
@@ -65,7 +66,7 @@ class RegisterProgram:
 
     @staticmethod
     def is_meant_by(program: Program) -> bool:
-        """Whether a program is ur_rtde's, by its name and a line that all versions of it have."""
+        """Whether a program is ur_rtde's, by its name and what it says first."""
         return program.name == _NAME and _BANNER in program.text
 
     def fed(self, tick: int) -> None:
@@ -77,7 +78,7 @@ class RegisterProgram:
         self._bark(arm.tick, period_s)
         (asked,) = registers.ints(_COMMAND)
         if asked in (_Asked.SPEED_J, _Asked.SERVO_J):
-            self._followed = _followed(asked, registers)
+            self._followed = self._accepted(_followed(asked, registers))
             registers.tell_int(_COMMAND, _READY)
         elif asked == _Asked.IDLE:
             self._done, self._waits_for = False, None
@@ -93,7 +94,8 @@ class RegisterProgram:
     def _once(self, asked: int, registers: Registers, arm: Arm) -> Arm:
         """A command that is done once; moves and stops are done when the arm stands."""
         if self._waits_for is None:
-            moves = self._begun(asked, registers, arm)
+            begun = self._begun(asked, registers, arm)
+            moves = None if begun is None else self._accepted(begun)
             if moves is not None:
                 self._followed = None
                 arm = arm._replace(program=Running(moves))
@@ -128,6 +130,13 @@ class RegisterProgram:
             case _:
                 self.ended = f"ur_rtde's command {asked} is not simulated; the program has ended."
         return None
+
+    def _accepted(self, command: Command) -> Command | None:
+        """A command, unless it ends the program as a wrong argument does."""
+        if why := why_refused(command):
+            self.ended = f"Refused: {why}; the program has ended."
+            return None
+        return command
 
     def _bark(self, tick: int, period_s: float) -> None:
         if self._watchdog_hz > 0 and (tick - self._fed_at) * period_s > 1 / self._watchdog_hz:

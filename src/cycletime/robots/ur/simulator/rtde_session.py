@@ -100,13 +100,11 @@ class RtdeSession:
 
     def _output_recipe(self, payload: bytes) -> bytes:
         names, frequency_hz = messages.read_output_recipe_request(payload, self._version)
-        number = 1 if self._version > 1 else None
         found = [output_variable(name) for name in names]
         types = tuple(NOT_FOUND if each is None else each[0] for each in found)
-        recipe = Recipe(number if NOT_FOUND not in types else number and 0, names, types)
-        if self._started or NOT_FOUND in types or len(payload) > messages.LONGEST_NAME_LIST:
-            self._output = None if not self._started else self._output
-        else:
+        refused = NOT_FOUND in types or self._started or len(payload) > messages.LONGEST_NAME_LIST
+        recipe = Recipe(None if self._version == 1 else int(not refused), names, types)
+        if not refused:
             self._output = recipe
             self._readers = tuple(each[1] for each in found if each is not None)
             self._every_ticks = self._ticks_between(frequency_hz)

@@ -6,14 +6,16 @@ deadlines; in lock-step they are due when a client has granted them.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from ipaddress import ip_address
+from random import Random
 from selectors import EVENT_READ, EVENT_WRITE, SelectSelector
 from socket import AF_INET, IPPROTO_TCP, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, TCP_NODELAY, socket
-from typing import Protocol, TextIO
+from typing import TextIO
 
 from cycletime.errors import InputError
+from cycletime.robots.ur.simulator.client import Client, Session
 from cycletime.robots.ur.simulator.controller import Controller
 from cycletime.robots.ur.simulator.dashboard_session import DashboardSession
 from cycletime.robots.ur.simulator.faults import FaultSession
@@ -26,36 +28,6 @@ _BACKLOG_BYTES = 200_000
 """A client that leaves so much unread misses packages, as with a real controller."""
 _TICKS_AT_ONCE = 250
 """After which clients are listened to again, where many ticks are granted or late."""
-
-
-class Session(Protocol):
-    """What the controller says to one client."""
-
-    greeting: bytes
-    """What is sent first."""
-    wants_to_leave: bool
-    """Whether the client has said so."""
-
-    def receive(self, data: bytes) -> bytes:
-        """Take what the client sends; the replies."""
-
-    def stream(self) -> bytes:
-        """What is sent at the end of a tick."""
-
-    def close(self) -> None:
-        """The client is gone."""
-
-
-@dataclass(eq=False)
-class _Client:
-    """A connection, with what is still to be sent."""
-
-    interface: str
-    socket: socket
-    session: Session
-    outgoing: bytearray = field(default_factory=bytearray)
-    delayed: deque[tuple[float, bytes]] = field(default_factory=deque)
-    """What is on its way, with the controller's time at which it arrives."""
 
 
 @dataclass(frozen=True)
@@ -79,23 +51,39 @@ class Server:
         """
         self.frozen_until_s = 0.0
         self.delay_s = 0.0
+        self.jitter_s = 0.0
+        self._random = Random(controller.settings.seed)
         self._controller = controller
         self._timing = timing
         self._selector = SelectSelector()  # which waits more finely than in whole milliseconds
-        self._clients: list[_Client] = []
+        self._clients: list[Client] = []
         self._finished = False
         owners = Owners()
-        self._listeners = {
-            "rtde": self._listen(address, ports.rtde, lambda: RtdeSession(controller, owners)),
-            "realtime": self._listen(address, ports.realtime, lambda: RealtimeSession(controller)),
-            "dashboard": self._listen(address, ports.dashboard, lambda: DashboardSession(controller)),
-            "admin": self._listen(_loopback(address), ports.admin, lambda: FaultSession(controller, owners, self)),
+        self._listeners: dict[str, socket] = {}
+        sessions: dict[str, Callable[[], Session]] = {
+            "rtde": lambda: RtdeSession(controller, owners),
+            "realtime": lambda: RealtimeSession(controller),
+            "dashboard": lambda: DashboardSession(controller),
+            "admin": lambda: FaultSession(controller, owners, self),
         }
+        for interface, session in sessions.items():
+            host = _loopback(address) if interface == "admin" else address
+            self._listen(interface, host, getattr(ports, interface), session)
 
     @property
     def ports(self) -> Ports:
         """Where the interfaces listen."""
-        return Ports(**{name: listener.getsockname()[1] for name, listener in self._listeners.items()})
+        return Ports(**{name: self.listens_at(name)[1] for name in self._listeners})
+
+    @property
+    def backlog_bytes(self) -> int:
+        """What the slowest client has left unread."""
+        return max((len(client.outgoing) for client in self._clients), default=0)
+
+    def listens_at(self, interface: str) -> tuple[str, int]:
+        """The address and the port of an interface."""
+        address, port = self._listeners[interface].getsockname()
+        return address, port
 
     def serve(self, until_ends: TextIO | None = None) -> None:
         """Serve until a stream ends, where one is given: then whoever started us is gone."""
@@ -107,7 +95,7 @@ class Server:
     def step(self) -> None:
         """Wait until something arrives or a tick is due, and do it."""
         for key, events in self._selector.select(self._timing.due_in_s(self._controller)):
-            if isinstance(key.data, _Client):
+            if isinstance(key.data, Client):
                 self._serve(key.data, events)
             else:
                 key.data()
@@ -126,31 +114,35 @@ class Server:
         for client in [each for each in self._clients if each.interface in interfaces]:
             self._remove(client)
 
-    def _listen(self, address: str, port: int, session: Callable[[], Session]) -> socket:
-        listener = socket(AF_INET, SOCK_STREAM)
+    def _listen(self, interface: str, address: str, port: int, session: Callable[[], Session]) -> None:
+        listener = self._listeners[interface] = socket(AF_INET, SOCK_STREAM)
         listener.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
         try:
             listener.bind((address, port))
             listener.listen()
         except (OSError, OverflowError) as error:
-            listener.close()
+            self.close()
             why = getattr(error, "strerror", None) or str(error)
-            raise InputError(f"A simulated controller cannot listen on {address}:{port}: {why}.") from None
+            raise InputError(
+                f"A simulated controller cannot listen on {address}:{port}: {why}; "
+                "give another port, or an address of this machine such as 127.0.0.2."
+            ) from None
         listener.setblocking(False)
-        self._selector.register(listener, EVENT_READ, lambda: self._accept(listener, session()))
-        return listener
+        self._selector.register(listener, EVENT_READ, lambda: self._accept(interface, session))
 
-    def _accept(self, listener: socket, session: Session) -> None:
-        connection, _ = listener.accept()
+    def _accept(self, interface: str, session: Callable[[], Session]) -> None:
+        try:
+            connection, _ = self._listeners[interface].accept()
+        except OSError:
+            return  # it has left again
         connection.setblocking(False)
         connection.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
-        interface = next(name for name, each in self._listeners.items() if each is listener)
-        client = _Client(interface, connection, session)
+        client = Client(interface, connection, session())
         self._clients.append(client)
         self._selector.register(connection, EVENT_READ, client)
-        self._send(client, session.greeting)
+        self._send(client, client.session.greeting)
 
-    def _serve(self, client: _Client, events: int) -> None:
+    def _serve(self, client: Client, events: int) -> None:
         if client not in self._clients:
             return
         if events & EVENT_WRITE:
@@ -158,7 +150,7 @@ class Server:
         if events & EVENT_READ:
             self._read(client)
 
-    def _read(self, client: _Client) -> None:
+    def _read(self, client: Client) -> None:
         try:
             data = client.socket.recv(1 << 16)
             replies = client.session.receive(data)
@@ -170,24 +162,23 @@ class Server:
         if not data or client.session.wants_to_leave:
             self._remove(client)
 
-    def _send(self, client: _Client, data: bytes) -> None:
+    def _send(self, client: Client, data: bytes) -> None:
         client.outgoing += data
         self._flush(client)
 
-    def _flush(self, client: _Client) -> None:
+    def _flush(self, client: Client) -> None:
         if client not in self._clients:
             return
         try:
-            sent = client.socket.send(client.outgoing) if client.outgoing else 0
-        except BlockingIOError:
-            sent = 0
+            waits = client.flush()
         except OSError:
             self._remove(client)
             return
-        del client.outgoing[:sent]
-        self._selector.modify(client.socket, EVENT_READ | (EVENT_WRITE if client.outgoing else 0), client)
+        if waits is not client.waits_to_send:
+            client.waits_to_send = waits
+            self._selector.modify(client.socket, EVENT_READ | (EVENT_WRITE if waits else 0), client)
 
-    def _remove(self, client: _Client) -> None:
+    def _remove(self, client: Client) -> None:
         if client in self._clients:
             self._clients.remove(client)
             self._selector.unregister(client.socket)
@@ -210,11 +201,13 @@ class Server:
             data = client.session.stream()
             full = self._timing.skips_packages and len(client.outgoing) > _BACKLOG_BYTES
             if data and not frozen and not full:
-                client.delayed.append((time_s + self.delay_s, data))
-            while client.delayed and client.delayed[0][0] <= time_s:
-                client.outgoing += client.delayed.popleft()[1]
+                client.send_later(data, time_s + self.delay_s + self._random.uniform(0, self.jitter_s))
+            client.let_arrive(time_s)
 
 
 def _loopback(address: str) -> str:
     """Where faults may be asked for: this machine alone, wherever the arm is."""
-    return address if address.startswith("127.") else "127.0.0.1"
+    try:
+        return address if ip_address(address).is_loopback else "127.0.0.1"
+    except ValueError:  # a name
+        return "127.0.0.1"
