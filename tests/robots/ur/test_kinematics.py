@@ -41,7 +41,7 @@ def test_every_solution_reaches_the_pose_and_one_is_what_it_came_from(arm: Geome
             np.testing.assert_allclose(product_of_joints(angles, arm), pose, atol=1e-7)
         found, any_found = nearest(solutions, q)
         assert any_found
-        np.testing.assert_allclose(found, q, atol=1e-6)
+        np.testing.assert_allclose(solutions.angles[found], q, atol=1e-6)
 
 
 def test_an_arm_well_within_reach_has_eight_different_solutions() -> None:
@@ -56,7 +56,7 @@ def test_where_the_wrist_is_straight_its_last_angle_is_the_wished_one(q5: float)
     q = np.array([0.4, -1.3, 1.1, -0.6, q5, 0.9])
     solutions = inverse(forward(q), 0.9)
     found, _ = nearest(solutions, q)
-    np.testing.assert_allclose(found, q, atol=1e-5)
+    np.testing.assert_allclose(solutions.angles[found], q, atol=1e-5)
 
 
 @pytest.mark.parametrize("place", [(2.0, 0.0, 0.3), (0.0, 0.0, 1.9), (0.02, 0.02, 0.4)])

@@ -32,7 +32,6 @@ def sent(arm: VirtualArm) -> list[Any]:
     return [command for _, command in arm.commands]
 
 
-@pytest.mark.filterwarnings("ignore:.*not equal although similar")  # 1e-14 rad/s may be left of the last motion
 def test_gymnasium_s_own_checks_pass() -> None:
     env = make(an_arm(), reset_time="3.5s")
     check_env(env.unwrapped, skip_render_check=True)

@@ -107,6 +107,6 @@ def inverse(pose: Array, wrist: float, geometry: Geometry = UR5, xp: Any = np) -
 
 
 def nearest(solutions: Solutions, reference: Array, xp: Any = np) -> tuple[Array, Array]:  # noqa: ANN401
-    """[6] the valid solution that is nearest to given angles, and whether there is one at all."""
+    """The index of the valid solution that is nearest to given angles, and whether there is one at all."""
     away = xp.sum((solutions.angles - reference) ** 2, axis=1)
-    return solutions.angles[xp.argmin(xp.where(solutions.valid, away, xp.inf))], xp.any(solutions.valid)
+    return xp.argmin(xp.where(solutions.valid, away, xp.inf)), xp.any(solutions.valid)
