@@ -123,10 +123,12 @@ def test_a_move_of_a_silent_agent_is_stopped(arm: VirtualArm) -> None:
             agent.wants(MoveJ(goal, time_s=2.0))
         return report.packages >= 300
 
-    make_driver(arm, VirtualAgent(arm.clock, script)).run()
+    agent = VirtualAgent(arm.clock, script)
+    make_driver(arm, agent).run()
     assert [type(command) for _, command in arm.commands] == [MoveJ, StopJ, StopJ]
-    assert arm.commands[1][0] - arm.commands[0][0] == pytest.approx(0.2, abs=0.009)
-    assert abs(arm.arm.q[2] - goal[2]) > 0.3
+    assert arm.commands[1][0] - arm.commands[0][0] == pytest.approx(1.0, abs=0.009)
+    assert abs(arm.arm.q[2] - goal[2]) > 0.1
+    assert agent.reports[-1].override is Override.TOO_OLD
 
 
 def test_an_order_that_is_no_number_stops_the_arm_and_is_told(arm: VirtualArm) -> None:
