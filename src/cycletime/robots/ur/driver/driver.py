@@ -171,6 +171,17 @@ class Driver:
         if order := self._desk.order():
             self._done = max(self._done, order.number)
 
+    def _blindly_voids_orders(self) -> bool:
+        """Out of sight nothing goes on but a move that has begun: its path was checked; whether all is void."""
+        order = self._desk.order()
+        if order is None or order.number <= self._done:
+            return True
+        if isinstance(order.command, MoveJ) and order.number == self._begun:
+            return False
+        self._done = order.number
+        self._note(order, Override.UNSEEN)
+        return True
+
     def _ask_for_release(self) -> None:
         self._void_orders()
         try:
@@ -184,20 +195,20 @@ class Driver:
         if silence_s >= self._timing.lost_s:
             self._connect_again(error)
         elif self._report.phase is not Phase.SILENT:
-            self._void_orders()
             self._tell(phase=Phase.SILENT, text=str(error))
             try:
-                self._stop()
+                if self._blindly_voids_orders():
+                    self._stop()
             except LinkError as lost:
                 self._connect_again(lost)
 
     def _connect_again(self, error: LinkError) -> None:
-        """Try until it works; meanwhile the arm stands, since its last line has ended.
+        """Try until it works; meanwhile the arm stands, since its last line has ended, or completes a move.
 
         Raises:
             LinkError: if it does not work for too long.
         """
-        self._void_orders()
+        self._blindly_voids_orders()
         self._tell(phase=Phase.RECONNECTING, text=str(error))
         until_s = self._clock.now_s() + self._timing.give_up_s
         while not self._desk.agent_is_gone():
