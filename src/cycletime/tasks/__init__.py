@@ -82,4 +82,8 @@ if find_spec("gymnasium"):
         )
     for _name, _maker in (("Reacher", "make_reacher"), ("DoublePendulum", "make_double_pendulum")):
         gymnasium.register(f"cycletime/Bullet{_name}-v0", entry_point=f"{__name__}.bullet:{_maker}")
-    gymnasium.register("cycletime/URReacher2-v0", entry_point="cycletime.robots.ur.reacher_env:make_ur_reacher")
+    gymnasium.register(
+        "cycletime/URReacher2-v0",
+        entry_point="cycletime.robots.ur.reacher_env:make_ur_reacher",
+        nondeterministic=True,  # an arm moves as it does
+    )

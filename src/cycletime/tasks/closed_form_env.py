@@ -31,19 +31,17 @@ from cycletime.tasks.reacher import Reacher
 from cycletime.tasks.render import frame_rate
 from cycletime.tasks.ur_reacher import URReacher
 
-BASELINE_DT = "16ms"
-"""The cycle time where the paper starts from."""
-
 
 class ClosedFormEnv(TaskEnv):
     """One copy of a closed-form task."""
 
     def __init__(
-        self, dt: DurationLike = BASELINE_DT, render_mode: str | None = None, env_dt: DurationLike | None = None
+        self, dt: DurationLike | None = None, render_mode: str | None = None, env_dt: DurationLike | None = None
     ) -> None:
-        """Make the environment at a cycle time, a whole multiple of the time step, by default the task's usual one."""
+        """Make the environment at a cycle time, a whole multiple of the time step; the task has usual ones of both."""
         self.task = _timed(self.task, env_dt)
-        self._dt, self._cycle_steps = Duration(dt), cycle_steps(dt, self.task.env_dt)
+        self._dt = self.task.baseline_dt if dt is None else Duration(dt)
+        self._cycle_steps = cycle_steps(self._dt, self.task.env_dt)
         super().__init__(render_mode)
 
     @property
@@ -144,7 +142,7 @@ class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def __init__(
         self,
         num_envs: int = 1,
-        dt: DurationLike = BASELINE_DT,
+        dt: DurationLike | None = None,
         render_mode: str | None = None,
         env_dt: DurationLike | None = None,
     ) -> None:
@@ -155,7 +153,8 @@ class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             raise InputError(f"{render_mode!r} is no render mode of many environments: give 'rgb_array' or None.")
         self.num_envs, self.render_mode = num_envs, render_mode
         self.task = _timed(self.task, env_dt)
-        self._dt, self._cycle_steps = Duration(dt), cycle_steps(dt, self.task.env_dt)
+        self._dt = self.task.baseline_dt if dt is None else Duration(dt)
+        self._cycle_steps = cycle_steps(self._dt, self.task.env_dt)
         self.metadata = {**self.metadata, "render_fps": frame_rate(self.dt)}
         self.single_action_space = action_space(self.task)
         self.single_observation_space = observation_space(self.task)

@@ -71,6 +71,7 @@ class URReacher(ClosedFormTask):
     title: ClassVar = "UR-Reacher-2"
     usual_env_dt: ClassVar = Duration("10ms")
     original_dt: ClassVar = Duration("40ms")
+    baseline_dt: ClassVar = Duration("40ms")
     time_limit: ClassVar = reacher.TIME_LIMIT
     shortest_episode: ClassVar = reacher.TIME_LIMIT
     can_terminate: ClassVar = False

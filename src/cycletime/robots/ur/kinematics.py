@@ -41,6 +41,8 @@ _BRANCHES = tuple(product((1.0, -1.0), repeat=3))
 """Shoulder left or right, wrist up or down, elbow up or down."""
 _SINGULAR = 1e-6
 """Below this sine of q5 the flange turns about the axis of joint 4, and q6 can be anything."""
+_ON_AXIS_M = 1e-9
+"""Nearer to the base's axis the direction to a place is anything."""
 _REACH_TOLERANCE = 1e-6
 """By which rounding may put a cosine beyond 1 at a straight arm; in float32 more is not to be had."""
 
@@ -76,7 +78,7 @@ def inverse(pose: Array, wrist: float, geometry: Geometry = UR5, xp: Any = np) -
     x, y, z, place = (pose[:3, column] for column in range(4))
     centre = place - geometry.d6 * z
     reach = xp.sqrt(centre[0] ** 2 + centre[1] ** 2)
-    beside = geometry.d4 / reach
+    beside = geometry.d4 / xp.maximum(reach, _ON_AXIS_M)
     q1 = xp.arctan2(centre[1], centre[0]) + shoulder * xp.arccos(xp.clip(beside, -1, 1)) + pi / 2
     s1, c1 = xp.sin(q1), xp.cos(q1)
 
@@ -88,7 +90,8 @@ def inverse(pose: Array, wrist: float, geometry: Geometry = UR5, xp: Any = np) -
 
     q5 = wrist_side * xp.arccos(xp.clip(across(z), -1, 1))
     s5 = xp.sin(q5)
-    q6 = xp.where(xp.abs(s5) < _SINGULAR, wrist, xp.arctan2(-across(y) / s5, across(x) / s5))
+    turned = xp.arctan2(-across(y) * wrist_side, across(x) * wrist_side)  # the side is the sign of s5
+    q6 = xp.where(xp.abs(s5) < _SINGULAR, wrist, turned)
     s6, c6 = xp.sin(q6), xp.cos(q6)
     w_along, w_up = -(s6 * along(x) + c6 * along(y)), -(s6 * x[2] + c6 * y[2])
     q234 = xp.arctan2(w_along, -w_up)
@@ -104,6 +107,6 @@ def inverse(pose: Array, wrist: float, geometry: Geometry = UR5, xp: Any = np) -
 
 
 def nearest(solutions: Solutions, reference: Array, xp: Any = np) -> tuple[Array, Array]:  # noqa: ANN401
-    """[6] the valid solution that is nearest to given angles, and whether there is one at all."""
+    """The index of the valid solution that is nearest to given angles, and whether there is one at all."""
     away = xp.sum((solutions.angles - reference) ** 2, axis=1)
-    return solutions.angles[xp.argmin(xp.where(solutions.valid, away, xp.inf))], xp.any(solutions.valid)
+    return xp.argmin(xp.where(solutions.valid, away, xp.inf)), xp.any(solutions.valid)

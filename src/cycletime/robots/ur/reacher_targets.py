@@ -5,6 +5,7 @@ Arrays are NumPy's, or JAX's with jax.numpy as ``xp``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -51,18 +52,20 @@ def target_of(drawn: Array, xp: Any = np) -> tuple[Array, Array]:  # noqa: ANN40
     places = place_of(forward(whole_pose(pairs, xp), xp=xp), xp)
     allowed = Solutions(solutions.angles, solutions.valid & _may_be_target(places, pairs))
     chosen, found = nearest(allowed, xp.asarray(Q_REF, drawn.dtype), xp)
-    target = place_of(forward(whole_pose(chosen[MOVED], xp), xp=xp), xp)[SEEN]
-    return target, found & _may_be_target(place_of(pose, xp), drawn)
+    return places[SEEN, chosen], found & _may_be_target(place_of(pose, xp), drawn)
 
 
-def _may_be_target(place: Array, pair: Array) -> Array:
+def _may_be_target(place: Sequence[Any], pair: Sequence[Any]) -> Any:  # noqa: ANN401
     return in_box(place, BOX_MARGIN_M) & within(place, LOW, HIGH) & within(pair, JOINTS_LOW, JOINTS_HIGH)
 
 
 def draw_target(rng: np.random.Generator) -> tuple[float, float]:
     """A target."""
     while True:
-        target, found = target_of(rng.uniform(JOINTS_LOW, JOINTS_HIGH))
+        drawn = rng.uniform(JOINTS_LOW, JOINTS_HIGH).tolist()
+        if not _may_be_target(flange_at(drawn), drawn):  # most are not, and the inverse is slow
+            continue
+        target, found = target_of(np.array(drawn))
         if found:
             y, z = target.tolist()
             return y, z
@@ -85,5 +88,6 @@ def way_back(q: Array, target_q: Array, xp: Any = np) -> Array:  # noqa: ANN401
     x, y, z = xp.clip(place_of(pose, xp), low + BOX_MARGIN_M, high - BOX_MARGIN_M)
     column = xp.stack([-x, -y, z, xp.ones_like(x)])[:, None]
     moved = xp.concatenate([pose[:, :3], column], axis=1)
-    solution, found = nearest(inverse(moved, Q_REF[5], xp=xp), whole_pose(q, xp), xp)
-    return xp.where(found, solution[MOVED], q)
+    solutions = inverse(moved, Q_REF[5], xp=xp)
+    chosen, found = nearest(solutions, whole_pose(q, xp), xp)
+    return xp.where(found, solutions.angles[chosen, MOVED], q)
