@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from cycletime.robots.ur.simulator.controller import Controller
-from cycletime.robots.ur.wire.lockstep import GRANT_REGISTER
+from cycletime.robots.ur.wire.lockstep import GRANT
 
 _FORGIVEN_S = 0.01
 """Lateness beyond this is not made up for, but time stood still: in a burst of ticks no client could send commands, and
@@ -68,4 +68,4 @@ class LockStep:
 
     def ticks_due(self, controller: Controller) -> int:
         """What is left of the grant."""
-        return max(0, controller.registers.ints(GRANT_REGISTER)[0] - controller.tick)
+        return max(0, int(controller.registers.number(GRANT)) - controller.tick)
