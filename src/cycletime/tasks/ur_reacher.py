@@ -167,18 +167,19 @@ class URReacher(ClosedFormTask):
 
 def _away(state: URReacherState) -> Pair:
     """From the target to the flange."""
-    _, y, z = _flange(state.q)
+    _, y, z = flange_of(state.q)
     return y - state.target[0], z - state.target[1]
 
 
-def _flange(q: Pair) -> tuple[jax.Array, jax.Array, jax.Array]:
+def flange_of(q: Pair) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """The flange's place."""
     return reacher.flange(sine_and_cosine(q[0]), sine_and_cosine(q[0] + q[1]))
 
 
 def _followed(state: URReacherState) -> Excursion:
     """As `cycletime.robots.ur.reacher_targets.followed`, for all copies together."""
     before = state.excursion
-    outside = ~reacher.in_box(_flange(state.target_q))
+    outside = ~reacher.in_box(flange_of(state.target_q))
     begins = outside & ~before.outside
     found = _way_back_where(begins, state.q, state.target_q)
     back = jnp.where(begins, found[0], before.back[0]), jnp.where(begins, found[1], before.back[1])
