@@ -79,8 +79,7 @@ class Driver:
         """Drive until the agent is gone, or the arm was stopped for good; the arm stands in the end."""
         reason = ""
         try:
-            self._link.connect()
-            self._heard_s = self._clock.now_s()
+            self._connect()
             while not self._desk.agent_is_gone():
                 self._beat()
         except RunError as error:
@@ -214,7 +213,8 @@ class Driver:
         while not self._desk.agent_is_gone():
             self._link.close()
             try:
-                self._link.connect()
+                self._connect()
+                return
             except LinkError as again:
                 now_s = self._clock.now_s()
                 if now_s >= until_s:
@@ -222,9 +222,11 @@ class Driver:
                         f"The controller was lost and not found again in {self._timing.give_up_s:g} s: {again}"
                     ) from None
                 self._clock.sleep_until(now_s + self._timing.retry_s)
-            else:
-                self._heard_s = self._clock.now_s()
-                return
+
+    def _connect(self) -> None:
+        self._link.connect()
+        self._heard_s = self._clock.now_s()
+        self._report = replace(self._report, connections=self._report.connections + 1)
 
     def _come_to_rest(self) -> None:
         """Stop the arm and watch it until it stands."""
