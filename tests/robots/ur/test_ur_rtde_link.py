@@ -73,6 +73,8 @@ def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
     says = r"The link 'ur_rtde' needs ur_rtde, which is not installed: pip install 'cycletime\[ur-rtde\]'"
     with pytest.raises(NotInstalledError, match=says):
         UrRtdeLink(Address("robot"))
+    with pytest.raises(NotInstalledError, match=says):
+        DriverLink(DriverSettings(Address("robot"), link="ur_rtde"))
 
 
 def test_other_ports_are_refused(noted: None) -> None:
@@ -149,7 +151,8 @@ def test_after_closing_nothing_works(link: UrRtdeLink) -> None:
 @pytest.fixture
 def robot() -> Iterator[Simulated]:
     """At the standard ports, of an address of its own."""
-    with simulated(address="127.0.0.87", ports=Ports(30004, 30003, 29999, 0)) as running:
+    address = f"127.0.{os.getpid() % 250 + 1}.87"
+    with simulated(address=address, ports=Ports(30004, 30003, 29999, 0)) as running:
         yield running
 
 

@@ -33,7 +33,13 @@ class DriverLink:
     """
 
     def __init__(self, settings: DriverSettings) -> None:
-        """Say what to drive; nothing is started yet."""
+        """Say what to drive; nothing is started yet.
+
+        Raises:
+            NotInstalledError: if the driver's link needs a package that is missing.
+            InputError: if that link cannot speak to this address.
+        """
+        settings.make_link()  # what it refuses is told here, and not by a process that fails
         self._settings = settings
         self._clock: Clock = WallClock(settings.pace)
         self._questions = StandardLink(settings.address)
