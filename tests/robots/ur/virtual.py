@@ -111,12 +111,13 @@ class VirtualArm:
         """rad/s of the fastest joint."""
         return float(np.abs(self.arm.qd).max())
 
-    def standstill_s(self, most_s: float = 5.0) -> float:
+    def standstill_s(self, most_s: float = 2.0) -> float:
         """How long the arm still moves, if nobody does anything."""
-        start_s = self.clock.time_s
-        while self.speed >= 0.01 and self.clock.time_s < start_s + most_s:
+        start_s = moved_s = self.clock.time_s
+        while self.clock.time_s < start_s + most_s:
             self.pass_time(self.period_s)
-        return self.clock.time_s - start_s
+            moved_s = self.clock.time_s if self.speed >= 0.01 else moved_s
+        return moved_s - start_s
 
 
 @dataclass

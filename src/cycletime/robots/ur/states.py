@@ -73,16 +73,9 @@ class RtdeStates:
             LinkError: if the connection is lost.
             WireError: if it brings what no controller sends.
         """
-        frames, self._waiting = self._waiting, []
-        frames += self._parser.feed(self._connection.read(0.0 if frames else timeout_s))
-        number = self._recipe.id
-        ours = (
-            f
-            for f in reversed(frames)
-            if f.kind == FrameType.DATA and (number is None or f.payload[:1] == bytes([number]))
-        )
-        newest = next(ours, None)
-        return None if newest is None else _state(self._recipe.unpack(newest.payload))
+        frames, self._waiting = self._waiting or self._parser.feed(self._connection.read(timeout_s)), []
+        ours = [frame for frame in frames if self._is_ours(frame)]
+        return _state(self._recipe.unpack(ours[-1].payload)) if ours else None
 
     def write(self, values: Sequence[Value]) -> None:
         """Write the inputs that were agreed on.
@@ -95,6 +88,11 @@ class RtdeStates:
     def close(self) -> None:
         """End the connection."""
         self._connection.close()
+
+    def _is_ours(self, frame: Frame) -> bool:
+        """Whether it is a package of our recipe, and no text of the log."""
+        number = self._recipe.id
+        return frame.kind == FrameType.DATA and (number is None or frame.payload[:1] == bytes([number]))
 
     def _agree_on_protocol(self) -> int:
         for version in (2, 1):
@@ -144,6 +142,7 @@ class StreamStates:
         """Use a connection to it, which lines may be sent on as well."""
         self._connection = connection
         self._parser = PacketParser()
+        self._waiting: list[StreamPacket] = []
         self.period_s = 0.0
         self.version = ""
 
@@ -164,11 +163,12 @@ class StreamStates:
         if packets[0].safety_mode is None:
             raise LinkError("The controller is older than 3.0 and does not tell its safety mode: it cannot be driven.")
         states.period_s = round(packets[1].time_s - packets[0].time_s, 3)
+        states._waiting = packets
         return states
 
     def newest(self, timeout_s: float) -> ArmState | None:
         """As of RTDE."""
-        packets = self._parser.feed(self._connection.read(timeout_s))
+        packets, self._waiting = self._waiting or self._parser.feed(self._connection.read(timeout_s)), []
         return _state_of_packet(packets[-1]) if packets else None
 
     def close(self) -> None:

@@ -23,6 +23,14 @@ def test_packets_tell_the_state_in_the_length_of_their_version(profile: ProfileN
     assert (packet.robot_mode, packet.safety_mode, packet.program_state) == (7, 1, RuntimeState.PLAYING)
 
 
+@pytest.mark.parametrize(("version", "length"), [("3.1", 1044), ("3.3.4.310", 1060), ("3.9.1.2", 1108)])
+def test_older_software_sends_shorter_packets(version: str, length: int) -> None:
+    controller = Controller(Settings(profile=PROFILES["cb3"].with_version(version)))
+    data = RealtimeSession(controller).stream()
+    assert len(data) == length
+    assert PacketParser().feed(data)[0].safety_mode == 1
+
+
 def test_lines_are_run_however_they_arrive() -> None:
     controller = Controller()
     session = RealtimeSession(controller)

@@ -38,10 +38,10 @@ def test_a_pace_makes_time_pass_faster() -> None:
     assert timing.due_in_s(controller) < 0.008 / 20
 
 
-def test_long_lateness_is_not_made_up_for_in_a_burst() -> None:
+def test_lateness_in_which_no_client_was_heard_is_not_made_up_for_in_a_burst() -> None:
     clock, controller = Hands(), Controller()
     timing = FreeRunning(1.0, clock)
-    clock.now += 3600.0
+    clock.now += 0.03
     assert do_due(timing, controller) == 1
     assert do_due(timing, controller) == 0
     clock.now += 0.0081

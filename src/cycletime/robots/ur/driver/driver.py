@@ -18,6 +18,8 @@ from cycletime.robots.ur.types import ArmState, Command, Link, LinkError, MoveJ,
 
 STANDING = 0.01
 """rad/s: an arm all of whose joints are slower stands."""
+_STANDS_FOR_PACKAGES = 5
+"""In a row: an arm that swings back passes through a stand."""
 
 
 class RobotStoppedError(RunError):
@@ -30,6 +32,8 @@ class Timing:
 
     order_age_s: float = 0.2
     """An order older than this is not executed any more: the arm stops."""
+    move_age_s: float = 1.0
+    """A move goes on for so long without a sign of life: its path was checked, and an agent that died is noticed."""
     line_s: float = 0.016
     """After which a line ends, if no other came: enough to bridge jitter, and no more."""
     silent_s: float = 0.1
@@ -122,27 +126,38 @@ class Driver:
             self._keep_going(state, order, order.command)
         elif order.number != self._begun:
             self._send_ruled(state, order, order.command)
-        elif isinstance(order.command, MoveJ) and (self._is_old(order.alive_s) or self._supervisor.must_stop(state)):
-            self._stop_for(order)
+        elif isinstance(order.command, MoveJ):
+            self._watch_move(state, order)
 
     def _keep_going(self, state: ArmState, order: Order, command: SpeedJ | ServoJ) -> None:
         """Send the command anew with each package, for as long as the agent stands by it."""
-        if self._is_old(order.sent_s):
-            self._stop_for(order)
+        if self._clock.now_s() - order.sent_s > self._timing.order_age_s:
+            self._end(order, Override.TOO_OLD)
         else:
             self._send_ruled(state, order, replace(command, time_s=self._timing.line_s))
+
+    def _watch_move(self, state: ArmState, order: Order) -> None:
+        if self._clock.now_s() - order.alive_s > self._timing.move_age_s:
+            self._end(order, Override.TOO_OLD)
+        elif self._supervisor.must_stop(state):
+            self._end(order, Override.BOX)
 
     def _send_ruled(self, state: ArmState, order: Order, command: Command) -> None:
         ruling = self._supervisor.rule(state, command)
         self._send(ruling.command)
         self._begun = order.number
-        overridden = self._report.overridden + (ruling.override is not Override.NONE)
-        self._report = replace(self._report, override=ruling.override, overridden=overridden, order=order.number)
+        self._note(order, ruling.override)
 
-    def _stop_for(self, order: Order) -> None:
+    def _end(self, order: Order, why: Override) -> None:
         """The order is over, and the arm stops."""
         self._done = order.number
         self._stop()
+        self._note(order, why)
+
+    def _note(self, order: Order, override: Override) -> None:
+        """For the next report."""
+        overridden = self._report.overridden + (override is not Override.NONE)
+        self._report = replace(self._report, override=override, overridden=overridden, order=order.number)
 
     def _stop(self) -> None:
         self._send(StopJ(self._supervisor.limits.stop))
@@ -150,9 +165,6 @@ class Driver:
     def _send(self, command: Command) -> None:
         self._link.send(command)
         self._report = replace(self._report, sent=self._report.sent + 1)
-
-    def _is_old(self, time_s: float) -> bool:
-        return self._clock.now_s() - time_s > self._timing.order_age_s
 
     def _void_orders(self) -> None:
         """What was ordered before a stop is not wanted after it."""
@@ -209,11 +221,11 @@ class Driver:
         try:
             if self._report.packages:
                 self._stop()
-                while self._clock.now_s() < until_s:
+                stands = 0
+                while stands < _STANDS_FOR_PACKAGES and self._clock.now_s() < until_s:
                     state = self._link.receive(self._timing.silent_s)
                     self._take_down(state, self._report.phase)
-                    if max(map(abs, state.qd)) < STANDING:
-                        break
+                    stands = stands + 1 if max(map(abs, state.qd)) < STANDING else 0
         except LinkError:
             pass  # its last line ends by itself
         finally:

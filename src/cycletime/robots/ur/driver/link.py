@@ -15,7 +15,7 @@ from cycletime.robots.ur.driver.process import words
 from cycletime.robots.ur.driver.settings import DriverSettings
 from cycletime.robots.ur.link import StandardLink
 from cycletime.robots.ur.safety.supervisor import Override
-from cycletime.robots.ur.types import ArmState, Command, LinkError, SilentError
+from cycletime.robots.ur.types import ArmState, Command, LinkError, MoveJ, SilentError
 
 _STAND_S = 2.0
 """For a driver to end, beyond the time in which the arm comes to rest."""
@@ -151,8 +151,19 @@ class DriverLink:
             raise RobotStoppedError(report.text or "The driver was asked to end, and has stopped the arm.")
         if status is not None:
             raise LinkError(f"The driver's process has died with status {status}; the arm stops by itself.")
-        if report.override is Override.GOAL_OUTSIDE and report.order == self._order.number:
+        if report.order == self._order.number and isinstance(self._order.command, MoveJ):
+            self._check_move(report.override)
+        return report
+
+    def _check_move(self, override: Override) -> None:
+        """A speed that was overridden is followed by the next; a move that does not happen would be waited for."""
+        if override in (Override.GOAL_OUTSIDE, Override.NOT_A_NUMBER):
             raise InputError(
                 f"The arm must not do {self._order.command}: that, or the way there, is outside its limits."
             )
-        return report
+        if override in (Override.TOO_OLD, Override.BOX):
+            why = {
+                Override.TOO_OLD: f"the agent gave no sign of life for {self._settings.timing.move_age_s:g} s",
+                Override.BOX: "it would have left the safety box",
+            }
+            raise LinkError(f"The driver has stopped a move, since {why[override]}.")

@@ -6,8 +6,6 @@ when the agent does, however that comes about.
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import os
 import signal
 import sys
@@ -15,6 +13,7 @@ from collections.abc import Sequence
 from types import FrameType
 
 from cycletime.robots.clock import WallClock
+from cycletime.robots.priority import ask_to_be_on_time
 from cycletime.robots.ur import reacher
 from cycletime.robots.ur.driver.driver import Driver
 from cycletime.robots.ur.driver.memory import SharedMemory
@@ -24,8 +23,6 @@ from cycletime.robots.ur.safety.stops import Stops
 from cycletime.robots.ur.safety.supervisor import Supervisor
 
 _MODULE = "cycletime.robots.ur.driver"
-_PRIORITY = 10
-"""Of the real-time scheduler, where the system grants it."""
 
 
 def words(settings: DriverSettings, files: tuple[int, int]) -> list[str]:
@@ -65,7 +62,7 @@ def main(arguments: Sequence[str]) -> int:
     memory_file, bell, agent = map(int, arguments[1:])
     memory = SharedMemory((memory_file, bell))
     desk = AgentDesk(memory, agent)
-    _ask_to_be_on_time()
+    ask_to_be_on_time()
     try:
         link = settings.make_link()
         supervisor = Supervisor(settings.limits, reacher.tip)
@@ -74,14 +71,3 @@ def main(arguments: Sequence[str]) -> int:
         memory.leave_report(Report(Phase.ENDED, text=f"The driver failed with {type(error).__name__}: {error}"))
         raise
     return int(bool(ended.text))
-
-
-def _ask_to_be_on_time() -> None:
-    """Ahead of other processes, where the system allows that; and without pauses for collecting garbage."""
-    gc.freeze()
-    gc.disable()
-    try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.nice(-10)

@@ -43,6 +43,8 @@ class Override(IntEnum):
     JOINT_BOUND = 3
     BOX = 4
     GOAL_OUTSIDE = 5
+    TOO_OLD = 6
+    """The driver's own reason: nobody stood by the command any more."""
 
 
 @dataclass(frozen=True)

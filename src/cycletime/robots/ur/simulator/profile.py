@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from cycletime.errors import InputError, shown
 from cycletime.robots.ur.arm import ArmModel
 from cycletime.robots.ur.kinematics import UR5, UR5E, Geometry
 from cycletime.robots.ur.types import Joints
@@ -30,6 +31,20 @@ class Profile:
     """Whether it takes scripts only while it is in remote control."""
     geometry: Geometry
     """Of its arm."""
+
+    def with_version(self, text: str) -> Profile:
+        """The same with other software, such as 3.3.4.310; parts that are left out are 0.
+
+        Raises:
+            InputError: if no software of this generation has such a version.
+        """
+        parts = text.split(".")
+        numbers = [int(part) if part.isdecimal() and len(part) < 10 else -1 for part in parts]
+        if numbers[0] != self.version.major or min(numbers) < 0 or len(parts) > len(self.version):
+            raise InputError(
+                f"{shown(text)} is no version of a {self.name} controller: give one such as {self.version}."
+            )
+        return replace(self, version=ControllerVersion(*[*numbers, 0, 0, 0][: len(self.version)]))
 
     @property
     def packet_bytes(self) -> int:

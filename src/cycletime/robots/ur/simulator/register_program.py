@@ -76,7 +76,7 @@ class RegisterProgram:
     def step(self, registers: Registers, arm: Arm, period_s: float) -> Arm:
         """One period of the program: read the command, and move the arm."""
         self._bark(arm.tick, period_s)
-        (asked,) = registers.ints(_COMMAND)
+        asked = registers.whole(_COMMAND)
         if asked in (_Asked.SPEED_J, _Asked.SERVO_J):
             self._followed = self._accepted(_followed(asked, registers))
             registers.tell_int(_COMMAND, _READY)
@@ -99,7 +99,7 @@ class RegisterProgram:
             if moves is not None:
                 self._followed = None
                 arm = arm._replace(program=Running(moves))
-                if not registers.ints(_ASYNC)[0] or asked in (_Asked.SPEED_STOP, _Asked.SERVO_STOP):
+                if not registers.whole(_ASYNC) or asked in (_Asked.SPEED_STOP, _Asked.SERVO_STOP):
                     self._waits_for = moves
                     return arm
                 registers.tell_int(_PROGRESS, 0)

@@ -49,14 +49,18 @@ class Registers:
         """Write a register."""
         self._values[name] = value
 
-    def ints(self, *numbers: int) -> list[int]:
-        """Input registers for whole numbers."""
-        return [int(self._values.get(f"input_int_register_{number}", 0)) for number in numbers]  # type: ignore[arg-type]
+    def number(self, name: str) -> float:
+        """The value of a register that holds one number."""
+        value = self._values.get(name, 0)
+        return 0.0 if isinstance(value, tuple) else value
+
+    def whole(self, number: int) -> int:
+        """An input register for whole numbers."""
+        return int(self.number(f"input_int_register_{number}"))
 
     def doubles(self, start: int, end: int) -> tuple[float, ...]:
         """A range of input registers for numbers."""
-        names = (f"input_double_register_{number}" for number in range(start, end))
-        return tuple(float(self._values.get(name, 0.0)) for name in names)  # type: ignore[arg-type]
+        return tuple(float(self.number(f"input_double_register_{number}")) for number in range(start, end))
 
     def tell_int(self, number: int, value: int) -> None:
         """Write an output register for whole numbers."""

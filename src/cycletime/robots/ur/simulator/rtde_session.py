@@ -156,8 +156,8 @@ class RtdeSession:
 
     def _take_lockstep_command(self) -> None:
         registers = self._controller.registers
-        (kind,) = registers.ints(lockstep.COMMAND_REGISTER)
-        command = lockstep.lockstep_command(kind, registers.doubles(*lockstep.VALUE_REGISTERS))
+        numbers = [registers.number(name) for name in lockstep.VALUES]
+        command = lockstep.lockstep_command(int(registers.number(lockstep.COMMAND)), numbers)
         if command is not None:
             self._controller.run(command)
 

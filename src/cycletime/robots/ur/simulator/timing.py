@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Protocol
 
 from cycletime.robots.ur.simulator.controller import Controller
-from cycletime.robots.ur.wire.lockstep import GRANT_REGISTER
+from cycletime.robots.ur.wire.lockstep import GRANT
 
-_FORGIVEN_S = 0.25
-"""Lateness beyond this is not made up for: the machine was suspended, or is too slow for the pace."""
+_FORGIVEN_S = 0.01
+"""Lateness beyond this is not made up for, but time stood still: in a burst of ticks no client could send commands, and
+lines would end and watchdogs bark for want of them."""
 
 
 class Timing(Protocol):
@@ -67,4 +68,4 @@ class LockStep:
 
     def ticks_due(self, controller: Controller) -> int:
         """What is left of the grant."""
-        return max(0, controller.registers.ints(GRANT_REGISTER)[0] - controller.tick)
+        return max(0, int(controller.registers.number(GRANT)) - controller.tick)

@@ -13,12 +13,11 @@ from dataclasses import fields
 from cycletime.robots.ur.types import JOINTS, Command, Joints, MoveJ, ServoJ, SpeedJ, StopJ
 from cycletime.robots.ur.wire.errors import WireError
 
-COMMAND_REGISTER, GRANT_REGISTER, VALUE_REGISTERS = 46, 47, (24, 34)
-COMMAND = f"input_int_register_{COMMAND_REGISTER}"
+COMMAND = "input_int_register_46"
 """Which command the package carries; 0 is none."""
-GRANT = f"input_int_register_{GRANT_REGISTER}"
+GRANT = "input_int_register_47"
 """The number of the last tick that the controller may do; ticks are counted from the controller's start."""
-VALUES = tuple(f"input_double_register_{number}" for number in range(*VALUE_REGISTERS))
+VALUES = tuple(f"input_double_register_{number}" for number in range(24, 34))
 """The command's own numbers: six for the joints, where it has them, and then its others."""
 INPUTS = (COMMAND, *VALUES, GRANT)
 """The input recipe of lock-step."""
