@@ -157,6 +157,40 @@ def test_a_frozen_stream_stops_the_arm_and_voids_what_was_ordered(arm: VirtualAr
     assert stop[0] - last[0] == pytest.approx(0.1, abs=0.009)
 
 
+def test_a_move_goes_on_through_a_short_silence(arm: VirtualArm) -> None:
+    goal = (*Q_REF[:2], Q_REF[2] - 0.4, *Q_REF[3:])
+
+    def script(agent: VirtualAgent, report: Report) -> bool:
+        agent.wants(MoveJ(goal, time_s=2.0) if report.packages == 1 and agent.newest is None else None)
+        arm.frozen = report.packages == 50 and report.phase is not Phase.SILENT
+        return report.packages >= 300
+
+    agent = VirtualAgent(arm.clock, script)
+    make_driver(arm, agent).run()
+    assert Phase.SILENT in {report.phase for report in agent.reports}
+    assert [type(command) for _, command in arm.commands] == [MoveJ, StopJ]
+    assert arm.arm.q == pytest.approx(goal, abs=1e-6)
+
+
+def test_a_move_that_was_ordered_in_silence_is_not_begun_and_its_agent_is_told() -> None:
+    class Arm(VirtualArm):
+        def pass_time(self, time_s: float) -> None:
+            super().pass_time(time_s)
+            if self.frozen:
+                agent.wants(MOVE_TO_START)
+
+    def script(agent: VirtualAgent, report: Report) -> bool:
+        arm.frozen = report.packages == 50 and report.phase is not Phase.SILENT
+        return report.packages >= 60
+
+    arm = Arm(VirtualClock())
+    agent = VirtualAgent(arm.clock, script)
+    make_driver(arm, agent).run()
+    assert {type(command) for _, command in arm.commands} == {StopJ}
+    assert agent.newest is not None
+    assert (agent.reports[-1].override, agent.reports[-1].order) == (Override.UNSEEN, agent.newest.number)
+
+
 def test_a_stream_that_stays_frozen_is_begun_anew(arm: VirtualArm) -> None:
     def script(agent: VirtualAgent, report: Report) -> bool:
         if report.phase is Phase.RECONNECTING:

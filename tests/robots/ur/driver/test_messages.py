@@ -65,7 +65,7 @@ def test_a_command_for_another_arm_is_refused() -> None:
 @pytest.mark.parametrize("state", [None, STATE])
 @pytest.mark.parametrize("text", ["", "The controller says 'nö', at once."])
 def test_reports_with_and_without_state_and_text(state: ArmState | None, text: str) -> None:
-    report = Report(Phase.HELD, 1.5, 0.008, 100, 2, 90, 3, Override.BOX, 12, 1, state, text)
+    report = Report(Phase.HELD, 1.5, 0.008, 100, 2, 90, 3, Override.BOX, 12, 1, 2, state, text)
     assert decode_report(encode_report(report)) == report
 
 

@@ -79,8 +79,7 @@ class Driver:
         """Drive until the agent is gone, or the arm was stopped for good; the arm stands in the end."""
         reason = ""
         try:
-            self._link.connect()
-            self._heard_s = self._clock.now_s()
+            self._connect()
             while not self._desk.agent_is_gone():
                 self._beat()
         except RunError as error:
@@ -171,6 +170,17 @@ class Driver:
         if order := self._desk.order():
             self._done = max(self._done, order.number)
 
+    def _blindly_voids_orders(self) -> bool:
+        """Out of sight nothing goes on but a move that has begun: its path was checked; whether all is void."""
+        order = self._desk.order()
+        if order is None or order.number <= self._done:
+            return True
+        if isinstance(order.command, MoveJ) and order.number == self._begun:
+            return False
+        self._done = order.number
+        self._note(order, Override.UNSEEN)
+        return True
+
     def _ask_for_release(self) -> None:
         self._void_orders()
         try:
@@ -184,26 +194,27 @@ class Driver:
         if silence_s >= self._timing.lost_s:
             self._connect_again(error)
         elif self._report.phase is not Phase.SILENT:
-            self._void_orders()
             self._tell(phase=Phase.SILENT, text=str(error))
             try:
-                self._stop()
+                if self._blindly_voids_orders():
+                    self._stop()
             except LinkError as lost:
                 self._connect_again(lost)
 
     def _connect_again(self, error: LinkError) -> None:
-        """Try until it works; meanwhile the arm stands, since its last line has ended.
+        """Try until it works; meanwhile the arm stands, since its last line has ended, or completes a move.
 
         Raises:
             LinkError: if it does not work for too long.
         """
-        self._void_orders()
+        self._blindly_voids_orders()
         self._tell(phase=Phase.RECONNECTING, text=str(error))
         until_s = self._clock.now_s() + self._timing.give_up_s
         while not self._desk.agent_is_gone():
             self._link.close()
             try:
-                self._link.connect()
+                self._connect()
+                return
             except LinkError as again:
                 now_s = self._clock.now_s()
                 if now_s >= until_s:
@@ -211,9 +222,11 @@ class Driver:
                         f"The controller was lost and not found again in {self._timing.give_up_s:g} s: {again}"
                     ) from None
                 self._clock.sleep_until(now_s + self._timing.retry_s)
-            else:
-                self._heard_s = self._clock.now_s()
-                return
+
+    def _connect(self) -> None:
+        self._link.connect()
+        self._heard_s = self._clock.now_s()
+        self._report = replace(self._report, connections=self._report.connections + 1)
 
     def _come_to_rest(self) -> None:
         """Stop the arm and watch it until it stands."""

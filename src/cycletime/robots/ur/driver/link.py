@@ -161,9 +161,10 @@ class DriverLink:
             raise InputError(
                 f"The arm must not do {self._order.command}: that, or the way there, is outside its limits."
             )
-        if override in (Override.TOO_OLD, Override.BOX):
-            why = {
-                Override.TOO_OLD: f"the agent gave no sign of life for {self._settings.timing.move_age_s:g} s",
-                Override.BOX: "it would have left the safety box",
-            }
-            raise LinkError(f"The driver has stopped a move, since {why[override]}.")
+        why = {
+            Override.TOO_OLD: f"the agent gave no sign of life for {self._settings.timing.move_age_s:g} s",
+            Override.BOX: "it would have left the safety box",
+            Override.UNSEEN: "the controller could not be heard",
+        }
+        if override in why:
+            raise LinkError(f"The driver did not let the arm complete a move, since {why[override]}.")

@@ -63,6 +63,8 @@ class Report:
     """The number of the order that was ruled on last."""
     protective_stops: int = 0
     """Since the start."""
+    connections: int = 0
+    """Made since the start: those before the last were lost."""
     state: ArmState | None = None
     """The newest state, once there is one."""
     text: str = ""
@@ -86,7 +88,7 @@ class Order:
 _KINDS = (SpeedJ, ServoJ, MoveJ, StopJ)
 _ORDER = struct.Struct(f"=Qddb{JOINTS + 4}d")
 _STATE = struct.Struct(f"=d{4 * JOINTS}dd3i")
-_REPORT = struct.Struct("=idd4QiQQ?")
+_REPORT = struct.Struct("=idd4QiQQQ?")
 
 
 def encode_order(order: Order) -> bytes:
@@ -143,6 +145,7 @@ def encode_report(report: Report) -> bytes:
         report.override,
         report.order,
         report.protective_stops,
+        report.connections,
         report.state is not None,
     )
     return head + (b"" if report.state is None else _encode_state(report.state)) + report.text.encode()
@@ -150,8 +153,8 @@ def encode_report(report: Report) -> bytes:
 
 def decode_report(data: bytes) -> Report:
     """The report that bytes are."""
-    phase, received_s, period_s, packages, missed, sent, overridden, *ruling, has_state = _REPORT.unpack_from(data)
-    override, order, stops = ruling
+    phase, received_s, period_s, *counts, has_state = _REPORT.unpack_from(data)
+    packages, missed, sent, overridden, override, order, stops, connections = counts
     rest = data[_REPORT.size :]
     state = _decode_state(rest) if has_state else None
     text = rest[_STATE.size if has_state else 0 :].decode()
@@ -166,6 +169,7 @@ def decode_report(data: bytes) -> Report:
         Override(override),
         order,
         stops,
+        connections,
         state,
         text,
     )

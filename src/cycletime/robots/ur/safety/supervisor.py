@@ -45,6 +45,8 @@ class Override(IntEnum):
     GOAL_OUTSIDE = 5
     TOO_OLD = 6
     """The driver's own reason: nobody stood by the command any more."""
+    UNSEEN = 7
+    """Another: the controller fell silent, or was lost."""
 
 
 @dataclass(frozen=True)
