@@ -24,7 +24,7 @@ def an_arm(**state: Any) -> VirtualArm:  # noqa: ANN401
 
 
 def make(arm: VirtualArm, **options: Any) -> gymnasium.Env[Any, Any]:  # noqa: ANN401
-    env: gymnasium.Env[Any, Any] = gymnasium.make(ID, link=arm, disable_env_checker=True, **options)
+    env: gymnasium.Env[Any, Any] = gymnasium.make(ID, link=lambda: arm, disable_env_checker=True, **options)
     return env
 
 
@@ -200,7 +200,8 @@ def test_an_arm_that_does_not_get_to_its_first_pose_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"link": None}, "give a link"),
+        ({"link": None}, "link is None: UR-Reacher-2 moves an arm, so give a function that makes a link"),
+        ({"link": "10.0.0.2"}, "link is '10.0.0.2'"),
         ({"dt": "15ms"}, "no whole multiple of the environment time step 10ms"),
         ({"env_dt": "7ms"}, "no whole multiple of the environment time step 7ms"),
     ],
@@ -208,7 +209,7 @@ def test_an_arm_that_does_not_get_to_its_first_pose_is_an_error() -> None:
 def test_what_cannot_be_made_is_refused_before_anything_is_connected(options: dict[str, Any], sentence: str) -> None:
     arm = an_arm()
     with pytest.raises(InputError, match=sentence):
-        gymnasium.make(ID, **{"link": arm, **options})
+        gymnasium.make(ID, **{"link": lambda: arm, **options})
     assert not arm.connected
 
 
@@ -245,3 +246,14 @@ def test_neither_the_environment_nor_a_driver_loads_jax() -> None:
     modules = "cycletime.robots.ur.reacher_env, cycletime.robots.ur.driver.process"
     code = f"import sys, {modules}; sys.exit('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_what_the_environment_was_made_with_can_be_told_while_it_is_connected() -> None:
+    class Connected(VirtualArm):
+        def __deepcopy__(self, memo: object) -> VirtualArm:
+            raise TypeError("nobody can copy a connection")
+
+    arm = Connected(VirtualClock())
+    env = make(arm, dt="20ms")
+    assert env.spec is not None
+    assert env.spec.kwargs["dt"] == "20ms"

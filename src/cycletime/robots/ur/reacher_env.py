@@ -16,7 +16,7 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
 from cycletime.duration import Duration, DurationLike, cycle_steps
-from cycletime.errors import InputError, RunError
+from cycletime.errors import InputError, RunError, shown
 from cycletime.robots.ur import reacher
 from cycletime.robots.ur.reacher import MOVED, Q_REF, SEEN, Excursion
 from cycletime.robots.ur.reacher_targets import draw_target, followed
@@ -40,16 +40,32 @@ _ALLOWED = (SafetyMode.NORMAL, SafetyMode.REDUCED, SafetyMode.UNKNOWN)
 
 
 def make_ur_reacher(
-    link: Link | None = None,
+    link: Callable[[], Link] | None = None,
     dt: DurationLike | None = None,
     env_dt: DurationLike = "10ms",
     *,
     reset_time: DurationLike | None = None,
     stale_first_obs: bool = False,
 ) -> CycleTime:
-    """UR-Reacher-2 at a cycle time, a whole multiple of the environment's step, which it is where none is given."""
+    """UR-Reacher-2 at a cycle time.
+
+    Args:
+        link: What makes the link to the arm: a function, since Gymnasium copies what environments are made with.
+        dt: The cycle time, a whole multiple of the environment's step, which it is where none is given.
+        env_dt: As of `URReacher2Env`, and so are the others.
+        reset_time: The least that a reset takes.
+        stale_first_obs: Show an episode first what the last one saw last.
+
+    Raises:
+        InputError: if there is no link, or the times do not fit.
+        LinkError: if the controller cannot be reached.
+    """
+    if not callable(link):
+        raise InputError(
+            f"link is {shown(link)}: UR-Reacher-2 moves an arm, so give a function that makes a link to its controller."
+        )
     cycle_steps(dt or env_dt, env_dt)  # before anything is connected
-    env = URReacher2Env(link, env_dt, reset_time=reset_time, stale_first_obs=stale_first_obs)
+    env = URReacher2Env(link(), env_dt, reset_time=reset_time, stale_first_obs=stale_first_obs)
     return CycleTime(env, dt or env_dt)
 
 
@@ -65,7 +81,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
 
     def __init__(
         self,
-        link: Link | None = None,
+        link: Link,
         env_dt: DurationLike = "10ms",
         *,
         reset_time: DurationLike | None = None,
@@ -80,11 +96,9 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
             stale_first_obs: Show an episode first what the last one saw last, as the authors' environment does.
 
         Raises:
-            InputError: if there is no link, or the time step does not fit.
+            InputError: if the time step does not fit.
             LinkError: if the controller cannot be reached.
         """
-        if link is None:
-            raise InputError("UR-Reacher-2 moves an arm: give a link to its controller, as in make(id, link=...).")
         self._env_dt = Duration(env_dt)
         self._limit_steps = cycle_steps(reacher.TIME_LIMIT, self._env_dt)
         self._reset_s = 0.0 if reset_time is None else float(Duration(reset_time))
