@@ -26,6 +26,7 @@ def commands() -> None:
             "--help": "transfer",
             "train --help": "--env-steps",
             "study run --help": "--workers",
+            "robot simulate --help": "--pace",
             "transfer ppo --from 40ms --to 10ms --batch 400 --for stable-baselines3": "n_steps = 1600",
             "transfer sac --from 40ms --to 10ms --json": '"algorithm": "sac"',
             f"transfer ppo --tuned {tuned} --to 8ms": "8000",

@@ -17,6 +17,7 @@ _BROUGHT_BY = {
     "matplotlib": ("Matplotlib", "'cycletime[study]'"),
     "pyarrow": ("pyarrow", "'cycletime[train]'"),
     "rich": ("rich", "'cycletime[train]'"),
+    "rtde_control": ("ur_rtde", "'cycletime[ur-rtde]'"),
     "safetensors": ("safetensors", "'cycletime[train]'"),
     "scipy": ("SciPy", "'cycletime[study]'"),
 }

@@ -24,8 +24,8 @@ ONE_WORLD = "Give either a task"
     [
         (
             "--task walker --dt 16ms --env-steps 9",
-            "'walker' is not a task: give 'reacher', 'double-pendulum', 'pendulum', 'cart-pole', 'mountain-car' or "
-            "'acrobot', or a Gymnasium id as an environment.",
+            "'walker' is not a task: give 'reacher', 'double-pendulum', 'pendulum', 'cart-pole', 'mountain-car', "
+            "'acrobot' or 'ur-reacher', or a Gymnasium id as an environment.",
         ),
         (f"{REACHER} --env Reacher-v5", ONE_WORLD),
         ("--dt 16ms --env-steps 1000", ONE_WORLD),

@@ -9,6 +9,7 @@ import pytest
 
 from cycletime.agents import ActorCriticAgent, PPOAgent, SACAgent
 from cycletime.agents.exploration import OrnsteinUhlenbeck, Pink
+from cycletime.duration import Duration
 from cycletime.engines import compiled
 from cycletime.engines.compiled import GPU_BYTES, MOST_LANES, loop_of
 from cycletime.engines.engine import Cost
@@ -91,6 +92,7 @@ def test_what_an_engine_does_not_take_is_refused_with_the_value(spec: RunSpec, s
         (a_spec(agent=SACAgent()), "compiled"),
         (a_spec(device="gpu"), "cuda"),
         (a_spec(device="gpu", world=ClosedFormWorld("acrobot")), "cuda"),
+        (a_spec(device="gpu", world=ClosedFormWorld("ur-reacher"), dt=Duration("40ms")), "compiled"),
         (a_spec(device="gpu", width=30), "cuda"),  # which has no width
         (a_spec(device="gpu", matmul="float32"), "compiled"),
         (a_spec(device="gpu", agent=PPOAgent(hidden=(32,))), "compiled"),

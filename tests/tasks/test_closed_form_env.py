@@ -35,7 +35,7 @@ def episode(env: Any, seed: int) -> list[tuple[Any, ...]]:  # noqa: ANN401
 
 @pytest.mark.parametrize("env_id", [*ALL_IDS, *BULLET_IDS])
 def test_every_id_passes_gymnasium_s_own_check(env_id: str) -> None:
-    env = gymnasium.make(env_id, dt="16ms", disable_env_checker=True, render_mode="rgb_array")
+    env = gymnasium.make(env_id, disable_env_checker=True, render_mode="rgb_array")
     check_env(env.unwrapped)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*is different from the unwrapped version")

@@ -11,7 +11,8 @@ import pygame
 import pytest
 
 from cycletime.errors import InputError
-from cycletime.tasks import Acrobot, CartPole, MountainCar, Pendulum
+from cycletime.robots.ur.reacher import flange_at
+from cycletime.tasks import Acrobot, CartPole, MountainCar, Pendulum, URReacher
 from cycletime.tasks.render import Frame, Window, draw_double_pendulum, draw_reacher
 
 GREEN, RED, SLATE, AMBER, BLUE = (24, 165, 120), (226, 74, 72), (74, 85, 104), (240, 160, 48), (43, 98, 160)
@@ -71,6 +72,14 @@ def test_an_acrobot_s_links_are_where_its_joints_put_them(upper: float, lower: f
         x = first * sin(upper) + second * sin(upper + lower)
         y = -first * cos(upper) - second * cos(upper + lower)
         assert tuple(frame[round(240 - 95 * y), round(240 + 95 * x)]) == colour
+
+
+@pytest.mark.parametrize(("shoulder", "elbow"), [(-2.4, 1.5), (-1.0, 0.5)])
+def test_a_ur5_s_flange_is_where_its_joints_put_it(shoulder: float, elbow: float) -> None:
+    frame = URReacher().picture((shoulder, elbow, 0.3, 0.9, 0.0, 0.0))
+    _, y, z = flange_at((shoulder, elbow))
+    assert near(centre(frame, GREEN), (280 + 270 * y, 440 - 270 * z))
+    assert near(centre(frame, RED), (280 + 270 * 0.3, 440 - 270 * 0.9))
 
 
 @pytest.mark.parametrize("frame", [draw_reacher(0, 0, (0, 0)), draw_double_pendulum(0, 0, 0)])

@@ -1,20 +1,22 @@
 """Controllers that nobody trained, and what is kept of their returns."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from cycletime import tasks
 from cycletime.duration import Duration
+from cycletime.robots.ur.reacher import flange_at
 from cycletime.tasks import scripted
 from cycletime.tasks.references import DTS, NOTHING, SCRIPTED, measure, references
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("task", "good"), [("reacher", 17.0), ("double-pendulum", 9300.0)])
+@pytest.mark.parametrize(("task", "good"), [("reacher", 17.0), ("double-pendulum", 9300.0), ("ur-reacher", 250.0)])
 def test_a_scripted_controller_is_good_and_what_is_kept_is_what_it_gets(task: str, good: float) -> None:
-    measured = measure(task, "64ms", episodes=200, seed=7)
-    kept = {each.name: each for each in references(task, "64ms")}
+    measured = measure(task, "80ms", episodes=200, seed=7)
+    kept = {each.name: each for each in references(task, "80ms")}
     assert measured[SCRIPTED][0] > good > measured[NOTHING][0]
     for name, (mean, error) in measured.items():
         assert abs(mean - kept[name].mean) < 5 * (error + kept[name].error), name
@@ -60,3 +62,18 @@ def test_poles_that_lean_to_one_side_have_the_cart_pushed_there() -> None:
     assert push(0.0) == 0.0
     assert push(0.05) == pytest.approx(-push(-0.05), abs=1e-3)
     assert abs(push(0.05)) > 0.05
+
+
+def test_a_ur5_at_its_target_is_left_alone_and_one_beside_it_goes_there() -> None:
+    act = jax.jit(scripted.approach(tasks.URReacher(), Duration("40ms")))
+
+    def speeds(y: float, z: float) -> list[float]:
+        return [float(each) for each in act(jnp.array([-2.4, 1.5, 0.0, 0.0, y, z, 0.0, 0.0]))]
+
+    def flange_after(shoulder: float, elbow: float) -> list[float]:
+        return list(flange_at((-2.4 + 1e-4 * shoulder, 1.5 + 1e-4 * elbow))[1:])
+
+    assert speeds(0.0, 0.0) == [0.0, 0.0]
+    at_rest, after = np.array(flange_after(0, 0)), np.array(flange_after(*speeds(0.01, -0.02)))
+    np.testing.assert_allclose((after - at_rest) / 1e-4, (-0.03, 0.06), rtol=0.05)  # three times the way in a second
+    assert max(map(abs, speeds(5.0, 5.0))) == 1.0

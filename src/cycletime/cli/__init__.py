@@ -32,6 +32,7 @@ _COMMANDS = {
     "report": ("report", "ReportPage"),
     "latency": ("latency", "Latency"),
     "gpu": ("gpu", "GpuCommand"),
+    "robot": ("robot", "RobotCommand"),
 }
 """Commands, with the module and the class of each."""
 _OF_STUDIES = ("evaluate", "plot", "study", "tune", "advise", "paper", "horizons", "report")

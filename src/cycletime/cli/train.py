@@ -29,7 +29,7 @@ class Train(Running):
 
     task: Annotated[Text, arg(metavar="TASK", help_behavior_hint="(such as reacher or pendulum)")] = None
     """A task in closed form, trained in one compiled program: reacher and double-pendulum, the paper's; pendulum,
-    cart-pole, mountain-car, acrobot."""
+    cart-pole, mountain-car, acrobot; ur-reacher, the paper's robot."""
     env: Annotated[Text, arg(metavar="ID", help_behavior_hint="(instead of --task)")] = None
     """A Gymnasium environment, such as Hopper-v5; for module:Name-v0 the module is imported, which runs its code."""
     env_dt: Annotated[Text, arg(metavar="TIME", help_behavior_hint="(default: its own)")] = None

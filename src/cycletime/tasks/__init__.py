@@ -18,6 +18,7 @@ CLOSED_FORMS = MappingProxyType(
         "cart-pole": "CartPole",
         "mountain-car": "MountainCar",
         "acrobot": "Acrobot",
+        "ur-reacher": "URReacher",
     }
 )
 """The tasks in closed form: each name is that of its file, with '_', and each class that of its Gymnasium id."""
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from cycletime.tasks.closed_form_env import PendulumVectorEnv as PendulumVectorEnv
     from cycletime.tasks.closed_form_env import ReacherEnv as ReacherEnv
     from cycletime.tasks.closed_form_env import ReacherVectorEnv as ReacherVectorEnv
+    from cycletime.tasks.closed_form_env import URReacherEnv as URReacherEnv
+    from cycletime.tasks.closed_form_env import URReacherVectorEnv as URReacherVectorEnv
     from cycletime.tasks.cycle_time import CycleTime as CycleTime
     from cycletime.tasks.delays import ActionDelay as ActionDelay
     from cycletime.tasks.delays import ObservationDelay as ObservationDelay
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     from cycletime.tasks.mountain_car import MountainCar as MountainCar
     from cycletime.tasks.pendulum import Pendulum as Pendulum
     from cycletime.tasks.reacher import Reacher as Reacher
+    from cycletime.tasks.ur_reacher import URReacher as URReacher
     from cycletime.tasks.vector_cycle_time import VectorCycleTime as VectorCycleTime
     from cycletime.tasks.vector_cycle_time import make_vec_with_cycle_time as make_vec_with_cycle_time
 else:
@@ -78,3 +82,8 @@ if find_spec("gymnasium"):
         )
     for _name, _maker in (("Reacher", "make_reacher"), ("DoublePendulum", "make_double_pendulum")):
         gymnasium.register(f"cycletime/Bullet{_name}-v0", entry_point=f"{__name__}.bullet:{_maker}")
+    gymnasium.register(
+        "cycletime/URReacher2-v0",
+        entry_point="cycletime.robots.ur.reacher_env:make_ur_reacher",
+        nondeterministic=True,  # an arm moves as it does
+    )

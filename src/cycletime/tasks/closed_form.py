@@ -55,6 +55,8 @@ class ClosedFormTask(ABC):
     """The time step of the simulation where none is asked for."""
     original_dt: ClassVar[Duration | None] = None
     """The time step of the public original, for which its reward was made; None where the time step is fixed."""
+    baseline_dt: ClassVar[Duration] = Duration("16ms")
+    """The cycle time where the paper starts from, and which environments have where none is asked for."""
     time_limit: ClassVar[Duration]
     """The longest episode."""
     shortest_episode: ClassVar[Duration]

@@ -29,20 +29,19 @@ from cycletime.tasks.mountain_car import MountainCar
 from cycletime.tasks.pendulum import Pendulum
 from cycletime.tasks.reacher import Reacher
 from cycletime.tasks.render import frame_rate
-
-BASELINE_DT = "16ms"
-"""The cycle time where the paper starts from."""
+from cycletime.tasks.ur_reacher import URReacher
 
 
 class ClosedFormEnv(TaskEnv):
     """One copy of a closed-form task."""
 
     def __init__(
-        self, dt: DurationLike = BASELINE_DT, render_mode: str | None = None, env_dt: DurationLike | None = None
+        self, dt: DurationLike | None = None, render_mode: str | None = None, env_dt: DurationLike | None = None
     ) -> None:
-        """Make the environment at a cycle time, a whole multiple of the time step, by default the task's usual one."""
+        """Make the environment at a cycle time, a whole multiple of the time step; the task has usual ones of both."""
         self.task = _timed(self.task, env_dt)
-        self._dt, self._cycle_steps = Duration(dt), cycle_steps(dt, self.task.env_dt)
+        self._dt = self.task.baseline_dt if dt is None else Duration(dt)
+        self._cycle_steps = cycle_steps(self._dt, self.task.env_dt)
         super().__init__(render_mode)
 
     @property
@@ -123,6 +122,12 @@ class AcrobotEnv(ClosedFormEnv):
     task = Acrobot()
 
 
+class URReacherEnv(ClosedFormEnv):
+    """UR-Reacher-2: bring a UR5's flange to a target, with two joint speeds."""
+
+    task = URReacher()
+
+
 class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     """Many copies in one compiled program; one that ended begins anew at the next step, which ignores its action."""
 
@@ -137,7 +142,7 @@ class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def __init__(
         self,
         num_envs: int = 1,
-        dt: DurationLike = BASELINE_DT,
+        dt: DurationLike | None = None,
         render_mode: str | None = None,
         env_dt: DurationLike | None = None,
     ) -> None:
@@ -148,7 +153,8 @@ class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             raise InputError(f"{render_mode!r} is not a render mode of many environments: give 'rgb_array' or None.")
         self.num_envs, self.render_mode = num_envs, render_mode
         self.task = _timed(self.task, env_dt)
-        self._dt, self._cycle_steps = Duration(dt), cycle_steps(dt, self.task.env_dt)
+        self._dt = self.task.baseline_dt if dt is None else Duration(dt)
+        self._cycle_steps = cycle_steps(self._dt, self.task.env_dt)
         self.metadata = {**self.metadata, "render_fps": frame_rate(self.dt)}
         self.single_action_space = action_space(self.task)
         self.single_observation_space = observation_space(self.task)
@@ -253,6 +259,12 @@ class AcrobotVectorEnv(ClosedFormVectorEnv):
     """Many acrobots."""
 
     task = Acrobot()
+
+
+class URReacherVectorEnv(ClosedFormVectorEnv):
+    """Many arms of UR-Reacher-2."""
+
+    task = URReacher()
 
 
 def _timed(task: ClosedFormTask, env_dt: DurationLike | None) -> ClosedFormTask:

@@ -15,11 +15,11 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
 from cycletime.errors import InputError
+from cycletime.tasks.actions import Action, read_action
 from cycletime.tasks.closed_form import ClosedFormTask, Numbers
 from cycletime.tasks.render import Frame, Window, frame_rate, import_pygame
 
 Observation: TypeAlias = NDArray[np.float32]
-Action: TypeAlias = NDArray[np.floating[Any]]
 
 
 def action_space(task: ClosedFormTask) -> Any:  # noqa: ANN401 - Gymnasium's Box is generic in a way that its Env does not accept
@@ -130,18 +130,6 @@ class TaskEnv(gymnasium.Env[Observation, Action], ABC):
     @abstractmethod
     def _state(self) -> Numbers:
         """The present state, for drawing."""
-
-
-def read_action(action: Action, size: int) -> list[float]:
-    """The numbers of an action; anything else but finite numbers of the right count is refused."""
-    try:
-        values = np.asarray(action, dtype=np.float64)
-    except (TypeError, ValueError):
-        values = np.empty(0)
-    if values.shape != (size,) or not np.isfinite(values).all():
-        raise InputError(f"{action!r} is not an action: give an array of {size} finite number{'s' * (size > 1)}.")
-    numbers: list[float] = values.tolist()
-    return numbers
 
 
 def _read_state(options: Mapping[str, Any] | None, limits: Mapping[str, float]) -> tuple[float, ...] | None:

@@ -22,6 +22,7 @@ EPISODES = 2000
 DTS = {
     "reacher": ("2ms", "4ms", "8ms", "10ms", "16ms", "20ms", "32ms", "40ms", "64ms", "80ms", "120ms", "128ms"),
     "double-pendulum": ("4ms", "8ms", "12ms", "16ms", "20ms", "32ms", "40ms", "64ms", "80ms", "120ms", "128ms"),
+    "ur-reacher": ("10ms", "20ms", "40ms", "80ms", "120ms"),
 }
 """By task, the cycle times that are measured."""
 NOTHING, SCRIPTED = "doing nothing", "a scripted controller"

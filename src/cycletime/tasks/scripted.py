@@ -1,7 +1,8 @@
 """Controllers that nobody had to train: what a return is worth is seen beside what these get.
 
 Each is a function of the observation alone, as a policy is. `reach` bends the arm towards the angles at which its tip
-is on the target; `balance` is the linear-quadratic regulator of the two poles, for the very cycle time.
+is on the target; `balance` is the linear-quadratic regulator of the two poles, for the very cycle time; `approach` is
+resolved-rate control of a UR5's flange.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from cycletime.duration import Duration, cycle_steps
 from cycletime.tasks.closed_form import ClosedFormTask
 from cycletime.tasks.double_pendulum import DoublePendulum
 from cycletime.tasks.reacher import ELBOW_LIMIT, ELBOW_TO_TIP, LINK_LENGTH, STRONGEST_TORQUE, Reacher, mass_matrix
+from cycletime.tasks.ur_reacher import URReacher, flange_of
 
 Controller = Callable[[jax.Array], jax.Array]
 """An action from an observation."""
@@ -29,6 +31,8 @@ _SETTLES_CYCLES = 2.0
 _ANGLE_COST, _PLACE_COST, _FORCE_COST = 10.0, 1.0, 10.0
 _NEAR = 0.01
 """From upright, in metres, radians and their speeds, and of the strongest force."""
+_APPROACH_RATE, _DAMPING = 3.0, 1e-3
+"""Per second of the way to the target, and what keeps speeds small where the arm is straight, in m^2."""
 _HORIZON = 4000
 """Steps of Riccati's recursion: more than enough to come to rest."""
 
@@ -97,5 +101,21 @@ def _regulator(task: DoublePendulum, dt: Duration) -> NDArray[np.float64]:
     return gains
 
 
-SCRIPTED: Mapping[str, Callable[..., Controller]] = {"reacher": reach, "double-pendulum": balance}
+def approach(task: URReacher, dt: Duration) -> Controller:
+    """Straight to the target at a rate, by damped least squares: -rate (J'J + damping)^-1 J' (flange - target)."""
+    slopes = jax.jacobian(lambda q: jnp.stack(flange_of((q[0], q[1]))[1:]))
+
+    def act(observation: jax.Array) -> jax.Array:
+        jacobian, away = slopes(observation[:2]), observation[4:6]
+        squares = jacobian.T @ jacobian + _DAMPING * jnp.eye(2, dtype=task.dtype)
+        return jnp.clip(-_APPROACH_RATE * jnp.linalg.solve(squares, jacobian.T @ away), -1, 1)
+
+    return act
+
+
+SCRIPTED: Mapping[str, Callable[..., Controller]] = {
+    "reacher": reach,
+    "double-pendulum": balance,
+    "ur-reacher": approach,
+}
 """By task, a good controller of it; of other tasks nobody has written one."""

@@ -42,7 +42,7 @@ def test_both_sides_have_the_same_tasks_in_the_same_order(library: ctypes.CDLL) 
     library.task_name.restype = ctypes.c_char_p
     told = [library.task_name(number).decode() for number in range(library.task_count())]
     assert told == list(TASKS)
-    assert set(told) == set(CLOSED_FORMS), "every task in closed form is in the kernel"
+    assert set(told) == set(CLOSED_FORMS) - {"ur-reacher"}, "every task in closed form but the robot's is in the kernel"
 
 
 @ALL

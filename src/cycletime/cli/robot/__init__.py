@@ -1,0 +1,24 @@
+"""`cycletime robot`: an arm of Universal Robots, or the simulated controller of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, subcommand
+
+from cycletime.cli.robot.fault import RobotFault
+from cycletime.cli.robot.simulate import SimulateRobot
+
+
+@dataclass(frozen=True)
+class RobotCommand:
+    """Simulate the controller of an arm, and its faults."""
+
+    command: OmitSubcommandPrefixes[
+        OmitArgPrefixes[Annotated[SimulateRobot, subcommand("simulate")] | Annotated[RobotFault, subcommand("fault")]]
+    ]
+
+    def run(self) -> int:
+        """Do it."""
+        return self.command.run()

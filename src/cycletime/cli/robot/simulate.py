@@ -1,0 +1,119 @@
+"""`cycletime robot simulate`: a simulated controller that speaks the language of real ones."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+
+from tyro.conf import arg
+from tyro.constructors import PrimitiveConstructorSpec
+
+from cycletime.cli.options import Count, Names, Rate, Text
+from cycletime.errors import InputError, printable, shown
+
+if TYPE_CHECKING:
+    from cycletime.robots.ur.simulator.profile import Settings
+    from cycletime.robots.ur.simulator.server import Ports
+
+_STANDARD = Names(("30004", "30003", "29999", "30020"))
+_LARGEST_PORT = 65535
+_LOCK_STEP = "lockstep"
+
+PortNumbers: TypeAlias = Annotated[
+    Names,
+    PrimitiveConstructorSpec(4, "RTDE REALTIME DASHBOARD ADMIN", Names, lambda x: True, list),
+    arg(help_behavior_hint=f"(default: {' '.join(_STANDARD)})"),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulateRobot:
+    """Simulate the controller of a UR5 until Ctrl-C: RTDE, the real-time interface, the dashboard, and faults.
+
+    For example: cycletime robot simulate --address 127.0.0.2 --pace 20
+    """
+
+    address: str = "127.0.0.1"
+    """Where to listen; several run side by side on 127.0.0.2, 127.0.0.3 and so on."""
+    profile: Literal["cb3", "e"] = "cb3"
+    """A CB3 controller, with 125 ticks a second, or one of the e-Series, with 500."""
+    software: Annotated[Text, arg(metavar="VERSION", help_behavior_hint="(default: 3.15.8, of e 5.12.5)")] = None
+    """The version of its software, which decides the length of packets."""
+    pace: Annotated[str, arg(metavar="X|lockstep")] = "1"
+    """How many times faster than real time; in lock-step, time passes as a client grants it."""
+    ports: PortNumbers = _STANDARD
+    """Ports, by default a real controller's; 0 is any that is free. The last, for faults, is on loopback only."""
+    latency_ticks: Annotated[Count, arg(help_behavior_hint="(default: 1)")] = None
+    """Ticks that a script line waits, after the one in which it arrives."""
+    jitter_ticks: Annotated[Count, arg(help_behavior_hint="(default: 0)")] = None
+    """Up to as many more, at random."""
+    noise: bool = False
+    """Measure angles and speeds with the noise of encoders."""
+    seed: Annotated[Count, arg(help_behavior_hint="(default: 0)")] = None
+    """Decides noise and jitter."""
+    floor: Annotated[Rate, arg(metavar="METRES", help_behavior_hint="(default: none)")] = None
+    """The height of the tip below which a protective stop follows."""
+    speed_limit: Annotated[Rate, arg(metavar="RAD/S", help_behavior_hint="(default: 3.3)")] = None
+    """The speed of a joint above which a protective stop follows."""
+
+    def run(self) -> int:
+        """Listen, say where, and serve."""
+        from cycletime.robots.ur.simulator.launch import open_server
+
+        ports, pace = self._ports(), self._pace()
+        server = open_server(self._settings(), pace, self.address, ports, print_line)
+        where = ", ".join(f"{name} {port}" for name, port in asdict(server.ports).items())
+        print_line(f"A simulated {self.profile} controller listens on {self.address}: {where}. Ctrl-C ends it.")
+        try:
+            server.serve()
+        except KeyboardInterrupt:
+            print_line("The simulated controller has ended.")
+        finally:
+            server.close()
+        return 0
+
+    def _settings(self) -> Settings:
+        from cycletime.robots.ur.simulator.profile import PROFILES, Limits, Settings
+
+        for name in ("latency_ticks", "jitter_ticks", "seed"):
+            if (getattr(self, name) or 0) < 0:
+                raise InputError(f"--{name.replace('_', '-')} is {getattr(self, name)}: it must be at least 0.")
+        if self.speed_limit is not None and not self.speed_limit > 0:
+            raise InputError(f"--speed-limit is {self.speed_limit}: it must be above 0 rad/s.")
+        if self.floor is not None and not math.isfinite(self.floor):
+            raise InputError(f"--floor is {self.floor}: give a height in metres.")
+        speed = Limits.speed if self.speed_limit is None else self.speed_limit
+        profile = PROFILES[self.profile]
+        return Settings(
+            profile=profile if self.software is None else profile.with_version(self.software),
+            latency_ticks=Settings.latency_ticks if self.latency_ticks is None else self.latency_ticks,
+            jitter_ticks=self.jitter_ticks or 0,
+            noise=self.noise,
+            seed=self.seed or 0,
+            limits=Limits(speed=speed, floor_m=self.floor),
+        )
+
+    def _pace(self) -> float | None:
+        if self.pace == _LOCK_STEP:
+            return None
+        try:
+            pace = float(self.pace)
+        except ValueError:
+            pace = math.nan
+        if not 0 < pace < math.inf:
+            raise InputError(f"--pace is {shown(self.pace)}: give a number such as 1 or 20, or lockstep.")
+        return pace
+
+    def _ports(self) -> Ports:
+        from cycletime.robots.ur.simulator.server import Ports
+
+        for word in self.ports:
+            if not word.isdecimal() or int(word) > _LARGEST_PORT:
+                raise InputError(f"--ports has {shown(word)}: a port is a number from 0 to {_LARGEST_PORT}.")
+        return Ports(*map(int, self.ports))
+
+
+def print_line(text: str) -> None:
+    """Print at once, since what happens is watched as it happens."""
+    print(printable(text), flush=True)

@@ -1,0 +1,118 @@
+"""Time for what must happen on time: clocks that can be replaced, and beats at absolute deadlines.
+
+A loop that sleeps for what is left of each cycle adds up all lateness; here cycle k is due at t0 + k * dt, whatever
+happened before. Who is late is told so and joins the grid again at its next point: no beats are made up for in a burst.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from cycletime.duration import Duration, DurationLike
+from cycletime.errors import InputError, shown
+
+_SPIN_S = 0.5e-3
+"""The end of a wait is spent awake: the system wakes sleepers some 0.1 ms late, and more on a busy core."""
+
+
+class Clock(Protocol):
+    """Seconds that only grow, and a way to wait for one of them."""
+
+    def now_s(self) -> float:
+        """The time, from an arbitrary start."""
+        ...
+
+    def sleep_until(self, time_s: float) -> None:
+        """Return at that time, or at once where it is over."""
+        ...
+
+
+class WallClock:
+    """The machine's monotonic clock, the same for all processes of the machine.
+
+    With a pace its seconds are those of a simulated controller that runs so many times faster than real time.
+    """
+
+    def __init__(self, pace: float = 1.0) -> None:
+        """Say how many of these seconds pass in a real one.
+
+        Raises:
+            InputError: if the pace is no positive number.
+        """
+        if not 0 < pace < math.inf:
+            raise InputError(f"{shown(pace)} is no pace: give how many seconds pass in a real one, such as 1 or 20.")
+        self._pace = pace
+
+    def now_s(self) -> float:
+        """The time since the machine started, in these seconds."""
+        return time.monotonic() * self._pace
+
+    def sleep_until(self, time_s: float) -> None:
+        """Sleep nearly until then, and spin the rest."""
+        wanted = time_s / self._pace
+        rest = wanted - time.monotonic() - _SPIN_S
+        if rest > 0:
+            time.sleep(rest)
+        while time.monotonic() < wanted:
+            pass
+
+
+class RobotClock:
+    """The time that a controller tells in its packages: for simulated ones, which need not keep to ours."""
+
+    def __init__(self, next_time_s: Callable[[], float]) -> None:
+        """Say how to wait for the next package, and to get its time."""
+        self._next_time_s = next_time_s
+        self._now_s = next_time_s()
+
+    def now_s(self) -> float:
+        """The time of the newest package that was waited for."""
+        return self._now_s
+
+    def sleep_until(self, time_s: float) -> None:
+        """Wait for packages until one is of then or later."""
+        while self._now_s < time_s:
+            self._now_s = self._next_time_s()
+
+
+@dataclass(frozen=True)
+class Beat:
+    """One wake-up on the grid."""
+
+    number: int
+    """Which point of the grid this is, from 1 for the first after the start."""
+    scheduled_s: float
+    """When it was due."""
+    woke_s: float
+    """When it came."""
+    missed: int
+    """Points of the grid that were over already when it was asked for."""
+    late_s: float
+    """By how much the oldest of those was over; zero if none was."""
+
+
+class Beats:
+    """Waits for the points of an absolute grid, one after the other."""
+
+    def __init__(self, dt: DurationLike, clock: Clock) -> None:
+        """Start the grid now."""
+        self._dt = float(Duration(dt))
+        self._clock = clock
+        self._start_s = clock.now_s()
+        self._number = 0
+
+    def wait(self) -> Beat:
+        """Wait for the next point; those that are over are counted and left out."""
+        due, asked_s = self._number + 1, self._clock.now_s()
+        late_s = max(0.0, asked_s - self._due_s(due))
+        self._number = max(due, math.ceil((asked_s - self._start_s) / self._dt)) if late_s else due
+        scheduled_s = self._due_s(self._number)
+        self._clock.sleep_until(scheduled_s)
+        return Beat(self._number, scheduled_s, self._clock.now_s(), self._number - due, late_s)
+
+    def _due_s(self, number: int) -> float:
+        return self._start_s + number * self._dt

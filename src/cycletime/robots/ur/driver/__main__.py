@@ -1,0 +1,7 @@
+"""Started by `DriverLink`, with what `process.words` says."""
+
+import sys
+
+from cycletime.robots.ur.driver.process import main
+
+sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,264 @@
+"""The driver's loop: on each package of the controller, tell the agent, check what it wants, send one command.
+
+The dead-man chain, each level for itself: an order that grows too old makes the driver stop the arm; a driver that dies
+sends no more lines, and each line ends by itself after some milliseconds, whereupon the arm brakes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from cycletime.errors import RunError
+from cycletime.robots.clock import Clock
+from cycletime.robots.ur.driver.messages import Order, Phase, Report
+from cycletime.robots.ur.safety.stops import Stops, Wish
+from cycletime.robots.ur.safety.supervisor import Override, Supervisor
+from cycletime.robots.ur.types import ArmState, Command, Link, LinkError, MoveJ, ServoJ, SilentError, SpeedJ, StopJ
+
+STANDING = 0.01
+"""rad/s: an arm all of whose joints are slower stands."""
+_STANDS_FOR_PACKAGES = 5
+"""In a row: an arm that swings back passes through a stand."""
+
+
+class RobotStoppedError(RunError):
+    """The arm was stopped for good: one sentence says why."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long what may last, in seconds of the driver's clock."""
+
+    order_age_s: float = 0.2
+    """An order older than this is not executed any more: the arm stops."""
+    move_age_s: float = 1.0
+    """A move goes on for so long without a sign of life: its path was checked, and an agent that died is noticed."""
+    line_s: float = 0.016
+    """After which a line ends, if no other came: enough to bridge jitter, and no more."""
+    silent_s: float = 0.1
+    """Without a state for this long, the arm is told to stop."""
+    lost_s: float = 1.0
+    """Without a state for this long, the connection is made again."""
+    retry_s: float = 0.5
+    """Between attempts to do so."""
+    give_up_s: float = 10.0
+    """After which they end, and the run with them."""
+    rest_s: float = 3.0
+    """For how long an arm that was told to stop is watched at the end, at most."""
+
+
+class Desk(Protocol):
+    """Where the agent's orders lie, and the driver's reports go."""
+
+    def order(self) -> Order | None:
+        """The newest order, if there is one."""
+
+    def tell(self, report: Report) -> None:
+        """Leave a report in place of the one before."""
+
+    def agent_is_gone(self) -> bool:
+        """Whether nobody is left to give orders, or a signal asked to end."""
+
+
+class Driver:
+    """Drives one arm for one agent."""
+
+    def __init__(
+        self, link: Link, supervisor: Supervisor, stops: Stops, desk: Desk, clock: Clock, timing: Timing | None = None
+    ) -> None:
+        """Bring together the arm, the rules that it is under, and who it works for."""
+        self._link, self._supervisor, self._stops, self._desk, self._clock = link, supervisor, stops, desk, clock
+        self._timing = timing or Timing()
+        self._report = Report(Phase.STARTING)
+        self._heard_s = 0.0
+        self._begun = 0  # the order whose command was sent last
+        self._done = 0  # the last order that is over, or void
+
+    def run(self) -> Report:
+        """Drive until the agent is gone, or the arm was stopped for good; the arm stands in the end."""
+        reason = ""
+        try:
+            self._connect()
+            while not self._desk.agent_is_gone():
+                self._beat()
+        except RunError as error:
+            reason = str(error)
+        finally:
+            self._come_to_rest()
+            self._tell(phase=Phase.ENDED, text=reason)
+        return self._report
+
+    def _beat(self) -> None:
+        try:
+            state = self._link.receive(self._timing.silent_s)
+        except SilentError as error:
+            self._bear_silence(error)
+        except LinkError as error:
+            self._connect_again(error)
+        else:
+            self._answer(state)
+
+    def _answer(self, state: ArmState) -> None:
+        """Everything that one package of the controller sets off."""
+        self._heard_s = self._clock.now_s()
+        wish = self._stops.see(state, self._heard_s)
+        self._take_down(state, Phase.DRIVING if wish is Wish.GO_ON else Phase.HELD)
+        try:
+            match wish:
+                case Wish.GO_ON:
+                    self._obey(state)
+                case Wish.UNLOCK:
+                    self._ask_for_release()
+                case Wish.ABORT:
+                    raise RobotStoppedError(self._stops.reason)
+                case Wish.WAIT:
+                    self._void_orders()
+        except LinkError as error:
+            self._connect_again(error)
+
+    def _obey(self, state: ArmState) -> None:
+        order = self._desk.order()
+        if order is None or order.command is None or order.number <= self._done:
+            return
+        if isinstance(order.command, SpeedJ | ServoJ):
+            self._keep_going(state, order, order.command)
+        elif order.number != self._begun:
+            self._send_ruled(state, order, order.command)
+        elif isinstance(order.command, MoveJ):
+            self._watch_move(state, order)
+
+    def _keep_going(self, state: ArmState, order: Order, command: SpeedJ | ServoJ) -> None:
+        """Send the command anew with each package, for as long as the agent stands by it."""
+        if self._clock.now_s() - order.sent_s > self._timing.order_age_s:
+            self._end(order, Override.TOO_OLD)
+        else:
+            self._send_ruled(state, order, replace(command, time_s=self._timing.line_s))
+
+    def _watch_move(self, state: ArmState, order: Order) -> None:
+        if self._clock.now_s() - order.alive_s > self._timing.move_age_s:
+            self._end(order, Override.TOO_OLD)
+        elif self._supervisor.must_stop(state):
+            self._end(order, Override.BOX)
+
+    def _send_ruled(self, state: ArmState, order: Order, command: Command) -> None:
+        ruling = self._supervisor.rule(state, command)
+        self._send(ruling.command)
+        self._begun = order.number
+        self._note(order, ruling.override)
+
+    def _end(self, order: Order, why: Override) -> None:
+        """The order is over, and the arm stops."""
+        self._done = order.number
+        self._stop()
+        self._note(order, why)
+
+    def _note(self, order: Order, override: Override) -> None:
+        """For the next report."""
+        overridden = self._report.overridden + (override is not Override.NONE)
+        self._report = replace(self._report, override=override, overridden=overridden, order=order.number)
+
+    def _stop(self) -> None:
+        self._send(StopJ(self._supervisor.limits.stop))
+
+    def _send(self, command: Command) -> None:
+        self._link.send(command)
+        self._report = replace(self._report, sent=self._report.sent + 1)
+
+    def _void_orders(self) -> None:
+        """What was ordered before a stop is not wanted after it."""
+        if order := self._desk.order():
+            self._done = max(self._done, order.number)
+
+    def _blindly_voids_orders(self) -> bool:
+        """Out of sight nothing goes on but a move that has begun: its path was checked; whether all is void."""
+        order = self._desk.order()
+        if order is None or order.number <= self._done:
+            return True
+        if isinstance(order.command, MoveJ) and order.number == self._begun:
+            return False
+        self._done = order.number
+        self._note(order, Override.UNSEEN)
+        return True
+
+    def _ask_for_release(self) -> None:
+        self._void_orders()
+        try:
+            self._link.dashboard("close safety popup")
+            self._stops.unlock_replied(self._link.dashboard("unlock protective stop"))
+        except LinkError as error:
+            self._stops.unlock_replied(str(error))
+
+    def _bear_silence(self, error: SilentError) -> None:
+        silence_s = self._clock.now_s() - self._heard_s
+        if silence_s >= self._timing.lost_s:
+            self._connect_again(error)
+        elif self._report.phase is not Phase.SILENT:
+            self._tell(phase=Phase.SILENT, text=str(error))
+            try:
+                if self._blindly_voids_orders():
+                    self._stop()
+            except LinkError as lost:
+                self._connect_again(lost)
+
+    def _connect_again(self, error: LinkError) -> None:
+        """Try until it works; meanwhile the arm stands, since its last line has ended, or completes a move.
+
+        Raises:
+            LinkError: if it does not work for too long.
+        """
+        self._blindly_voids_orders()
+        self._tell(phase=Phase.RECONNECTING, text=str(error))
+        until_s = self._clock.now_s() + self._timing.give_up_s
+        while not self._desk.agent_is_gone():
+            self._link.close()
+            try:
+                self._connect()
+                return
+            except LinkError as again:
+                now_s = self._clock.now_s()
+                if now_s >= until_s:
+                    raise LinkError(
+                        f"The controller was lost and not found again in {self._timing.give_up_s:g} s: {again}"
+                    ) from None
+                self._clock.sleep_until(now_s + self._timing.retry_s)
+
+    def _connect(self) -> None:
+        self._link.connect()
+        self._heard_s = self._clock.now_s()
+        self._report = replace(self._report, connections=self._report.connections + 1)
+
+    def _come_to_rest(self) -> None:
+        """Stop the arm and watch it until it stands."""
+        until_s = self._clock.now_s() + self._timing.rest_s
+        try:
+            if self._report.packages:
+                self._stop()
+                stands = 0
+                while stands < _STANDS_FOR_PACKAGES and self._clock.now_s() < until_s:
+                    state = self._link.receive(self._timing.silent_s)
+                    self._take_down(state, self._report.phase)
+                    stands = stands + 1 if max(map(abs, state.qd)) < STANDING else 0
+        except LinkError:
+            pass  # its last line ends by itself
+        finally:
+            self._link.close()
+
+    def _take_down(self, state: ArmState, phase: Phase) -> None:
+        before, missed = self._report.state, 0
+        if before is not None:
+            missed = max(0, round((state.time_s - before.time_s) / self._link.period_s) - 1)
+        self._tell(
+            state=state,
+            received_s=self._clock.now_s(),
+            period_s=self._link.period_s,
+            packages=self._report.packages + 1,
+            missed=self._report.missed + missed,
+            protective_stops=self._stops.count,
+            phase=phase,
+            text="",
+        )
+
+    def _tell(self, **news: object) -> None:
+        self._report = replace(self._report, **news)  # type: ignore[arg-type]  # fields of a report
+        self._desk.tell(self._report)

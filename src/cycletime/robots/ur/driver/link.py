@@ -1,0 +1,176 @@
+"""The agent's side of a driver: a link like any other, whose other end is a process on this machine."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+
+from cycletime.errors import InputError
+from cycletime.robots.clock import Clock, WallClock
+from cycletime.robots.ur.connection import Countdown
+from cycletime.robots.ur.driver.driver import RobotStoppedError
+from cycletime.robots.ur.driver.memory import SharedMemory
+from cycletime.robots.ur.driver.messages import Order, Phase, Report
+from cycletime.robots.ur.driver.process import words
+from cycletime.robots.ur.driver.settings import DriverSettings
+from cycletime.robots.ur.link import StandardLink
+from cycletime.robots.ur.safety.supervisor import Override
+from cycletime.robots.ur.types import ArmState, Command, LinkError, MoveJ, SilentError
+
+_STAND_S = 2.0
+"""For a driver to end, beyond the time in which the arm comes to rest."""
+_SIGNS_S = 0.05
+"""Between signs of life, while a state is waited for."""
+_START_S = 20.0
+"""For a driver to start and connect, on a busy machine."""
+
+
+class DriverLink:
+    """An arm that is driven by a process of its own.
+
+    Asking for a state, and ordering something, are signs of life: without any the driver stops the arm. After a stop,
+    by whomever, what was ordered before is void.
+    """
+
+    def __init__(self, settings: DriverSettings) -> None:
+        """Say what to drive; nothing is started yet.
+
+        Raises:
+            NotInstalledError: if the driver's link needs a package that is missing.
+            InputError: if that link cannot speak to this address.
+        """
+        settings.make_link()  # what it refuses is told here, and not by a process that fails
+        self._settings = settings
+        self._clock: Clock = WallClock(settings.pace)
+        self._questions = StandardLink(settings.address)
+        self._memory: SharedMemory | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._order = Order(0, 0.0, 0.0)
+        self._seen = 0
+
+    @property
+    def period_s(self) -> float:
+        """The time between two states."""
+        return self.report.period_s
+
+    @property
+    def report(self) -> Report:
+        """The driver's newest report."""
+        return (self._memory and self._memory.report()) or Report(Phase.STARTING)
+
+    @property
+    def driver_id(self) -> int | None:
+        """The id of the driver's process, while there is one."""
+        return None if self._process is None else self._process.pid
+
+    def connect(self) -> None:
+        """Start the driver, and wait for its first state.
+
+        Raises:
+            LinkError: if it finds no controller, or does not start.
+        """
+        self.close()
+        self._memory, self._seen = SharedMemory(), 0
+        self._process = subprocess.Popen(
+            words(self._settings, self._memory.files),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=self._memory.files,
+            start_new_session=True,  # Ctrl-C is for the agent, which then closes
+        )
+        try:
+            self.receive(_START_S)
+        except RobotStoppedError as error:
+            self.close()
+            raise LinkError(str(error)) from None
+        except LinkError:
+            self.close()
+            raise
+
+    def receive(self, timeout_s: float) -> ArmState:
+        """The newest state that was not received before.
+
+        Raises:
+            SilentError: if none comes in time.
+            LinkError: if the driver is gone.
+            RobotStoppedError: if it has stopped the arm for good.
+            InputError: if the arm was ordered to go where it must not.
+        """
+        memory, countdown = self._running(), Countdown(timeout_s)
+        while True:
+            self._give_sign_of_life(memory)
+            left_s, report = countdown.left_s(), self._checked_report()
+            if report.packages > self._seen and report.state is not None:
+                self._seen = report.packages
+                return report.state
+            if not left_s:
+                raise SilentError(report.text or f"The driver sent no state for {timeout_s:g} s.")
+            memory.wait_for_bell(min(left_s, _SIGNS_S))
+
+    def send(self, command: Command) -> None:
+        """Order something; it holds until it is too old, or something else is ordered.
+
+        Raises:
+            LinkError: if there is no driver.
+            InputError: if the command has not one number for each joint.
+        """
+        now_s = self._clock.now_s()
+        order = Order(self._order.number + 1, now_s, now_s, command)
+        self._running().leave_order(order)
+        self._order = order
+
+    def dashboard(self, line: str) -> str:
+        """Ask the dashboard, on a connection of the agent's own.
+
+        Raises:
+            LinkError: if there is no reply.
+        """
+        return self._questions.dashboard(line)
+
+    def close(self) -> None:
+        """Have the driver stop the arm, and wait until it has ended."""
+        self._questions.close()
+        if self._process is not None:
+            self._process.terminate()
+            try:
+                self._process.wait(self._settings.timing.rest_s + _STAND_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()  # its last line ends by itself
+                self._process.wait()
+        if self._memory is not None:
+            self._memory.close()
+        self._process = self._memory = None
+
+    def _running(self) -> SharedMemory:
+        if self._memory is None:
+            raise LinkError("The link is not connected: call connect() first.")
+        return self._memory
+
+    def _give_sign_of_life(self, memory: SharedMemory) -> None:
+        self._order = replace(self._order, alive_s=self._clock.now_s())
+        memory.leave_order(self._order)
+
+    def _checked_report(self) -> Report:
+        status = None if self._process is None else self._process.poll()
+        report = self.report  # after the status: who ends leaves a report first
+        if report.phase is Phase.ENDED:
+            raise RobotStoppedError(report.text or "The driver was asked to end, and has stopped the arm.")
+        if status is not None:
+            raise LinkError(f"The driver's process has died with status {status}; the arm stops by itself.")
+        if report.order == self._order.number and isinstance(self._order.command, MoveJ):
+            self._check_move(report.override)
+        return report
+
+    def _check_move(self, override: Override) -> None:
+        """A speed that was overridden is followed by the next; a move that does not happen would be waited for."""
+        if override in (Override.GOAL_OUTSIDE, Override.NOT_A_NUMBER):
+            raise InputError(
+                f"The arm must not do {self._order.command}: that, or the way there, is outside its limits."
+            )
+        why = {
+            Override.TOO_OLD: f"the agent gave no sign of life for {self._settings.timing.move_age_s:g} s",
+            Override.BOX: "it would have left the safety box",
+            Override.UNSEEN: "the controller could not be heard",
+        }
+        if override in why:
+            raise LinkError(f"The driver did not let the arm complete a move, since {why[override]}.")

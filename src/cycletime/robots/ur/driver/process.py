@@ -1,0 +1,73 @@
+"""The driver as a process: what it is started with, how it ends, and that the system lets it be on time.
+
+It is started as a new program, which loads neither JAX nor what its parent had loaded. It ends, and the arm stands,
+when the agent does, however that comes about.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+
+from cycletime.robots.clock import WallClock
+from cycletime.robots.priority import ask_to_be_on_time
+from cycletime.robots.ur import reacher
+from cycletime.robots.ur.driver.driver import Driver
+from cycletime.robots.ur.driver.memory import SharedMemory
+from cycletime.robots.ur.driver.messages import Order, Phase, Report
+from cycletime.robots.ur.driver.settings import DriverSettings
+from cycletime.robots.ur.safety.stops import Stops
+from cycletime.robots.ur.safety.supervisor import Supervisor
+
+_MODULE = "cycletime.robots.ur.driver"
+
+
+def words(settings: DriverSettings, files: tuple[int, int]) -> list[str]:
+    """The command line of a driver that this process starts with these open files."""
+    return [sys.executable, "-m", _MODULE, settings.as_text(), *map(str, (*files, os.getpid()))]
+
+
+class AgentDesk:
+    """The shared memory, as the driver sees it, and whether there is anybody at the other end."""
+
+    def __init__(self, memory: SharedMemory, agent: int) -> None:
+        """Say which process the agent is; SIGINT and SIGTERM end its service as well."""
+        self._memory, self._agent = memory, agent
+        self._asked_to_end = False
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._end)
+
+    def order(self) -> Order | None:
+        """The newest order, if there is one."""
+        return self._memory.order()
+
+    def tell(self, report: Report) -> None:
+        """Leave a report."""
+        self._memory.leave_report(report)
+
+    def agent_is_gone(self) -> bool:
+        """Whether its process has ended, so that another has inherited this one; or a signal came."""
+        return self._asked_to_end or os.getppid() != self._agent
+
+    def _end(self, number: int, frame: FrameType | None) -> None:
+        self._asked_to_end = True
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Drive, from the words of a command line; 1 where the arm had to be stopped."""
+    settings = DriverSettings.from_text(arguments[0])
+    memory_file, bell, agent = map(int, arguments[1:])
+    memory = SharedMemory((memory_file, bell))
+    desk = AgentDesk(memory, agent)
+    ask_to_be_on_time()
+    try:
+        link = settings.make_link()
+        supervisor = Supervisor(settings.limits, reacher.tip)
+        ended = Driver(link, supervisor, Stops(settings.stops), desk, WallClock(settings.pace), settings.timing).run()
+    except Exception as error:  # the agent must know, whatever it is
+        memory.leave_report(Report(Phase.ENDED, text=f"The driver failed with {type(error).__name__}: {error}"))
+        raise
+    return int(bool(ended.text))

@@ -1,0 +1,260 @@
+"""UR-Reacher-2 as a Gymnasium environment on a link to an arm, a real one or a simulated controller's.
+
+Time is the controller's: an environment step ends with the newest package at the next point of the grid that began with
+the episode's first observation. A step that comes late is told in ``info``, and the grid goes on without a burst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import floor
+from typing import Any, TypeAlias
+
+import gymnasium
+import numpy as np
+from gymnasium.error import ResetNeeded
+from numpy.typing import NDArray
+
+from cycletime.duration import Duration, DurationLike, cycle_steps
+from cycletime.errors import InputError, RunError, shown
+from cycletime.robots.ur import reacher
+from cycletime.robots.ur.reacher import MOVED, Q_REF, SEEN, Excursion
+from cycletime.robots.ur.reacher_targets import draw_target, followed
+from cycletime.robots.ur.types import ArmState, Command, Link, RobotMode, SafetyMode
+from cycletime.tasks.actions import Action, read_action
+from cycletime.tasks.cycle_time import CycleTime
+
+Observation: TypeAlias = NDArray[np.float32]
+
+STANDS, AT_START = 0.01, 0.002
+"""rad/s below which the arm stands, and rad within which it is at its first pose."""
+_SILENCE_S = 1.0
+"""Without a package, after which the controller is given up."""
+_RESET_S = 8.0
+"""The controller's time that a stop, or the move to the first pose, may take."""
+_UNLOCK_S = 30.0
+"""The controller's time in which someone may end a protective stop between episodes."""
+_SAME_INSTANT = 0.01
+"""Of a period: times that are nearer to each other are one."""
+_ALLOWED = (SafetyMode.NORMAL, SafetyMode.REDUCED, SafetyMode.UNKNOWN)
+
+
+def make_ur_reacher(
+    link: Callable[[], Link] | None = None,
+    dt: DurationLike | None = None,
+    env_dt: DurationLike = "10ms",
+    *,
+    reset_time: DurationLike | None = None,
+    stale_first_obs: bool = False,
+) -> CycleTime:
+    """UR-Reacher-2 at a cycle time.
+
+    Args:
+        link: What makes the link to the arm: a function, since Gymnasium copies what environments are made with.
+        dt: The cycle time, a whole multiple of the environment's step, which it is where none is given.
+        env_dt: As of `URReacher2Env`, and so are the others.
+        reset_time: The least that a reset takes.
+        stale_first_obs: Show an episode first what the last one saw last.
+
+    Raises:
+        InputError: if there is no link, or the times do not fit.
+        LinkError: if the controller cannot be reached.
+    """
+    if not callable(link):
+        raise InputError(
+            f"link is {shown(link)}: UR-Reacher-2 moves an arm, so give a function that makes a link to its controller."
+        )
+    cycle_steps(dt or env_dt, env_dt)  # before anything is connected
+    env = URReacher2Env(link(), env_dt, reset_time=reset_time, stale_first_obs=stale_first_obs)
+    return CycleTime(env, dt or env_dt)
+
+
+class URReacher2Env(gymnasium.Env[Observation, Action]):
+    """Bring a UR5's flange to a target, with the speeds of its shoulder and its elbow.
+
+    An episode ends when 4 s have passed, or with a protective stop (``info["safety_mode"]``); another one begins when
+    that was unlocked. ``info`` also has the newest package's time, the packages of this step, and how many points of
+    the grid it missed.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": [], "raw_actions": True}  # noqa: RUF012 - as Gymnasium
+
+    def __init__(
+        self,
+        link: Link,
+        env_dt: DurationLike = "10ms",
+        *,
+        reset_time: DurationLike | None = None,
+        stale_first_obs: bool = False,
+    ) -> None:
+        """Connect.
+
+        Args:
+            link: To the arm, not connected yet; it is closed with the environment.
+            env_dt: The environment's time step, of which 4 s are a whole multiple.
+            reset_time: The least that a reset takes; the authors' took 3.5 s, here it ends when the arm stands.
+            stale_first_obs: Show an episode first what the last one saw last, as the authors' environment does.
+
+        Raises:
+            InputError: if the time step does not fit.
+            LinkError: if the controller cannot be reached.
+        """
+        self._env_dt = Duration(env_dt)
+        self._limit_steps = cycle_steps(reacher.TIME_LIMIT, self._env_dt)
+        self._reset_s = 0.0 if reset_time is None else float(Duration(reset_time))
+        self._stale_first_obs = stale_first_obs
+        limits = np.array(reacher.OBSERVATION_LIMITS, np.float32)
+        self.observation_space = gymnasium.spaces.Box(-limits, limits, dtype=np.float32)
+        self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (2,), np.float32)
+        self._seen: Observation = np.zeros(len(limits), np.float32)
+        self._env_steps: int | None = None
+        self._link = link
+        link.connect()
+
+    @property
+    def dt(self) -> float:
+        """The environment's time step in seconds."""
+        return float(self._env_dt)
+
+    def reset(
+        self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Stop the arm, move it to its first pose, and choose a target.
+
+        Raises:
+            RunError: if the arm does not get there, or may not move.
+        """
+        if options:
+            raise InputError(f"{next(iter(options))!r} is no reset option: there are none.")
+        super().reset(seed=seed)
+        self._action = tuple(self.np_random.uniform(-1, 1, 2).tolist())  # the authors' agents see a random one
+        self._move_to_start()
+        self._target = draw_target(self.np_random)
+        self._excursion = Excursion()
+        self._state = self._receive()
+        self._start_s, self._grid, self._env_steps = self._state.time_s, 0, 0
+        fresh = self._observe()
+        first = self._seen if self._stale_first_obs else fresh
+        self._seen = fresh
+        return first, self._info(packages=1, missed=0)
+
+    def step(self, action: Action) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Command the speeds, again with every package, until the step's time is over."""
+        if self._env_steps is None:
+            raise ResetNeeded("Call reset() before step().")
+        numbers = read_action(action, 2)
+        packages = self._hold(self._commanded(numbers))
+        missed = self._catch_up()
+        self._action = tuple(min(max(number, -1.0), 1.0) for number in numbers)
+        self._env_steps += 1
+        self._seen = self._observe()
+        truncated = self._is_stopped() or self._env_steps >= self._limit_steps
+        if truncated:
+            self._link.send(reacher.STOP)
+            self._env_steps = None
+        paid = float(reacher.reward(self._away(), self._env_dt))
+        return self._seen, paid, False, truncated, self._info(packages, missed)
+
+    def close(self) -> None:
+        """End the connection; a link that drives the arm stops it then."""
+        self._env_steps = None
+        self._link.close()
+
+    def _commanded(self, action: list[float]) -> Command:
+        q, qd, target_q = (joints[MOVED] for joints in (self._state.q, self._state.qd, self._state.target_q))
+        self._excursion = followed(self._excursion, q, qd, target_q)
+        return reacher.speed_command(*reacher.guarded(action, q, qd, target_q, self._excursion))
+
+    def _hold(self, command: Command) -> int:
+        """Until the newest package of this step has come; how many came."""
+        self._grid += 1
+        period_s = self._link.period_s
+        until_s = self._start_s + self._grid * self.dt + _SAME_INSTANT * period_s
+        packages = 0
+        self._link.send(command)
+        while self._state.time_s + period_s <= until_s:
+            self._state = self._receive()
+            packages += 1
+            if self._is_stopped():
+                break
+            self._link.send(command)
+        return packages
+
+    def _catch_up(self) -> int:
+        """Points of the grid that the newest package is already beyond: they are left out."""
+        late_s = self._state.time_s - self._start_s - self._grid * self.dt
+        missed = max(0, floor(late_s / self.dt + _SAME_INSTANT))
+        self._grid += missed
+        return missed
+
+    def _move_to_start(self) -> None:
+        self._state = self._receive()
+        begin_s = self._state.time_s
+        while not self._moved_to_start():
+            self._wait("unlocked", lambda _: not self._is_stopped(), _UNLOCK_S)
+        self._wait("ready", lambda state: state.time_s >= begin_s + self._reset_s, self._reset_s + _RESET_S)
+
+    def _moved_to_start(self) -> bool:
+        """Try; whether no protective stop came between."""
+        self._link.send(reacher.STOP)
+        self._wait("at a stand", lambda state: _stands(state) or self._is_stopped(), _RESET_S)
+        self._link.send(reacher.MOVE_TO_START)
+        moved_s = self._state.time_s + reacher.MOVE_TO_START.time_s
+        self._wait(
+            "in its first pose",
+            lambda state: (state.time_s > moved_s and _is_at_start(state)) or self._is_stopped(),
+            _RESET_S,
+        )
+        return not self._is_stopped()
+
+    def _is_stopped(self) -> bool:
+        return self._state.safety_mode not in _ALLOWED
+
+    def _wait(self, what: str, reached: Callable[[ArmState], bool], most_s: float) -> None:
+        begin_s = self._state.time_s
+        while not reached(self._state):
+            if self._state.time_s - begin_s > most_s:
+                mode = self._state.safety_mode.name
+                raise RunError(f"The arm is not {what} after {most_s:g} s, with the safety mode {mode}: look at it.")
+            self._state = self._receive()
+
+    def _receive(self) -> ArmState:
+        """The newest state.
+
+        Raises:
+            RunError: if the arm is off, or stopped in a way that only people may end.
+        """
+        state = self._link.receive(_SILENCE_S)
+        if state.robot_mode is not RobotMode.RUNNING or state.safety_mode not in (
+            *_ALLOWED,
+            SafetyMode.PROTECTIVE_STOP,
+        ):
+            self._env_steps = None
+            raise RunError(
+                f"The arm is in robot mode {state.robot_mode.name} and safety mode {state.safety_mode.name}: "
+                "look at it, and bring it back to RUNNING and NORMAL by hand."
+            )
+        return state
+
+    def _away(self) -> tuple[float, ...]:
+        return tuple((reacher.tip(np.array(self._state.q))[SEEN] - self._target).tolist())
+
+    def _observe(self) -> Observation:
+        q, qd = self._state.q[MOVED], self._state.qd[MOVED]
+        return np.asarray(reacher.observation(q, qd, self._away(), self._action), np.float32)
+
+    def _info(self, packages: int, missed: int) -> dict[str, Any]:
+        return {
+            "robot_time_s": self._state.time_s,
+            "packages": packages,
+            "missed_steps": missed,
+            "safety_mode": self._state.safety_mode.name,
+        }
+
+
+def _stands(state: ArmState) -> bool:
+    return max(map(abs, state.qd)) < STANDS
+
+
+def _is_at_start(state: ArmState) -> bool:
+    return _stands(state) and max(abs(angle - goal) for angle, goal in zip(state.q, Q_REF, strict=True)) < AT_START

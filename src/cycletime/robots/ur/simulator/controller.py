@@ -1,0 +1,171 @@
+"""The whole robot without a network: arm, programs, registers and safety system, one tick after the other."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+
+from cycletime.robots.ur import arm as arms
+from cycletime.robots.ur.simulator.acceptance import why_refused
+from cycletime.robots.ur.simulator.pose import tool_pose
+from cycletime.robots.ur.simulator.profile import Settings
+from cycletime.robots.ur.simulator.register_program import RegisterProgram
+from cycletime.robots.ur.simulator.registers import Registers
+from cycletime.robots.ur.simulator.safety import Safety, violated
+from cycletime.robots.ur.types import ArmState, Command, Joints, RobotMode, RuntimeState, SafetyMode
+from cycletime.robots.ur.wire.errors import WireError
+from cycletime.robots.ur.wire.messages import TextMessage
+from cycletime.robots.ur.wire.script import Program, command_of, parse_call
+
+_STOP_DECELERATION = 20.0
+"""rad/s^2, of a protective or an emergency stop."""
+_ANGLE_NOISE, _SPEED_NOISE = 5e-5, 2e-3
+"""Standard deviations of what encoders tell, rad and rad/s."""
+_LOGGED = 1000
+"""Lines of the log that are kept."""
+
+
+class Controller:
+    """A controller that is switched on, with its brakes released."""
+
+    def __init__(self, settings: Settings | None = None, tell: Callable[[str], None] = lambda text: None) -> None:
+        """Stand at the pose where settings say so, and tell what the log says to whoever runs this."""
+        self.settings = settings or Settings()
+        self.model = self.settings.arm
+        self.arm = arms.standing(self.settings.start_q)
+        self.safety = Safety()
+        self.registers = Registers()
+        self.program: RegisterProgram | None = None
+        """ur_rtde's program, while it runs; lines are the arm's own."""
+        self.in_remote_control = True
+        self.latency_ticks = self.settings.latency_ticks
+        self.log: deque[tuple[int, TextMessage]] = deque(maxlen=_LOGGED)
+        """What the controller said, numbered."""
+        self._said = 0
+        self._tell = tell
+        self._random = np.random.default_rng(self.settings.seed)
+        self.state = self._measured()
+
+    @property
+    def tick(self) -> int:
+        """How many periods the controller has done."""
+        return self.arm.tick
+
+    @property
+    def time_s(self) -> float:
+        """Its own time, since it was switched on."""
+        return self.arm.tick * self.model.period_s
+
+    @property
+    def runs_program(self) -> bool:
+        """Whether a program runs, or a line that has arrived."""
+        lines = self.arm.program is not None or bool(self.arm.pending)
+        return self.safety.allows_motion and (self.program is not None or lines)
+
+    def pose_at(self, q: arms.Vector) -> tuple[float, ...]:
+        """Where the tool is with these angles: x, y, z and a rotation vector."""
+        return tool_pose(q, self.settings.profile.geometry)
+
+    def advance(self) -> None:
+        """One period."""
+        if self.program is not None:
+            self._run_registers(self.program)
+        before = self.arm
+        self.arm = arms.advance(self.model, before)
+        if self.safety.safety_mode <= SafetyMode.REDUCED:
+            why = violated(self.settings.limits, before, self.arm, self.model.period_s, self._tip_height())
+            if why is not None:
+                self.stop(SafetyMode.PROTECTIVE_STOP, why)
+        self.state = self._measured()
+
+    def run_line(self, line: str) -> None:
+        """A script line has arrived; it replaces what runs, once it has got through."""
+        if self._takes_programs(line):
+            try:
+                self.run(command_of(parse_call(line)))
+            except WireError as error:
+                self.say(str(error), level=1)
+
+    def run(self, command: Command) -> None:
+        """A command has arrived."""
+        if not self.safety.allows_motion:
+            return
+        if why := why_refused(command):
+            self.say(f"Refused: {why}.", level=1)
+            return
+        self.program = None
+        jitter = int(self._random.integers(self.settings.jitter_ticks + 1)) if self.settings.jitter_ticks else 0
+        self.arm = arms.receive(self.arm, command, self.latency_ticks + jitter)
+
+    def run_program(self, program: Program) -> None:
+        """A program of many lines has arrived; only those that are known are run."""
+        if not self._takes_programs(f"{program.kind} {program.name}()"):
+            return
+        if not RegisterProgram.is_meant_by(program):
+            self.say(f"The program {program.name!r} is not simulated: ur_rtde's control script is.", level=1)
+            return
+        self.end_program()
+        self.program = RegisterProgram(self.registers, self.tick, self.pose_at)
+
+    def end_program(self) -> None:
+        """Whatever runs ends here, and the arm brakes."""
+        self.program = None
+        self.arm = self.arm._replace(program=None, pending=())
+
+    def stop(self, mode: SafetyMode, why: str) -> None:
+        """The safety system stops the arm."""
+        self.program = None
+        self.arm = arms.halt(self.arm, _STOP_DECELERATION)
+        self.safety.stop(mode, self.time_s)
+        self.say(f"{mode.name}: {why}", level=1)
+
+    def power_off(self) -> None:
+        """The arm loses its power, and its brakes close."""
+        self.program = None
+        self.arm = arms.halt(self.arm, _STOP_DECELERATION)
+        self.safety.robot_mode = RobotMode.POWER_OFF
+
+    def say(self, message: str, level: int = 3) -> None:
+        """Write a line into the log, which RTDE's clients get as a text message."""
+        self._said += 1
+        self._tell(f"{self.time_s:.3f} s: {message}")
+        self.log.append((self._said, TextMessage(message, "cycletime", level)))
+
+    def _takes_programs(self, what: str) -> bool:
+        """Whether scripts are listened to at all; a real controller says nothing either."""
+        if self.settings.profile.remote_control and not self.in_remote_control:
+            self.say(f"The controller is not in remote control: {what} was not run.", level=2)
+            return False
+        return self.safety.allows_motion
+
+    def _run_registers(self, program: RegisterProgram) -> None:
+        self.arm = program.step(self.registers, self.arm, self.model.period_s)
+        if program.asks_for_stop:
+            self.stop(SafetyMode.PROTECTIVE_STOP, "the program asked for it")
+        elif program.ended is not None:
+            self.say(program.ended)
+            self.end_program()
+
+    def _tip_height(self) -> float:
+        return 0.0 if self.settings.limits.floor_m is None else self.pose_at(self.arm.q)[2]
+
+    def _measured(self) -> ArmState:
+        q, qd = self.arm.q, self.arm.qd
+        if self.settings.noise:
+            q, qd = q + self._random.normal(0, _ANGLE_NOISE, 6), qd + self._random.normal(0, _SPEED_NOISE, 6)
+        return ArmState(
+            time_s=self.time_s,
+            q=_tuple(q),
+            qd=_tuple(qd),
+            target_q=_tuple(self.arm.target_q),
+            target_qd=_tuple(self.arm.target_qd),
+            robot_mode=self.safety.robot_mode,
+            safety_mode=self.safety.safety_mode,
+            runtime_state=RuntimeState.PLAYING if self.runs_program else RuntimeState.STOPPED,
+        )
+
+
+def _tuple(values: arms.Vector) -> Joints:
+    return tuple(values.tolist())

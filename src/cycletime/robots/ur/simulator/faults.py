@@ -1,0 +1,142 @@
+"""Faults on demand: what a test asks of the simulated controller over a port that no real one has.
+
+One command per line: `protective stop`, `emergency stop`, `release emergency stop`, `violation`, `remote control off`
+(or `on`), `refuse unlock on` (or `off`), `in use NAME`, `free NAME`, `drop rtde` (or `realtime`, `dashboard`,
+`clients`), `freeze SECONDS`, `delay SECONDS`, `jitter SECONDS`, `latency TICKS`, `say TEXT`, `state`,
+`quit`. Seconds are those of the controller.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Protocol
+
+from cycletime.errors import InputError, did_you_mean, shown
+from cycletime.robots.ur.simulator.controller import Controller
+from cycletime.robots.ur.simulator.rtde_session import Owners
+from cycletime.robots.ur.types import SafetyMode
+from cycletime.robots.ur.wire.dashboard import LineParser, encode_line
+
+PORT = 30020
+"""Where faults are asked for, by default."""
+_INTERFACES = ("rtde", "realtime", "dashboard")
+
+
+class Network(Protocol):
+    """What faults do to the connections."""
+
+    frozen_until_s: float
+    """The controller's time until which nothing is streamed."""
+    delay_s: float
+    """How long what is streamed is on its way."""
+    jitter_s: float
+    """Up to how much longer, at random."""
+
+    def drop(self, interfaces: tuple[str, ...]) -> None:
+        """Cut the connections of some interfaces."""
+
+
+class FaultSession:
+    """One client of the admin port."""
+
+    greeting = b""
+    wants_to_leave = False
+
+    def __init__(self, controller: Controller, owners: Owners, network: Network) -> None:
+        """A client has connected."""
+        self._controller = controller
+        self._owners = owners
+        self._network = network
+        self._parser = LineParser()
+
+    def receive(self, data: bytes) -> bytes:
+        """What the client asks for, and `ok` or `refused: ...` for each."""
+        return b"".join(encode_line(self._reply(line.strip())) for line in self._parser.feed(data))
+
+    def stream(self) -> bytes:
+        """Nothing is sent unasked."""
+        return b""
+
+    def close(self) -> None:
+        """The client is gone; the faults stay."""
+
+    def _reply(self, line: str) -> str:
+        try:
+            return self._do(line)
+        except InputError as error:
+            return f"refused: {error}"
+
+    def _do(self, line: str) -> str:
+        if line == "state":
+            return self._state()
+        if line == "quit":
+            self.wants_to_leave = True
+            return "ok"
+        plain, with_value = self._plain(), self._with_value()
+        if line in plain:
+            plain[line]()
+            return "ok"
+        for name, act in with_value.items():
+            if line.startswith(f"{name} "):
+                act(line.removeprefix(f"{name} ").strip())
+                return "ok"
+        known = [*plain, *with_value, "state", "quit"]
+        raise InputError(f"There is no fault {shown(line)}: give one of {', '.join(known)}{did_you_mean(line, known)}")
+
+    def _state(self) -> str:
+        """The last tick's state, with the modes of this moment."""
+        it = self._controller
+        modes = {"robot_mode": it.safety.robot_mode, "safety_mode": it.safety.safety_mode}
+        return json.dumps(asdict(it.state) | modes | {"tick": it.tick})
+
+    def _plain(self) -> dict[str, Callable[[], object]]:
+        it, safety = self._controller, self._controller.safety
+        return {
+            "protective stop": lambda: it.stop(SafetyMode.PROTECTIVE_STOP, "a fault was asked for"),
+            "emergency stop": lambda: it.stop(SafetyMode.ROBOT_EMERGENCY_STOP, "a fault was asked for"),
+            "violation": lambda: it.stop(SafetyMode.VIOLATION, "a fault was asked for"),
+            "release emergency stop": safety.release_emergency_stop,
+            "remote control on": lambda: setattr(it, "in_remote_control", True),
+            "remote control off": lambda: setattr(it, "in_remote_control", False),
+            "refuse unlock on": lambda: setattr(safety, "refuses_unlock", True),
+            "refuse unlock off": lambda: setattr(safety, "refuses_unlock", False),
+            "drop clients": lambda: self._network.drop(_INTERFACES),
+        }
+
+    def _with_value(self) -> dict[str, Callable[[str], object]]:
+        it, network = self._controller, self._network
+        return {
+            "freeze": lambda text: setattr(network, "frozen_until_s", it.time_s + _seconds(text)),
+            "delay": lambda text: setattr(network, "delay_s", _seconds(text)),
+            "jitter": lambda text: setattr(network, "jitter_s", _seconds(text)),
+            "latency": lambda text: setattr(it, "latency_ticks", _ticks(text)),
+            "in use": lambda name: self._owners.claim((name,), self._owners),
+            "free": lambda name: self._owners.give_back((name,)),
+            "drop": lambda name: self._network.drop((_interface(name),)),
+            "say": it.say,
+        }
+
+
+def _interface(name: str) -> str:
+    if name not in _INTERFACES:
+        raise InputError(f"There is no interface {shown(name)}: give one of {', '.join(_INTERFACES)}.")
+    return name
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise InputError(f"{shown(text)} is no time in seconds such as 0.5.")
+    return value
+
+
+def _ticks(text: str) -> int:
+    if not text.isdecimal():
+        raise InputError(f"{shown(text)} is not a whole number of ticks such as 1.")
+    return int(text)

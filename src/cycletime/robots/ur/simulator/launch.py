@@ -1,0 +1,124 @@
+"""Start a simulated controller in a process of its own, and have it end with ours, however ours ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from socket import create_connection
+
+from cycletime.errors import InputError, RunError
+from cycletime.robots.ur.simulator.controller import Controller
+from cycletime.robots.ur.simulator.profile import PROFILES, Limits, ProfileName, Settings
+from cycletime.robots.ur.simulator.server import Ports, Server
+from cycletime.robots.ur.simulator.timing import FreeRunning, LockStep
+from cycletime.robots.ur.wire.dashboard import encode_line
+
+FREE_PORTS = Ports(0, 0, 0, 0)
+"""Any that are free."""
+_FAULT_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A simulated controller that runs."""
+
+    address: str
+    """Where it listens."""
+    ports: Ports
+    """Of its interfaces."""
+    pid: int
+    """Its process."""
+
+    def fault(self, line: str) -> str:
+        """Ask for a fault, such as 'protective stop'; the reply.
+
+        Raises:
+            InputError: if it is refused.
+        """
+        return ask_for_fault(self.address, self.ports.admin, line)
+
+
+def ask_for_fault(address: str, port: int, line: str) -> str:
+    """Ask the simulated controller at an address for a fault; the reply.
+
+    Raises:
+        InputError: if it is refused.
+        OSError: if nobody is there.
+    """
+    with (
+        create_connection((address, port), timeout=_FAULT_TIMEOUT_S) as connection,
+        connection.makefile("r") as replies,
+    ):
+        connection.sendall(encode_line(line))
+        reply = replies.readline().rstrip("\n")
+    if reply.startswith("refused: "):
+        raise InputError(reply.removeprefix("refused: "))
+    return reply
+
+
+@contextmanager
+def simulated(
+    profile: ProfileName = "cb3",
+    pace: float | None = 1.0,
+    *,
+    address: str = "127.0.0.1",
+    ports: Ports = FREE_PORTS,
+    limits: Limits | None = None,
+    **settings: float,
+) -> Iterator[Simulated]:
+    """A simulated controller for the time of a block; a pace of None is lock-step.
+
+    Args:
+        profile: which controller.
+        pace: how many of its seconds pass in a real one.
+        address: where it listens.
+        ports: of its interfaces.
+        limits: what its safety system stops for.
+        settings: numbers of `Settings`, such as ``latency_ticks`` or ``seed``.
+
+    Raises:
+        RunError: if it does not start; the sentence says why.
+    """
+    told = {"profile": profile, "pace": pace, "address": address, "ports": asdict(ports), "settings": settings}
+    told["limits"] = asdict(limits or Limits())
+    words = [sys.executable, "-m", "cycletime.robots.ur.simulator", json.dumps(told)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            line = process.stdout.readline() if process.stdout else ""
+            if not line.startswith("{"):
+                raise RunError(f"The simulated controller did not start: {line.strip() or 'it said nothing'}")
+            yield Simulated(address, Ports(**json.loads(line)), process.pid)
+        finally:
+            process.kill()
+
+
+def open_server(
+    settings: Settings, pace: float | None, address: str, ports: Ports, tell: Callable[[str], None] = lambda text: None
+) -> Server:
+    """Listen as a simulated controller, and tell what its log says.
+
+    Raises:
+        InputError: if an address or port cannot be had, with the port.
+    """
+    timing = LockStep() if pace is None else FreeRunning(pace, time.monotonic)
+    return Server(Controller(settings, tell), timing, address, ports)
+
+
+def serve_as_told(text: str) -> int:
+    """What the process does: listen, tell the ports, and serve until standard input ends; the exit status."""
+    told = json.loads(text)
+    settings = Settings(profile=PROFILES[told["profile"]], limits=Limits(**told["limits"]), **told["settings"])
+    try:
+        server = open_server(settings, told["pace"], told["address"], Ports(**told["ports"]))
+    except InputError as error:
+        print(error, flush=True)
+        return 1
+    print(json.dumps(asdict(server.ports)), flush=True)
+    server.serve(until_ends=sys.stdin)
+    server.close()
+    return 0

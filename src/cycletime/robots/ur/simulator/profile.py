@@ -1,0 +1,99 @@
+"""Which controller is simulated, and how: a CB3 of 8 ms, or an e-Series of 2 ms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from cycletime.errors import InputError, shown
+from cycletime.robots.ur.arm import ArmModel
+from cycletime.robots.ur.kinematics import UR5, UR5E, Geometry
+from cycletime.robots.ur.types import Joints
+from cycletime.robots.ur.wire.messages import ControllerVersion
+from cycletime.robots.ur.wire.stream import packet_length
+
+ProfileName: TypeAlias = Literal["cb3", "e"]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What differs between the generations of controllers."""
+
+    name: ProfileName
+    """As on the command line."""
+    version: ControllerVersion
+    """Of its software."""
+    date: str
+    """Of its software, as the dashboard tells it."""
+    period_s: float
+    """Between two ticks."""
+    remote_control: bool
+    """Whether it takes scripts only while it is in remote control."""
+    geometry: Geometry
+    """Of its arm."""
+
+    def with_version(self, text: str) -> Profile:
+        """The same with other software, such as 3.3.4.310; parts that are left out are 0.
+
+        Raises:
+            InputError: if no software of this generation has such a version.
+        """
+        parts = text.split(".")
+        numbers = [int(part) if part.isdecimal() and len(part) < 10 else -1 for part in parts]
+        if numbers[0] != self.version.major or min(numbers) < 0 or len(parts) > len(self.version):
+            raise InputError(
+                f"{shown(text)} is no version of a {self.name} controller: give one such as {self.version}."
+            )
+        return replace(self, version=ControllerVersion(*[*numbers, 0, 0, 0][: len(self.version)]))
+
+    @property
+    def packet_bytes(self) -> int:
+        """The length of a packet of the real-time interface."""
+        return packet_length(self.version)
+
+
+PROFILES: dict[ProfileName, Profile] = {
+    "cb3": Profile(
+        "cb3", ControllerVersion(3, 15, 8, 106339), "Oct 25 2022", 0.008, remote_control=False, geometry=UR5
+    ),
+    "e": Profile("e", ControllerVersion(5, 12, 5, 1101319), "Jul 06 2022", 0.002, remote_control=True, geometry=UR5E),
+}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the safety system stops for; by default what the arm itself can do."""
+
+    speed: float = 3.3
+    """Of a joint, rad/s."""
+    acceleration: float = 50.0
+    """That a program asks of a joint, rad/s^2."""
+    angle: float = 6.2832
+    """Of a joint to either side, rad."""
+    floor_m: float | None = None
+    """The height below which the tip must not come."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A simulated controller."""
+
+    profile: Profile = PROFILES["cb3"]
+    """Which controller it is."""
+    latency_ticks: int = 1
+    """Ticks that a script line waits, after the one in which it arrives."""
+    jitter_ticks: int = 0
+    """Up to as many more, at random."""
+    noise: bool = False
+    """Whether measured angles and speeds have the noise of encoders."""
+    seed: int = 0
+    """Decides noise and jitter."""
+    limits: Limits = Limits()
+    """What the safety system stops for."""
+    start_q: Joints = (1.58724391, -2.4, 1.5, -0.71790582, 1.63685572, 1.00910473)
+    """Where the arm stands at first: the pose in which UR-Reacher-2 begins."""
+
+    @property
+    def arm(self) -> ArmModel:
+        """The arm behind the controller."""
+        return ArmModel(period_s=self.profile.period_s)

@@ -1,0 +1,169 @@
+"""RTDE as one client meets it: the handshake, recipes, data packages in both directions."""
+
+from __future__ import annotations
+
+from cycletime.robots.ur.simulator.controller import Controller
+from cycletime.robots.ur.simulator.registers import INPUT_TYPES
+from cycletime.robots.ur.simulator.variables import Reader, output_variable
+from cycletime.robots.ur.wire import lockstep, messages
+from cycletime.robots.ur.wire.errors import WireError
+from cycletime.robots.ur.wire.frames import Frame, FrameParser, FrameType
+from cycletime.robots.ur.wire.recipes import IN_USE, NOT_FOUND, Recipe
+
+_VERSIONS = (1, 2)
+_MOST_INPUT_RECIPES = 255
+_WATCHED = "input_int_register_0"
+"""The register whose arrival feeds ur_rtde's watchdog."""
+
+
+class Owners:
+    """Which client writes which input: no two may write the same."""
+
+    def __init__(self) -> None:
+        """Nobody writes anything yet."""
+        self._owners: dict[str, object] = {}
+
+    def refuses(self, name: str, client: object) -> bool:
+        """Whether an input is another client's."""
+        return self._owners.get(name, client) is not client
+
+    def claim(self, names: tuple[str, ...], client: object) -> None:
+        """These inputs are a client's from now on."""
+        self._owners |= dict.fromkeys(names, client)
+
+    def give_back(self, names: tuple[str, ...]) -> None:
+        """These inputs are nobody's from now on."""
+        self._owners = {name: owner for name, owner in self._owners.items() if name not in names}
+
+    def release(self, client: object) -> None:
+        """A client is gone."""
+        self._owners = {name: owner for name, owner in self._owners.items() if owner is not client}
+
+
+class RtdeSession:
+    """One client of port 30004."""
+
+    greeting = b""
+    wants_to_leave = False
+
+    def __init__(self, controller: Controller, owners: Owners) -> None:
+        """A client has connected; until it asks for another, version 1 of the protocol holds."""
+        self._controller = controller
+        self._owners = owners
+        self._parser = FrameParser()
+        self._version = 1
+        self._output: Recipe | None = None
+        self._readers: tuple[Reader, ...] = ()
+        self._every_ticks = 1
+        self._inputs: dict[int, Recipe] = {}
+        self._started = False
+        self._heard = controller.log[-1][0] if controller.log else 0
+
+    def receive(self, data: bytes) -> bytes:
+        """What the client sends, and the replies to it.
+
+        Raises:
+            WireError: if it is not RTDE; the connection should end.
+        """
+        return b"".join(self._reply(frame) for frame in self._parser.feed(data))
+
+    def stream(self) -> bytes:
+        """What is sent at the end of a tick: the log's new lines, and a data package where one is due."""
+        said = self._messages()
+        due = self._started and self._controller.tick % self._every_ticks == 0
+        return said + self._package() if due else said
+
+    def close(self) -> None:
+        """The client is gone; others may write what it wrote."""
+        self._owners.release(self)
+
+    def _reply(self, frame: Frame) -> bytes:
+        match frame.kind:
+            case FrameType.PROTOCOL_VERSION:
+                asked = messages.read_protocol_version_request(frame.payload)
+                self._version = asked if asked in _VERSIONS else self._version
+                return messages.accepted_reply(FrameType.PROTOCOL_VERSION, accepted=asked in _VERSIONS)
+            case FrameType.CONTROLLER_VERSION:
+                return messages.controller_version_reply(self._controller.settings.profile.version)
+            case FrameType.OUTPUT_RECIPE:
+                return self._output_recipe(frame.payload)
+            case FrameType.INPUT_RECIPE:
+                return self._input_recipe(frame.payload)
+            case FrameType.START:
+                return self._start()
+            case FrameType.PAUSE:
+                self._started = False
+                return messages.accepted_reply(FrameType.PAUSE, accepted=True)
+            case FrameType.DATA:
+                self._data(frame.payload)
+        return b""
+
+    def _output_recipe(self, payload: bytes) -> bytes:
+        names, frequency_hz = messages.read_output_recipe_request(payload, self._version)
+        found = [output_variable(name) for name in names]
+        types = tuple(NOT_FOUND if each is None else each[0] for each in found)
+        refused = NOT_FOUND in types or self._started or len(payload) > messages.LONGEST_NAME_LIST
+        recipe = Recipe(None if self._version == 1 else int(not refused), names, types)
+        if not refused:
+            self._output = recipe
+            self._readers = tuple(each[1] for each in found if each is not None)
+            self._every_ticks = self._ticks_between(frequency_hz)
+        return messages.recipe_reply(FrameType.OUTPUT_RECIPE, recipe)
+
+    def _ticks_between(self, frequency_hz: float | None) -> int:
+        rate_hz = 1 / self._controller.model.period_s
+        if frequency_hz is None or not 0 < frequency_hz < rate_hz:
+            return 1
+        return round(rate_hz / frequency_hz)
+
+    def _input_recipe(self, payload: bytes) -> bytes:
+        names = messages.read_input_recipe_request(payload)
+        types = tuple(self._input_type(name) for name in names)
+        refused = {NOT_FOUND, IN_USE} & set(types) or len(self._inputs) >= _MOST_INPUT_RECIPES or self._started
+        recipe = Recipe(0 if refused else len(self._inputs) + 1, names, types)
+        if recipe.id:
+            self._inputs[recipe.id] = recipe
+            self._owners.claim(names, self)
+        return messages.recipe_reply(FrameType.INPUT_RECIPE, recipe)
+
+    def _input_type(self, name: str) -> str:
+        if name not in INPUT_TYPES:
+            return NOT_FOUND
+        return IN_USE if self._owners.refuses(name, self) else INPUT_TYPES[name]
+
+    def _start(self) -> bytes:
+        """Begin the packages; the first comes at once, so that a client knows the state before anything moves."""
+        self._started = self._output is not None or bool(self._inputs)
+        reply = messages.accepted_reply(FrameType.START, accepted=self._started)
+        return reply + self._package() if self._started else reply
+
+    def _package(self) -> bytes:
+        if self._output is None:
+            return b""
+        return messages.data_package(self._output, [read(self._controller) for read in self._readers])
+
+    def _data(self, payload: bytes) -> None:
+        recipe = self._inputs.get(payload[0]) if payload else None
+        if recipe is None or not self._started:
+            raise WireError("A data package has no recipe that the controller knows.")
+        values = recipe.unpack(payload)
+        for name, value in values.items():
+            self._controller.registers[name] = value
+        if _WATCHED in values and self._controller.program is not None:
+            self._controller.program.fed(self._controller.tick)
+        if lockstep.COMMAND in values:
+            self._take_lockstep_command()
+
+    def _take_lockstep_command(self) -> None:
+        registers = self._controller.registers
+        numbers = [registers.number(name) for name in lockstep.VALUES]
+        command = lockstep.lockstep_command(int(registers.number(lockstep.COMMAND)), numbers)
+        if command is not None:
+            self._controller.run(command)
+
+    def _messages(self) -> bytes:
+        new = [text for number, text in self._controller.log if number > self._heard]
+        if not new:
+            return b""
+        self._heard = self._controller.log[-1][0]
+        return b"".join(messages.text_message(text, self._version) for text in new)

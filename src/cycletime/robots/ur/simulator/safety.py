@@ -1,0 +1,92 @@
+"""The safety system: what it stops for, what it refuses, and how a stop is left again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cycletime.robots.ur.arm import Arm
+from cycletime.robots.ur.simulator.profile import Limits
+from cycletime.robots.ur.types import RobotMode, SafetyMode
+from cycletime.robots.ur.wire.dashboard import UNLOCK_REFUSED, UNLOCKED
+
+UNLOCK_AFTER_S = 5.0
+_POWER_CUT = (
+    SafetyMode.SYSTEM_EMERGENCY_STOP,
+    SafetyMode.ROBOT_EMERGENCY_STOP,
+    SafetyMode.VIOLATION,
+    SafetyMode.FAULT,
+)
+
+
+@dataclass
+class Safety:
+    """Both modes, and since when a protective stop holds."""
+
+    robot_mode: RobotMode = RobotMode.RUNNING
+    safety_mode: SafetyMode = SafetyMode.NORMAL
+    stopped_at_s: float = 0.0
+    """The controller's time of the last protective stop."""
+    refuses_unlock: bool = False
+    """A fault that tests ask for: whatever stops the arm has not gone away."""
+
+    @property
+    def allows_motion(self) -> bool:
+        """Whether a program may move the arm."""
+        normal = self.safety_mode in (SafetyMode.NORMAL, SafetyMode.REDUCED)
+        return normal and self.robot_mode is RobotMode.RUNNING
+
+    def stop(self, mode: SafetyMode, time_s: float) -> None:
+        """A stop; one that is worse is not lifted by one that is less."""
+        if mode > self.safety_mode:
+            self.safety_mode = mode
+            self.stopped_at_s = time_s
+        if mode in _POWER_CUT:
+            self.robot_mode = RobotMode.POWER_OFF
+
+    def unlock(self, time_s: float) -> str:
+        """Leave a protective stop; the dashboard's reply."""
+        if self.safety_mode is not SafetyMode.PROTECTIVE_STOP:
+            return UNLOCKED
+        if time_s - self.stopped_at_s < UNLOCK_AFTER_S:
+            return f"{UNLOCK_REFUSED}. Always inspect cause of protective stop before unlocking"
+        if not self.refuses_unlock:
+            self.safety_mode = SafetyMode.NORMAL
+        return UNLOCKED
+
+    def restart(self) -> None:
+        """Leave a violation or a fault, with the power off."""
+        if self.safety_mode in (SafetyMode.VIOLATION, SafetyMode.FAULT):
+            self.safety_mode = SafetyMode.NORMAL
+
+    def release_emergency_stop(self) -> None:
+        """Someone has turned the button back; the power stays off."""
+        if self.safety_mode in (SafetyMode.SYSTEM_EMERGENCY_STOP, SafetyMode.ROBOT_EMERGENCY_STOP):
+            self.safety_mode = SafetyMode.NORMAL
+
+    def power_on(self) -> None:
+        """Give the arm power, with its brakes on."""
+        if self.robot_mode is RobotMode.POWER_OFF and self.safety_mode not in _POWER_CUT:
+            self.robot_mode = RobotMode.IDLE
+
+    def release_brakes(self) -> None:
+        """Let the arm move; power comes with it."""
+        self.power_on()
+        if self.robot_mode is RobotMode.IDLE:
+            self.robot_mode = RobotMode.RUNNING
+
+
+def violated(limits: Limits, before: Arm, after: Arm, period_s: float, tip_m: float) -> str | None:
+    """Why a tick leads to a protective stop, if it does."""
+    asked = float(np.abs(after.target_qd - before.target_qd).max()) / period_s
+    speed, angle = float(np.abs(after.qd).max()), float(np.abs(after.q).max())
+    if asked > limits.acceleration:
+        return f"a program asks for {asked:.1f} rad/s2, more than {limits.acceleration:g}"
+    if speed > limits.speed:
+        return f"a joint moves at {speed:.2f} rad/s, faster than {limits.speed:g}"
+    if angle > limits.angle:
+        return f"a joint is at {angle:.2f} rad, beyond {limits.angle:g}"
+    if limits.floor_m is not None and tip_m < limits.floor_m:
+        return f"the tip is at {tip_m:.3f} m, below {limits.floor_m:g}"
+    return None

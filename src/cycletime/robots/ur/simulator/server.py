@@ -1,0 +1,213 @@
+"""The simulated controller on the network: moves bytes between sessions and sockets, and keeps the time.
+
+One thread does all, so that what arrives between two ticks is done between them. Ticks are due on a grid of absolute
+deadlines; in lock-step they are due when a client has granted them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import ip_address
+from random import Random
+from selectors import EVENT_READ, EVENT_WRITE, SelectSelector
+from socket import AF_INET, IPPROTO_TCP, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, TCP_NODELAY, socket
+from typing import TextIO
+
+from cycletime.errors import InputError
+from cycletime.robots.ur.simulator.client import Client, Session
+from cycletime.robots.ur.simulator.controller import Controller
+from cycletime.robots.ur.simulator.dashboard_session import DashboardSession
+from cycletime.robots.ur.simulator.faults import FaultSession
+from cycletime.robots.ur.simulator.realtime_session import RealtimeSession
+from cycletime.robots.ur.simulator.rtde_session import Owners, RtdeSession
+from cycletime.robots.ur.simulator.timing import Timing
+from cycletime.robots.ur.wire.errors import WireError
+
+_BACKLOG_BYTES = 200_000
+"""A client that leaves so much unread misses packages, as with a real controller."""
+_TICKS_AT_ONCE = 250
+"""After which clients are listened to again, where many ticks are granted or late."""
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Where the interfaces listen; 0 is any free port."""
+
+    rtde: int
+    realtime: int
+    dashboard: int
+    admin: int
+
+
+class Server:
+    """A controller's listening sockets and clients."""
+
+    def __init__(self, controller: Controller, timing: Timing, address: str, ports: Ports) -> None:
+        """Listen.
+
+        Raises:
+            InputError: if an address or a port cannot be had.
+        """
+        self.frozen_until_s = 0.0
+        self.delay_s = 0.0
+        self.jitter_s = 0.0
+        self._random = Random(controller.settings.seed)
+        self._controller = controller
+        self._timing = timing
+        self._selector = SelectSelector()  # which waits more finely than in whole milliseconds
+        self._clients: list[Client] = []
+        self._finished = False
+        owners = Owners()
+        self._listeners: dict[str, socket] = {}
+        sessions: dict[str, Callable[[], Session]] = {
+            "rtde": lambda: RtdeSession(controller, owners),
+            "realtime": lambda: RealtimeSession(controller),
+            "dashboard": lambda: DashboardSession(controller),
+            "admin": lambda: FaultSession(controller, owners, self),
+        }
+        for interface, session in sessions.items():
+            host = _loopback(address) if interface == "admin" else address
+            self._listen(interface, host, getattr(ports, interface), session)
+
+    @property
+    def ports(self) -> Ports:
+        """Where the interfaces listen."""
+        return Ports(**{name: self.listens_at(name)[1] for name in self._listeners})
+
+    @property
+    def backlog_bytes(self) -> int:
+        """What the slowest client has left unread."""
+        return max((len(client.outgoing) for client in self._clients), default=0)
+
+    def listens_at(self, interface: str) -> tuple[str, int]:
+        """The address and the port of an interface."""
+        address, port = self._listeners[interface].getsockname()
+        return address, port
+
+    def serve(self, until_ends: TextIO | None = None) -> None:
+        """Serve until a stream ends, where one is given: then whoever started us is gone."""
+        if until_ends is not None:
+            self._selector.register(until_ends, EVENT_READ, lambda: setattr(self, "_finished", not until_ends.read(1)))
+        while not self._finished:
+            self.step()
+
+    def step(self) -> None:
+        """Wait until something arrives or a tick is due, and do it."""
+        for key, events in self._selector.select(self._timing.due_in_s(self._controller)):
+            if isinstance(key.data, Client):
+                self._serve(key.data, events)
+            else:
+                key.data()
+        self._tick_as_due()
+
+    def close(self) -> None:
+        """End all connections, and listen no more."""
+        for client in list(self._clients):
+            self._remove(client)
+        for listener in self._listeners.values():
+            listener.close()
+        self._selector.close()
+
+    def drop(self, interfaces: tuple[str, ...]) -> None:
+        """Cut the connections of some interfaces."""
+        for client in [each for each in self._clients if each.interface in interfaces]:
+            self._remove(client)
+
+    def _listen(self, interface: str, address: str, port: int, session: Callable[[], Session]) -> None:
+        listener = self._listeners[interface] = socket(AF_INET, SOCK_STREAM)
+        listener.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
+        try:
+            listener.bind((address, port))
+            listener.listen()
+        except (OSError, OverflowError) as error:
+            self.close()
+            why = getattr(error, "strerror", None) or str(error)
+            raise InputError(
+                f"A simulated controller cannot listen on {address}:{port}: {why}; "
+                "give another port, or an address of this machine such as 127.0.0.2."
+            ) from None
+        listener.setblocking(False)
+        self._selector.register(listener, EVENT_READ, lambda: self._accept(interface, session))
+
+    def _accept(self, interface: str, session: Callable[[], Session]) -> None:
+        try:
+            connection, _ = self._listeners[interface].accept()
+        except OSError:
+            return  # it has left again
+        connection.setblocking(False)
+        connection.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
+        client = Client(interface, connection, session())
+        self._clients.append(client)
+        self._selector.register(connection, EVENT_READ, client)
+        self._send(client, client.session.greeting)
+
+    def _serve(self, client: Client, events: int) -> None:
+        if client not in self._clients:
+            return
+        if events & EVENT_WRITE:
+            self._flush(client)
+        if events & EVENT_READ:
+            self._read(client)
+
+    def _read(self, client: Client) -> None:
+        try:
+            data = client.socket.recv(1 << 16)
+            replies = client.session.receive(data)
+        except BlockingIOError:
+            return
+        except (OSError, WireError):
+            data, replies = b"", b""
+        self._send(client, replies)
+        if not data or client.session.wants_to_leave:
+            self._remove(client)
+
+    def _send(self, client: Client, data: bytes) -> None:
+        client.outgoing += data
+        self._flush(client)
+
+    def _flush(self, client: Client) -> None:
+        if client not in self._clients:
+            return
+        try:
+            waits = client.flush()
+        except OSError:
+            self._remove(client)
+            return
+        if waits is not client.waits_to_send:
+            client.waits_to_send = waits
+            self._selector.modify(client.socket, EVENT_READ | (EVENT_WRITE if waits else 0), client)
+
+    def _remove(self, client: Client) -> None:
+        if client in self._clients:
+            self._clients.remove(client)
+            self._selector.unregister(client.socket)
+            client.socket.close()
+            client.session.close()
+
+    def _tick_as_due(self) -> None:
+        ticks = min(self._timing.ticks_due(self._controller), _TICKS_AT_ONCE)
+        for _ in range(ticks):
+            self._tick()
+        if ticks:
+            for client in list(self._clients):
+                self._flush(client)
+
+    def _tick(self) -> None:
+        self._controller.advance()
+        time_s = self._controller.time_s
+        frozen = time_s < self.frozen_until_s
+        for client in self._clients:
+            data = client.session.stream()
+            full = self._timing.skips_packages and len(client.outgoing) > _BACKLOG_BYTES
+            if data and not frozen and not full:
+                client.send_later(data, time_s + self.delay_s + self._random.uniform(0, self.jitter_s))
+            client.let_arrive(time_s)
+
+
+def _loopback(address: str) -> str:
+    """Where faults may be asked for: this machine alone, wherever the arm is."""
+    try:
+        return address if ip_address(address).is_loopback else "127.0.0.1"
+    except ValueError:  # a name
+        return "127.0.0.1"

@@ -1,0 +1,198 @@
+"""What an arm says, what it is told, and the link between: the words that driver, simulator and tasks share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Protocol, TypeAlias
+
+from cycletime.errors import RunError
+
+JOINTS = 6
+"""Base, shoulder, elbow, and three of the wrist."""
+Joints: TypeAlias = tuple[float, ...]
+"""One number per joint, from the base to the tool: rad, or rad/s."""
+
+
+class LinkError(RunError):
+    """The controller cannot be reached, or does not answer as it should: one sentence."""
+
+
+class SilentError(LinkError):
+    """No state came in time, over a connection that stands."""
+
+
+class RobotMode(IntEnum):
+    """What the arm's power and brakes are doing, as the controller numbers it."""
+
+    NO_CONTROLLER = -1
+    DISCONNECTED = 0
+    CONFIRM_SAFETY = 1
+    BOOTING = 2
+    POWER_OFF = 3
+    POWER_ON = 4
+    IDLE = 5
+    BACKDRIVE = 6
+    RUNNING = 7
+    UPDATING_FIRMWARE = 8
+
+    @classmethod
+    def _missing_(cls, value: object) -> RobotMode:
+        """A number that nobody knows is no mode in which an arm may be moved."""
+        return cls.NO_CONTROLLER
+
+
+class SafetyMode(IntEnum):
+    """What the controller's safety system allows, as it is numbered there; 0 comes from some old firmware."""
+
+    UNKNOWN = 0
+    NORMAL = 1
+    REDUCED = 2
+    PROTECTIVE_STOP = 3
+    RECOVERY = 4
+    SAFEGUARD_STOP = 5
+    SYSTEM_EMERGENCY_STOP = 6
+    ROBOT_EMERGENCY_STOP = 7
+    VIOLATION = 8
+    FAULT = 9
+    AUTOMATIC_MODE_SAFEGUARD_STOP = 10
+    SYSTEM_THREE_POSITION_ENABLING_STOP = 11
+
+    @classmethod
+    def _missing_(cls, value: object) -> SafetyMode:
+        """A number that nobody knows is on the safe side."""
+        return cls.FAULT
+
+
+class RuntimeState(IntEnum):
+    """What the controller's program is doing."""
+
+    STOPPING = 0
+    STOPPED = 1
+    PLAYING = 2
+    PAUSING = 3
+    PAUSED = 4
+    RESUMING = 5
+
+    @classmethod
+    def _missing_(cls, value: object) -> RuntimeState:
+        """A number that nobody knows is no program that runs."""
+        return cls.STOPPED
+
+
+@dataclass(frozen=True, slots=True)
+class ArmState:
+    """One package of the controller's stream."""
+
+    time_s: float
+    """The controller's own clock."""
+    q: Joints
+    """Measured angles."""
+    qd: Joints
+    """Measured speeds."""
+    target_q: Joints
+    """Angles that the controller is steering to, in this very period."""
+    target_qd: Joints
+    """Their speeds."""
+    robot_mode: RobotMode = RobotMode.RUNNING
+    """Power and brakes."""
+    safety_mode: SafetyMode = SafetyMode.NORMAL
+    """What the safety system allows."""
+    runtime_state: RuntimeState = RuntimeState.STOPPED
+    """Whether a program, such as a line that was sent, is running."""
+    speed_scaling: float = 1.0
+    """The fraction of commanded speeds that the controller allows, from the pendant's slider among others."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedJ:
+    """Go on at these joint speeds, for a time or until they are reached."""
+
+    qd: Joints
+    """rad/s."""
+    acceleration: float = 1.4
+    """Of the joint that changes its speed the most, rad/s^2."""
+    time_s: float = 0.0
+    """After which the line ends, and the arm brakes; 0 ends it when the speeds are reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServoJ:
+    """Follow these angles."""
+
+    q: Joints
+    """rad."""
+    time_s: float = 0.008
+    """After which the line ends."""
+    lookahead_s: float = 0.1
+    """Smooths the path, 0.03 to 0.2."""
+    gain: float = 300.0
+    """How closely the angles are followed, 100 to 2000."""
+
+
+@dataclass(frozen=True, slots=True)
+class MoveJ:
+    """Move to these angles on a straight line of joint space, and stand there."""
+
+    q: Joints
+    """rad."""
+    acceleration: float = 1.4
+    """Of the leading joint, rad/s^2."""
+    speed: float = 1.05
+    """Of the leading joint, rad/s."""
+    time_s: float = 0.0
+    """Where it is positive, the whole move takes this long, whatever speed and acceleration say."""
+    blend_m: float = 0.0
+    """Radius of the corner to a next move; a line by itself has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class StopJ:
+    """Brake to a stand."""
+
+    deceleration: float = 2.0
+    """Of the fastest joint, rad/s^2."""
+
+
+Command: TypeAlias = SpeedJ | ServoJ | MoveJ | StopJ
+"""What an arm can be told; each is one line, which replaces the one that runs."""
+
+
+class Link(Protocol):
+    """A way to one controller: its state comes in with every period, commands go out, the dashboard is asked."""
+
+    @property
+    def period_s(self) -> float:
+        """The time between two states: 8 ms with CB controllers, 2 ms with the e-Series."""
+
+    def connect(self) -> None:
+        """Begin the stream of states.
+
+        Raises:
+            LinkError: if nothing is there, or something else answers.
+        """
+
+    def receive(self, timeout_s: float) -> ArmState:
+        """Wait for a state that was not received before; the newest, where several came.
+
+        Raises:
+            SilentError: if none comes in time.
+            LinkError: if the connection is lost.
+        """
+
+    def send(self, command: Command) -> None:
+        """Send one command, without waiting for its effect.
+
+        Raises:
+            LinkError: if the connection is lost.
+        """
+
+    def dashboard(self, line: str) -> str:
+        """Ask the dashboard, and return its reply without the line's end.
+
+        Raises:
+            LinkError: if there is no reply.
+        """
+
+    def close(self) -> None:
+        """End the connection; closing twice is fine."""

@@ -1,0 +1,36 @@
+"""The dashboard (port 29999): a line of text for each command, and one for each reply."""
+
+from __future__ import annotations
+
+from cycletime.robots.ur.wire.errors import WireError
+
+GREETING = "Connected: Universal Robots Dashboard Server"
+UNLOCK = "unlock protective stop"
+UNLOCKED = "Protective stop releasing"
+UNLOCK_REFUSED = "Cannot unlock protective stop until 5s after occurrence"
+"""How the reply begins that refuses to unlock so early."""
+_LONGEST = 65536
+
+
+class LineParser:
+    """Cuts a byte stream into lines, however TCP has torn or merged them."""
+
+    def __init__(self) -> None:
+        """Begin with an empty buffer, as on a new connection."""
+        self._buffer = b""
+
+    def feed(self, data: bytes) -> list[str]:
+        """All lines that are complete now, without their ends.
+
+        Raises:
+            WireError: if a line does not end.
+        """
+        *lines, self._buffer = (self._buffer + data).split(b"\n")
+        if len(self._buffer) > _LONGEST:
+            raise WireError(f"A line has not ended after {_LONGEST} bytes.")
+        return [line.rstrip(b"\r").decode("utf-8", "replace") for line in lines]
+
+
+def encode_line(text: str) -> bytes:
+    """The bytes of a command or a reply."""
+    return text.encode() + b"\n"

@@ -1,0 +1,210 @@
+"""URScript as far as it is used: one-line programs that move joints, and where programs of many lines end.
+
+Each line that arrives is a program of its own, which replaces the running one; so is each `def ... end` block.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from cycletime.errors import InputError, shown
+from cycletime.robots.ur.types import JOINTS, Command, Joints, MoveJ, ServoJ, SpeedJ, StopJ
+from cycletime.robots.ur.wire.errors import WireError
+
+_LONGEST = 1 << 20
+
+Argument: TypeAlias = float | tuple[float, ...] | bool | str
+
+
+@dataclass(frozen=True)
+class Call:
+    """A one-line program: one call of a script function."""
+
+    name: str
+    positional: tuple[Argument, ...] = ()
+    named: dict[str, Argument] = field(default_factory=dict)
+
+    def joints_and(self, joints: str, **defaults: float) -> tuple[Joints, list[float]]:
+        """The first argument, a list of six numbers, and the numbers after it."""
+        given = self._by_name((joints, *defaults))
+        values = given.pop(joints, None)
+        if not isinstance(values, tuple) or len(values) != JOINTS:
+            raise WireError(f"{self.name}() needs {JOINTS} joint values.")
+        return values, self._as_numbers(defaults | given)
+
+    def numbers(self, **defaults: float) -> list[float]:
+        """The arguments of a function that takes numbers alone."""
+        return self._as_numbers(defaults | self._by_name(tuple(defaults)))
+
+    def _by_name(self, parameters: tuple[str, ...]) -> dict[str, Argument]:
+        if len(self.positional) > len(parameters):
+            raise WireError(f"{self.name}() takes {len(parameters)} arguments, and was given {len(self.positional)}.")
+        given = dict(zip(parameters, self.positional, strict=False))
+        if unknown := sorted(set(self.named) - set(parameters)):
+            raise WireError(f"{self.name}() has no parameter {unknown[0]!r}.")
+        if twice := sorted(set(self.named) & set(given)):
+            raise WireError(f"{self.name}() was given {twice[0]!r} twice.")
+        return given | self.named
+
+    def _as_numbers(self, given: Mapping[str, Argument]) -> list[float]:
+        for name, value in given.items():
+            if not isinstance(value, float):
+                raise WireError(f"{self.name}() was given {name}={value!r}, which is no number.")
+        return [value for value in given.values() if isinstance(value, float)]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program of several lines, `def name(): ... end` or `sec name(): ... end`."""
+
+    kind: str
+    name: str
+    text: str
+
+
+def script_line(command: Command) -> str:
+    """The one-line program that a command is, without the line's end.
+
+    Raises:
+        InputError: if a number is not finite, or there are not six joints: no arm is ever sent such a line.
+    """
+    match command:
+        case SpeedJ(qd, acceleration, time_s):
+            ends = f", {_number(time_s)}" if time_s > 0 else ""
+            return f"speedj({_joints(qd)}, {_number(acceleration)}{ends})"
+        case ServoJ(q, time_s, lookahead_s, gain):
+            times = f"t={_number(time_s)}, lookahead_time={_number(lookahead_s)}"
+            return f"servoj({_joints(q)}, {times}, gain={_number(gain)})"
+        case MoveJ(q, acceleration, speed, time_s, blend_m):
+            pace = f"a={_number(acceleration)}, v={_number(speed)}, t={_number(time_s)}"
+            return f"movej({_joints(q)}, {pace}, r={_number(blend_m)})"
+        case StopJ(deceleration):
+            return f"stopj(a={_number(deceleration)})"
+
+
+def command_of(call: Call) -> Command:
+    """The command that a one-line program is.
+
+    Raises:
+        WireError: as a controller's log would say, where it is none that moves joints, or its arguments do not fit.
+    """
+    match call.name:
+        case "speedj":
+            joints, (a, t) = call.joints_and("qd", a=1.4, t=0.0)
+            return SpeedJ(joints, a, t)
+        case "servoj":
+            # a and v are parameters that no controller uses.
+            joints, (_, _, t, lookahead, gain) = call.joints_and(
+                "q", a=0.0, v=0.0, t=0.008, lookahead_time=0.1, gain=300.0
+            )
+            return ServoJ(joints, t, lookahead, gain)
+        case "movej":
+            joints, (a, v, t, r) = call.joints_and("q", a=1.4, v=1.05, t=0.0, r=0.0)
+            return MoveJ(joints, a, v, t, r)
+        case "stopj":
+            return StopJ(call.numbers(a=2.0)[0])
+    raise WireError(f"{call.name}() is not simulated: speedj, servoj, movej and stopj are.")
+
+
+def _joints(values: Joints) -> str:
+    if len(values) != JOINTS:
+        raise InputError(f"A command has {len(values)} joint values: an arm has {JOINTS}.")
+    return f"[{', '.join(map(_number, values))}]"
+
+
+def _number(value: float) -> str:
+    if not math.isfinite(value):
+        raise InputError(f"A command has the value {value}: all must be finite.")
+    return repr(float(value))
+
+
+_CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\((.*)\)\s*", re.DOTALL)
+_ARGUMENT = re.compile(
+    r"""\s*(?:(?P<key>[A-Za-z_]\w*)\s*=\s*)?
+    (?:p?\[(?P<list>[^\[\]]*)\] | (?P<text>"[^"]*") | (?P<word>[^\s,\[\]"=]+))\s*(?:,|$)""",
+    re.VERBOSE,
+)
+
+
+def parse_call(line: str) -> Call:
+    """The call that a line is.
+
+    Raises:
+        WireError: if it is something else.
+    """
+    whole = _CALL.fullmatch(line)
+    if whole is None:
+        raise WireError(f"The line {shown(line)} is no call of one function.")
+    name, rest = whole[1], whole[2]
+    positional: list[Argument] = []
+    named: dict[str, Argument] = {}
+    start = 0
+    while rest[start:].strip():
+        found = _ARGUMENT.match(rest, start)
+        if found is None or (named and not found["key"]):
+            raise WireError(f"The arguments of {shown(line)} cannot be read.")
+        value = _argument(found, line)
+        if found["key"]:
+            named[found["key"]] = value
+        else:
+            positional.append(value)
+        start = found.end()
+    return Call(name, tuple(positional), named)
+
+
+def _argument(found: re.Match[str], line: str) -> Argument:
+    if found["text"] is not None:
+        return found["text"][1:-1]
+    if found["word"] in ("True", "False"):
+        return found["word"] == "True"
+    try:
+        if found["list"] is not None:
+            return tuple(float(part) for part in found["list"].split(",")) if found["list"].strip() else ()
+        return float(found["word"])
+    except ValueError:
+        raise WireError(f"The line {shown(line)} has an argument that is no number.") from None
+
+
+_QUOTED = re.compile(r'"[^"\n]*"')
+_HEAD = re.compile(r"\s*(def|sec)\s+(\w+)\s*\(")
+_OPENS = re.compile(r"\s*(?:def|sec|thread|while|if|for)\b.*:\s*$")
+_ENDS = re.compile(r"\s*end\s*$")
+
+
+class ScriptParser:
+    """Cuts a byte stream into one-line programs and blocks, however TCP has torn or merged them."""
+
+    def __init__(self) -> None:
+        """Begin outside of any block, as on a new connection."""
+        self._rest = b""
+        self._block: list[str] = []
+        self._depth = 0
+
+    def feed(self, data: bytes) -> list[str | Program]:
+        """All lines and programs that are complete now; empty lines and comments are left out.
+
+        Raises:
+            WireError: if a line or a program does not end.
+        """
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        if len(self._rest) + sum(map(len, self._block)) > _LONGEST:
+            raise WireError(f"A program has not ended after {_LONGEST} bytes.")
+        found = (self._taken(line.decode("utf-8", "replace").rstrip("\r")) for line in lines)
+        return [each for each in found if each is not None]
+
+    def _taken(self, line: str) -> str | Program | None:
+        bare = _QUOTED.sub('""', line).split("#")[0]
+        if not self._block and not _HEAD.match(bare):
+            return bare and line.strip() if bare.strip() else None
+        self._block.append(line)
+        self._depth += bool(_OPENS.match(bare)) - bool(_ENDS.match(bare))
+        if self._depth > 0:
+            return None
+        head = _HEAD.match(self._block[0])
+        program = None if head is None else Program(head[1], head[2], "\n".join(self._block))
+        self._block = []
+        return program

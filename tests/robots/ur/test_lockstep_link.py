@@ -1,0 +1,113 @@
+"""UR-Reacher-2 on a simulated controller in a process of its own, in lock-step."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from cycletime.robots.ur import arm
+from cycletime.robots.ur.connection import Address
+from cycletime.robots.ur.lockstep_link import LockstepLink
+from cycletime.robots.ur.reacher import Q_REF
+from cycletime.robots.ur.reacher_env import URReacher2Env
+from cycletime.robots.ur.simulator.launch import Simulated, simulated
+from cycletime.robots.ur.types import Command, LinkError, MoveJ, SafetyMode, SilentError, SpeedJ, StopJ
+
+
+def address_of(controller: Simulated) -> Address:
+    ports = controller.ports
+    return Address(controller.address, ports.rtde, ports.realtime, ports.dashboard)
+
+
+@pytest.fixture(scope="module")
+def controller() -> Iterator[Simulated]:
+    with simulated("cb3", None) as it:
+        yield it
+
+
+@pytest.fixture
+def link(controller: Simulated) -> Iterator[LockstepLink]:
+    it = LockstepLink(address_of(controller))
+    it.connect()
+    yield it
+    it.close()
+
+
+def test_an_episode_is_the_same_each_time_to_the_last_bit() -> None:
+    def episode() -> list[bytes]:
+        with simulated("cb3", None) as controller:
+            env = URReacher2Env(LockstepLink(address_of(controller)), "40ms")
+            seen = [env.reset(seed=5)[0].tobytes()]
+            actions = np.random.default_rng(1).uniform(-1, 1, (100, 2))
+            for action in actions:
+                observation, reward, _, truncated, _ = env.step(action)
+                seen.append(observation.tobytes() + np.float64(reward).tobytes())
+            assert truncated
+            env.close()
+        return seen
+
+    assert episode() == episode()
+
+
+def test_the_controller_is_the_arm_of_the_model(link: LockstepLink) -> None:
+    """Commands through the process's registers, and the same into the model itself."""
+    model = arm.ArmModel()
+    link.send(MoveJ(Q_REF, time_s=1.0))
+    state = [link.receive(10) for _ in range(250)][-1]
+    own = arm.standing(state.target_q)._replace(q=np.array(state.q), qd=np.array(state.qd))
+    commands: list[Command | None] = [
+        SpeedJ((0.0, 0.4, -0.3, 0.0, 0.0, 0.0), 2.0, 0.016),
+        StopJ(3.0),
+        MoveJ(Q_REF, 2.0, 1.0),
+        None,
+        None,
+    ]
+    for number in range(200):
+        command = commands[number // 4 % len(commands)]
+        if command is not None:
+            link.send(command)
+            own = arm.receive(own, command)
+        state = link.receive(10)
+        own = arm.advance(model, own)
+        assert (state.q, state.qd) == (tuple(own.q.tolist()), tuple(own.qd.tolist()))
+
+
+def test_time_passes_only_with_states_and_a_new_link_goes_on_where_the_last_one_was(link: LockstepLink) -> None:
+    before = link.receive(10)
+    assert link.dashboard("robotmode") == "Robotmode: RUNNING"
+    link.connect()
+    assert link.receive(10).time_s == pytest.approx(before.time_s + 0.008)
+
+
+def test_a_second_link_may_not_move_the_controller(link: LockstepLink, controller: Simulated) -> None:
+    with pytest.raises(LinkError, match="Another client of the controller writes input_int_register_46"):
+        LockstepLink(address_of(controller)).connect()
+    assert link.receive(10).safety_mode is SafetyMode.NORMAL
+
+
+def test_a_protective_stop_is_unlocked_after_five_seconds_of_the_controller(
+    link: LockstepLink, controller: Simulated
+) -> None:
+    controller.fault("protective stop")
+    assert link.receive(10).safety_mode is SafetyMode.PROTECTIVE_STOP
+    assert link.dashboard("unlock protective stop").startswith("Cannot unlock")
+    for _ in range(625):
+        link.receive(10)
+    assert link.dashboard("unlock protective stop") == "Protective stop releasing"
+    assert link.receive(10).safety_mode is SafetyMode.NORMAL
+
+
+def test_a_frozen_stream_is_silence_and_a_dropped_one_is_lost(link: LockstepLink, controller: Simulated) -> None:
+    controller.fault("freeze 0.02")
+    with pytest.raises(SilentError, match="no state"):
+        link.receive(0.05)
+    controller.fault("freeze 0")
+    link.receive(10)
+    controller.fault("drop rtde")
+    with pytest.raises(LinkError):
+        link.receive(10)
+
+
+def test_without_a_connection_nothing_is_received() -> None:
+    with pytest.raises(LinkError, match="connect"):
+        LockstepLink(Address("127.0.0.1")).receive(1)

@@ -1,0 +1,113 @@
+import math
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cycletime.errors import InputError
+from cycletime.robots.ur.types import Command, MoveJ, ServoJ, SpeedJ, StopJ
+from cycletime.robots.ur.wire.errors import WireError
+from cycletime.robots.ur.wire.script import Call, Program, ScriptParser, command_of, parse_call, script_line
+
+Q = (0.1, -0.2, 0.0, 1e-05, 2.0, 3.0)
+LINES = {
+    SpeedJ(Q, 2.0, 0.008): "speedj([0.1, -0.2, 0.0, 1e-05, 2.0, 3.0], 2.0, 0.008)",
+    SpeedJ(Q, 2.0): "speedj([0.1, -0.2, 0.0, 1e-05, 2.0, 3.0], 2.0)",
+    ServoJ(Q): "servoj([0.1, -0.2, 0.0, 1e-05, 2.0, 3.0], t=0.008, lookahead_time=0.1, gain=300.0)",
+    MoveJ(Q, time_s=2.0): "movej([0.1, -0.2, 0.0, 1e-05, 2.0, 3.0], a=1.4, v=1.05, t=2.0, r=0.0)",
+    StopJ(3.0): "stopj(a=3.0)",
+}
+
+
+@pytest.mark.parametrize(("command", "line"), LINES.items(), ids=lambda each: type(each).__name__)
+def test_commands_are_the_lines_that_a_controller_reads_and_come_back(command: Command, line: str) -> None:
+    assert script_line(command) == line
+    assert command_of(parse_call(line)) == command
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_what_is_not_finite_never_becomes_a_line(bad: float) -> None:
+    for command in (SpeedJ((bad, *Q[1:])), StopJ(bad), MoveJ(Q, time_s=bad), ServoJ(Q, gain=bad)):
+        with pytest.raises(InputError, match="finite"):
+            script_line(command)
+
+
+def test_an_arm_has_six_joints() -> None:
+    with pytest.raises(InputError, match="5 joint values"):
+        script_line(SpeedJ(Q[1:]))
+
+
+@pytest.mark.parametrize(
+    ("line", "call"),
+    [
+        ('textmsg("a, b", 2)', Call("textmsg", ("a, b", 2.0))),
+        (" movej( p[1,2] , a = 1.0 ) ", Call("movej", ((1.0, 2.0),), {"a": 1.0})),
+        ("f()", Call("f")),
+        ("f([], True)", Call("f", ((), True))),
+    ],
+)
+def test_calls_are_read(line: str, call: Call) -> None:
+    assert parse_call(line) == call
+
+
+@pytest.mark.parametrize(
+    "line", ["x = 3", "speedj([1,2,", "f(1, a=2, 3)", "f([1, x])", "f(a=b=c)", "f(1) g(2)", "import os"]
+)
+def test_what_is_no_call_is_refused(line: str) -> None:
+    with pytest.raises(WireError, match=r"no call|cannot be read|no number"):
+        parse_call(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("speedl([0,0,0,0,0,0], 1)", "not simulated"),
+        ("speedj([0,0,0], 1)", "6 joint values"),
+        ("speedj([0,0,0,0,0,0], 1, 2, 3)", "takes 3 arguments"),
+        ("stopj(b=1)", "no parameter 'b'"),
+        ("movej([0,0,0,0,0,0], 1, a=2)", "'a' twice"),
+        ("stopj(True)", "no number"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_told_as_a_controllers_log_would(line: str, why: str) -> None:
+    with pytest.raises(WireError, match=why):
+        command_of(parse_call(line))
+
+
+BLOCK = """def rtde_control():
+  # a comment with end
+  while True:
+    if x == "end":
+      y = 1
+    elif x == 2:
+      y = 3
+    end
+  end
+  thread t():
+    sync()
+  end
+end"""
+FEED = f'stopj(2)\r\n\n# nothing\n{BLOCK}\nsec s():\n  textmsg("x # y")\nend\nspeedj([1,2,3,4,5,6], 1)\nhalf'
+
+
+@given(st.lists(st.integers(1, 60), max_size=12))
+def test_lines_and_blocks_are_found_however_tcp_tears_and_merges_them(cuts: Sequence[int]) -> None:
+    stream = FEED.encode()
+    parser, found, start = ScriptParser(), [], 0
+    for size in [*cuts, len(stream)]:
+        found += parser.feed(stream[start : start + size])
+        start += size
+    assert found == [
+        "stopj(2)",
+        Program("def", "rtde_control", BLOCK),
+        Program("sec", "s", 'sec s():\n  textmsg("x # y")\nend'),
+        "speedj([1,2,3,4,5,6], 1)",
+    ]
+
+
+def test_a_program_without_end_is_an_error_and_no_leak() -> None:
+    parser = ScriptParser()
+    parser.feed(b"def f():\n" + b"x = 1\n" * 300_000)
+    with pytest.raises(WireError, match="not ended"):
+        parser.feed(b"x = 1\n")
