@@ -202,8 +202,8 @@ def test_an_arm_that_does_not_get_to_its_first_pose_is_an_error() -> None:
     [
         ({"link": None}, "link is None: UR-Reacher-2 moves an arm, so give a function that makes a link"),
         ({"link": "10.0.0.2"}, "link is '10.0.0.2'"),
-        ({"dt": "15ms"}, "no whole multiple of the environment time step 10ms"),
-        ({"env_dt": "7ms"}, "no whole multiple of the environment time step 7ms"),
+        ({"dt": "15ms"}, "not a whole multiple of the environment time step 10ms"),
+        ({"env_dt": "7ms"}, "not a whole multiple of the environment time step 7ms"),
     ],
 )
 def test_what_cannot_be_made_is_refused_before_anything_is_connected(options: dict[str, Any], sentence: str) -> None:
