@@ -386,7 +386,7 @@ def test_a_rule_of_one_s_own_from_a_file(tmp_path: Path, capsys: pytest.CaptureF
         (OWN, "min", "--rule is 'min': {file} has mine."),
         ("name = 'nothing'", "mine", "--rule is 'mine': {file} has no table [own_rules.NAME]."),
         ("own_rules = 3", "mine", "{file}: own_rules is 3: it must have a table for each rule"),
-        ("own_rules", "mine", "{file} is no TOML file"),
+        ("own_rules", "mine", "{file} is not a TOML file"),
     ],
 )
 def test_a_file_without_the_rule_is_one_sentence(

@@ -45,7 +45,7 @@ def test_the_usual_ones_follow_the_cycle_time(algorithm: str, trials: int) -> No
         ({"horizons": {}}, "horizons is {}: it must be true, or a table such as"),
         ({"horizons": {"discount": "1s"}}, r"horizons has discount = '1s': give a list of times"),
         ({"horizons": {"discount": []}}, r"horizons has discount = \[\]: give a list of times"),
-        ({"horizons": {"discount": ["0s", "1s"]}}, "'0s' is no time span: give a positive time"),
+        ({"horizons": {"discount": ["0s", "1s"]}}, "'0s' is not a time span: give a positive time"),
         ({"horizons": {"batch": ["1s"]}}, "horizons has 'batch': ppo has discount, trace_decay."),
         (
             {"horizons": {"trace_decay": ["1s"]}, "algorithm": "sac", "tuned": {}},
