@@ -185,7 +185,7 @@ def test_everything_has_help(capsys: pytest.CaptureFixture[str], words: str) -> 
         ("study rum", "There is no command 'cycletime study rum': give one of run, plan, status"),
         ("study rum", "; did you mean run?"),
         ("gpu chek", "There is no command 'cycletime gpu chek': give one of check; did you mean check?"),
-        ("zzz", "latency, gpu."),
+        ("zzz", "latency, gpu, robot."),
     ],
 )
 def test_a_misspelt_command_is_answered_with_the_nearest(

@@ -59,7 +59,7 @@ def test_bins_can_be_put_together_and_not_taken_apart() -> None:
         np.testing.assert_array_equal(bins.binned(100, count), curve.binned(100, count))
     for env_steps, count in ((100, 3), (100, 200), (99, 100), (100, 0)):
         with pytest.raises(
-            InputError, match=rf"^The curve is kept in 100 bins of 100 .* told in {count} of {env_steps}"
+            InputError, match=rf"^The curve is kept in 100 bins of 100 .* not in {count} of {env_steps}"
         ):
             bins.binned(env_steps, count)
 
