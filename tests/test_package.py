@@ -50,10 +50,9 @@ def test_nowhere_is_a_time_floor_divided() -> None:
         "agents/ppo.py": 3,  # samples and mini-batches
         "engines/compiled.py": 1,  # lanes in the bytes of a GPU
         "engines/cuda/layout.py": 1,  # bytes in words
-        "engines/cuda/sac/checking.py": 1,  # bytes in words
         "engines/cuda/sac/describing.py": 3,  # outputs in means and log sigmas
         "engines/cuda/sac/device.py": 3,  # bytes in words
-        "engines/cuda/sac/group.py": 3,  # bytes in words, and environment steps in cycles, rounded up
+        "engines/cuda/sac/group.py": 2,  # bytes in words, and environment steps in cycles, rounded up
         "engines/cuda/sac/layout.py": 7,  # halves in words, lanes in rows, warps in quarters
         "engines/cuda/random_words.py": 1,  # bits
         "duration.py": 1,  # 10**places // denominator, both whole

@@ -49,7 +49,7 @@ def checks(device: SACDevice) -> Iterator[Check]:
 
 def begin(device: SACDevice, spec: RunSpec) -> Resident:
     """A run before its first step."""
-    return device.place(described(spec), fresh_states([spec])[0], np.zeros((0, ROW.itemsize // 4), np.float32))
+    return device.place(described(spec), fresh_states([spec])[0])
 
 
 def gradient_step(device: SACDevice, spec: RunSpec, resident: Resident) -> Iterator[Check]:

@@ -80,8 +80,8 @@ def replay_rows(spec: RunSpec) -> int:
     """The rows of a run's replay: no more than it can fill, with its last learning period."""
     world, agent = world_of(spec), agent_of(spec)
     # Episodes end with a short cycle where their length is no multiple of it, so that there are a few steps more.
-    most = ceil(spec.env_steps / world.cycle_steps) + world.most_episodes(ceil(spec.env_steps / world.cycle_steps))
-    return min(agent.replay_capacity, most + agent.period)
+    full_cycles = ceil(spec.env_steps / world.cycle_steps)
+    return min(agent.replay_capacity, full_cycles + world.most_episodes(full_cycles) + agent.period)
 
 
 def fresh_states(specs: Sequence[RunSpec]) -> list[State]:

@@ -102,11 +102,12 @@ class SACDevice:
         self.memory = memory
         self._scratch: Any = None
 
-    def place(self, run: NDArray[Any], state: NDArray[np.float32], rows: NDArray[np.float32]) -> Resident:
-        """Bring a run there: its description, its state, and what its replay holds already."""
+    def place(self, run: NDArray[Any], state: NDArray[np.float32], rows: NDArray[np.float32] | None = None) -> Resident:
+        """Bring a run there: its description, its state, and what its replay holds already, if anything."""
         kept = self.memory.put(state)
         replay = self.memory.make((int(run["capacity"]), ROW.itemsize // 4), np.float32)
-        self.memory.write(replay[: len(rows)], rows)
+        if rows is not None:
+            self.memory.write(replay[: len(rows)], rows)
         run = run.copy()
         run["state"], run["replay"] = self.memory.address(kept), self.memory.address(replay)
         return Resident(run, kept, replay)

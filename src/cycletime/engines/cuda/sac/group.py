@@ -133,8 +133,7 @@ class SACGroup:
         )
 
     def _placed(self, run: int, kept: tuple[State, NDArray[np.float32]] | None) -> Resident:
-        state, rows = kept or (fresh_states([self.specs[run]])[0], np.zeros((0, ROW.itemsize // 4), np.float32))
-        return self.device.place(self.runs[run], state, rows)
+        return self.device.place(self.runs[run], *(kept or fresh_states([self.specs[run]])))
 
     def _chunk(self, run: int, resident: Resident, told: Told) -> Chunk:
         position, budget = told.position, self.specs[run].env_steps
