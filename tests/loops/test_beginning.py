@@ -34,3 +34,13 @@ def test_one_program_serves_all_batches_and_rates() -> None:
     others = [replace(PPO, batch=50, minibatch=10, epochs=3), replace(PPO, discount=0.5, time_limit="bootstrap")]
     assert {lower(agent, KEY, 3, 2).as_text() for agent in (PPO, *others)} == {lower(PPO, KEY, 3, 2).as_text()}
     assert lower(replace(PPO, hidden=(8,)), KEY, 3, 2).as_text() != lower(PPO, KEY, 3, 2).as_text()
+
+
+def test_options_that_this_version_of_xla_does_not_have_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = first_psi(PPO, KEY, 1, 1)
+    monkeypatch.setitem(beginning._SOON, "xla_cpu_no_such_option", True)
+    beginning._program.cache_clear()
+    try:
+        jax.tree.map(np.testing.assert_array_equal, first_psi(PPO, KEY, 1, 1), expected)
+    finally:
+        beginning._program.cache_clear()

@@ -11,7 +11,7 @@ from cycletime.agents import Agent
 from cycletime.agents.agent import Psi
 from cycletime.loops.randomness import Purpose, key_for
 
-_SOON = {
+_SOON: dict[str, int | bool] = {
     "xla_backend_optimization_level": 1,
     "xla_cpu_use_fusion_emitters": False,
     "xla_cpu_parallel_codegen_split_count": 1,
@@ -31,7 +31,17 @@ def first_psi(agent: Agent, seed_key: jax.Array, observation_size: int, action_s
 
 @cache
 def _program(backend: str) -> Callable[[Agent, jax.Array, int, int], Psi]:
-    return jax.jit(_first_psi, static_argnums=(2, 3), compiler_options=_SOON if backend == "cpu" else None)
+    options = _SOON if backend == "cpu" and _has_all(_SOON) else {}
+    return jax.jit(_first_psi, static_argnums=(2, 3), compiler_options=options)
+
+
+def _has_all(options: dict[str, int | bool]) -> bool:
+    """Whether this version of XLA has all options: they come and go without notice."""
+    try:
+        jax.jit(lambda: 0, compiler_options=options).lower().compile()
+    except jax.errors.JaxRuntimeError:
+        return False
+    return True
 
 
 def _first_psi(agent: Agent, seed_key: jax.Array, observation_size: int, action_size: int) -> Psi:
