@@ -12,7 +12,7 @@ import pytest
 
 from cycletime.engines.cuda import device as cuda_device
 from cycletime.engines.cuda import engine, kernels, layout
-from cycletime.engines.cuda.card import check_memory, check_shared_memory, checked_cupy
+from cycletime.engines.cuda.card import check_memory, checked_cupy
 from cycletime.engines.cuda.engine import H200_BLOCKS, CudaEngine
 from cycletime.engines.cuda.expecting import expected_s
 from cycletime.engines.cuda.group import CudaGroup
@@ -27,6 +27,7 @@ def test_both_sides_have_the_same_layout(library: ctypes.CDLL) -> None:
     assert library.position_bytes() == layout.POSITION.itemsize
     assert library.launch_bytes() == layout.LAUNCH.itemsize
     assert library.state_words() == layout.STATE_WORDS
+    assert library.scratch_words(1000) == layout.scratch_words(1000)
     assert 4 * library.record_words() == layout.RECORD.itemsize
     assert 4 * library.report_words() == layout.REPORT.itemsize
     assert 4 * library.row_words() == layout.ROW.itemsize
@@ -125,9 +126,6 @@ def test_with_a_card_runs_cost_what_they_do_there(device: Emulated, monkeypatch:
 
 
 def test_too_little_memory_is_told_with_both_numbers() -> None:
-    check_shared_memory("A card", 232_448, 223_744)
-    with pytest.raises(InputError, match=r"^A card has 99 KiB of shared memory .* needs 218 KiB"):
-        check_shared_memory("A card", 101_376, 223_744)
     check_memory("A card", 2**30, 2**30)
     with pytest.raises(InputError, match=r"^A card has 100 MiB free, and the runs need 1,024 MiB"):
         check_memory("A card", 100 * 2**20, 2**30)

@@ -1,0 +1,89 @@
+"""Where a run's data lie changes no number of it, and each card takes the fastest form that fits."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cycletime.engines.cuda import replay
+from cycletime.engines.cuda.card import chosen_form
+from cycletime.engines.cuda.describing import state_of
+from cycletime.engines.cuda.forms import FORMS, Form, form_within, shared_bytes_of
+from cycletime.engines.cuda.kernels import KERNELS, PPO, SAC
+from cycletime.errors import InputError, NoGpuError
+from tests.engines.cuda.emulated import Emulated, build
+from tests.engines.cuda.small import learn, make_psi, make_spec, work_of
+from tests.engines.cuda.test_kernel import agree
+
+OTHERS = {form.about: form for form in FORMS[PPO][1:]}
+CARDS = {"H200": 232_448, "A100": 166_912, "RTX 4090": 101_376}
+"""The shared memory that a thread block of a card may take, in bytes, by CUDA's tables."""
+CASES: dict[str, dict[str, Any]] = {
+    "chunks that pass at once": {"batch": 70, "minibatch": 25, "epochs": 1},
+    "chunks that pass in parts": {"task": "double-pendulum", "batch": 100, "minibatch": 50, "epochs": 1},
+    "slices of several chunks, and a short one": {"batch": 150, "minibatch": 130, "epochs": 1},
+}
+
+
+@pytest.fixture(params=OTHERS)
+def other(request: pytest.FixtureRequest, shared_folder: Path) -> Emulated:
+    """The kernel in another form than the full one."""
+    form = OTHERS[request.param]
+    return Emulated(build(shared_folder / f"form-{form.shared_bytes}", form=form))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_all_forms_give_the_same_bits(device: Emulated, other: Emulated, case: str) -> None:
+    spec = make_spec(**CASES[case])
+    assert learn(other, spec, periods=2).bits == learn(device, spec, periods=2).bits
+
+
+def test_a_form_learns_what_the_replay_learns_in_any_order_of_threads(other: Emulated) -> None:
+    """By itself, and not only in comparison with a form that could have the same fault."""
+    spec = make_spec(batch=50, minibatch=40, epochs=1)
+    told = learn(other, spec)
+    agree(told, replay.learned(told.run, told.before, told.rows, told.beside))
+    assert learn(Emulated(other.library, schedule=99), spec).bits == told.bits
+
+
+def test_blocks_keep_their_far_moments_apart(other: Emulated) -> None:
+    """Two runs in two blocks at a time, and in one block after one another."""
+    specs = [make_spec(batch=20, epochs=1), make_spec("double-pendulum", batch=30, minibatch=7, epochs=1)]
+    states = [state_of(make_psi(2)), state_of(make_psi(1))]
+    found = []
+    for blocks in (1, 2):
+        device = Emulated(other.library, blocks=blocks)
+        device.begin(work_of(specs, states, periods=2))
+        found.append(device.finish().states.tobytes())
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("card", CARDS)
+def test_a_card_takes_the_fastest_form_that_it_has_room_for(card: str) -> None:
+    form = chosen_form(PPO, card, CARDS[card])
+    assert form.shared_bytes <= CARDS[card]
+    before = FORMS[PPO][: FORMS[PPO].index(form)]
+    assert all(faster.shared_bytes > CARDS[card] for faster in before)
+
+
+def test_forms_differ_and_the_faster_takes_more() -> None:
+    for kernel in KERNELS:
+        sizes = [form.shared_bytes for form in FORMS[kernel]]
+        assert sizes == sorted(set(sizes), reverse=True), "or a slower one would never be taken"
+    assert form_within(PPO, 1000) is None
+    assert Form(5).options == ("-DFORM_BYTES=5", "-DFORM_BLOCKS=1")
+
+
+def test_a_limit_takes_the_place_of_what_the_card_has() -> None:
+    assert chosen_form(PPO, "H200", CARDS["H200"], CARDS["A100"]) == chosen_form(PPO, "A100", CARDS["A100"])
+    with pytest.raises(InputError, match=r"^The shared memory .* is 300 KB: H200 has 227 KB, so give no more\.$"):
+        chosen_form(PPO, "H200", CARDS["H200"], 300 * 1024)
+    with pytest.raises(NoGpuError, match=r"^H200 gives a thread block 99 KB .* needs 221\.6 KB for sac; "):
+        chosen_form(SAC, "H200", CARDS["H200"], CARDS["RTX 4090"])
+
+
+def test_an_amount_is_in_the_units_of_nvidias_tables() -> None:
+    assert {shared_bytes_of(text) for text in ("99KB", "99 KB", "99KiB", "101376")} == {CARDS["RTX 4090"]}
+    for text in ("", "99MB", "1.5KB", "-1", "KB", "9" * 30):
+        with pytest.raises(InputError, match=r"^The shared memory is '.*': give an amount such as 99KB"):
+            shared_bytes_of(text)
