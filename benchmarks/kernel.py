@@ -133,8 +133,8 @@ def speed(device: Device) -> bool:
 def forms() -> bool:
     """All forms of the kernel: the bits of runs of all kinds, and how long learning and whole runs take."""
     specs, runs, bits = full().ordered, 2 * RUNS, None
-    print(f"by form: us per update with m = {' '.join(map(str, MINIBATCHES))}, of an agent step with k = 8, and")
-    print(f"  seconds of {runs} runs of {ENV_STEPS // 2:,} environment steps, reacher at 16 ms; a run's share of both")
+    print(f"by form, reacher: us per update with m = {' '.join(map(str, MINIBATCHES))}, us per agent step with k = 8,")
+    print(f"  seconds of {runs} runs of {ENV_STEPS // 2:,} environment steps at 16 ms; where two share, half of the us")
     for form in (*FORMS[PPO], TWO):
         device = CupyDevice(form)
         found = [each.bits for each in train_without_files(device, specs)]

@@ -1,17 +1,40 @@
 """NVRTC from its wheel, without CUDA, a driver or a card.
 
-    python -m tests.engines.cuda.compiling train.cu 99KB sm_86 [option ...]
+    python -m tests.engines.cuda.compiling                                   # registers and spills, all cards: minutes
+    python -m tests.engines.cuda.compiling train.cu 99KB sm_86 [option ...]  # what ptxas says of one
 
-It prints what ptxas says of the form of the kernel that a card with so much shared memory for a thread block takes.
+A card is known by its architecture and by the shared memory that a thread block may take there.
 """
 
 import ctypes
 import importlib.util
+import re
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 from cycletime.engines.cuda.forms import form_within, shared_bytes_of
-from cycletime.engines.cuda.kernels import OPTIONS, kernel_source
+from cycletime.engines.cuda.kernels import KERNELS, OPTIONS, PPO, SAC, kernel_source
+
+CARDS = {
+    PPO: {"sm_80": "163KB", "sm_86": "99KB", "sm_89": "99KB", "sm_90": "227KB", "sm_100": "227KB", "sm_120": "99KB"},
+    SAC: {"sm_90": "227KB", "sm_100": "227KB"},
+}
+"""By kernel, the architectures of the cards that it is for."""
+
+
+class Counts(NamedTuple):
+    """What ptxas says of a kernel."""
+
+    registers: int
+    """Of a thread."""
+    spilled: int
+    """Bytes that did not fit into them."""
+
+    @classmethod
+    def of(cls, log: str) -> "Counts":
+        registers = [int(found) for found in re.findall(r"Used (\d+) registers", log)]
+        return cls(max(registers), sum(int(found) for found in re.findall(r"(\d+) bytes spill stores", log)))
 
 
 def nvrtc() -> ctypes.CDLL:
@@ -26,7 +49,7 @@ def nvrtc() -> ctypes.CDLL:
 
 
 def compiled(kernel: str, shared_memory: str, architecture: str, *options: str) -> str:
-    """The log of a kernel that is compiled for cards of an architecture."""
+    """What ptxas says of the form of a kernel that a card takes."""
     form = form_within(kernel, shared_bytes_of(shared_memory))
     assert form, f"{kernel} has no form for {shared_memory}"
     library, program, size = nvrtc(), ctypes.c_void_p(), ctypes.c_size_t()
@@ -46,5 +69,17 @@ def compiled(kernel: str, shared_memory: str, architecture: str, *options: str) 
     return log.value.decode()
 
 
+def print_counts() -> None:
+    """A line for each kernel and card."""
+    for kernel in KERNELS:
+        for architecture, shared_memory in CARDS[kernel].items():
+            counts = Counts.of(compiled(kernel, shared_memory, architecture))
+            told = f"{counts.registers} registers, {counts.spilled} bytes spilled"
+            print(f"{kernel:<9} {shared_memory:>5}  {architecture:<6}  {told}", flush=True)
+
+
 if __name__ == "__main__":
-    print(compiled(*sys.argv[1:]))
+    if sys.argv[1:]:
+        print(compiled(*sys.argv[1:]))
+    else:
+        print_counts()

@@ -3,6 +3,7 @@
 import ctypes
 import json
 import shutil
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -11,14 +12,14 @@ from numpy.typing import NDArray
 
 from cycletime.cli import main
 from cycletime.engines.cuda import checking
-from cycletime.engines.cuda.card import chosen_form
+from cycletime.engines.cuda.card import form_here
 from cycletime.engines.cuda.check import Check
 from cycletime.engines.cuda.checking import Sizes, checks, full, print_checks, run_of
 from cycletime.engines.cuda.device import Done, find_device
-from cycletime.engines.cuda.forms import Form
 from cycletime.engines.cuda.kernels import KERNEL, PPO
 from cycletime.engines.cuda.sac import checking as sac_checking
 from cycletime.engines.cuda.tasks import TASKS
+from tests.engines.cuda.cards import cupy_of
 from tests.engines.cuda.emulated import Emulated, build
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
@@ -144,12 +145,12 @@ def test_the_command_checks_the_form_for_a_smaller_card(
     assert main(["gpu", "check", "--shared-memory", "99KB"]) == 0
     assert limits == [101_376]
     told = capsys.readouterr().out
-    assert "  not checked: A card gives a thread block 99 KB of shared memory: the engine cuda needs 221.6 KB" in told
+    assert "  not checked: H200 gives a thread block 99 KB of shared memory: the engine cuda needs 221.6 KB" in told
     assert told.endswith("All 1 checks passed.\n"), "SAC's are none of them"
     assert main(["gpu", "check", "--shared-memory", "99"]) == 2
     assert capsys.readouterr().err == (
-        "cycletime: A card gives a thread block 99 bytes of shared memory: the engine cuda needs 96.02 KB for ppo; the "
-        "engine compiled does without.\n"
+        "cycletime: H200 gives a thread block 99 bytes of shared memory: the engine cuda needs 96.02 KB for ppo; the "
+        "engine compiled needs none.\n"
     )
 
 
@@ -158,15 +159,12 @@ def _put_in(library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> list[int |
     limits: list[int | None] = []
 
     def find(most_bytes: int | None) -> Emulated:
-        choose(PPO, most_bytes)
+        form_here(PPO, most_bytes)
         limits.append(most_bytes)
         return Emulated(library)
 
-    def choose(kernel: str, most_bytes: int | None) -> Form:
-        return chosen_form(kernel, "A card", 232_448, most_bytes)
-
+    monkeypatch.setitem(sys.modules, "cupy", cupy_of("H200"))
     monkeypatch.setattr(checking, "find_device", find)
-    monkeypatch.setattr(checking, "form_here", choose)
     monkeypatch.setattr(checking, "find_sac_device", lambda most_bytes: "a card with SAC's kernel")
     monkeypatch.setattr(sac_checking, "checks", lambda device: [Check(f"of {device}", 0.5, 1.0)])
     return limits

@@ -18,6 +18,7 @@ from cycletime.engines.cuda.expecting import expected_s
 from cycletime.engines.cuda.group import CudaGroup
 from cycletime.engines.cuda.kernels import KERNEL, KERNELS, PPO, SAC, kernel_source
 from cycletime.errors import InputError
+from tests.engines.cuda.cards import CudaError, asked_cupy
 from tests.engines.cuda.emulated import Emulated
 from tests.engines.cuda.small import make_spec
 
@@ -48,41 +49,21 @@ def test_the_source_changes_with_any_of_its_files(tmp_path: Path, monkeypatch: p
         path.write_bytes(kept)
 
 
-class CudaError(Exception):
-    def __init__(self, status: int) -> None:
-        super().__init__("cudaErrorSomething: words of CUDA.\nand more")
-        self.status = status
-
-
-def _cupy(count: int | Exception = 1, driver: int = 12080, **card: object) -> SimpleNamespace:
-    """As much of CuPy as is asked before anything is computed."""
-
-    def get_count() -> int:
-        if isinstance(count, Exception):
-            raise count
-        return count
-
-    told = {"name": b"NVIDIA Tesla V100", "major": 7, "minor": 0, **card}
-    calls = {"getDeviceProperties": lambda _: told, "driverGetVersion": lambda: driver}
-    runtime = SimpleNamespace(getDeviceCount=get_count, **calls)
-    return SimpleNamespace(cuda=SimpleNamespace(runtime=runtime), __spec__=SimpleNamespace())
-
-
 @pytest.mark.parametrize(
     ("cupy", "sentence"),
     [
-        (_cupy(0), "The engine cuda needs an NVIDIA GPU, and CUDA finds none here."),
-        (_cupy(CudaError(100)), "The engine cuda needs an NVIDIA GPU, and CUDA finds none here."),
+        (asked_cupy(0), "The engine cuda needs an NVIDIA GPU, and CUDA finds none here."),
+        (asked_cupy(CudaError(100)), "The engine cuda needs an NVIDIA GPU, and CUDA finds none here."),
         (
-            _cupy(CudaError(35)),
+            asked_cupy(CudaError(35)),
             "The NVIDIA driver here is too old for CuPy's CUDA: update it, or pip install cupy-cuda12x",
         ),
         (
-            _cupy(CudaError(999)),
+            asked_cupy(CudaError(999)),
             "The engine cuda needs an NVIDIA GPU, and CUDA does not answer: cudaErrorSomething: words",
         ),
-        (_cupy(CudaError(35), driver=0), "The engine cuda needs an NVIDIA GPU, and CUDA finds none here."),
-        (_cupy(), "NVIDIA Tesla V100 has compute capability 7.0: the engine cuda needs at least 8.0."),
+        (asked_cupy(CudaError(35), driver=0), "The engine cuda needs an NVIDIA GPU, and CUDA finds none here."),
+        (asked_cupy(), "NVIDIA Tesla V100 has compute capability 7.0: the engine cuda needs at least 8.0."),
     ],
 )
 def test_a_card_that_cannot_be_used_gets_one_sentence(
@@ -98,7 +79,7 @@ def test_a_card_that_cannot_be_used_gets_one_sentence(
 
 
 def test_a_card_that_can_be_used_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    cupy = _cupy(major=8)
+    cupy = asked_cupy(major=8)
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     assert checked_cupy() is cupy
 

@@ -1,23 +1,23 @@
 """Where a run's data lie changes no number of it, and each card takes the fastest form that fits."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cycletime.engines.cuda import replay
-from cycletime.engines.cuda.card import chosen_form
+from cycletime.engines.cuda.card import form_here, lack_here
 from cycletime.engines.cuda.describing import state_of
 from cycletime.engines.cuda.forms import FORMS, Form, form_within, shared_bytes_of
 from cycletime.engines.cuda.kernels import KERNELS, PPO, SAC
 from cycletime.errors import InputError, NoGpuError
+from tests.engines.cuda.cards import SHARED_BYTES, cupy_of
 from tests.engines.cuda.emulated import Emulated, build
 from tests.engines.cuda.small import learn, make_psi, make_spec, work_of
 from tests.engines.cuda.test_kernel import agree
 
 OTHERS = {form.about: form for form in FORMS[PPO][1:]}
-CARDS = {"H200": 232_448, "A100": 166_912, "RTX 4090": 101_376}
-"""The shared memory that a thread block of a card may take, in bytes, by CUDA's tables."""
 CASES: dict[str, dict[str, Any]] = {
     "chunks that pass at once": {"batch": 70, "minibatch": 25, "epochs": 1},
     "chunks that pass in parts": {"task": "double-pendulum", "batch": 100, "minibatch": 50, "epochs": 1},
@@ -58,12 +58,13 @@ def test_blocks_keep_their_far_moments_apart(other: Emulated) -> None:
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("card", CARDS)
-def test_a_card_takes_the_fastest_form_that_it_has_room_for(card: str) -> None:
-    form = chosen_form(PPO, card, CARDS[card])
-    assert form.shared_bytes <= CARDS[card]
+@pytest.mark.parametrize("card", SHARED_BYTES)
+def test_a_card_takes_the_fastest_form_that_it_has_room_for(monkeypatch: pytest.MonkeyPatch, card: str) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", cupy_of(card))
+    form = form_here(PPO)
+    assert form.shared_bytes <= SHARED_BYTES[card]
     before = FORMS[PPO][: FORMS[PPO].index(form)]
-    assert all(faster.shared_bytes > CARDS[card] for faster in before)
+    assert all(faster.shared_bytes > SHARED_BYTES[card] for faster in before)
 
 
 def test_forms_differ_and_the_faster_takes_more() -> None:
@@ -74,16 +75,22 @@ def test_forms_differ_and_the_faster_takes_more() -> None:
     assert Form(5).options == ("-DFORM_BYTES=5", "-DFORM_BLOCKS=1")
 
 
-def test_a_limit_takes_the_place_of_what_the_card_has() -> None:
-    assert chosen_form(PPO, "H200", CARDS["H200"], CARDS["A100"]) == chosen_form(PPO, "A100", CARDS["A100"])
+def test_a_limit_takes_the_place_of_what_the_card_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", cupy_of("A100"))
+    smaller = form_here(PPO)
+    monkeypatch.setitem(sys.modules, "cupy", cupy_of("H200"))
+    assert form_here(PPO, SHARED_BYTES["A100"]) == smaller != form_here(PPO)
     with pytest.raises(InputError, match=r"^The shared memory .* is 300 KB: H200 has 227 KB, so give no more\.$"):
-        chosen_form(PPO, "H200", CARDS["H200"], 300 * 1024)
-    with pytest.raises(NoGpuError, match=r"^H200 gives a thread block 99 KB .* needs 221\.6 KB for sac; "):
-        chosen_form(SAC, "H200", CARDS["H200"], CARDS["RTX 4090"])
+        form_here(PPO, 300 * 1024)
+    lack = "H200 gives a thread block 99 KB of shared memory: the engine cuda needs 221.6 KB for sac; "
+    with pytest.raises(NoGpuError, match=f"^{lack}the engine compiled needs none.$"):
+        form_here(SAC, SHARED_BYTES["RTX 4090"])
+    assert lack_here(SAC, SHARED_BYTES["RTX 4090"]) == f"{lack}the engine compiled needs none."
+    assert lack_here(SAC) is lack_here(PPO, SHARED_BYTES["RTX 4090"]) is None
 
 
 def test_an_amount_is_in_the_units_of_nvidias_tables() -> None:
-    assert {shared_bytes_of(text) for text in ("99KB", "99 KB", "99KiB", "101376")} == {CARDS["RTX 4090"]}
+    assert {shared_bytes_of(text) for text in ("99KB", "99 KB", "99KiB", "101376")} == {SHARED_BYTES["RTX 4090"]}
     for text in ("", "99MB", "1.5KB", "-1", "KB", "9" * 30):
         with pytest.raises(InputError, match=r"^The shared memory is '.*': give an amount such as 99KB"):
             shared_bytes_of(text)

@@ -129,29 +129,52 @@ def check_capability(name: str, capability: tuple[int, int]) -> None:
 
 
 def form_here(kernel: str, most_bytes: int | None = None) -> Form:
-    """The fastest form of a kernel that the card here has room for, or one that takes less than the card would give.
+    """The fastest form of a kernel that the card here has room for; with a limit, one that takes no more.
 
     Raises:
         NoGpuError: if there is no GPU that can run it.
-        InputError: if the card has less than what may be taken.
+        InputError: if the limit is beyond what the card has.
     """
+    return chosen_form(kernel, *shared_memory_here(most_bytes))
+
+
+def lack_here(kernel: str, most_bytes: int | None = None) -> str | None:
+    """In a sentence, why a kernel is not for the card here; None where it has a form that fits.
+
+    Raises:
+        NoGpuError, InputError: as `form_here`, if there is no card that could be asked.
+    """
+    name, shared_bytes = shared_memory_here(most_bytes)
+    return None if form_within(kernel, shared_bytes) else _too_small(kernel, name, shared_bytes)
+
+
+def shared_memory_here(most_bytes: int | None = None) -> tuple[str, int]:
+    """The card's name, and what a thread block may take there, in bytes."""
     card = checked_cupy().cuda.runtime.getDeviceProperties(0)
-    return chosen_form(kernel, card["name"].decode(), int(card["sharedMemPerBlockOptin"]), most_bytes)
-
-
-def chosen_form(kernel: str, name: str, there: int, most_bytes: int | None = None) -> Form:
-    """The fastest form of a kernel for a card with so much shared memory for a thread block; see `form_here`."""
-    given = there if most_bytes is None else most_bytes
-    if given > there:
+    name, there = str(card["name"].decode()), int(card["sharedMemPerBlockOptin"])
+    if most_bytes is not None and most_bytes > there:
         raise InputError(
-            f"The shared memory of a thread block is {_kb(given)}: {name} has {_kb(there)}, so give no more."
+            f"The shared memory of a thread block is {_kb(most_bytes)}: {name} has {_kb(there)}, so give no more."
         )
-    if form := form_within(kernel, given):
+    return name, there if most_bytes is None else most_bytes
+
+
+def chosen_form(kernel: str, name: str, shared_bytes: int) -> Form:
+    """The fastest form of a kernel for a card with so much shared memory for a thread block.
+
+    Raises:
+        NoGpuError: if there is none.
+    """
+    if form := form_within(kernel, shared_bytes):
         return form
+    raise NoGpuError(_too_small(kernel, name, shared_bytes))
+
+
+def _too_small(kernel: str, name: str, shared_bytes: int) -> str:
     algorithm, least = "ppo" if kernel == PPO else "sac", min(form.shared_bytes for form in FORMS[kernel])
-    raise NoGpuError(
-        f"{name} gives a thread block {_kb(given)} of shared memory: the engine cuda needs {_kb(least)} for "
-        f"{algorithm}; the engine compiled does without."
+    return (
+        f"{name} gives a thread block {_kb(shared_bytes)} of shared memory: the engine cuda needs {_kb(least)} for "
+        f"{algorithm}; the engine compiled needs none."
     )
 
 

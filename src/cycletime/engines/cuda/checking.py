@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from cycletime.agents import PPOAgent
 from cycletime.engines.cuda import replay
-from cycletime.engines.cuda.card import form_here
+from cycletime.engines.cuda.card import lack_here
 from cycletime.engines.cuda.check import Check
 from cycletime.engines.cuda.describing import described, fresh_states, world_of
 from cycletime.engines.cuda.device import Device, find_device
@@ -28,7 +28,6 @@ from cycletime.engines.cuda.random_words import PhiloxStream, normals, philox
 from cycletime.engines.cuda.sac import checking as sac_checking
 from cycletime.engines.cuda.sac.device import SACDevice, find_sac_device
 from cycletime.engines.cuda.simulating import deviation
-from cycletime.errors import NoGpuError
 from cycletime.loops import CompiledLoop, Episodes
 from cycletime.runs.spec import EngineSpec, RunSpec
 from cycletime.runs.worlds import ClosedFormWorld
@@ -139,7 +138,7 @@ def print_checks(
     unchecked: dict[str, str] = {}
     if device is None:
         device = find_device(most_bytes)
-        if sentence := _sac_lacks(most_bytes):
+        if sentence := lack_here(SAC, most_bytes):
             unchecked["not checked"] = sentence
         else:
             sac_device = find_sac_device(most_bytes)
@@ -167,15 +166,6 @@ def print_checks(
         told = [{**asdict(check), "passed": check.passed} for check in outcome.checks]
         print(json.dumps({"card": outcome.card, **outcome.about, "checks": told, "passed": outcome.passed}, indent=1))
     return 0 if outcome.passed else 1
-
-
-def _sac_lacks(most_bytes: int | None) -> str | None:
-    """Why SAC's kernel is not for this card, though PPO's is."""
-    try:
-        form_here(SAC, most_bytes)
-    except NoGpuError as error:
-        return str(error)
-    return None
 
 
 def _batches(device: Device, spec: RunSpec) -> Iterator[Check]:
