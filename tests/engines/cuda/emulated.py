@@ -12,19 +12,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.engines.cuda.device import Done, Work, launch_of, read_back
-from cycletime.engines.cuda.kernels import KERNEL
+from cycletime.engines.cuda.forms import FORMS, Form
+from cycletime.engines.cuda.kernels import KERNEL, PPO
 from cycletime.engines.cuda.layout import RECORD, REPORT, scratch_words
 
 EMULATOR = Path(__file__).parent / "emulator"
 FLAGS = ["-O1", "-std=c++20", "-U_FORTIFY_SOURCE", "-fno-strict-aliasing", "-Wno-unknown-pragmas", "-shared", "-fPIC"]
 
 
-def build(folder: Path, kernel: Path = KERNEL, *flags: str, source: str = "emulate.cpp") -> ctypes.CDLL:
+FULL = FORMS[PPO][0]
+
+
+def build(
+    folder: Path, kernel: Path = KERNEL, *flags: str, form: Form = FULL, source: str = "emulate.cpp"
+) -> ctypes.CDLL:
     """A kernel, or a copy of it, as a library; the first process that comes to a folder compiles it for all."""
     compiler = shutil.which("g++")
     assert compiler, "these tests need g++"
     library = folder / "emulator.so"
-    includes = [f"-I{EMULATOR}", f"-I{kernel}", *flags]
+    includes = [f"-I{EMULATOR}", f"-I{kernel}", *form.options, *flags]
+    folder.mkdir(exist_ok=True)
     with (folder / "emulator.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not library.exists():

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.engines.cuda.kernels import OPTIONS, THREADS, kernel_source
-from cycletime.errors import NoGpuError, RunError
+from cycletime.engines.cuda.forms import FORMS, Form, form_within
+from cycletime.engines.cuda.kernels import OPTIONS, PPO, THREADS, kernel_source
+from cycletime.errors import InputError, NoGpuError, RunError
 
 OLDEST = (8, 0)
 """The compute capability that the kernels' instructions need."""
@@ -25,8 +26,8 @@ _NO_DEVICE, _OLD_DRIVER = 100, 35
 class Card:
     """A card and a kernel for it."""
 
-    def __init__(self, kernel: str) -> None:
-        """Compile the kernel.
+    def __init__(self, kernel: str, form: Form | None = None) -> None:
+        """Compile the kernel, in the fastest form that fits if none is given.
 
         Raises:
             NoGpuError: if there is no GPU that can run it; the sentence says why, and what would help.
@@ -34,14 +35,13 @@ class Card:
         self.cupy = cupy = checked_cupy()
         self._properties = card = cupy.cuda.runtime.getDeviceProperties(0)
         self.name = str(card["name"].decode())
-        self.blocks = int(card["multiProcessorCount"])
+        self._form = form or form_here(kernel)
+        self.blocks = int(card["multiProcessorCount"]) * self._form.blocks
         try:
-            module = cupy.RawModule(code=kernel_source(kernel), options=OPTIONS, backend="nvrtc")
+            options = (*OPTIONS, *self._form.options)
+            module = cupy.RawModule(code=kernel_source(kernel), options=options, backend="nvrtc")
             self._kernel = module.get_function("train")
-            size = cupy.ndarray((1,), np.int32, memptr=module.get_global("shared_bytes"))
-            self._shared_bytes = int(size.get()[0])
-            check_shared_memory(self.name, int(card["sharedMemPerBlockOptin"]), self._shared_bytes)
-            self._kernel.max_dynamic_shared_size_bytes = self._shared_bytes
+            self._kernel.max_dynamic_shared_size_bytes = self._form.shared_bytes
             self._stream = cupy.cuda.Stream(non_blocking=True)
         except cupy.cuda.compiler.CompileException as error:
             raise NoGpuError(f"NVRTC cannot compile the kernel for {self.name}: {_first_line(error)}.") from error
@@ -53,7 +53,7 @@ class Card:
     @property
     def about(self) -> Mapping[str, str]:
         """Its generation, and the software that drives it."""
-        return _about(self.cupy, self._properties, self._shared_bytes)
+        return _about(self.cupy, self._properties, self._form)
 
     @property
     def free_bytes(self) -> int:
@@ -67,7 +67,7 @@ class Card:
     def launch(self, argument: NDArray[Any], blocks: int) -> Any:  # noqa: ANN401 - an array of CuPy's
         """Begin to compute; the argument on the card, which has to be kept until the end."""
         given = self.cupy.asarray(argument.view(np.uint8))
-        self._kernel((blocks,), (THREADS,), (given,), shared_mem=self._shared_bytes)
+        self._kernel((blocks,), (THREADS,), (given,), shared_mem=self._form.shared_bytes)
         return given
 
     @contextmanager
@@ -80,12 +80,12 @@ class Card:
             raise RunError(f"{self.name} failed: {_first_line(error)}.") from error
 
 
-def _about(cupy: Any, card: Mapping[str, Any], shared_bytes: int) -> dict[str, str]:  # noqa: ANN401
-    runtime = cupy.cuda.runtime
+def _about(cupy: Any, card: Mapping[str, Any], form: Form) -> dict[str, str]:  # noqa: ANN401
+    runtime, words = cupy.cuda.runtime, f" ({form.about})" if form.about else ""
     return {
         "compute capability": f"{card['major']}.{card['minor']}",
         "multiprocessors": str(card["multiProcessorCount"]),
-        "shared memory": f"{card['sharedMemPerBlockOptin']} bytes for a block, {shared_bytes} needed",
+        "shared memory": f"{card['sharedMemPerBlockOptin']} bytes for a block, {form.shared_bytes} taken{words}",
         "driver": f"for CUDA {_cuda_version(runtime.driverGetVersion())}",
         "CUDA": _cuda_version(runtime.runtimeGetVersion()),
         "NVRTC": ".".join(map(str, cupy.cuda.nvrtc.getVersion())),
@@ -128,13 +128,59 @@ def check_capability(name: str, capability: tuple[int, int]) -> None:
         raise NoGpuError(f"{name} has compute capability {has}: the engine cuda needs at least {needed}.")
 
 
-def check_shared_memory(name: str, there: int, needed: int) -> None:
-    """Refuse a card whose multiprocessors are too small for a run."""
-    if there < needed:
-        raise NoGpuError(
-            f"{name} has {there / 1024:,.0f} KiB of shared memory for a thread block: the engine cuda needs "
-            f"{needed / 1024:,.0f} KiB, which the data-centre cards of compute capability 9.0 and 10.0 have."
+def form_here(kernel: str, most_bytes: int | None = None) -> Form:
+    """The fastest form of a kernel that the card here has room for; with a limit, one that takes no more.
+
+    Raises:
+        NoGpuError: if there is no GPU that can run it.
+        InputError: if the limit is beyond what the card has.
+    """
+    return chosen_form(kernel, *shared_memory_here(most_bytes))
+
+
+def lack_here(kernel: str, most_bytes: int | None = None) -> str | None:
+    """In a sentence, why a kernel is not for the card here; None where it has a form that fits.
+
+    Raises:
+        NoGpuError, InputError: as `form_here`, if there is no card that could be asked.
+    """
+    name, shared_bytes = shared_memory_here(most_bytes)
+    return None if form_within(kernel, shared_bytes) else _too_small(kernel, name, shared_bytes)
+
+
+def shared_memory_here(most_bytes: int | None = None) -> tuple[str, int]:
+    """The card's name, and what a thread block may take there, in bytes."""
+    card = checked_cupy().cuda.runtime.getDeviceProperties(0)
+    name, there = str(card["name"].decode()), int(card["sharedMemPerBlockOptin"])
+    if most_bytes is not None and most_bytes > there:
+        raise InputError(
+            f"The shared memory of a thread block is {_kb(most_bytes)}: {name} has {_kb(there)}, so give no more."
         )
+    return name, there if most_bytes is None else most_bytes
+
+
+def chosen_form(kernel: str, name: str, shared_bytes: int) -> Form:
+    """The fastest form of a kernel for a card with so much shared memory for a thread block.
+
+    Raises:
+        NoGpuError: if there is none.
+    """
+    if form := form_within(kernel, shared_bytes):
+        return form
+    raise NoGpuError(_too_small(kernel, name, shared_bytes))
+
+
+def _too_small(kernel: str, name: str, shared_bytes: int) -> str:
+    algorithm, least = "ppo" if kernel == PPO else "sac", min(form.shared_bytes for form in FORMS[kernel])
+    return (
+        f"{name} gives a thread block {_kb(shared_bytes)} of shared memory: the engine cuda needs {_kb(least)} for "
+        f"{algorithm}; the engine compiled needs none."
+    )
+
+
+def _kb(count: int) -> str:
+    """Shared memory in the units of NVIDIA's tables."""
+    return f"{count / 1024:.4g} KB" if count >= 1024 else f"{count} bytes"
 
 
 def check_memory(name: str, free: int, needed: int) -> None:

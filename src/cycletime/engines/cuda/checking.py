@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 
 from cycletime.agents import PPOAgent
 from cycletime.engines.cuda import replay
+from cycletime.engines.cuda.card import lack_here
 from cycletime.engines.cuda.check import Check
 from cycletime.engines.cuda.describing import described, fresh_states, world_of
 from cycletime.engines.cuda.device import Device, find_device
+from cycletime.engines.cuda.kernels import SAC
 from cycletime.engines.cuda.launching import compute, last_batch, train, work_of
 from cycletime.engines.cuda.layout import networks_of, position_of
 from cycletime.engines.cuda.random_words import PhiloxStream, normals, philox
@@ -122,23 +124,30 @@ def print_checks(
     sizes: Sizes | None = None,
     sac_device: SACDevice | None = None,
     *,
+    most_bytes: int | None = None,
     as_json: bool = False,
 ) -> int:
     """Check the kernels, PPO's and then SAC's, and tell of each check as soon as it is done; the exit status.
 
-    On a device that is given, only what it has is checked.
+    On a device that is given, only what it has is checked. With a limit, a thread block takes no more shared memory, so
+    that a large card checks the forms of the kernels for smaller ones.
 
     Raises:
         InputError: if there is no GPU that can be used.
     """
+    unchecked: dict[str, str] = {}
     if device is None:
-        device, sac_device = find_device(), find_sac_device()
+        device = find_device(most_bytes)
+        if sentence := lack_here(SAC, most_bytes):
+            unchecked["not checked"] = sentence
+        else:
+            sac_device = find_sac_device(most_bytes)
 
     def tell(line: str) -> None:
         if not as_json:
             print(line, flush=True)
 
-    outcome = CardCheck(device.name, dict(device.about))
+    outcome = CardCheck(device.name, {**device.about, **unchecked})
     tell(device.name)
     for name, value in outcome.about.items():
         tell(f"  {name}: {value}")

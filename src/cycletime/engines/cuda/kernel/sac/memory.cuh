@@ -58,6 +58,7 @@ struct Shared {
     int ticket, stop;
     unsigned long long began_ns;
 };
+static_assert(sizeof(Shared) == FORM_BYTES, "the host believes that the form takes another number of bytes");
 
 // A thread's place, and the places of the rows that it gives where four tiles are loaded; see machine::load_tiles.
 struct Place {

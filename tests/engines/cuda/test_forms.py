@@ -1,0 +1,96 @@
+"""Where a run's data lie changes no number of it, and each card takes the fastest form that fits."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cycletime.engines.cuda import replay
+from cycletime.engines.cuda.card import form_here, lack_here
+from cycletime.engines.cuda.describing import state_of
+from cycletime.engines.cuda.forms import FORMS, Form, form_within, shared_bytes_of
+from cycletime.engines.cuda.kernels import KERNELS, PPO, SAC
+from cycletime.errors import InputError, NoGpuError
+from tests.engines.cuda.cards import SHARED_BYTES, cupy_of
+from tests.engines.cuda.emulated import Emulated, build
+from tests.engines.cuda.small import learn, make_psi, make_spec, work_of
+from tests.engines.cuda.test_kernel import agree
+
+OTHERS = {form.about: form for form in FORMS[PPO][1:]}
+CASES: dict[str, dict[str, Any]] = {
+    "chunks that pass at once": {"batch": 70, "minibatch": 25, "epochs": 1},
+    "chunks that pass in parts": {"task": "double-pendulum", "batch": 100, "minibatch": 50, "epochs": 1},
+    "slices of several chunks, and a short one": {"batch": 150, "minibatch": 130, "epochs": 1},
+}
+
+
+@pytest.fixture(params=OTHERS)
+def other(request: pytest.FixtureRequest, shared_folder: Path) -> Emulated:
+    """The kernel in another form than the full one."""
+    form = OTHERS[request.param]
+    return Emulated(build(shared_folder / f"form-{form.shared_bytes}", form=form))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_all_forms_give_the_same_bits(device: Emulated, other: Emulated, case: str) -> None:
+    spec = make_spec(**CASES[case])
+    assert learn(other, spec, periods=2).bits == learn(device, spec, periods=2).bits
+
+
+def test_a_form_learns_what_the_replay_learns_in_any_order_of_threads(other: Emulated) -> None:
+    """By itself, and not only in comparison with a form that could have the same fault."""
+    spec = make_spec(batch=50, minibatch=40, epochs=1)
+    told = learn(other, spec)
+    agree(told, replay.learned(told.run, told.before, told.rows, told.beside))
+    assert learn(Emulated(other.library, schedule=99), spec).bits == told.bits
+
+
+def test_blocks_keep_their_far_moments_apart(other: Emulated) -> None:
+    """Two runs in two blocks at a time, and in one block after one another."""
+    specs = [make_spec(batch=20, epochs=1), make_spec("double-pendulum", batch=30, minibatch=7, epochs=1)]
+    states = [state_of(make_psi(2)), state_of(make_psi(1))]
+    found = []
+    for blocks in (1, 2):
+        device = Emulated(other.library, blocks=blocks)
+        device.begin(work_of(specs, states, periods=2))
+        found.append(device.finish().states.tobytes())
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("card", SHARED_BYTES)
+def test_a_card_takes_the_fastest_form_that_it_has_room_for(monkeypatch: pytest.MonkeyPatch, card: str) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", cupy_of(card))
+    form = form_here(PPO)
+    assert form.shared_bytes <= SHARED_BYTES[card]
+    before = FORMS[PPO][: FORMS[PPO].index(form)]
+    assert all(faster.shared_bytes > SHARED_BYTES[card] for faster in before)
+
+
+def test_forms_differ_and_the_faster_takes_more() -> None:
+    for kernel in KERNELS:
+        sizes = [form.shared_bytes for form in FORMS[kernel]]
+        assert sizes == sorted(set(sizes), reverse=True), "or a slower one would never be taken"
+    assert form_within(PPO, 1000) is None
+    assert Form(5).options == ("-DFORM_BYTES=5", "-DFORM_BLOCKS=1")
+
+
+def test_a_limit_takes_the_place_of_what_the_card_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", cupy_of("A100"))
+    smaller = form_here(PPO)
+    monkeypatch.setitem(sys.modules, "cupy", cupy_of("H200"))
+    assert form_here(PPO, SHARED_BYTES["A100"]) == smaller != form_here(PPO)
+    with pytest.raises(InputError, match=r"^The shared memory .* is 300 KB: H200 has 227 KB, so give no more\.$"):
+        form_here(PPO, 300 * 1024)
+    lack = "H200 gives a thread block 99 KB of shared memory: the engine cuda needs 221.6 KB for sac; "
+    with pytest.raises(NoGpuError, match=f"^{lack}the engine compiled needs none.$"):
+        form_here(SAC, SHARED_BYTES["RTX 4090"])
+    assert lack_here(SAC, SHARED_BYTES["RTX 4090"]) == f"{lack}the engine compiled needs none."
+    assert lack_here(SAC) is lack_here(PPO, SHARED_BYTES["RTX 4090"]) is None
+
+
+def test_an_amount_is_in_the_units_of_nvidias_tables() -> None:
+    assert {shared_bytes_of(text) for text in ("99KB", "99 KB", "99KiB", "101376")} == {SHARED_BYTES["RTX 4090"]}
+    for text in ("", "99MB", "1.5KB", "-1", "KB", "9" * 30):
+        with pytest.raises(InputError, match=r"^The shared memory is '.*': give an amount such as 99KB"):
+            shared_bytes_of(text)
