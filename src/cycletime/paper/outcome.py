@@ -35,6 +35,7 @@ STEPS = {
     "cart-pole": 0.1,
     "mountain-car": 0.01,
     "acrobot": 0.1,
+    "ur-reacher": 0.1,
 }
 """By task, the difference between two returns that a curve can tell."""
 LAST = 0.1
