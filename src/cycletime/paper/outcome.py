@@ -100,6 +100,11 @@ class Outcome:
         """The share of the paper's environment steps."""
         return float(self.about["scale"])
 
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Where its runs come from, such as 'closed form' or 'simulated robot'."""
+        return tuple(self.about["where"])
+
     @cached_property
     def n(self) -> tuple[int, ...]:
         """How many seeds cells have, each number once."""
