@@ -1,10 +1,15 @@
 """The experiments: those of the paper, each with the studies that it takes, in any size."""
 
+from fractions import Fraction
 from importlib.resources import files
+from math import ceil
 
 import pytest
 
+from cycletime import SAC
+from cycletime.duration import cycle_steps
 from cycletime.errors import InputError
+from cycletime.paper.collecting import plain_values
 from cycletime.paper.experiments import EXPERIMENTS, Size, experiment_of, experiments, study_of, sweep_of
 from cycletime.studies.plan.plan import Plan
 
@@ -45,12 +50,52 @@ def test_dt_aware_values_keep_the_batch_time() -> None:
     assert times == {(500, 8.0), (1000, 16.0), (2000, 32.0), (4000, 64.0), (8000, 128.0)}
 
 
-def test_the_robot_s_have_nothing_to_run() -> None:
-    assert [each.name for each in EXPERIMENTS.values() if each.needs_robot] == [
-        "ppo-robot",
-        "ppo-robot-2000",
-        "sac-robot",
-    ]
+@pytest.mark.parametrize(
+    ("name", "cells", "env_steps", "seeds", "env_dt"),
+    [
+        ("ppo-robot", [4], [600_000], 5, "10ms"),
+        ("ppo-robot-2000", [4], [600_000], 5, "10ms"),
+        ("sac-robot", [6, 3, 2], [50_000, 50_000, 100_000], 10, "40ms"),
+    ],
+)
+def test_the_robot_s_have_the_paper_s_few_runs_and_time_steps(
+    name: str, cells: list[int], env_steps: list[int], seeds: int, env_dt: str
+) -> None:
+    studies = [study_of(part) for part in EXPERIMENTS[name].studies]
+    assert [len(list(study.cells())) for study in studies] == cells
+    assert [study.env_steps for study in studies] == env_steps
+    assert {study.seeds for study in studies} == {tuple(range(seeds))}
+    assert {str(world.env_dt) for study in studies for world in study.worlds} == {env_dt}
+
+
+@pytest.mark.parametrize(("name", "batch"), [("ppo-robot", (400, 10)), ("ppo-robot-2000", (2000, 50))])
+def test_the_robot_s_ppo_keeps_its_batch_or_its_batch_time(name: str, batch: tuple[int, int]) -> None:
+    found = {(cell.labels["rule"], str(cell.dt)): plain_values(cell.agent) for cell in study_of(name).cells()}
+    told = {place: (values["batch"], values["minibatch"]) for place, values in found.items()}
+    longer = (4 * batch[0], 4 * batch[1])
+    assert told == {
+        ("baseline", "10ms"): batch,
+        ("dt-aware", "10ms"): longer,
+        ("baseline", "40ms"): batch,
+        ("dt-aware", "40ms"): batch,
+    }
+    assert {(values["discount"], values["trace_decay"]) for values in found.values()} == {(0.99, 0.95)}
+
+
+def test_the_robot_s_discounts_are_those_of_the_rules() -> None:
+    peak = SAC(dt="40ms", discount=0.99**8)
+    carried = [peak.at("120ms", rule).discount for rule in ("tuned", "tuned-scaled")]
+    for part, wanted in (("sac-robot-120ms", [0.99, *carried]), ("sac-robot-extended", [0.99, carried[1]])):
+        assert [cell.labels["discount"] for cell in study_of(part).cells()] == pytest.approx(wanted, abs=1e-6)
+    sweep = [cell.labels["discount"] for cell in study_of("sac-robot-sweep").cells()]
+    assert sweep == pytest.approx([0.99**e for e in (32, 16, 8, 4, 2, 1)], abs=1e-6)
+
+
+@pytest.mark.parametrize("part", ["sac-robot-sweep", "sac-robot-120ms", "sac-robot-extended"])
+def test_the_robot_s_sac_begins_with_50_random_episodes(part: str) -> None:
+    for cell in study_of(part).cells():
+        cycles = ceil(Fraction(100, cycle_steps(cell.dt, "40ms")))
+        assert cell.agent.random_steps == 50 * cycles
 
 
 def test_a_size_changes_budget_and_seeds_and_nothing_else() -> None:
@@ -89,7 +134,7 @@ def test_a_study_knows_its_experiment_and_the_winners_their_sweep() -> None:
     assert experiment_of("other") is None
 
 
-def test_policies_are_kept_where_claims_are_about_behaviour() -> None:
+def test_policies_are_kept_where_claims_are_about_behaviour_and_where_another_simulator_plays_them() -> None:
     kept = [each.name for each in EXPERIMENTS.values() if each.keep.policies]
-    assert kept == ["ppo-baseline", "ppo-dt-aware", "ppo-pendulum"]
+    assert kept == ["ppo-baseline", "ppo-dt-aware", "ppo-pendulum", "ppo-robot", "ppo-robot-2000", "sac-robot"]
     assert not any(each.keep.episodes for each in EXPERIMENTS.values())

@@ -16,12 +16,14 @@ SMALL = Size(0.01, 2)
         ("ppo-baseline", ["ppo-baseline"], 0.015, "3 seeds, 1.5 %"),
         ("ppo-baseline", ["ppo-scaled"], 1.0, "none"),
         ("ppo-dt0", ["ppo-dt0-4ms", "ppo-dt0-64ms"], 1.0, "2 of 3 studies"),
-        ("ppo-robot", ["ppo-scaled"], 1.0, "not run"),
+        ("ppo-robot", ["ppo-robot"], 1.0, "3 seeds"),
+        ("sac-robot", ["sac-robot-120ms"], 1.0, "1 of 3 studies"),
     ],
 )
 def test_results_are_told_by_their_seeds_and_scale(name: str, only: list[str], scale: float, words: str) -> None:
     data = synthetic_data(lambda labels: 1.0, seeds=3, only=only, scale=scale)
     found = row_of(EXPERIMENTS[name], data, SMALL)
     assert found.results == words
-    assert found.scale == (None if words in ("none", "not run") else scale)
-    assert (found.runs > 0) != found.needs_robot
+    assert found.scale == (None if words == "none" else scale)
+    assert found.runs > 0
+    assert found.where == (("simulated robot",) if "robot" in name else ("closed form",))

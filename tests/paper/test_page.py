@@ -60,8 +60,8 @@ def test_a_report_has_what_there_is_data_for_and_names_the_rest(tmp_path: Path) 
     assert "![ppo-baseline](figures/ppo-baseline.png)" in told
     assert "- ppo-dt0: not run (" in told
     assert (
-        "| ppo-baseline | 10 x 100,000 environment steps | 0.01 | `cycletime paper run ppo-baseline` | 0.2.0+abc | "
-        "NVIDIA H200 | 27 s |"
+        "| ppo-baseline | 10 x 100,000 environment steps | made up | 0.01 | `cycletime paper run ppo-baseline` | "
+        "0.2.0+abc | NVIDIA H200 | 27 s |"
     ) in told
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.*")}
     write_report(small_data(), tmp_path)

@@ -104,11 +104,6 @@ def test_another_device_is_refused(tmp_path: Path, trained: Trained) -> None:
         run(Workspace(out=tmp_path, size=SMALL, device="gpu"), "ppo-baseline")
 
 
-def test_what_needs_the_robot_is_not_run(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"^ppo-robot needs the UR5, which there is not yet: it stays 'not run'\.$"):
-        run(Workspace(out=tmp_path), "ppo-robot")
-
-
 def test_device_and_engine_are_those_that_were_asked_for(tmp_path: Path) -> None:
     (cell, *_) = Workspace(out=tmp_path, device="gpu").study("ppo-baseline").cells()
     assert cell.engine.name == "cuda"

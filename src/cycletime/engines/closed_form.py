@@ -20,7 +20,6 @@ class ClosedForm:
     """The GPU, where JAX does not compute the run."""
     told_every: int = 1
     """From one learning that is told of to the next."""
-    where: str = "closed form"
     simulators: tuple[str, ...] = ()
     """None but this package."""
     fingerprint: str = ""
@@ -33,6 +32,11 @@ class ClosedForm:
         """The task."""
         assert isinstance(self.spec.world, ClosedFormWorld), "engines for closed forms refuse other worlds"
         return self.spec.world
+
+    @property
+    def where(self) -> str:
+        """Where results come from, as the task says."""
+        return self.world.task.where
 
     @property
     def env_dt(self) -> Duration:

@@ -56,7 +56,7 @@ class Setting(Protocol):
 
     @property
     def where(self) -> str:
-        """Where results come from: closed form, MuJoCo, PyBullet or another environment of Gymnasium's."""
+        """Where results come from: closed form, simulated robot, PyBullet, MuJoCo, or another Gymnasium environment."""
 
     @property
     def simulators(self) -> tuple[str, ...]:

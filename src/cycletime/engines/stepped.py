@@ -29,6 +29,7 @@ from cycletime.loops.pulse import PULSE
 from cycletime.runs.spec import RunSpec, refuse_longer_than
 from cycletime.runs.trees import named_arrays, tree_like
 from cycletime.runs.worlds import make_env
+from cycletime.tasks.closed_form import ClosedFormTask
 
 if TYPE_CHECKING:
     import gymnasium
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 TRIED_STEPS = 50
 """The agent steps that a used and a fresh environment are compared over."""
 _SIMULATORS = {
-    "cycletime.tasks.closed_form_env": ("closed form", ()),
     "cycletime.tasks.bullet": ("PyBullet", ("pybullet", "numpy")),
     "mujoco": ("MuJoCo", ("gymnasium", "mujoco", "numpy")),
 }
@@ -137,6 +137,8 @@ class SteppedGroup:
     @property
     def _simulator(self) -> tuple[str, tuple[str, ...]]:
         world = self.env.unwrapped
+        if isinstance(task := getattr(world, "task", None), ClosedFormTask):
+            return task.where, ()
         # An environment of MuJoCo's has its model, whatever module it comes from.
         modules = f"{type(world).__module__} {type(getattr(world, 'model', None)).__module__}"
         return next(

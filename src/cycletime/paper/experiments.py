@@ -29,17 +29,12 @@ class Experiment:
     """What is compared, in a line."""
     shown_in: str
     """Where the paper shows it."""
-    studies: tuple[str, ...] = ()
-    """Its study files; none for what needs the robot."""
+    studies: tuple[str, ...]
+    """Its study files."""
     winners_of: str | None = None
     """The study whose best cells are run again with fresh seeds."""
     keeps_policies: bool = False
     """Whether what was learned is kept of each run, to see what it does."""
-
-    @property
-    def needs_robot(self) -> bool:
-        """Whether it runs on the UR5 alone."""
-        return not self.studies
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -101,9 +96,27 @@ _ROWS = (
         "three-part figure, right",
         ("sac-pendulum-baseline", "sac-pendulum-dt-aware"),
     ),
-    Experiment("ppo-robot", "PPO on the UR5", "robot learning curves"),
-    Experiment("ppo-robot-2000", "PPO on the UR5, b = 2000", "appendix"),
-    Experiment("sac-robot", "SAC on the UR5", "robot returns and learning curves"),
+    Experiment(
+        "ppo-robot",
+        "PPO on the simulated UR5, from b = 400 at 40 ms",
+        "robot learning curves",
+        ("ppo-robot",),
+        keeps_policies=True,
+    ),
+    Experiment(
+        "ppo-robot-2000",
+        "PPO on the simulated UR5, from b = 2000 at 40 ms",
+        "appendix",
+        ("ppo-robot-2000",),
+        keeps_policies=True,
+    ),
+    Experiment(
+        "sac-robot",
+        "SAC's gamma on the simulated UR5 at 40 and 120 ms",
+        "robot returns and learning curves",
+        ("sac-robot-sweep", "sac-robot-120ms", "sac-robot-extended"),
+        keeps_policies=True,
+    ),
     Experiment(
         "ppo-released-code", "what the released code does otherwise", "not in the paper", ("ppo-released-code",)
     ),

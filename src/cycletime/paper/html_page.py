@@ -17,7 +17,7 @@ from cycletime.paper.clips import CAPTIONS
 from cycletime.paper.experiments import PARTS, scaled_down
 from cycletime.paper.figures import missing_figures
 from cycletime.paper.outcome import Outcome
-from cycletime.paper.page import claim_told, origin_of, table_of
+from cycletime.paper.page import ORIGIN, claim_told, label_of, origin_of, table_of
 from cycletime.paper.page_figures import add_paper_figures
 from cycletime.paper.tables import PUBLISHED
 from cycletime.reports.page.calculator import calculator_html
@@ -35,7 +35,7 @@ from cycletime.tasks.references import references
 _TUNED_AT = "16ms"
 _COMPARED = (
     *("ppo-baseline", "ppo-dt-aware", "ppo-scaled", "ppo-constant", "ppo-pendulum"),
-    *("sac-baseline", "sac-dt-aware"),
+    *("sac-baseline", "sac-dt-aware", "ppo-robot", "ppo-robot-2000"),
 )
 """Studies that compare rules from one set of values."""
 _MOST_FILM_BYTES = 2**20
@@ -111,11 +111,10 @@ def _claims(judged: dict[str, Judged]) -> str:
     for claim in CLAIMS:
         found = judged[claim.number]
         statement, *rest = claim_told(claim, found)
-        scale = "" if found.scale is None else scaled_down(found.scale)
         seen = f'<a href="#{escape(claim.figure)}">figure</a>' if claim.figure and not found.missing else ""
         more = details("Criterion", paragraphs([claim.criterion, f"Refuted by: {claim.refuted_by}"]))
         rows.append(
-            f'<tr><th scope="row">{escape(claim.number)}</th><td>{verdict(found.verdict)}{escape(scale)}</td>'
+            f'<tr><th scope="row">{escape(claim.number)}</th><td>{verdict(found.verdict)}{escape(label_of(found))}</td>'
             f"<td>{escape(statement)} {seen}{more}</td><td>{escape(' '.join(rest))}</td></tr>"
         )
     head = "".join(
@@ -194,14 +193,13 @@ def _settings(data: Data) -> Iterator[str]:
 
 def _origin(data: Data) -> str:
     parts = [part for part in PARTS if part in data.outcomes]
-    header = ("study", "runs", "scale", "command", "code", "computed on", "wall time")
     rows = [origin_of(data.outcomes[part]) for part in parts]
     versions = [(part, told) for part in parts for told in _versions(data.outcomes[part])]
     made = table(("study", "made by"), versions, "Versions and machines")
     return "".join(
         [
             code("cycletime paper report"),
-            table(header, rows, "Each study, and the command that ran it"),
+            table(ORIGIN, rows, "Each study, and the command that ran it"),
             details("Versions and machines", made),
         ]
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from cycletime.paper.claims.sources import Data
 from cycletime.paper.experiments import EXPERIMENTS, Experiment, Size
 from cycletime.paper.outcome import Outcome
-from cycletime.paper.sizes import Extent, extent_of
+from cycletime.paper.sizes import extent_of
 
 
 @dataclass(frozen=True)
@@ -17,18 +17,19 @@ class Listed:
     name: str
     about: str
     shown_in: str
-    needs_robot: bool
+    where: tuple[str, ...]
+    """Where its results come from: closed form, or a simulated robot."""
     studies: tuple[str, ...]
     runs: int
     simulated_h: float
     here_s: float
     """About, on the cores that are here."""
-    h200_s: float
-    """About, on one H200."""
+    h200_s: float | None
+    """About, on one H200; None where that is not known."""
     engines: tuple[str, ...]
     """On a GPU."""
     results: str
-    """In words: so many seeds, scaled down or not, 'none', or 'not run' where it needs the robot."""
+    """In words: so many seeds, scaled down or not; or 'none'."""
     n: tuple[int, ...]
     """The seeds of results at hand, each number once."""
     scale: float | None
@@ -42,18 +43,18 @@ def rows(data: Data, size: Size) -> list[Listed]:
 
 def row_of(experiment: Experiment, data: Data, size: Size) -> Listed:
     """An experiment, in a size."""
-    extent = Extent() if experiment.needs_robot else extent_of(experiment, size)
+    extent = extent_of(experiment, size)
     there = [data.outcomes[part] for part in experiment.parts if part in data.outcomes]
     return Listed(
         name=experiment.name,
         about=experiment.about,
         shown_in=experiment.shown_in,
-        needs_robot=experiment.needs_robot,
+        where=extent.where,
         studies=experiment.parts,
         runs=extent.runs,
         simulated_h=round(extent.simulated_h, 3),
         here_s=round(extent.here_s, 1),
-        h200_s=round(extent.h200_s, 1),
+        h200_s=None if extent.h200_s is None else round(extent.h200_s, 1),
         engines=extent.engines,
         results=_in_words(experiment, there),
         n=tuple(sorted({n for outcome in there for n in outcome.n})),
@@ -62,8 +63,6 @@ def row_of(experiment: Experiment, data: Data, size: Size) -> Listed:
 
 
 def _in_words(experiment: Experiment, there: list[Outcome]) -> str:
-    if experiment.needs_robot:
-        return "not run"
     if not there:
         return "none"
     if len(there) < len(experiment.parts):

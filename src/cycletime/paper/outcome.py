@@ -35,6 +35,7 @@ STEPS = {
     "cart-pole": 0.1,
     "mountain-car": 0.01,
     "acrobot": 0.1,
+    "ur-reacher": 0.1,
 }
 """By task, the difference between two returns that a curve can tell."""
 LAST = 0.1
@@ -98,6 +99,11 @@ class Outcome:
     def scale(self) -> float:
         """The share of the paper's environment steps."""
         return float(self.about["scale"])
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Where its runs come from, such as 'closed form' or 'simulated robot'."""
+        return tuple(self.about["where"])
 
     @cached_property
     def n(self) -> tuple[int, ...]:

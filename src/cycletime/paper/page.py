@@ -28,7 +28,7 @@ def claims_in_words(data: Data) -> str:
 
 
 def _claim_in_words(claim: Claim, found: Judged) -> str:
-    title = f"{claim.number:>2}  {found.verdict}{_scaled(found.scale)}"
+    title = f"{claim.number:>2}  {found.verdict}{label_of(found)}"
     below = [
         fill(text, _COLUMNS, initial_indent=_INDENT, subsequent_indent=_INDENT) for text in claim_told(claim, found)
     ]
@@ -47,8 +47,10 @@ def claim_told(claim: Claim, found: Judged) -> list[str]:
     return told
 
 
-def _scaled(scale: float | None) -> str:
-    return "" if scale is None else scaled_down(scale)
+def label_of(found: Judged) -> str:
+    """What a verdict must say of the runs that it rests on: that they are scaled down, or on a simulated robot."""
+    robot = " (simulated robot)" if "simulated robot" in found.sources else ""
+    return robot if found.scale is None else f"{robot}{scaled_down(found.scale)}"
 
 
 def table_of(data: Data, name: str) -> Table:
@@ -105,7 +107,7 @@ def page(data: Data, figures: list[str], tables: dict[str, Table], missing: dict
     for claim in CLAIMS:
         found = judge(data, claim)
         statement, *rest = claim_told(claim, found)
-        verdict = f"**{found.verdict}**{_scaled(found.scale)}"
+        verdict = f"**{found.verdict}**{label_of(found)}"
         lines.append(f"| {claim.number} | {verdict} | {statement} | {' '.join(rest)} |")
     for name, table in tables.items():
         lines += ["", f"## Table {name}", "", table.as_markdown().strip()]
@@ -115,16 +117,19 @@ def page(data: Data, figures: list[str], tables: dict[str, Table], missing: dict
         lines += ["", f"![{stem}](figures/{stem}.png)", "", f"{stem}: {files}"]
     lines += ["", *(f"- {stem}: not run ({needs})" for stem, needs in missing.items())]
     lines += ["", "## Where the runs come from", ""]
-    lines += ["| study | runs | scale | command | code | computed on | wall time |", "|---|---|---|---|---|---|---|"]
+    lines += [f"| {' | '.join(ORIGIN)} |", "|---" * len(ORIGIN) + "|"]
     for part in PARTS:
         if part in data.outcomes:
-            study, runs, scale, command, *others = origin_of(data.outcomes[part])
-            lines.append(f"| {' | '.join((study, runs, scale, f'`{command}`', *others))} |")
+            study, runs, source, scale, command, *others = origin_of(data.outcomes[part])
+            lines.append(f"| {' | '.join((study, runs, source, scale, f'`{command}`', *others))} |")
     return "\n".join(lines) + "\n"
 
 
+ORIGIN = ("study", "runs", "data", "scale", "command", "code", "computed on", "wall time")
+
+
 def origin_of(outcome: Outcome) -> tuple[str, ...]:
-    """A study's name, runs, scale, command, code, devices and wall time."""
+    """What `ORIGIN` names, of a study."""
     about = outcome.about
     codes = sorted({str(each["cycletime"]) for each in about["machines"]})
     devices = sorted({str(each["device"]) for each in about["machines"]})
@@ -132,6 +137,7 @@ def origin_of(outcome: Outcome) -> tuple[str, ...]:
     return (
         outcome.name,
         f"{about['runs']:,} x {outcome.env_steps:,} environment steps",
+        ", ".join(outcome.sources),
         f"{outcome.scale:.3g}",
         str(about["command"]),
         ", ".join(codes),

@@ -26,7 +26,6 @@ from cycletime.reports.page.figures import CYCLE_TIME, FigureData, Line, PageFig
 from cycletime.reports.page.references import reference_lines
 from cycletime.reports.style import COLOURS, DASHES
 from cycletime.reports.words import span
-from cycletime.runs.worlds import TASKS
 
 _LETTERS = {r"\gamma": "\N{GREEK SMALL LETTER GAMMA}", r"\lambda": "λ", r"\delta t": "δt", r"\,": " "}
 _RULES = {"dt-aware": 0, "baseline": 1, "tuned": 2, "scaled": 3, "constant": 4}
@@ -84,7 +83,7 @@ def _figure(
         "command": f"cycletime paper figures {stem}",
     }
     if is_curves:
-        step_s = float(TASKS[panels[0].runs[0].cells[0].labels["task"]].usual_env_dt)
+        step_s = float(panels[0].runs[0].env_dt)
         return PageFigure(**common, kind="curves", y_label="episodic return", step_s=step_s, pack=stem), cells
     is_logarithmic = draw not in (draw_released_code, draw_against_gamma)
     return PageFigure(

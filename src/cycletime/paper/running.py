@@ -75,16 +75,6 @@ class Workspace:
         return all(planned.name in folder.store for planned in Plan.of(folder.study).runs)
 
 
-def check_runs(experiment: Experiment) -> None:
-    """Refuse an experiment that cannot be run here.
-
-    Raises:
-        InputError: if it needs the robot.
-    """
-    if experiment.needs_robot:
-        raise InputError(f"{experiment.name} needs the UR5, which there is not yet: it stays 'not run'.")
-
-
 def parts_left(experiments: Iterable[Experiment], workspace: Workspace) -> tuple[dict[str, Experiment], dict[str, str]]:
     """The studies that are not done yet: those that can be run, and winners' that wait for the sweep named beside."""
     ready: dict[str, Experiment] = {}
@@ -118,7 +108,6 @@ def run_experiment(
         tell: Called with the name of each study and the states of its runs when it is over.
         stop: Asked about twice a second; where it says yes, workers save and leave.
     """
-    check_runs(experiment)
     for part in experiment.parts:
         who = executor()  # first, since it may be refused
         folder = workspace.folder(part, experiment)

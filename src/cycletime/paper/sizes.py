@@ -22,6 +22,7 @@ from cycletime.engines.registry import engine_of
 from cycletime.paper.experiments import Experiment, Size, study_of
 from cycletime.runs.machine import cores
 from cycletime.runs.spec import RunSpec
+from cycletime.runs.worlds import TASKS
 from cycletime.studies.plan.plan import Plan, agent_steps_of
 from cycletime.studies.spec.study import Study
 
@@ -40,12 +41,14 @@ class Extent:
 
     runs: int = 0
     simulated_h: float = 0.0
+    where: tuple[str, ...] = ()
+    """Where results come from, as their tasks say."""
     engines: tuple[str, ...] = ()
     """What computes it on a GPU; on cores it is the engine compiled."""
     here_s: float = 0.0
     """About, with all cores of this machine."""
-    h200_s: float = 0.0
-    """About, on one H200."""
+    h200_s: float | None = 0.0
+    """About, on one H200; None where that is not known."""
 
 
 def extent_of(experiment: Experiment, size: Size) -> Extent:
@@ -63,13 +66,14 @@ def _extent_of(study: Study, again: int) -> Extent:
     here = Plan.of(replace(study, device="cpu"))
     # A program takes as long for each of its lanes, however many: to find how many fit takes longer than all else here.
     there = Plan.of(replace(study, device="gpu", width=1))
-    more = 1 + again / len(here.runs)
+    more, there_s = 1 + again / len(here.runs), _wall_s(there, _h200_cost)
     return Extent(
         len(here.runs) + again,
         (here.simulated_h or 0.0) * more,
+        tuple(sorted({TASKS[world.name].where for world in study.worlds})),
         tuple(sorted(there.engines())),
-        _wall_s(here, core_cost) * more / min(cores(), len(here.runs)),
-        _wall_s(there, _h200_cost) * more,
+        (_wall_s(here, core_cost) or 0.0) * more / min(cores(), len(here.runs)),
+        None if there_s is None else there_s * more,
     )
 
 
@@ -83,16 +87,18 @@ def core_cost(spec: RunSpec) -> Cost:
     return Cost(PPO_STEP_S + inner_s + PPO_GRADIENT_S * gradient_steps, COMPILE_S)
 
 
-def _h200_cost(spec: RunSpec) -> Cost:
-    known = engine_of(spec).known_cost(spec)
-    assert known is not None, "of PPO and SAC on the paper's tasks it is known"
-    return known
+def _h200_cost(spec: RunSpec) -> Cost | None:
+    """Not known of PPO on the robot's task, which no kernel has."""
+    return engine_of(spec).known_cost(spec)
 
 
-def _wall_s(plan: Plan, cost_of: Callable[[RunSpec], Cost]) -> float:
+def _wall_s(plan: Plan, cost_of: Callable[[RunSpec], Cost | None]) -> float | None:
     """The seconds of all runs and programs, one after the other but for what is trained together."""
-    costs = [cost_of(cell.run(plan.study.seeds[0])) for cell in plan.cells]
-    total_s = 0.0
+    costs, total_s = list[Cost](), 0.0
+    for cell in plan.cells:
+        if (cost := cost_of(cell.run(plan.study.seeds[0]))) is None:
+            return None
+        costs.append(cost)
     for group in plan.groups().values():
         first = group[0].cell
         together = max(costs[first].runs_at_once, plan.cells[first].engine.width)
@@ -108,7 +114,8 @@ def _sum(one: Extent, other: Extent) -> Extent:
     return Extent(
         one.runs + other.runs,
         one.simulated_h + other.simulated_h,
+        tuple(sorted({*one.where, *other.where})),
         tuple(sorted({*one.engines, *other.engines})),
         one.here_s + other.here_s,
-        one.h200_s + other.h200_s,
+        None if one.h200_s is None or other.h200_s is None else one.h200_s + other.h200_s,
     )

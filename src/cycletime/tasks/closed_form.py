@@ -51,6 +51,8 @@ class ClosedFormTask(ABC):
 
     title: ClassVar[str]
     """What people call it."""
+    where: ClassVar[str] = "closed form"
+    """What results on it are labelled with."""
     usual_env_dt: ClassVar[Duration]
     """The time step of the simulation where none is asked for."""
     original_dt: ClassVar[Duration | None] = None

@@ -69,6 +69,7 @@ class URReacher(ClosedFormTask):
     """Bring a UR5's flange to a target, with the speeds of its shoulder and its elbow."""
 
     title: ClassVar = "UR-Reacher-2"
+    where: ClassVar = "simulated robot"
     usual_env_dt: ClassVar = Duration("10ms")
     original_dt: ClassVar = Duration("40ms")
     baseline_dt: ClassVar = Duration("40ms")

@@ -24,9 +24,11 @@ def test_the_list_has_every_experiment_in_80_columns_and_as_json(
     rows = {line.split()[0]: line for line in lines[1 : 1 + len(EXPERIMENTS)]}
     assert list(rows) == list(EXPERIMENTS)
     assert rows["ppo-scaled"].split()[1:3] == ["300", "1,667"]
-    assert rows["ppo-scaled"].endswith("cuda    2 seeds, 1 %")
+    assert rows["ppo-scaled"].endswith("cuda      2 seeds, 1 %")
     assert rows["ppo-grid"].endswith("1 of 2 studies")
-    assert rows["ppo-robot"].split() == ["ppo-robot", "not", "run"]
+    assert rows["ppo-robot"].split()[1:3] == ["15", "25"]
+    assert rows["ppo-robot"].endswith("compiled  none")
+    assert "ppo-robot, ppo-robot-2000 and sac-robot are on a simulated robot." in lines
     told = json.loads(said(capsys, "list", "--results", str(results), "--json", "--seeds", "2", "--scale", "0.01"))
     (scaled,) = (row for row in told if row["name"] == "ppo-scaled")
     assert (scaled["runs"], scaled["n"], scaled["scale"], scaled["engines"]) == (20, [2], 0.01, ["cuda"])

@@ -4,6 +4,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from cycletime.duration import Duration
 from cycletime.paper.claims.sources import Data
 from cycletime.paper.figures import draw_figures
 from cycletime.paper.figures.style import COLOURS
@@ -51,12 +52,12 @@ def test_the_axis_is_logarithmic_with_a_tick_for_each_cycle_time(drawn: dict[str
 
 def test_points_have_the_colour_of_their_cycle_time(drawn: dict[str, Figure]) -> None:
     points = [line for line in drawn["ppo-tuned"].axes[0].lines if len(points_of(line)) == 1]
-    assert [to_hex(str(point.get_color())).upper() for point in points] == [*COLOURS.values()] * 2
+    assert [to_hex(str(point.get_color())).upper() for point in points] == [COLOURS[Duration(dt)] for dt in DTS] * 2
 
 
 def test_lines_from_different_starts_have_the_colour_of_their_start(drawn: dict[str, Figure]) -> None:
     lines = lines_of(drawn["ppo-dt0"].axes[0])
-    assert [line.get_color() for line in lines[:3]] == [*COLOURS.values()][::2]
+    assert [line.get_color() for line in lines[:3]] == [COLOURS[Duration(dt)] for dt in DTS[::2]]
     assert "dt-aware from 64 ms (b 1000, m 12)" in words_in(drawn["ppo-dt0"])
 
 

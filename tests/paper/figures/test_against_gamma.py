@@ -31,6 +31,20 @@ def test_baseline_and_scaled_points_are_marked(data: Data, drawn: dict[str, Figu
     assert (is_dashed(baseline), is_dashed(scaled)) == (True, False)
 
 
+def test_the_robot_s_discounts_at_120_ms_stand_beside_the_sweep_at_40_ms(data: Data, drawn: dict[str, Figure]) -> None:
+    (axes,) = drawn["sac-robot"].axes
+    sweep, longer = (data.outcome(name) for name in ("sac-robot-sweep", "sac-robot-120ms"))
+    at_120ms = {gamma: longer.cell(discount=gamma).scores.mean() for gamma in (0.785678, 0.922745, 0.99)}
+    expected = [[cell.scores.mean() for cell in sweep.cells], [*at_120ms.values()]]
+    for line, means in zip(lines_of(axes), expected, strict=True):
+        np.testing.assert_allclose(np.asarray(line.get_ydata()), means)
+    baseline, aware = circles_of(axes)
+    np.testing.assert_allclose(np.asarray(baseline.get_offsets()), [[0, at_120ms[0.99]]], atol=1e-9)
+    np.testing.assert_allclose(np.asarray(aware.get_offsets())[:, 0], [-3, -np.log2(24)], atol=1e-4)
+    assert axes.get_xlabel().endswith("axis of $e$")
+    assert drawn["sac-gamma"].axes[0].get_xlabel().endswith("axis of $e$, and 1")
+
+
 @pytest.mark.parametrize(
     ("discount", "words"), [(0.276252, ".276"), (0.9801, ".980"), (0.998744, ".9987"), (0.9987, ".9987"), (1.0, "1")]
 )

@@ -37,8 +37,11 @@ def test_bands_are_one_standard_error(data: Data, drawn: dict[str, Figure]) -> N
 
 
 def test_seconds_stand_above_environment_steps(drawn: dict[str, Figure]) -> None:
-    for stem, seconds in (("ppo-baseline", 0.002), ("pendulum-baseline-curves", 0.004)):
-        (axes,) = drawn[stem].axes
+    for stem, seconds in (
+        *(("ppo-baseline", 0.002), ("pendulum-baseline-curves", 0.004)),
+        *(("ppo-robot", 0.01), ("sac-robot-120ms-curves", 0.04)),  # whose study has a time step of its own
+    ):
+        axes = drawn[stem].axes[0]
         (above,) = axes.child_axes
         assert above.get_xlabel() == "environment time (s)"
         assert axes.get_xlabel() == "environment steps"
@@ -54,10 +57,12 @@ def test_a_cycle_time_has_one_colour_and_marker_everywhere(drawn: dict[str, Figu
                 assert handle is not None
                 if isinstance(handle, Line2D) and str(handle.get_label()).startswith(r"$\delta t$"):
                     looks.setdefault(str(handle.get_label()), set()).add((handle.get_color(), handle.get_marker()))
-    assert list(looks) == [rf"$\delta t$ = {dt.removesuffix('ms')} ms" for dt in DTS]
-    assert all(len(each) == 1 for each in looks.values())
-    assert len({colour for each in looks.values() for colour, _ in each}) == 5
-    assert len({marker for each in looks.values() for _, marker in each}) == 5
+    for dts in (DTS, ("10ms", "40ms", "120ms")):  # the robot's, which are in no figure with the others
+        found = [looks.pop(rf"$\delta t$ = {dt.removesuffix('ms')} ms") for dt in dts]
+        assert all(len(each) == 1 for each in found)
+        assert len({colour for each in found for colour, _ in each}) == len(dts)
+        assert len({marker for each in found for _, marker in each}) == len(dts)
+    assert not looks
 
 
 def test_the_second_rule_is_dashed(data: Data, drawn: dict[str, Figure]) -> None:
@@ -106,3 +111,18 @@ def test_a_single_seed_has_no_band() -> None:
     figure = draw_figures(synthetic_data(score, seeds=1, only=["ppo-baseline"]))["ppo-baseline"]
     assert not figure.axes[0].collections
     assert "n = 1 seed, so without standard errors. Data: made up." in words_in(figure)
+
+
+def test_the_robot_s_values_at_40_ms_are_drawn_once(data: Data, drawn: dict[str, Figure]) -> None:
+    outcome = data.outcome("ppo-robot")
+    places = (("dt-aware", "10ms"), ("dt-aware", "40ms"), ("baseline", "10ms"))
+    expected = [outcome.cell(rule=rule, dt=dt).curves.mean(axis=0) for rule, dt in places]
+    lines = drawn["ppo-robot"].axes[0].lines
+    for line, mean in zip(lines, expected, strict=True):
+        np.testing.assert_allclose(np.asarray(line.get_ydata()), mean)
+    assert [line.get_linestyle() for line in lines] == ["-", "-", "--"]
+
+
+def test_runs_for_twice_the_time_are_drawn_twice_as_far(drawn: dict[str, Figure]) -> None:
+    ends = [[float(np.max(line.get_xdata())) for line in axes.lines] for axes in drawn["sac-robot-120ms-curves"].axes]
+    assert ends == [[50_000, 100_000], [50_000], [50_000, 100_000]]

@@ -33,6 +33,7 @@ class ListPaper(FromResults, SizeOptions):
 
 
 def _print(found: list[Listed]) -> None:
+    from cycletime.reports.words import several
     from cycletime.runs.machine import cores
 
     head = ("experiment", "runs", "sim. h", "here", "H200", "engine", "results")
@@ -47,18 +48,18 @@ def _print(found: list[Listed]) -> None:
     print()
     print(f"here: about, on this machine's {cores()} cores, if they are like a Xeon's at 2.8 GHz.")
     print("H200: about, on one such GPU, with the engine that is named.")
-    print("'cycletime paper run NAME' runs an experiment; those on the robot are not run.")
+    robot = [row.name for row in found if "simulated robot" in row.where]
+    print(f"{several(robot)} are on a simulated robot.")
+    print("'cycletime paper run NAME' runs an experiment.")
 
 
 def _words(row: Listed) -> tuple[str, ...]:
-    if row.needs_robot:
-        return (row.name, "", "", "", "", "", row.results)
     return (
         row.name,
         f"{row.runs:,}",
         f"{row.simulated_h:,.0f}" if row.simulated_h >= 10 else f"{row.simulated_h:.2g}",
         _spelled(row.here_s),
-        _spelled(row.h200_s),
+        "" if row.h200_s is None else _spelled(row.h200_s),
         " ".join(row.engines),
         row.results,
     )

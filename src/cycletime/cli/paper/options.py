@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class SizeOptions:
     """How much of experiments."""
 
-    seeds: Annotated[Count, arg(help_behavior_hint="(default: 30, and 10 of pendulum-grid)")] = None
-    """Runs of each point."""
+    seeds: Annotated[Count, arg(help_behavior_hint="(default: the study's own)")] = None
+    """Runs of each point: 30, but for 10 of pendulum-grid and sac-robot, and 5 of PPO on the robot."""
     fresh_seeds: Annotated[Count, arg(help_behavior_hint="(default: as many as of the sweep)")] = None
     """Runs of each winner of a sweep."""
     scale: float = 1.0
@@ -43,7 +43,7 @@ class Chosen(SizeOptions):
     names: Annotated[Positional[tuple[str, ...]], arg(metavar="NAME ...", help_behavior_hint="(required, or --all)")]
     """Experiments, as 'cycletime paper list' has them."""
     all: bool = False
-    """All that need no robot."""
+    """All of them."""
     out: Annotated[Path, arg(metavar="FOLDER")] = Path("paper")
     """Where their studies are kept, each in a folder of its own."""
     engine: Annotated[str, arg(metavar="ENGINE")] = "auto"
@@ -53,16 +53,10 @@ class Chosen(SizeOptions):
     def experiments(self) -> tuple[Experiment, ...]:
         """Those that are asked for."""
         from cycletime.paper.experiments import EXPERIMENTS, experiments
-        from cycletime.paper.running import check_runs
 
         if self.all == bool(self.names):
             raise InputError("Give either the names of experiments or --all: 'cycletime paper list' has them.")
-        if self.all:
-            return tuple(each for each in EXPERIMENTS.values() if not each.needs_robot)
-        found = experiments(self.names)
-        for each in found:
-            check_runs(each)
-        return found
+        return experiments(EXPERIMENTS if self.all else self.names)
 
     def workspace(self, device: Literal["cpu", "gpu"], *, change_engine: bool = False) -> Workspace:
         """Where they are kept, on a device."""

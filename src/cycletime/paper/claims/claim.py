@@ -54,6 +54,8 @@ class Judged:
     """What was not run, if something was not."""
     scale: float | None = None
     """The least share of the paper's environment steps among the studies that it rests on."""
+    sources: tuple[str, ...] = ()
+    """Where the runs of these studies come from: closed form, or a simulated robot."""
     with_plain_mean: Verdict | None = None
     """By the plain mean over episodes, where the claim is about scores."""
 
@@ -75,6 +77,7 @@ class Judged:
             "n": decisive and decisive["n"],
             "missing": list(self.missing),
             "scale": self.scale,
+            "sources": list(self.sources),
             "with_plain_mean": self.with_plain_mean,
             "conditions": [_as_json(each) for each in self.conditions],
         }
@@ -97,8 +100,10 @@ def _judged_once(data: Data, asked: Claim | Elsewhere) -> Judged:
     verdict = judged(found, asked.may_fail)
     if missing and verdict != "refuted":
         verdict = "not run"
-    scale = min((data.outcomes[name].scale for name in data.used), default=None)
-    return Judged(verdict, tuple(found), asked.may_fail, tuple(dict.fromkeys(missing)), scale)
+    used = [data.outcomes[name] for name in data.used]
+    scale = min((outcome.scale for outcome in used), default=None)
+    sources = tuple(sorted({where for outcome in used for where in outcome.sources}))
+    return Judged(verdict, tuple(found), asked.may_fail, tuple(dict.fromkeys(missing)), scale, sources)
 
 
 def claims_as_json(claims: Sequence[Claim], data: Data) -> list[dict[str, Any]]:

@@ -100,9 +100,11 @@ class Scale:
 SCALES = {
     "reacher": Scale("return", 20.0, 1.0, 5.0, 2.0),
     "double-pendulum": Scale("return", 9360.0, 468.0, 2340.0, 936.0),
+    "ur-reacher": Scale("return", 400.0, 20.0, 100.0, 40.0),
 }
 """By task. On Reacher a return of 1 is a centimetre that the fingertip ends nearer to the target; on the Double
-Pendulum 585 is a second upright, of 16."""
+Pendulum 585 is a second upright, of 16; on the robot's 125 is a second at the target, of 4, and a scripted controller
+has 400."""
 
 
 @dataclass(frozen=True)

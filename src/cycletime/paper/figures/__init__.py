@@ -1,7 +1,4 @@
-"""Every figure of the paper and its appendix, and a few of ours, from what came of the studies.
-
-Figures that need the robot are named, and not drawn.
-"""
+"""Every figure of the paper and its appendix, and a few of ours, from what came of the studies."""
 
 from __future__ import annotations
 
@@ -15,11 +12,11 @@ from cycletime.paper.claims.sources import Data
 from cycletime.paper.experiments import none_of_this_name
 from cycletime.paper.figures.caption import caption
 from cycletime.paper.figures.footer import add_footer
-from cycletime.paper.figures.registry import FIGURES, ROBOT_FIGURES
+from cycletime.paper.figures.registry import FIGURES
 from cycletime.reports.style import STYLE, save_figure
 from cycletime.runs.files import disk_errors
 
-__all__ = ["FIGURES", "FORMATS", "ROBOT_FIGURES", "draw_figures", "missing_figures", "save_figures"]
+__all__ = ["FIGURES", "FORMATS", "draw_figures", "missing_figures", "save_figures"]
 
 FORMATS = ("pdf", "svg", "png")
 
@@ -48,9 +45,7 @@ def save_figures(data: Data, folder: Path, only: Sequence[str] = ()) -> list[Pat
 def missing_figures(data: Data) -> dict[str, str]:
     """By name, the figures that cannot be drawn, and what they need."""
     lacking = {stem: drawing.missing(data) for stem, drawing in FIGURES.items()}
-    return {stem: ", ".join(studies) for stem, studies in lacking.items() if studies} | dict.fromkeys(
-        ROBOT_FIGURES, "the robot"
-    )
+    return {stem: ", ".join(studies) for stem, studies in lacking.items() if studies}
 
 
 def draw_figures(data: Data, only: Sequence[str] = ()) -> dict[str, Figure]:
@@ -60,8 +55,8 @@ def draw_figures(data: Data, only: Sequence[str] = ()) -> dict[str, Figure]:
         InputError: if there is no such figure.
     """
     for stem in only:
-        if stem not in (known := (*FIGURES, *ROBOT_FIGURES)):
-            raise none_of_this_name("figure", stem, known)
+        if stem not in FIGURES:
+            raise none_of_this_name("figure", stem, FIGURES)
     lacking = missing_figures(data)
     wanted = [stem for stem in only or FIGURES if stem not in lacking]
     families = {FIGURES[stem].family for stem in wanted} - {""}

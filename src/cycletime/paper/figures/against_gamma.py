@@ -24,17 +24,20 @@ def place_of(cell: OutcomeCell) -> float:
 
 
 def draw_against_gamma(figure: Figure, panels: Sequence[FigurePanel]) -> Legend:
-    """One pair of axes: a sweep as lines, and two choices as dash-bordered and as solid-bordered circles."""
+    """One pair of axes: sweeps as lines, and two choices as dash-bordered and as solid-bordered circles."""
     ((axes, panel),) = row_of_axes(figure, panels)
-    sweep, dashed, solid = panel.runs
-    draw_by_dt(axes, place_of, [sweep])
+    sweeps = [runs for runs in panel.runs if not runs.is_marked]
+    for runs in sweeps:
+        draw_by_dt(axes, place_of, [runs])
+    dashed, solid = (runs for runs in panel.runs if runs.is_marked)
     circles = [
         draw_circles(axes, place_of, runs.cells, runs.rule, is_dashed=is_dashed)
         for runs, is_dashed in ((dashed, True), (solid, False))
     ]
-    ticks = {place_of(cell): cell.values["discount"] for cell in sweep.cells}
+    ticks = {place_of(cell): cell.values["discount"] for runs in sweeps for cell in runs.cells}
     axes.set_xticks(list(ticks), [discount_words(discount) for discount in ticks.values()])
-    axes.set_xlabel(r"discount $\gamma$ (.99$^e$, with $e$ halved from tick to tick, and 1)")
+    apart = ", and 1" if _NO_DISCOUNT in ticks else ""
+    axes.set_xlabel(rf"discount $\gamma$ = .99$^e$, on a logarithmic axis of $e${apart}")
     return [dt_handles(dts_of(panel.runs)), circles]
 
 

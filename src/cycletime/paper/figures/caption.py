@@ -17,7 +17,7 @@ def caption(panels: Sequence[FigurePanel]) -> str:
         _of_scale(runs),
         _of_seeds(runs),
         _of_astray(runs),
-        f"Data: {several(sorted({where for each in runs for where in each.outcome.about.get('where', ())}))}.",
+        f"Data: {several(sorted({where for each in runs for where in each.outcome.sources}))}.",
     ]
     return " ".join(sentence for sentence in found if sentence)
 

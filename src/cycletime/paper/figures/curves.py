@@ -13,10 +13,20 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from cycletime.paper.figures.panels import FigurePanel, Legend
 from cycletime.paper.figures.rows import ALONE
-from cycletime.paper.figures.style import BAND, COLOURS, MARKERS, SMALL, dt_handles, dts_of, rule_handles, thousands
+from cycletime.paper.figures.style import (
+    BAND,
+    COLOURS,
+    LOOKS,
+    MARKERS,
+    PLACES,
+    SMALL,
+    dt_handles,
+    dts_of,
+    rule_handles,
+    thousands,
+)
 from cycletime.paper.outcome import OutcomeCell
 from cycletime.reports.style import DASHES, add_seconds
-from cycletime.runs.worlds import TASKS
 from cycletime.statistics import Curve, mean_curve
 
 _COLUMNS = 3
@@ -65,7 +75,7 @@ def split_by(
         chosen = [
             replace(each, cells=tuple(cell for cell in each.cells if kind(cell) == wanted)) for each in panel.runs
         ]
-        return FigurePanel(name(wanted), tuple(chosen))
+        return FigurePanel(name(wanted), tuple(each for each in chosen if each.cells))
 
     return [part(each) for each in kinds]
 
@@ -89,12 +99,12 @@ def _draw_panel(axes: Axes, panel: FigurePanel, *, is_top: bool, is_bottom: bool
     if is_bottom:
         axes.set_xlabel("environment steps")
     if is_top:
-        add_seconds(axes, float(TASKS[panel.runs[0].cells[0].labels["task"]].usual_env_dt))
+        add_seconds(axes, float(panel.runs[0].env_dt))
 
 
 def _draw_curve(axes: Axes, curve: Curve, cell: OutcomeCell, dash: str) -> None:
-    colour, place = COLOURS[cell.dt], list(COLOURS).index(cell.dt)
-    begin = (place + 1) * _MARKED_EVERY // len(COLOURS) - 1  # so that markers of different curves stand apart
+    colour = COLOURS[cell.dt]
+    begin = (PLACES[cell.dt] + 1) * _MARKED_EVERY // LOOKS - 1  # so that markers of different curves stand apart
     axes.plot(
         curve.env_steps,
         curve.mean,

@@ -11,7 +11,9 @@ from matplotlib.figure import Figure
 
 from cycletime.duration import Duration
 from cycletime.paper.claims.sources import Data
+from cycletime.paper.experiments import study_of, sweep_of
 from cycletime.paper.outcome import Outcome, OutcomeCell
+from cycletime.runs.worlds import ClosedFormWorld
 
 Legend: TypeAlias = list[list[Artist]]
 """What it shows, in groups that each begin a row."""
@@ -34,6 +36,12 @@ class Runs:
     def dts(self) -> tuple[Duration, ...]:
         """The cycle times."""
         return tuple(sorted({cell.dt for cell in self.cells}))
+
+    @property
+    def env_dt(self) -> Duration:
+        """The environment's time step, which is the study's."""
+        study, task = study_of(sweep_of(self.outcome.name) or self.outcome.name), self.cells[0].labels["task"]
+        return next(world.env_dt for world in study.worlds if isinstance(world, ClosedFormWorld) and world.name == task)
 
     def at(self, dt: Duration) -> tuple[OutcomeCell, ...]:
         """The cells of a cycle time."""

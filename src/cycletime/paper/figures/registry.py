@@ -8,6 +8,7 @@ from functools import partial
 from typing import TypeAlias
 
 from cycletime.duration import Duration
+from cycletime.paper.claims.robot import BASELINE
 from cycletime.paper.claims.sources import BASELINE_BATCH, Data
 from cycletime.paper.experiments import winners_name
 from cycletime.paper.figures.against_batch_time import batch_time_s, draw_against_batch_time
@@ -22,6 +23,7 @@ _SCALED_DISCOUNT = r"$\gamma_{\delta t, 1}$ (tuned at 16 ms, scaled)"
 _KEPT_DISCOUNT = r"$\gamma_{\delta t, 2}$ (tuned at 16 ms, kept)"
 _Source: TypeAlias = tuple[str, dict[str, object]]
 _STARTS = ("4ms", "16ms", "64ms")
+_ROBOT_DISCOUNTS = r"$\gamma_{\delta t, 1}$ = .9227$^3$ = .786 and $\gamma_{\delta t, 2}$ = .9227"
 
 
 def _whole(*studies: tuple[str, str]) -> tuple[FigurePart, ...]:
@@ -95,6 +97,30 @@ def _marked_sweep(data: Data) -> list[Runs]:
     }
     points = [replace(runs_of(data, study, name), is_marked=True) for study, name in choices.items()]
     return [runs_of(data, "sac-gamma-sweep", "sweep"), *points]
+
+
+def _robot_rules(study: str) -> FigurePart:
+    """PPO's rules on the robot; at 40 ms, where the values come from, they are the same."""
+
+    def runs(data: Data) -> list[Runs]:
+        return [
+            runs_of(data, study, "dt-aware", rule="dt-aware"),
+            runs_of(data, study, "baseline", rule="baseline", dt="10ms"),
+        ]
+
+    return FigurePart((study,), runs)
+
+
+def _robot_discounts(data: Data) -> list[Runs]:
+    """SAC on the robot: the sweep at 40 ms, the three discounts at 120 ms, and what each of these is."""
+    longer = runs_of(data, "sac-robot-120ms", "120 ms")
+    aware = tuple(cell for cell in longer.cells if cell.labels["discount"] != BASELINE)
+    return [
+        runs_of(data, "sac-robot-sweep", "40 ms"),
+        longer,
+        replace(runs_of(data, "sac-robot-120ms", "baseline", discount=BASELINE), is_marked=True),
+        replace(longer, rule=_ROBOT_DISCOUNTS, cells=aware, is_marked=True),
+    ]
 
 
 def _ways(task: str, title: str, baseline: str, aware: str) -> FigurePart:
@@ -174,6 +200,17 @@ FIGURES: dict[str, Drawing] = {
         (FigurePart((*(f"ppo-dt0-{start}" for start in _STARTS), _TUNED), _from_starts),),
         draw_against_dt,
     ),
+    "ppo-robot": Drawing(
+        "PPO on the simulated robot, from b = 400 and m = 10 at 40 ms",
+        (_robot_rules("ppo-robot"),),
+        draw_curves,
+        "PPO robot curves",
+    ),
+    "sac-robot": Drawing(
+        r"SAC on the simulated robot: the discount $\gamma$ at 40 and 120 ms",
+        (FigurePart(("sac-robot-sweep", "sac-robot-120ms"), _robot_discounts),),
+        draw_against_gamma,
+    ),
     "ppo-constant": Drawing(
         r"PPO on Reacher: dt-aware, and with $\gamma$ and $\lambda$ kept at long cycle times too",
         (_batch_times("ppo-dt-aware", "ppo-constant", "constant"),),
@@ -240,6 +277,24 @@ FIGURES: dict[str, Drawing] = {
         draw_curves,
         "SAC pendulum curves",
     ),
+    "ppo-robot-2000-curves": Drawing(
+        "PPO on the simulated robot, from b = 2000 and m = 50 at 40 ms",
+        (_robot_rules("ppo-robot-2000"),),
+        draw_curves,
+        "PPO robot curves",
+    ),
+    "sac-robot-40ms-curves": Drawing(
+        r"SAC on the simulated robot at 40 ms: a sweep of the discount $\gamma$",
+        _whole(("sac-robot-sweep", "sweep")),
+        _by_discount,
+        "SAC robot curves",
+    ),
+    "sac-robot-120ms-curves": Drawing(
+        r"SAC on the simulated robot at 120 ms: three discounts $\gamma$, and two of them for twice the time",
+        _whole(("sac-robot-120ms", "as long as at 40 ms"), ("sac-robot-extended", "for twice the time")),
+        _by_discount,
+        "SAC robot curves",
+    ),
     "pendulum-tuned": Drawing(
         "PPO on Double Pendulum: values tuned at each cycle time, the baseline, and dt-aware",
         (
@@ -285,5 +340,3 @@ FIGURES: dict[str, Drawing] = {
     ),
 }
 """The paper's in its order, then its appendix's, then ours."""
-ROBOT_FIGURES = ("ppo-robot", "sac-robot", "ppo-robot-2000-curves", "sac-robot-40ms-curves", "sac-robot-120ms-curves")
-"""Those of the paper that need the robot."""

@@ -15,16 +15,14 @@ from cycletime.paper.figures.panels import FigurePanel, Runs
 from cycletime.reports.style import DASHES
 from cycletime.reports.words import span
 
-_LOOKS = {
-    "4ms": ("#0072B2", "o"),
-    "8ms": ("#56B4E9", "s"),
-    "16ms": ("#009E73", "D"),
-    "32ms": ("#E69F00", "^"),
-    "64ms": ("#D55E00", "v"),
-}
+_LOOKS = (("#0072B2", "o"), ("#56B4E9", "s"), ("#009E73", "D"), ("#E69F00", "^"), ("#D55E00", "v"))
 """From cold to warm as cycle times grow, with colours of Okabe and Ito."""
-COLOURS = {Duration(dt): colour for dt, (colour, _) in _LOOKS.items()}
-MARKERS = {Duration(dt): marker for dt, (_, marker) in _LOOKS.items()}
+LOOKS = len(_LOOKS)
+_PLACES = {"4ms": 0, "8ms": 1, "16ms": 2, "32ms": 3, "64ms": 4, "10ms": 0, "40ms": 2, "120ms": 4}
+"""By cycle time, which of the looks it has; those of the robot are in no figure with the others."""
+PLACES = {Duration(dt): place for dt, place in _PLACES.items()}
+COLOURS = {dt: _LOOKS[place][0] for dt, place in PLACES.items()}
+MARKERS = {dt: _LOOKS[place][1] for dt, place in PLACES.items()}
 NEUTRAL = "0.25"
 """The colour of what belongs to no cycle time."""
 PERFORMANCE = "performance: mean return over learning"
