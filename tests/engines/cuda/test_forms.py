@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from cycletime.engines.cuda import replay
-from cycletime.engines.cuda.card import form_here, lack_here
 from cycletime.engines.cuda.describing import state_of
 from cycletime.engines.cuda.forms import FORMS, Form, form_within, shared_bytes_of
+from cycletime.engines.cuda.here import form_here, lack_here
 from cycletime.engines.cuda.kernels import KERNELS, PPO, SAC
 from cycletime.errors import InputError, NoGpuError
 from tests.engines.cuda.cards import SHARED_BYTES, cupy_of
