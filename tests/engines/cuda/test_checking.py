@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from cycletime.cli import main
 from cycletime.engines.cuda import checking
-from cycletime.engines.cuda.card import form_here
 from cycletime.engines.cuda.check import Check
 from cycletime.engines.cuda.checking import Sizes, checks, full, print_checks, run_of
 from cycletime.engines.cuda.device import Done, find_device
+from cycletime.engines.cuda.here import form_here
 from cycletime.engines.cuda.kernels import KERNEL, PPO
 from cycletime.engines.cuda.sac import checking as sac_checking
 from cycletime.engines.cuda.tasks import TASKS

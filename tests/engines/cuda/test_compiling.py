@@ -14,9 +14,9 @@ ROOT = Path(__file__).parents[3]
 ALL = [(kernel, architecture) for kernel in KERNELS for architecture in CARDS[kernel]]
 QUICKLY = "--Ofast-compile=max"
 """Without optimisation where nobody looks at the outcome, since that takes most of the time."""
-COUNTED = {PPO: "", SAC: ""}
+COUNTED = {PPO: "e894e297c625", SAC: "135d695e1579"}
 """The kernels whose registers are few enough: they are counted for CI, too, as soon as there are others."""
-MOST_REGISTERS, MOST_SPILLED = 255, 320
+MOST_REGISTERS, MOST_SPILLED = 255, {PPO: 100, SAC: 360}
 """Of a thread, and the bytes that do not fit: some are unavoidable, many mean that tuning has gone."""
 
 
@@ -51,4 +51,4 @@ def test_the_kernels_compile_for_the_cards_that_they_are_for(
 def test_the_kernels_fit_into_registers(compile_for: Callable[..., str], kernel: str, architecture: str) -> None:
     counts = Counts.of(compile_for(kernel, architecture))
     assert counts.registers <= MOST_REGISTERS
-    assert counts.spilled <= MOST_SPILLED
+    assert counts.spilled <= MOST_SPILLED[kernel]

@@ -12,10 +12,11 @@ import pytest
 
 from cycletime.engines.cuda import device as cuda_device
 from cycletime.engines.cuda import engine, kernels, layout
-from cycletime.engines.cuda.card import check_memory, checked_cupy
+from cycletime.engines.cuda.card import check_memory
 from cycletime.engines.cuda.engine import H200_BLOCKS, CudaEngine
 from cycletime.engines.cuda.expecting import expected_s
 from cycletime.engines.cuda.group import CudaGroup
+from cycletime.engines.cuda.here import checked_cupy
 from cycletime.engines.cuda.kernels import KERNEL, KERNELS, PPO, SAC, kernel_source
 from cycletime.errors import InputError
 from tests.engines.cuda.cards import CudaError, asked_cupy

@@ -1,23 +1,22 @@
 """Where a run's data lie changes no number of it, and each card takes the fastest form that fits."""
 
+import ctypes
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cycletime.engines.cuda import replay
-from cycletime.engines.cuda.card import form_here, lack_here
 from cycletime.engines.cuda.describing import state_of
 from cycletime.engines.cuda.forms import FORMS, Form, form_within, shared_bytes_of
+from cycletime.engines.cuda.here import form_here, lack_here
 from cycletime.engines.cuda.kernels import KERNELS, PPO, SAC
+from cycletime.engines.cuda.launching import compute
 from cycletime.errors import InputError, NoGpuError
 from tests.engines.cuda.cards import SHARED_BYTES, cupy_of
 from tests.engines.cuda.emulated import Emulated, build
 from tests.engines.cuda.small import learn, make_psi, make_spec, work_of
-from tests.engines.cuda.test_kernel import agree
 
-OTHERS = {form.about: form for form in FORMS[PPO][1:]}
 CASES: dict[str, dict[str, Any]] = {
     "chunks that pass at once": {"batch": 70, "minibatch": 25, "epochs": 1},
     "chunks that pass in parts": {"task": "double-pendulum", "batch": 100, "minibatch": 50, "epochs": 1},
@@ -25,37 +24,28 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.fixture(params=OTHERS)
-def other(request: pytest.FixtureRequest, shared_folder: Path) -> Emulated:
-    """The kernel in another form than the full one."""
-    form = OTHERS[request.param]
-    return Emulated(build(shared_folder / f"form-{form.shared_bytes}", form=form))
+@pytest.fixture(scope="module")
+def libraries(shared_folder: Path) -> list[ctypes.CDLL]:
+    """The kernel in all forms but the full one."""
+    return [build(shared_folder / f"form-{form.shared_bytes}", form=form) for form in FORMS[PPO][1:]]
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_all_forms_give_the_same_bits(device: Emulated, other: Emulated, case: str) -> None:
+def test_all_forms_give_the_same_bits(device: Emulated, libraries: list[ctypes.CDLL], case: str) -> None:
+    """Also with the threads in another order, which a missing barrier would show by."""
     spec = make_spec(**CASES[case])
-    assert learn(other, spec, periods=2).bits == learn(device, spec, periods=2).bits
+    full = learn(device, spec, periods=2).bits
+    for library in libraries:
+        assert learn(Emulated(library, schedule=99), spec, periods=2).bits == full
 
 
-def test_a_form_learns_what_the_replay_learns_in_any_order_of_threads(other: Emulated) -> None:
-    """By itself, and not only in comparison with a form that could have the same fault."""
-    spec = make_spec(batch=50, minibatch=40, epochs=1)
-    told = learn(other, spec)
-    agree(told, replay.learned(told.run, told.before, told.rows, told.beside))
-    assert learn(Emulated(other.library, schedule=99), spec).bits == told.bits
-
-
-def test_blocks_keep_their_far_moments_apart(other: Emulated) -> None:
-    """Two runs in two blocks at a time, and in one block after one another."""
+def test_blocks_keep_what_lies_in_device_memory_apart(device: Emulated, libraries: list[ctypes.CDLL]) -> None:
+    """Two runs in two blocks, and in one block after one another."""
     specs = [make_spec(batch=20, epochs=1), make_spec("double-pendulum", batch=30, minibatch=7, epochs=1)]
-    states = [state_of(make_psi(2)), state_of(make_psi(1))]
-    found = []
-    for blocks in (1, 2):
-        device = Emulated(other.library, blocks=blocks)
-        device.begin(work_of(specs, states, periods=2))
-        found.append(device.finish().states.tobytes())
-    assert found[0] == found[1]
+    work = work_of(specs, [state_of(make_psi(2)), state_of(make_psi(1))], periods=2)
+    others = [Emulated(library, blocks) for library in libraries for blocks in (1, 2)]
+    found = {compute(each, work).states.tobytes() for each in (device, *others)}
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize("card", SHARED_BYTES)

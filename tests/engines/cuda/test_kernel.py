@@ -42,14 +42,14 @@ def test_a_learning_is_that_of_the_replay(device: Emulated, case: str) -> None:
     for name in ("advantage", "old_log_probability", "lambda_return"):
         scale = np.abs(truth[name]).max()
         np.testing.assert_allclose(told.rows[name][:batch], truth[name], atol=2e-5 * max(1, scale))
-    agree(told, truth)
+    _agree(told, truth)
 
 
 def test_adam_goes_on_from_its_moments(device: Emulated) -> None:
     spec = make_spec(batch=40)
     before = learn(device, spec).after
     told = learn(device, spec, before)
-    agree(told, replay.learned(told.run, before, told.rows, told.beside))
+    _agree(told, replay.learned(told.run, before, told.rows, told.beside))
 
 
 def test_an_episode_that_the_time_limit_ended_goes_on_in_value_or_not(device: Emulated) -> None:
@@ -64,7 +64,7 @@ def test_an_episode_that_the_time_limit_ended_goes_on_in_value_or_not(device: Em
         assert row == 2, "ten steps are two cycles of four, and a short one"
         assert bool(told.rows["next"][row] & TERMINAL) == terminal
         assert told.done.records[0]["env_steps"][0] == 4000
-        agree(told, replay.learned(told.run, told.before, told.rows, told.beside))
+        _agree(told, replay.learned(told.run, told.before, told.rows, told.beside))
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_run_without_room_for_records_waits(device: Emulated) -> None:
     assert 0 < len(done.records[0]) <= most
 
 
-def agree(told: Learned, truth: dict[str, Any]) -> None:
+def _agree(told: Learned, truth: dict[str, Any]) -> None:
     """What learning changed is what the replay changed, to a small part of the change.
 
     In the Euclidean norm: where a gradient is nearly zero, Adam makes a step of its rounding.

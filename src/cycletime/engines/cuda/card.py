@@ -1,4 +1,4 @@
-"""The first GPU that CUDA finds, with a kernel compiled for it, and a sentence for every GPU that cannot be used.
+"""The first GPU that CUDA finds, with a kernel compiled for it.
 
 Kernels are compiled for the card that is there, by NVRTC through CuPy, which keeps the outcome on disk.
 """
@@ -7,20 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.engines.cuda.forms import FORMS, Form, form_within
-from cycletime.engines.cuda.kernels import OPTIONS, PPO, THREADS, kernel_source
-from cycletime.errors import InputError, NoGpuError, RunError
-
-OLDEST = (8, 0)
-"""The compute capability that the kernels' instructions need."""
-_NO_DEVICE, _OLD_DRIVER = 100, 35
-"""Error numbers of CUDA's runtime."""
+from cycletime.engines.cuda.forms import Form
+from cycletime.engines.cuda.here import checked_cupy, first_line, form_here
+from cycletime.engines.cuda.kernels import OPTIONS, THREADS, kernel_source
+from cycletime.errors import NoGpuError, RunError
 
 
 class Card:
@@ -44,10 +39,10 @@ class Card:
             self._kernel.max_dynamic_shared_size_bytes = self._form.shared_bytes
             self._stream = cupy.cuda.Stream(non_blocking=True)
         except cupy.cuda.compiler.CompileException as error:
-            raise NoGpuError(f"NVRTC cannot compile the kernel for {self.name}: {_first_line(error)}.") from error
+            raise NoGpuError(f"NVRTC cannot compile the kernel for {self.name}: {first_line(error)}.") from error
         except _errors_of(cupy) as error:  # a full card has no memory for the first of all calls
             raise NoGpuError(
-                f"{self.name} takes no work: {_first_line(error)}. End what else computes there."
+                f"{self.name} takes no work: {first_line(error)}. End what else computes there."
             ) from error
 
     @property
@@ -77,7 +72,7 @@ class Card:
             with self._stream:
                 yield
         except _errors_of(self.cupy) as error:
-            raise RunError(f"{self.name} failed: {_first_line(error)}.") from error
+            raise RunError(f"{self.name} failed: {first_line(error)}.") from error
 
 
 def _about(cupy: Any, card: Mapping[str, Any], form: Form) -> dict[str, str]:  # noqa: ANN401
@@ -98,91 +93,6 @@ def _cuda_version(number: int) -> str:
     return f"{major}.{round(rest / 10)}"
 
 
-def checked_cupy() -> Any:  # noqa: ANN401 - a module without types
-    """CuPy, where it is installed and finds a GPU that can be used.
-
-    Raises:
-        NoGpuError: if not.
-    """
-    if find_spec("cupy") is None:
-        raise NoGpuError("The engine cuda needs CuPy, which is not installed: pip install 'cycletime[cuda]'.")
-    try:
-        import cupy
-    except ImportError as error:
-        raise NoGpuError(f"The engine cuda needs CuPy, which cannot be imported: {_first_line(error)}.") from error
-    try:
-        count = cupy.cuda.runtime.getDeviceCount()
-    except Exception as error:  # CUDA's own kind, of which there are several
-        raise NoGpuError(_runtime_sentence(cupy, error)) from error
-    if not count:
-        raise NoGpuError("The engine cuda needs an NVIDIA GPU, and CUDA finds none here.")
-    card = cupy.cuda.runtime.getDeviceProperties(0)
-    check_capability(card["name"].decode(), (int(card["major"]), int(card["minor"])))
-    return cupy
-
-
-def check_capability(name: str, capability: tuple[int, int]) -> None:
-    """Refuse a card without the kernel's instructions."""
-    if capability < OLDEST:
-        has, needed = (f"{major}.{minor}" for major, minor in (capability, OLDEST))
-        raise NoGpuError(f"{name} has compute capability {has}: the engine cuda needs at least {needed}.")
-
-
-def form_here(kernel: str, most_bytes: int | None = None) -> Form:
-    """The fastest form of a kernel that the card here has room for; with a limit, one that takes no more.
-
-    Raises:
-        NoGpuError: if there is no GPU that can run it.
-        InputError: if the limit is beyond what the card has.
-    """
-    return chosen_form(kernel, *shared_memory_here(most_bytes))
-
-
-def lack_here(kernel: str, most_bytes: int | None = None) -> str | None:
-    """In a sentence, why a kernel is not for the card here; None where it has a form that fits.
-
-    Raises:
-        NoGpuError, InputError: as `form_here`, if there is no card that could be asked.
-    """
-    name, shared_bytes = shared_memory_here(most_bytes)
-    return None if form_within(kernel, shared_bytes) else _too_small(kernel, name, shared_bytes)
-
-
-def shared_memory_here(most_bytes: int | None = None) -> tuple[str, int]:
-    """The card's name, and what a thread block may take there, in bytes."""
-    card = checked_cupy().cuda.runtime.getDeviceProperties(0)
-    name, there = str(card["name"].decode()), int(card["sharedMemPerBlockOptin"])
-    if most_bytes is not None and most_bytes > there:
-        raise InputError(
-            f"The shared memory of a thread block is {_kb(most_bytes)}: {name} has {_kb(there)}, so give no more."
-        )
-    return name, there if most_bytes is None else most_bytes
-
-
-def chosen_form(kernel: str, name: str, shared_bytes: int) -> Form:
-    """The fastest form of a kernel for a card with so much shared memory for a thread block.
-
-    Raises:
-        NoGpuError: if there is none.
-    """
-    if form := form_within(kernel, shared_bytes):
-        return form
-    raise NoGpuError(_too_small(kernel, name, shared_bytes))
-
-
-def _too_small(kernel: str, name: str, shared_bytes: int) -> str:
-    algorithm, least = "ppo" if kernel == PPO else "sac", min(form.shared_bytes for form in FORMS[kernel])
-    return (
-        f"{name} gives a thread block {_kb(shared_bytes)} of shared memory: the engine cuda needs {_kb(least)} for "
-        f"{algorithm}; the engine compiled needs none."
-    )
-
-
-def _kb(count: int) -> str:
-    """Shared memory in the units of NVIDIA's tables."""
-    return f"{count / 1024:.4g} KB" if count >= 1024 else f"{count} bytes"
-
-
 def check_memory(name: str, free: int, needed: int) -> None:
     """Refuse to take more memory than there is."""
     if free < needed:
@@ -195,16 +105,3 @@ def check_memory(name: str, free: int, needed: int) -> None:
 def _errors_of(cupy: Any) -> tuple[type[Exception], ...]:  # noqa: ANN401 - a module without types
     cuda = cupy.cuda
     return cuda.runtime.CUDARuntimeError, cuda.driver.CUDADriverError, cuda.memory.OutOfMemoryError
-
-
-def _runtime_sentence(cupy: Any, error: Exception) -> str:  # noqa: ANN401 - a module without types
-    status = getattr(error, "status", None)
-    if status == _OLD_DRIVER and cupy.cuda.runtime.driverGetVersion():  # 0 where there is none at all
-        return "The NVIDIA driver here is too old for CuPy's CUDA: update it, or pip install cupy-cuda12x instead."
-    if status in (_NO_DEVICE, _OLD_DRIVER):
-        return "The engine cuda needs an NVIDIA GPU, and CUDA finds none here."
-    return f"The engine cuda needs an NVIDIA GPU, and CUDA does not answer: {_first_line(error)}."
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from cycletime.agents import PPOAgent
 from cycletime.engines.cuda import replay
-from cycletime.engines.cuda.card import lack_here
 from cycletime.engines.cuda.check import Check
 from cycletime.engines.cuda.describing import described, fresh_states, world_of
 from cycletime.engines.cuda.device import Device, find_device
+from cycletime.engines.cuda.here import lack_here
 from cycletime.engines.cuda.kernels import SAC
 from cycletime.engines.cuda.launching import compute, last_batch, train, work_of
 from cycletime.engines.cuda.layout import networks_of, position_of

@@ -10,8 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.engines.cuda.card import Card, form_here
+from cycletime.engines.cuda.card import Card
 from cycletime.engines.cuda.forms import Form
+from cycletime.engines.cuda.here import form_here
 from cycletime.engines.cuda.kernels import PPO
 from cycletime.engines.cuda.layout import LAUNCH, RECORD, REPORT, STATE_WORDS, position_of, scratch_words
 

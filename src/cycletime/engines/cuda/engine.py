@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from cycletime.engines.cuda.card import lack_here
 from cycletime.engines.cuda.describing import learnings_of
 from cycletime.engines.cuda.device import find_device
 from cycletime.engines.cuda.expecting import expected_s
 from cycletime.engines.cuda.group import CudaGroup
+from cycletime.engines.cuda.here import lack_here
 from cycletime.engines.cuda.kernels import PPO, SAC
 from cycletime.engines.cuda.limits import refusal
 from cycletime.engines.cuda.sac import expecting as sac_expecting

@@ -10,8 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.engines.cuda.card import Card, form_here
+from cycletime.engines.cuda.card import Card
 from cycletime.engines.cuda.forms import Form
+from cycletime.engines.cuda.here import form_here
 from cycletime.engines.cuda.kernels import SAC
 from cycletime.engines.cuda.layout import POSITION, POSITION_WORDS, RECORD
 from cycletime.engines.cuda.sac.layout import LAUNCH, REPORT, ROW, SCRATCH_WORDS
