@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cycletime.cli import main
-from cycletime.horizons.fields import tuning_study
+from cycletime.horizons.fields import SEARCH
 from cycletime.paper.outcome import Outcome, OutcomeCell
 from cycletime.studies.spec.study import Tuned
 from cycletime.studies.store.folder import StudyFolder
@@ -37,7 +37,7 @@ def test_the_search_waits_for_tuning(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 @pytest.mark.usefixtures("compiled_quickly")
 def test_what_a_pack_has_made_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    study = tuning_study("reacher")
+    study = SEARCH.tuning("reacher")
     few = {name: values[:1] for name, values in study.tuned["ppo"].values.items()}
     small = replace(study, dts=study.dts[-2:], seeds=(0, 1), tuned={"ppo": Tuned(study.tuned["ppo"].dt, few)})
     folder = StudyFolder.create(tmp_path / "out" / study.name, small)
@@ -56,7 +56,7 @@ def test_what_a_pack_has_made_is_kept(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_an_empty_folder_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["horizons", "collect", str(tmp_path)]) == 2
-    assert "has none of tuning-reacher, tuning-double-pendulum, tuning-pendulum, " in capsys.readouterr().err
+    assert "has no study of a search or a trial, such as tuning-reacher: 'cycletime horizons pack' makes" in capsys.readouterr().err
 
 
 def test_the_ranking_and_the_list_follow_from_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

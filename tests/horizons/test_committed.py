@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cycletime.horizons import ranking
-from cycletime.horizons.evidence import Evidence
-from cycletime.horizons.freezing import FILE, frozen, frozen_rules, predictions
+from cycletime.horizons.evidence import Evidence, every_evidence
+from cycletime.horizons.freezing import file_of, frozen, frozen_rules, predictions
 from cycletime.horizons.page import filled
 from cycletime.rules import PPO
 
@@ -29,7 +29,7 @@ def all_draws(few_draws: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_list_was_frozen_by_its_criteria(kept: Evidence) -> None:
-    told = tomllib.loads((RESULTS / FILE).read_text())
+    told = tomllib.loads((RESULTS / file_of(kept.subject)).read_text())
     assert {name: each["chosen"] for name, each in told["predictions"].items()} == frozen(kept.search)
     for name in told["predictions"]:
         for key, predicted in predictions(kept.search, name):
@@ -38,11 +38,11 @@ def test_the_list_was_frozen_by_its_criteria(kept: Evidence) -> None:
 
 def test_the_page_s_tables_are_those_of_the_results(kept: Evidence) -> None:
     text = PAGE.read_text()
-    assert filled(text, kept) == text
+    assert filled(text, every_evidence(RESULTS)) == text
 
 
 def test_the_rule_with_the_name_is_the_winner(kept: Evidence) -> None:
-    assert PPO.rules["horizons"].laws == frozen_rules(RESULTS)[kept.trial.winner].laws
+    assert PPO.rules["horizons"].laws == frozen_rules(RESULTS, kept.subject)[kept.trial.winner].laws
 
 
 def test_the_default_is_what_the_trial_says(kept: Evidence) -> None:

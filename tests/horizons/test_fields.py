@@ -6,16 +6,18 @@ from math import exp
 import pytest
 
 from cycletime.duration import Duration
-from cycletime.horizons.fields import SEARCH, SEARCHED, TRIAL, place_of, retuned, starts, tuning_study
+from cycletime.horizons.fields import SEARCH, TRIAL, retuned, starts
 from cycletime.rules import PPO
 from cycletime.studies.spec.file import as_table, study_from
 from tests.horizons.made import BEST_S, outcome
+
+RULES, place_of = SEARCH.subject.rules, SEARCH.subject.place
 
 
 @pytest.mark.parametrize("task", [*SEARCH.tasks, *TRIAL.tasks])
 def test_tuning_tries_the_same_seconds_at_every_cycle_time(task: str) -> None:
     """From 6 to 400 steps and from 5 to 40 at the middle cycle time, whose b and m are the paper's."""
-    study = tuning_study(task)
+    study = (SEARCH if task in SEARCH.tasks else TRIAL).tuning(task)
     assert study.name == f"tuning-{task}"
     places = {(cell.labels["discount"], cell.labels["trace_decay"], str(cell.dt)) for cell in study.cells()}
     assert len(places) == 7 * 4 * 5
@@ -35,7 +37,7 @@ def test_what_judges_is_not_what_was_chosen_on() -> None:
 
 @pytest.mark.parametrize("task", SEARCH.tasks)
 def test_it_starts_where_tuning_was_best_and_where_everybody_does(task: str) -> None:
-    found = starts(outcome(tuning_study(task)))
+    found = starts(outcome(SEARCH.tuning(task)))
     assert [(str(start.values.dt), start.kind) for start in found] == [
         (dt, kind) for dt in ("4ms", "16ms", "64ms") for kind in ("tuned", "untuned")
     ]
@@ -50,27 +52,27 @@ def test_it_starts_where_tuning_was_best_and_where_everybody_does(task: str) -> 
 
 
 def test_every_value_that_a_rule_gives_is_a_point_and_none_is_twice() -> None:
-    tuning = outcome(tuning_study("reacher"))
-    study = SEARCH.study(tuning, SEARCHED)
+    tuning = outcome(SEARCH.tuning("reacher"))
+    study = SEARCH.study(tuning, RULES)
     places = [place_of({"dt": cell.dt, **vars(cell.agent)}) for cell in study.cells()]
     assert len(set(places)) == len(places)
     wanted = {
-        place_of(start.point(dt, rule)) for start in starts(tuning) for rule in SEARCHED.values() for dt in study.dts
+        place_of(start.point(dt, rule)) for start in starts(tuning) for rule in RULES.values() for dt in study.dts
     }
     assert wanted | {place_of(point) for point in retuned(tuning).values()} == set(places)
-    assert len(wanted) < len(SEARCHED) * len(study.dts) * 6 / 3, "most rules agree at most cycle times"
-    assert not set(study.seeds) & set(tuning_study("reacher").seeds)
+    assert len(wanted) < len(RULES) * len(study.dts) * 6 / 3, "most rules agree at most cycle times"
+    assert not set(study.seeds) & set(SEARCH.tuning("reacher").seeds)
     assert study_from(as_table(study)) == study, "as a pack takes it along"
 
 
 def test_a_point_is_found_though_its_last_digits_differ() -> None:
-    point = starts(outcome(tuning_study("reacher")))[0].point(Duration("8ms"), "scaled")
+    point = starts(outcome(SEARCH.tuning("reacher")))[0].point(Duration("8ms"), "scaled")
     assert place_of({**point, "discount": point["discount"] * (1 + 1e-15)}) == place_of(point)
     assert place_of({**point, "discount": point["discount"] * (1 + 1e-6)}) != place_of(point)
 
 
 def test_rules_start_from_the_learning_rate_that_they_would_not_change() -> None:
-    start = starts(outcome(tuning_study("reacher")))[0]
+    start = starts(outcome(SEARCH.tuning("reacher")))[0]
     assert replace(start, values=replace(start.values, learning_rate=1e-3)).point(Duration("16ms"), "baseline") == {
         **start.point(Duration("16ms"), "baseline"),
         "learning_rate": 1e-3,
