@@ -3,9 +3,9 @@ from math import exp
 
 import pytest
 
-from cycletime.horizons.candidates import PPO_CANDIDATES, numbers_of
+from cycletime.horizons.candidates import PPO_CANDIDATES, SAC_CANDIDATES, numbers_of
 from cycletime.horizons.subjects import SUBJECTS
-from cycletime.rules import PPO
+from cycletime.rules import PPO, Rule
 from cycletime.rules.own import own_rules_in, own_rules_table
 
 TUNED = PPO(dt="16ms", discount=0.92, trace_decay=0.95, learning_rate=3e-4)
@@ -20,8 +20,20 @@ def test_each_has_one_or_two_numbers_and_a_name_that_a_table_can_have() -> None:
     assert numbers_of(PPO_CANDIDATES["floor-8-rate-half"]) == 2
 
 
-def test_a_file_can_have_them() -> None:
-    assert own_rules_in(own_rules_table(PPO_CANDIDATES)) == PPO_CANDIDATES
+def test_those_of_sac_are_a_handful_and_have_a_number_where_there_is_a_floor() -> None:
+    numbers = {name: numbers_of(rule) for name, rule in SAC_CANDIDATES.items()}
+    assert numbers == {
+        "floor-6": 1,
+        "scaled-smoothing": 0,
+        "scaled-updates": 0,
+        "floor-6-smoothing": 1,
+        "floor-6-updates": 1,
+    }
+
+
+@pytest.mark.parametrize("candidates", [PPO_CANDIDATES, SAC_CANDIDATES], ids=["ppo", "sac"])
+def test_a_file_can_have_them(candidates: dict[str, Rule]) -> None:
+    assert own_rules_in(own_rules_table(candidates)) == candidates
 
 
 @pytest.mark.parametrize(

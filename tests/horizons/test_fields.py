@@ -1,12 +1,14 @@
 """The search's studies: every value that a rule gives is run, once, with seeds that tuning has not seen."""
 
 from dataclasses import replace
-from math import exp
+from itertools import pairwise
+from math import exp, log
 
 import pytest
 
 from cycletime.duration import Duration
-from cycletime.horizons.fields import SEARCH, TRIAL, retuned, starts
+from cycletime.engines.cuda.sac.expecting import expected_s
+from cycletime.horizons.fields import SAC_SEARCH, SAC_TRIAL, SEARCH, TRIAL, Field, retuned, starts
 from cycletime.rules import PPO
 from cycletime.studies.spec.file import as_table, study_from
 from tests.horizons.made import BEST_S, outcome
@@ -30,9 +32,10 @@ def test_tuning_tries_the_same_seconds_at_every_cycle_time(task: str) -> None:
     assert values["trace_decay"] == pytest.approx([exp(-1 / (5 * 2**each)) for each in range(4)], abs=1e-5)
 
 
-def test_what_judges_is_not_what_was_chosen_on() -> None:
-    assert not set(SEARCH.tasks) & set(TRIAL.tasks)
-    assert TRIAL.seeds >= 30
+@pytest.mark.parametrize(("search", "trial"), [(SEARCH, TRIAL), (SAC_SEARCH, SAC_TRIAL)], ids=["ppo", "sac"])
+def test_what_judges_is_not_what_was_chosen_on(search: Field, trial: Field) -> None:
+    assert not set(search.tasks) & set(trial.tasks)
+    assert trial.seeds >= 30
 
 
 @pytest.mark.parametrize("task", SEARCH.tasks)
@@ -42,6 +45,7 @@ def test_it_starts_where_tuning_was_best_and_where_everybody_does(task: str) -> 
         (dt, kind) for dt in ("4ms", "16ms", "64ms") for kind in ("tuned", "untuned")
     ]
     for start in found:
+        assert isinstance(start.values, PPO)
         sizes = {"4ms": (8000, 200), "16ms": (2000, 50), "64ms": (500, 12)}[str(start.values.dt)]
         assert (start.values.batch, start.values.minibatch, start.values.learning_rate) == (*sizes, 3e-4)
         if start.tuned:
@@ -78,3 +82,38 @@ def test_rules_start_from_the_learning_rate_that_they_would_not_change() -> None
         "learning_rate": 1e-3,
     }
     assert isinstance(start.values, PPO)
+
+
+BLOCKS = 132
+"""Runs at a time on an H200."""
+
+
+@pytest.mark.parametrize("field", [SAC_SEARCH, SAC_TRIAL], ids=["search", "trial"])
+def test_tuning_of_sac_tries_the_same_seconds_at_every_cycle_time(field: Field) -> None:
+    for task in field.tasks:
+        study = field.tuning(task)
+        assert study.name == f"sac-tuning-{task}"
+        assert len(study.seeds) >= 10
+        cells = list(study.cells())
+        assert len(cells) == 7 * 4
+        middle = study.tuned["sac"].dt
+        assert middle is not None
+        assert [float(dt / middle) for dt in study.dts] == [1 / 2, 1, 2, 4]
+        steps = [-1 / log(discount) for discount in study.tuned["sac"].values["discount"]]
+        assert [after / before for before, after in pairwise(steps)] == pytest.approx([2] * 6, rel=2e-2)
+
+
+@pytest.mark.parametrize("field", [SAC_SEARCH, SAC_TRIAL], ids=["search", "trial"])
+def test_the_kernel_takes_all_points_of_sac_in_the_time_that_there_is(field: Field) -> None:
+    """Every study with all candidates, of which the frozen list has fewer: a call of eight minutes has room for it."""
+    for task in field.tasks:
+        tuning = outcome(field.tuning(task))
+        study = field.study(tuning, field.subject.rules)
+        assert study.name == f"sac-{field.name}-{task}"
+        assert {str(start.values.dt) for start in starts(tuning)} == {str(study.dts[index]) for index in (0, 1, 3)}
+        specs = [cell.run(seed) for cell in study.cells() for seed in study.seeds]
+        assert {spec.engine.name for spec in specs} == {"cuda"}, "others would be refused"
+        taken_s = [expected_s(spec) for spec in specs]
+        assert max(taken_s) < 120
+        assert sum(taken_s) / BLOCKS < 400
+        assert study_from(as_table(study)) == study, "as a pack takes it along"

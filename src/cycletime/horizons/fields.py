@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
+from statistics import median_low
 from typing import Any, Literal
 
 from cycletime.duration import Duration
@@ -117,7 +118,7 @@ def starts(tuning: Outcome) -> tuple[Start, ...]:
 def _starts(tuning: Outcome) -> Iterator[Start]:
     subject, best = _subject_of(tuning), winners(tuning)
     dts = sorted(best)
-    for dt in (dts[0], dts[(len(dts) - 1) // 2], dts[-1]):
+    for dt in (dts[0], median_low(dts), dts[-1]):
         cell = best[dt].cell
         tuned = subject.tuned(dt, cell.values)
         yield Start(cell.labels["task"], tuned=True, values=tuned)

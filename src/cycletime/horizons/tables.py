@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from statistics import median_low
 
 from cycletime.duration import Duration
 from cycletime.horizons.evidence import Evidence
@@ -32,7 +33,7 @@ def best_horizons(evidence: Evidence) -> str:
 def _dt_names(count: int) -> list[str]:
     """Of cycle times in their order: those that are starting points."""
     names = ["shortest", *[""] * (count - 2), "longest"]
-    names[(count - 1) // 2] = "middle"
+    names[median_low(range(count))] = "middle"
     return names
 
 
