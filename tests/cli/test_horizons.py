@@ -72,8 +72,10 @@ def test_the_ranking_and_the_list_follow_from_results(tmp_path: Path, capsys: py
     assert "candidates.toml has " in capsys.readouterr().err
 
 
-def test_the_trial_waits_for_the_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["horizons", "pack", "trial", "-o", str(tmp_path / "p.zip"), "--results", str(tmp_path)]) == 2
+@pytest.mark.parametrize("stage", ["trial-tuning", "trial"])
+def test_the_trial_waits_for_the_list(tmp_path: Path, capsys: pytest.CaptureFixture[str], stage: str) -> None:
+    """Nothing is run on the tasks that judge before it is known who is judged."""
+    assert main(["horizons", "pack", stage, "-o", str(tmp_path / "p.zip"), "--results", str(tmp_path)]) == 2
     assert "candidates.toml is not there: 'cycletime horizons freeze' makes it" in capsys.readouterr().err
 
 

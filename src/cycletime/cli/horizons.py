@@ -40,7 +40,8 @@ class PackHorizons(_KeptOfOne):
     """Pack the studies of a stage for a machine with a GPU that has JAX, NumPy and CuPy."""
 
     stage: Annotated[Positional[Literal["tuning", "search", "trial-tuning", "trial"]], arg(metavar="STAGE")]
-    """tuning, search, which needs tuning's results, trial-tuning, or trial, which needs those and the frozen list."""
+    """tuning; search, which needs tuning's results; trial-tuning, which needs the frozen list; trial, which needs the
+    results of that too."""
     output: Annotated[Path, arg(metavar="PACK", aliases=["-o"])]
     """The pack, such as tuning.zip."""
 

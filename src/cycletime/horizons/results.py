@@ -57,12 +57,12 @@ def studies_of(stage: Stage, results: Path, algorithm: Algorithm = "ppo") -> lis
     """The studies of a stage, one for each task; those that compare rules follow from what tuning found.
 
     Raises:
-        NotRunError: if that is not there, or for the trial the frozen list.
+        NotRunError: if that is not there, or for the trial and its tuning the frozen list.
     """
     field = FIELDS[algorithm][STAGES[stage]]
+    rules = _rules_of(field, results)
     if stage != field.name:
         return [field.tuning(task) for task in field.tasks]
-    rules = _rules_of(field, results)
     return [field.study(outcome_in(results, field.tuning_name(task)), rules) for task in field.tasks]
 
 
