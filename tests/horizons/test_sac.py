@@ -15,6 +15,7 @@ from cycletime.horizons.missing import NotRunError
 from cycletime.horizons.page import NOT_RUN, PARTS, filled, write_page
 from cycletime.horizons.tables import best_horizons
 from cycletime.horizons.telling import verdicts_in_words
+from cycletime.rules import SAC
 from cycletime.studies.spec.study import Cell
 from tests.horizons.made import BEST_S, NOTHING, by_horizons, save_results, save_trial
 
@@ -52,6 +53,12 @@ def test_the_list_is_in_a_file_of_its_own(tried: Evidence) -> None:
     assert frozen_rules(tried.results, tried.subject) == {name: SAC_CANDIDATES[name] for name in told}
     keys = [key for key in next(iter(told.values())) if key.startswith(("average_", "worst_"))]
     assert len(keys) == 2 * 2 * len(tried.subject.references)
+
+
+def test_what_users_have_already_is_judged_in_any_case(tried: Evidence) -> None:
+    assert "what users have already" in frozen(tried.search)["floor-6"]
+    assert SAC_CANDIDATES["floor-6"].laws == SAC.rules["horizons"].laws
+    assert "floor-6" in tried.trial.candidates
 
 
 def test_who_keeps_the_targets_in_seconds_is_chosen_and_wins_where_that_pays(tried: Evidence) -> None:

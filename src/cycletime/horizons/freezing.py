@@ -5,7 +5,8 @@ Who goes is decided by criteria that were fixed before the search was run:
 1. the best average from tuned values,
 2. the best worst cycle time from tuned values,
 3. the best average from untuned values,
-4. of the candidates with the fewest numbers that are not behind the first for sure, the best.
+4. of the candidates with the fewest numbers that are not behind the first for sure, the best,
+5. what users have already, which is so of SAC alone: PPO's trial has given it its name.
 
 What the search has found of their differences from the paper's rules, the trial is predicted to find too: 'more' or
 'less' where the interval excludes zero, 'undecided' elsewhere.
@@ -44,6 +45,8 @@ def frozen(comparison: RuleComparison) -> dict[str, str]:
     choose(_best(comparison, "tuned", "worst"), "the best worst cycle time from tuned values")
     choose(_best(comparison, "untuned", "average"), "the best average from untuned values")
     choose(_simplest(comparison, best), "the best of those with the fewest numbers that are not behind for sure")
+    if comparison.subject.in_use is not None:
+        choose(comparison.subject.in_use, "what users have already")
     return chosen
 
 

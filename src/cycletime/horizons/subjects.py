@@ -34,6 +34,8 @@ class Subject:
     """The one of them that would be replaced."""
     candidates: Mapping[str, Rule]
     """By name, those that are not the paper's."""
+    in_use: str | None = None
+    """The candidate that users have already, under the name 'horizons'."""
 
     @property
     def prefix(self) -> str:
@@ -97,6 +99,7 @@ SUBJECTS: Mapping[str, Subject] = {
         references=("baseline", "scaled"),
         default="scaled",  # which of tuned values is called 'tuned-scaled'
         candidates=SAC_CANDIDATES,
+        in_use="floor-6",
     ),
 }
 """By algorithm."""
