@@ -54,7 +54,7 @@ def test_a_gradient_step_is_that_of_the_agent(sac_device: SACDevice, task: str) 
 
 def test_several_gradient_steps_may_follow_several_agent_steps(sac_device: SACDevice) -> None:
     """As where updates per second are kept: the second gradient step goes on from the first, on the same replay."""
-    spec = make_spec(gradient_steps=2, learning_period=3)
+    spec = make_spec(gradient_steps=2, learning_period=3, time_limit="terminal", critic_weight=1.0)
     resident = sac_device.place(described(spec), *about_to_learn(spec, stored=254))
     before = sac_device.state(resident)
     sac_device.train(Slice([resident], most_records=4, most_reports=4, time_s=LONG_S, most_periods=1))

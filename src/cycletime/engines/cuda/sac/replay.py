@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -34,11 +35,12 @@ def updated(spec: RunSpec, before: State, rows: NDArray[np.float32], learnings: 
     task, position = world_of(spec).task, position_of(before)
     agent, psi = agent_of(spec), psi_of(before, spec)
     told: list[Metrics] = []
+    step = replace(agent, gradient_steps=1, learning_period=1)  # so that one program serves all rhythms
     for period, _ in product(range(1, learnings + 1), range(agent.gradient_steps)):
         stored = int(position["agent_steps"]) + period * agent.period
         minibatch, next_noise, noise = _drawn(spec, rows, int(position["updates"]) + len(told), stored)
         actions = task.action_size
-        psi, metrics = _update(agent, psi, minibatch, next_noise[:, :actions], noise[:, :actions])
+        psi, metrics = _update(step, psi, minibatch, next_noise[:, :actions], noise[:, :actions])
         told.append(metrics)
     return psi, told
 
