@@ -18,16 +18,16 @@ RESULTS, PAGE = ROOT / "results" / "horizons", ROOT / "docs" / "horizons.md"
 RESAMPLES = ranking.RESAMPLES
 
 
-def _a_trial(algorithm: str) -> str:
+def _tried(algorithm: str) -> bool:
     field = FIELDS[algorithm]["trial"]
-    return field.study_name(field.tasks[0])
+    return all((RESULTS / f"{field.study_name(task)}.npz").exists() for task in field.tasks)
 
 
 OTHERWISE = {"ppo": "dt-aware", "sac": "tuned-scaled"}
 """By algorithm, the rule that is the default unless a trial says otherwise."""
 KEPT = {algorithm: Evidence(RESULTS, subject.algorithm) for algorithm, subject in SUBJECTS.items()}
 FROZEN = [algorithm for algorithm, kept in KEPT.items() if (RESULTS / file_of(kept.subject)).exists()]
-TRIED = [algorithm for algorithm in SUBJECTS if (RESULTS / f"{_a_trial(algorithm)}.npz").exists()]
+TRIED = [algorithm for algorithm in SUBJECTS if _tried(algorithm)]
 
 
 @pytest.fixture(autouse=True)

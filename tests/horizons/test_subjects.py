@@ -17,9 +17,8 @@ def test_what_rules_are_compared_with_is_known_of_the_algorithm(subject: Subject
     assert all(field in stated for rule in subject.candidates.values() for field in rule.laws), "else notes come of it"
 
 
-def test_the_defaults_that_would_be_replaced_are_the_package_s_own() -> None:
-    assert PPO.default_rule == OF_PPO.default
-    assert SAC.rules[SAC.default_rule].laws == SAC.rules[OF_SAC.default].laws
+def test_what_sac_is_compared_with_is_its_default_by_another_name() -> None:
+    assert SAC.rules[OF_SAC.default].laws == SAC.rules["tuned-scaled"].laws
 
 
 def test_horizons_are_what_tuning_looks_for() -> None:
