@@ -19,7 +19,7 @@ _SPIN_S = 0.5e-3
 """The end of a wait is spent awake: the system wakes sleepers some 0.1 ms late, and more on a busy core."""
 
 
-class Clock(Protocol):
+class MonotonicClock(Protocol):
     """Seconds that only grow, and a way to wait for one of them."""
 
     def now_s(self) -> float:
@@ -98,7 +98,7 @@ class Beat:
 class Beats:
     """Waits for the points of an absolute grid, one after the other."""
 
-    def __init__(self, dt: DurationLike, clock: Clock) -> None:
+    def __init__(self, dt: DurationLike, clock: MonotonicClock) -> None:
         """Start the grid now."""
         self._dt = float(Duration(dt))
         self._clock = clock

@@ -14,7 +14,7 @@ from cycletime.robots.ur.reacher import Q_REF, tip
 from cycletime.robots.ur.reacher_env import URReacher2Env
 from cycletime.robots.ur.simulator.launch import simulated
 from cycletime.robots.ur.simulator.server import Ports
-from cycletime.robots.ur.types import Link
+from cycletime.robots.ur.types import RobotLink
 from cycletime.robots.ur.ur_rtde_link import UrRtdeLink
 
 pytestmark = pytest.mark.robot
@@ -35,7 +35,7 @@ def resolved_rate(observation: NDArray[np.float32]) -> NDArray[np.float64]:
     return np.clip(-3 * speeds, -1, 1)
 
 
-def episode_return(link: type[Link], pace: float | None) -> float:
+def episode_return(link: type[RobotLink], pace: float | None) -> float:
     with simulated("cb3", pace, address=ADDRESS, ports=STANDARD):
         env = URReacher2Env(link(Address(ADDRESS)), "40ms")  # type: ignore[call-arg]
         observation, _ = env.reset(seed=1)

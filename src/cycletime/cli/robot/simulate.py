@@ -74,7 +74,7 @@ class SimulateRobot:
         return 0
 
     def _settings(self) -> Settings:
-        from cycletime.robots.ur.simulator.profile import PROFILES, Limits, Settings
+        from cycletime.robots.ur.simulator.profile import PROFILES, Settings, TripLimits
 
         for name in ("latency_ticks", "jitter_ticks", "seed"):
             if (getattr(self, name) or 0) < 0:
@@ -83,7 +83,7 @@ class SimulateRobot:
             raise InputError(f"--speed-limit is {self.speed_limit}: it must be above 0 rad/s.")
         if self.floor is not None and not math.isfinite(self.floor):
             raise InputError(f"--floor is {self.floor}: give a height in metres.")
-        speed = Limits.speed if self.speed_limit is None else self.speed_limit
+        speed = TripLimits.speed if self.speed_limit is None else self.speed_limit
         profile = PROFILES[self.profile]
         return Settings(
             profile=profile if self.software is None else profile.with_version(self.software),
@@ -91,7 +91,7 @@ class SimulateRobot:
             jitter_ticks=self.jitter_ticks or 0,
             noise=self.noise,
             seed=self.seed or 0,
-            limits=Limits(speed=speed, floor_m=self.floor),
+            limits=TripLimits(speed=speed, floor_m=self.floor),
         )
 
     def _pace(self) -> float | None:

@@ -20,7 +20,7 @@ from cycletime.errors import InputError, RunError, shown
 from cycletime.robots.ur import reacher
 from cycletime.robots.ur.reacher import MOVED, Q_REF, SEEN, Excursion
 from cycletime.robots.ur.reacher_targets import draw_target, followed
-from cycletime.robots.ur.types import ArmState, Command, Link, RobotMode, SafetyMode
+from cycletime.robots.ur.types import ArmState, Command, RobotLink, RobotMode, SafetyMode
 from cycletime.tasks.actions import Action, read_action
 from cycletime.tasks.cycle_time import CycleTime
 
@@ -40,7 +40,7 @@ _ALLOWED = (SafetyMode.NORMAL, SafetyMode.REDUCED, SafetyMode.UNKNOWN)
 
 
 def make_ur_reacher(
-    link: Callable[[], Link] | None = None,
+    link: Callable[[], RobotLink] | None = None,
     dt: DurationLike | None = None,
     env_dt: DurationLike = "10ms",
     *,
@@ -81,7 +81,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
 
     def __init__(
         self,
-        link: Link,
+        link: RobotLink,
         env_dt: DurationLike = "10ms",
         *,
         reset_time: DurationLike | None = None,

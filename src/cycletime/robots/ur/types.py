@@ -158,7 +158,7 @@ Command: TypeAlias = SpeedJ | ServoJ | MoveJ | StopJ
 """What an arm can be told; each is one line, which replaces the one that runs."""
 
 
-class Link(Protocol):
+class RobotLink(Protocol):
     """A way to one controller: its state comes in with every period, commands go out, the dashboard is asked."""
 
     @property

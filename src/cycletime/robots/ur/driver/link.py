@@ -6,11 +6,11 @@ import subprocess
 from dataclasses import replace
 
 from cycletime.errors import InputError
-from cycletime.robots.clock import Clock, WallClock
+from cycletime.robots.clock import MonotonicClock, WallClock
 from cycletime.robots.ur.connection import Countdown
 from cycletime.robots.ur.driver.driver import RobotStoppedError
 from cycletime.robots.ur.driver.memory import SharedMemory
-from cycletime.robots.ur.driver.messages import Order, Phase, Report
+from cycletime.robots.ur.driver.messages import DriverReport, Order, Phase
 from cycletime.robots.ur.driver.process import words
 from cycletime.robots.ur.driver.settings import DriverSettings
 from cycletime.robots.ur.link import StandardLink
@@ -41,7 +41,7 @@ class DriverLink:
         """
         settings.make_link()  # what it refuses is told here, and not by a process that fails
         self._settings = settings
-        self._clock: Clock = WallClock(settings.pace)
+        self._clock: MonotonicClock = WallClock(settings.pace)
         self._questions = StandardLink(settings.address)
         self._memory: SharedMemory | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -54,9 +54,9 @@ class DriverLink:
         return self.report.period_s
 
     @property
-    def report(self) -> Report:
+    def report(self) -> DriverReport:
         """The driver's newest report."""
-        return (self._memory and self._memory.report()) or Report(Phase.STARTING)
+        return (self._memory and self._memory.report()) or DriverReport(Phase.STARTING)
 
     @property
     def driver_id(self) -> int | None:
@@ -133,7 +133,7 @@ class DriverLink:
         if self._process is not None:
             self._process.terminate()
             try:
-                self._process.wait(self._settings.timing.rest_s + _STAND_S)
+                self._process.wait(self._settings.timeouts.rest_s + _STAND_S)
             except subprocess.TimeoutExpired:
                 self._process.kill()  # its last line ends by itself
                 self._process.wait()
@@ -150,7 +150,7 @@ class DriverLink:
         self._order = replace(self._order, alive_s=self._clock.now_s())
         memory.leave_order(self._order)
 
-    def _checked_report(self) -> Report:
+    def _checked_report(self) -> DriverReport:
         status = None if self._process is None else self._process.poll()
         report = self.report  # after the status: who ends leaves a report first
         if report.phase is Phase.ENDED:
@@ -168,7 +168,7 @@ class DriverLink:
                 f"The arm must not do {self._order.command}: that, or the way there, is outside its limits."
             )
         why = {
-            Override.TOO_OLD: f"the agent gave no sign of life for {self._settings.timing.move_age_s:g} s",
+            Override.TOO_OLD: f"the agent gave no sign of life for {self._settings.timeouts.move_age_s:g} s",
             Override.BOX: "it would have left the safety box",
             Override.UNSEEN: "the controller could not be heard",
         }

@@ -40,7 +40,7 @@ class Phase(IntEnum):
 
 
 @dataclass(frozen=True)
-class Report:
+class DriverReport:
     """What a driver tells with every package of the controller, and when its phase changes."""
 
     phase: Phase
@@ -132,7 +132,7 @@ def _flat(command: Command) -> list[float]:
     return numbers
 
 
-def encode_report(report: Report) -> bytes:
+def encode_report(report: DriverReport) -> bytes:
     """The bytes of a report."""
     head = _REPORT.pack(
         report.phase,
@@ -151,14 +151,14 @@ def encode_report(report: Report) -> bytes:
     return head + (b"" if report.state is None else _encode_state(report.state)) + report.text.encode()
 
 
-def decode_report(data: bytes) -> Report:
+def decode_report(data: bytes) -> DriverReport:
     """The report that bytes are."""
     phase, received_s, period_s, *counts, has_state = _REPORT.unpack_from(data)
     packages, missed, sent, overridden, override, order, stops, connections = counts
     rest = data[_REPORT.size :]
     state = _decode_state(rest) if has_state else None
     text = rest[_STATE.size if has_state else 0 :].decode()
-    return Report(
+    return DriverReport(
         Phase(phase),
         received_s,
         period_s,

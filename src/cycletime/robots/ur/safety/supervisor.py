@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.robots.ur.safety.limits import Limits
+from cycletime.robots.ur.safety.limits import ArmLimits
 from cycletime.robots.ur.types import JOINTS, ArmState, Command, MoveJ, ServoJ, SpeedJ, StopJ
 
 Vector: TypeAlias = NDArray[np.float64]
@@ -62,7 +62,7 @@ class Ruling:
 class Supervisor:
     """Rules on commands, by the newest package of the controller; remembers where the tip was inside last."""
 
-    def __init__(self, limits: Limits, tip: Tip) -> None:
+    def __init__(self, limits: ArmLimits, tip: Tip) -> None:
         """Say what to keep, and how the arm's tip follows from its angles."""
         self.limits = limits
         self._tip = tip

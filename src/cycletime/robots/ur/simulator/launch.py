@@ -13,7 +13,7 @@ from socket import create_connection
 
 from cycletime.errors import InputError, RunError
 from cycletime.robots.ur.simulator.controller import Controller
-from cycletime.robots.ur.simulator.profile import PROFILES, Limits, ProfileName, Settings
+from cycletime.robots.ur.simulator.profile import PROFILES, ProfileName, Settings, TripLimits
 from cycletime.robots.ur.simulator.server import Ports, Server
 from cycletime.robots.ur.simulator.timing import FreeRunning, LockStep
 from cycletime.robots.ur.wire.dashboard import encode_line
@@ -68,7 +68,7 @@ def simulated(
     *,
     address: str = "127.0.0.1",
     ports: Ports = FREE_PORTS,
-    limits: Limits | None = None,
+    limits: TripLimits | None = None,
     **settings: float,
 ) -> Iterator[Simulated]:
     """A simulated controller for the time of a block; a pace of None is lock-step.
@@ -85,7 +85,7 @@ def simulated(
         RunError: if it does not start; the sentence says why.
     """
     told = {"profile": profile, "pace": pace, "address": address, "ports": asdict(ports), "settings": settings}
-    told["limits"] = asdict(limits or Limits())
+    told["limits"] = asdict(limits or TripLimits())
     words = [sys.executable, "-m", "cycletime.robots.ur.simulator", json.dumps(told)]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -112,7 +112,7 @@ def open_server(
 def serve_as_told(text: str) -> int:
     """What the process does: listen, tell the ports, and serve until standard input ends; the exit status."""
     told = json.loads(text)
-    settings = Settings(profile=PROFILES[told["profile"]], limits=Limits(**told["limits"]), **told["settings"])
+    settings = Settings(profile=PROFILES[told["profile"]], limits=TripLimits(**told["limits"]), **told["settings"])
     try:
         server = open_server(settings, told["pace"], told["address"], Ports(**told["ports"]))
     except InputError as error:
