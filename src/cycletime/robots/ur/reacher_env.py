@@ -130,7 +130,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         self._excursion = Excursion()
         self._state = self._receive()
         self._start_s, self._grid, self._env_steps = self._state.time_s, 0, 0
-        fresh = self._observe()
+        fresh = self._observe(self._away())
         first = self._seen if self._stale_first_obs else fresh
         self._seen = fresh
         return first, self._info(packages=1, missed=0)
@@ -144,12 +144,13 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         missed = self._catch_up()
         self._action = tuple(min(max(number, -1.0), 1.0) for number in numbers)
         self._env_steps += 1
-        self._seen = self._observe()
+        away = self._away()
+        self._seen = self._observe(away)
         truncated = self._is_stopped() or self._env_steps >= self._limit_steps
         if truncated:
             self._link.send(reacher.STOP)
             self._env_steps = None
-        paid = float(reacher.reward(self._away(), self._env_dt))
+        paid = float(reacher.reward(away, self._env_dt))
         return self._seen, paid, False, truncated, self._info(packages, missed)
 
     def close(self) -> None:
@@ -236,9 +237,9 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
     def _away(self) -> tuple[float, ...]:
         return tuple((reacher.tip(np.array(self._state.q))[SEEN] - self._target).tolist())
 
-    def _observe(self) -> Observation:
+    def _observe(self, away: tuple[float, ...]) -> Observation:
         q, qd = self._state.q[MOVED], self._state.qd[MOVED]
-        return np.asarray(reacher.observation(q, qd, self._away(), self._action), np.float32)
+        return np.asarray(reacher.observation(q, qd, away, self._action), np.float32)
 
     def _info(self, packages: int, missed: int) -> dict[str, Any]:
         return {
