@@ -11,9 +11,22 @@ from gymnasium.utils.env_checker import check_env
 
 import cycletime.tasks  # noqa: F401 - registers the id
 from cycletime.errors import InputError, RunError
-from cycletime.robots.ur.reacher import Q_REF
+from cycletime.robots.ur.driver.driver import DriverTimeouts
+from cycletime.robots.ur.driver.settings import REACHER_LIMITS
+from cycletime.robots.ur.reacher import BOX_LOW, Q_REF, tip
 from cycletime.robots.ur.reacher_env import URReacher2Env
-from cycletime.robots.ur.types import ArmState, LinkError, MoveJ, RobotMode, SafetyMode, SpeedJ, StopJ
+from cycletime.robots.ur.safety.supervisor import Supervisor
+from cycletime.robots.ur.types import (
+    ArmState,
+    Command,
+    LinkError,
+    MoveJ,
+    RobotMode,
+    SafetyMode,
+    SilentError,
+    SpeedJ,
+    StopJ,
+)
 from tests.robots.ur.virtual import VirtualArm, VirtualClock
 
 ID = "cycletime/URReacher2-v0"
@@ -178,8 +191,65 @@ def test_a_protective_stop_ends_the_episode_and_the_next_one_begins_when_it_is_u
     assert isinstance(sent(arm)[-1], MoveJ)
 
 
+def test_a_gate_that_was_opened_ends_the_episode_and_the_next_one_begins_when_it_is_closed() -> None:
+    arm = an_arm()
+    env = make(arm)
+    env.reset(seed=0)
+    arm.safety_mode = SafetyMode.SAFEGUARD_STOP
+    *_, truncated, info = env.step(np.zeros(2))
+    assert (truncated, info["safety_mode"]) == (True, "SAFEGUARD_STOP")
+    arm.commands.clear()
+    with pytest.raises(RunError, match="not unlocked after 30 s, with the safety mode SAFEGUARD_STOP"):
+        env.reset()
+    assert not any(isinstance(command, MoveJ) for command in sent(arm))
+    arm.safety_mode = SafetyMode.NORMAL
+    env.reset()
+
+
+def test_a_silent_controller_is_given_up_after_as_long_as_a_driver_tries() -> None:
+    arm = an_arm()
+    env = make(arm)
+    env.reset(seed=0)
+    arm.frozen, began_s = True, arm.clock.time_s
+    with pytest.raises(SilentError):
+        env.step(np.zeros(2))
+    assert arm.clock.time_s - began_s == DriverTimeouts().give_up_s == 10
+
+
+class SupervisedArm(VirtualArm):
+    """As behind a driver, whose supervisor rules on each command."""
+
+    supervisor = Supervisor(REACHER_LIMITS, tip)
+
+    def send(self, command: Command) -> None:
+        super().send(self.supervisor.rule(self.newest, command).command)
+
+    def receive(self, timeout_s: float) -> ArmState:
+        self.newest = super().receive(timeout_s)
+        return self.newest
+
+
+@pytest.mark.parametrize("supervised", [False, True])
+def test_behind_a_driver_the_task_s_own_rules_have_nothing_to_do(supervised: bool) -> None:
+    """An agent that leads the flange to the floor of the box, and holds on."""
+    arm = SupervisedArm(VirtualClock()) if supervised else an_arm()
+    env = make(arm, env_dt="40ms")
+    env.reset(seed=0)
+    heights = []
+    for _ in range(60):
+        env.step(np.array([-0.4, 1.0]))
+        heights.append(float(tip(arm.arm.target_q)[2]))
+    assert min(heights) < BOX_LOW[2] + 0.01
+    assert (min(heights) >= BOX_LOW[2]) is supervised
+
+
 @pytest.mark.parametrize(
-    "state", [{"safety_mode": SafetyMode.ROBOT_EMERGENCY_STOP}, {"robot_mode": RobotMode.POWER_OFF}]
+    "state",
+    [
+        {"safety_mode": SafetyMode.ROBOT_EMERGENCY_STOP},
+        {"safety_mode": SafetyMode.UNKNOWN},
+        {"robot_mode": RobotMode.POWER_OFF},
+    ],
 )
 def test_an_arm_that_only_people_may_start_again_is_not_commanded(state: dict[str, Any]) -> None:
     arm = an_arm(**state)

@@ -20,7 +20,7 @@ from cycletime.errors import InputError, RunError, shown
 from cycletime.robots.ur import reacher
 from cycletime.robots.ur.reacher import MOVED, Q_REF, SEEN, Excursion
 from cycletime.robots.ur.reacher_targets import draw_target, followed
-from cycletime.robots.ur.types import ArmState, Command, RobotLink, RobotMode, SafetyMode
+from cycletime.robots.ur.types import GIVE_UP_S, ArmState, Command, RobotLink, RobotMode
 from cycletime.tasks.actions import Action, read_action
 from cycletime.tasks.cycle_time import CycleTime
 
@@ -28,15 +28,12 @@ Observation: TypeAlias = NDArray[np.float32]
 
 STANDS, AT_START = 0.01, 0.002
 """rad/s below which the arm stands, and rad within which it is at its first pose."""
-_SILENCE_S = 1.0
-"""Without a package, after which the controller is given up."""
 _RESET_S = 8.0
 """The controller's time that a stop, or the move to the first pose, may take."""
 _UNLOCK_S = 30.0
-"""The controller's time in which someone may end a protective stop between episodes."""
+"""The controller's time in which a stop may be ended between episodes."""
 _SAME_INSTANT = 0.01
 """Of a period: times that are nearer to each other are one."""
-_ALLOWED = (SafetyMode.NORMAL, SafetyMode.REDUCED, SafetyMode.UNKNOWN)
 
 
 def make_ur_reacher(
@@ -72,9 +69,9 @@ def make_ur_reacher(
 class URReacher2Env(gymnasium.Env[Observation, Action]):
     """Bring a UR5's flange to a target, with the speeds of its shoulder and its elbow.
 
-    An episode ends when 4 s have passed, or with a protective stop (``info["safety_mode"]``); another one begins when
-    that was unlocked. ``info`` also has the newest package's time, the packages of this step, and how many points of
-    the grid it missed.
+    An episode ends when 4 s have passed, or with a stop (``info["safety_mode"]``); another one begins when a protective
+    stop was unlocked, or a gate closed. ``info`` also has the newest package's time, the packages of this step, and how
+    many points of the grid it missed.
     """
 
     metadata: dict[str, Any] = {"render_modes": [], "raw_actions": True}  # noqa: RUF012 - as Gymnasium
@@ -198,6 +195,8 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         """Try; whether no protective stop came between."""
         self._link.send(reacher.STOP)
         self._wait("at a stand", lambda state: _stands(state) or self._is_stopped(), _RESET_S)
+        if self._is_stopped():
+            return False
         self._link.send(reacher.MOVE_TO_START)
         moved_s = self._state.time_s + reacher.MOVE_TO_START.time_s
         self._wait(
@@ -208,7 +207,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         return not self._is_stopped()
 
     def _is_stopped(self) -> bool:
-        return self._state.safety_mode not in _ALLOWED
+        return not self._state.safety_mode.allows_motion
 
     def _wait(self, what: str, reached: Callable[[ArmState], bool], most_s: float) -> None:
         begin_s = self._state.time_s
@@ -224,14 +223,12 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         Raises:
             RunError: if the arm is off, or stopped in a way that only people may end.
         """
-        state = self._link.receive(_SILENCE_S)
-        if state.robot_mode is not RobotMode.RUNNING or state.safety_mode not in (
-            *_ALLOWED,
-            SafetyMode.PROTECTIVE_STOP,
-        ):
+        state = self._link.receive(GIVE_UP_S)
+        safety = state.safety_mode
+        if state.robot_mode is not RobotMode.RUNNING or not (safety.allows_motion or safety.may_pass):
             self._env_steps = None
             raise RunError(
-                f"The arm is in robot mode {state.robot_mode.name} and safety mode {state.safety_mode.name}: "
+                f"The arm is in robot mode {state.robot_mode.name} and safety mode {safety.name}: "
                 "look at it, and bring it back to RUNNING and NORMAL by hand."
             )
         return state

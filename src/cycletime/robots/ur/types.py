@@ -12,6 +12,10 @@ JOINTS = 6
 """Base, shoulder, elbow, and three of the wrist."""
 Joints: TypeAlias = tuple[float, ...]
 """One number per joint, from the base to the tool: rad, or rad/s."""
+GIVE_UP_S = 10.0
+"""Without a state for this long a controller is given up, by whoever waits for it: a connection that was lost is made
+again in less, also where the network has to find it first, and nobody beside an arm should wait for longer. The arm was
+stopped long before."""
 
 
 class LinkError(RunError):
@@ -62,6 +66,20 @@ class SafetyMode(IntEnum):
     def _missing_(cls, value: object) -> SafetyMode:
         """A number that nobody knows is on the safe side."""
         return cls.FAULT
+
+    @property
+    def allows_motion(self) -> bool:
+        """Whether the arm may be moved; one whose safety mode is not told may not."""
+        return self in (SafetyMode.NORMAL, SafetyMode.REDUCED)
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether it is a stop after which a run goes on: released, or ended by closing a gate."""
+        return self in (
+            SafetyMode.PROTECTIVE_STOP,
+            SafetyMode.SAFEGUARD_STOP,
+            SafetyMode.AUTOMATIC_MODE_SAFEGUARD_STOP,
+        )
 
 
 class RuntimeState(IntEnum):

@@ -14,7 +14,18 @@ from cycletime.robots.clock import MonotonicClock
 from cycletime.robots.ur.driver.messages import DriverReport, Order, Phase
 from cycletime.robots.ur.safety.stops import Stops, Wish
 from cycletime.robots.ur.safety.supervisor import Override, Supervisor
-from cycletime.robots.ur.types import ArmState, Command, LinkError, MoveJ, RobotLink, ServoJ, SilentError, SpeedJ, StopJ
+from cycletime.robots.ur.types import (
+    GIVE_UP_S,
+    ArmState,
+    Command,
+    LinkError,
+    MoveJ,
+    RobotLink,
+    ServoJ,
+    SilentError,
+    SpeedJ,
+    StopJ,
+)
 
 STANDING = 0.01
 """rad/s: an arm all of whose joints are slower stands."""
@@ -42,8 +53,8 @@ class DriverTimeouts:
     """Without a state for this long, the connection is made again."""
     retry_s: float = 0.5
     """Between attempts to do so."""
-    give_up_s: float = 10.0
-    """After which they end, and the run with them."""
+    give_up_s: float = GIVE_UP_S
+    """Without a state for this long they end, and the run with them."""
     rest_s: float = 3.0
     """For how long an arm that was told to stop is watched at the end, at most."""
 
@@ -215,7 +226,7 @@ class Driver:
         """
         self._blindly_voids_orders()
         self._tell(phase=Phase.RECONNECTING, text=str(error))
-        until_s = self._clock.now_s() + self._timeouts.give_up_s
+        until_s = self._heard_s + self._timeouts.give_up_s
         while not self._desk.agent_is_gone():
             self._link.close()
             try:

@@ -34,8 +34,7 @@ class Safety:
     @property
     def allows_motion(self) -> bool:
         """Whether a program may move the arm."""
-        normal = self.safety_mode in (SafetyMode.NORMAL, SafetyMode.REDUCED)
-        return normal and self.robot_mode is RobotMode.RUNNING
+        return self.safety_mode.allows_motion and self.robot_mode is RobotMode.RUNNING
 
     def stop(self, mode: SafetyMode, time_s: float) -> None:
         """A stop; one that is worse is not lifted by one that is less."""
