@@ -6,19 +6,46 @@ and waits for the next point of its grid; a plain `step` is one after the other,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
+import gymnasium
 from gymnasium import spaces
+from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker
 
+from cycletime.errors import InputError
 from cycletime.robots.clock import MonotonicClock
+from cycletime.tasks.cycle_time import CycleTime
+from cycletime.tasks.own_faults import OwnFaults
+from cycletime.tasks.time_step import layers_of
 
 Where: TypeAlias = Literal["real robot", "simulated robot"]
 """Where results come from."""
 
 
+_SEEN_THROUGH = (OrderEnforcing, PassiveEnvChecker, OwnFaults, CycleTime)
+"""Wrappers that change neither actions nor observations; a loop that holds actions itself needs no `CycleTime`."""
+
+
 @runtime_checkable
-class RealTimeEnv(Protocol):
+class TwoParts(Protocol):
+    """A step in two parts: a robot's, or that of a wrapper which changes what goes to it or comes from it."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Bring the robot to its first pose, and begin an episode when it stands there; takes as long as it takes."""
+
+    def send(self, action: Any) -> None:  # noqa: ANN401 - any action space
+        """Do this from now on, until something else is sent; return at once."""
+
+    def receive(self, env_steps: int = 1) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """What there is to see now, as from Gymnasium's `step`, without waiting.
+
+        `env_steps` have passed since the last time: more than one where the loop came late, and the reward is for all
+        of them. An episode's end brings the robot to a stand.
+        """
+
+
+@runtime_checkable
+class RealTimeEnv(TwoParts, Protocol):
     """What the loop asks of a robot, beside what Gymnasium does.
 
     ``info`` may tell: ``observed_s``, when the newest state was measured or came, by the environment's clock;
@@ -42,18 +69,38 @@ class RealTimeEnv(Protocol):
     def where(self) -> Where:
         """Where results come from."""
 
-    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Bring the robot to its first pose, and begin an episode when it stands there; takes as long as it takes."""
-
-    def send(self, action: Any) -> None:  # noqa: ANN401 - any action space
-        """Do this from now on, until something else is sent; return at once."""
-
-    def receive(self, env_steps: int = 1) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """What there is to see now, as from Gymnasium's `step`, without waiting.
-
-        `env_steps` have passed since the last time: more than one where the loop came late, and the reward is for all
-        of them. An episode's end brings the robot to a stand.
-        """
-
     def close(self) -> None:
         """Let the robot stand, and let go of it."""
+
+
+def real_time_env_of(env: gymnasium.Env[Any, Any]) -> RealTimeEnv:
+    """The robot inside of an environment.
+
+    Raises:
+        InputError: if it is none.
+    """
+    robot = env.unwrapped
+    if not isinstance(robot, RealTimeEnv):
+        raise InputError(
+            f"{env} is no environment for the real-time loop, which asks for send, receive, dt, clock and where: give "
+            "one that has them, or another engine."
+        )
+    return robot
+
+
+def two_parts_of(env: gymnasium.Env[Any, Any]) -> TwoParts:
+    """The outermost layer of a robot's environment whose steps can be taken in two parts.
+
+    Raises:
+        InputError: if a wrapper around it has them in one part only, or it is no robot's.
+    """
+    robot = real_time_env_of(env)
+    for layer in layers_of(env):
+        if isinstance(layer, TwoParts):
+            return layer
+        if not isinstance(layer, _SEEN_THROUGH):
+            raise InputError(
+                f"{type(layer).__name__} is around {env.unwrapped}, and has no send and receive: the real-time loop "
+                "would pass it by, so leave it out, or do what it does in the environment."
+            )
+    return robot

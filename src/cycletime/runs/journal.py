@@ -124,7 +124,12 @@ class Journal:
 
 def _packed(entry: Entry) -> bytes:
     episode = entry.episode
-    told = {"number": episode.number, "ended_by": episode.ended_by, "session": entry.session}
+    told = {
+        "number": episode.number,
+        "ended_by": episode.ended_by,
+        "run_env_steps": episode.run_env_steps,
+        "session": entry.session,
+    }
     arrays = {
         "told": np.frombuffer(json.dumps(told).encode(), np.uint8),
         "rows": episode.rows,
@@ -160,5 +165,6 @@ def _unpacked(payload: bytes) -> Entry:
             rewards=arrays["rewards"],
             cycles=Cycles(*(arrays[_CYCLES + name] for name in Cycle._fields)),
             ended_by=told["ended_by"],
+            run_env_steps=told["run_env_steps"],
         )
     return Entry(episode, told["session"])

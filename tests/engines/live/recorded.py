@@ -36,6 +36,7 @@ def an_episode(number: int, rewards: tuple[float, ...] = (1.0, 2.0), ended_by: s
         rewards=np.array(rewards),
         cycles=Cycles.of(cycles),
         ended_by=ended_by,
+        run_env_steps=8 * (number + 1),
     )
 
 

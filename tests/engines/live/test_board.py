@@ -69,8 +69,9 @@ def test_an_episode_that_is_over_counts_as_the_journal_has_it(watched: Watched) 
 
 
 def test_learning_and_calibrating_are_told(watched: Watched) -> None:
-    times = Times(*[0.001] * len(Times.__dataclass_fields__))  # type: ignore[arg-type]
-    watched.keeper.calibrated(Calibration(Duration("10ms"), times, times, 0.002))
+    times = Times(0.001, 0.001, 0.001, 0.001, 0.001, count=10)
+    ms = Duration("1ms")
+    watched.keeper.calibrated(Calibration(10 * ms, 10 * ms, period=1, way="inline", act=times, learn=times))
     assert watched.lines == ["a cycle's work takes 2.00 ms at most, 20% of 10ms"]
     watched.keeper.learning()
     watched.keeper.learning()

@@ -170,7 +170,7 @@ def test_a_late_step_is_told_and_the_grid_goes_on_without_a_burst() -> None:
     _, began = env.reset(seed=0)
     arm.asleep_s = 0.1 - 0.004  # 12 packages
     info = env.step(np.zeros(2))[-1]
-    assert (info["missed_steps"], info["packages"]) == (1, 1)
+    assert (info["missed_steps"], info["packages"], info["missed_packages"]) == (1, 1, 12)
     info = env.step(np.zeros(2))[-1]
     assert info["missed_steps"] == 0
     assert info["robot_time_s"] - began["robot_time_s"] == pytest.approx(0.120)

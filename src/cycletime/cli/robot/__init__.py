@@ -9,6 +9,7 @@ from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, subcommand
 
 from cycletime.cli.robot.check import CheckRobot
 from cycletime.cli.robot.fault import RobotFault
+from cycletime.cli.robot.replay import ReplayRobot
 from cycletime.cli.robot.simulate import SimulateRobot
 
 
@@ -19,6 +20,7 @@ class RobotCommand:
     command: OmitSubcommandPrefixes[
         OmitArgPrefixes[
             Annotated[CheckRobot, subcommand("check")]
+            | Annotated[ReplayRobot, subcommand("replay")]
             | Annotated[SimulateRobot, subcommand("simulate")]
             | Annotated[RobotFault, subcommand("fault")]
         ]

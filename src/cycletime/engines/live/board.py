@@ -94,7 +94,6 @@ class Keeper:
         self._cycle_steps, self._show, self._say, self._now_s = cycle_steps, show, say, now_s
         self._meter = CadenceMeter()
         self._returns: deque[float] = deque(board.returns, maxlen=_RECENT)
-        self._steps_before = board.done_steps
         self._due_s = -math.inf
 
     def calibrated(self, calibration: Calibration) -> None:
@@ -125,12 +124,11 @@ class Keeper:
         """An episode is over: its return is what the journal has."""
         total = episode.undiscounted_return
         self._returns.append(total)
-        self._steps_before += episode.env_steps
         best = total if self.board.best is None else max(total, self.board.best)
         self._say(episode_line(episode))
         self._tell(
             phase="stands",
-            done_steps=self._steps_before,
+            done_steps=episode.run_env_steps,
             returns=tuple(self._returns),
             best=best,
             stops=self.board.stops + was_stopped(episode),

@@ -26,6 +26,8 @@ class EpisodeRecord:
     """[agent steps] how each went."""
     ended_by: str
     """'terminated', 'truncated', or the safety mode that cut it short, such as 'PROTECTIVE_STOP'."""
+    run_env_steps: int
+    """The run's environment steps at its end."""
 
     @property
     def undiscounted_return(self) -> float:

@@ -46,7 +46,17 @@ class DriverLink:
         self._memory: SharedMemory | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._order = Order(0, 0.0, 0.0)
-        self._seen = 0
+        self._received = DriverReport(Phase.STARTING)
+
+    @property
+    def clock(self) -> MonotonicClock:
+        """The clock of agent and driver."""
+        return self._clock
+
+    @property
+    def received(self) -> DriverReport:
+        """The report of the state that was received last: when that came, and how many had come."""
+        return self._received
 
     @property
     def period_s(self) -> float:
@@ -70,7 +80,7 @@ class DriverLink:
             LinkError: if it finds no controller, or does not start.
         """
         self.close()
-        self._memory, self._seen = SharedMemory(), 0
+        self._memory, self._received = SharedMemory(), DriverReport(Phase.STARTING)
         self._process = subprocess.Popen(
             words(self._settings, self._memory.files),
             stdin=subprocess.DEVNULL,
@@ -100,8 +110,8 @@ class DriverLink:
         while True:
             self._give_sign_of_life(memory)
             left_s, report = countdown.left_s(), self._checked_report()
-            if report.packages > self._seen and report.state is not None:
-                self._seen = report.packages
+            if report.packages > self._received.packages and report.state is not None:
+                self._received = report
                 return report.state
             if not left_s:
                 raise SilentError(report.text or f"The driver sent no state for {timeout_s:g} s.")
