@@ -77,8 +77,22 @@ class Journal:
         if not self.path.exists():
             return
         with self._opened() as file:
-            while (entry := _next(file)) is not None:
-                yield entry
+            while (payload := _next(file)) is not None:
+                yield _unpacked(payload)
+
+    def last(self) -> Entry | None:
+        """The newest episode that is whole, if there is one.
+
+        Raises:
+            RunError: if it is another run's, or may not be read.
+        """
+        if not self.path.exists():
+            return None
+        newest = None
+        with self._opened() as file:
+            while (payload := _next(file)) is not None:
+                newest = payload
+        return None if newest is None else _unpacked(newest)
 
     def repair(self) -> str | None:
         """Put aside what follows the last episode that is whole, so that more can be appended; a sentence if any was.
@@ -142,8 +156,8 @@ def _packed(entry: Entry) -> bytes:
     return raw.getvalue()
 
 
-def _next(file: BinaryIO) -> Entry | None:
-    """The next episode, or None where the file ends, or what follows is not whole."""
+def _next(file: BinaryIO) -> bytes | None:
+    """The bytes of the next episode, or None where the file ends, or what follows is not whole."""
     frame = file.read(_FRAME.size)
     if len(frame) < _FRAME.size:
         return None
@@ -152,7 +166,7 @@ def _next(file: BinaryIO) -> Entry | None:
     if mark != _MARK or size > left:
         return None
     payload = file.read(size)
-    return _unpacked(payload) if crc32(payload) == checksum else None
+    return payload if crc32(payload) == checksum else None
 
 
 def _unpacked(payload: bytes) -> Entry:

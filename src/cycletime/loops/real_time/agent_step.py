@@ -21,6 +21,13 @@ class AgentStep:
     """[1, |A|], the agent's own."""
     result: StepResult
 
+    @classmethod
+    def nothing(cls, observation_size: int, action_size: int) -> AgentStep:
+        """One in which nothing happens."""
+        none, still = np.zeros((1, observation_size), np.float32), np.zeros(1, np.bool_)
+        result = StepResult(none, np.zeros(1), still, still, np.ones(1, np.int64), ~still, none)
+        return cls(none, np.zeros((1, action_size), np.float32), result)
+
     @property
     def ended(self) -> bool:
         """Whether the episode did."""

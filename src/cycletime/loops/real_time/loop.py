@@ -26,12 +26,13 @@ from cycletime.errors import InputError
 from cycletime.loops.beginning import first_psi
 from cycletime.loops.compilation_cache import keep_compiled_programs
 from cycletime.loops.randomness import seed_key
+from cycletime.loops.real_time.agent_step import AgentStep
 from cycletime.loops.real_time.calibration import Calibration, LearnerName, calibrate
 from cycletime.loops.real_time.episode import EpisodeRecord
 from cycletime.loops.real_time.observer import Nobody, Observer
 from cycletime.loops.real_time.playing import Playing
 from cycletime.loops.stepped import SteppedChunk
-from cycletime.loops.stepped_agent import SteppedPosition, with_array_rates
+from cycletime.loops.stepped_agent import Learner, SteppedPosition, with_array_rates
 from cycletime.loops.stepped_env import SingleEnv
 from cycletime.robots.real_time_env import RealTimeEnv, real_time_env_of, two_parts_of
 
@@ -124,8 +125,18 @@ class RealTimeLoop:
             clock=self.robot.clock.now_s,
         )
         calibration.refuse_unless_it_fits()
+        if calibration.act.count:
+            self._compile_storing()
         self.observer.calibrated(calibration)
         return calibration
+
+    def _compile_storing(self) -> None:
+        """Store an agent step in a buffer that is forgotten."""
+        observation_size, action_size = self.sizes
+        nothing = AgentStep.nothing(observation_size, action_size)
+        learner = Learner(with_array_rates(self.agent), 0, self.start(0), SingleEnv(self.env))
+        learner.store(nothing.observation, nothing.actions, nothing.result)
+        learner.flush()
 
     def run(
         self,
