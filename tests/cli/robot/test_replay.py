@@ -6,7 +6,7 @@ import pytest
 
 from cycletime.cli import main
 from cycletime.runs.folder import RunFolder
-from cycletime.runs.journal import NAME, Journal
+from cycletime.runs.journal import NAME
 from tests.engines.live.recorded import entries
 from tests.runs.finished import make_run
 
@@ -14,9 +14,8 @@ from tests.runs.finished import make_run
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     folder = RunFolder.create(tmp_path, make_run().spec)
-    journal = Journal(folder.path / NAME, folder.spec.identity)
     for entry in entries():
-        journal.append(entry)
+        folder.journal.append(entry)
     return folder.path
 
 

@@ -72,7 +72,7 @@ def test_learning_and_calibrating_are_told(watched: Watched) -> None:
     times = Times(0.001, 0.001, 0.001, 0.001, 0.001, count=10)
     ms = Duration("1ms")
     watched.keeper.calibrated(Calibration(10 * ms, 10 * ms, period=1, way="inline", act=times, learn=times))
-    assert watched.lines == ["a cycle's work takes 2.00 ms at most, 20% of 10ms"]
+    assert watched.lines == ["99 of 100 cycles need 2.00 ms for their work, 20% of 10ms"]
     watched.keeper.learning()
     watched.keeper.learning()
     assert (watched.boards[-1].phase, watched.boards[-1].learnings) == ("learning", 2)

@@ -10,6 +10,8 @@ from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, subcommand
 from cycletime.cli.robot.check import CheckRobot
 from cycletime.cli.robot.fault import RobotFault
 from cycletime.cli.robot.replay import ReplayRobot
+from cycletime.cli.robot.resume import ResumeRobot
+from cycletime.cli.robot.run import RunRobot
 from cycletime.cli.robot.simulate import SimulateRobot
 
 
@@ -20,6 +22,8 @@ class RobotCommand:
     command: OmitSubcommandPrefixes[
         OmitArgPrefixes[
             Annotated[CheckRobot, subcommand("check")]
+            | Annotated[RunRobot, subcommand("run")]
+            | Annotated[ResumeRobot, subcommand("resume")]
             | Annotated[ReplayRobot, subcommand("replay")]
             | Annotated[SimulateRobot, subcommand("simulate")]
             | Annotated[RobotFault, subcommand("fault")]

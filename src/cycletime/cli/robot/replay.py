@@ -34,10 +34,9 @@ class ReplayRobot:
         """Read the journal, and print or play it."""
         from cycletime.engines.live.replay import summary
         from cycletime.runs.folder import RunFolder
-        from cycletime.runs.journal import NAME, Journal
 
         folder = RunFolder.open(the_one(self.folders))
-        entries = list(Journal(folder.path / NAME, folder.spec.identity).entries())
+        entries = list(folder.journal.entries())
         if not entries:
             raise InputError(
                 f"{folder.path} has no journal with episodes of a robot: give the folder of a 'cycletime robot run'."

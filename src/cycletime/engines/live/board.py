@@ -10,13 +10,14 @@ import json
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cycletime.loops.real_time.cadence import TIMES, Cadence, CadenceMeter
 from cycletime.loops.real_time.cycles import Cycle
 from cycletime.loops.real_time.episode import EpisodeRecord
+from cycletime.runs.journal import Entry
 
 if TYPE_CHECKING:
     from cycletime.loops.real_time.calibration import Calibration  # which loads JAX
@@ -59,6 +60,20 @@ class Board:
     times_ms: Mapping[str, tuple[float | None, ...]] | None = None
     """Now, mean, p99 and worst of each time of a cycle; None where the robot does not tell one."""
 
+    def after(self, entries: Iterable[Entry]) -> Board:
+        """The board of a run that goes on after the episodes of its journal."""
+        episodes = [entry.episode for entry in entries]
+        if not episodes:
+            return self
+        returns = [episode.undiscounted_return for episode in episodes]
+        return replace(
+            self,
+            done_steps=episodes[-1].run_env_steps,
+            returns=tuple(returns[-_RECENT:]),
+            best=max(returns),
+            stops=sum(map(was_stopped, episodes)),
+        )
+
     def as_line(self) -> str:
         """As text without line ends."""
         return json.dumps(asdict(self))
@@ -99,7 +114,12 @@ class Keeper:
     def calibrated(self, calibration: Calibration) -> None:
         """Say what a cycle takes of its time."""
         took_ms = 1000 * calibration.in_cycle_s
-        self._say(f"a cycle's work takes {took_ms:.2f} ms at most, {calibration.share:.0%} of {calibration.dt}")
+        if took_ms:
+            self._say(
+                f"99 of 100 cycles need {took_ms:.2f} ms for their work, {calibration.share:.0%} of {calibration.dt}"
+            )
+        else:
+            self._say("the robot waits for the agent, whose work takes none of its time")
         self._tell(phase="calibrated")
 
     def began(self, episode: int) -> None:

@@ -26,6 +26,10 @@ class SilentError(LinkError):
     """No state came in time, over a connection that stands."""
 
 
+class UnheardError(LinkError):
+    """A move was not done, since the controller could not be heard: it may be ordered again."""
+
+
 class RobotMode(IntEnum):
     """What the arm's power and brakes are doing, as the controller numbers it."""
 

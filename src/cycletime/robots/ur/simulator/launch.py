@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from socket import create_connection
 
 from cycletime.errors import InputError, RunError
+from cycletime.robots.priority import ask_to_be_on_time
 from cycletime.robots.ur.simulator.controller import Controller
 from cycletime.robots.ur.simulator.profile import PROFILES, ProfileName, Settings, TripLimits
 from cycletime.robots.ur.simulator.server import Ports, Server
@@ -119,6 +120,8 @@ def serve_as_told(text: str) -> int:
         print(error, flush=True)
         return 1
     print(json.dumps(asdict(server.ports)), flush=True)
+    if told["pace"] == 1:  # as a real one, whatever else this machine does
+        ask_to_be_on_time()
     server.serve(until_ends=sys.stdin)
     server.close()
     return 0
