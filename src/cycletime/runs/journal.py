@@ -11,6 +11,7 @@ import io
 import json
 import os
 import struct
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from zlib import crc32
 import numpy as np
 
 from cycletime.errors import RunError
-from cycletime.loops.real_time.cycles import Cycle, Cycles
+from cycletime.loops.real_time.cycles import Cycles
 from cycletime.loops.real_time.episode import EpisodeRecord
 from cycletime.runs.files import disk_errors, flush_folder
 from cycletime.runs.npz import open_npz
@@ -30,7 +31,6 @@ FORMAT = 1
 _MARK = b"EPISODE\n"
 _FRAME = struct.Struct("<8sQI")
 """Mark, bytes, checksum."""
-_CYCLES = "cycles/"
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +58,8 @@ class Journal:
         """
         payload = _packed(entry)
         with disk_errors(self.path):
-            is_new = not self.path.exists()
             with self.path.open("ab") as file:
+                is_new = file.tell() == 0
                 if is_new:
                     file.write(self._head())
                 file.write(_FRAME.pack(_MARK, len(payload), crc32(payload)) + payload)
@@ -74,11 +74,7 @@ class Journal:
         Raises:
             RunError: if it is another run's, or may not be read.
         """
-        if not self.path.exists():
-            return
-        with self._opened() as file:
-            while (payload := _next(file)) is not None:
-                yield _unpacked(payload)
+        return (_unpacked(payload) for payload, _ in self._frames())
 
     def last(self) -> Entry | None:
         """The newest episode that is whole, if there is one.
@@ -86,13 +82,8 @@ class Journal:
         Raises:
             RunError: if it is another run's, or may not be read.
         """
-        if not self.path.exists():
-            return None
-        newest = None
-        with self._opened() as file:
-            while (payload := _next(file)) is not None:
-                newest = payload
-        return None if newest is None else _unpacked(newest)
+        newest = self._newest()
+        return None if newest is None else _unpacked(newest[0])
 
     def repair(self) -> str | None:
         """Put aside what follows the last episode that is whole, so that more can be appended; a sentence if any was.
@@ -103,13 +94,8 @@ class Journal:
         if not self.path.exists():
             return None
         size = self.path.stat().st_size
-        if size < len(self._head()):
-            whole = 0  # it was killed with its first line
-        else:
-            with self._opened() as file:
-                whole = file.tell()
-                while _next(file) is not None:
-                    whole = file.tell()
+        newest, head = self._newest(), len(self._head())
+        whole = newest[1] if newest else head if size >= head else 0  # it may have been killed with its first line
         if whole == size:
             return None
         aside = self.path.with_name(f"unusable-{self.path.name}")
@@ -119,21 +105,27 @@ class Journal:
             file.truncate(whole)
             file.flush()
             os.fsync(file.fileno())
-        if not whole:
-            self.path.unlink()
         return f"{size - whole:,} bytes at the end of {self.path} are no whole episode; they are now in {aside}."
+
+    def _newest(self) -> tuple[bytes, int] | None:
+        newest = deque(self._frames(), maxlen=1)
+        return newest[0] if newest else None
+
+    def _frames(self) -> Iterator[tuple[bytes, int]]:
+        """The bytes of whole episodes, and where each ends."""
+        if not self.path.exists():
+            return
+        with disk_errors(self.path):
+            file = self.path.open("rb")
+        with file:
+            head = self._head()
+            if (found := file.read(len(head))) != head and not head.startswith(found):
+                raise RunError(f"{self.path} is not the journal of this run: it begins with {found[:40]!r}.")
+            while (payload := _next(file)) is not None:
+                yield payload, file.tell()
 
     def _head(self) -> bytes:
         return b"cycletime journal %d of %s\n" % (FORMAT, self.identity.encode())
-
-    def _opened(self) -> BinaryIO:
-        with disk_errors(self.path):
-            file = self.path.open("rb")
-        head = self._head()
-        if (found := file.read(len(head))) != head and not head.startswith(found):
-            file.close()
-            raise RunError(f"{self.path} is not the journal of this run: it begins with {found[:40]!r}.")
-        return file
 
 
 def _packed(entry: Entry) -> bytes:
@@ -149,7 +141,7 @@ def _packed(entry: Entry) -> bytes:
         "rows": episode.rows,
         "length_steps": episode.length_steps,
         "rewards": episode.rewards,
-        **{_CYCLES + name: column for name, column in episode.cycles.columns().items()},
+        "cycles": episode.cycles.table(),
     }
     raw = io.BytesIO()
     np.savez(raw, **arrays)  # type: ignore[arg-type]  # a name is no option of savez here
@@ -177,7 +169,7 @@ def _unpacked(payload: bytes) -> Entry:
             rows=arrays["rows"],
             length_steps=arrays["length_steps"],
             rewards=arrays["rewards"],
-            cycles=Cycles(*(arrays[_CYCLES + name] for name in Cycle._fields)),
+            cycles=Cycles.from_table(arrays["cycles"]),
             ended_by=told["ended_by"],
             run_env_steps=told["run_env_steps"],
         )

@@ -60,9 +60,17 @@ class Cycles:
     @classmethod
     def of(cls, cycles: Sequence[Cycle]) -> Cycles:
         """Columns of cycles."""
-        columns = zip(*cycles, strict=True) if cycles else ((),) * len(Cycle._fields)
+        return cls.from_table(np.array(cycles, np.float64).reshape(len(cycles), len(Cycle._fields)))
+
+    @classmethod
+    def from_table(cls, table: NDArray[np.float64]) -> Cycles:
+        """What `table` gave."""
         kinds = get_type_hints(Cycle).values()
-        return cls(*(np.array(column, kind) for column, kind in zip(columns, kinds, strict=True)))
+        return cls(*(column.astype(kind) for column, kind in zip(table.T, kinds, strict=True)))
+
+    def table(self) -> NDArray[np.float64]:
+        """[cycles, fields] all of it in one array, which has room for whole numbers as well."""
+        return np.stack([np.asarray(column, np.float64) for column in self.columns().values()], axis=1)
 
     @classmethod
     def joined(cls, parts: Iterable[Cycles]) -> Cycles:

@@ -133,11 +133,12 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         self._command: Command | None = None
         self._link = link
         link.connect()
+        self._received_s = 0.0
         self._driver = link if isinstance(link, DriverLink) else None
         self._clock: MonotonicClock = (
             self._driver.clock
             if self._driver
-            else RobotClock(lambda: self._state.time_s, self._pass_package, link.period_s)
+            else RobotClock(lambda: self._received_s, self._pass_package, link.period_s)
         )
 
     @property
@@ -275,6 +276,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
             RunError: if the arm is off, or stopped in a way that only people may end.
         """
         state = self._link.receive(timeout_s)
+        self._received_s = state.time_s
         safety = state.safety_mode
         if state.robot_mode is not RobotMode.RUNNING or not (safety.allows_motion or safety.may_pass):
             self._env_steps = None
