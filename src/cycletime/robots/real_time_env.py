@@ -97,6 +97,7 @@ def two_parts_of(env: gymnasium.Env[Any, Any]) -> TwoParts:
     robot = real_time_env_of(env)
     for layer in layers_of(env):
         if isinstance(layer, TwoParts):
+            _refuse_around_cycles(layer)
             return layer
         if not isinstance(layer, _SEEN_THROUGH):
             raise InputError(
@@ -104,3 +105,12 @@ def two_parts_of(env: gymnasium.Env[Any, Any]) -> TwoParts:
                 "would pass it by, so leave it out, or do what it does in the environment."
             )
     return robot
+
+
+def _refuse_around_cycles(layer: gymnasium.Wrapper[Any, Any, Any, Any]) -> None:
+    """Refuse what counts cycles: the loop takes the environment's own steps, and holds actions itself."""
+    if any(isinstance(inner, CycleTime) for inner in layers_of(layer)):
+        raise InputError(
+            f"{type(layer).__name__} is around a CycleTime: the real-time loop holds actions itself, so put it inside, "
+            "where it counts the environment's own steps."
+        )

@@ -18,6 +18,7 @@ from cycletime.loops import SteppedChunk, SteppedLoop
 from cycletime.loops.real_time.episode import EpisodeRecord
 from cycletime.loops.real_time.loop import RealTimeLoop
 from cycletime.tasks import CycleTime
+from cycletime.tasks.delays import ActionDelay
 from tests.loops.real_time.toy_robot import ToyRobot
 
 PPO = PPOAgent(batch=8, minibatch=4, hidden=(4,), epochs=2, learn_when="episode_end")
@@ -178,3 +179,8 @@ def test_in_the_background_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> N
     assert sum(len(chunk.metrics["agent_steps"]) for chunk in chunks) == 24
     (again,) = make(learner="background").run(3, recalled=kept)
     assert_same(again.finished, chunks[-1].finished)
+
+
+def test_a_delay_around_cycles_is_refused() -> None:
+    with pytest.raises(InputError, match="ActionDelay is around a CycleTime: the real-time loop holds actions itself"):
+        make(env=ActionDelay(CycleTime(ToyRobot(), "20ms"), "20ms"))

@@ -29,6 +29,7 @@ from cycletime.robots.ur.reacher_targets import draw_target, followed
 from cycletime.robots.ur.types import GIVE_UP_S, ArmState, Command, RobotLink, RobotMode, SilentError, UnheardError
 from cycletime.tasks.actions import Action, read_action
 from cycletime.tasks.cycle_time import CycleTime
+from cycletime.tasks.time_step import whole_steps
 
 Observation: TypeAlias = NDArray[np.float32]
 
@@ -46,7 +47,7 @@ def make_ur_reacher(
     env_dt: DurationLike = "10ms",
     *,
     reset_time: DurationLike | None = None,
-    action_history: int = 1,
+    action_history: DurationLike | None = None,
     stale_first_obs: bool = False,
     where: Where = "simulated robot",
 ) -> CycleTime:
@@ -57,7 +58,7 @@ def make_ur_reacher(
         dt: The cycle time, a whole multiple of the environment's step, which it is where none is given.
         env_dt: As of `URReacher2Env`, and so are the others.
         reset_time: The least that a reset takes.
-        action_history: How many of the last actions are observed.
+        action_history: How far back the observed actions go.
         stale_first_obs: Show an episode first what the last one saw last.
         where: Where results come from.
 
@@ -98,7 +99,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         env_dt: DurationLike = "10ms",
         *,
         reset_time: DurationLike | None = None,
-        action_history: int = 1,
+        action_history: DurationLike | None = None,
         stale_first_obs: bool = False,
         where: Where = "simulated robot",
     ) -> None:
@@ -108,24 +109,26 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
             link: To the arm, not connected yet; it is closed with the environment.
             env_dt: The environment's time step, of which 4 s are a whole multiple.
             reset_time: The least that a reset takes; the authors' took 3.5 s, here it ends when the arm stands.
-            action_history: How many of the last actions are observed, oldest first; the authors' agents see one, and
-                at short cycles several are on their way.
+            action_history: How far back the observed actions go, one for each step, oldest first. By default one step,
+                as the authors' agents see; a command shows after 24 ms, so that at short cycles more are on their way.
             stale_first_obs: Show an episode first what the last one saw last, as the authors' environment does.
             where: Where results come from: nothing else tells a real controller from a simulated one.
 
         Raises:
-            InputError: if the time step does not fit, or there is no such history.
+            InputError: if the time step or the history does not fit.
             LinkError: if the controller cannot be reached.
         """
         self._env_dt = Duration(env_dt)
         self._limit_steps = cycle_steps(reacher.TIME_LIMIT, self._env_dt)
         self._reset_s = 0.0 if reset_time is None else float(Duration(reset_time))
         self._stale_first_obs = stale_first_obs
-        if action_history < 1:
-            raise InputError(f"action_history is {shown(action_history)}: it must be a whole number, at least 1.")
         self.where: Where = where
-        self._actions: deque[tuple[float, ...]] = deque(maxlen=action_history)
-        limits = np.array(reacher.OBSERVATION_LIMITS + (1.0, 1.0) * (action_history - 1), np.float32)
+        self._history_steps = 1
+        if action_history is not None:
+            history_s = Duration(action_history).exact_s
+            self._history_steps = whole_steps("action history", history_s, self._env_dt, least=1)
+        self._actions: deque[tuple[float, ...]] = deque(maxlen=self._history_steps)
+        limits = np.array(reacher.OBSERVATION_LIMITS + (1.0, 1.0) * (self._history_steps - 1), np.float32)
         self.observation_space = gymnasium.spaces.Box(-limits, limits, dtype=np.float32)
         self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (2,), np.float32)
         self._seen: Observation = np.zeros(len(limits), np.float32)
@@ -163,7 +166,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
             raise InputError(f"{next(iter(options))!r} is no reset option: there are none.")
         super().reset(seed=seed)
         seen = tuple(self.np_random.uniform(-1, 1, 2).tolist())  # the authors' agents see a random one
-        self._actions.extend([seen] * (self._actions.maxlen or 1))
+        self._actions.extend([seen] * self._history_steps)
         self._command = None
         self._move_to_start()
         self._target = draw_target(self.np_random)
