@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class ReplayRobot:
     """Show what was recorded of a run on a robot: returns, stops, and how its cycles were in time.
 
-    For example: cycletime robot replay runs/URReacher2-ppo-10ms-seed0-1f0c7c38a2 --play --speed 10
+    For example: cycletime robot replay runs/cycletime-URReacher2-v0-ppo-10ms-seed0-1f0c7c38a2 --play --speed 10
     """
 
     folders: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN", help_behavior_hint="(required)")]

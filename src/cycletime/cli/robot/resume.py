@@ -19,7 +19,7 @@ from cycletime.errors import InputError
 class ResumeRobot(Running, ArmOptions):
     """Continue a run on an arm that was stopped or killed.
 
-    For example: cycletime robot resume runs/URReacher2-ppo-10ms-seed0-1f0c7c38a2 --simulate
+    For example: cycletime robot resume runs/cycletime-URReacher2-v0-ppo-10ms-seed0-1f0c7c38a2 --simulate
     """
 
     folders: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN", help_behavior_hint="(required)")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +58,7 @@ def histogram(title: str, times_s: NDArray[np.float64]) -> list[str]:
     return [
         title,
         *(
-            f"  {names[place]:>14} {'#' * -(-_WIDEST * int(counts[place]) // int(counts.max()))} {counts[place]:,}"
+            f"  {names[place]:>14} {'#' * ceil(_WIDEST * counts[place] / counts.max())} {counts[place]:,}"
             for place in range(used[0], used[-1] + 1)
         ),
     ]
