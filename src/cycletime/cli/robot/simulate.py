@@ -59,14 +59,14 @@ class SimulateRobot:
 
     def run(self) -> int:
         """Listen, say where, and serve."""
-        from cycletime.robots.ur.simulator.launch import open_server
+        from cycletime.robots.ur.simulator.launch import open_server, serve
 
         ports, pace = self._ports(), pace_of(self.pace)
         server = open_server(self._settings(), pace, self.address, ports, print_line)
         where = ", ".join(f"{name} {port}" for name, port in asdict(server.ports).items())
         print_line(f"A simulated {self.profile} controller listens on {self.address}: {where}. Ctrl-C ends it.")
         try:
-            server.serve()
+            serve(server, pace)
         except KeyboardInterrupt:
             print_line("The simulated controller has ended.")
         finally:

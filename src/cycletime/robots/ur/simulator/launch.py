@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from socket import create_connection
+from typing import TextIO
 
 from cycletime.errors import InputError, RunError
 from cycletime.robots.priority import ask_to_be_on_time
@@ -110,6 +111,13 @@ def open_server(
     return Server(Controller(settings, tell), timing, address, ports)
 
 
+def serve(server: Server, pace: float | None, until_ends: TextIO | None = None) -> None:
+    """Serve, for the rest of a process; in real time ahead of others, as a real one is on a busy machine as well."""
+    if pace == 1:
+        ask_to_be_on_time()
+    server.serve(until_ends)
+
+
 def serve_as_told(text: str) -> int:
     """What the process does: listen, tell the ports, and serve until standard input ends; the exit status."""
     told = json.loads(text)
@@ -120,8 +128,6 @@ def serve_as_told(text: str) -> int:
         print(error, flush=True)
         return 1
     print(json.dumps(asdict(server.ports)), flush=True)
-    if told["pace"] == 1:  # as a real one, whatever else this machine does
-        ask_to_be_on_time()
-    server.serve(until_ends=sys.stdin)
+    serve(server, told["pace"], until_ends=sys.stdin)
     server.close()
     return 0
