@@ -166,7 +166,8 @@ def make_env(
         return _held_task(f"cycletime/{TASKS[world.name].__name__}-v0", world.env_dt, dt, keywords, delay)
     if isinstance(world, RobotEnv):
         raise InputError(
-            f"{world.name} is on an arm, and only who knows where that is can make it: see cycletime robot run."
+            f"{world.name} is on an arm, and only who knows where that is can make it: see 'cycletime robot run', or "
+            "'cycletime robot resume'."
         )
     from cycletime.tasks.own_faults import OwnFaults, faults_of
 

@@ -29,6 +29,7 @@ from cycletime.robots.ur.types import (
     SilentError,
     SpeedJ,
     StopJ,
+    UnheardError,
 )
 from tests.robots.ur.virtual import VirtualArm, VirtualClock
 
@@ -217,6 +218,25 @@ def test_a_silent_controller_is_given_up_after_as_long_as_a_driver_tries() -> No
     with pytest.raises(SilentError):
         env.step(np.zeros(2))
     assert arm.clock.time_s - began_s == DriverTimeouts().give_up_s == 10
+
+
+class ForgetfulArm(VirtualArm):
+    """Which does not do the first moves that it is told, as behind a driver that hears nothing."""
+
+    left = 2
+
+    def receive(self, timeout_s: float) -> ArmState:
+        if self.left and self.commands and isinstance(self.commands[-1][1], MoveJ):
+            self.left -= 1
+            self.commands.append((self.clock.time_s, StopJ()))
+            raise UnheardError("The driver did not let the arm complete a move.")
+        return super().receive(timeout_s)
+
+
+def test_a_move_that_was_not_done_for_a_silence_is_ordered_again() -> None:
+    arm = ForgetfulArm(VirtualClock())
+    make(arm).reset(seed=0)
+    assert sum(isinstance(command, MoveJ) for command in sent(arm)) == 3
 
 
 class SupervisedArm(VirtualArm):

@@ -26,7 +26,7 @@ from cycletime.robots.ur import reacher
 from cycletime.robots.ur.driver.link import DriverLink
 from cycletime.robots.ur.reacher import MOVED, Q_REF, SEEN, Excursion
 from cycletime.robots.ur.reacher_targets import draw_target, followed
-from cycletime.robots.ur.types import GIVE_UP_S, ArmState, Command, RobotLink, RobotMode, SilentError
+from cycletime.robots.ur.types import GIVE_UP_S, ArmState, Command, RobotLink, RobotMode, SilentError, UnheardError
 from cycletime.tasks.actions import Action, read_action
 from cycletime.tasks.cycle_time import CycleTime
 from cycletime.tasks.time_step import whole_steps
@@ -243,7 +243,12 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         self._wait("ready", lambda state: state.time_s >= begin_s + self._reset_s, self._reset_s + _RESET_S)
 
     def _moved_to_start(self) -> bool:
-        """Try; whether no protective stop came between."""
+        """Try; whether neither a stop nor a silence of the controller came between."""
+        with suppress(UnheardError):
+            return self._tried_to_move_to_start()
+        return False
+
+    def _tried_to_move_to_start(self) -> bool:
         self._link.send(reacher.STOP)
         self._wait("at a stand", lambda state: _stands(state) or self._is_stopped(), _RESET_S)
         if self._is_stopped():

@@ -26,6 +26,10 @@ class SilentError(LinkError):
     """No state came in time, over a connection that stands."""
 
 
+class UnheardError(LinkError):
+    """A move was not done, since the controller could not be heard: it may be ordered again."""
+
+
 class RobotMode(IntEnum):
     """What the arm's power and brakes are doing, as the controller numbers it."""
 
@@ -174,6 +178,23 @@ class StopJ:
 
 Command: TypeAlias = SpeedJ | ServoJ | MoveJ | StopJ
 """What an arm can be told; each is one line, which replaces the one that runs."""
+
+
+def joints_of(command: Command) -> Joints:
+    """The speeds or angles that a command gives the joints; none for a stop."""
+    match command:
+        case SpeedJ():
+            return command.qd
+        case StopJ():
+            return ()
+        case _:
+            return command.q
+
+
+def numbers_of(command: Command) -> list[float]:
+    """All numbers of a command, in the order of its fields: `dataclasses.astuple`, in a tenth of its time."""
+    names = command.__slots__ if isinstance(command, StopJ) else command.__slots__[1:]
+    return [*joints_of(command), *(getattr(command, name) for name in names)]
 
 
 class RobotLink(Protocol):

@@ -269,6 +269,24 @@ def test_after_a_protective_stop_the_arm_is_released_and_waits_for_new_orders(ar
     assert stopped == [StopJ(3.0)]  # at the end: nothing during the stop, and no old order after it
 
 
+def test_a_release_is_asked_for_by_the_controller_s_clock_which_may_be_slower() -> None:
+    class SlowArm(VirtualArm):
+        def pass_time(self, time_s: float) -> None:
+            super().pass_time(time_s)
+            self.clock.time_s += 2 * time_s
+
+    arm = SlowArm(VirtualClock())
+
+    def script(agent: VirtualAgent, report: DriverReport) -> bool:
+        if report.packages == 10:
+            arm.stop_protectively()
+        return report.packages >= 1000
+
+    make_driver(arm, VirtualAgent(arm.clock, script)).run()
+    asked = [time_s - arm.stopped_s for time_s, line in arm.questions if line == "unlock protective stop"]
+    assert asked == [pytest.approx(3 * 5.5, abs=0.1)]
+
+
 def test_a_release_that_is_refused_ends_the_run_and_quotes_the_controller(arm: VirtualArm) -> None:
     arm.refuses_release = True
 

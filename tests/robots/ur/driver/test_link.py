@@ -13,7 +13,7 @@ from cycletime.robots.ur.driver.messages import DriverReport, Phase
 from cycletime.robots.ur.driver.settings import DriverSettings
 from cycletime.robots.ur.reacher import MOVE_TO_START
 from cycletime.robots.ur.safety.supervisor import Override
-from cycletime.robots.ur.types import ArmState, LinkError, SilentError, SpeedJ
+from cycletime.robots.ur.types import ArmState, LinkError, SilentError, SpeedJ, UnheardError
 
 ZEROS = (0.0,) * 6
 STATE = ArmState(1.0, ZEROS, ZEROS, ZEROS, ZEROS)
@@ -72,7 +72,7 @@ def test_the_end_is_final(driver: SharedMemory, link: DriverLink) -> None:
         (Override.NOT_A_NUMBER, InputError, r"The arm must not do MoveJ"),
         (Override.TOO_OLD, LinkError, "complete a move, since the agent gave no sign of life for 1 s"),
         (Override.BOX, LinkError, "complete a move, since it would have left the safety box"),
-        (Override.UNSEEN, LinkError, "complete a move, since the controller could not be heard"),
+        (Override.UNSEEN, UnheardError, "complete a move, since the controller could not be heard"),
     ],
 )
 def test_a_move_that_will_not_be_completed_is_not_waited_for(

@@ -15,7 +15,7 @@ from cycletime.robots.ur.driver.process import words
 from cycletime.robots.ur.driver.settings import DriverSettings
 from cycletime.robots.ur.link import StandardLink
 from cycletime.robots.ur.safety.supervisor import Override
-from cycletime.robots.ur.types import ArmState, Command, LinkError, MoveJ, SilentError
+from cycletime.robots.ur.types import ArmState, Command, LinkError, MoveJ, SilentError, UnheardError
 
 _STAND_S = 2.0
 """For a driver to end, beyond the time in which the arm comes to rest."""
@@ -104,6 +104,7 @@ class DriverLink:
             SilentError: if none comes in time.
             LinkError: if the driver is gone.
             RobotStoppedError: if it has stopped the arm for good.
+            UnheardError: if a move was ordered while the controller was silent, and is not done.
             InputError: if the arm was ordered to go where it must not.
         """
         memory, countdown = self._running(), Countdown(timeout_s)
@@ -183,4 +184,5 @@ class DriverLink:
             Override.UNSEEN: "the controller could not be heard",
         }
         if override in why:
-            raise LinkError(f"The driver did not let the arm complete a move, since {why[override]}.")
+            kind = UnheardError if override is Override.UNSEEN else LinkError
+            raise kind(f"The driver did not let the arm complete a move, since {why[override]}.")

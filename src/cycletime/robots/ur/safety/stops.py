@@ -43,7 +43,7 @@ class StopRules:
 
 
 class Stops:
-    """Sees each package of the controller and says what to do; its times are of any one clock."""
+    """Sees each package of the controller and says what to do; its times are the controller's own."""
 
     def __init__(self, rules: StopRules = StopRules()) -> None:  # noqa: B008 - it is frozen
         """Begin with an arm that has not been stopped."""

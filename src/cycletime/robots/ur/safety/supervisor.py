@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TypeAlias
 
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.robots.ur.safety.limits import ArmLimits
-from cycletime.robots.ur.types import JOINTS, ArmState, Command, MoveJ, ServoJ, SpeedJ, StopJ
+from cycletime.robots.ur.types import JOINTS, ArmState, Command, MoveJ, ServoJ, SpeedJ, StopJ, joints_of, numbers_of
 
 Vector: TypeAlias = NDArray[np.float64]
 Tip: TypeAlias = Callable[[Vector], Vector]
@@ -185,9 +185,5 @@ def _shrunk(low: tuple[float, ...], high: tuple[float, ...], margin: float) -> t
 
 def _is_sound(command: Command) -> bool:
     """Whether all of a command are numbers, one for each joint."""
-    for part in astuple(command):
-        joints = part if isinstance(part, tuple) else (0.0,) * JOINTS
-        rest = () if isinstance(part, tuple) else (part,)
-        if len(joints) != JOINTS or not all(map(math.isfinite, (*joints, *rest))):
-            return False
-    return True
+    complete = isinstance(command, StopJ) or len(joints_of(command)) == JOINTS
+    return complete and all(map(math.isfinite, numbers_of(command)))

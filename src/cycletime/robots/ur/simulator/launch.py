@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from socket import create_connection
+from typing import TextIO
 
 from cycletime.errors import InputError, RunError
+from cycletime.robots.priority import ask_to_be_on_time
 from cycletime.robots.ur.simulator.controller import Controller
 from cycletime.robots.ur.simulator.profile import PROFILES, ProfileName, Settings, TripLimits
 from cycletime.robots.ur.simulator.server import Ports, Server
@@ -109,6 +111,13 @@ def open_server(
     return Server(Controller(settings, tell), timing, address, ports)
 
 
+def serve(server: Server, pace: float | None, until_ends: TextIO | None = None) -> None:
+    """Serve, for the rest of a process; in real time ahead of others, as a real one is on a busy machine as well."""
+    if pace == 1:
+        ask_to_be_on_time()
+    server.serve(until_ends)
+
+
 def serve_as_told(text: str) -> int:
     """What the process does: listen, tell the ports, and serve until standard input ends; the exit status."""
     told = json.loads(text)
@@ -119,6 +128,6 @@ def serve_as_told(text: str) -> int:
         print(error, flush=True)
         return 1
     print(json.dumps(asdict(server.ports)), flush=True)
-    server.serve(until_ends=sys.stdin)
+    serve(server, told["pace"], until_ends=sys.stdin)
     server.close()
     return 0
