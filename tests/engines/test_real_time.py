@@ -25,6 +25,8 @@ from cycletime.runs.worlds import ClosedFormWorld, GymnasiumEnv, RobotEnv, make_
 from tests.loops.real_time.toy_robot import ToyRobot
 from tests.robots.ur.virtual import VirtualArm, VirtualClock
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
+
 TOY = GymnasiumEnv("toy:Toy-v0")
 AGENT = ActorCriticAgent(hidden=(2,))
 

@@ -12,6 +12,8 @@ from cycletime.loops.latency import Times
 from cycletime.loops.real_time import calibration
 from cycletime.loops.real_time.calibration import Calibration, calibrate
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
+
 
 def times(p99_s: float, mean_s: float | None = None) -> Times:
     return Times(1.0, p99_s, p99_s if mean_s is None else mean_s, p99_s, p99_s, 100)

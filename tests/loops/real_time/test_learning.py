@@ -1,5 +1,6 @@
 """Learning within the cycle and beside it, with a learner that follows a script."""
 
+import sys
 from threading import Event
 from typing import Any
 
@@ -49,7 +50,9 @@ def test_inline_is_done_when_it_returns() -> None:
 
 def test_in_the_background_acting_goes_on_with_the_policy_before() -> None:
     learner = Gated(opened=False)
+    before = sys.getswitchinterval()
     learning = BackgroundLearning(learner)  # type: ignore[arg-type]
+    assert sys.getswitchinterval() < 0.001
     for _ in range(3):
         learning.take(STEP)
     assert learner.reached.wait(60)
@@ -59,6 +62,7 @@ def test_in_the_background_acting_goes_on_with_the_policy_before() -> None:
     assert (learning.psi.item(), learning.periods) == (3, 3), "no step is lost"
     learning.close()
     learning.close()
+    assert sys.getswitchinterval() == before
 
 
 def test_what_goes_wrong_in_the_background_is_the_loop_s() -> None:

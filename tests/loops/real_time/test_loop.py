@@ -21,6 +21,8 @@ from cycletime.tasks import CycleTime
 from cycletime.tasks.delays import ActionDelay
 from tests.loops.real_time.toy_robot import ToyRobot
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
+
 PPO = PPOAgent(batch=8, minibatch=4, hidden=(4,), epochs=2, learn_when="episode_end")
 ACTOR_CRITIC = ActorCriticAgent(hidden=(2,))
 ENV_STEPS = 48

@@ -438,3 +438,13 @@ def test_behind_a_driver_the_newest_state_is_looked_at_when_the_step_is_over() -
     assert (info["packages"], info["missed_packages"]) == (0, 0), "no package since then is no error"
     np.testing.assert_allclose(seen[:2], link._arm.arm.q[1:3], atol=1e-6)
     assert len(sent(link._arm)) == 1, "to send it again is the driver's"
+
+
+def test_a_last_step_that_is_late_is_not_paid_beyond_4_s() -> None:
+    env = URReacher2Env(an_arm(), "40ms")
+    first, _ = env.reset(seed=0)
+    env.send(np.zeros(2))
+    away = np.linalg.norm(first[4:6])
+    _, reward, _, truncated, _ = env.receive(130)
+    assert truncated
+    assert reward == pytest.approx(500 * (np.exp(-(away**2) / 0.01) - away), rel=1e-5)

@@ -7,6 +7,7 @@ policy that acts may be some learnings behind; it is changed between two cycles.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Condition, Thread
@@ -21,6 +22,9 @@ from cycletime.agents.agent import Psi
 from cycletime.loops.randomness import seed_key
 from cycletime.loops.real_time.agent_step import AgentStep
 from cycletime.loops.stepped_agent import Actor, Learner, RandomNumbers
+
+_SWITCH_S = 0.2e-3
+"""After which a thread of Python lets another one run; usually 5 ms, half of a short cycle."""
 
 
 class Learning(Protocol):
@@ -73,7 +77,10 @@ class InlineLearning:
 
 
 class BackgroundLearning:
-    """A thread does it: most of its time is spent in compiled code, during which the loop goes on."""
+    """A thread does it: most of its time is spent in compiled code, during which the loop goes on.
+
+    Between two pieces of compiled code Python runs one thread at a time; meanwhile the loop waits for 0.2 ms at most.
+    """
 
     def __init__(self, learner: Learner) -> None:
         """Begin to wait for steps."""
@@ -82,6 +89,8 @@ class BackgroundLearning:
         self._steps: SimpleQueue[AgentStep | None] = SimpleQueue()
         self._left, self._changed = 0, Condition()
         self._fault: BaseException | None = None
+        self._interval_s = sys.getswitchinterval()
+        sys.setswitchinterval(_SWITCH_S)
         self._thread = Thread(target=self._work, name="learning", daemon=True)
         self._thread.start()
 
@@ -112,6 +121,7 @@ class BackgroundLearning:
         """End the thread, after what it is doing."""
         self._steps.put(None)
         self._thread.join()
+        sys.setswitchinterval(self._interval_s)
 
     def _work(self) -> None:
         while (step := self._steps.get()) is not None:

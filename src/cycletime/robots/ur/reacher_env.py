@@ -198,10 +198,11 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         if self._env_steps is None:
             raise ResetNeeded("Call reset() before step().")
         self._look()
+        paid_steps = min(env_steps, self._limit_steps - self._env_steps)  # for 4 s, also where the last step was late
         self._env_steps += env_steps
         away = self._away()
         self._seen = self._observe(away)
-        paid = env_steps * float(reacher.reward(away, self._env_dt))
+        paid = paid_steps * float(reacher.reward(away, self._env_dt))
         truncated = self._is_stopped() or self._env_steps >= self._limit_steps
         if truncated:
             self._command = None
