@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import arg
 
-from cycletime.cli.agent_options import NAMES, AgentOptions
+from cycletime.cli.agent_options import AgentOptions
+from cycletime.cli.announcing import announced
 from cycletime.cli.options import Count, Text
 from cycletime.cli.running import say, train_all
 from cycletime.errors import InputError
-from cycletime.rules import ALGORITHMS
 
 if TYPE_CHECKING:
-    from cycletime.engines.engine import Setting
     from cycletime.runs.folder import RunFolder
     from cycletime.runs.spec import RunSpec
 
@@ -46,7 +45,7 @@ class Train(AgentOptions, WorldOptions):
     """Where JAX computes: cpu or gpu. A run alone is faster on a CPU."""
     engine: Annotated[str, arg(metavar="ENGINE")] = "auto"
     """What computes a --task: compiled, or cuda, a kernel that trains all seeds of ppo together on an NVIDIA GPU; auto
-    is the fastest that takes the run on --device."""
+    is the fastest that takes the run on --device. An --env that is a robot needs real-time."""
     resume: bool = False
     """Continue runs of this spec that were stopped or killed."""
 
@@ -54,11 +53,14 @@ class Train(AgentOptions, WorldOptions):
         """Train all seeds."""
         specs = self.specs()
         from cycletime.engines.devices import use_device
+        from cycletime.engines.real_time import RealTimeEngine
         from cycletime.engines.registry import engine_of, group_for
         from cycletime.runs.folder import RunFolder
 
         use_device(engine_of(specs[0]).jax_device(specs[0]))
         self.check()  # before there is a folder
+        if specs[0].engine.name == RealTimeEngine.name:
+            return self._train_on_robots(specs)
         group = group_for(specs[: engine_of(specs[0]).together(specs[0])])
         folders = [RunFolder.create(self.out, spec) for spec in specs]
         if not self.resume:
@@ -67,6 +69,24 @@ class Train(AgentOptions, WorldOptions):
             say("There is nothing to resume of this spec, so it begins anew.")
         say(announced(specs[0], group.settings[0]))
         return train_all(folders, self, group)
+
+    def _train_on_robots(self, specs: list[RunSpec]) -> int:
+        """One after another, each with its cycles shown."""
+        from cycletime.cli.real_time import run_by_id
+        from cycletime.runs.folder import RunFolder
+
+        for spec in specs:
+
+            def open_folder(spec: RunSpec = spec) -> RunFolder:
+                folder = RunFolder.create(self.out, spec)
+                if not self.resume:
+                    _refuse_begun([folder])
+                return folder
+
+            there = RunFolder(self.out / spec.name, spec)
+            if status := run_by_id(there, self, open_folder):
+                return status
+        return 0
 
     def specs(self) -> list[RunSpec]:
         """What was asked for."""
@@ -85,32 +105,6 @@ class Train(AgentOptions, WorldOptions):
             engine=self.engine,
             **asked,
         )
-
-
-def announced(spec: RunSpec, setting: Setting) -> str:
-    """The values that training uses, and what a user may not expect of them."""
-    values = ", ".join(f"{name} {getattr(spec.agent, name):g}" for name in NAMES if hasattr(spec.agent, name))
-    carried = f" ({spec.origin['rule']} from {spec.origin['tuned_at']})" if spec.origin else ""
-    lines = [f"{spec.algorithm} at {spec.dt}: {values}{carried}", *_notes_on_transfer(spec)]
-    random, learning = (steps * setting.cycle_steps for steps in (spec.agent.random_steps, spec.agent.period))
-    if random >= spec.env_steps:
-        lines.append(f"note: the random start lasts {random:,} environment steps, so that the policy never acts.")
-    elif learning > spec.env_steps:
-        lines.append(f"note: the first learning comes at {learning:,} environment steps, and the run ends with it.")
-    longest = setting.longest_episode_steps
-    if longest is not None and longest > spec.env_steps:
-        lines.append(f"note: an episode can last {longest:,} environment steps, so that perhaps none ends in this run.")
-    return "\n".join(lines)
-
-
-def _notes_on_transfer(spec: RunSpec) -> list[str]:
-    """What the rule has to say: horizons that shrink, rounding."""
-    if not spec.origin:
-        return []
-    from cycletime.runs.carried import rule_of
-
-    tuned = ALGORITHMS[spec.algorithm](dt=spec.origin["tuned_at"], **spec.origin["tuned"])
-    return [f"note: {note}" for note in tuned.at(spec.dt, rule_of(spec.origin)).notes]
 
 
 def _refuse_begun(folders: list[RunFolder]) -> None:

@@ -55,7 +55,7 @@ def test_a_run_is_interrupted_goes_on_and_is_replayed(
     (path,) = tmp_path.iterdir()
     assert (status, out) == (130, "")
     *_, stopped, to_go_on = err.splitlines()
-    assert stopped == "Stopped, and the arm stands."
+    assert stopped == "Stopped, and the robot stands."
     assert to_go_on == f"To go on: cycletime robot resume {path} --simulate --pace lockstep"
     assert [entry.episode.agent_steps for entry in RunFolder.open(path).journal.entries()] == [100]
 

@@ -10,7 +10,7 @@ from tyro.conf import Positional, arg
 
 from cycletime.cli.options import the_one
 from cycletime.cli.robot.arm import ArmOptions
-from cycletime.cli.robot.driving import Driving
+from cycletime.cli.robot.driving import drive
 from cycletime.cli.running import Running, result_line
 from cycletime.errors import InputError
 
@@ -46,4 +46,4 @@ class ResumeRobot(Running, ArmOptions):
                     f"{folder.path} is a run on a robot of the kind {world.robot!r}, and this one is {arm.kind!r}: "
                     "a run goes on where it began."
                 )
-            return Driving(folder.spec, arm, self, self, lambda: folder, tuple(folder.journal.entries())).run()
+            return drive(folder.spec, arm, self, self, lambda: folder, tuple(folder.journal.entries()))

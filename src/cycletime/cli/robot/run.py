@@ -9,8 +9,7 @@ from tyro.conf import arg
 
 from cycletime.cli.agent_options import AgentOptions
 from cycletime.cli.robot.arm import Arm, ArmOptions
-from cycletime.cli.robot.driving import Driving
-from cycletime.cli.running import say
+from cycletime.cli.robot.driving import drive
 from cycletime.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,10 +44,9 @@ class RunRobot(AgentOptions, ArmOptions):
 
             def open_folder() -> RunFolder:
                 _refuse_begun(RunFolder(self.out / spec.name, spec), self.words())
-                _announce(spec, arm)
                 return RunFolder.create(self.out, spec)
 
-            return Driving(spec, arm, self, self, open_folder).run()
+            return drive(spec, arm, self, self, open_folder)
 
     def spec(self, arm: Arm) -> RunSpec:
         """What was asked for."""
@@ -68,13 +66,6 @@ class RunRobot(AgentOptions, ArmOptions):
             **asked,
         )
         return spec
-
-
-def _announce(spec: RunSpec, arm: Arm) -> None:
-    from cycletime.cli.agent_options import NAMES
-
-    values = ", ".join(f"{name} {getattr(spec.agent, name):g}" for name in NAMES if hasattr(spec.agent, name))
-    say(f"{spec.algorithm} at {spec.dt} on a {arm.where}: {values}")
 
 
 def _refuse_begun(folder: RunFolder, words: str) -> None:
