@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from cycletime.errors import shown
 from cycletime.robots.ur import reacher
 from cycletime.robots.ur.connection import Address
@@ -136,4 +134,4 @@ def _missing(state: ArmState, answers: dict[str, str]) -> list[str]:
 
 def _flange(state: ArmState) -> tuple[float, ...]:
     """Where it is in the task's frame."""
-    return tuple(reacher.tip(np.array(state.q)).tolist())
+    return tuple(reacher.tip(state.q).tolist())

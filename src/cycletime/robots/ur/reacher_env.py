@@ -292,7 +292,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         return state
 
     def _away(self) -> tuple[float, ...]:
-        return tuple((reacher.tip(np.array(self._state.q))[SEEN] - self._target).tolist())
+        return tuple((reacher.tip(self._state.q)[SEEN] - self._target).tolist())
 
     def _observe(self, away: tuple[float, ...]) -> Observation:
         q, qd = self._state.q[MOVED], self._state.qd[MOVED]
