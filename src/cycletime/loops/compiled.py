@@ -36,6 +36,8 @@ MOST_PERIODS, MOST_AGENT_STEPS, MOST_NUMBERS = 1024, 20_000, 2**22
 MOST_NUMBERS_TOGETHER = 2**27
 """The random numbers of all lanes together. A chunk draws for as many periods as it can hold, though many lanes have
 time for fewer."""
+ROOMY_NUMBERS = 2**25
+"""A run alone has room for as many numbers in its replay whatever its budget is, so that one program serves all."""
 CHUNK_S = 1.0
 """How long a chunk should take."""
 clock: Callable[[], float] = time.monotonic
@@ -151,11 +153,25 @@ class CompiledLoop:
         periods = min(MOST_PERIODS, MOST_AGENT_STEPS // self.agent.period, most_numbers // numbers)
         return Shape(
             timed_task=timed_task,
-            capacity=min(self.agent.capacity, self._most_agent_steps(timed_task)),
+            capacity=self._capacity,
             periods=max(1, periods),
             alone=self.width == 1,
             matmul=self.matmul,
         )
+
+    @cached_property
+    def room(self) -> int:
+        """The rows of its buffer that a run can fill, and all that has to be kept of it."""
+        timed_task = TimedTask(self.task, cycle_steps(self.dt, self.task.env_dt))
+        return min(self.agent.capacity, self._most_agent_steps(timed_task))
+
+    @property
+    def _capacity(self) -> int:
+        """As many rows as lanes can fill; alone, where memory is no concern, the same for as many budgets as can be."""
+        if self.width > 1:
+            return self.room
+        numbers = 2 * self.task.observation_size + self.task.action_size + 3
+        return min(self.agent.capacity, max(1 << (self.room - 1).bit_length(), ROOMY_NUMBERS // numbers))
 
     @property
     def _periods_before_learning(self) -> int:
