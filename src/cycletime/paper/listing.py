@@ -8,6 +8,8 @@ from cycletime.paper.claims.sources import Data
 from cycletime.paper.experiments import EXPERIMENTS, Experiment, Size
 from cycletime.paper.outcome import Outcome
 from cycletime.paper.sizes import Extent, extent_of
+from cycletime.runs.machine import cores
+from cycletime.studies.plan.elsewhere import CORES
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,8 @@ class Listed:
     simulated_h: float
     here_s: float
     """About, on the cores that are here."""
+    cores_s: dict[int, float]
+    """About, on as many cores; empty where it needs the robot."""
     h200_s: float
     """About, on one H200."""
     engines: tuple[str, ...]
@@ -52,7 +56,8 @@ def row_of(experiment: Experiment, data: Data, size: Size) -> Listed:
         studies=experiment.parts,
         runs=extent.runs,
         simulated_h=round(extent.simulated_h, 3),
-        here_s=round(extent.here_s, 1),
+        here_s=round(extent.cores_s.get(cores(), 0.0), 1),
+        cores_s={count: round(extent.cores_s[count], 1) for count in CORES if extent.cores_s},
         h200_s=round(extent.h200_s, 1),
         engines=extent.engines,
         results=_in_words(experiment, there),

@@ -1,4 +1,4 @@
-"""How large an experiment is, and about how long it takes: on the cores that are here, and on an H200.
+"""How large an experiment is, and about how long it takes: on so many cores, and on an H200.
 
 Nothing is tried for it: `cycletime study plan` does that for a single study. On cores the time is
 
@@ -10,9 +10,8 @@ m and k was tried with `cycletime study plan` on an AMD EPYC). Engines know thei
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from math import ceil
 
 from cycletime.agents import PPOAgent
@@ -22,6 +21,7 @@ from cycletime.engines.registry import engine_of
 from cycletime.paper.experiments import Experiment, Size, study_of
 from cycletime.runs.machine import cores
 from cycletime.runs.spec import RunSpec
+from cycletime.studies.plan.elsewhere import CORES, on_an_h200, one_by_one_s, shared_s
 from cycletime.studies.plan.plan import Plan, agent_steps_of
 from cycletime.studies.spec.study import Study
 
@@ -42,8 +42,8 @@ class Extent:
     simulated_h: float = 0.0
     engines: tuple[str, ...] = ()
     """What computes it on a GPU; on cores it is the engine compiled."""
-    here_s: float = 0.0
-    """About, with all cores of this machine."""
+    cores_s: Mapping[int, float] = field(default_factory=dict)
+    """About, by the number of cores: those of `CORES`, and this machine's."""
     h200_s: float = 0.0
     """About, on one H200."""
 
@@ -61,16 +61,24 @@ def extent_of(experiment: Experiment, size: Size) -> Extent:
 
 def _extent_of(study: Study, again: int) -> Extent:
     here = Plan.of(replace(study, device="cpu"))
-    # A program takes as long for each of its lanes, however many: to find how many fit takes longer than all else here.
-    there = Plan.of(replace(study, device="gpu", width=1))
+    there = on_an_h200(here)
     more = 1 + again / len(here.runs)
     return Extent(
         len(here.runs) + again,
         (here.simulated_h or 0.0) * more,
         tuple(sorted(there.engines())),
-        _wall_s(here, core_cost) * more / min(cores(), len(here.runs)),
-        _wall_s(there, _h200_cost) * more,
+        {count: _wall_s(here, count) + _wall_s(here, count, again) for count in {*CORES, cores()}},
+        one_by_one_s(there, there.runs, _h200_cost) * more,
     )
+
+
+def _wall_s(plan: Plan, workers: int, runs: int | None = None) -> float:
+    """The time that so many cores take for a plan, or for some runs that cost as much as its runs do on average."""
+    parts = len(plan.runs) if runs is None else runs
+    total_s = one_by_one_s(plan, plan.runs, core_cost) * parts / len(plan.runs)
+    costs = ((cell, core_cost(cell.run(plan.study.seeds[0]))) for cell in plan.cells)
+    longest_s = max(cost.program_s + agent_steps_of(cell) * cost.agent_step_s for cell, cost in costs)
+    return shared_s(total_s, longest_s, parts, workers)
 
 
 def core_cost(spec: RunSpec) -> Cost:
@@ -89,26 +97,11 @@ def _h200_cost(spec: RunSpec) -> Cost:
     return known
 
 
-def _wall_s(plan: Plan, cost_of: Callable[[RunSpec], Cost]) -> float:
-    """The seconds of all runs and programs, one after the other but for what is trained together."""
-    costs = [cost_of(cell.run(plan.study.seeds[0])) for cell in plan.cells]
-    total_s = 0.0
-    for group in plan.groups().values():
-        first = group[0].cell
-        together = max(costs[first].runs_at_once, plan.cells[first].engine.width)
-        runs_s = sum(
-            count * agent_steps_of(plan.cells[cell]) * costs[cell].agent_step_s
-            for cell, count in Counter(planned.cell for planned in group).items()
-        )
-        total_s += costs[first].program_s + runs_s / len(group) * max(1.0, len(group) / together)
-    return total_s
-
-
 def _sum(one: Extent, other: Extent) -> Extent:
     return Extent(
         one.runs + other.runs,
         one.simulated_h + other.simulated_h,
         tuple(sorted({*one.engines, *other.engines})),
-        one.here_s + other.here_s,
+        {count: one.cores_s.get(count, 0.0) + wall_s for count, wall_s in other.cores_s.items()},
         one.h200_s + other.h200_s,
     )
