@@ -91,11 +91,9 @@ class Train(Running):
         """Train all seeds."""
         specs = self.specs()
         from cycletime.engines.devices import use_device
-        from cycletime.engines.registry import AUTO, engine_of, group_for, passed_over
+        from cycletime.engines.registry import engine_of, group_for
         from cycletime.runs.folder import RunFolder
 
-        if self.engine == AUTO and (why := passed_over(specs[0])):
-            say(f"note: {why}")
         use_device(engine_of(specs[0]).jax_device(specs[0]))
         self.check()  # before there is a folder
         group = group_for(specs[: engine_of(specs[0]).together(specs[0])])

@@ -59,7 +59,7 @@ def specs_of(
         others: Other fields of the agent.
         exploration: Noise that is coherent in time; None is white noise.
         device: cpu or gpu.
-        engine: What computes: an engine's name, or auto for the fastest that takes the run on the device that is here.
+        engine: What computes: an engine's name, or auto for the fastest that takes the run on the device.
 
     Raises:
         InputError: if something of it makes no sense.
@@ -90,7 +90,7 @@ def specs_of(
     )
     refuse_unknown_env(world)
     refuse_budget_without_episode(world, env_steps)
-    chosen = with_engine(spec, engine, here=True)
+    chosen = with_engine(spec, engine)
     return [replace(chosen, seed=seed) for seed in several]
 
 
