@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from cycletime.engines.record import Record
 from cycletime.errors import RunError
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.policies.policy_file import read_policy
-from tests.engines.cuda.cards import cupy_of
 from tests.engines.cuda.emulated import Emulated, build
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
@@ -118,17 +116,3 @@ def test_it_is_the_engine_of_ppo_on_a_gpu(tmp_path: Path, words: str) -> None:
         assert main([*WORDS.replace("--engine cuda", words).split(), "--out", str(tmp_path)]) == 0
     (spec,) = [json.loads(path.read_text()) for path in tmp_path.glob("*/spec.json")]
     assert (spec["engine"]["name"], spec["engine"]["device"]) == ("cuda", "gpu")
-
-
-@pytest.mark.parametrize(("words", "notes"), [("", 1), ("--engine compiled", 0)])
-def test_a_card_that_is_too_small_for_sac_leaves_it_to_the_compiled_loop(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: str, notes: int
-) -> None:
-    """Which says here that JAX has no GPU, before there is a folder."""
-    monkeypatch.setitem(sys.modules, "cupy", cupy_of("RTX 4090"))
-    asked = f"train --task reacher --algorithm sac --dt 16ms --env-steps 2000 --device gpu {words} --out {tmp_path}"
-    assert main(asked.split()) == 2
-    told = capsys.readouterr().err
-    assert told.count("note: RTX 4090 gives a thread block 99 KB of shared memory: the engine cuda needs ") == notes
-    assert "JAX finds none here" in told
-    assert not list(tmp_path.iterdir())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import fields, replace
 from typing import Any
 
@@ -15,12 +14,11 @@ from cycletime.engines import compiled
 from cycletime.engines.compiled import GPU_BYTES, MOST_LANES, loop_of
 from cycletime.engines.engine import Cost
 from cycletime.engines.memory import lane_bytes
-from cycletime.engines.registry import ENGINES, engine_of, group_for, passed_over, with_engine
+from cycletime.engines.registry import ENGINES, engine_of, group_for, with_engine
 from cycletime.engines.trying import tried_cost
 from cycletime.errors import InputError, NoGpuError
 from cycletime.runs.spec import EngineSpec, RunSpec
 from cycletime.runs.worlds import ClosedFormWorld, GymnasiumEnv
-from tests.engines.cuda.cards import cupy_of
 from tests.engines.scripted import Scripted, make_spec
 
 HOPPER: dict[str, Any] = {"world": GymnasiumEnv("Hopper-v5"), "dt": "40ms"}
@@ -236,29 +234,3 @@ def test_what_is_known_of_costs_is_told_without_a_try() -> None:
     assert ENGINES["compiled"].known_cost(a_spec(agent=SACAgent())) is None, "of cores nothing is known"
     assert ENGINES["compiled"].known_cost(replace(sac, agent=PPOAgent())) is None
     assert ENGINES["stepped"].known_cost(sac) is None
-
-
-# Which of them is for the GPU that is here.
-
-
-def test_on_a_card_that_is_too_small_for_a_kernel_a_run_of_today_is_left_to_the_compiled_loop(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Runs of studies keep their engine, which is part of their identity on all machines."""
-    sac, ppo = a_spec(device="gpu", agent=SACAgent()), a_spec(device="gpu")
-    monkeypatch.setitem(sys.modules, "cupy", cupy_of("A100"))
-    chosen = with_engine(sac, here=True)
-    assert (chosen.engine.name, with_engine(sac).engine.name) == ("compiled", "cuda")
-    assert passed_over(chosen) == (
-        "A100 gives a thread block 163 KB of shared memory: the engine cuda needs 221.6 KB for sac; "
-        "the engine compiled needs none."
-    )
-    assert with_engine(ppo, here=True).engine.name == "cuda"
-    assert passed_over(with_engine(ppo)) is passed_over(with_engine(a_spec())) is None
-    monkeypatch.setitem(sys.modules, "cupy", cupy_of("H200"))
-    assert with_engine(sac, here=True).engine.name == "cuda"
-
-
-def test_without_a_card_the_kernel_is_chosen_and_says_itself_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "cupy", None)
-    assert with_engine(a_spec(device="gpu", agent=SACAgent()), here=True).engine.name == "cuda"

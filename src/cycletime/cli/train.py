@@ -54,11 +54,9 @@ class Train(AgentOptions, WorldOptions):
         specs = self.specs()
         from cycletime.engines.devices import use_device
         from cycletime.engines.real_time import RealTimeEngine
-        from cycletime.engines.registry import AUTO, engine_of, group_for, passed_over
+        from cycletime.engines.registry import engine_of, group_for
         from cycletime.runs.folder import RunFolder
 
-        if self.engine == AUTO and (why := passed_over(specs[0])):
-            say(f"note: {why}")
         use_device(engine_of(specs[0]).jax_device(specs[0]))
         self.check()  # before there is a folder
         if specs[0].engine.name == RealTimeEngine.name:

@@ -61,7 +61,7 @@ def specs_of(
         others: Other fields of the agent.
         exploration: Noise that is coherent in time; None is white noise.
         device: cpu or gpu.
-        engine: What computes: an engine's name, or auto for the fastest that takes the run on the device that is here.
+        engine: What computes: an engine's name, or auto for the fastest that takes the run on the device.
         robot: What the environment is on, where it is a robot's: real, simulated or lockstep.
         learner: Who learns while a robot moves: inline, within the cycle, or in the background.
 
@@ -94,7 +94,7 @@ def specs_of(
     )
     refuse_unknown_env(world)
     refuse_budget_without_episode(world, env_steps)
-    chosen = with_engine(spec, engine, here=True)
+    chosen = with_engine(spec, engine)
     return [replace(chosen, seed=seed) for seed in several]
 
 

@@ -43,9 +43,6 @@ class CompiledEngine:
             return "matmul is 'float32' on the cpu, which has no choice: leave it out."
         return None
 
-    def lack(self, spec: RunSpec) -> None:
-        """It computes on any."""
-
     def program(self, spec: RunSpec) -> str:
         """All but seeds and rates."""
         told = spec.as_json()

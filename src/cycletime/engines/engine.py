@@ -164,9 +164,6 @@ class Engine(Protocol):
     def refusal(self, spec: RunSpec) -> str | None:
         """In a sentence, why it cannot take a run; None where it can."""
 
-    def lack(self, spec: RunSpec) -> str | None:
-        """In a sentence, what the GPU here lacks for a run that it takes; None for nothing, or without a GPU."""
-
     def program(self, spec: RunSpec) -> str:
         """The same for runs that one program computes, which are trained one after another or together."""
 

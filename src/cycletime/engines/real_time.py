@@ -51,9 +51,6 @@ class RealTimeEngine:
             return "learner is 'background': in lock-step the robot waits for the agent, so learn inline."
         return None
 
-    def lack(self, spec: RunSpec) -> None:
-        """It computes on any."""
-
     def program(self, spec: RunSpec) -> str:
         """All but the seed."""
         return json.dumps({**spec.as_json(), "seed": None, "origin": None})

@@ -42,11 +42,8 @@ def _refusal(engine: Engine, spec: RunSpec) -> str | None:
     return engine.refusal(spec)
 
 
-def with_engine(spec: RunSpec, name: str = AUTO, *, here: bool = False) -> RunSpec:
+def with_engine(spec: RunSpec, name: str = AUTO) -> RunSpec:
     """A run with the engine of a name, or with the fastest that takes it, on the device and of the width that it has.
-
-    Where the run is trained here and now, the fastest is one that the GPU here can do. Studies do not ask for that:
-    their runs have the same engines, and so the same identities, on all machines.
 
     Raises:
         InputError: if there is no such engine, or it does not take the run; its sentence says why.
@@ -56,18 +53,9 @@ def with_engine(spec: RunSpec, name: str = AUTO, *, here: bool = False) -> RunSp
         engine_of(chosen)
         return chosen
     tried = [_on(spec, each) for each in ENGINES]
-    taken = [each for each in tried if not _refusal(ENGINES[each.engine.name], each)]
-    able = (each for each in taken if not (here and ENGINES[each.engine.name].lack(each)))
-    chosen = next(able, tried[-1])
-    engine_of(chosen)  # which says why, if none does
-    return chosen
-
-
-def passed_over(spec: RunSpec) -> str | None:
-    """In a sentence, why a faster engine that takes a run is not for the GPU here; None where it has the fastest."""
-    faster = [_on(spec, name) for name in list(ENGINES)[: list(ENGINES).index(spec.engine.name)]]
-    taken = (each for each in faster if not _refusal(ENGINES[each.engine.name], each))
-    return next((sentence for each in taken if (sentence := ENGINES[each.engine.name].lack(each))), None)
+    taken = next((each for each in tried if not _refusal(ENGINES[each.engine.name], each)), tried[-1])
+    engine_of(taken)  # which says why, if none does
+    return taken
 
 
 def _on(spec: RunSpec, name: str) -> RunSpec:

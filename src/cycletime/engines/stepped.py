@@ -61,9 +61,6 @@ class SteppedEngine:
             "matmul is 'float32': only the compiled engine has the choice." if spec.engine.matmul != "fastest" else None
         )
 
-    def lack(self, spec: RunSpec) -> None:
-        """It computes on any."""
-
     def program(self, spec: RunSpec) -> str:
         """All but the seed."""
         return json.dumps({**spec.as_json(), "seed": None, "origin": None})

@@ -14,13 +14,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cycletime.engines.cuda.forms import form_within, shared_bytes_of
-from cycletime.engines.cuda.kernels import KERNELS, OPTIONS, PPO, SAC, kernel_source
+from cycletime.engines.cuda.kernels import KERNELS, OPTIONS, kernel_source
 
-CARDS = {
-    PPO: {"sm_80": "163KB", "sm_86": "99KB", "sm_89": "99KB", "sm_90": "227KB", "sm_100": "227KB", "sm_120": "99KB"},
-    SAC: {"sm_90": "227KB", "sm_100": "227KB"},
-}
-"""By kernel, the architectures of the cards that it is for."""
+CARDS = {"sm_80": "163KB", "sm_86": "99KB", "sm_89": "99KB", "sm_90": "227KB", "sm_100": "227KB", "sm_120": "99KB"}
+"""By architecture, the shared memory that a thread block may take."""
 
 
 class Counts(NamedTuple):
@@ -72,7 +69,7 @@ def compiled(kernel: str, shared_memory: str, architecture: str, *options: str) 
 def print_counts() -> None:
     """A line for each kernel and card."""
     for kernel in KERNELS:
-        for architecture, shared_memory in CARDS[kernel].items():
+        for architecture, shared_memory in CARDS.items():
             counts = Counts.of(compiled(kernel, shared_memory, architecture))
             told = f"{counts.registers} registers, {counts.spilled} bytes spilled"
             print(f"{kernel:<9} {shared_memory:>5}  {architecture:<6}  {told}", flush=True)

@@ -4,11 +4,14 @@ import ctypes
 import fcntl
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
+from _pytest.mark.structures import ParameterSet
 from numpy.typing import NDArray
 
 from cycletime.engines.cuda.device import Done, Work, launch_of, read_back
@@ -39,6 +42,11 @@ def build(
     loaded = ctypes.CDLL(str(library))
     loaded.emulate.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64]
     return loaded
+
+
+def slow_but_the_last(forms: Sequence[Form]) -> list[ParameterSet]:
+    """Forms to be tested; those but the smallest have nothing that it has not."""
+    return [*(pytest.param(form, marks=pytest.mark.slow) for form in forms[:-1]), pytest.param(forms[-1])]
 
 
 @dataclass

@@ -5,6 +5,8 @@ import json
 import shutil
 import sys
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from cycletime.engines.cuda.check import Check
 from cycletime.engines.cuda.checking import Sizes, checks, full, print_checks, run_of
 from cycletime.engines.cuda.device import Done, find_device
 from cycletime.engines.cuda.here import form_here
-from cycletime.engines.cuda.kernels import KERNEL, PPO
+from cycletime.engines.cuda.kernels import KERNEL, PPO, SAC
 from cycletime.engines.cuda.sac import checking as sac_checking
 from cycletime.engines.cuda.tasks import TASKS
 from tests.engines.cuda.cards import cupy_of
@@ -137,20 +139,18 @@ def test_the_command_tells_all_in_json(
     assert set(told["checks"][0]) == {"name", "found", "most", "unit", "passed"}
 
 
-def test_the_command_checks_the_form_for_a_smaller_card(
+def test_the_command_checks_the_forms_for_a_smaller_card(
     faulty: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     limits = _put_in(faulty, monkeypatch)
     monkeypatch.setattr(checking, "checks", lambda device, sizes: [Check("of PPO's kernel", 0.5, 1.0)])
     assert main(["gpu", "check", "--shared-memory", "99KB"]) == 0
-    assert limits == [101_376]
-    told = capsys.readouterr().out
-    assert "  not checked: H200 gives a thread block 99 KB of shared memory: the engine cuda needs 221.6 KB" in told
-    assert told.endswith("All 1 checks passed.\n"), "SAC's are none of them"
-    assert main(["gpu", "check", "--shared-memory", "99"]) == 2
+    assert limits == [101_376, 101_376]
+    assert capsys.readouterr().out.endswith("All 2 checks passed.\n")
+    assert main(["gpu", "check", "--shared-memory", "64KB"]) == 2
     assert capsys.readouterr().err == (
-        "cycletime: H200 gives a thread block 99 bytes of shared memory: the engine cuda needs 96.02 KB for ppo; the "
-        "engine compiled needs none.\n"
+        "cycletime: H200 gives a thread block 64 KB of shared memory: the engine cuda needs 96.02 KB, which cards of "
+        "compute capability 8.0 and more have.\n"
     )
 
 
@@ -158,14 +158,14 @@ def _put_in(library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> list[int |
     """A card with much shared memory; what of it may be taken, each time that one looks for it."""
     limits: list[int | None] = []
 
-    def find(most_bytes: int | None) -> Emulated:
-        form_here(PPO, most_bytes)
+    def find(most_bytes: int | None, kernel: str, found: Any) -> Any:  # noqa: ANN401
+        form_here(kernel, most_bytes)
         limits.append(most_bytes)
-        return Emulated(library)
+        return found
 
     monkeypatch.setitem(sys.modules, "cupy", cupy_of("H200"))
-    monkeypatch.setattr(checking, "find_device", find)
-    monkeypatch.setattr(checking, "find_sac_device", lambda most_bytes: "a card with SAC's kernel")
+    monkeypatch.setattr(checking, "find_device", partial(find, kernel=PPO, found=Emulated(library)))
+    monkeypatch.setattr(checking, "find_sac_device", partial(find, kernel=SAC, found="a card with SAC's kernel"))
     monkeypatch.setattr(sac_checking, "checks", lambda device: [Check(f"of {device}", 0.5, 1.0)])
     return limits
 

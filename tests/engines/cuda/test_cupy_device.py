@@ -164,7 +164,7 @@ def test_cards_that_are_too_small_are_refused(
 ) -> None:
     monkeypatch.setitem(sys.modules, "cupy", Cupy(library, shared_bytes=65_536))
     with pytest.raises(
-        InputError, match=r"^A card gives a thread block 64 KB .*: the engine cuda needs 96.02 KB for ppo"
+        InputError, match=r"^A card gives a thread block 64 KB .*: the engine cuda needs 96.02 KB, which"
     ):
         CupyDevice()
     monkeypatch.setitem(sys.modules, "cupy", Cupy(library, free_bytes=1000))

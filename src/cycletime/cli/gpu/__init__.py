@@ -17,7 +17,7 @@ class GpuCommand:
     command: Annotated[Positional[Literal["check"]], arg(metavar="check")]
     """What to do."""
     shared_memory: Annotated[Text, arg(metavar="AMOUNT", help_behavior_hint="(default: all that the card has)")] = None
-    """Let a thread block take no more of it, such as 99KB, to check on a large card what smaller ones run."""
+    """Let a thread block take no more shared memory, such as 99KB: a large card so checks what smaller ones run."""
     json: bool = False
     """Print JSON."""
 

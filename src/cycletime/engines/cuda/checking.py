@@ -20,8 +20,6 @@ from cycletime.engines.cuda import replay
 from cycletime.engines.cuda.check import Check
 from cycletime.engines.cuda.describing import described, fresh_states, world_of
 from cycletime.engines.cuda.device import Device, find_device
-from cycletime.engines.cuda.here import lack_here
-from cycletime.engines.cuda.kernels import SAC
 from cycletime.engines.cuda.launching import compute, last_batch, train, work_of
 from cycletime.engines.cuda.layout import networks_of, position_of
 from cycletime.engines.cuda.random_words import PhiloxStream, normals, philox
@@ -135,19 +133,14 @@ def print_checks(
     Raises:
         InputError: if there is no GPU that can be used.
     """
-    unchecked: dict[str, str] = {}
     if device is None:
-        device = find_device(most_bytes)
-        if sentence := lack_here(SAC, most_bytes):
-            unchecked["not checked"] = sentence
-        else:
-            sac_device = find_sac_device(most_bytes)
+        device, sac_device = find_device(most_bytes), find_sac_device(most_bytes)
 
     def tell(line: str) -> None:
         if not as_json:
             print(line, flush=True)
 
-    outcome = CardCheck(device.name, {**device.about, **unchecked})
+    outcome = CardCheck(device.name, dict(device.about))
     tell(device.name)
     for name, value in outcome.about.items():
         tell(f"  {name}: {value}")

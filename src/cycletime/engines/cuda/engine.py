@@ -11,8 +11,6 @@ from cycletime.engines.cuda.describing import learnings_of
 from cycletime.engines.cuda.device import find_device
 from cycletime.engines.cuda.expecting import expected_s
 from cycletime.engines.cuda.group import CudaGroup
-from cycletime.engines.cuda.here import lack_here
-from cycletime.engines.cuda.kernels import PPO, SAC
 from cycletime.engines.cuda.limits import refusal
 from cycletime.engines.cuda.sac import expecting as sac_expecting
 from cycletime.engines.cuda.sac.device import find_sac_device
@@ -36,13 +34,6 @@ class CudaEngine:
     def refusal(self, spec: RunSpec) -> str | None:
         """What the kernel was not made for."""
         return refusal(spec)
-
-    def lack(self, spec: RunSpec) -> str | None:
-        """Shared memory, of which SAC takes more than most cards have."""
-        try:
-            return lack_here(SAC if spec.algorithm == "sac" else PPO)
-        except NoGpuError:
-            return None
 
     def program(self, spec: RunSpec) -> str:
         """One kernel for all runs of an algorithm."""

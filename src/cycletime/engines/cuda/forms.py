@@ -50,6 +50,19 @@ def ppo_form(shared_bytes: int, samples: int, *, near: bool, blocks: int = 1) ->
     return Form(shared_bytes, f"{samples} samples at once, moments in {place}", constants, blocks)
 
 
+def sac_form(shared_bytes: int, *, slabs: int, near: bool) -> Form:
+    """A form of SAC's kernel.
+
+    Args:
+        shared_bytes: What it takes.
+        slabs: The parts in which a matrix of 256 by 256 passes through shared memory.
+        near: Whether sums of gradients over samples are in shared memory; else they come from the L2 cache.
+    """
+    matrices = "whole matrices" if slabs == 1 else f"matrices in {slabs} parts"
+    place = "shared memory" if near else "the L2 cache"
+    return Form(shared_bytes, f"{matrices}, sums in {place}", (f"SLABS={slabs}", f"NEAR_SUMS={int(near)}"))
+
+
 FORMS: Mapping[str, tuple[Form, ...]] = MappingProxyType(
     {
         PPO: (
@@ -58,7 +71,11 @@ FORMS: Mapping[str, tuple[Form, ...]] = MappingProxyType(
             ppo_form(143_376, 64, near=False),
             ppo_form(98_320, 32, near=False),
         ),
-        SAC: (Form(226_912),),
+        SAC: (
+            sac_form(226_928, slabs=1, near=True),
+            sac_form(161_392, slabs=2, near=True),
+            sac_form(87_680, slabs=4, near=False),
+        ),
     }
 )
 """By kernel, the fastest first."""

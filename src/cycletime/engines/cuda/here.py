@@ -6,7 +6,6 @@ from importlib.util import find_spec
 from typing import Any
 
 from cycletime.engines.cuda.forms import FORMS, Form, form_within
-from cycletime.engines.cuda.kernels import PPO
 from cycletime.errors import InputError, NoGpuError
 
 OLDEST = (8, 0)
@@ -52,40 +51,19 @@ def form_here(kernel: str, most_bytes: int | None = None) -> Form:
         NoGpuError: if there is no GPU that can run it.
         InputError: if the limit is beyond what the card has.
     """
-    name, shared_bytes = _shared_memory(most_bytes)
-    form = form_within(kernel, shared_bytes)
-    if form is None:
-        raise NoGpuError(_too_small(kernel, name, shared_bytes))
-    return form
-
-
-def lack_here(kernel: str, most_bytes: int | None = None) -> str | None:
-    """In a sentence, why no form of a kernel is for the card here; None where one is.
-
-    Raises:
-        NoGpuError: if there is no card that could be asked.
-        InputError: if the limit is beyond what the card has.
-    """
-    name, shared_bytes = _shared_memory(most_bytes)
-    return None if form_within(kernel, shared_bytes) else _too_small(kernel, name, shared_bytes)
-
-
-def _shared_memory(most_bytes: int | None) -> tuple[str, int]:
-    """The card's name, and what a thread block may take there."""
     card = checked_cupy().cuda.runtime.getDeviceProperties(0)
     name, there = str(card["name"].decode()), int(card["sharedMemPerBlockOptin"])
-    if most_bytes is not None and most_bytes > there:
+    given = there if most_bytes is None else most_bytes
+    if given > there:
         raise InputError(
-            f"The shared memory of a thread block is {_kb(most_bytes)}: {name} has {_kb(there)}, so give no more."
+            f"The shared memory of a thread block is {_kb(given)}: {name} has {_kb(there)}, so give no more."
         )
-    return name, there if most_bytes is None else most_bytes
-
-
-def _too_small(kernel: str, name: str, shared_bytes: int) -> str:
-    algorithm, least = "ppo" if kernel == PPO else "sac", min(form.shared_bytes for form in FORMS[kernel])
-    return (
-        f"{name} gives a thread block {_kb(shared_bytes)} of shared memory: the engine cuda needs {_kb(least)} for "
-        f"{algorithm}; the engine compiled needs none."
+    if form := form_within(kernel, given):
+        return form
+    least = min(form.shared_bytes for form in FORMS[kernel])
+    raise NoGpuError(
+        f"{name} gives a thread block {_kb(given)} of shared memory: the engine cuda needs {_kb(least)}, which "
+        "cards of compute capability 8.0 and more have."
     )
 
 

@@ -124,6 +124,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, FORM_BLOCKS) train(const L
     unsigned* scratch = launch.scratch + static_cast<long long>(machine::block()) * sac::SCRATCH_WORDS;
     if (machine::thread() == 0) {
         shared.began_ns = machine::now_ns();
+        shared.far_sums = reinterpret_cast<float*>(scratch + sac::FAR_SUMS);
         wait_for_turn(shared.began_ns);
     }
     while (true) {
