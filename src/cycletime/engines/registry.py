@@ -24,11 +24,17 @@ def engine_of(spec: RunSpec) -> Engine:
     """The engine that a run asks for.
 
     Raises:
-        InputError: if there is none of this name, or it does not take the run.
+        InputError: if there is none of this name or of this version, or it does not take the run.
     """
-    engine = ENGINES.get(spec.engine.name)
+    asked = spec.engine
+    engine = ENGINES.get(asked.name)
     if engine is None:
-        raise InputError(f"{spec.engine.name!r} is not an engine: give one of {', '.join(ENGINES)}.")
+        raise InputError(f"{asked.name!r} is not an engine: give one of {', '.join(ENGINES)}.")
+    if asked.version != asked.newest_version:
+        raise InputError(
+            f"The run is of version {asked.version} of the engine {asked.name}: this version of cycletime computes "
+            f"version {asked.newest_version}, whose numbers differ in their last bits, so train it anew elsewhere."
+        )
     if sentence := engine.refusal(spec):
         raise InputError(sentence)
     return engine

@@ -20,6 +20,9 @@ from cycletime.runs.worlds import ClosedFormWorld, GymnasiumEnv, World
 
 RESULT_VERSION = 1
 """Raised whenever a change of the code changes the numbers of runs, so that old runs are not taken for new ones."""
+ENGINE_VERSIONS: Mapping[str, int] = MappingProxyType({"stepped": 2})
+"""By an engine's name, where it is not 1: raised whenever a change of that engine changes the numbers of its runs. From
+version 2 on the stepped loop acts in NumPy, which rounds in other places than JAX."""
 AGENTS = MappingProxyType({"actor-critic": ActorCriticAgent, "ppo": PPOAgent, "sac": SACAgent})
 """The agents by name."""
 EXPLORATIONS: Mapping[str, type[Exploration]] = MappingProxyType(
@@ -40,19 +43,36 @@ class EngineSpec:
     """The runs that the program carries side by side."""
     matmul: Literal["fastest", "float32"] = "fastest"
     """How a GPU multiplies matrices: in TF32 where it can, or in float32, as CPUs do anyway."""
+    version: int = 0
+    """Of the numbers that the engine gives; 0 stands for the newest, which is all that can be computed."""
 
     def __post_init__(self) -> None:
         """Refuse what is no engine."""
+        if not self.version:
+            object.__setattr__(self, "version", self.newest_version)
+        check_counts(self, "version")
         check_choice(self, "device", ("cpu", "gpu"))
         check_counts(self, "width")
         check_choice(self, "matmul", ("fastest", "float32"))
 
     def as_json(self) -> dict[str, Any]:
-        """What spec.json holds; without `matmul` where it is the default, which engines had before there was one."""
+        """What spec.json holds; without what engines had before there was a choice: `matmul` fastest, `version` 1."""
         told = asdict(self)
         if self.matmul == "fastest":
             del told["matmul"]
+        if self.version == 1:
+            del told["version"]
         return told
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> EngineSpec:
+        """What spec.json holds."""
+        return cls(**{"version": 1, **told})
+
+    @property
+    def newest_version(self) -> int:
+        """What this program computes."""
+        return ENGINE_VERSIONS.get(self.name, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +174,7 @@ class RunSpec:
             dt=told["dt"],
             env_steps=told["env_steps"],
             seed=told["seed"],
-            engine=EngineSpec(**told["engine"]),
+            engine=EngineSpec.from_json(told["engine"]),
             exploration=None if exploration is None else _exploration_from_json(exploration),
             origin=told["origin"],
         )
