@@ -18,7 +18,11 @@ from cycletime.engines.registry import ENGINES, engine_of, with_engine
 from cycletime.engines.training import Ended, train_folders
 from cycletime.errors import InputError, RunError
 from cycletime.loops.real_time import learning
+from cycletime.robots.ur.connection import Address
+from cycletime.robots.ur.lockstep_link import LockstepLink
 from cycletime.robots.ur.reacher_env import URReacher2Env
+from cycletime.robots.ur.simulator.launch import simulated
+from cycletime.robots.ur.types import RobotLink
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.spec import EngineSpec, RunSpec
 from cycletime.runs.worlds import ClosedFormWorld, GymnasiumEnv, RobotEnv, make_env, world_of
@@ -28,6 +32,7 @@ from tests.robots.ur.virtual import VirtualArm, VirtualClock
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 
 TOY = GymnasiumEnv("toy:Toy-v0")
+LOCKSTEP = RobotEnv("cycletime/URReacher2-v0", None, "lockstep")
 AGENT = ActorCriticAgent(hidden=(2,))
 
 
@@ -161,20 +166,35 @@ def test_a_cycle_time_without_room_is_refused_before_the_robot_moves(
     assert robot.resets == 0
 
 
-def an_arm_run(out: Path, algorithm: str = "actor-critic") -> RunFolder:
-    """Through the arm's own model, whose time passes while packages are waited for."""
-    world = RobotEnv("cycletime/URReacher2-v0", None, "lockstep")
-    spec = replace(a_spec(world, env_steps=200, dt="80ms"), agent=AGENT)
+def an_arm_run(out: Path, link: RobotLink) -> RunFolder:
+    """Two episodes."""
+    spec = a_spec(LOCKSTEP, env_steps=200, dt="80ms")
     folder = RunFolder.create(out, spec)
-    group = RealTimeGroup(spec, URReacher2Env(VirtualArm(VirtualClock()), "40ms"))
+    group = RealTimeGroup(spec, URReacher2Env(link, "40ms"))
     assert train_folders([folder], group=group) == ["finished"]
     return folder
 
 
-def test_in_lock_step_runs_are_the_same_twice_to_the_last_bit(tmp_path: Path) -> None:
-    one, other = (an_arm_run(tmp_path / name) for name in ("one", "other"))
+def assert_same_files(one: RunFolder, other: RunFolder) -> None:
     for name in ("journal.cycles", "policy.safetensors", "metrics.jsonl", "curve.parquet"):
         assert (one.path / name).read_bytes() == (other.path / name).read_bytes(), name
+
+
+@pytest.mark.slow
+def test_through_a_controller_in_lock_step_runs_are_the_same_twice_to_the_last_bit(tmp_path: Path) -> None:
+    folders = []
+    for name in ("one", "other"):
+        with simulated("cb3", None) as controller:
+            ports = controller.ports
+            address = Address(controller.address, ports.rtde, ports.realtime, ports.dashboard)
+            folders.append(an_arm_run(tmp_path / name, LockstepLink(address)))
+    assert_same_files(*folders)
+
+
+def test_through_the_arm_s_own_model_runs_are_the_same_twice_to_the_last_bit(tmp_path: Path) -> None:
+    """Its time passes while packages are waited for, as in lock-step."""
+    one, other = (an_arm_run(tmp_path / name, VirtualArm(VirtualClock())) for name in ("one", "other"))
+    assert_same_files(one, other)
     result = one.finished().result
     assert (result["where"], result["episodes"], result["agent_steps"]) == ("simulated robot", 2, 100)
     assert result["cadence"]["act_s"]["worst"] == 0
@@ -203,9 +223,6 @@ def test_runs_on_arms_are_the_real_time_engine_s() -> None:
     assert ENGINES["real-time"].known_cost(spec) is None
     assert (ENGINES["real-time"].together(spec), ENGINES["real-time"].most_lanes(spec)) == (1, 1)
     assert ENGINES["real-time"].program(spec) == ENGINES["real-time"].program(replace(spec, seed=9))
-
-
-LOCKSTEP = RobotEnv("cycletime/URReacher2-v0", None, "lockstep")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from cycletime.duration import Duration
 from cycletime.engines.live.board import EVERY_S, Board, Keeper, episode_line
 from cycletime.loops.latency import Times
 from cycletime.loops.real_time.calibration import Calibration
-from tests.engines.live.recorded import a_cycle, an_episode
+from tests.engines.live.recorded import a_cycle, an_episode, entries
 
 
 class Watched:
@@ -61,11 +61,25 @@ def test_an_episode_that_is_over_counts_as_the_journal_has_it(watched: Watched) 
     keeper.ended(an_episode(1, (-4.0, 1.0), "PROTECTIVE_STOP"))
     board = watched.boards[-1]
     assert (board.returns, board.best, board.stops, board.done_steps) == ((3.0, -3.0), 3.0, 1, 16)
+    assert board.safety == "PROTECTIVE_STOP"
     assert watched.lines[0] == (
         "episode 1: return 3.00 in 2 cycles, 0.15 ms late on average and 0.20 at worst, 0 overruns, truncated"
     )
     assert watched.lines[1].endswith("2 overruns, PROTECTIVE_STOP")
     assert episode_line(an_episode(0)) == watched.lines[0]
+
+
+def test_a_run_that_goes_on_has_the_numbers_of_its_journal() -> None:
+    board = Board("a run", 100).after(entries())
+    assert (board.returns, board.best, board.stops, board.done_steps) == ((3.0, 10.0, -4.0), 10.0, 1, 24)
+    assert Board("a run", 100).after(()) == Board("a run", 100)
+
+
+def test_a_robot_that_waits_for_the_agent_has_time(watched: Watched) -> None:
+    none = Times(0.0, 0.0, 0.0, 0.0, 0.0, count=0)
+    ms = Duration("1ms")
+    watched.keeper.calibrated(Calibration(10 * ms, 10 * ms, period=1, way="inline", act=none, learn=none))
+    assert watched.lines == ["the robot waits for the agent, whose work takes none of its time"]
 
 
 def test_learning_and_calibrating_are_told(watched: Watched) -> None:

@@ -1,7 +1,7 @@
 """Learning within the cycle and beside it, with a learner that follows a script."""
 
 import sys
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
@@ -75,3 +75,18 @@ def test_what_goes_wrong_in_the_background_is_the_loop_s() -> None:
     with pytest.raises(FloatingPointError, match="diverged"):
         learning.take(STEP)
     learning.close()
+
+
+def test_who_closes_does_not_wait_for_what_is_left() -> None:
+    learner = Gated(opened=False)
+    learning = BackgroundLearning(learner)  # type: ignore[arg-type]
+    for _ in range(3):
+        learning.take(STEP)
+    assert learner.reached.wait(60)
+    closing = Thread(target=learning.close)
+    closing.start()
+    while not learning._is_closed:
+        closing.join(0.001)
+    learner.gate.set()
+    closing.join(60)
+    assert learner.rows == 1

@@ -50,5 +50,6 @@ def episode_return(link: type[RobotLink], pace: float | None) -> float:
 def test_all_links_lead_to_the_same_return() -> None:
     expected = episode_return(LockstepLink, None)
     assert expected > 400
-    assert episode_return(StandardLink, 1.0) == pytest.approx(expected, rel=0.01)
-    assert episode_return(UrRtdeLink, 1.0) == pytest.approx(expected, rel=0.01)
+    # At half the pace: on a busy machine a controller in real time is let ahead of others, and this client is not.
+    assert episode_return(StandardLink, 0.5) == pytest.approx(expected, rel=0.01)
+    assert episode_return(UrRtdeLink, 0.5) == pytest.approx(expected, rel=0.01)

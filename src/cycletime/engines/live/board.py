@@ -152,6 +152,7 @@ class Keeper:
             returns=tuple(self._returns),
             best=best,
             stops=self.board.stops + was_stopped(episode),
+            safety=episode.ended_by if was_stopped(episode) else self.board.safety,
             return_now=total,
         )
 

@@ -90,6 +90,7 @@ class BackgroundLearning:
         self._steps: SimpleQueue[AgentStep | None] = SimpleQueue()
         self._left, self._changed = 0, Condition()
         self._fault: BaseException | None = None
+        self._is_closed = False
         self._interval_s = sys.getswitchinterval()
         sys.setswitchinterval(_SWITCH_S)
         self._thread = Thread(target=self._work, name="learning", daemon=True)
@@ -119,7 +120,8 @@ class BackgroundLearning:
         self._check()
 
     def close(self) -> None:
-        """End the thread, after what it is doing."""
+        """End the thread after what it is doing; what is left is forgotten, since somebody wants to stop the robot."""
+        self._is_closed = True
         self._steps.put(None)
         self._thread.join()
         sys.setswitchinterval(self._interval_s)
@@ -127,7 +129,7 @@ class BackgroundLearning:
     def _work(self) -> None:
         while (step := self._steps.get()) is not None:
             try:
-                if self._fault is None:
+                if self._fault is None and not self._is_closed:
                     learn(self._learner, step)
                     self._newest = self._learner.packed, self._learner.period
             except BaseException as error:  # which is the loop's to raise
