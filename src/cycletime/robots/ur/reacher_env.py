@@ -68,8 +68,8 @@ def make_ur_reacher(
     """
     if not callable(link):
         raise InputError(
-            f"link is {shown(link)}: UR-Reacher-2 moves an arm, so give a function that makes a link to its controller, "
-            "or use cycletime robot run."
+            f"link is {shown(link)}: UR-Reacher-2 moves an arm, so give a function that makes a link to its "
+            "controller, or use cycletime robot run."
         )
     cycle_steps(dt or env_dt, env_dt)  # before anything is connected
     env = URReacher2Env(
