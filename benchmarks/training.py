@@ -39,7 +39,7 @@ STEPS = {"16ms": 8, "4ms": 2}
 BATCH, MINIBATCH, EPOCHS = 2000, 50, 10
 SAC_MINIBATCH = 256
 OURS = ("ppo 16ms", "ppo 4ms", "sac 16ms")
-REPETITIONS, COLD_REPETITIONS = 9, 2
+TURNS, COLD_REPETITIONS = 9, 2
 STEPPED_PPO = ("Pendulum-v1", "Reacher-v5", "cycletime/Reacher-v0")
 INSTALL = "pip install -r requirements/peers.lock; pip install --no-deps ."
 
@@ -150,19 +150,17 @@ def workers(peers: str | None, before: str | None) -> Iterator[dict[str, Worker]
             start("sbx", peers, "with_sb3", "sbx")
             start("sb3", peers, "with_sb3", "sb3")
         for name in OURS:
-            cold_s, cold_cpu_s, longest_s, memory, cache = [], [], [], [], ""
+            cold_s, longest_s, memory, cache = [], [], [], ""
             for number in range(COLD_REPETITIONS):
                 cache = f"{folder}/{name} {number}"
                 cold = start(name, sys.executable, "ours", *name.split(), cache=cache)
                 cold_s.append(cold.facts["compile_s"])
-                cold_cpu_s.append(cold.facts["compile_cpu_s"])
                 longest_s.append(cold.facts["longest_s"])
                 memory.append(cold.tell("memory"))
                 cold.stop()
             loaded = start(name, sys.executable, "ours", *name.split(), cache=cache)
             loaded.facts |= {
                 "cold_s": min(cold_s),
-                "cold_cpu_s": min(cold_cpu_s),
                 "cold_longest_s": min(longest_s),
                 "cold_memory": max(memory),
             }
@@ -173,15 +171,15 @@ def workers(peers: str | None, before: str | None) -> Iterator[dict[str, Worker]
         yield parties
 
 
-def measure(parties: dict[str, Worker]) -> None:
+def measure(parties: dict[str, Worker], turns: int) -> None:
     """Let all parties take turns."""
     cases = {name: ["periods"] for name in OURS} | {"products": parties["products"].facts["cases"]}
     on_steps = [*(f"ppo {name}" for name in STEPPED_PPO), "sac Pendulum-v1"]
     cases |= {name: [*on_steps, "update", "update scanned"] for name in ("stepped", "before")}
     cases["sb3"] = [*on_steps, "ppo cycletime/BulletReacher-v0", "sac"]
     cases |= {"sbx": [*cases["sb3"], "sac scanned"], "rejax": ["1 copy", "8 copies"]}
-    for turn in range(REPETITIONS):
-        print(f"  turn {turn + 1} of {REPETITIONS}", file=sys.stderr)
+    for turn in range(turns):
+        print(f"  turn {turn + 1} of {turns}", file=sys.stderr)
         for name, party in parties.items():
             for case in cases[name]:
                 party.ask(case)
@@ -277,10 +275,10 @@ def report_bounds(products: Worker) -> float:
 
 def report_start(parties: dict[str, Worker]) -> None:
     """What a run costs besides its steps."""
-    print(f"\n{'':40s} {'compile s':>9s} {'CPU s':>9s} {'longest':>9s} {'from disk':>9s} {'peak MB':>9s}")
+    print(f"\n{'':40s} {'compile s':>9s} {'longest':>9s} {'from disk':>9s} {'peak MB':>9s}")
     for name in OURS:
         facts, memory = parties[name].facts, peak_memory(parties[name])
-        seconds = (facts[key] for key in ("cold_s", "cold_cpu_s", "cold_longest_s", "compile_s"))
+        seconds = (facts[key] for key in ("cold_s", "cold_longest_s", "compile_s"))
         columns = " ".join(f"{each:9.1f}" for each in seconds)
         print(f"  {f'cycletime, {name}':38s} {columns} {memory / 1e6:9.0f}")
     whole = parties["ppo 16ms"].best("whole")
@@ -341,7 +339,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", metavar="PYTHON", help="the interpreter that has the other libraries")
     parser.add_argument("--before", metavar="FOLDER", help="a checkout of an older version of this project")
-    given, before = parser.parse_args().peers, parser.parse_args().before
+    parser.add_argument("--turns", type=int, default=TURNS, help="how often all are measured")
+    options = parser.parse_args()
+    given, before = options.peers, options.before
     peers = shutil.which(given) if given else None
     if given and not peers:
         parser.error(f"--peers is {given!r}: it must be a Python interpreter that has the other libraries.")
@@ -350,10 +350,11 @@ def main() -> int:
     if hasattr(os, "sched_setaffinity"):  # which all workers inherit
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     with workers(*(str(Path(each).absolute()) if each else None for each in (peers, before))) as parties:
-        measure(parties)
+        measure(parties, options.turns)
     jax_version = parties["ppo 16ms"].facts["jax"]
     print(
-        f"jax {jax_version} on {cpu_name()}; one core, one thread; CPU seconds, best and median of {REPETITIONS} turns"
+        f"jax {jax_version} on {cpu_name()}; one core, one thread; CPU seconds, best and median of "
+        f"{options.turns} turns"
     )
     beside = [parties[name].facts["versions"] for name in ("sb3", "sbx", "rejax") if name in parties]
     print(f"beside {'; '.join(beside)}" if beside else f"peers not measured: --peers PYTHON, after there: {INSTALL}")

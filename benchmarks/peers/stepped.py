@@ -55,7 +55,7 @@ def updates(run: _Run) -> Cases:
         for _ in range(UPDATES):
             learner.store(seen, action, result)
             learner.learn_if_due(0, ended=False)
-        jax.block_until_ready(learner.psi)  # type: ignore[no-untyped-call]
+            jax.block_until_ready(learner.flush())  # type: ignore[no-untyped-call] # since the next action waits for it
         return (time.perf_counter() - start) / UPDATES
 
     keys = keys_for(seed_key(0), {Purpose.LEARNING: jax.numpy.arange(UPDATES)})[Purpose.LEARNING]
