@@ -193,3 +193,10 @@ def test_great_numbers_that_float32_holds_are_taken_and_no_greater_ones() -> Non
             counters.check_finite(reward=np.array([wrong]))
         with np.errstate(over="ignore"), pytest.raises(InputError, match="The successor is "):
             counters.check_finite(successor=np.array([[0, wrong]]).astype(np.float32))
+
+
+def test_a_step_in_which_all_copies_only_begin_anew_is_no_row() -> None:
+    counters = Counters(2)
+    assert counters.count(result(reward=[1, 2], ended=[False, False], env_steps=[1, 1], real=[True, True]))
+    assert not counters.count(result(reward=[5, 5], ended=[False, True], env_steps=[0, 0], real=[False, False]))
+    assert (counters.env_steps, counters.agent_steps, counters.episodes) == (2, 2, 0)

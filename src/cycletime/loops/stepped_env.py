@@ -240,7 +240,9 @@ class Counters:
     def count(self, result: StepResult) -> bool:
         """Count a row, and tell whether it is one: a copy that only began anew adds nothing."""
         # Python's sum of a list takes a tenth of NumPy's of an array where there is one copy.
-        agent_steps: int = sum(result.real.tolist())
+        agent_steps = sum(result.real.tolist())
+        if not agent_steps:
+            return False
         self.env_steps += sum(result.env_steps.tolist())
         self.agent_steps += agent_steps
         self._returns += result.reward * result.real
@@ -248,7 +250,7 @@ class Counters:
         self._steps += result.real
         if True in (ended := result.ended.tolist()):
             self._end_episodes(np.flatnonzero(ended))
-        return agent_steps > 0
+        return True
 
     def _end_episodes(self, copies: NDArray[np.intp]) -> None:
         for copy in copies:
