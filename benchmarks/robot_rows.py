@@ -7,7 +7,7 @@ not the same. What can be compared number by number is what a policy does: that 
 in episodes that begin alike.
 
 What was learned is kept in PAPER/lock-step and not learned again. `--share 0.2` learns for a fifth of the study's
-environment steps, and compares with as much of the closed form's curve.
+environment steps, and compares with as much of the closed form's curve; `--settings 0 2` chooses some of the study's.
 """
 
 from __future__ import annotations
@@ -121,14 +121,15 @@ def main() -> int:
     parser.add_argument("paper", type=Path)
     parser.add_argument("studies", nargs="+")
     parser.add_argument("--share", type=float, default=1.0)
+    parser.add_argument("--settings", type=int, nargs="+")
     asked = parser.parse_args()
     for name in asked.studies:
         study = StudyFolder.open(asked.paper / name)
-        plan, seen = Plan.of(study.study), set[tuple[str, ...]]()
-        for index, cell in enumerate(plan.cells):
-            names = plan.names[index]
-            if names not in seen:  # where rules agree, cells have the same runs
-                seen.add(names)
+        plan, settings = Plan.of(study.study), dict[tuple[str, ...], Cell]()
+        for index, each in enumerate(plan.cells):
+            settings.setdefault(plan.names[index], each)  # where rules agree, cells have the same runs
+        for number, (names, cell) in enumerate(settings.items()):
+            if number in (asked.settings or [number]):
                 print(told(study, cell, names, asked.share, asked.paper / "lock-step"), flush=True)
     return 0
 
