@@ -100,14 +100,15 @@ def told(study: StudyFolder, cell: Cell, names: tuple[str, ...], share: float, o
     ours, theirs = (
         Evaluation(policy=policy, world=world, dt=cell.dt, episodes=EPISODES).play().returns for world in worlds
     )
+    apart = np.abs(ours - theirs)
     labels = ", ".join(str(value) for name, value in cell.labels.items() if name not in ("task", "algorithm"))
     whole = f"{_range(copies[:, 0])} and {_range(copies[:, 1])} over {len(names)} seeds"
     return (
         f"{study.study.name}, {labels}, seed {run.spec.seed}, {again.spec.env_steps:,} environment steps\n"
         f"  learned there: score {score:.1f}, final return {end:.1f}; in closed form: score {copies[0, 0]:.1f}, "
         f"final return {copies[0, 1]:.1f}, and {whole}\n"
-        f"  the closed form's policy in {EPISODES} episodes: {theirs.mean():.4f} there, {ours.mean():.4f} in closed "
-        f"form, at most {np.abs(ours - theirs).max():.1e} apart"
+        f"  the closed form's policy in {EPISODES} episodes: {theirs.mean():.2f} there, {ours.mean():.2f} in closed "
+        f"form; an episode is {np.median(apart):.1e} apart in the median, and {apart.max():.1e} at most"
     )
 
 
