@@ -2,6 +2,8 @@
 
     PYTHONPATH=src python benchmarks/kernel.py                          # all figures but the last: about 7 minutes
     PYTHONPATH=src python benchmarks/kernel.py speed reacher-16ms       # some of them
+    PYTHONPATH=src python benchmarks/kernel.py --shared-memory 99KB     # the form of the kernel for a smaller card
+    PYTHONPATH=src python benchmarks/kernel.py forms                    # all forms, side by side: about a minute
     PYTHONPATH=src python benchmarks/kernel.py parity                   # whether both engines learn alike
     PYTHONPATH=src python benchmarks/kernel.py jax --jax FILE           # JAX's side anew: hours of two cores; goes on
     PYTHONPATH=src compute-sanitizer --tool racecheck python benchmarks/kernel.py brief  # or memcheck, synccheck
@@ -33,10 +35,14 @@ from numpy.typing import NDArray
 
 from cycletime.agents import PPOAgent
 from cycletime.duration import cycle_steps
+from cycletime.engines.cuda.checking import full
 from cycletime.engines.cuda.describing import fresh_states, world_of
-from cycletime.engines.cuda.device import Device, find_device
+from cycletime.engines.cuda.device import CupyDevice, Device, find_device
+from cycletime.engines.cuda.forms import FORMS, ppo_form, shared_bytes_of
 from cycletime.engines.cuda.group import CudaGroup
+from cycletime.engines.cuda.kernels import PPO
 from cycletime.engines.cuda.launching import compute, work_of
+from cycletime.engines.cuda.launching import train as train_without_files
 from cycletime.engines.cuda.tasks import TASKS
 from cycletime.engines.devices import prepare_jax
 from cycletime.engines.engine import Chunk
@@ -55,6 +61,8 @@ BATCHES, MINIBATCHES = (500, 1000, 2000, 4000, 8000), (12, 25, 50, 100, 200)
 PARITY = (("reacher", "16ms"), ("reacher", "32ms"), ("double-pendulum", "16ms"), ("double-pendulum", "32ms"))
 JAX = Path(__file__).parents[1] / "results/kernel-parity-jax.jsonl"
 RUNS, SEEDS, GRID_RUNS, ENV_STEPS = 132, 30, 3750, 10**7
+TWO = ppo_form(98_320, 32, near=False, blocks=2)
+"""Two runs on a multiprocessor, each with half of its registers: tried, and not what any card takes."""
 _ENGINE = EngineSpec("cuda", "gpu")
 Scores = NDArray[np.float64]
 
@@ -109,24 +117,50 @@ def operations(spec: RunSpec) -> float:
 
 def speed(device: Device) -> bool:
     """Microseconds of one gradient step and of one agent step, with all multiprocessors busy."""
-    update = partial(_microseconds, device, counts=(2, 12), vary="epochs")
-    by_m = {m: update(_busy(device, "reacher", "16ms", m), per=3 * ceil(2000 / m)) for m in MINIBATCHES}
+    by_m = {m: _learning_us(device, m) for m in MINIBATCHES}
     print(f"us per update, m = {' '.join(map(str, by_m))}: {' '.join(f'{each:.2f}' for each in by_m.values())}")
     rate = 2 * PRODUCTS * 50 * device.blocks / by_m[50] / 1e6
     print(f"  at m = 50: {rate:.1f} TFLOP/s of learning on the whole card")
-    step = partial(_microseconds, device, counts=(2, 12), vary="periods")
     for task in TASKS:
         env_dt = ClosedFormWorld(task).env_dt
-        by_k = {cycle_steps(dt, env_dt): step(_busy(device, task, dt, 50), per=2000) for dt in ("4ms", "16ms", "64ms")}
+        by_k = {cycle_steps(dt, env_dt): _acting_us(device, task, dt) for dt in ("4ms", "16ms", "64ms")}
         each, alone = np.polyfit(list(by_k), list(by_k.values()), 1)
         found = " ".join(f"{step_us:.3f}" for step_us in by_k.values())
         print(f"us per agent step, {task}, k = {' '.join(map(str, by_k))}: {found}, about {alone:.3f} + {each:.3f} k")
     return True
 
 
+def forms() -> bool:
+    """All forms of the kernel: the bits of runs of all kinds, and how long learning and whole runs take."""
+    specs, runs, bits = full().ordered, 2 * RUNS, None
+    print(f"by form, reacher: us per update with m = {' '.join(map(str, MINIBATCHES))}, us per agent step with k = 8,")
+    print(f"  seconds of {runs} runs of {ENV_STEPS // 2:,} environment steps at 16 ms; where two share, half of the us")
+    for form in (*FORMS[PPO], TWO):
+        device = CupyDevice(form)
+        found = [each.bits for each in train_without_files(device, specs)]
+        bits = bits or found
+        by_m = [_learning_us(device, m) / form.blocks for m in MINIBATCHES]
+        step_us = _acting_us(device, "reacher", "16ms") / form.blocks
+        whole_s = train(device, [spec_of("reacher", "16ms", seed, ENV_STEPS // 2) for seed in range(runs)]).wall_s
+        differ = sum(one != other for one, other in zip(bits, found, strict=True))
+        print(f"{form.shared_bytes:,} bytes, {form.about}, {form.blocks} on a multiprocessor")
+        print(f"  {' '.join(f'{each:.2f}' for each in by_m)}, {step_us:.3f}, {whole_s:.2f} s")
+        print(f"  {differ} of {len(specs)} runs differ from the first form's in a bit", flush=True)
+    return True
+
+
 def _busy(device: Device, task: str, dt: str, minibatch: int) -> list[RunSpec]:
     """A run for each multiprocessor."""
     return [spec_of(task, dt, seed, 10**9, minibatch=minibatch) for seed in range(device.blocks)]
+
+
+def _learning_us(device: Device, minibatch: int) -> float:
+    specs = _busy(device, "reacher", "16ms", minibatch)
+    return _microseconds(device, specs, counts=(2, 12), vary="epochs", per=3 * ceil(2000 / minibatch))
+
+
+def _acting_us(device: Device, task: str, dt: str) -> float:
+    return _microseconds(device, _busy(device, task, dt, 50), counts=(2, 12), vary="periods", per=2000)
 
 
 def _microseconds(device: Device, specs: list[RunSpec], *, counts: tuple[int, int], vary: str, per: int) -> float:
@@ -264,10 +298,11 @@ def header(device: Device, commit: str) -> Iterator[str]:
 
 def main() -> int:
     """Measure; status 1 if something does not hold."""
-    parts = ("speed", *WHOLE, "grid", "parity", "brief", "jax")
+    parts = ("speed", *WHOLE, "grid", "forms", "parity", "brief", "jax")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", choices=parts, default=parts[:-3], help="what to measure")
+    parser.add_argument("parts", nargs="*", choices=parts, default=parts[:-4], help="what to measure")
     parser.add_argument("--dts", nargs="+", choices=DTS, default=DTS, help="cycle times of the grid")
+    parser.add_argument("--shared-memory", help="what a thread block may take at most, such as 99KB")
     parser.add_argument("--jax", type=Path, default=JAX, help="the file of the part jax")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes of the part jax")
     parser.add_argument("--runs", type=int, default=RUNS)
@@ -282,7 +317,7 @@ def main() -> int:
     if not chosen:
         return 0
     prepare_jax("cpu")
-    device = find_device()
+    device = find_device(given.shared_memory and shared_bytes_of(given.shared_memory))
     for line in header(device, given.commit):
         print(line, flush=True)
     train(device, [spec_of("reacher", "64ms", 1, 1, batch=64, minibatch=64)])  # what is compiled is compiled now
@@ -290,6 +325,7 @@ def main() -> int:
         "speed": partial(speed, device),
         **{name: partial(whole, device, name, given.env_steps, given.runs) for name in WHOLE},
         "grid": partial(grid, device, given.dts, given.env_steps, given.seeds),
+        "forms": forms,
         "parity": partial(parity, device, given.jax, given.env_steps, given.runs),
         "brief": partial(brief, device),
     }

@@ -1,8 +1,9 @@
 """How much faster than real time UR-Reacher-2 goes in lock-step: `python benchmarks/robot_lockstep.py`.
 
 Episodes with their resets, through the simulated controller in a process of its own, with actions at random. The
-controller's time is compared with ours, and with what both processes computed: they wait for each other, so that the
-second is what cores that are free would come near to. It should be at least 15.
+controller's time is compared with ours, and with what both processes computed. They wait for each other with every
+package, so that both ask to be let ahead of others: where they are not, on a busy machine, the second number is what
+cores that are free would come near to. It should be at least 15.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 
 import numpy as np
 
+from cycletime.robots.priority import ask_to_be_on_time
 from cycletime.robots.ur.connection import Address
 from cycletime.robots.ur.lockstep_link import LockstepLink
 from cycletime.robots.ur.reacher_env import URReacher2Env
@@ -47,12 +49,15 @@ def _computed_s() -> float:
 
 
 def main() -> int:
-    """Print both; status 1 if one is too slow."""
-    print(f"load of the machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    """Print both; status 1 if it is too slow."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # only one of the two ever works
+    ahead = ask_to_be_on_time()
+    how = "ahead of others on one core" if ahead else "on one core, as any process"
+    print(f"{how}; load of the machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     found = {env_dt: ratios(env_dt) for env_dt in ("10ms", "40ms")}
     for env_dt, (ours, computing) in found.items():
         print(f"{env_dt}: {ours:.1f} times faster than real time, {computing:.1f} s of the robot in one of computing")
-    return int(min(computing for _, computing in found.values()) < AT_LEAST)
+    return int(min(ours if ahead else computing for ours, computing in found.values()) < AT_LEAST)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
     PYTHONPATH=src python benchmarks/sac_kernel.py           # both parts: about three minutes on an H200
     PYTHONPATH=src python benchmarks/sac_kernel.py speed     # one of them
+    PYTHONPATH=src python benchmarks/sac_kernel.py speed --shared-memory 99KB  # the kernel's form for a smaller card
 
 Reacher at 16 ms with the paper's values. 'Average' is the mean over 100 bins of environment steps of the mean episodic
 return, with its standard error over seeds. Needs Python, NumPy, JAX, CuPy and a GPU. Compilation is not counted. The
@@ -14,12 +15,14 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 
 import jax
 import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.agents import SACAgent
+from cycletime.engines.cuda.forms import shared_bytes_of
 from cycletime.engines.cuda.sac.checking import begin
 from cycletime.engines.cuda.sac.device import SACDevice, Slice, find_sac_device
 from cycletime.engines.cuda.sac.group import SACGroup
@@ -51,11 +54,11 @@ def update_us(device: SACDevice, runs: int, task: str = "reacher", dt: str = "16
     return 1e6 * (time.perf_counter() - start) / UPDATES / runs
 
 
-def speed() -> bool:
+def speed(most_bytes: int | None) -> bool:
     """Print how long an update takes."""
-    device = find_sac_device()
+    device = find_sac_device(most_bytes)
     blocks = device.memory.blocks
-    print(f"{device.memory.name}: microseconds per update and run")
+    print(f"{device.memory.name}, {device.memory.about['shared memory']}: microseconds per update and run")
     for runs in (1, blocks // 4, blocks // 2, blocks):
         print(f"  reacher, 16ms, {runs:4d} runs side by side {update_us(device, runs):8.2f}", flush=True)
     found = update_us(device, blocks)
@@ -65,10 +68,11 @@ def speed() -> bool:
     return found <= MOST_US
 
 
-def kernel_scores() -> NDArray[np.float64]:
+def kernel_scores(most_bytes: int | None) -> NDArray[np.float64]:
     """[seeds, 2] average return over learning, and over its last tenth, on the kernel."""
     parts: list[list[Episodes]] = [[] for _ in range(SEEDS)]
-    for chunks in SACGroup([spec_of(seed) for seed in range(SEEDS)]).chunks(dict.fromkeys(range(SEEDS))):
+    group = SACGroup([spec_of(seed) for seed in range(SEEDS)], find_sac_device(most_bytes))
+    for chunks in group.chunks(dict.fromkeys(range(SEEDS))):
         for run, chunk in chunks.items():
             assert isinstance(chunk, Chunk), "nothing is resumed"
             parts[run].append(chunk.episodes)
@@ -91,11 +95,11 @@ def _scores(parts: list[list[Episodes]]) -> NDArray[np.float64]:
     return np.stack([bins.mean(1), bins[:, -10:].mean(1)], axis=1)
 
 
-def parity() -> bool:
+def parity(most_bytes: int | None) -> bool:
     """Print whether both engines learn alike."""
     print(f"{SEEDS} seeds, discount {DISCOUNT:.4f}, {ENV_STEPS:,} environment steps: average, last tenth, seconds")
     told = {}
-    for name, train in (("kernel", kernel_scores), ("compiled, TF32", compiled_scores)):
+    for name, train in (("kernel", partial(kernel_scores, most_bytes)), ("compiled, TF32", compiled_scores)):
         start = time.perf_counter()
         told[name] = scores = train()
         error = scores.std(0, ddof=1) / len(scores) ** 0.5
@@ -108,16 +112,18 @@ def parity() -> bool:
     return bool((apart <= MOST_ERRORS).all())
 
 
-PARTS: dict[str, Callable[[], bool]] = {"speed": speed, "parity": parity}
+PARTS: dict[str, Callable[[int | None], bool]] = {"speed": speed, "parity": parity}
 
 
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=list(PARTS), help="by default all")
-    names = parser.parse_args().parts
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[], help="by default all")
+    parser.add_argument("--shared-memory", help="what a thread block may take at most, such as 99KB")
+    given = parser.parse_args()
+    most_bytes = given.shared_memory and shared_bytes_of(given.shared_memory)
     print(f"jax {jax.__version__}, code {code_version()}", flush=True)
-    reached = [PARTS[name]() for name in names]
+    reached = [PARTS[name](most_bytes) for name in given.parts or PARTS]
     return 0 if all(reached) else 1
 
 

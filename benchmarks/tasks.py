@@ -4,13 +4,17 @@
 
 One copy and 4096 copies in a compiled loop, in the standard loop (k = 1) and at 16 and 64 ms, without an agent: random
 actions, and an episode that ends begins anew. PyBullet runs the same task as a Gymnasium environment (extra `bullet`).
-All on one core and one thread. Each number is the best of several repetitions, since other load can only slow it down.
+Then the same at 16 ms as people have it who step environments from Python, `gym.make`: PyBullet's, ours, and ours as it
+would be with a call that takes and gives each number of the state by itself; in a process as JAX starts it, and in one
+where calls on a CPU return when they are done, as in cycletime's own commands. All on one core and one thread. Each
+number is the best of several repetitions, since other load can only slow it down.
 On a machine whose JAX has a GPU, more copies run there instead, and there is nothing to compare with.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -21,26 +25,28 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 if hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
+import gymnasium as gym
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from cycletime.duration import cycle_steps
 from cycletime.tasks import DoublePendulum, Reacher
+from cycletime.tasks.packed import PackedStep
 
 REPETITIONS = 7
 WANTED = {1: 300, 4096: 500}
 """The least ratio to PyBullet, by the number of copies."""
 
 
-def best_time_s(run: Callable[[], object]) -> float:
+def best_time_s(run: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
     """The shortest of several repetitions, after one to warm up."""
     run()
     times = []
     for _ in range(REPETITIONS):
-        start = time.perf_counter()
+        start = clock()
         run()
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     return min(times)
 
 
@@ -56,6 +62,66 @@ def bullet_steps_per_s(env: Any) -> float:  # noqa: ANN401
                 env.reset()
 
     return len(actions) / best_time_s(run)
+
+
+def env_steps_per_s(env: Any) -> tuple[float, float]:  # noqa: ANN401
+    """Environment steps per second of a Gymnasium environment that is stepped from Python, and microseconds a cycle."""
+    actions = np.random.default_rng(0).uniform(-0.1, 0.1, (4000, *env.action_space.shape)).astype(np.float32)
+    env_steps = 0
+
+    def run() -> None:
+        nonlocal env_steps
+        env.reset(seed=0)
+        env_steps = 0
+        for action in actions:
+            _, _, terminated, truncated, info = env.step(action)
+            env_steps += info["cycle_steps"]
+            if terminated or truncated:
+                env.reset()
+
+    time_s = best_time_s(run, time.process_time)
+    return env_steps / time_s, 1e6 * time_s / len(actions)
+
+
+class EachNumberByItself:
+    """What a packed task does, with a call that takes and gives one array for each number."""
+
+    def __init__(self, task: Any, cycle_steps: int) -> None:  # noqa: ANN401
+        """Prepare the programs."""
+        self._start = jax.jit(lambda *numbers: (state := task.start(*numbers), task.observe(state)))
+        self._cycle = jax.jit(lambda state, action: task.cycle(state, action, cycle_steps))
+
+    def start(self, numbers: tuple[float, ...]) -> PackedStep:
+        """Begin an episode."""
+        state, observation = self._start(*numbers)
+        return PackedStep(state, np.array(observation), 0.0, False, 0)
+
+    def cycle(self, state: Any, action: list[float]) -> PackedStep:  # noqa: ANN401
+        """Hold an action."""
+        step = self._cycle(state, np.array(action, np.float32))
+        told = float(step.reward), bool(step.terminated), int(step.state.env_steps)
+        return PackedStep(step.state, np.array(step.observation), *told)
+
+
+def report_on_gymnasium() -> None:
+    """Print what a user of `gym.make` gets at 16 ms."""
+    print("  environment                    us/cycle      steps/s   ratio")
+    for name in ("Reacher", "DoublePendulum"):
+        bullet, ours, former = (gym.make(f"cycletime/{form}-v0", dt="16ms") for form in (f"Bullet{name}", name, name))
+        unpacked: Any = former.unwrapped
+        unpacked._packed = EachNumberByItself(unpacked.task, cycle_steps("16ms", unpacked.task.env_dt))
+        bullet_steps = None
+        for label, env in ((f"PyBullet's {name}", bullet), ("  ours, number by number", former), ("  ours", ours)):
+            steps_per_s, cycle_us = env_steps_per_s(env)
+            bullet_steps = bullet_steps or steps_per_s
+            print(f"  {label:28s} {cycle_us:9.1f} {steps_per_s:14,.0f} {steps_per_s / bullet_steps:6.1f}x")
+
+
+def report_on_gymnasium_in_processes() -> None:
+    """Print the same with both ways of JAX to call programs, of which a process has one."""
+    for words, way in (("as JAX starts", "later"), ("with jax_cpu_enable_async_dispatch off", "at-once")):
+        print(f"\ngym.make at 16 ms, stepped from Python, {words} (CPU time)", flush=True)
+        subprocess.run([sys.executable, __file__, "gymnasium", way], check=True)
 
 
 def closed_form_steps_per_s(task: Any, k: int, copies: int) -> tuple[float, float]:  # noqa: ANN401
@@ -131,8 +197,13 @@ def main() -> int:
     print(
         "For one copy with k > 1 the reset, a choice after each cycle, takes most of the time; see benchmarks/holds.py."
     )
+    report_on_gymnasium_in_processes()
     return 0 if reached else 1
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["gymnasium"]:
+        jax.config.update("jax_cpu_enable_async_dispatch", sys.argv[2] == "later")  # type: ignore[no-untyped-call]
+        report_on_gymnasium()
+        sys.exit(0)
     sys.exit(main())

@@ -56,8 +56,9 @@ def test_nowhere_is_a_time_floor_divided() -> None:
         "engines/cuda/sac/layout.py": 7,  # halves in words, lanes in rows, warps in quarters
         "engines/cuda/random_words.py": 1,  # bits
         "duration.py": 1,  # 10**places // denominator, both whole
-        "loops/compiled.py": 2,  # learning periods in a chunk, by their agent steps and by their random numbers
-        "loops/rollout.py": 1,  # cycles of whole environment steps in an episode, rounded up
+        "loops/compiled.py": 3,  # periods, and random numbers, in a chunk; rows of so many numbers
+        "loops/drawing.py": 3,  # rows in a block, and blocks
+        "loops/rollout.py": 2,  # cycles in an episode, and episodes in so many cycles
         "loops/stepped.py": 2,  # rows of agent steps
         "loops/stepped_agent.py": 4,  # learning periods, copies, and rows in a learning period
         "paper/clips.py": 4,  # pixels, cycles in a picture, and the place of the median

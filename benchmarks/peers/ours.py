@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 import sys
 import time
-from typing import Any
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ from benchmarks.peers.worker import Cases, serve
 from cycletime.agents import Agent, PPOAgent, SACAgent
 from cycletime.loops.compilation_cache import keep_compiled_programs
 from cycletime.loops.compiled import CompiledLoop
-from cycletime.loops.program import advance
+from cycletime.loops.program import LoopState, ProgramOutput, advance_with, draw_for
 from cycletime.tasks import Reacher
 
 ENV_STEPS = 10_000_000
@@ -30,8 +30,18 @@ def prepare(name: str, dt: str) -> tuple[Cases, dict[str, object]]:
     shape, state = loop.shape, loop.start([0]).state
     rates = jax.tree.map(jnp.float32, agent)
 
-    def program(*, learns: bool) -> Any:  # noqa: ANN401
-        return advance.lower(shape, rates, state, jnp.int32(0), learns=learns).compile()
+    def program(*, learns: bool) -> Callable[[LoopState], tuple[LoopState, ProgramOutput]]:
+        draws = draw_for(shape, rates, state, jnp.int32(0), learns=learns)
+        advance = advance_with.lower(shape, rates, state, draws, jnp.int32(0), learns=learns).compile()
+
+        def chunk(state: LoopState) -> tuple[LoopState, ProgramOutput]:
+            periods = jnp.int32(shape.periods)
+            told: tuple[LoopState, ProgramOutput] = advance(
+                rates, state, draw_for(shape, rates, state, periods, learns=learns), periods
+            )
+            return told
+
+        return chunk
 
     # PPO learns from its first period on, and never needs the program without learning.
     fills = program(learns=False) if agent.learns_from > agent.period else None
@@ -40,13 +50,13 @@ def prepare(name: str, dt: str) -> tuple[Cases, dict[str, object]]:
     longest_s = time.perf_counter() - start_longest
     compile_s, compile_cpu_s = time.perf_counter() - start, time.process_time() - start_cpu
     while fills and int(state.agent_steps) < shape.capacity:
-        state, _ = fills(rates, state, jnp.int32(shape.periods))
+        state, _ = fills(state)
 
     def periods() -> float:
         """Seconds of one learning period, in a full chunk."""
         nonlocal state
         start = time.perf_counter()
-        state, report = learns(rates, state, jnp.int32(shape.periods))
+        state, report = learns(state)
         jax.block_until_ready((state, report))  # type: ignore[no-untyped-call]
         return (time.perf_counter() - start) / shape.periods
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cycletime.cli import main
-from cycletime.horizons.fields import tuning_study
+from cycletime.horizons.fields import SAC_SEARCH, SAC_TRIAL, SEARCH
 from cycletime.paper.outcome import Outcome, OutcomeCell
 from cycletime.studies.spec.study import Tuned
 from cycletime.studies.store.folder import StudyFolder
@@ -37,7 +37,7 @@ def test_the_search_waits_for_tuning(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 @pytest.mark.usefixtures("compiled_quickly")
 def test_what_a_pack_has_made_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    study = tuning_study("reacher")
+    study = SEARCH.tuning("reacher")
     few = {name: values[:1] for name, values in study.tuned["ppo"].values.items()}
     small = replace(study, dts=study.dts[-2:], seeds=(0, 1), tuned={"ppo": Tuned(study.tuned["ppo"].dt, few)})
     folder = StudyFolder.create(tmp_path / "out" / study.name, small)
@@ -56,7 +56,7 @@ def test_what_a_pack_has_made_is_kept(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_an_empty_folder_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["horizons", "collect", str(tmp_path)]) == 2
-    assert "has none of tuning-reacher, tuning-double-pendulum, tuning-pendulum, " in capsys.readouterr().err
+    assert "has no study of a search or a trial, such as tuning-reacher: 'cycletime " in capsys.readouterr().err
 
 
 def test_the_ranking_and_the_list_follow_from_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,8 +72,10 @@ def test_the_ranking_and_the_list_follow_from_results(tmp_path: Path, capsys: py
     assert "candidates.toml has " in capsys.readouterr().err
 
 
-def test_the_trial_waits_for_the_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["horizons", "pack", "trial", "-o", str(tmp_path / "p.zip"), "--results", str(tmp_path)]) == 2
+@pytest.mark.parametrize("stage", ["trial-tuning", "trial"])
+def test_the_trial_waits_for_the_list(tmp_path: Path, capsys: pytest.CaptureFixture[str], stage: str) -> None:
+    """Nothing is run on the tasks that judge before it is known who is judged."""
+    assert main(["horizons", "pack", stage, "-o", str(tmp_path / "p.zip"), "--results", str(tmp_path)]) == 2
     assert "candidates.toml is not there: 'cycletime horizons freeze' makes it" in capsys.readouterr().err
 
 
@@ -89,6 +91,26 @@ def test_the_trial_is_packed_and_judged(tmp_path: Path, capsys: pytest.CaptureFi
     assert "12 starting points on pendulum, cart-pole, mountain-car, acrobot" in told
     assert "than the paper's rules." in told
     assert "The winner is " in told
+
+
+def test_the_same_of_sac(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All that follows its tuning waits for what comes before."""
+    kept, sac = ["--results", str(tmp_path / "results")], ["--algorithm", "sac"]
+    pack = ["-o", str(tmp_path / "pack.zip")]
+    assert main(["horizons", "pack", "search", *sac, *pack, *kept]) == 2
+    assert "sac-tuning-reacher.npz is not there: 'cycletime horizons pack tuning --alg" in capsys.readouterr().err
+    save_results(tmp_path / "results", noise=1.0, field=SAC_SEARCH)
+    assert main(["horizons", "pack", "trial", *sac, *pack, *kept]) == 2
+    assert "'cycletime horizons freeze --algorithm sac' makes it, once the " in capsys.readouterr().err
+    assert main(["horizons", "ranking", *sac, *kept]) == 0
+    assert "average over scaled's" in capsys.readouterr().out
+    assert main(["horizons", "freeze", *sac, *kept]) == 0
+    assert capsys.readouterr().out.endswith("sac-candidates.toml\n")
+    save_trial(tmp_path / "results", noise=1.0, field=SAC_TRIAL)
+    assert main(["horizons", "pack", "trial", *sac, *pack, *kept]) == 0
+    assert "runs of the engine cuda" in capsys.readouterr().out
+    assert main(["horizons", "verdicts", *sac, *kept]) == 0
+    assert "As the default it does not replace scaled" in capsys.readouterr().out
 
 
 def _with_a_third_run(cell: OutcomeCell) -> OutcomeCell:

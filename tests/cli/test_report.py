@@ -42,6 +42,7 @@ def test_results_of_the_paper_get_theirs(tmp_path: Path, capsys: pytest.CaptureF
     [
         ((), "is not there: give the folder of a study"),
         (("",), "has no study (study.json) and no results of the paper"),
+        (("mine.npz",), "has no study (study.json) and no results of the paper (such as ppo-baseline.npz)"),
         (("spec.json",), "is a single run"),
         (("a/study.json", "b/study.json"), "has the studies a, b: give one of their folders"),
     ],

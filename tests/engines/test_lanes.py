@@ -11,12 +11,15 @@ import pytest
 from cycletime.agents import ActorCriticAgent, Agent, PPOAgent, SACAgent
 from cycletime.agents.exploration import OrnsteinUhlenbeck
 from cycletime.engines.compiled import CompiledGroup
+from cycletime.engines.lanes import Lanes, _as_tree, _Moments
 from cycletime.engines.training import train_folders
 from cycletime.errors import InputError, RunError
-from cycletime.loops import compiled
+from cycletime.loops import CompiledLoop, compiled
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.spec import EngineSpec, RunSpec
+from cycletime.runs.trees import named_arrays
 from cycletime.runs.worlds import ClosedFormWorld
+from cycletime.tasks import DoublePendulum
 from tests.engines.scripted import Clock, train
 
 After = Callable[[int], Callable[[], bool]]
@@ -88,6 +91,22 @@ def test_a_checkpoint_of_other_shapes_is_the_error_of_its_run_alone() -> None:
     assert isinstance(bad, RunError)
     assert "The checkpoint holds nothing as" in str(bad)
     assert {run for run, _ in others} == {1}
+
+
+def test_what_is_kept_of_a_replay_is_what_the_run_can_fill() -> None:
+    agent = SACAgent(minibatch=8, hidden=(), replay_capacity=5_000)
+    loop = CompiledLoop(task=DoublePendulum(), agent=agent, dt="32ms", env_steps=320)
+    assert 40 < loop.room < 500 < loop.shape.capacity == 5_000
+    lanes, start = Lanes(loop, [3], [agent]), loop.start([3])
+    rows = 1 + np.arange(loop.room * 22, dtype=np.float32).reshape(loop.room, 1, -1)
+    arrays = {**_Moments(start, loop).arrays(0), "state.buffer.rows": rows}
+    assert arrays.keys() == named_arrays(_as_tree(start)).keys()
+    assert _Moments(start, loop).arrays(0)["state.buffer.rows"].shape == rows.shape
+    found = lanes._joined([arrays]).state.buffer.rows
+    np.testing.assert_array_equal(found[: loop.room], rows)
+    assert found.shape == start.state.buffer.rows.shape
+    wrong = lanes._wrong({0: {**arrays, "state.buffer.rows": rows[1:]}})
+    assert "The checkpoint holds float32[" in str(wrong[0])
 
 
 def test_who_is_dropped_is_neither_told_of_nor_waited_for() -> None:

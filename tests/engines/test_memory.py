@@ -6,7 +6,7 @@ import pytest
 from cycletime.agents import Agent, PPOAgent, SACAgent
 from cycletime.engines.memory import lane_bytes
 from cycletime.loops import CompiledLoop
-from cycletime.loops.program import advance
+from cycletime.loops.program import advance_with, draw_for
 from cycletime.tasks import Reacher
 
 
@@ -32,7 +32,9 @@ def test_a_replay_counts_twice() -> None:
 def test_a_lane_takes_no_more_than_is_said_and_not_much_less(agent: Agent) -> None:
     loop = loop_of(agent)
     rates, _ = loop._lanes([0], None)
-    lowered = advance.lower(loop.shape, rates, loop.start([0]).state, jnp.int32(1), learns=True)
+    state, one = loop.start([0]).state, jnp.int32(1)
+    draws = draw_for(loop.shape, rates, state, one, learns=True)
+    lowered = advance_with.lower(loop.shape, rates, state, draws, one, learns=True)
     memory = lowered.compile().memory_analysis()
     assert memory
     taken = memory.temp_size_in_bytes + memory.argument_size_in_bytes + memory.output_size_in_bytes

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from cycletime.agents import PPOAgent
-from cycletime.horizons.candidates import REFERENCES
-from cycletime.horizons.fields import SEARCH, SEARCHED, TRIAL, Field, Rules, tuning_study
+from cycletime.agents import PPOAgent, SACAgent
+from cycletime.horizons.fields import SEARCH, TRIAL, Field
 from cycletime.horizons.freezing import frozen_rules
 from cycletime.horizons.results import BINS
+from cycletime.horizons.subjects import Rules
 from cycletime.paper.collecting import plain_values
 from cycletime.paper.outcome import Outcome, OutcomeCell
 from cycletime.studies.spec.study import Cell, Study
@@ -21,16 +21,17 @@ BEST_S = {"reacher": (0.2, 0.32), "double-pendulum": (3.2, 0.32), **dict.fromkey
 SEEDS = 3
 
 
-def horizons_s(cell: Cell) -> tuple[float, float]:
-    """The discount and trace horizons of a cell."""
-    assert isinstance(cell.agent, PPOAgent)
-    return -float(cell.dt) / log(cell.agent.discount), -float(cell.dt) / log(cell.agent.trace_decay)
+def horizons_s(cell: Cell) -> list[float]:
+    """The discount horizon of a cell, and of PPO that of the trace."""
+    assert isinstance(cell.agent, PPOAgent | SACAgent)
+    traces = [cell.agent.trace_decay] if isinstance(cell.agent, PPOAgent) else []
+    return [-float(cell.dt) / log(each) for each in (cell.agent.discount, *traces)]
 
 
 def by_horizons(cell: Cell) -> float:
-    """100 more than nothing where both horizons are the best ones, and less the further they are from there."""
+    """100 more than nothing where all horizons are the best ones, and less the further they are from there."""
     task = cell.world.name
-    off = sum(abs(log(ours / best)) for ours, best in zip(horizons_s(cell), BEST_S[task], strict=True))
+    off = sum(abs(log(ours / best)) for ours, best in zip(horizons_s(cell), BEST_S[task], strict=False))
     return NOTHING[task] + 100 / (1 + off)
 
 
@@ -54,21 +55,25 @@ def outcome(study: Study, score: Callable[[Cell], float] = by_horizons, noise: f
     return Outcome(study.name, study.env_steps, tuple(cells), about)
 
 
-def save_results(folder: Path, score: Callable[[Cell], float] = by_horizons, noise: float = 0.0) -> Path:
-    """Files of all outcomes of the search; tuning has found the best horizons."""
-    return _save(folder, SEARCH, SEARCHED, score, noise)
+def save_results(
+    folder: Path, score: Callable[[Cell], float] = by_horizons, noise: float = 0.0, field: Field = SEARCH
+) -> Path:
+    """Files of all outcomes of a search; tuning has found the best horizons."""
+    return _save(folder, field, field.subject.rules, score, noise)
 
 
-def save_trial(folder: Path, score: Callable[[Cell], float] = by_horizons, noise: float = 0.0) -> Path:
-    """The same of the trial; the frozen list must be there."""
-    rules: Rules = {**{name: name for name in REFERENCES}, **frozen_rules(folder)}
-    return _save(folder, TRIAL, rules, score, noise)
+def save_trial(
+    folder: Path, score: Callable[[Cell], float] = by_horizons, noise: float = 0.0, field: Field = TRIAL
+) -> Path:
+    """The same of a trial; the frozen list must be there."""
+    rules = field.subject.against_references(frozen_rules(folder, field.subject))
+    return _save(folder, field, rules, score, noise)
 
 
 def _save(folder: Path, field: Field, rules: Rules, score: Callable[[Cell], float], noise: float) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for task in field.tasks:
-        tuning = outcome(tuning_study(task))
-        tuning.save(folder / f"tuning-{task}.npz")
-        outcome(field.study(tuning, rules), score, noise).save(folder / f"{field.name}-{task}.npz")
+        tuning = outcome(field.tuning(task))
+        tuning.save(folder / f"{field.tuning_name(task)}.npz")
+        outcome(field.study(tuning, rules), score, noise).save(folder / f"{field.study_name(task)}.npz")
     return folder

@@ -3,24 +3,37 @@ from math import exp
 
 import pytest
 
-from cycletime.horizons.candidates import CANDIDATES, REFERENCES, numbers_of
-from cycletime.rules import PPO
+from cycletime.horizons.candidates import PPO_CANDIDATES, SAC_CANDIDATES, numbers_of
+from cycletime.horizons.subjects import SUBJECTS
+from cycletime.rules import PPO, Rule
 from cycletime.rules.own import own_rules_in, own_rules_table
 
 TUNED = PPO(dt="16ms", discount=0.92, trace_decay=0.95, learning_rate=3e-4)
 
 
 def test_each_has_one_or_two_numbers_and_a_name_that_a_table_can_have() -> None:
-    assert not set(CANDIDATES) & set(PPO.rules)
-    assert set(REFERENCES) <= set(PPO.rules)
-    for name, rule in CANDIDATES.items():
+    assert not set(PPO_CANDIDATES) & set(PPO.rules)
+    assert set(SUBJECTS["ppo"].references) <= set(PPO.rules)
+    for name, rule in PPO_CANDIDATES.items():
         assert numbers_of(rule) in (1, 2)
         assert re.fullmatch(r"[a-z0-9-]+", name)
-    assert numbers_of(CANDIDATES["floor-8-rate-half"]) == 2
+    assert numbers_of(PPO_CANDIDATES["floor-8-rate-half"]) == 2
 
 
-def test_a_file_can_have_them() -> None:
-    assert own_rules_in(own_rules_table(CANDIDATES)) == CANDIDATES
+def test_those_of_sac_are_a_handful_and_have_a_number_where_there_is_a_floor() -> None:
+    numbers = {name: numbers_of(rule) for name, rule in SAC_CANDIDATES.items()}
+    assert numbers == {
+        "floor-6": 1,
+        "scaled-smoothing": 0,
+        "scaled-updates": 0,
+        "floor-6-smoothing": 1,
+        "floor-6-updates": 1,
+    }
+
+
+@pytest.mark.parametrize("candidates", [PPO_CANDIDATES, SAC_CANDIDATES], ids=["ppo", "sac"])
+def test_a_file_can_have_them(candidates: dict[str, Rule]) -> None:
+    assert own_rules_in(own_rules_table(candidates)) == candidates
 
 
 @pytest.mark.parametrize(
@@ -34,11 +47,11 @@ def test_a_file_can_have_them() -> None:
     ],
 )
 def test_they_do_what_they_are_called(name: str, discount: float, trace_decay: float, rate: float) -> None:
-    long = TUNED.at("64ms", CANDIDATES[name])
+    long = TUNED.at("64ms", PPO_CANDIDATES[name])
     assert (long.batch, long.minibatch) == (500, 12)
     assert [long.discount, long.trace_decay, long.learning_rate] == pytest.approx([discount, trace_decay, rate])
 
 
 def test_a_min_raises_no_learning_rate() -> None:
-    rates = [TUNED.at("4ms", CANDIDATES[f"scaled-{word}rate-half"]).learning_rate for word in ("", "min-")]
+    rates = [TUNED.at("4ms", PPO_CANDIDATES[f"scaled-{word}rate-half"]).learning_rate for word in ("", "min-")]
     assert rates == pytest.approx([6e-4, 3e-4])

@@ -8,18 +8,26 @@ import pytest
 
 from cycletime.horizons import ranking
 from cycletime.horizons.evidence import Evidence
-from cycletime.horizons.freezing import FILE, frozen, frozen_rules, predictions
+from cycletime.horizons.fields import FIELDS
+from cycletime.horizons.freezing import file_of, frozen, frozen_rules, predictions
 from cycletime.horizons.page import filled
-from cycletime.rules import PPO
+from cycletime.horizons.subjects import SUBJECTS
 
 ROOT = Path(__file__).parents[2]
 RESULTS, PAGE = ROOT / "results" / "horizons", ROOT / "docs" / "horizons.md"
 RESAMPLES = ranking.RESAMPLES
 
 
-@pytest.fixture(scope="module")
-def kept() -> Evidence:
-    return Evidence(RESULTS)
+def _tried(algorithm: str) -> bool:
+    field = FIELDS[algorithm]["trial"]
+    return all((RESULTS / f"{field.study_name(task)}.npz").exists() for task in field.tasks)
+
+
+OTHERWISE = {"ppo": "dt-aware", "sac": "tuned-scaled"}
+"""By algorithm, the rule that is the default unless a trial says otherwise."""
+KEPT = {algorithm: Evidence(RESULTS, subject.algorithm) for algorithm, subject in SUBJECTS.items()}
+FROZEN = [algorithm for algorithm, kept in KEPT.items() if (RESULTS / file_of(kept.subject)).exists()]
+TRIED = [algorithm for algorithm in SUBJECTS if _tried(algorithm)]
 
 
 @pytest.fixture(autouse=True)
@@ -28,25 +36,36 @@ def all_draws(few_draws: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranking, "RESAMPLES", RESAMPLES)
 
 
-def test_the_list_was_frozen_by_its_criteria(kept: Evidence) -> None:
-    told = tomllib.loads((RESULTS / FILE).read_text())
-    assert {name: each["chosen"] for name, each in told["predictions"].items()} == frozen(kept.search)
+@pytest.mark.parametrize("algorithm", FROZEN)
+def test_the_list_was_frozen_by_its_criteria(algorithm: str) -> None:
+    search = KEPT[algorithm].search
+    told = tomllib.loads((RESULTS / file_of(search.subject)).read_text())
+    assert {name: each["chosen"] for name, each in told["predictions"].items()} == frozen(search)
     for name in told["predictions"]:
-        for key, predicted in predictions(kept.search, name):
+        for key, predicted in predictions(search, name):
             assert told["predictions"][name][key]["predicted"] == predicted["predicted"]
 
 
-def test_the_page_s_tables_are_those_of_the_results(kept: Evidence) -> None:
+def test_nothing_is_tried_before_the_list_is_frozen() -> None:
+    assert set(TRIED) <= set(FROZEN)
+
+
+def test_the_page_s_tables_are_those_of_the_results() -> None:
     text = PAGE.read_text()
-    assert filled(text, kept) == text
+    assert filled(text, list(KEPT.values())) == text
 
 
-def test_the_rule_with_the_name_is_the_winner(kept: Evidence) -> None:
-    assert PPO.rules["horizons"].laws == frozen_rules(RESULTS)[kept.trial.winner].laws
+@pytest.mark.parametrize("algorithm", TRIED)
+def test_the_rule_with_the_name_is_the_winner(algorithm: str) -> None:
+    kept = KEPT[algorithm]
+    assert kept.subject.usual.rules["horizons"].laws == frozen_rules(RESULTS, kept.subject)[kept.trial.winner].laws
 
 
-def test_the_default_is_what_the_trial_says(kept: Evidence) -> None:
-    assert PPO.default_rule == ("horizons" if kept.trial.changes_default else "dt-aware")
+@pytest.mark.parametrize("algorithm", SUBJECTS)
+def test_the_default_is_what_the_trial_says(algorithm: str) -> None:
+    changes = algorithm in TRIED and KEPT[algorithm].trial.changes_default
+    default = KEPT[algorithm].subject.usual.default_rule
+    assert default == ("horizons" if changes else OTHERWISE[algorithm])
 
 
 def test_the_page_s_figures_are_there() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cycletime.agents import PPOAgent
-from cycletime.horizons.candidates import CANDIDATES
+from cycletime.horizons.candidates import PPO_CANDIDATES
 from cycletime.horizons.fields import SEARCH
 from cycletime.horizons.freezing import frozen, in_words, predictions, sign_of, write_frozen
 from cycletime.horizons.ranking import Interval, RuleComparison
@@ -32,7 +32,7 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> RuleComparison:
 
 def test_the_best_are_chosen_each_once_with_all_reasons(comparison: RuleComparison) -> None:
     chosen = frozen(comparison)
-    best = next(name for name in comparison.ranked("tuned", "average") if name in CANDIDATES)
+    best = next(name for name in comparison.ranked("tuned", "average") if name in PPO_CANDIDATES)
     assert chosen[best].startswith("the best average from tuned values")
     assert "floor-6" in best
     assert "min-rate" in best
@@ -65,5 +65,5 @@ def test_signs(interval: tuple[float, float, float], sign: str) -> None:
 
 def test_the_file_has_rules_that_others_read(comparison: RuleComparison, tmp_path: Path) -> None:
     told = tomllib.loads(write_frozen(comparison, tmp_path).read_text())
-    assert own_rules_in(told["own_rules"]) == {name: CANDIDATES[name] for name in frozen(comparison)}
+    assert own_rules_in(told["own_rules"]) == {name: PPO_CANDIDATES[name] for name in frozen(comparison)}
     assert list(told["predictions"]) == list(told["own_rules"])

@@ -6,20 +6,21 @@ from functools import cache
 import pytest
 
 from cycletime.agents import PPOAgent
-from cycletime.horizons.candidates import CANDIDATES, REFERENCES
-from cycletime.horizons.fields import SEARCH, Rules, retuned, starts, tuning_study
-from cycletime.horizons.freezing import COMPARED, comparison_key
+from cycletime.horizons.fields import SEARCH, retuned, starts
+from cycletime.horizons.freezing import compared, comparison_key
 from cycletime.horizons.judging import JudgedTrial
 from cycletime.horizons.ranking import RuleComparison, ScoreScale
+from cycletime.horizons.subjects import Rules
 from cycletime.studies.spec.study import Cell
 from tests.horizons.made import NOTHING, by_horizons, outcome
 
 TASK = "double-pendulum"
-RULES: Rules = {name: CANDIDATES.get(name, name) for name in (*REFERENCES, "floor-6", "scaled-rate-half")}
+SUBJECT = SEARCH.subject
+RULES: Rules = SUBJECT.against_references({name: SUBJECT.candidates[name] for name in ("floor-6", "scaled-rate-half")})
 
 
 def trial(score: Callable[[Cell], float], noise: float = 1.0) -> JudgedTrial:
-    tuning = outcome(tuning_study(TASK))
+    tuning = outcome(SEARCH.tuning(TASK))
     found = outcome(SEARCH.study(tuning, RULES), score, noise)
     return JudgedTrial(
         RuleComparison(RULES, starts(tuning), {TASK: found}, {TASK: ScoreScale(NOTHING[TASK], retuned(tuning))})
@@ -84,7 +85,7 @@ def test_what_speaks_against_it_is_named() -> None:
 
 @pytest.mark.parametrize(("predicted", "became"), [("more", "held"), ("less", "refuted"), ("undecided", None)])
 def test_what_became_of_a_prediction(predicted: str, became: str | None) -> None:
-    told = {comparison_key(*what): {"predicted": "undecided"} for what in COMPARED}
+    told = {comparison_key(*what): {"predicted": "undecided"} for what in compared(SUBJECT)}
     told[comparison_key("tuned", "average", "dt-aware")] = {"predicted": predicted}
     of = found(likes_small_rates).of_predictions({"scaled-rate-half": told}, "scaled-rate-half")
     assert of == ({} if became is None else {"average_from_tuned_than_dt_aware": became})

@@ -6,24 +6,24 @@ import pytest
 
 from cycletime.errors import InputError
 from cycletime.horizons import figures
-from cycletime.horizons.evidence import Evidence
+from cycletime.horizons.evidence import Evidence, every_evidence
 from cycletime.horizons.page import PARTS, filled, write_page
 
 PAGE = "\n".join(["# Words", *(f"<!-- made: {name} -->\nbefore\n<!-- end -->\n" for name in PARTS), "More words"])
 
 
 def test_all_parts_are_made_and_the_words_stay(evidence: Evidence) -> None:
-    text = filled(PAGE, evidence)
+    text = filled(PAGE, [evidence])
     assert "before" not in text
     assert text.startswith("# Words\n<!-- made: tuned-horizons -->\n\n| task |")
     assert text.endswith("<!-- end -->\n\nMore words")
     assert f"The winner is {evidence.trial.winner}." in text
-    assert filled(text, evidence) == text
+    assert filled(text, [evidence]) == text
 
 
 def test_a_part_that_nobody_makes_is_refused(evidence: Evidence) -> None:
     with pytest.raises(InputError, match="The page has a part 'nothing': there are tuned-horizons, "):
-        filled("<!-- made: nothing -->\n<!-- end -->", evidence)
+        filled("<!-- made: nothing -->\n<!-- end -->", [evidence])
 
 
 def test_figures_are_written_beside_the_page(
@@ -32,7 +32,7 @@ def test_figures_are_written_beside_the_page(
     monkeypatch.setattr(figures, "FORMATS", ("svg",))  # PNG takes as long as the rest
     page = tmp_path / "page.md"
     page.write_text("<!-- made: decision -->\n<!-- end -->\n")
-    page_again, *paths = write_page(page, evidence)
+    page_again, *paths = write_page(page, [evidence])
     assert page_again == page
     assert "The winner is " in page.read_text()
     names = {path.relative_to(tmp_path / "figures" / "horizons").as_posix() for path in paths}
@@ -44,4 +44,4 @@ def test_figures_are_written_beside_the_page(
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"tuning-reacher\.npz is not there"):
-        filled(PAGE, Evidence(tmp_path))
+        filled(PAGE, every_evidence(tmp_path))

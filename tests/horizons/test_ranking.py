@@ -12,18 +12,20 @@ from numpy.typing import NDArray
 from cycletime.agents import PPOAgent
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.horizons.fields import SEARCH, SEARCHED, retuned, starts, tuning_study
+from cycletime.horizons.fields import SEARCH, retuned, starts
 from cycletime.horizons.ranking import Interval, RuleComparison, ScoreScale
 from cycletime.rules import Rule, laws
 from cycletime.studies.spec.study import Cell
 from tests.horizons.made import NOTHING, by_horizons, outcome
 
+RULES = SEARCH.subject.rules
+
 
 def compared(score: Callable[[Cell], float] = by_horizons, noise: float = 0.0) -> RuleComparison:
-    tuning = outcome(tuning_study("reacher"))
-    found = outcome(SEARCH.study(tuning, SEARCHED), score, noise)
+    tuning = outcome(SEARCH.tuning("reacher"))
+    found = outcome(SEARCH.study(tuning, RULES), score, noise)
     scale = ScoreScale(NOTHING["reacher"], retuned(tuning))
-    return RuleComparison(SEARCHED, starts(tuning), {"reacher": found}, {"reacher": scale})
+    return RuleComparison(RULES, starts(tuning), {"reacher": found}, {"reacher": scale})
 
 
 @cache
@@ -59,7 +61,7 @@ def test_the_order_is_that_of_the_averages() -> None:
     ranked = noiseless().ranked("tuned", "average")
     averages = [noiseless().interval(rule, "tuned", "average").value for rule in ranked]
     assert averages == sorted(averages, reverse=True)
-    assert set(ranked) == set(SEARCHED)
+    assert set(ranked) == set(RULES)
     assert ranked[-1] == "baseline"
 
 
@@ -81,7 +83,7 @@ def test_runs_that_went_astray_count_as_the_worst_that_there_is() -> None:
     scores = scores_of(compared(score), "scaled-rate-half")
     assert np.isfinite(scores).all()
     lowest = min(
-        by_horizons(cell) for cell in SEARCH.study(outcome(tuning_study("reacher")), SEARCHED).cells() if _kept(cell)
+        by_horizons(cell) for cell in SEARCH.study(outcome(SEARCH.tuning("reacher")), RULES).cells() if _kept(cell)
     )
     assert scores[0, 4] == pytest.approx((lowest - NOTHING["reacher"]) / 100, rel=1e-2)
 

@@ -13,7 +13,7 @@ def cells(table: str) -> list[list[str]]:
 
 
 def test_the_best_horizons_are_those_that_tuning_found(evidence: Evidence) -> None:
-    rows = cells(tables.best_horizons(evidence.tunings))
+    rows = cells(tables.best_horizons(evidence))
     assert [row[:2] for row in rows[::2]] == [[task, "discount"] for task in (*SEARCH.tasks, *TRIAL.tasks)]
     for task, words, _, *found in rows:
         best = BEST_S[task][words == "trace"]

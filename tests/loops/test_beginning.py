@@ -30,7 +30,27 @@ def test_the_compiled_loop_begins_with_it() -> None:
 
 
 def test_one_program_serves_all_batches_and_rates() -> None:
-    lower = beginning._program("cpu").lower  # type: ignore[attr-defined]
-    others = [replace(PPO, batch=50, minibatch=10, epochs=3), replace(PPO, discount=0.5, time_limit="bootstrap")]
-    assert {lower(agent, KEY, 3, 2).as_text() for agent in (PPO, *others)} == {lower(PPO, KEY, 3, 2).as_text()}
-    assert lower(replace(PPO, hidden=(8,)), KEY, 3, 2).as_text() != lower(PPO, KEY, 3, 2).as_text()
+    first_psi(PPO, KEY, 3, 2)
+    programs = set(beginning._programs)
+    for other in (
+        replace(PPO, batch=50, minibatch=10, epochs=3),
+        replace(PPO, discount=0.5, time_limit="bootstrap"),
+    ):
+        first_psi(other, KEY, 3, 2)
+    assert set(beginning._programs) == programs
+    first_psi(replace(PPO, hidden=()), KEY, 3, 2)
+    assert len(beginning._programs) == len(programs) + 1
+
+
+def test_agents_with_equal_weights_keep_their_own_kind_of_state() -> None:
+    """SAC's with and without the policy from before the last update, which begins as the policy does."""
+    agent = SACAgent(minibatch=4, hidden=())
+    assert first_psi(agent, KEY, 1, 1).acting is None
+    assert first_psi(replace(agent, acts="before_learning"), KEY, 1, 1).acting is not None
+
+
+def test_all_cycle_times_and_batches_begin_with_one_walk() -> None:
+    before = beginning.first_walk._cache_size()  # type: ignore[attr-defined]
+    for k, agent in ((4, PPO), (2, replace(PPO, batch=30))):
+        program.initialize(program.Shape(TimedTask(Wander(), k), capacity=20 * k, periods=1, alone=True), agent, KEY)
+    assert beginning.first_walk._cache_size() <= before + 1  # type: ignore[attr-defined]

@@ -14,7 +14,7 @@ from cycletime.agents.agent import Psi
 from cycletime.errors import InputError
 from cycletime.loops import CompiledChunk, CompiledLoop, Episodes
 from cycletime.loops import compiled as module
-from cycletime.loops.program import advance
+from cycletime.loops.program import Shape, advance_with
 from cycletime.tasks import Reacher
 from cycletime.tasks.closed_form import ClosedFormTask
 from tests.loops.conftest import Spy, TickingClock
@@ -107,10 +107,10 @@ def test_a_lane_knows_neither_its_place_nor_its_neighbours(wander: ClosedFormTas
     loop = make_loop(wander, width=3)
     hasty = replace(AGENT, discount=0.5, learning_rate=1e-2)
     together = list(loop.run([1, 2, 3], [AGENT, hasty, AGENT]))
-    programs = advance._cache_size()  # type: ignore[attr-defined]
+    programs = advance_with._cache_size()  # type: ignore[attr-defined]
     padded = list(loop.run([2], [hasty]))
     elsewhere = list(loop.run([3, 9, 2], [AGENT, AGENT, hasty]))
-    assert advance._cache_size() == programs  # type: ignore[attr-defined]
+    assert advance_with._cache_size() == programs  # type: ignore[attr-defined]
     assert_same_runs(finish(padded), finish(together, 1))
     assert_same_runs(finish(elsewhere, 2), finish(together, 1))
     assert_same_runs(finish(elsewhere, 0), finish(together, 2))
@@ -120,10 +120,26 @@ def test_a_lane_knows_neither_its_place_nor_its_neighbours(wander: ClosedFormTas
         np.testing.assert_allclose(alone.returns[:8], finish(together, run)[0].returns[:8], rtol=1e-4)
 
 
-def test_the_replay_is_as_large_as_the_run_can_fill() -> None:
-    loop = CompiledLoop(task=Reacher(), agent=SACAgent(hidden=(4,), minibatch=8), dt="16ms", env_steps=400_000)
-    assert 50_000 <= loop.shape.capacity < 50_500
-    assert make_loop(Reacher(), agent=SACAgent(replay_capacity=300), dt="16ms").shape.capacity == 127
+def sac_shape(env_steps: int, width: int = 1, **settings: int) -> Shape:
+    agent = SACAgent(hidden=(4,), minibatch=8, **settings)  # type: ignore[arg-type]
+    return make_loop(Reacher(), agent=agent, dt="16ms", env_steps=env_steps, width=width).shape
+
+
+def test_one_program_serves_all_budgets_of_a_run_alone() -> None:
+    assert sac_shape(2_000) == sac_shape(400_000) == sac_shape(20_000_000)
+    assert sac_shape(2_000).capacity == 1_000_000
+    assert sac_shape(1_000, replay_capacity=300).capacity == 300
+
+
+def test_a_replay_far_larger_than_the_run_is_not_allocated() -> None:
+    numbers, huge = 2 * 9 + 2 + 3, 2**30
+    assert sac_shape(2_000, replay_capacity=huge).capacity == 2**25 // numbers
+    assert sac_shape(20_000_000, replay_capacity=huge).capacity == 2**22  # of 2.5 million
+
+
+def test_the_replay_of_lanes_is_as_large_as_a_run_can_fill() -> None:
+    assert 50_000 <= sac_shape(400_000, width=2).capacity < 50_500
+    assert sac_shape(1_000, width=2, replay_capacity=300).capacity == 127
 
 
 def test_many_lanes_make_short_chunks(wander: ClosedFormTask) -> None:

@@ -1,6 +1,7 @@
 """What the compiled loop hands to XLA, and what XLA makes of it, as users have it."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import jax
@@ -11,7 +12,7 @@ from cycletime.agents import Buffer, SACAgent
 from cycletime.agents.agent import Metrics, pytree_of_rates
 from cycletime.agents.sac import SACDraws, SACState
 from cycletime.loops import CompiledLoop
-from cycletime.loops.program import LoopState, advance
+from cycletime.loops.program import LoopState, advance_with, draw_for
 from cycletime.tasks.closed_form import ClosedFormTask
 
 
@@ -24,7 +25,9 @@ def shapes_of(loop: CompiledLoop) -> tuple[Any, LoopState]:
 
 def lowered(loop: CompiledLoop) -> Any:  # noqa: ANN401 - JAX's
     """The program that learns."""
-    return advance.lower(loop.shape, *shapes_of(loop), jnp.int32(1), learns=True)
+    (rates, state), periods = shapes_of(loop), jnp.int32(1)
+    draws = jax.eval_shape(partial(draw_for, loop.shape, learns=True), rates, state, periods)
+    return advance_with.lower(loop.shape, rates, state, draws, periods, learns=True)
 
 
 @pytree_of_rates

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from cycletime.duration import cycle_steps
 from cycletime.paper.experiments import EXPERIMENTS, Size, study_of
-from cycletime.paper.sizes import core_cost, extent_of
+from cycletime.paper.sizes import COMPILE_S, core_cost, extent_of
+from cycletime.studies.plan.plan import Plan
 
 MEASURED = (Path(__file__).parents[2] / "results" / "training-cpu.txt").read_text()
 
@@ -58,4 +60,15 @@ def test_a_tenth_of_the_steps_takes_a_tenth_of_the_time_and_programs_their_own()
     full, tenth = (extent_of(EXPERIMENTS["ppo-dt0"], Size(scale, 30)) for scale in (1.0, 0.1))
     assert tenth.runs == full.runs
     assert tenth.simulated_h == pytest.approx(full.simulated_h / 10)
-    assert full.here_s / 10 < tenth.here_s < full.here_s / 5
+    assert full.cores_s[2] / 10 < tenth.cores_s[2] < full.cores_s[2] / 5
+
+
+def test_cores_share_the_runs_until_the_longest_is_all_that_is_left() -> None:
+    plan = Plan.of(study_of("ppo-baseline"))
+    costs = {cell.dt: core_cost(cell.run(0)) for cell in plan.cells}
+    runs_s = {dt: 1e7 / cycle_steps(dt, "2ms") * cost.agent_step_s for dt, cost in costs.items()}
+    found = extent_of(EXPERIMENTS["ppo-baseline"], Size()).cores_s
+    for count in (2, 16):
+        assert found[count] == pytest.approx((30 * sum(runs_s.values()) + 5 * COMPILE_S) / count)
+    few = extent_of(EXPERIMENTS["ppo-baseline"], Size(1.0, 2)).cores_s
+    assert few[64] == pytest.approx(max(runs_s.values()) + COMPILE_S), "ten runs, of which those at 4 ms take longest"

@@ -1,7 +1,7 @@
 import pytest
 
 from cycletime.duration import Duration
-from cycletime.reports.words import difference, hours, several, span, value_and_interval
+from cycletime.reports.words import difference, hours, rough, several, span, value_and_interval
 from cycletime.statistics import Estimate
 
 
@@ -49,3 +49,9 @@ def test_lists_and_hours_read_as_people_say_them() -> None:
         "12.3 h",
         "20,000 h",
     ]
+
+
+def test_a_return_is_told_in_three_digits_and_never_as_a_power_of_ten() -> None:
+    amounts = (0.0, -0.662, 20.63, 99.94, 99.96, 341.7, 999.7, 9359.6, -12_345.6)
+    told = ["0", "-0.662", "20.6", "99.9", "100", "342", "1,000", "9,360", "-12,346"]
+    assert [rough(each) for each in amounts] == told

@@ -1,7 +1,5 @@
 """Beats at absolute deadlines, in virtual time, and the clocks that they can be of."""
 
-from itertools import count
-
 import pytest
 
 from cycletime.errors import InputError
@@ -65,8 +63,31 @@ def test_a_pace_must_be_a_positive_number(pace: float) -> None:
         WallClock(pace)
 
 
-def test_the_robots_clock_is_that_of_its_packages() -> None:
-    ticks = count(1)
-    clock = RobotClock(lambda: next(ticks) * 0.008)
-    beats = Beats("20ms", clock)
-    assert [round(beats.wait().woke_s, 3) for _ in range(4)] == [0.032, 0.048, 0.072, 0.088]
+def test_the_robots_clock_is_that_of_its_packages_and_wakes_with_the_newest_that_is_not_too_late() -> None:
+    times = [0.0]
+    clock = RobotClock(lambda: times[-1], lambda: times.append(0.008 * len(times)), 0.008)
+    beats, newest = Beats("20ms", clock), []
+    for number in range(1, 5):
+        beat = beats.wait()
+        assert beat.number == number
+        assert beat.woke_s == pytest.approx(0.02 * number)
+        newest.append(times[-1])
+    assert newest == pytest.approx([0.016, 0.04, 0.056, 0.08])
+
+
+def test_the_robots_clock_stands_still_while_nobody_waits() -> None:
+    clock = RobotClock(lambda: 3.0, lambda: pytest.fail("nothing is received"), 0.008)
+    assert clock.now_s() == clock.now_s() == 3.0
+    clock.sleep_until(2.0)
+    assert clock.now_s() == 3.0
+
+
+def test_points_that_are_slept_through_are_left_out_at_once() -> None:
+    class Sound(VirtualClock):
+        def sleep_until(self, time_s: float) -> None:
+            super().sleep_until(0.104)
+
+    beat = Beats("40ms", clock := Sound(0.0)).wait()
+    assert (beat.number, beat.missed, beat.late_s) == (2, 1, 0.0)
+    assert beat.woke_s - beat.scheduled_s == pytest.approx(0.024)
+    assert clock.time_s == 0.104

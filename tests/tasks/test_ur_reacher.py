@@ -16,7 +16,7 @@ from cycletime.robots.ur.reacher import JOINTS_HIGH, JOINTS_LOW
 from cycletime.robots.ur.reacher_env import URReacher2Env
 from cycletime.robots.ur.reacher_targets import target_of
 from cycletime.robots.ur.simulator.launch import simulated
-from cycletime.robots.ur.types import Link
+from cycletime.robots.ur.types import RobotLink
 from cycletime.tasks import URReacher
 from tests.robots.ur.virtual import VirtualArm, VirtualClock
 
@@ -54,7 +54,7 @@ def pushes(seed: int, count: int) -> NDArray[np.float64]:
     return rng.uniform(-1.3, 1.3, (count, 2))
 
 
-def worst_difference(link: Link, env_dt: str, seed: int) -> float:
+def worst_difference(link: RobotLink, env_dt: str, seed: int) -> float:
     """Of an episode in closed form from the same task on a link, after the same actions."""
     env = URReacher2Env(link, env_dt, reset_time="3.5s")
     first, _ = env.reset(seed=seed)

@@ -28,11 +28,20 @@ class _Kept:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PackHorizons(_Kept):
+class _KeptOfOne(_Kept):
+    """Results of an algorithm."""
+
+    algorithm: Annotated[Literal["ppo", "sac"], arg(metavar="ALGORITHM")] = "ppo"
+    """Whose rules: ppo or sac."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackHorizons(_KeptOfOne):
     """Pack the studies of a stage for a machine with a GPU that has JAX, NumPy and CuPy."""
 
     stage: Annotated[Positional[Literal["tuning", "search", "trial-tuning", "trial"]], arg(metavar="STAGE")]
-    """tuning, search, which needs tuning's results, trial-tuning, or trial, which needs those and the frozen list."""
+    """tuning; search, which needs tuning's results; trial-tuning, which needs the frozen list; trial, which needs the
+    results of that too."""
     output: Annotated[Path, arg(metavar="PACK", aliases=["-o"])]
     """The pack, such as tuning.zip."""
 
@@ -42,7 +51,8 @@ class PackHorizons(_Kept):
         from cycletime.horizons.results import studies_of
         from cycletime.studies.packing.pack import pack_studies
 
-        print_packed(pack_studies(studies_of(self.stage, self.folder), self.output, in_folders=True), self.output)
+        studies = studies_of(self.stage, self.folder, self.algorithm)
+        print_packed(pack_studies(studies, self.output, in_folders=True), self.output)
         print("Then bring OUT back, and: cycletime horizons collect OUT")
         return 0
 
@@ -67,30 +77,28 @@ class CollectHorizons(_Kept):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankHorizons(_Kept):
+class RankHorizons(_KeptOfOne):
     """Print how the rules of the search compare."""
 
     def run(self) -> int:
         """Print it."""
-        from cycletime.horizons.fields import SEARCH
-        from cycletime.horizons.results import comparison_of
+        from cycletime.horizons.evidence import Evidence
         from cycletime.horizons.telling import ranking_in_words
 
-        print(ranking_in_words(comparison_of(SEARCH, self.folder)))
+        print(ranking_in_words(Evidence(self.folder, self.algorithm).search))
         return 0
 
 
 @dataclass(frozen=True, kw_only=True)
-class FreezeHorizons(_Kept):
+class FreezeHorizons(_KeptOfOne):
     """Write the list of candidates that go to the trial, with what is predicted of them."""
 
     def run(self) -> int:
         """Write it."""
-        from cycletime.horizons.fields import SEARCH
+        from cycletime.horizons.evidence import Evidence
         from cycletime.horizons.freezing import frozen, write_frozen
-        from cycletime.horizons.results import comparison_of
 
-        comparison = comparison_of(SEARCH, self.folder)
+        comparison = Evidence(self.folder, self.algorithm).search
         for name, why in frozen(comparison).items():
             print(f"{name}: {why}")
         print(write_frozen(comparison, self.folder))
@@ -98,7 +106,7 @@ class FreezeHorizons(_Kept):
 
 
 @dataclass(frozen=True, kw_only=True)
-class JudgeHorizons(_Kept):
+class JudgeHorizons(_KeptOfOne):
     """Print what the trial says of the candidates, and of what was predicted of them."""
 
     def run(self) -> int:
@@ -106,7 +114,7 @@ class JudgeHorizons(_Kept):
         from cycletime.horizons.evidence import Evidence
         from cycletime.horizons.telling import ranking_in_words, verdicts_in_words
 
-        evidence = Evidence(self.folder)
+        evidence = Evidence(self.folder, self.algorithm)
         print(ranking_in_words(evidence.trial.comparison))
         print(verdicts_in_words(evidence.trial, evidence.predictions))
         return 0
@@ -122,10 +130,10 @@ class HorizonsPage(_Kept):
 
     def run(self) -> int:
         """Write it."""
-        from cycletime.horizons.evidence import Evidence
+        from cycletime.horizons.evidence import every_evidence
         from cycletime.horizons.page import write_page
 
-        for path in write_page(self.page, Evidence(self.folder)):
+        for path in write_page(self.page, every_evidence(self.folder)):
             print(path)
         return 0
 

@@ -30,12 +30,21 @@ class ReportPage:
         """Write it."""
         if (self.folder / "study.json").exists():
             file = self._study()
-        elif any(self.folder.glob("*.npz")):
+        elif self._is_of_the_paper():
             file = self._paper()
         else:
             raise InputError(f"{self.folder} {self._lacks()}")
         print(f"The page is {printable(str(file))}: open it in a browser.")
         return 0
+
+    def _is_of_the_paper(self) -> bool:
+        """Whether an experiment's name is among the files: anybody has files that end with .npz."""
+        found = {file.stem for file in self.folder.glob("*.npz")}
+        if not found:
+            return False
+        from cycletime.paper.experiments import PARTS
+
+        return not found.isdisjoint(PARTS)
 
     def _lacks(self) -> str:
         if not self.folder.exists():
@@ -48,7 +57,10 @@ class ReportPage:
                 f"has the studies {', '.join(studies)}: give one of their folders; results of the paper's are kept by "
                 "'cycletime paper collect' first."
             )
-        return "has no study (study.json) and no results of the paper (*.npz): give the folder of a study."
+        return (
+            "has no study (study.json) and no results of the paper (such as ppo-baseline.npz): give the folder of a "
+            "study."
+        )
 
     def _study(self) -> Path:
         from cycletime.reports.report import PAGE, Report

@@ -21,7 +21,9 @@ class Resume(Running):
 
     def run(self) -> int:
         """Train them to their ends."""
+        from cycletime.cli.real_time import run_by_id
         from cycletime.engines.devices import use_device
+        from cycletime.engines.real_time import RealTimeEngine
         from cycletime.engines.registry import engine_of
         from cycletime.runs.folder import RunFolder
         from cycletime.studies.store.folder import StudyFolder
@@ -38,6 +40,8 @@ class Resume(Running):
             words = ", ".join(sorted(" on the ".join(each) for each in engines))
             raise InputError(f"The runs are for different engines or devices ({words}): resume them apart.")
         use_device(engine_of(opened[0].spec).jax_device(opened[0].spec))
+        if opened[0].spec.engine.name == RealTimeEngine.name:
+            return next((status for folder in opened if (status := run_by_id(folder, self))), 0)
         return train_all(opened, self)
 
     def _resume_in(self, study: Path) -> int:

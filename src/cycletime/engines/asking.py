@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUhlenbeck, Pink
 from cycletime.duration import Duration, DurationLike
@@ -15,7 +15,7 @@ from cycletime.rules import Rule
 from cycletime.runs.carried import carried_agent
 from cycletime.runs.spec import EngineSpec, RunSpec
 from cycletime.runs.tuned_file import read_tuned
-from cycletime.runs.worlds import refuse_budget_without_episode, refuse_unknown_env, world_of
+from cycletime.runs.worlds import RobotKind, refuse_budget_without_episode, refuse_unknown_env, world_of
 
 MOST_SEEDS = 10_000
 """More are a study."""
@@ -40,6 +40,8 @@ def specs_of(
     exploration: Exploration | None = None,
     device: str = "cpu",
     engine: str = AUTO,
+    robot: RobotKind | None = None,
+    learner: Literal["inline", "background"] = "inline",
 ) -> list[RunSpec]:
     """The specs of runs, one for each seed.
 
@@ -60,6 +62,8 @@ def specs_of(
         exploration: Noise that is coherent in time; None is white noise.
         device: cpu or gpu.
         engine: What computes: an engine's name, or auto for the fastest that takes the run on the device.
+        robot: What the environment is on, where it is a robot's: real, simulated or lockstep.
+        learner: Who learns while a robot moves: inline, within the cycle, or in the background.
 
     Raises:
         InputError: if something of it makes no sense.
@@ -77,14 +81,14 @@ def specs_of(
         # No rule carries actor-critic's, so they are for their own cycle time.
         tuned_at = None if algorithm == "actor-critic" and read.dt == Duration(dt) else read.dt
     agent, origin = carried_agent(algorithm, values, dt=dt, tuned_at=tuned_at, rule=rule, also=also, others=others)
-    world = world_of(task, env, env_dt)
+    world = world_of(task, env, env_dt, robot)
     spec = RunSpec(
         world=world,
         agent=agent,
         dt=dt,
         env_steps=env_steps,
         seed=several[0],
-        engine=EngineSpec(device=device),
+        engine=EngineSpec(device=device, learner=learner),
         exploration=exploration,
         origin=origin,
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 from numpy.typing import NDArray
 
@@ -16,6 +16,7 @@ from cycletime.duration import Duration
 from cycletime.errors import RunError
 from cycletime.loops import Episodes
 from cycletime.loops.action_bounds import ActionBounds
+from cycletime.loops.real_time.episode import EpisodeRecord
 from cycletime.runs.spec import RunSpec
 
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
@@ -121,6 +122,24 @@ class Group(Protocol):
 
     def close(self) -> None:
         """Let go of what it holds."""
+
+
+class EpisodeJournal(Protocol):
+    """Where a run's finished episodes are kept at once, and found when it is resumed."""
+
+    def episodes(self) -> Iterator[EpisodeRecord]:
+        """Those of earlier sessions."""
+
+    def append(self, episode: EpisodeRecord) -> None:
+        """Keep one; the disk has it when this returns."""
+
+
+@runtime_checkable
+class JournalingGroup(Protocol):
+    """A group whose world cannot be put back, so that each finished episode is kept beside the checkpoints."""
+
+    def keep_journal(self, run: int, journal: EpisodeJournal) -> None:
+        """Where to keep those of a run; said before its chunks are asked for."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from cycletime.loops import CompiledChunk, CompiledLoop, Position
 from cycletime.loops.compilation_cache import keep_compiled_programs
 from cycletime.runs.trees import named_arrays, tree_like
 
-_OF_LANES, _PERIOD = "state.", "period"
+_OF_LANES, _PERIOD, _ROWS = "state.", "period", "state.buffer.rows"
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Lanes:
         position = self._joined(given) if given else None
         going, moments = list(runs), None
         for told in self.loop.run(seeds, agents, position, until=until):
-            moments = _Moments(told.position, self.loop.width)
+            moments = _Moments(told.position, self.loop)
             chunks = {run: _chunk(told, lane, moments) for lane, run in enumerate(runs) if run in going}
             going = [run for run in going if not chunks[run].is_last]
             yield {run: chunk for run, chunk in chunks.items() if run not in self.dropped}
@@ -81,7 +81,7 @@ class Lanes:
         example = _as_tree(self._example, lane=None if self.loop.width == 1 else 0) if given else {}
         for run, arrays in given.items():
             try:
-                tree_like(example, arrays)
+                tree_like(example, self._roomy(arrays))
             except RunError as error:
                 wrong[run] = error
         return wrong
@@ -92,9 +92,16 @@ class Lanes:
         if self.loop.width > 1:
             joined = {name: _join(name, [lane[name] for lane in padded]) for name in lanes[0]}
         else:
-            joined = dict(lanes[0])
+            joined = self._roomy(lanes[0])
         tree = tree_like(_as_tree(self._example), joined)
         return Position(tree["state"], int(tree["period"]), tree["ended_env_steps"], tree["ended_agent_steps"])
+
+    def _roomy(self, lane: Arrays) -> dict[str, NDArray[Any]]:
+        """A lane's arrays, with the rows of the buffer that the run cannot fill."""
+        rows, more = lane.get(_ROWS), self.loop.shape.capacity - self.loop.room
+        if not more or rows is None or rows.shape[:1] != (self.loop.room,):  # of the last two somebody else complains
+            return dict(lane)
+        return {**lane, _ROWS: np.pad(rows, [(0, more)] + [(0, 0)] * (rows.ndim - 1))}
 
     @property
     def _example(self) -> Position:
@@ -106,17 +113,17 @@ class _Moments:
     """Where all lanes are; fetched from the device once, however many of them are asked for."""
 
     position: Position
-    width: int
+    loop: CompiledLoop
 
     def arrays(self, lane: int) -> dict[str, NDArray[Any]]:
-        """A lane's arrays, as if it were alone."""
-        if self.width == 1:
-            return self._arrays
+        """A lane's arrays, as if it were alone; of its buffer, what it can fill."""
+        if self.loop.width == 1:
+            return {**self._arrays, _ROWS: self._arrays[_ROWS][: self.loop.room]}
         return {name: _split(name, array, lane) for name, array in self._arrays.items()}
 
     def psi(self, lane: int) -> Psi:
         """What a lane has learned."""
-        if self.width == 1:
+        if self.loop.width == 1:
             return self.position.state.psi
         return jax.tree.map(lambda leaf: leaf[lane], self._psi)
 

@@ -21,7 +21,7 @@ random numbers are made of keys, bits and uniform ones."""
 
 def lane_bytes(loop: CompiledLoop) -> int:
     """About the most bytes that a lane takes, in a program of several."""
-    task, shape = loop.task, replace(loop.shape, alone=False)
+    task, shape = loop.task, replace(loop.shape, capacity=loop.room, alone=False)
     rates = jax.eval_shape(lambda: jax.tree.map(lambda rate: jnp.asarray(rate, task.dtype), loop.agent))
     key = jax.eval_shape(lambda: jax.random.key(0, impl="threefry2x32"))
     state = jax.eval_shape(partial(initialize, shape), rates, key)

@@ -6,7 +6,7 @@ done again, to the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from math import ceil
 from typing import Any, Protocol
@@ -16,8 +16,11 @@ from numpy.typing import NDArray
 from cycletime.engines.engine import Chunk, Setting
 from cycletime.errors import InputError, shown
 from cycletime.loops import EpisodeBins, Episodes
+from cycletime.loops.real_time.cadence import CadenceMeter
+from cycletime.loops.real_time.episode import EpisodeRecord
 from cycletime.runs.checkpoints import POLICY, Checkpoint, Manifest
 from cycletime.runs.folder import RunFolder
+from cycletime.runs.journal import Entry
 from cycletime.runs.machine import differences, this_machine
 from cycletime.runs.metrics import MetricsLog, window_of
 from cycletime.runs.policies.policy_file import SavedPolicy
@@ -96,6 +99,9 @@ class Record:
         learnings = window_of(self.spec.env_steps, setting.cycle_steps, self.spec.agent.period)
         self.metrics = MetricsLog(ceil(learnings / setting.told_every), setting.cycle_steps)
         self.checkpoint, self.damaged = self.folder.checkpoints.newest(self.spec.identity)
+        if torn := self.folder.journal.repair():
+            self.damaged.append(torn)
+        self._journaled = self.folder.journal.last()
         if self.checkpoint is not None and bool(self.checkpoint.below(_EPISODES)) != keep.episodes:
             self.checkpoint = None  # it does not have what is wanted now
         self.curve: Episodes | EpisodeBins = Episodes.none() if keep.episodes else EpisodeBins.none(self.spec.env_steps)
@@ -112,7 +118,7 @@ class Record:
     def _remarks(self) -> tuple[str, ...]:
         """Why the run, resumed here and now, may differ from one that was never stopped."""
         if self.checkpoint is None:
-            return ()
+            return self.setting.remarks if self._journaled else ()
         before = self.checkpoint.manifest
         inside: tuple[str, ...] = () if before.exact else ("it was stopped inside an episode",)
         if before.world != self.setting.fingerprint and not self.setting.remarks:
@@ -129,9 +135,19 @@ class Record:
     def resume(self) -> dict[str, NDArray[Any]] | None:
         """Go on from the checkpoint, if there is one."""
         checkpoint, self.checkpoint = self.checkpoint, None  # it may be large, and is not read again
-        if checkpoint is None:
-            self.tell(lambda listener: listener.begin(self.folder, None))
-            return None
+        done = []
+        if self._journaled is not None:
+            done.append(self._journaled.episode.run_env_steps)
+            self.sessions = self._journaled.session + 1
+        if checkpoint is not None:
+            done.append(checkpoint.manifest.env_steps)
+            self._go_on(checkpoint)
+        self.tell(lambda listener: listener.begin(self.folder, max(done, default=None)))
+        for sentence in (*self.damaged, *(f"Resumed, not identical: {remark}." for remark in self.remarks)):
+            self.tell(lambda listener: listener.remark(sentence))  # noqa: B023 - called at once
+        return None if checkpoint is None else checkpoint.below(_POSITION)
+
+    def _go_on(self, checkpoint: Checkpoint) -> None:
         manifest = checkpoint.manifest
         self.curve = (
             Episodes(**checkpoint.below(_EPISODES))
@@ -139,11 +155,29 @@ class Record:
             else EpisodeBins(self.spec.env_steps, **checkpoint.below(_BINS))
         )
         self.metrics.resume(checkpoint.below(_METRICS))
-        self.sessions, self.wall_s = manifest.sessions + 1, manifest.wall_s
-        self.tell(lambda listener: listener.begin(self.folder, manifest.env_steps))
-        for sentence in (*self.damaged, *(f"Resumed, not identical: {remark}." for remark in self.remarks)):
-            self.tell(lambda listener: listener.remark(sentence))  # noqa: B023 - called at once
-        return checkpoint.below(_POSITION)
+        self.sessions, self.wall_s = max(manifest.sessions + 1, self.sessions), manifest.wall_s
+
+    def episodes(self) -> Iterator[EpisodeRecord]:
+        """Those in the journal that the curve does not have yet."""
+        known = len(self.curve)
+        return (entry.episode for entry in self.folder.journal.entries() if entry.episode.number >= known)
+
+    def append(self, episode: EpisodeRecord) -> None:
+        """Keep an episode in the journal."""
+        self.trainee.check()
+        self.folder.make()
+        self.folder.journal.append(Entry(episode, self.sessions))
+
+    def _cadence(self) -> dict[str, Any] | None:
+        """How the cycles in the journal went, and a remark if many were late; None where there is no journal."""
+        if not self.folder.journal.path.exists():
+            return None
+        meter = CadenceMeter()
+        for entry in self.folder.journal.entries():
+            meter.add_all(entry.episode.cycles)
+        if warning := meter.cadence.warning:
+            self.tell(lambda listener: listener.remark(warning))
+        return meter.cadence.as_json()
 
     def add(self, chunk: Chunk) -> None:
         """Add a chunk to the curve and the metrics, and tell."""
@@ -198,6 +232,7 @@ class Record:
             sessions=self.sessions,
             wall_s=self.wall_s,
             machine=self._machine,
+            cadence=self._cadence(),
         )
         policy = self.policy(chunk) if self.keep.policies else None
         return FinishedRun(self.spec, result, self.curve, self.metrics.columns, policy)

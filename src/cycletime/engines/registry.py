@@ -9,11 +9,12 @@ from types import MappingProxyType
 from cycletime.engines.compiled import CompiledEngine
 from cycletime.engines.cuda.engine import CudaEngine
 from cycletime.engines.engine import Engine, Group
+from cycletime.engines.real_time import RealTimeEngine
 from cycletime.engines.stepped import SteppedEngine
 from cycletime.errors import InputError
-from cycletime.runs.spec import EngineSpec, RunSpec
+from cycletime.runs.spec import RunSpec
 
-_ALL: tuple[Engine, ...] = (CudaEngine(), CompiledEngine(), SteppedEngine())
+_ALL: tuple[Engine, ...] = (CudaEngine(), CompiledEngine(), SteppedEngine(), RealTimeEngine())
 ENGINES: Mapping[str, Engine] = MappingProxyType({engine.name: engine for engine in _ALL})
 """By name, the fastest first."""
 AUTO = "auto"
@@ -29,9 +30,16 @@ def engine_of(spec: RunSpec) -> Engine:
     engine = ENGINES.get(spec.engine.name)
     if engine is None:
         raise InputError(f"{spec.engine.name!r} is not an engine: give one of {', '.join(ENGINES)}.")
-    if sentence := engine.refusal(spec):
+    if sentence := _refusal(engine, spec):
         raise InputError(sentence)
     return engine
+
+
+def _refusal(engine: Engine, spec: RunSpec) -> str | None:
+    """Why an engine does not take a run; None where it does."""
+    if spec.engine.learner != "inline" and not isinstance(engine, RealTimeEngine):
+        return f"learner is {spec.engine.learner!r}: only the engine real-time has the choice."
+    return engine.refusal(spec)
 
 
 def with_engine(spec: RunSpec, name: str = AUTO) -> RunSpec:
@@ -45,7 +53,7 @@ def with_engine(spec: RunSpec, name: str = AUTO) -> RunSpec:
         engine_of(chosen)
         return chosen
     tried = [_on(spec, each) for each in ENGINES]
-    taken = next((each for each in tried if not ENGINES[each.engine.name].refusal(each)), tried[-1])
+    taken = next((each for each in tried if not _refusal(ENGINES[each.engine.name], each)), tried[-1])
     engine_of(taken)  # which says why, if none does
     return taken
 
@@ -53,7 +61,7 @@ def with_engine(spec: RunSpec, name: str = AUTO) -> RunSpec:
 def _on(spec: RunSpec, name: str) -> RunSpec:
     """A run on an engine; those that train no lanes side by side have no width."""
     width = spec.engine.width if name == CompiledEngine.name else 1
-    return replace(spec, engine=EngineSpec(name, spec.engine.device, width, spec.engine.matmul))
+    return replace(spec, engine=replace(spec.engine, name=name, width=width))
 
 
 def group_for(specs: Sequence[RunSpec]) -> Group:

@@ -28,12 +28,12 @@ from cycletime.loops.compilation_cache import keep_compiled_programs
 from cycletime.loops.pulse import PULSE
 from cycletime.runs.spec import RunSpec, refuse_longer_than
 from cycletime.runs.trees import named_arrays, tree_like
-from cycletime.runs.worlds import make_env
+from cycletime.runs.worlds import RobotEnv, make_env
 
 if TYPE_CHECKING:
     import gymnasium
 
-    from cycletime.loops import SteppedLoop, SteppedPosition
+    from cycletime.loops import SteppedChunk, SteppedLoop, SteppedPosition
 
 TRIED_STEPS = 50
 """The agent steps that a used and a fresh environment are compared over."""
@@ -54,6 +54,8 @@ class SteppedEngine:
         """Nothing but options that it does not have."""
         if spec.engine.width != 1:
             return f"width is {spec.engine.width}: the engine stepped trains one run at a time."
+        if isinstance(spec.world, RobotEnv):
+            return f"{spec.world.name} is on an arm, which needs the engine real-time."
         return (
             "matmul is 'float32': only the compiled engine has the choice." if spec.engine.matmul != "fastest" else None
         )
@@ -206,16 +208,7 @@ class SteppedGroup:
     def _chunks(self, arrays: Arrays | None) -> Iterator[Chunk]:
         keep_compiled_programs()  # before the example of a position is computed, which else takes seconds
         position = None if arrays is None else tree_like(self.loop.start(self.spec.seed), arrays)
-        for chunk in self.loop.run(self.spec.seed, position):
-            yield Chunk(
-                env_steps=chunk.env_steps,
-                agent_steps=chunk.position.agent_steps,
-                episodes=chunk.episodes,
-                metrics=chunk.metrics,
-                moment=_Moment(chunk.position),
-                exact=chunk.position.exact,
-                is_last=chunk.finished is not None,
-            )
+        yield from map(as_chunk, self.loop.run(self.spec.seed, position))
 
     def close(self) -> None:
         """Close the environment."""
@@ -235,6 +228,19 @@ class _Moment:
     def psi(self) -> Psi:
         """What was learned."""
         return self.position.psi
+
+
+def as_chunk(chunk: SteppedChunk) -> Chunk:
+    """What a loop around an environment gives, as all engines give it."""
+    return Chunk(
+        env_steps=chunk.env_steps,
+        agent_steps=chunk.position.agent_steps,
+        episodes=chunk.episodes,
+        metrics=chunk.metrics,
+        moment=_Moment(chunk.position),
+        exact=chunk.position.exact,
+        is_last=chunk.finished is not None,
+    )
 
 
 def begins_like(fresh: list[bytes], used: gymnasium.Env[Any, Any], seed: int) -> bool:

@@ -12,7 +12,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
-from cycletime.engines.engine import Chunk, Group
+from cycletime.engines.engine import Chunk, Group, JournalingGroup
 from cycletime.engines.open_files import allow_open_files
 from cycletime.engines.record import KEEP_ALL, Keep, Record, Trainee
 from cycletime.engines.record import Listener as Listener
@@ -196,6 +196,8 @@ class _Training:
         for run, record in list(self.records.items()):
             with self._trying(run):
                 starts[run] = record.resume()
+                if isinstance(self.group, JournalingGroup):
+                    self.group.keep_journal(run, record)
         for told in self.group.chunks({run: start for run, start in starts.items() if run in self.records}):
             self._take(told)
             now = self.clock()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import product
 from math import ceil, inf
 from pathlib import Path
@@ -17,7 +18,10 @@ from matplotlib.lines import Line2D
 
 from cycletime.duration import Duration
 from cycletime.horizons.evidence import Evidence
+from cycletime.horizons.freezing import frozen
+from cycletime.horizons.missing import NotRunError
 from cycletime.horizons.ranking import KINDS, Array, Interval, RuleComparison
+from cycletime.horizons.subjects import Subject
 from cycletime.paper.figures.footer import add_footer
 from cycletime.paper.figures.style import BAND, SMALL, log2_axis
 from cycletime.paper.outcome import Outcome
@@ -32,21 +36,20 @@ _COLUMNS = 3
 
 
 def save_figures(evidence: Evidence, folder: Path) -> list[Path]:
-    """Draw and write them; the same results give the same bytes."""
+    """Draw and write those of what was run; the same results give the same bytes."""
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    trial = evidence.trial
+    paths: list[Path] = []
     with mpl.rc_context(STYLE):
-        drawn = {
-            "tuned-horizons": draw_tuned_horizons(evidence.tunings),
-            "search": draw_scores(evidence.search, [trial.winner, "scaled", "dt-aware", "baseline"]),
-            "trial": draw_scores(trial.comparison, [*trial.candidates, "scaled", "dt-aware", "baseline"]),
-        }
-        return [path for stem, figure in drawn.items() for path in save_figure(figure, folder, stem, FORMATS)]
+        for name, draw in FIGURES.items():
+            with suppress(NotRunError):
+                paths += save_figure(draw(evidence), folder, evidence.subject.prefix + name, FORMATS)
+    return paths
 
 
-def draw_tuned_horizons(tunings: Mapping[str, Outcome]) -> Figure:
+def draw_tuned_horizons(evidence: Evidence) -> Figure:
     """Of each task, how well each discount horizon does at each cycle time, with the best trace horizon."""
+    tunings, trace = evidence.tunings, " with the best trace horizon" if len(evidence.subject.horizons) > 1 else ""
     rows = ceil(len(tunings) / _COLUMNS)
     figure = Figure(figsize=(3 * _COLUMNS, 2.8 * rows))
     every = figure.subplots(rows, _COLUMNS, squeeze=False).flat
@@ -57,8 +60,8 @@ def draw_tuned_horizons(tunings: Mapping[str, Outcome]) -> Figure:
     add_footer(
         figure,
         [],
-        f"Colour: the mean return over learning with the best trace horizon, from the lowest (dark) to the highest "
-        f"(bright) at that cycle time; circles: the best. {seeds} seeds of each cell. PPO, closed form.",
+        f"Colour: the mean return over learning{trace}, from the lowest (dark) to the highest (bright) at that cycle "
+        f"time; circles: the best. {seeds} seeds of each cell. {_whose(evidence.subject)}",
     )
     return figure
 
@@ -82,9 +85,19 @@ def _draw_map(axes: Axes, task: str, tuning: Outcome) -> None:
     axes.set_ylabel("discount horizon (s)")
 
 
-def draw_scores(comparison: RuleComparison, rules: Sequence[str]) -> Figure:
-    """Of each task and kind of starting points, normalised scores against the cycle time."""
-    tasks = list(comparison.dts)
+def draw_search(evidence: Evidence) -> Figure:
+    """The search's scores of those that go to the trial."""
+    return draw_scores(evidence.search, list(frozen(evidence.search)))
+
+
+def draw_trial(evidence: Evidence) -> Figure:
+    """The trial's scores."""
+    return draw_scores(evidence.trial.comparison, evidence.trial.candidates)
+
+
+def draw_scores(comparison: RuleComparison, candidates: Sequence[str]) -> Figure:
+    """Of each task and kind of starting points, normalised scores of candidates and references by cycle time."""
+    tasks, rules = list(comparison.dts), [*candidates, *reversed(comparison.subject.references)]
     figure = Figure(figsize=(2.6 * len(tasks) + 0.4, 5.2))
     every = figure.subplots(len(KINDS), len(tasks), squeeze=False, sharey=True)
     for (row, kind), (column, task) in product(enumerate(KINDS), enumerate(tasks)):
@@ -102,8 +115,9 @@ def draw_scores(comparison: RuleComparison, rules: Sequence[str]) -> Figure:
     add_footer(
         figure,
         [handles],
-        f"0 is doing nothing, 1 tuning at that cycle time; means over starting points at the shortest, the middle and "
-        f"the longest cycle time, with 95 % bootstrap intervals; {seeds} seeds of each cell. PPO, closed form.",
+        "0 is doing nothing, 1 tuning at that cycle time; means over starting points at the shortest, the middle and "
+        f"the longest cycle time, with 95 % bootstrap intervals; {seeds} seeds of each cell. "
+        f"{_whose(comparison.subject)}",
     )
     return figure
 
@@ -122,5 +136,17 @@ def _draw_rule(axes: Axes, comparison: RuleComparison, rule: str, kind: str, tas
     axes.fill_between(along, lows, highs, color=COLOURS[index], alpha=BAND, linewidth=0)
 
 
+def _whose(subject: Subject) -> str:
+    return f"{subject.algorithm.upper()}, closed form."
+
+
 def _looks(index: int) -> dict[str, Any]:
     return {"color": COLOURS[index], "linestyle": DASHES[index % len(DASHES)], "marker": MARKERS[index]}
+
+
+FIGURES: Mapping[str, Callable[[Evidence], Figure]] = {
+    "tuned-horizons": draw_tuned_horizons,
+    "search": draw_search,
+    "trial": draw_trial,
+}
+"""By name."""

@@ -5,7 +5,8 @@ Who goes is decided by criteria that were fixed before the search was run:
 1. the best average from tuned values,
 2. the best worst cycle time from tuned values,
 3. the best average from untuned values,
-4. of the candidates with the fewest numbers that are not behind the first for sure, the best.
+4. of the candidates with the fewest numbers that are not behind the first for sure, the best,
+5. what users have already, which is so of SAC alone: PPO's trial has given it its name.
 
 What the search has found of their differences from the paper's rules, the trial is predicted to find too: 'more' or
 'less' where the interval excludes zero, 'undecided' elsewhere.
@@ -18,18 +19,16 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from cycletime.errors import InputError
-from cycletime.horizons.candidates import CANDIDATES, REFERENCES, numbers_of
+from cycletime.horizons.candidates import numbers_of
+from cycletime.horizons.missing import found
 from cycletime.horizons.ranking import KINDS, MEASURES, Interval, Measure, RuleComparison
+from cycletime.horizons.subjects import Subject
 from cycletime.rules import Rule
 from cycletime.rules.own import own_rules_table
 from cycletime.runs.files import disk_errors, write_whole
 from cycletime.runs.own_rules import read_own_rules
 from cycletime.runs.tables import read_toml, toml_text
 
-FILE = "candidates.toml"
-COMPARED: tuple[tuple[str, Measure, str], ...] = tuple(product(KINDS, MEASURES, REFERENCES))
-"""Kinds of starting points, measures, and rules of the paper that every candidate is compared with."""
 _MEASURED: Mapping[Measure, str] = {"average": "on average", "worst": "at the worst cycle time"}
 _DIGITS = 3
 
@@ -46,13 +45,16 @@ def frozen(comparison: RuleComparison) -> dict[str, str]:
     choose(_best(comparison, "tuned", "worst"), "the best worst cycle time from tuned values")
     choose(_best(comparison, "untuned", "average"), "the best average from untuned values")
     choose(_simplest(comparison, best), "the best of those with the fewest numbers that are not behind for sure")
+    if comparison.subject.in_use is not None:
+        choose(comparison.subject.in_use, "what users have already")
     return chosen
 
 
 def write_frozen(comparison: RuleComparison, results: Path) -> Path:
     """Write the list, with laws and predictions; the file."""
     chosen = frozen(comparison)
-    own = own_rules_table({name: CANDIDATES[name] for name in chosen})
+    subject = comparison.subject
+    own = own_rules_table({name: comparison.candidates[name] for name in chosen})
     tables: dict[str, dict[str, Any]] = {f"own_rules.{name}": table for name, table in own.items()}
     for name, why in chosen.items():
         tables[f"predictions.{name}"] = {
@@ -60,52 +62,67 @@ def write_frozen(comparison: RuleComparison, results: Path) -> Path:
             "words": list(in_words(comparison, name)),
             **dict(predictions(comparison, name)),
         }
-    head = "# Candidates for the trial, frozen before it. Made by: cycletime horizons freeze\n\n"
+    head = f"# Candidates for the trial, frozen before it. Made by: {freezing_command(subject)}\n\n"
+    file = results / file_of(subject)
     with disk_errors(results):
         results.mkdir(parents=True, exist_ok=True)
-    write_whole(results / FILE, lambda file: file.write_text(head + toml_text(tables), encoding="utf-8"))
-    return results / FILE
+    write_whole(file, lambda unfinished: unfinished.write_text(head + toml_text(tables), encoding="utf-8"))
+    return file
 
 
-def frozen_rules(results: Path) -> dict[str, Rule]:
+def file_of(subject: Subject) -> str:
+    """What the file is called."""
+    return f"{subject.prefix}candidates.toml"
+
+
+def freezing_command(subject: Subject) -> str:
+    """What makes it."""
+    return f"cycletime horizons freeze{subject.option}"
+
+
+def frozen_rules(results: Path, subject: Subject) -> dict[str, Rule]:
     """The candidates of the frozen list.
 
     Raises:
-        InputError: if it is not there.
+        NotRunError: if it is not there.
     """
-    return read_own_rules(_the_list(results))
+    return read_own_rules(_the_list(results, subject))
 
 
-def frozen_predictions(results: Path) -> dict[str, Any]:
+def frozen_predictions(results: Path, subject: Subject) -> dict[str, Any]:
     """By candidate of the frozen list, what is predicted of it.
 
     Raises:
-        InputError: if it is not there.
+        NotRunError: if it is not there.
     """
-    return dict(read_toml(_the_list(results))["predictions"])
+    return dict(read_toml(_the_list(results, subject))["predictions"])
 
 
-def _the_list(results: Path) -> Path:
-    file = results / FILE
-    if not file.exists():
-        raise InputError(f"{file} is not there: 'cycletime horizons freeze' makes it, once the search has been run.")
-    return file
+def _the_list(results: Path, subject: Subject) -> Path:
+    makes = f"'{freezing_command(subject)}' makes it, once the search has been run."
+    return found(results / file_of(subject), makes)
+
+
+def compared(subject: Subject) -> tuple[tuple[str, Measure, str], ...]:
+    """Kinds of starting points, measures, and rules of the paper that every candidate is compared with."""
+    return tuple(product(KINDS, MEASURES, subject.references))
 
 
 def predictions(comparison: RuleComparison, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """What a candidate has more than each of the paper's rules, by the name of the comparison."""
-    for kind, measure, other in COMPARED:
-        found = comparison.interval(name, kind, measure, less=other)
-        numbers = [round(number, _DIGITS) for number in (found.value, found.low, found.high)]
-        yield comparison_key(kind, measure, other), {"predicted": sign_of(found), "search": numbers}
+    for kind, measure, other in compared(comparison.subject):
+        more = comparison.interval(name, kind, measure, less=other)
+        numbers = [round(number, _DIGITS) for number in (more.value, more.low, more.high)]
+        yield comparison_key(kind, measure, other), {"predicted": sign_of(more), "search": numbers}
 
 
 def in_words(comparison: RuleComparison, name: str) -> Iterator[str]:
     """What is predicted of a candidate, in a sentence for each kind of starting points and each measure."""
     for kind, (measure, what) in product(KINDS, _MEASURED.items()):
-        signs = {other: sign_of(comparison.interval(name, kind, measure, less=other)) for other in REFERENCES}
-        found = {sign: [other for other, each in signs.items() if each == sign] for sign in ("more", "less")}
-        parts = [f"{sign} than {', '.join(others)}" for sign, others in found.items() if others]
+        references = comparison.subject.references
+        signs = {other: sign_of(comparison.interval(name, kind, measure, less=other)) for other in references}
+        told = {sign: [other for other, each in signs.items() if each == sign] for sign in ("more", "less")}
+        parts = [f"{sign} than {', '.join(others)}" for sign, others in told.items() if others]
         yield f"From {kind} values {what}: {' and '.join(parts) or 'nothing that can be told from the others'}."
 
 
@@ -114,19 +131,19 @@ def comparison_key(kind: str, measure: Measure, other: str) -> str:
     return f"{measure}_from_{kind}_than_{other.replace('-', '_')}"
 
 
-def sign_of(found: Interval) -> str:
+def sign_of(difference: Interval) -> str:
     """What an interval says of a difference."""
-    return "more" if found.low > 0 else "less" if found.high < 0 else "undecided"
+    return "more" if difference.low > 0 else "less" if difference.high < 0 else "undecided"
 
 
 def _best(comparison: RuleComparison, kind: str, measure: Measure) -> str:
-    return next(name for name in comparison.ranked(kind, measure) if name in CANDIDATES)
+    return next(name for name in comparison.ranked(kind, measure) if name in comparison.candidates)
 
 
 def _simplest(comparison: RuleComparison, best: str) -> str:
     near = [
         name
         for name in comparison.ranked("tuned", "average")
-        if name in CANDIDATES and comparison.interval(best, "tuned", "average", less=name).low <= 0
+        if name in comparison.candidates and comparison.interval(best, "tuned", "average", less=name).low <= 0
     ]
-    return min(near, key=lambda name: numbers_of(CANDIDATES[name]))  # the first of them, which is the best
+    return min(near, key=lambda name: numbers_of(comparison.candidates[name]))  # the first of them, which is the best

@@ -1,20 +1,45 @@
-"""The page's parts that are made from results: what stands between <!-- made: NAME --> and <!-- end -->."""
+"""The page's parts that are made from results: what stands between <!-- made: NAME --> and <!-- end -->.
+
+SAC's parts have names that begin with 'sac-'. A part whose results are not there says so.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from cycletime.bounded import read_text
 from cycletime.errors import InputError
 from cycletime.horizons import tables
 from cycletime.horizons.evidence import Evidence
+from cycletime.horizons.missing import NotRunError
 from cycletime.horizons.telling import decision_in_words, left_out_in_words
 from cycletime.runs.files import write_whole
 
+FIGURES = Path("figures", "horizons")
+"""Beside the page."""
+NOT_RUN = "Not run yet."
+IMAGES: Mapping[str, tuple[str, Callable[[Evidence], object]]] = {
+    "tuned-horizons": (
+        "Maps of discount horizons against the cycle time, one for each task",
+        lambda evidence: evidence.tunings,
+    ),
+    "search": ("Scores on Reacher and Double Pendulum against the cycle time", lambda evidence: evidence.search),
+    "trial": ("Scores on the four other tasks against the cycle time", lambda evidence: evidence.trial),
+}
+"""By figure, what it is called for those who do not see it, and what must have been run."""
+
+
+def _image(name: str, evidence: Evidence) -> str:
+    words, needed = IMAGES[name]
+    needed(evidence)
+    return f"![{words}]({(FIGURES / f'{evidence.subject.prefix}{name}.png').as_posix()})"
+
+
 PARTS: Mapping[str, Callable[[Evidence], str]] = {
-    "tuned-horizons": lambda evidence: tables.best_horizons(evidence.tunings),
+    "tuned-horizons": tables.best_horizons,
     "search": lambda evidence: tables.measures(evidence.search, evidence.search.ranked("tuned", "average")),
     "trial": lambda evidence: tables.measures(
         evidence.trial.comparison, evidence.trial.comparison.ranked("tuned", "average")
@@ -26,37 +51,53 @@ PARTS: Mapping[str, Callable[[Evidence], str]] = {
     "decision": lambda evidence: decision_in_words(evidence.trial),
     "predictions": tables.predictions,
     "origins": lambda evidence: tables.origins(evidence.outcomes),
+    **{f"{name}-figure": partial(_image, name) for name in IMAGES},
 }
 """By name, what makes it."""
 _PART = re.compile(r"(<!-- made: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _MOST_BYTES = 2**20
 
 
-def write_page(page: Path, evidence: Evidence) -> list[Path]:
+def write_page(page: Path, evidence: Sequence[Evidence]) -> list[Path]:
     """Fill a page and write its figures beside it; the files.
 
+    Args:
+        page: The page.
+        evidence: Of each algorithm.
+
     Raises:
-        InputError: if the page or results are missing, or a part of it has no name that is known.
+        InputError: if the page or all results are missing, or a part of it has no name that is known.
     """
     from cycletime.horizons.figures import save_figures
 
     text = filled(read_text(page, _MOST_BYTES, encoding="utf-8"), evidence)
-    figures = save_figures(evidence, page.parent / "figures" / "horizons")
+    figures = [path for each in evidence for path in save_figures(each, page.parent / FIGURES)]
     write_whole(page, lambda file: file.write_text(text, encoding="utf-8"))
     return [page, *figures]
 
 
-def filled(text: str, evidence: Evidence) -> str:
+def filled(text: str, evidence: Sequence[Evidence]) -> str:
     """A page's text with its parts made anew.
 
     Raises:
-        InputError: if a part has no name that is known.
+        InputError: if a part has no name that is known, or nothing was run of what it shows.
     """
+    known = {each.subject.prefix + name: (make, each) for each in evidence for name, make in PARTS.items()}
+    missing: list[NotRunError] = []
 
-    def made(found: re.Match[str]) -> str:
-        begin, name, end = found.groups()
-        if name not in PARTS:
-            raise InputError(f"The page has a part {name!r}: there are {', '.join(PARTS)}.")
-        return f"{begin}\n{PARTS[name](evidence)}\n\n{end}"
+    def made(part: re.Match[str]) -> str:
+        begin, name, end = part.groups()
+        if name not in known:
+            raise InputError(f"The page has a part {name!r}: there are {', '.join(known)}.")
+        make, whose = known[name]
+        try:
+            content = make(whose)
+        except NotRunError as error:
+            missing.append(error)
+            content = NOT_RUN
+        return f"{begin}\n{content}\n\n{end}"
 
-    return _PART.sub(made, text)
+    text, parts = _PART.subn(made, text)
+    if parts and len(missing) == parts:
+        raise missing[0]  # what is there must not be lost by looking in the wrong folder
+    return text

@@ -24,8 +24,10 @@ from numpy.typing import NDArray
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.horizons.fields import Place, Rules, Start, place_of
+from cycletime.horizons.fields import Start
+from cycletime.horizons.subjects import Place, Rules, Subject
 from cycletime.paper.outcome import Outcome
+from cycletime.rules import Rule
 from cycletime.statistics.resampling import means_drawn_anew
 
 CONFIDENCE = 0.95
@@ -86,6 +88,16 @@ class RuleComparison:
     """By task."""
     scales: Mapping[str, ScoreScale]
     """By task."""
+
+    @property
+    def subject(self) -> Subject:
+        """The algorithm whose rules they are."""
+        return self.starts[0].subject
+
+    @property
+    def candidates(self) -> dict[str, Rule]:
+        """By name, the rules that are not the paper's."""
+        return {name: rule for name, rule in self.rules.items() if isinstance(rule, Rule)}
 
     def scores(self, rule: str, start: Start) -> Array:
         """[1 + resamples, cycle times that count] normalised scores of a rule from a starting point."""
@@ -153,6 +165,7 @@ class RuleComparison:
 
     def _means(self, task: str, points: Sequence[Mapping[str, Any]]) -> Array:
         columns, means = self._drawn[task]
+        place_of = self.subject.place
         for point in points:
             if place_of(point) not in columns:
                 raise InputError(f"{self.outcomes[task].name} has no runs of {dict(point)}: it is of other candidates.")
@@ -161,11 +174,11 @@ class RuleComparison:
     @cached_property
     def _drawn(self) -> dict[str, tuple[dict[Place, int], Array]]:
         """By task, where the cells of its points are, and their means."""
-        return {task: _means_of(outcome) for task, outcome in self.outcomes.items()}
+        return {task: _means_of(outcome, self.subject) for task, outcome in self.outcomes.items()}
 
 
-def _means_of(outcome: Outcome) -> tuple[dict[Place, int], Array]:
-    columns = {place_of({**cell.values, "dt": cell.dt}): index for index, cell in enumerate(outcome.cells)}
+def _means_of(outcome: Outcome, subject: Subject) -> tuple[dict[Place, int], Array]:
+    columns = {subject.place({**cell.values, "dt": cell.dt}): index for index, cell in enumerate(outcome.cells)}
     every = np.concatenate([cell.scores for cell in outcome.cells])
     worst = float(np.min(every[np.isfinite(every)]))  # which runs that went astray count as, as in a sweep
     cells = [np.where(np.isfinite(cell.scores), cell.scores, worst) for cell in outcome.cells]

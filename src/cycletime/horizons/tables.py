@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from statistics import median_low
 
 from cycletime.duration import Duration
-from cycletime.horizons.candidates import REFERENCES
 from cycletime.horizons.evidence import Evidence
-from cycletime.horizons.judging import DEFAULT, JudgedTrial
+from cycletime.horizons.judging import JudgedTrial
 from cycletime.horizons.ranking import KINDS, MEASURES, Interval, RuleComparison
 from cycletime.paper.outcome import Outcome, OutcomeCell
 from cycletime.paper.winners import winners
@@ -18,15 +18,23 @@ _RATES = {"discount": "discount", "trace_decay": "trace"}
 _WORDS = {"average": "average", "worst": "worst cycle time"}
 
 
-def best_horizons(tunings: Mapping[str, Outcome]) -> str:
+def best_horizons(evidence: Evidence) -> str:
     """By task and cycle time the horizons that tuning found best, and between which those lie that are as good."""
     rows = []
-    for task, tuning in tunings.items():
+    for task, tuning in evidence.tunings.items():
         found = winners(tuning)
-        for rate, words in _RATES.items():
+        for rate in evidence.subject.horizons:
             cells = [_span(rate, [each.cell, *each.as_good]) for each in found.values()]
-            rows.append((task, words, f"{_ms(min(found))} to {_ms(max(found))}", *cells))
-    return markdown(("task", "horizon", "cycle times", "shortest", "", "middle", "", "longest"), rows)
+            rows.append((task, _RATES[rate], f"{_ms(min(found))} to {_ms(max(found))}", *cells))
+    names = ("task", "horizon", "cycle times")
+    return markdown((*names, *_dt_names(len(rows[0]) - len(names))), rows)
+
+
+def _dt_names(count: int) -> list[str]:
+    """Of cycle times in their order: those that are starting points."""
+    names = ["shortest", *[""] * (count - 2), "longest"]
+    names[median_low(range(count))] = "middle"
+    return names
 
 
 def measures(comparison: RuleComparison, rules: Iterable[str]) -> str:
@@ -63,9 +71,10 @@ def by_task(comparison: RuleComparison) -> str:
 
 def verdicts(trial: JudgedTrial) -> str:
     """Of candidates the verdict, and the differences that it rests on."""
-    header = ("candidate", "verdict", *(f"more than `{other}`" for other in REFERENCES))
+    references = trial.comparison.subject.references
+    header = ("candidate", "verdict", *(f"more than `{other}`" for other in references))
     rows = [
-        (f"`{name}`", f"**{trial.verdict(name)}**", *(str(trial.more(name, other)) for other in REFERENCES))
+        (f"`{name}`", f"**{trial.verdict(name)}**", *(str(trial.more(name, other)) for other in references))
         for name in trial.candidates
     ]
     return markdown(header, rows)
@@ -73,8 +82,8 @@ def verdicts(trial: JudgedTrial) -> str:
 
 def against_default(trial: JudgedTrial) -> str:
     """What the winner has more than the default rule, in everything that decides."""
-    rows = [(where, str(trial.more(trial.winner, DEFAULT, *what))) for where, what in trial.conditions.items()]
-    return markdown(("", f"`{trial.winner}` more than `{DEFAULT}`"), rows)
+    rows = [(where, str(trial.more(trial.winner, trial.default, *what))) for where, what in trial.conditions.items()]
+    return markdown(("", f"`{trial.winner}` more than `{trial.default}`"), rows)
 
 
 def predictions(evidence: Evidence) -> str:

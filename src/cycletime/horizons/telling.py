@@ -6,24 +6,28 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cycletime.horizons.candidates import REFERENCES
-from cycletime.horizons.judging import DEFAULT, JudgedTrial
+from cycletime.horizons.judging import JudgedTrial
 from cycletime.horizons.ranking import KINDS, RuleComparison
 from cycletime.rules.explain import aligned
-
-_HEADER = ("rule", "average", "worst cycle time", "average over dt-aware's", "average over scaled's", "lowest at")
 
 
 def ranking_in_words(comparison: RuleComparison) -> str:
     """For each kind of starting points a table of all rules, the best average first."""
     lines: list[str] = []
+    header = (
+        "rule",
+        "average",
+        "worst cycle time",
+        *(f"average over {each}'s" for each in _others(comparison)),
+        "lowest at",
+    )
     for kind in KINDS:
         runs = " or ".join(map(str, sorted({n for outcome in comparison.outcomes.values() for n in outcome.n})))
         lines += [
             f"From {kind} values: {len(comparison.begun(kind))} starting points on {', '.join(comparison.dts)}, {runs} "
             "runs of each cell; 0 is doing nothing and 1 tuning at each cycle time; [95 % intervals].",
             "",
-            *aligned([_HEADER, *_rows(comparison, kind)]),
+            *aligned([header, *_rows(comparison, kind)]),
             "",
         ]
     return "\n".join(lines)
@@ -33,7 +37,7 @@ def verdicts_in_words(trial: JudgedTrial, predictions: Mapping[str, Any]) -> str
     """What the trial says of each candidate, of what was predicted of it, and of the default."""
     lines = [left_out_in_words(trial.comparison), ""]
     for name in trial.candidates:
-        told = [f"{trial.more(name, other)} more than {other}" for other in REFERENCES]
+        told = [f"{trial.more(name, other)} more than {other}" for other in trial.comparison.subject.references]
         counts = Counter(trial.of_predictions(predictions, name).values())
         became = ", ".join(f"{count} {word}" for word, count in counts.items()) or "none"
         lines += [
@@ -47,7 +51,8 @@ def decision_in_words(trial: JudgedTrial) -> str:
     """Who has won, and whether that changes the default."""
     against = "; ".join(f"{each.where} is less, {each.less}" for each in trial.objections()) or "nothing"
     decision = "replaces" if trial.changes_default else "does not replace"
-    return f"The winner is {trial.winner}. As the default it {decision} {DEFAULT}; what speaks against it: {against}."
+    default = f"As the default it {decision} {trial.default}; what speaks against it: {against}."
+    return f"The winner is {trial.winner}. {default}"
 
 
 def left_out_in_words(comparison: RuleComparison) -> str:
@@ -68,9 +73,14 @@ def _rows(comparison: RuleComparison, kind: str) -> Iterator[tuple[str, ...]]:
             rule,
             str(comparison.interval(rule, kind, "average")),
             str(comparison.interval(rule, kind, "worst")),
-            *(_over(comparison, rule, kind, other) for other in ("dt-aware", "scaled")),
+            *(_over(comparison, rule, kind, other) for other in _others(comparison)),
             _lowest(comparison, rule, kind),
         )
+
+
+def _others(comparison: RuleComparison) -> tuple[str, ...]:
+    """The paper's rules that change something."""
+    return tuple(name for name in comparison.subject.references if name != "baseline")
 
 
 def _over(comparison: RuleComparison, rule: str, kind: str, other: str) -> str:

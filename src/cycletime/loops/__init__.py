@@ -1,4 +1,4 @@
-"""Algorithm 1, which moves data between a task and an agent: compiled, and stepped around any Gymnasium environment."""
+"""Algorithm 1, which moves data between a task and an agent: compiled, stepped around an environment, in real time."""
 
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from cycletime.loops.compiled import Position as Position
     from cycletime.loops.episodes import EpisodeBins as EpisodeBins
     from cycletime.loops.episodes import Episodes as Episodes
+    from cycletime.loops.real_time.loop import RealTimeLoop as RealTimeLoop
     from cycletime.loops.stepped import SteppedChunk as SteppedChunk
     from cycletime.loops.stepped import SteppedLoop as SteppedLoop
     from cycletime.loops.stepped_agent import SteppedPosition as SteppedPosition
@@ -23,6 +24,7 @@ else:
             "EpisodeBins": "cycletime.loops.episodes",
             "Episodes": "cycletime.loops.episodes",
             "Position": "cycletime.loops.compiled",
+            "RealTimeLoop": "cycletime.loops.real_time.loop",
             "SteppedChunk": "cycletime.loops.stepped",
             "SteppedLoop": "cycletime.loops.stepped",
             "SteppedPosition": "cycletime.loops.stepped_agent",

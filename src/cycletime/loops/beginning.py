@@ -1,41 +1,75 @@
-"""What an agent begins with, by one small program for all loops, engines, batches and cycle times."""
+"""What a run begins with: by small programs for all loops, engines, batches and cycle times."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
+from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 from cycletime.agents import Agent
 from cycletime.agents.agent import Psi
+from cycletime.agents.exploration import CoherentNoise, initial_noise_state
 from cycletime.loops.randomness import Purpose, key_for
+from cycletime.loops.rollout import Walk
+from cycletime.loops.soon import soon_options
+from cycletime.tasks.closed_form import ClosedFormTask
 
-_SOON = {
-    "xla_backend_optimization_level": 1,
-    "xla_cpu_use_fusion_emitters": False,
-    "xla_cpu_parallel_codegen_split_count": 1,
-}
-"""For CPUs, where XLA takes far longer to optimise the drawing of weights than it takes. It is the same to the bit."""
+_programs: dict[tuple[str, str, Any], Callable[[list[jax.Array], jax.Array], Psi]] = {}
+"""By device, steps and what they give: agents that differ in other things than networks have the same steps."""
 
 
 def first_psi(agent: Agent, seed_key: jax.Array, observation_size: int, action_size: int) -> Psi:
     """Psi before a run's first step; of several runs, by keys and rates in arrays, all side by side.
 
-    The program knows the networks alone, so that the one that is kept serves all runs with such networks.
+    The program knows the networks alone, so that one serves all runs with such networks.
     """
+    rates, structure = jax.tree.flatten(agent)
     if isinstance(seed_key, jax.core.Tracer):  # a part of another program, which has options of its own
-        return _first_psi(agent, seed_key, observation_size, action_size)
-    return _program(jax.default_backend())(agent, seed_key, observation_size, action_size)
+        return _first_psi(structure, observation_size, action_size)(rates, seed_key)
+    rates = [jnp.asarray(rate) for rate in rates]
+    shapes = tuple(jax.typeof(each) for each in (*rates, seed_key))
+    return _program(jax.default_backend(), structure, observation_size, action_size, shapes)(rates, seed_key)
+
+
+def _first_psi(structure: Any, *sizes: int) -> Callable[[list[jax.Array], jax.Array], Psi]:  # noqa: ANN401 - JAX's
+    """How an agent of a structure begins, by its rates and a key, or by those of several."""
+
+    def one(rates: list[jax.Array], seed_key: jax.Array) -> Psi:
+        return structure.unflatten(rates).initialize(key_for(seed_key, Purpose.INITIALIZE), *sizes)
+
+    return lambda rates, seed_key: (jax.vmap(one) if seed_key.ndim else one)(rates, seed_key)
 
 
 @cache
-def _program(backend: str) -> Callable[[Agent, jax.Array, int, int], Psi]:
-    return jax.jit(_first_psi, static_argnums=(2, 3), compiler_options=_SOON if backend == "cpu" else None)
+def _program(
+    backend: str,
+    structure: Any,  # noqa: ANN401 - JAX's
+    observation_size: int,
+    action_size: int,
+    shapes: tuple[Any, ...],  # JAX's
+) -> Callable[[list[jax.Array], jax.Array], Psi]:
+    begin = jax.jit(_first_psi(structure, observation_size, action_size), compiler_options=soon_options(backend))
+    steps = begin.trace(list(shapes[:-1]), shapes[-1])
+    known = (backend, str(steps.jaxpr), jax.tree.structure(steps.out_info))
+    if known not in _programs:
+        _programs[known] = steps.lower().compile()
+    return _programs[known]
 
 
-def _first_psi(agent: Agent, seed_key: jax.Array, observation_size: int, action_size: int) -> Psi:
-    def one(agent: Agent, seed_key: jax.Array) -> Psi:
-        return agent.initialize(key_for(seed_key, Purpose.INITIALIZE), observation_size, action_size)
+@partial(jax.jit, static_argnames=("task", "exploration"))
+def first_walk(task: ClosedFormTask, exploration: CoherentNoise | None, seed_key: jax.Array) -> Walk:
+    """A run's first episode before its first step; of several runs, by several keys, all side by side.
 
-    return jax.vmap(one)(agent, seed_key) if seed_key.ndim else one(agent, seed_key)
+    With all optimisations, since what is seen of a state depends on them in its last bits.
+    """
+
+    def one(seed_key: jax.Array) -> Walk:
+        state = task.reset(key_for(seed_key, Purpose.STARTS))
+        count, nothing = jnp.zeros((), jnp.int32), jnp.zeros((), task.dtype)
+        noise = initial_noise_state(exploration, task.action_size, dtype=task.dtype)
+        return Walk(count, state, task.observe(state), nothing, count, count, noise)
+
+    return jax.vmap(one)(seed_key) if seed_key.ndim else one(seed_key)

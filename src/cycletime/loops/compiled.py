@@ -36,6 +36,8 @@ MOST_PERIODS, MOST_AGENT_STEPS, MOST_NUMBERS = 1024, 20_000, 2**22
 MOST_NUMBERS_TOGETHER = 2**27
 """The random numbers of all lanes together. A chunk draws for as many periods as it can hold, though many lanes have
 time for fewer."""
+ROOMY_NUMBERS = 2**25
+"""A run alone has room for as many numbers in its replay whatever its budget is, so that one program serves all."""
 CHUNK_S = 1.0
 """How long a chunk should take."""
 clock: Callable[[], float] = time.monotonic
@@ -151,11 +153,25 @@ class CompiledLoop:
         periods = min(MOST_PERIODS, MOST_AGENT_STEPS // self.agent.period, most_numbers // numbers)
         return Shape(
             timed_task=timed_task,
-            capacity=min(self.agent.capacity, self._most_agent_steps(timed_task)),
+            capacity=self._capacity,
             periods=max(1, periods),
             alone=self.width == 1,
             matmul=self.matmul,
         )
+
+    @cached_property
+    def room(self) -> int:
+        """The rows of its buffer that a run can fill, and all that has to be kept of it."""
+        timed_task = TimedTask(self.task, cycle_steps(self.dt, self.task.env_dt))
+        return min(self.agent.capacity, self._most_agent_steps(timed_task))
+
+    @property
+    def _capacity(self) -> int:
+        """As many rows as lanes can fill; alone, where memory is no concern, the same for as many budgets as can be."""
+        if self.width > 1:
+            return self.room
+        numbers = 2 * self.task.observation_size + self.task.action_size + 3
+        return min(self.agent.capacity, max(1 << (self.room - 1).bit_length(), ROOMY_NUMBERS // numbers))
 
     @property
     def _periods_before_learning(self) -> int:
@@ -171,11 +187,13 @@ class CompiledLoop:
         """The agents of all lanes as one whose rates are arrays, and the keys of their seeds."""
         agents = [self.agent] * len(seeds) if agents is None else list(agents)
         self._check_lanes(seeds, agents)
+        # Of NumPy, since arrays of JAX take a tenth of a millisecond each, which short runs feel.
+        if self.width == 1:
+            return jax.tree.map(np.dtype(self.task.dtype).type, agents[0]), seed_key(seeds[0])
         lanes = [*range(len(seeds)), *[len(seeds) - 1] * (self.width - len(seeds))]
-        keys = jnp.stack([seed_key(seeds[lane]) for lane in lanes])
         rates = (agents[lane] for lane in lanes)
-        agent: Agent = jax.tree.map(lambda *each: jnp.asarray(each, self.task.dtype), *rates)
-        return (jax.tree.map(lambda rate: rate[0], agent), keys[0]) if self.width == 1 else (agent, keys)
+        agent: Agent = jax.tree.map(lambda *each: np.asarray(each, self.task.dtype), *rates)
+        return agent, jnp.stack([seed_key(seeds[lane]) for lane in lanes])
 
     def _check_lanes(self, seeds: Sequence[int], agents: Sequence[Agent]) -> None:
         if not 1 <= len(seeds) <= self.width:
@@ -245,10 +263,10 @@ class CompiledLoop:
 
     def _learned(self, state: LoopState, lanes: Sequence[int]) -> dict[int, Psi]:
         """What lanes have learned, in arrays that the next chunk does not take over."""
-        if self.width == 1:
-            return {lane: jax.tree.map(jnp.copy, state.psi) for lane in lanes}
         # All at once, since hundreds of lanes have tens of thousands of arrays.
         psi = jax.device_get(state.psi) if lanes else None
+        if self.width == 1:
+            return {lane: jax.tree.map(np.array, psi) for lane in lanes}
         return {lane: jax.tree.map(lambda leaf, lane=lane: leaf[lane].copy(), psi) for lane in lanes}
 
     def _episodes(self, output: ProgramOutput, position: Position, lane: int, count: int) -> Episodes:

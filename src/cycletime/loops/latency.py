@@ -55,13 +55,15 @@ class Times:
     """Repeats, the first call not among them."""
 
 
-def measure(call: Call, budget_s: float, clock: Callable[[], float] = time.monotonic) -> Times:
-    """Call once, once more, and then until the budget of seconds is spent, but at least five times."""
+def measure(
+    call: Call, budget_s: float, clock: Callable[[], float] = time.monotonic, fewest: int = FEWEST_REPEATS
+) -> Times:
+    """Call once, once more, and then until the budget of seconds is spent, but at least a few times."""
     first_s = _seconds_of(call, clock)
     call()  # where memory from compilation is still given back
     taken: list[float] = []
     spent = 0.0
-    while len(taken) < FEWEST_REPEATS or spent < budget_s:
+    while len(taken) < fewest or spent < budget_s:
         taken.append(_seconds_of(call, clock))
         spent += taken[-1]
     return Times(
@@ -141,15 +143,18 @@ def act_call(agent: Agent, observation_size: int, action_size: int) -> Call:
     return act
 
 
-def learn_call(agent: Agent, observation_size: int, action_size: int) -> Call:
-    """One learning as the stepped loop calls it, from a full buffer and always from the same policy."""
+def learn_call(agent: Agent, observation_size: int, action_size: int, capacity: int | None = None) -> Call:
+    """One learning as the stepped loop calls it, from a full buffer and always from the same policy.
+
+    The buffer may have room for fewer transitions than the agent's, as that of a run with a small budget.
+    """
     _check(agent)
     agent = with_array_rates(agent)
     psi = first_psi(agent, seed_key(0), observation_size, action_size)
     random = RandomNumbers(agent, seed_key(0), action_size, copies=1)
-    buffer = _full_buffer(agent.capacity, observation_size, action_size)
+    buffer = _full_buffer(capacity or agent.capacity, observation_size, action_size)
     room = min(MOST_ROWS, agent.period)
-    block = np.array(buffer.rows[np.arange(room) % agent.capacity])
+    block = np.array(buffer.rows[np.arange(room) % buffer.capacity])
     pending = np.int32((agent.period - 1) % room + 1)
     period = 0
 

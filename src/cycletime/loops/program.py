@@ -17,10 +17,9 @@ from jax import lax
 
 from cycletime.agents import Agent, Buffer
 from cycletime.agents.agent import Draws, Metrics, Psi
-from cycletime.agents.exploration import initial_noise_state, normals_per_step
 from cycletime.agents.sac import stack_critics, unstack_critics
-from cycletime.loops.beginning import first_psi
-from cycletime.loops.randomness import Purpose, draws_of, key_for, keys_for, normals_of
+from cycletime.loops.beginning import first_psi, first_walk
+from cycletime.loops.drawing import ChunkDraws, Plan, Since, draw
 from cycletime.loops.rollout import EpisodeTable, Rollout, RolloutDraws, RolloutState, TimedTask, Walk
 
 Matmul: TypeAlias = Literal["fastest", "float32"]
@@ -73,63 +72,65 @@ class Shape:
 
 def initialize(shape: Shape, agent: Agent, seed_key: jax.Array) -> LoopState:
     """A run before its first step; of several, by keys and rates in arrays, all side by side."""
-    task = shape.timed_task.task
-    psi = first_psi(agent, seed_key, task.observation_size, task.action_size)
-    begun: LoopState = _begin(shape, agent, seed_key)
-    return begun._replace(psi=psi)
-
-
-@partial(jax.jit, static_argnames="shape")
-def _begin(shape: Shape, agent: Agent, seed_key: jax.Array) -> LoopState:
-    """All of it but Psi."""
-    if seed_key.ndim:
-        lanes: LoopState = jax.vmap(partial(_begin, shape))(agent, seed_key)
-        return lanes
-    task = shape.timed_task.task
-    state = task.reset(key_for(seed_key, Purpose.STARTS))
-    count, nothing = jnp.zeros((), jnp.int32), jnp.zeros((), task.dtype)
-    noise = initial_noise_state(agent.exploration, task.action_size, dtype=task.dtype)
+    task, lanes = shape.timed_task.task, seed_key.shape
+    buffer = Buffer.empty(shape.capacity, task.observation_size, task.action_size)
     return LoopState(
-        seed_key=seed_key,
-        period=count,
-        agent_steps=count,
-        psi=None,
-        walk=Walk(count, state, task.observe(state), nothing, count, count, noise),
-        buffer=Buffer.empty(shape.capacity, task.observation_size, task.action_size),
+        seed_key=jnp.copy(seed_key),  # since chunks take it over
+        period=jnp.zeros(lanes, jnp.int32),
+        agent_steps=jnp.zeros(lanes, jnp.int32),
+        psi=first_psi(agent, seed_key, task.observation_size, task.action_size),
+        walk=first_walk(task, agent.exploration, seed_key),
+        buffer=jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (*lanes, *leaf.shape)), buffer) if lanes else buffer,
     )
 
 
-@partial(jax.jit, static_argnames=("shape", "learns"), donate_argnames="state")
 def advance(
     shape: Shape, agent: Agent, state: LoopState, periods: jax.Array, *, learns: bool
 ) -> tuple[LoopState, ProgramOutput]:
-    """The run after so many learning periods more; without learning, while there is too little to learn from."""
+    """The run after so many learning periods more; without learning, while there is too little to learn from.
+
+    It takes the state over.
+    """
+    draws = draw_for(shape, agent, state, periods, learns=learns)
+    after: tuple[LoopState, ProgramOutput] = advance_with(shape, agent, state, draws, periods, learns=learns)
+    return after
+
+
+def draw_for(shape: Shape, agent: Agent, state: LoopState, periods: jax.Array, *, learns: bool) -> ChunkDraws:
+    """The random numbers of the next learning periods."""
+    plan = Plan(shape.timed_task, shape.periods, shape.alone, learns)
+    return draw(plan, agent, state.seed_key, Since(state.period, state.walk.episodes + 1), periods)
+
+
+@partial(jax.jit, static_argnames=("shape", "learns"), donate_argnames="state")
+def advance_with(
+    shape: Shape, agent: Agent, state: LoopState, draws: ChunkDraws, periods: jax.Array, *, learns: bool
+) -> tuple[LoopState, ProgramOutput]:
+    """The same with random numbers that were drawn beforehand; this is what takes long to compile."""
     with jax.default_matmul_precision(_PRECISIONS[shape.matmul]):
         if shape.alone:
-            return _advance(shape, agent, state, periods=periods, learns=learns)
+            return _advance(shape, agent, state, draws, periods=periods, learns=learns)
         lanes = partial(_advance, shape, periods=periods, learns=learns)
-        after: tuple[LoopState, ProgramOutput] = jax.vmap(lanes)(agent, state)
+        after: tuple[LoopState, ProgramOutput] = jax.vmap(lanes)(agent, state, draws)
         return after
 
 
 def _advance(
-    shape: Shape, agent: Agent, state: LoopState, *, periods: jax.Array, learns: bool
+    shape: Shape, agent: Agent, state: LoopState, draws: ChunkDraws, *, periods: jax.Array, learns: bool
 ) -> tuple[LoopState, ProgramOutput]:
-    normals, draws, starts = _draw(shape, agent, state, learns)
     first = state.walk.episodes
     if not shape.alone:
         state = state._replace(psi=stack_critics(state.psi))
 
     def period(index: jax.Array, carry: tuple[LoopState, ProgramOutput]) -> tuple[LoopState, ProgramOutput]:
         state, output = carry
-        rollout = Rollout(
-            shape.timed_task, agent, state.psi, state.agent_steps, RolloutDraws(normals[index], starts, first)
-        )
+        rolling = RolloutDraws(draws.normals[index], draws.starts, first)
+        rollout = Rollout(shape.timed_task, agent, state.psi, state.agent_steps, rolling)
         roll_out = rollout.alone if shape.alone else rollout.side_by_side
         walk, buffer, episodes = roll_out(RolloutState(state.walk, state.buffer, output.episodes))
         psi, metrics, agent_steps = state.psi, output.metrics, state.agent_steps + walk.steps
         if learns:
-            psi, learned = agent.learn(psi, buffer, jax.tree.map(lambda each: each[index], draws))
+            psi, learned = agent.learn(psi, buffer, jax.tree.map(lambda each: each[index], draws.learning))
             learned = {**learned, "agent_steps": agent_steps}
             metrics = jax.tree.map(lambda table, number: table.at[index].set(number), metrics, learned)
         if agent.learn_when == "episode_end":
@@ -144,21 +145,9 @@ def _advance(
         )
         return after, ProgramOutput(episodes, metrics)
 
-    start = (state, _empty_output(shape, agent, state, draws, learns))
+    start = (state, _empty_output(shape, agent, state, draws.learning, learns))
     state, output = lax.fori_loop(0, periods, period, start)
     return state._replace(psi=unstack_critics(state.psi)), output
-
-
-def _draw(shape: Shape, agent: Agent, state: LoopState, learns: bool) -> tuple[jax.Array, Draws, object]:
-    """All random numbers of a chunk: normals and draws of each period, and starts of as many episodes as can begin."""
-    task, steps = shape.timed_task.task, shape.timed_task.steps_until_learning(agent)
-    periods = state.period + jnp.arange(shape.periods)
-    episodes = state.walk.episodes + 1 + jnp.arange(shape.timed_task.most_episodes(shape.periods * steps))
-    wanted = {Purpose.NOISE: periods, Purpose.LEARNING: periods, Purpose.STARTS: episodes}
-    keys = keys_for(state.seed_key, wanted)
-    normals = normals_of(keys[Purpose.NOISE], steps, normals_per_step(agent.exploration, task.action_size))
-    draws = draws_of(agent, keys[Purpose.LEARNING], task.action_size) if learns else None
-    return normals, draws, jax.vmap(task.reset)(keys[Purpose.STARTS])
 
 
 def _empty_output(shape: Shape, agent: Agent, state: LoopState, draws: Draws, learns: bool) -> ProgramOutput:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +20,8 @@ from cycletime.agents.agent import Psi, choose_action
 from cycletime.agents.exploration import NoiseState, explore
 from cycletime.duration import Duration, cycle_steps
 from cycletime.tasks.closed_form import ClosedFormTask, State
+
+_Count = TypeVar("_Count", int, jax.Array)
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,9 @@ class TimedTask:
         longest = self.cycles_in(self.task.time_limit)
         return agent.period - 1 + longest if self.episodes_vary else ceil(agent.period / longest) * longest
 
-    def most_episodes(self, agent_steps: int) -> int:
+    def most_episodes(self, agent_steps: _Count) -> _Count:
         """No more episodes than this end within so many agent steps."""
-        return ceil(agent_steps / self.cycles_in(self.task.shortest_episode)) + 1
+        return -(-agent_steps // self.cycles_in(self.task.shortest_episode)) + 1
 
 
 class Walk(NamedTuple):

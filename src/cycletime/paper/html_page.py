@@ -26,7 +26,7 @@ from cycletime.reports.page.figures import FigureData
 from cycletime.reports.page.html import code, details, listed, paragraphs, table, verdict
 from cycletime.reports.page.references import reference_table
 from cycletime.reports.page.values import Used, settings_table, values_table
-from cycletime.reports.words import several, span
+from cycletime.reports.words import rough, several, span
 from cycletime.runs.carried import TUNABLE
 from cycletime.runs.worlds import TASKS
 from cycletime.statistics import compare
@@ -94,7 +94,7 @@ def _worth(runs: PPORuns, task: str) -> str:
     pairs = {dt: [runs.runs(rule, dt).scores for rule in ("dt-aware", "baseline")] for dt in others}
     gains = {dt: compare(*scores, failed="exclude") for dt, scores in pairs.items()}
     better = {dt: each.difference.value for dt, each in gains.items() if each.verdict == "better"}
-    known = [f"{each.name} gets {each.mean:,.3g}" for each in references(runs.task, _TUNED_AT)]
+    known = [f"{each.name} gets {rough(each.mean)}" for each in references(runs.task, _TUNED_AT)]
     scale = f" (For scale, at 16 ms: {several(known)}.)" if known else ""
     if not better:
         return (
@@ -104,7 +104,7 @@ def _worth(runs: PPORuns, task: str) -> str:
     low, high = min(better.values()), max(better.values())
     return (
         f"On {task}, PPO's values for 16 ms do better at {where} cycle times when the dt-aware rule carries them than "
-        f"when they are kept: by {low:,.3g} to {high:,.4g} in mean return over learning.{scale}"
+        f"when they are kept: by {rough(low)} to {rough(high)} in mean return over learning.{scale}"
     )
 
 

@@ -8,6 +8,8 @@ from cycletime.paper.claims.sources import Data
 from cycletime.paper.experiments import EXPERIMENTS, Experiment, Size
 from cycletime.paper.outcome import Outcome
 from cycletime.paper.sizes import extent_of
+from cycletime.runs.machine import cores
+from cycletime.studies.plan.elsewhere import CORES
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,8 @@ class Listed:
     simulated_h: float
     here_s: float
     """About, on the cores that are here."""
+    cores_s: dict[int, float]
+    """About, on as many cores."""
     h200_s: float | None
     """About, on one H200; None where that is not known."""
     engines: tuple[str, ...]
@@ -53,7 +57,8 @@ def row_of(experiment: Experiment, data: Data, size: Size) -> Listed:
         studies=experiment.parts,
         runs=extent.runs,
         simulated_h=round(extent.simulated_h, 3),
-        here_s=round(extent.here_s, 1),
+        here_s=round(extent.cores_s[cores()], 1),
+        cores_s={count: round(extent.cores_s[count], 1) for count in CORES},
         h200_s=None if extent.h200_s is None else round(extent.h200_s, 1),
         engines=extent.engines,
         results=_in_words(experiment, there),

@@ -1,4 +1,4 @@
-"""How large an experiment is, and about how long it takes: on the cores that are here, and on an H200.
+"""How large an experiment is, and about how long it takes: on so many cores, and on an H200.
 
 Nothing is tried for it: `cycletime study plan` does that for a single study. On cores the time is
 
@@ -10,19 +10,18 @@ m and k was tried with `cycletime study plan` on an AMD EPYC). Engines know thei
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from math import ceil
 
 from cycletime.agents import PPOAgent
 from cycletime.duration import cycle_steps
 from cycletime.engines.engine import Cost
-from cycletime.engines.registry import engine_of
 from cycletime.paper.experiments import Experiment, Size, study_of
 from cycletime.runs.machine import cores
 from cycletime.runs.spec import RunSpec
 from cycletime.runs.worlds import TASKS
+from cycletime.studies.plan.elsewhere import CORES, h200_s, on_an_h200, one_by_one_s, shared_s
 from cycletime.studies.plan.plan import Plan, agent_steps_of
 from cycletime.studies.spec.study import Study
 
@@ -45,8 +44,8 @@ class Extent:
     """Where results come from, as their tasks say."""
     engines: tuple[str, ...] = ()
     """What computes it on a GPU; on cores it is the engine compiled."""
-    here_s: float = 0.0
-    """About, with all cores of this machine."""
+    cores_s: Mapping[int, float] = field(default_factory=dict)
+    """About, by the number of cores: those of `CORES`, and this machine's."""
     h200_s: float | None = 0.0
     """About, on one H200; None where that is not known."""
 
@@ -64,17 +63,24 @@ def extent_of(experiment: Experiment, size: Size) -> Extent:
 
 def _extent_of(study: Study, again: int) -> Extent:
     here = Plan.of(replace(study, device="cpu"))
-    # A program takes as long for each of its lanes, however many: to find how many fit takes longer than all else here.
-    there = Plan.of(replace(study, device="gpu", width=1))
-    more, there_s = 1 + again / len(here.runs), _wall_s(there, _h200_cost)
+    more, there_s = 1 + again / len(here.runs), h200_s(here, here.runs)
     return Extent(
         len(here.runs) + again,
         (here.simulated_h or 0.0) * more,
         tuple(sorted({TASKS[world.name].where for world in study.worlds})),
-        tuple(sorted(there.engines())),
-        (_wall_s(here, core_cost) or 0.0) * more / min(cores(), len(here.runs)),
+        tuple(sorted(on_an_h200(here).engines())),
+        {count: _wall_s(here, count) + _wall_s(here, count, again) for count in {*CORES, cores()}},
         None if there_s is None else there_s * more,
     )
+
+
+def _wall_s(plan: Plan, workers: int, runs: int | None = None) -> float:
+    """The time that so many cores take for a plan, or for some runs that cost as much as its runs do on average."""
+    parts = len(plan.runs) if runs is None else runs
+    total_s = one_by_one_s(plan, plan.runs, core_cost) * parts / len(plan.runs)
+    costs = ((cell, core_cost(cell.run(plan.study.seeds[0]))) for cell in plan.cells)
+    longest_s = max(cost.program_s + agent_steps_of(cell) * cost.agent_step_s for cell, cost in costs)
+    return shared_s(total_s, longest_s, parts, workers)
 
 
 def core_cost(spec: RunSpec) -> Cost:
@@ -87,35 +93,12 @@ def core_cost(spec: RunSpec) -> Cost:
     return Cost(PPO_STEP_S + inner_s + PPO_GRADIENT_S * gradient_steps, COMPILE_S)
 
 
-def _h200_cost(spec: RunSpec) -> Cost | None:
-    """Not known of PPO on the robot's task, which no kernel has."""
-    return engine_of(spec).known_cost(spec)
-
-
-def _wall_s(plan: Plan, cost_of: Callable[[RunSpec], Cost | None]) -> float | None:
-    """The seconds of all runs and programs, one after the other but for what is trained together."""
-    costs, total_s = list[Cost](), 0.0
-    for cell in plan.cells:
-        if (cost := cost_of(cell.run(plan.study.seeds[0]))) is None:
-            return None
-        costs.append(cost)
-    for group in plan.groups().values():
-        first = group[0].cell
-        together = max(costs[first].runs_at_once, plan.cells[first].engine.width)
-        runs_s = sum(
-            count * agent_steps_of(plan.cells[cell]) * costs[cell].agent_step_s
-            for cell, count in Counter(planned.cell for planned in group).items()
-        )
-        total_s += costs[first].program_s + runs_s / len(group) * max(1.0, len(group) / together)
-    return total_s
-
-
 def _sum(one: Extent, other: Extent) -> Extent:
     return Extent(
         one.runs + other.runs,
         one.simulated_h + other.simulated_h,
         tuple(sorted({*one.where, *other.where})),
         tuple(sorted({*one.engines, *other.engines})),
-        one.here_s + other.here_s,
+        {count: one.cores_s.get(count, 0.0) + wall_s for count, wall_s in other.cores_s.items()},
         None if one.h200_s is None or other.h200_s is None else one.h200_s + other.h200_s,
     )

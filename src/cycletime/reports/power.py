@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 POWER = 0.8
 """How probable a verdict is to be, if the true difference is the one that was seen."""
@@ -35,6 +35,6 @@ def seeds_needed(x: Sequence[float], y: Sequence[float], comparisons: int = 1, c
     alpha = (1 - confidence) / comparisons
     seeds = np.arange(n + 1, MOST_SEEDS + 1)
     freedom = 2 * seeds - 2
-    errors = stats.t.ppf(1 - alpha / 2, freedom) + stats.t.ppf(POWER, freedom)
+    errors = special.stdtrit(freedom, 1 - alpha / 2) + special.stdtrit(freedom, POWER)
     enough = errors * np.sqrt(variances / seeds) <= difference
     return int(seeds[np.argmax(enough)]) if enough.any() else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,6 +35,8 @@ _METADATA: dict[str, dict[str, None]] = {
     "png": {"Software": None},
 }
 """Without the date and the version of the library."""
+_BACKENDS = {"pdf": "pdf", "svg": "svg", "png": "agg"}
+"""What draws a format."""
 FORMATS = tuple(_METADATA)
 """That figures can be written in, each the ending of a file."""
 
@@ -49,11 +52,19 @@ def add_seconds(axes: Axes, env_dt_s: float) -> None:
 
 def save_figure(figure: Figure, folder: Path, stem: str, formats: Sequence[str]) -> list[Path]:
     """Write a figure that was drawn with `STYLE`, which must still hold; the files in the order of the formats."""
-    figure.draw_without_rendering()
+    if (layout := figure.get_layout_engine()) is not None:
+        layout.execute(figure)
     figure.set_layout_engine("none")  # which is found now, and would be sought again for each format
     paths = []
     for suffix in formats:
         path = folder / f"{stem}.{suffix}"
-        write_whole(path, lambda file: figure.savefig(file, format=suffix, metadata=_METADATA[suffix]))  # noqa: B023
+        write_whole(path, partial(_write, figure, suffix))
         paths.append(path)
     return paths
+
+
+def _write(figure: Figure, suffix: str, file: Path) -> None:
+    """By the format's own canvas: `Figure.savefig` draws everything twice, the first time for nothing."""
+    canvas, dpi = import_module(f"matplotlib.backends.backend_{_BACKENDS[suffix]}").FigureCanvas(figure), figure.dpi
+    getattr(canvas, f"print_{suffix}")(file, metadata=_METADATA[suffix])
+    figure.dpi = dpi  # of which SVG and PDF have their own

@@ -33,6 +33,11 @@ def several(items: list[str]) -> str:
     return " and ".join(filter(None, (", ".join(items[:-1]), items[-1]))) if items else ""
 
 
+def rough(amount: float) -> str:
+    """A return in three digits, or all that stand before the point."""
+    return f"{amount:,.0f}" if abs(amount) >= 99.95 else f"{amount:.3g}"
+
+
 def hours(amount: float | None) -> str:
     """Hours of the environment's time."""
     return "an unknown time" if amount is None else f"{amount:,.3g} h" if abs(amount) < 100 else f"{amount:,.0f} h"

@@ -17,9 +17,11 @@ from cycletime.errors import InputError, shown
 
 _SPIN_S = 0.5e-3
 """The end of a wait is spent awake: the system wakes sleepers some 0.1 ms late, and more on a busy core."""
+_SAME_INSTANT = 0.01
+"""Of a period: times that are nearer to each other are one."""
 
 
-class Clock(Protocol):
+class MonotonicClock(Protocol):
     """Seconds that only grow, and a way to wait for one of them."""
 
     def now_s(self) -> float:
@@ -62,21 +64,26 @@ class WallClock:
 
 
 class RobotClock:
-    """The time that a controller tells in its packages: for simulated ones, which need not keep to ours."""
+    """The time that a controller tells in its packages, which passes while they are waited for.
 
-    def __init__(self, next_time_s: Callable[[], float]) -> None:
-        """Say how to wait for the next package, and to get its time."""
-        self._next_time_s = next_time_s
-        self._now_s = next_time_s()
+    Who wakes at a time sees the newest package that is not after it: a next one would come too late.
+    """
+
+    def __init__(self, newest_s: Callable[[], float], receive: Callable[[], object], period_s: float) -> None:
+        """Say how to get the time of the newest package, how to wait for the next, and the time between two."""
+        self._newest_s, self._receive, self._period_s = newest_s, receive, period_s
+        self._waited_s = -math.inf
 
     def now_s(self) -> float:
-        """The time of the newest package that was waited for."""
-        return self._now_s
+        """The time of the newest package, or the one that was waited for after it."""
+        return max(self._newest_s(), self._waited_s)
 
     def sleep_until(self, time_s: float) -> None:
-        """Wait for packages until one is of then or later."""
-        while self._now_s < time_s:
-            self._now_s = self._next_time_s()
+        """Receive the packages until then."""
+        last_s = time_s - (1 - _SAME_INSTANT) * self._period_s
+        while self._newest_s() <= last_s:
+            self._receive()
+        self._waited_s = max(time_s, self._waited_s)
 
 
 @dataclass(frozen=True)
@@ -90,15 +97,15 @@ class Beat:
     woke_s: float
     """When it came."""
     missed: int
-    """Points of the grid that were over already when it was asked for."""
+    """Points of the grid before it that were left out: over already when it was asked for, or slept through."""
     late_s: float
-    """By how much the oldest of those was over; zero if none was."""
+    """By how much the first of those was over when it was asked for; zero if it was not."""
 
 
 class Beats:
     """Waits for the points of an absolute grid, one after the other."""
 
-    def __init__(self, dt: DurationLike, clock: Clock) -> None:
+    def __init__(self, dt: DurationLike, clock: MonotonicClock) -> None:
         """Start the grid now."""
         self._dt = float(Duration(dt))
         self._clock = clock
@@ -109,10 +116,11 @@ class Beats:
         """Wait for the next point; those that are over are counted and left out."""
         due, asked_s = self._number + 1, self._clock.now_s()
         late_s = max(0.0, asked_s - self._due_s(due))
-        self._number = max(due, math.ceil((asked_s - self._start_s) / self._dt)) if late_s else due
-        scheduled_s = self._due_s(self._number)
-        self._clock.sleep_until(scheduled_s)
-        return Beat(self._number, scheduled_s, self._clock.now_s(), self._number - due, late_s)
+        number = max(due, math.ceil((asked_s - self._start_s) / self._dt)) if late_s else due
+        self._clock.sleep_until(self._due_s(number))
+        woke_s = self._clock.now_s()
+        self._number = max(number, math.floor((woke_s - self._start_s) / self._dt))
+        return Beat(self._number, self._due_s(self._number), woke_s, self._number - due, late_s)
 
     def _due_s(self, number: int) -> float:
         return self._start_s + number * self._dt

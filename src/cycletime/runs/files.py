@@ -29,7 +29,7 @@ def make_folder(folder: Path) -> None:
         new = [each for each in (folder, *folder.parents) if not each.exists()]
         folder.mkdir(parents=True, exist_ok=True)
         for each in reversed(new):
-            _flush_folder(each.parent)
+            flush_folder(each.parent)
 
 
 def move(path: Path, place: Path) -> Path:
@@ -37,7 +37,7 @@ def move(path: Path, place: Path) -> Path:
     with disk_errors(place):
         path.rename(place)
         for folder in {path.parent, place.parent}:
-            _flush_folder(folder)
+            flush_folder(folder)
     return place
 
 
@@ -96,7 +96,7 @@ def write_first(path: Path, write: Callable[[Path], object]) -> None:
             if path.exists():  # whoever was first may have swept, too
                 return
             raise
-        _flush_folder(path.parent)
+        flush_folder(path.parent)
 
 
 def write_last(path: Path, write: Callable[[Path], object]) -> None:
@@ -145,7 +145,7 @@ def _put(unfinished: Path, path: Path) -> None:
     if path.exists() and not path.is_file() and not path.is_dir():
         raise RunError(f"{path} cannot be written: it is not a regular file, so give another name.")
     unfinished.replace(path)
-    _flush_folder(path.parent)
+    flush_folder(path.parent)
 
 
 def _reason(error: OSError) -> str:
@@ -162,10 +162,11 @@ def _flush(path: Path) -> None:
         with each.open("rb") as file:
             os.fsync(file.fileno())
     if path.is_dir():
-        _flush_folder(path)
+        flush_folder(path)
 
 
-def _flush_folder(folder: Path) -> None:
+def flush_folder(folder: Path) -> None:
+    """Have the disk hold the names in a folder."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

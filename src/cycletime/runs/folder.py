@@ -4,6 +4,7 @@ spec.json            what is trained, and the run's identity
 checkpoints/         the last two, until the run is finished
 curve.parquet        one row for each episode, up to the last checkpoint
 metrics.jsonl        metrics of learning
+journal.cycles       of a robot's run: every finished episode with all its cycles
 policy.safetensors   the policy at the last checkpoint, in the end the final one
 result.json          written last: the run is finished, its performance and where it was computed
 
@@ -24,6 +25,7 @@ from cycletime.errors import InputError, RunError
 from cycletime.loops import Episodes
 from cycletime.runs.checkpoints import Checkpoints
 from cycletime.runs.files import make_folder, sweep, write_first, write_last, write_whole
+from cycletime.runs.journal import NAME, Journal
 from cycletime.runs.lock import Lock, locked
 from cycletime.runs.metrics import Columns, columns_of, metrics_text
 from cycletime.runs.policies.policy_file import SavedPolicy, read_policy, write_policy
@@ -98,6 +100,11 @@ class RunFolder:
         return self.path / "metrics.jsonl"
 
     @property
+    def journal(self) -> Journal:
+        """The journal, which only runs of robots have."""
+        return Journal(self.path / NAME, self.spec.identity)
+
+    @property
     def checkpoints(self) -> Checkpoints:
         """The checkpoints."""
         return checkpoints_of(self.path)
@@ -110,7 +117,7 @@ class RunFolder:
     @property
     def has_begun(self) -> bool:
         """Whether there is something to resume from."""
-        return self.checkpoints.are_there
+        return self.checkpoints.are_there or self.journal.path.exists()
 
     def result(self) -> dict[str, Any]:
         """What result.json says."""

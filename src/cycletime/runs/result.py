@@ -58,8 +58,9 @@ def result_of(
     sessions: int,
     wall_s: float,
     machine: Mapping[str, str],
+    cadence: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """What result.json holds."""
+    """What result.json holds; a robot's says how its cycles went."""
     return {
         **_follows(spec, curve, sessions, remarks),
         "where": where,
@@ -70,6 +71,7 @@ def result_of(
         "wall_s": round(wall_s, 3),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": dict(machine),
+        **({} if cadence is None else {"cadence": dict(cadence)}),
     }
 
 
@@ -109,7 +111,7 @@ def _fault_of_facts(run: FinishedRun) -> str | None:
     result, env_dt = run.result, run.spec.world.env_dt
     if result.get("identity") != run.spec.identity:
         return "its result belongs to another run"
-    if wrong := [name for name, is_right in _FACTS.items() if not is_right(result.get(name))]:
+    if wrong := [name for name, is_right in _FACTS.items() if not is_right(result.get(name, _ABSENT.get(name)))]:
         return f"its result says {result.get(wrong[0])!r} as {wrong[0]}"
     if env_dt is not None and result["env_dt_s"] != float(env_dt):
         return f"its result says {result['env_dt_s']!r} as env_dt_s, and it is {float(env_dt)!r}"
@@ -174,8 +176,11 @@ _FACTS: Mapping[str, Callable[[Any], bool]] = {
     "wall_s": _is_time,
     "finished": _is_text,
     "machine": lambda value: isinstance(value, dict) and all(map(_is_text, value.values())),
+    "cadence": lambda value: isinstance(value, dict),
 }
 """By name, what else a result says, and whether that can be."""
+_ABSENT: Mapping[str, Any] = {"cadence": {}}
+"""What stands for facts that not all results have."""
 
 
 def _number(mean: np.floating[Any] | float) -> float | None:

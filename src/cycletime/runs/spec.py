@@ -16,7 +16,7 @@ from cycletime.agents.checks import check_choice, check_counts, check_env_steps
 from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUhlenbeck, Pink
 from cycletime.duration import Duration, DurationField, cycle_steps
 from cycletime.errors import InputError
-from cycletime.runs.worlds import ClosedFormWorld, GymnasiumEnv, World
+from cycletime.runs.worlds import ClosedFormWorld, GymnasiumEnv, RobotEnv, World
 
 RESULT_VERSION = 1
 """Raised whenever a change of the code changes the numbers of runs, so that old runs are not taken for new ones."""
@@ -40,18 +40,22 @@ class EngineSpec:
     """The runs that the program carries side by side."""
     matmul: Literal["fastest", "float32"] = "fastest"
     """How a GPU multiplies matrices: in TF32 where it can, or in float32, as CPUs do anyway."""
+    learner: Literal["inline", "background"] = "inline"
+    """Who learns while a robot moves: the loop, within the cycle, or a thread beside it."""
 
     def __post_init__(self) -> None:
         """Refuse what is no engine."""
         check_choice(self, "device", ("cpu", "gpu"))
         check_counts(self, "width")
         check_choice(self, "matmul", ("fastest", "float32"))
+        check_choice(self, "learner", ("inline", "background"))
 
     def as_json(self) -> dict[str, Any]:
-        """What spec.json holds; without `matmul` where it is the default, which engines had before there was one."""
+        """What spec.json holds; without defaults of what engines did not have before."""
         told = asdict(self)
-        if self.matmul == "fastest":
-            del told["matmul"]
+        for name, usual in (("matmul", "fastest"), ("learner", "inline")):
+            if told[name] == usual:
+                del told[name]
         return told
 
 
@@ -184,13 +188,15 @@ def _world_as_json(world: World) -> dict[str, Any]:
     if isinstance(world, ClosedFormWorld):
         # Without env_dt where it is the usual one, which runs had before it could be set.
         return {"task": world.name, **({} if world.has_usual_env_dt else {"env_dt": str(world.env_dt)})}
-    return {"env": world.name, "env_dt": None if world.env_dt is None else str(world.env_dt)}
+    robot = {"robot": world.robot} if isinstance(world, RobotEnv) else {}
+    return {"env": world.name, "env_dt": None if world.env_dt is None else str(world.env_dt), **robot}
 
 
 def _world_from_json(told: Mapping[str, Any]) -> World:
     if "task" in told:
         return ClosedFormWorld(told["task"], *([Duration(told["env_dt"])] if "env_dt" in told else []))
-    return GymnasiumEnv(told["env"], None if told["env_dt"] is None else Duration(told["env_dt"]))
+    env_dt = None if told["env_dt"] is None else Duration(told["env_dt"])
+    return RobotEnv(told["env"], env_dt, told["robot"]) if "robot" in told else GymnasiumEnv(told["env"], env_dt)
 
 
 def _exploration_as_json(exploration: Exploration) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from cycletime import tasks
 from cycletime.duration import Duration, DurationLike, cycle_steps
@@ -24,6 +24,8 @@ TASKS: Mapping[str, type[ClosedFormTask]] = MappingProxyType(
     {name: getattr(tasks, task) for name, task in tasks.CLOSED_FORMS.items()}
 )
 """The tasks in closed form by name."""
+RobotKind: TypeAlias = Literal["real", "simulated", "lockstep"]
+"""An arm, a simulated controller in its own time, or one that waits for the agent."""
 
 
 @dataclass(frozen=True)
@@ -67,22 +69,38 @@ class GymnasiumEnv:
             object.__setattr__(self, "env_dt", Duration(self.env_dt))
 
 
+@dataclass(frozen=True)
+class RobotEnv(GymnasiumEnv):
+    """A Gymnasium environment on an arm that is somewhere. Its address decides no number, but what it is does."""
+
+    robot: RobotKind = "real"
+    """What is at the address."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no robot; read the time step."""
+        super().__post_init__()
+        if self.robot not in get_args(RobotKind):
+            raise InputError(f"robot is {self.robot!r}: give {either(get_args(RobotKind))}.")
+
+
 World = ClosedFormWorld | GymnasiumEnv
 
 
-def world_of(task: str | None, env: str | None, env_dt: DurationLike | None) -> World:
-    """The world that someone asks for: a task in closed form, or a Gymnasium environment.
+def world_of(task: str | None, env: str | None, env_dt: DurationLike | None, robot: RobotKind | None = None) -> World:
+    """The world that someone asks for: a task in closed form, or a Gymnasium environment, which may be a robot's.
 
     Raises:
         InputError: if it is none or both, or the task has no such time step.
     """
     if (task is None) == (env is None):
         raise InputError("Give either a task (such as reacher) or an env (a Gymnasium id).")
-    step = () if env_dt is None else (Duration(env_dt),)
+    step = None if env_dt is None else Duration(env_dt)
+    if task is not None and robot is not None:
+        raise InputError(f"robot is {robot!r}: a task in closed form has none, so give an env.")
     if task is not None:
-        return ClosedFormWorld(task, *step)
+        return ClosedFormWorld(task, *(() if step is None else (step,)))
     assert env is not None, "one of the two is given"
-    return GymnasiumEnv(env, *step)
+    return GymnasiumEnv(env, step) if robot is None else RobotEnv(env, step, robot)
 
 
 def either(names: Iterable[str]) -> str:
@@ -146,6 +164,11 @@ def make_env(
     keywords = {} if render_mode is None else {"render_mode": render_mode}
     if isinstance(world, ClosedFormWorld):
         return _held_task(f"cycletime/{TASKS[world.name].__name__}-v0", world.env_dt, dt, keywords, delay)
+    if isinstance(world, RobotEnv):
+        raise InputError(
+            f"{world.name} is on an arm, and only who knows where that is can make it: see 'cycletime robot run', or "
+            "'cycletime robot resume'."
+        )
     from cycletime.tasks.own_faults import OwnFaults, faults_of
 
     with faults_of(world.name, "its making"):

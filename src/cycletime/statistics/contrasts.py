@@ -8,7 +8,7 @@ from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from cycletime.statistics.means import mean, standard_error, t_errors
 
@@ -42,4 +42,4 @@ class Contrast:
         """How probable it is that chance alone gives a value that exceeds the true one by so much, or more."""
         if self.error == 0.0:
             return 0.5 if distance == 0.0 else float(distance < 0)  # what the formula below tends to
-        return float(stats.t.sf(distance / self.error, self.freedom))
+        return float(special.stdtr(self.freedom, -distance / self.error))

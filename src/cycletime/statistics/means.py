@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from cycletime.errors import InputError
 from cycletime.statistics.scores import Failed, Scores, finite_scores
@@ -88,7 +88,7 @@ def standard_error(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def t_errors(confidence: float, freedom: float) -> float:
     """How many standard errors Student's t interval has to either side."""
-    return float(stats.t.ppf((1 + confidence) / 2, freedom))
+    return float(special.stdtrit(freedom, (1 + confidence) / 2))
 
 
 def percent(confidence: float) -> str:

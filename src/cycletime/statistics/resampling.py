@@ -8,7 +8,6 @@ from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError
@@ -83,8 +82,9 @@ def interquartile_mean(values: Array, axis: int) -> Array:
     """The means along an axis without the lowest and the highest quarter, of which each is rounded down."""
     count = values.shape[axis]
     cut = int(0.25 * count)
-    # As SciPy's trim_mean does it, whose checks take longer than the numbers do.
-    middle = np.partition(values, (cut, count - cut - 1), axis).take(range(cut, count - cut), axis)
+    # Sorted whole, since NumPy sorts several numbers at a time and partitions one by one; and so the sum is the same in
+    # whatever order the runs come.
+    middle = np.sort(values, axis).take(range(cut, count - cut), axis)
     return np.asarray(middle.mean(axis))
 
 
@@ -176,30 +176,53 @@ def resampled(
         raise InputError(f"{method!r} is not a method of the bootstrap: take 'percentile' or 'BCa'.")
     if min(cell.shape[-1] for cell in cells) < 2:
         return None, None, NO_INTERVAL, 0
-    # The square is for statistics of all pairs.
+    tail = (1 - confidence) / 2
+    ends = 100 * tail, 100 * (1 - tail)
+    if method == "percentile":
+        low, high = np.percentile(_drawn_anew(cells, statistic, resamples, seed), ends, axis=-1)
+        return low, high, words, resamples
+    found = _bca(cells, statistic, confidence, resamples, seed)
+    low, high = found.confidence_interval
+    if np.isfinite([low, high]).all():
+        return low, high, f"{words} (BCa)", resamples
+    low, high = np.percentile(found.bootstrap_distribution, ends, axis=-1)
+    return low, high, f"{words} (percentile, as BCa is undefined)", resamples
+
+
+def _at_once(cells: Sequence[Array]) -> int:
+    """How many resamples fit into the memory; the square is for statistics of all pairs."""
     largest = max(max(cell.size, cell.shape[-1] ** 2) for cell in cells)
-    # BCa divides by zero where it is undefined, which is treated below.
+    return max(1, int(_NUMBERS_AT_ONCE / largest))
+
+
+def _drawn_anew(cells: Sequence[Array], statistic: Callable[..., Any], resamples: int, seed: int) -> Array:
+    """The statistic of each resample, along the last axis: SciPy's draws, without its checks, which take longer."""
+    rng, most = np.random.default_rng(seed), _at_once(cells)
+    parts = []
+    for begin in range(0, resamples, most):
+        count = min(most, resamples - begin)
+        drawn = [cell.take(rng.integers(cell.shape[-1], size=(count, cell.shape[-1])), axis=-1) for cell in cells]
+        parts.append(statistic(*drawn, axis=-1))
+    return np.concatenate(parts, axis=-1)
+
+
+def _bca(cells: Sequence[Array], statistic: Callable[..., Any], confidence: float, resamples: int, seed: int) -> Any:  # noqa: ANN401 - SciPy's result
+    from scipy import stats  # which takes most of a second to import, and most reports need nothing of it
+
+    # It divides by zero where it is undefined, which the caller treats.
     with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
         warnings.simplefilter("ignore", stats.DegenerateDataWarning)
-        found = stats.bootstrap(
+        return stats.bootstrap(
             cells,
             statistic,
             vectorized=True,
             axis=-1,
             confidence_level=confidence,
             n_resamples=resamples,
-            method=method,
-            batch=max(1, int(_NUMBERS_AT_ONCE / largest)),
+            method="BCa",
+            batch=_at_once(cells),
             rng=np.random.default_rng(seed),
         )
-    low, high = found.confidence_interval
-    if method == "percentile":
-        return low, high, words, resamples
-    if np.isfinite([low, high]).all():
-        return low, high, f"{words} (BCa)", resamples
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(found.bootstrap_distribution, [tail, 1 - tail], axis=-1)
-    return low, high, f"{words} (percentile, as BCa is undefined)", resamples
 
 
 def _share_above(x: Array, y: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite, nan
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,7 +23,8 @@ def read_action(action: Action, size: int) -> list[float]:
         values = np.asarray(action, dtype=np.float64)
     except (TypeError, ValueError):
         values = np.empty(0)
-    if values.shape != (size,) or not np.isfinite(values).all():
+    # A few plain numbers are looked at faster than an array of them, and this happens at every step.
+    numbers: list[float] = values.tolist() if values.shape == (size,) else [nan]
+    if not all(map(isfinite, numbers)):
         raise InputError(f"{action!r} is not an action: give an array of {size} finite number{'s' * (size > 1)}.")
-    numbers: list[float] = values.tolist()
     return numbers

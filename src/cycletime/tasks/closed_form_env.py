@@ -26,6 +26,7 @@ from cycletime.tasks.closed_form import ClosedFormTask, Numbers, State, Step
 from cycletime.tasks.double_pendulum import DoublePendulum
 from cycletime.tasks.face import Observation, TaskEnv, action_space, observation_space
 from cycletime.tasks.mountain_car import MountainCar
+from cycletime.tasks.packed import packed_task
 from cycletime.tasks.pendulum import Pendulum
 from cycletime.tasks.reacher import Reacher
 from cycletime.tasks.render import frame_rate
@@ -41,7 +42,7 @@ class ClosedFormEnv(TaskEnv):
         """Make the environment at a cycle time, a whole multiple of the time step; the task has usual ones of both."""
         self.task = _timed(self.task, env_dt)
         self._dt = self.task.baseline_dt if dt is None else Duration(dt)
-        self._cycle_steps = cycle_steps(self._dt, self.task.env_dt)
+        self._packed = packed_task(self.task, cycle_steps(self._dt, self.task.env_dt))
         super().__init__(render_mode)
 
     @property
@@ -60,19 +61,18 @@ class ClosedFormEnv(TaskEnv):
         return self._env_steps or 0
 
     def _start(self, state: Numbers) -> None:
-        self._simulated, self._seen = _compiled_start(self.task)(*state)
+        self._now = self._packed.start(state)
         self._agent_steps, self._last_env_steps = 0, 0
 
     def _advance(self, action: list[float]) -> tuple[float, bool, int]:
         before = self._env_steps or 0
-        step = _compiled_cycle(self.task, self._cycle_steps)(self._simulated, np.array(action, np.float32))
-        self._simulated, self._seen = step.state, step.observation
+        self._now = self._packed.cycle(self._now.row, action)
         self._agent_steps += 1
-        self._last_env_steps = int(step.state.env_steps) - before
-        return float(step.reward), bool(step.terminated), self._last_env_steps
+        self._last_env_steps = self._now.env_steps - before
+        return self._now.reward, self._now.terminated, self._last_env_steps
 
     def _observation(self) -> Observation:
-        return np.array(self._seen, np.float32)
+        return self._now.observation
 
     def _info(self) -> dict[str, Any]:
         return {
@@ -83,7 +83,7 @@ class ClosedFormEnv(TaskEnv):
         }
 
     def _state(self) -> Numbers:
-        return tuple(float(number) for number in self.task.numbers(self._simulated))
+        return tuple(float(number) for number in self.task.numbers(self._packed.state(self._now.row)))
 
 
 class ReacherEnv(ClosedFormEnv):
@@ -273,20 +273,6 @@ def _timed(task: ClosedFormTask, env_dt: DurationLike | None) -> ClosedFormTask:
 
 
 # Compiled once for all environments of a task and a cycle time.
-
-
-@lru_cache
-def _compiled_start(task: Any) -> Any:  # noqa: ANN401 - a function compiled by JAX
-    def start(*numbers: float) -> tuple[State, jax.Array]:
-        state = task.start(*numbers)
-        return state, task.observe(state)
-
-    return jax.jit(start)
-
-
-@lru_cache
-def _compiled_cycle(task: ClosedFormTask, cycle_steps: int) -> Any:  # noqa: ANN401
-    return jax.jit(lambda state, action: task.cycle(state, action, cycle_steps))
 
 
 @lru_cache

@@ -4,7 +4,8 @@ A delay is a whole number of steps of the wrapped environment, fixed or drawn fr
 step is the cycle, inside one it is the environment's own step. Rewards and the ends of episodes are never delayed.
 What is sent later never arrives as if sent earlier: the newest that has arrived counts, what it overtook is dropped,
 and while nothing new arrives the last one stays. So an age lies in the range, and a received frame never goes back in
-time. Real-time MDPs (Ramstedt & Pal 2019) are in `delays_real_time`.
+time. Real-time MDPs (Ramstedt & Pal 2019) are in `delays_real_time`. Around a robot's environment the steps have two
+parts, as the real-time loop takes them.
 """
 
 from __future__ import annotations
@@ -24,11 +25,15 @@ from gymnasium.wrappers.utils import create_zero_array
 
 from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError
+from cycletime.robots.real_time_env import two_parts_of
 from cycletime.tasks.cycle_time import refuse_what_hides_episode_ends
 from cycletime.tasks.time_step import layers_of, recorded, step_of, whole_steps
 
 DelayLike: TypeAlias = "DurationLike | tuple[DurationLike, DurationLike] | list[DurationLike]"
 """A span that may be zero, or the two ends of a range from which whole steps are drawn uniformly, ends included."""
+
+Step: TypeAlias = tuple[Any, Any, bool, bool, dict[str, Any]]
+"""What a step gives."""
 
 Redraw: TypeAlias = Literal["step", "episode"]
 """How often a delay is drawn from its range."""
@@ -86,13 +91,26 @@ class ActionDelay(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
         self._line = _Line(self._initial)
         return self.env.reset(seed=seed, options=options)
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:  # noqa: ANN401
+    def step(self, action: Any) -> Step:  # noqa: ANN401
         """Send the action, and apply the newest that has arrived."""
-        delay_steps = self._delays.next()
-        applied = self._line.send_and_receive(action, delay_steps)
-        observation, reward, terminated, truncated, info = self.env.step(applied)
-        info = {**info, "action_delay_s": self._delays.seconds(delay_steps)}
-        return observation, reward, terminated, truncated, info
+        return self._told(self.env.step(self._arrived(action)))
+
+    def send(self, action: Any) -> None:  # noqa: ANN401
+        """The first part of a robot's step: send the action, and do the newest that has arrived."""
+        two_parts_of(self.env).send(self._arrived(action))
+
+    def receive(self, env_steps: int = 1) -> Step:
+        """The second part; of steps that were missed, actions were on their way as well."""
+        self._line.pass_steps(env_steps - 1)
+        return self._told(two_parts_of(self.env).receive(env_steps))
+
+    def _arrived(self, action: Any) -> Any:  # noqa: ANN401
+        self._delay_steps = self._delays.next()
+        return self._line.send_and_receive(action, self._delay_steps)
+
+    def _told(self, step: Step) -> Step:
+        *seen, info = step
+        return *seen, {**info, "action_delay_s": self._delays.seconds(self._delay_steps)}
 
 
 class ObservationDelay(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
@@ -136,9 +154,21 @@ class ObservationDelay(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstruc
         self._line = _Line(observation)
         return observation, info
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:  # noqa: ANN401
+    def step(self, action: Any) -> Step:  # noqa: ANN401
         """Step, and give the newest observation that has arrived."""
-        observation, reward, terminated, truncated, info = self.env.step(action)
+        return self._arrived(self.env.step(action))
+
+    def send(self, action: Any) -> None:  # noqa: ANN401
+        """The first part of a robot's step."""
+        two_parts_of(self.env).send(action)
+
+    def receive(self, env_steps: int = 1) -> Step:
+        """The second part; during steps that were missed, observations were on their way as well."""
+        self._line.pass_steps(env_steps - 1)
+        return self._arrived(two_parts_of(self.env).receive(env_steps))
+
+    def _arrived(self, step: Step) -> Step:
+        observation, reward, terminated, truncated, info = step
         delay_steps = self._delays.next()
         received = self._line.send_and_receive(observation, delay_steps)
         info = {**info, "observation_delay_s": self._delays.seconds(delay_steps)}
@@ -161,6 +191,10 @@ class _Line:
             _, self._arrived = self._under_way.popleft()
         self._now += 1
         return deepcopy(self._arrived)
+
+    def pass_steps(self, steps: int) -> None:
+        """Nothing new is sent for so many steps."""
+        self._now += steps
 
 
 class _Delays:

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError
+from cycletime.robots.real_time_env import two_parts_of
 from cycletime.tasks.cycle_time import refuse_what_hides_episode_ends
-from cycletime.tasks.delays import as_json, initial_action_for
+from cycletime.tasks.delays import Step, as_json, initial_action_for
 from cycletime.tasks.time_step import recorded, step_of, whole_steps
 
 
@@ -78,11 +79,26 @@ class RealTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs)
         self._actions.extend([self._flat(self._initial)] * self._history_steps)
         return self._augment(observation), info
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:  # noqa: ANN401
+    def step(self, action: Any) -> Step:  # noqa: ANN401
         """Step with the previous action, and set this one on its way."""
-        applied, self._under_way = self._under_way, deepcopy(action)
+        return self._seen(self.env.step(self._due(action)))
+
+    def send(self, action: Any) -> None:  # noqa: ANN401
+        """The first part of a robot's step: do the previous action, and set this one on its way."""
+        two_parts_of(self.env).send(self._due(action))
+
+    def receive(self, env_steps: int = 1) -> Step:
+        """The second part; in steps that were missed no other action was given."""
+        self._actions.extend([self._actions[-1]] * (env_steps - 1))
+        return self._seen(two_parts_of(self.env).receive(env_steps))
+
+    def _due(self, action: Any) -> Any:  # noqa: ANN401
+        due, self._under_way = self._under_way, deepcopy(action)
         self._actions.append(self._flat(action))
-        observation, reward, terminated, truncated, info = self.env.step(applied)
+        return due
+
+    def _seen(self, step: Step) -> Step:
+        observation, reward, terminated, truncated, info = step
         return self._augment(observation), reward, terminated, truncated, info
 
     def _flat(self, action: Any) -> NDArray[Any]:  # noqa: ANN401

@@ -22,17 +22,19 @@ def test_the_list_has_every_experiment_in_80_columns_and_as_json(
     lines = said(capsys, "list", "--results", str(results)).splitlines()
     assert all(len(line) <= 80 for line in lines)
     rows = {line.split()[0]: line for line in lines[1 : 1 + len(EXPERIMENTS)]}
+    assert lines[1 + len(EXPERIMENTS)].split()[:2] == ["all", "12,930"]
     assert list(rows) == list(EXPERIMENTS)
-    assert rows["ppo-scaled"].split()[1:3] == ["300", "1,667"]
-    assert rows["ppo-scaled"].endswith("cuda      2 seeds, 1 %")
+    assert lines[0].split() == ["experiment", "runs", "2", "cores", "16", "64", "H200", "results"]
+    assert " ".join(rows["ppo-scaled"].split()) == "ppo-scaled 300 2.3 h 17 min 4 min 43 s 2 seeds, 1 %"
     assert rows["ppo-grid"].endswith("1 of 2 studies")
-    assert rows["ppo-robot"].split()[1:3] == ["15", "25"]
-    assert rows["ppo-robot"].endswith("compiled  none")
+    assert " ".join(rows["ppo-robot"].split()) == "ppo-robot 15 103 s 31 s 31 s none"
     assert "ppo-robot, ppo-robot-2000 and sac-robot are on a simulated robot." in lines
     told = json.loads(said(capsys, "list", "--results", str(results), "--json", "--seeds", "2", "--scale", "0.01"))
     (scaled,) = (row for row in told if row["name"] == "ppo-scaled")
     assert (scaled["runs"], scaled["n"], scaled["scale"], scaled["engines"]) == (20, [2], 0.01, ["cuda"])
     assert 0 < scaled["h200_s"] < scaled["here_s"]
+    assert scaled["cores_s"]["2"] > scaled["cores_s"]["16"] >= scaled["cores_s"]["64"] > scaled["here_s"] / 64
+    assert scaled["simulated_h"] == pytest.approx(300 * 1e7 * 0.002 / 3600 / 1500, rel=1e-3)
 
 
 def test_claims_are_a_list_for_people_and_for_programs(results: Path, capsys: pytest.CaptureFixture[str]) -> None:

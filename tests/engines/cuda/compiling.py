@@ -1,16 +1,37 @@
 """NVRTC from its wheel, without CUDA, a driver or a card.
 
-    python -m tests.engines.cuda.compiling train.cu sm_90 [option ...]
+    python -m tests.engines.cuda.compiling                                   # registers and spills, all cards: minutes
+    python -m tests.engines.cuda.compiling train.cu 99KB sm_86 [option ...]  # what ptxas says of one
 
-It prints what ptxas says of the kernel.
+A card is known by its architecture and by the shared memory that a thread block may take there.
 """
 
 import ctypes
 import importlib.util
+import re
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
-from cycletime.engines.cuda.kernels import OPTIONS, kernel_source
+from cycletime.engines.cuda.forms import form_within, shared_bytes_of
+from cycletime.engines.cuda.kernels import KERNELS, OPTIONS, kernel_source
+
+CARDS = {"sm_80": "163KB", "sm_86": "99KB", "sm_89": "99KB", "sm_90": "227KB", "sm_100": "227KB", "sm_120": "99KB"}
+"""By architecture, the shared memory that a thread block may take."""
+
+
+class Counts(NamedTuple):
+    """What ptxas says of a kernel."""
+
+    registers: int
+    """Of a thread."""
+    spilled: int
+    """Bytes that did not fit into them."""
+
+    @classmethod
+    def of(cls, log: str) -> "Counts":
+        registers = [int(found) for found in re.findall(r"Used (\d+) registers", log)]
+        return cls(max(registers), sum(int(found) for found in re.findall(r"(\d+) bytes spill stores", log)))
 
 
 def nvrtc() -> ctypes.CDLL:
@@ -24,8 +45,10 @@ def nvrtc() -> ctypes.CDLL:
     return ctypes.CDLL(str(by_name["libnvrtc"]))
 
 
-def compiled(kernel: str, architecture: str, *options: str) -> tuple[str, bytes]:
-    """The log and the machine code of a kernel for an architecture."""
+def compiled(kernel: str, shared_memory: str, architecture: str, *options: str) -> str:
+    """What ptxas says of the form of a kernel that a card takes."""
+    form = form_within(kernel, shared_bytes_of(shared_memory))
+    assert form, f"{kernel} has no form for {shared_memory}"
     library, program, size = nvrtc(), ctypes.c_void_p(), ctypes.c_size_t()
     assert (
         library.nvrtcCreateProgram(
@@ -33,20 +56,27 @@ def compiled(kernel: str, architecture: str, *options: str) -> tuple[str, bytes]
         )
         == 0
     )
-    words = [f"-arch={architecture}", *OPTIONS, "--ptxas-options=-v", *options]
+    words = [f"-arch={architecture}", *OPTIONS, *form.options, "--ptxas-options=-v", *options]
     given = (ctypes.c_char_p * len(words))(*(word.encode() for word in words))
     failed = library.nvrtcCompileProgram(program, len(words), given)
     library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
     log = ctypes.create_string_buffer(size.value)
     library.nvrtcGetProgramLog(program, log)
     assert not failed, log.value.decode()
-    library.nvrtcGetCUBINSize(program, ctypes.byref(size))
-    code = ctypes.create_string_buffer(size.value)
-    library.nvrtcGetCUBIN(program, code)
-    return log.value.decode(), code.raw
+    return log.value.decode()
+
+
+def print_counts() -> None:
+    """A line for each kernel and card."""
+    for kernel in KERNELS:
+        for architecture, shared_memory in CARDS.items():
+            counts = Counts.of(compiled(kernel, shared_memory, architecture))
+            told = f"{counts.registers} registers, {counts.spilled} bytes spilled"
+            print(f"{kernel:<9} {shared_memory:>5}  {architecture:<6}  {told}", flush=True)
 
 
 if __name__ == "__main__":
-    log, code = compiled(*sys.argv[1:])
-    assert b"shared_bytes" in code, "the host reads the size of the shared memory there"
-    print(log)
+    if sys.argv[1:]:
+        print(compiled(*sys.argv[1:]))
+    else:
+        print_counts()

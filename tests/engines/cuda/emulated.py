@@ -4,27 +4,37 @@ import ctypes
 import fcntl
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
+from _pytest.mark.structures import ParameterSet
 from numpy.typing import NDArray
 
 from cycletime.engines.cuda.device import Done, Work, launch_of, read_back
-from cycletime.engines.cuda.kernels import KERNEL
+from cycletime.engines.cuda.forms import FORMS, Form
+from cycletime.engines.cuda.kernels import KERNEL, PPO
 from cycletime.engines.cuda.layout import RECORD, REPORT, scratch_words
 
 EMULATOR = Path(__file__).parent / "emulator"
 FLAGS = ["-O1", "-std=c++20", "-U_FORTIFY_SOURCE", "-fno-strict-aliasing", "-Wno-unknown-pragmas", "-shared", "-fPIC"]
 
 
-def build(folder: Path, kernel: Path = KERNEL, *flags: str, source: str = "emulate.cpp") -> ctypes.CDLL:
+FULL = FORMS[PPO][0]
+
+
+def build(
+    folder: Path, kernel: Path = KERNEL, *flags: str, form: Form = FULL, source: str = "emulate.cpp"
+) -> ctypes.CDLL:
     """A kernel, or a copy of it, as a library; the first process that comes to a folder compiles it for all."""
     compiler = shutil.which("g++")
     assert compiler, "these tests need g++"
     library = folder / "emulator.so"
-    includes = [f"-I{EMULATOR}", f"-I{kernel}", *flags]
+    includes = [f"-I{EMULATOR}", f"-I{kernel}", *form.options, *flags]
+    folder.mkdir(exist_ok=True)
     with (folder / "emulator.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not library.exists():
@@ -32,6 +42,11 @@ def build(folder: Path, kernel: Path = KERNEL, *flags: str, source: str = "emula
     loaded = ctypes.CDLL(str(library))
     loaded.emulate.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64]
     return loaded
+
+
+def slow_but_the_last(forms: Sequence[Form]) -> list[ParameterSet]:
+    """Forms to be tested; those but the smallest have nothing that it has not."""
+    return [*(pytest.param(form, marks=pytest.mark.slow) for form in forms[:-1]), pytest.param(forms[-1])]
 
 
 @dataclass

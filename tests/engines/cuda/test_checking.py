@@ -3,7 +3,10 @@
 import ctypes
 import json
 import shutil
+import sys
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,9 +17,11 @@ from cycletime.engines.cuda import checking
 from cycletime.engines.cuda.check import Check
 from cycletime.engines.cuda.checking import Sizes, checks, full, print_checks, run_of
 from cycletime.engines.cuda.device import Done, find_device
-from cycletime.engines.cuda.kernels import KERNEL
+from cycletime.engines.cuda.here import form_here
+from cycletime.engines.cuda.kernels import KERNEL, PPO, SAC
 from cycletime.engines.cuda.sac import checking as sac_checking
 from cycletime.engines.cuda.tasks import TASKS
+from tests.engines.cuda.cards import cupy_of
 from tests.engines.cuda.emulated import Emulated, build
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
@@ -124,9 +129,7 @@ def test_what_is_no_number_after_one_of_the_learnings_is_found(
 def test_the_command_tells_all_in_json(
     faulty: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(checking, "find_device", lambda: Emulated(faulty))
-    monkeypatch.setattr(checking, "find_sac_device", lambda: "a card with SAC's kernel")
-    monkeypatch.setattr(sac_checking, "checks", lambda device: [Check(f"of {device}", 0.5, 1.0)])
+    _put_in(faulty, monkeypatch)
     monkeypatch.setattr(checking, "full", lambda: replace(SMALL, batches=SMALL.batches[1:]))
     assert main(["gpu", "check", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -134,6 +137,37 @@ def test_the_command_tells_all_in_json(
     assert len(told["checks"]) == 9
     assert told["checks"][-1]["name"] == "of a card with SAC's kernel"
     assert set(told["checks"][0]) == {"name", "found", "most", "unit", "passed"}
+
+
+def test_the_command_checks_the_forms_for_a_smaller_card(
+    faulty: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limits = _put_in(faulty, monkeypatch)
+    monkeypatch.setattr(checking, "checks", lambda device, sizes: [Check("of PPO's kernel", 0.5, 1.0)])
+    assert main(["gpu", "check", "--shared-memory", "99KB"]) == 0
+    assert limits == [101_376, 101_376]
+    assert capsys.readouterr().out.endswith("All 2 checks passed.\n")
+    assert main(["gpu", "check", "--shared-memory", "64KB"]) == 2
+    assert capsys.readouterr().err == (
+        "cycletime: H200 gives a thread block 64 KB of shared memory: the engine cuda needs 96.02 KB, which cards of "
+        "compute capability 8.0 and more have.\n"
+    )
+
+
+def _put_in(library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
+    """A card with much shared memory; what of it may be taken, each time that one looks for it."""
+    limits: list[int | None] = []
+
+    def find(most_bytes: int | None, kernel: str, found: Any) -> Any:  # noqa: ANN401
+        form_here(kernel, most_bytes)
+        limits.append(most_bytes)
+        return found
+
+    monkeypatch.setitem(sys.modules, "cupy", cupy_of("H200"))
+    monkeypatch.setattr(checking, "find_device", partial(find, kernel=PPO, found=Emulated(library)))
+    monkeypatch.setattr(checking, "find_sac_device", partial(find, kernel=SAC, found="a card with SAC's kernel"))
+    monkeypatch.setattr(sac_checking, "checks", lambda device: [Check(f"of {device}", 0.5, 1.0)])
+    return limits
 
 
 def test_without_a_card_the_command_says_so(capsys: pytest.CaptureFixture[str]) -> None:

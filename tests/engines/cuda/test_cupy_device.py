@@ -12,7 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from cycletime.engines.cuda.describing import state_of
-from cycletime.engines.cuda.device import CupyDevice, Work
+from cycletime.engines.cuda.device import CupyDevice, Work, find_device
+from cycletime.engines.cuda.forms import FORMS
+from cycletime.engines.cuda.kernels import PPO
 from cycletime.engines.cuda.layout import INPUTS
 from cycletime.errors import InputError, RunError
 from tests.engines.cuda.emulated import Emulated
@@ -64,6 +66,7 @@ class Cupy(SimpleNamespace):
         }
         super().__init__(
             library=library,
+            options=(),
             fails=False,
             __version__="14.2.0",
             __spec__=SimpleNamespace(),
@@ -73,22 +76,20 @@ class Cupy(SimpleNamespace):
             arange=lambda count, dtype: Array(np.arange(count, dtype=dtype)),
             zeros=lambda shape, dtype: Array(np.zeros(shape, dtype)),
             empty=lambda shape, dtype: Array(np.full(shape, 7, dtype)),  # memory is never zero by itself
-            ndarray=lambda shape, dtype, memptr: Array(np.full(shape, memptr, dtype)),
         )
 
     def RawModule(self, *, code: str, options: tuple[str, ...], backend: str) -> SimpleNamespace:  # noqa: N802
-        assert "shared_bytes" in code
+        assert "train" in code
         assert backend == "nvrtc"
         assert any(option.startswith("-I") for option in options)
-        return SimpleNamespace(
-            get_function=lambda name: partial(self.launch), get_global=lambda name: self.library.shared_bytes()
-        )
+        self.options = options
+        return SimpleNamespace(get_function=lambda name: partial(self.launch))
 
     def launch(self, grid: tuple[int], block: tuple[int], arguments: tuple[Array], shared_mem: int) -> None:
         if self.fails:
             raise CudaError("cudaErrorIllegalAddress: an illegal memory access was encountered")
         assert block == (256,)
-        assert shared_mem == self.library.shared_bytes()
+        assert f"-DFORM_BYTES={shared_mem}" in self.options
         assert self.library.emulate(arguments[0].data.ptr, grid[0], 1) == 0
 
 
@@ -126,7 +127,7 @@ def test_it_tells_what_it_is_and_what_blocks_left_behind(device: Emulated, work:
     assert card.about == {
         "compute capability": "9.0",
         "multiprocessors": "2",
-        "shared memory": f"232448 bytes for a block, {device.library.shared_bytes()} needed",
+        "shared memory": "232448 bytes for a block, 208880 taken (64 samples at once, moments in shared memory)",
         "driver": "for CUDA 13.1",
         "CUDA": "12.9",
         "NVRTC": "12.9",
@@ -161,9 +162,20 @@ def test_a_full_card_is_refused(cupy: Cupy, monkeypatch: pytest.MonkeyPatch) -> 
 def test_cards_that_are_too_small_are_refused(
     library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch, work: Work
 ) -> None:
-    monkeypatch.setitem(sys.modules, "cupy", Cupy(library, shared_bytes=101_376))
-    with pytest.raises(InputError, match=r"^A card has 99 KiB of shared memory for a thread block"):
+    monkeypatch.setitem(sys.modules, "cupy", Cupy(library, shared_bytes=65_536))
+    with pytest.raises(
+        InputError, match=r"^A card gives a thread block 64 KB .*: the engine cuda needs 96.02 KB, which"
+    ):
         CupyDevice()
     monkeypatch.setitem(sys.modules, "cupy", Cupy(library, free_bytes=1000))
     with pytest.raises(InputError, match=r"^A card has 0 MiB free, and the runs need"):
         CupyDevice().begin(work)
+
+
+@pytest.mark.parametrize(("limit", "form"), [(None, 0), (166_912, 1), (101_376, -1)])
+def test_a_limit_has_the_card_take_the_form_of_a_smaller_one(cupy: Cupy, limit: int | None, form: int) -> None:
+    find_device.cache_clear()
+    chosen = FORMS[PPO][form]
+    assert f"232448 bytes for a block, {chosen.shared_bytes} taken" in find_device(limit).about["shared memory"]
+    assert set(chosen.options) <= set(cupy.options)
+    find_device.cache_clear()

@@ -12,12 +12,14 @@ import pytest
 
 from cycletime.engines.cuda import device as cuda_device
 from cycletime.engines.cuda import engine, kernels, layout
-from cycletime.engines.cuda.card import check_memory, check_shared_memory, checked_cupy
+from cycletime.engines.cuda.card import check_memory
 from cycletime.engines.cuda.engine import H200_BLOCKS, CudaEngine
 from cycletime.engines.cuda.expecting import expected_s
 from cycletime.engines.cuda.group import CudaGroup
+from cycletime.engines.cuda.here import checked_cupy
 from cycletime.engines.cuda.kernels import KERNEL, KERNELS, PPO, SAC, kernel_source
 from cycletime.errors import InputError
+from tests.engines.cuda.cards import CudaError, asked_cupy
 from tests.engines.cuda.emulated import Emulated
 from tests.engines.cuda.small import make_spec
 
@@ -27,6 +29,7 @@ def test_both_sides_have_the_same_layout(library: ctypes.CDLL) -> None:
     assert library.position_bytes() == layout.POSITION.itemsize
     assert library.launch_bytes() == layout.LAUNCH.itemsize
     assert library.state_words() == layout.STATE_WORDS
+    assert library.scratch_words(1000) == layout.scratch_words(1000)
     assert 4 * library.record_words() == layout.RECORD.itemsize
     assert 4 * library.report_words() == layout.REPORT.itemsize
     assert 4 * library.row_words() == layout.ROW.itemsize
@@ -47,41 +50,21 @@ def test_the_source_changes_with_any_of_its_files(tmp_path: Path, monkeypatch: p
         path.write_bytes(kept)
 
 
-class CudaError(Exception):
-    def __init__(self, status: int) -> None:
-        super().__init__("cudaErrorSomething: words of CUDA.\nand more")
-        self.status = status
-
-
-def _cupy(count: int | Exception = 1, driver: int = 12080, **card: object) -> SimpleNamespace:
-    """As much of CuPy as is asked before anything is computed."""
-
-    def get_count() -> int:
-        if isinstance(count, Exception):
-            raise count
-        return count
-
-    told = {"name": b"NVIDIA Tesla V100", "major": 7, "minor": 0, **card}
-    calls = {"getDeviceProperties": lambda _: told, "driverGetVersion": lambda: driver}
-    runtime = SimpleNamespace(getDeviceCount=get_count, **calls)
-    return SimpleNamespace(cuda=SimpleNamespace(runtime=runtime), __spec__=SimpleNamespace())
-
-
 @pytest.mark.parametrize(
     ("cupy", "sentence"),
     [
-        (_cupy(0), "The engine cuda needs an NVIDIA GPU, and CUDA finds none here."),
-        (_cupy(CudaError(100)), "The engine cuda needs an NVIDIA GPU, and CUDA finds none here."),
+        (asked_cupy(0), "The engine cuda needs an NVIDIA GPU, and CUDA finds none here."),
+        (asked_cupy(CudaError(100)), "The engine cuda needs an NVIDIA GPU, and CUDA finds none here."),
         (
-            _cupy(CudaError(35)),
+            asked_cupy(CudaError(35)),
             "The NVIDIA driver here is too old for CuPy's CUDA: update it, or pip install cupy-cuda12x",
         ),
         (
-            _cupy(CudaError(999)),
+            asked_cupy(CudaError(999)),
             "The engine cuda needs an NVIDIA GPU, and CUDA does not answer: cudaErrorSomething: words",
         ),
-        (_cupy(CudaError(35), driver=0), "The engine cuda needs an NVIDIA GPU, and CUDA finds none here."),
-        (_cupy(), "NVIDIA Tesla V100 has compute capability 7.0: the engine cuda needs at least 8.0."),
+        (asked_cupy(CudaError(35), driver=0), "The engine cuda needs an NVIDIA GPU, and CUDA finds none here."),
+        (asked_cupy(), "NVIDIA Tesla V100 has compute capability 7.0: the engine cuda needs at least 8.0."),
     ],
 )
 def test_a_card_that_cannot_be_used_gets_one_sentence(
@@ -97,7 +80,7 @@ def test_a_card_that_cannot_be_used_gets_one_sentence(
 
 
 def test_a_card_that_can_be_used_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    cupy = _cupy(major=8)
+    cupy = asked_cupy(major=8)
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     assert checked_cupy() is cupy
 
@@ -125,9 +108,6 @@ def test_with_a_card_runs_cost_what_they_do_there(device: Emulated, monkeypatch:
 
 
 def test_too_little_memory_is_told_with_both_numbers() -> None:
-    check_shared_memory("A card", 232_448, 223_744)
-    with pytest.raises(InputError, match=r"^A card has 99 KiB of shared memory .* needs 218 KiB"):
-        check_shared_memory("A card", 101_376, 223_744)
     check_memory("A card", 2**30, 2**30)
     with pytest.raises(InputError, match=r"^A card has 100 MiB free, and the runs need 1,024 MiB"):
         check_memory("A card", 100 * 2**20, 2**30)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cycletime.robots.ur.kinematics import UR5, UR5E, Geometry, forward, inverse, nearest
+from cycletime.robots.ur.kinematics import UR5, UR5E, Geometry, flange_place, forward, inverse, nearest
 from cycletime.robots.ur.reacher import Q_REF
 
 ARMS = pytest.mark.parametrize("arm", [UR5, UR5E], ids=["UR5", "UR5e"])
@@ -24,6 +24,7 @@ def product_of_joints(q: NDArray[np.float64], arm: Geometry) -> NDArray[np.float
 def test_the_flange_is_where_the_joints_put_it_one_after_another(arm: Geometry) -> None:
     for q in np.random.default_rng(0).uniform(-np.pi, np.pi, (30, 6)):
         np.testing.assert_allclose(forward(q, arm), product_of_joints(q, arm), atol=1e-14)
+        np.testing.assert_allclose(flange_place(q.tolist(), arm), product_of_joints(q, arm)[:3, 3], atol=1e-15)
 
 
 def test_many_poses_at_once_are_the_single_ones() -> None:

@@ -14,7 +14,7 @@ from cycletime.robots.ur.reacher import Q_REF, tip
 from cycletime.robots.ur.reacher_env import URReacher2Env
 from cycletime.robots.ur.simulator.launch import simulated
 from cycletime.robots.ur.simulator.server import Ports
-from cycletime.robots.ur.types import Link
+from cycletime.robots.ur.types import RobotLink
 from cycletime.robots.ur.ur_rtde_link import UrRtdeLink
 
 pytestmark = pytest.mark.robot
@@ -35,7 +35,7 @@ def resolved_rate(observation: NDArray[np.float32]) -> NDArray[np.float64]:
     return np.clip(-3 * speeds, -1, 1)
 
 
-def episode_return(link: type[Link], pace: float | None) -> float:
+def episode_return(link: type[RobotLink], pace: float | None) -> float:
     with simulated("cb3", pace, address=ADDRESS, ports=STANDARD):
         env = URReacher2Env(link(Address(ADDRESS)), "40ms")  # type: ignore[call-arg]
         observation, _ = env.reset(seed=1)
@@ -50,5 +50,6 @@ def episode_return(link: type[Link], pace: float | None) -> float:
 def test_all_links_lead_to_the_same_return() -> None:
     expected = episode_return(LockstepLink, None)
     assert expected > 400
-    assert episode_return(StandardLink, 1.0) == pytest.approx(expected, rel=0.01)
-    assert episode_return(UrRtdeLink, 1.0) == pytest.approx(expected, rel=0.01)
+    # At half the pace: on a busy machine a controller in real time is let ahead of others, and this client is not.
+    assert episode_return(StandardLink, 0.5) == pytest.approx(expected, rel=0.01)
+    assert episode_return(UrRtdeLink, 0.5) == pytest.approx(expected, rel=0.01)

@@ -11,9 +11,26 @@ from gymnasium.utils.env_checker import check_env
 
 import cycletime.tasks  # noqa: F401 - registers the id
 from cycletime.errors import InputError, RunError
-from cycletime.robots.ur.reacher import Q_REF
+from cycletime.robots.clock import Beats
+from cycletime.robots.ur.driver.driver import DriverTimeouts
+from cycletime.robots.ur.driver.link import DriverLink
+from cycletime.robots.ur.driver.messages import DriverReport, Phase
+from cycletime.robots.ur.driver.settings import REACHER_LIMITS
+from cycletime.robots.ur.reacher import BOX_LOW, Q_REF, tip
 from cycletime.robots.ur.reacher_env import URReacher2Env
-from cycletime.robots.ur.types import ArmState, LinkError, MoveJ, RobotMode, SafetyMode, SpeedJ, StopJ
+from cycletime.robots.ur.safety.supervisor import Supervisor
+from cycletime.robots.ur.types import (
+    ArmState,
+    Command,
+    LinkError,
+    MoveJ,
+    RobotMode,
+    SafetyMode,
+    SilentError,
+    SpeedJ,
+    StopJ,
+    UnheardError,
+)
 from tests.robots.ur.virtual import VirtualArm, VirtualClock
 
 ID = "cycletime/URReacher2-v0"
@@ -157,7 +174,7 @@ def test_a_late_step_is_told_and_the_grid_goes_on_without_a_burst() -> None:
     _, began = env.reset(seed=0)
     arm.asleep_s = 0.1 - 0.004  # 12 packages
     info = env.step(np.zeros(2))[-1]
-    assert (info["missed_steps"], info["packages"]) == (1, 1)
+    assert (info["missed_steps"], info["packages"], info["missed_packages"]) == (1, 1, 12)
     info = env.step(np.zeros(2))[-1]
     assert info["missed_steps"] == 0
     assert info["robot_time_s"] - began["robot_time_s"] == pytest.approx(0.120)
@@ -178,8 +195,84 @@ def test_a_protective_stop_ends_the_episode_and_the_next_one_begins_when_it_is_u
     assert isinstance(sent(arm)[-1], MoveJ)
 
 
+def test_a_gate_that_was_opened_ends_the_episode_and_the_next_one_begins_when_it_is_closed() -> None:
+    arm = an_arm()
+    env = make(arm)
+    env.reset(seed=0)
+    arm.safety_mode = SafetyMode.SAFEGUARD_STOP
+    *_, truncated, info = env.step(np.zeros(2))
+    assert (truncated, info["safety_mode"]) == (True, "SAFEGUARD_STOP")
+    arm.commands.clear()
+    with pytest.raises(RunError, match="not unlocked after 30 s, with the safety mode SAFEGUARD_STOP"):
+        env.reset()
+    assert not any(isinstance(command, MoveJ) for command in sent(arm))
+    arm.safety_mode = SafetyMode.NORMAL
+    env.reset()
+
+
+def test_a_silent_controller_is_given_up_after_as_long_as_a_driver_tries() -> None:
+    arm = an_arm()
+    env = make(arm)
+    env.reset(seed=0)
+    arm.frozen, began_s = True, arm.clock.time_s
+    with pytest.raises(SilentError):
+        env.step(np.zeros(2))
+    assert arm.clock.time_s - began_s == DriverTimeouts().give_up_s == 10
+
+
+class ForgetfulArm(VirtualArm):
+    """Which does not do the first moves that it is told, as behind a driver that hears nothing."""
+
+    left = 2
+
+    def receive(self, timeout_s: float) -> ArmState:
+        if self.left and self.commands and isinstance(self.commands[-1][1], MoveJ):
+            self.left -= 1
+            self.commands.append((self.clock.time_s, StopJ()))
+            raise UnheardError("The driver did not let the arm complete a move.")
+        return super().receive(timeout_s)
+
+
+def test_a_move_that_was_not_done_for_a_silence_is_ordered_again() -> None:
+    arm = ForgetfulArm(VirtualClock())
+    make(arm).reset(seed=0)
+    assert sum(isinstance(command, MoveJ) for command in sent(arm)) == 3
+
+
+class SupervisedArm(VirtualArm):
+    """As behind a driver, whose supervisor rules on each command."""
+
+    supervisor = Supervisor(REACHER_LIMITS, tip)
+
+    def send(self, command: Command) -> None:
+        super().send(self.supervisor.rule(self.newest, command).command)
+
+    def receive(self, timeout_s: float) -> ArmState:
+        self.newest = super().receive(timeout_s)
+        return self.newest
+
+
+@pytest.mark.parametrize("supervised", [False, True])
+def test_behind_a_driver_the_task_s_own_rules_have_nothing_to_do(supervised: bool) -> None:
+    """An agent that leads the flange to the floor of the box, and holds on."""
+    arm = SupervisedArm(VirtualClock()) if supervised else an_arm()
+    env = make(arm, env_dt="40ms")
+    env.reset(seed=0)
+    heights = []
+    for _ in range(60):
+        env.step(np.array([-0.4, 1.0]))
+        heights.append(float(tip(arm.arm.target_q)[2]))
+    assert min(heights) < BOX_LOW[2] + 0.01
+    assert (min(heights) >= BOX_LOW[2]) is supervised
+
+
 @pytest.mark.parametrize(
-    "state", [{"safety_mode": SafetyMode.ROBOT_EMERGENCY_STOP}, {"robot_mode": RobotMode.POWER_OFF}]
+    "state",
+    [
+        {"safety_mode": SafetyMode.ROBOT_EMERGENCY_STOP},
+        {"safety_mode": SafetyMode.UNKNOWN},
+        {"robot_mode": RobotMode.POWER_OFF},
+    ],
 )
 def test_an_arm_that_only_people_may_start_again_is_not_commanded(state: dict[str, Any]) -> None:
     arm = an_arm(**state)
@@ -257,3 +350,101 @@ def test_what_the_environment_was_made_with_can_be_told_while_it_is_connected() 
     env = make(arm, dt="20ms")
     assert env.spec is not None
     assert env.spec.kwargs["dt"] == "20ms"
+
+
+@pytest.mark.parametrize(("history", "dt", "seen"), [(None, "40ms", [0.3]), ("30ms", "10ms", [0.1, 0.2, 0.3])])
+def test_actions_are_observed_as_far_back_as_asked_for(history: str | None, dt: str, seen: list[float]) -> None:
+    env = make(an_arm(), dt=dt, action_history=history)
+    first, _ = env.reset(seed=0)
+    count = len(seen)
+    assert first.shape == env.observation_space.shape == (6 + 2 * count,)
+    np.testing.assert_array_equal(first[6:].reshape(count, 2), np.tile(first[6:8], (count, 1)))
+    for action in (0.1, 0.2, 0.3):
+        last, *_ = env.step(np.full(2, action))
+    np.testing.assert_allclose(last[6:], np.repeat(seen, 2), atol=1e-7)
+    assert env.observation_space.contains(last)
+
+
+def test_a_history_is_a_whole_number_of_steps() -> None:
+    with pytest.raises(InputError, match="The action history 15ms is not a whole multiple of the environment's step"):
+        make(an_arm(), action_history="15ms")
+
+
+def test_a_step_has_two_parts_between_which_others_may_work() -> None:
+    one, other = URReacher2Env(an_arm(), "40ms"), URReacher2Env(an_arm(), "40ms")
+    action = np.array([0.5, -0.5])
+    for env in (one, other):
+        env.reset(seed=0)
+    beats = Beats("40ms", other.clock)
+    for _ in range(3):
+        expected = one.step(action)
+        other.send(action)
+        beats.wait()
+        told = other.receive()
+        np.testing.assert_array_equal(told[0], expected[0])
+        assert told[1:] == expected[1:]
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        URReacher2Env(an_arm()).receive()
+
+
+class Driven(DriverLink):
+    """A driver without a process: the arm goes on by itself, and its newest state lies there."""
+
+    def __init__(self, arm: VirtualArm) -> None:
+        self._arm, self._clock, self._received = arm, arm.clock, DriverReport(Phase.DRIVING)
+        self.came = 0
+
+    period_s = 0.008
+
+    def connect(self) -> None:
+        self._arm.connect()
+
+    def close(self) -> None:
+        self._arm.close()
+
+    def send(self, command: Command) -> None:
+        self._arm.send(command)
+
+    def drive(self, packages: int) -> None:
+        for _ in range(packages):
+            self._newest, self.came = self._arm.receive(1.0), self.came + 1
+            came_s = self._arm.clock.time_s
+        self._report = DriverReport(Phase.DRIVING, came_s, 0.008, self.came, state=self._newest)
+
+    def receive(self, timeout_s: float) -> ArmState:
+        if timeout_s:
+            self.drive(1)
+        if self._received.packages == self.came:
+            raise SilentError("None since then.")
+        self._received = self._report
+        return self._newest
+
+
+def test_behind_a_driver_the_newest_state_is_looked_at_when_the_step_is_over() -> None:
+    link = Driven(an_arm())
+    env = URReacher2Env(link, "40ms", where="real robot")
+    assert env.where == "real robot"
+    assert env.clock is link.clock, "the machine's"
+    _, began = env.reset(seed=0)
+    link._arm.commands.clear()
+    env.send(np.array([0.4, 0.0]))
+    link.drive(4)
+    link._arm.clock.time_s += 0.003
+    *_, info = env.receive()
+    assert (info["packages"], info["missed_packages"]) == (4, 0)
+    assert info["robot_time_s"] - began["robot_time_s"] == pytest.approx(0.032)
+    assert link.clock.now_s() - info["observed_s"] == pytest.approx(0.003)
+    seen, *_, info = env.receive()
+    assert (info["packages"], info["missed_packages"]) == (0, 0), "no package since then is no error"
+    np.testing.assert_allclose(seen[:2], link._arm.arm.q[1:3], atol=1e-6)
+    assert len(sent(link._arm)) == 1, "to send it again is the driver's"
+
+
+def test_a_last_step_that_is_late_is_not_paid_beyond_4_s() -> None:
+    env = URReacher2Env(an_arm(), "40ms")
+    first, _ = env.reset(seed=0)
+    env.send(np.zeros(2))
+    away = np.linalg.norm(first[4:6])
+    _, reward, _, truncated, _ = env.receive(130)
+    assert truncated
+    assert reward == pytest.approx(500 * (np.exp(-(away**2) / 0.01) - away), rel=1e-5)

@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -15,10 +16,11 @@ from cycletime.robots.ur import ur_rtde_link
 from cycletime.robots.ur.connection import Address
 from cycletime.robots.ur.driver.link import DriverLink
 from cycletime.robots.ur.driver.settings import DriverSettings
+from cycletime.robots.ur.link import StandardLink
 from cycletime.robots.ur.reacher import Q_REF
 from cycletime.robots.ur.simulator.launch import Simulated, simulated
 from cycletime.robots.ur.simulator.server import Ports
-from cycletime.robots.ur.types import Command, LinkError, MoveJ, ServoJ, SpeedJ, StopJ
+from cycletime.robots.ur.types import Command, LinkError, MoveJ, SafetyMode, ServoJ, SpeedJ, StopJ
 from cycletime.robots.ur.ur_rtde_link import UrRtdeLink
 from tests.robots.ur.virtual import VirtualArm, VirtualClock, elbow
 
@@ -39,8 +41,6 @@ class Control:
     def __getattr__(self, name: str):  # type: ignore[no-untyped-def]  # noqa: ANN204 - any method of the package
         def call(*values: object) -> bool:
             self.calls.append((name, *values))
-            if name == "reuploadScript":
-                self.running = True
             return self.running if name == "isProgramRunning" else self.takes
 
         return call
@@ -98,7 +98,19 @@ def test_the_watchdog_is_set_before_any_motion_and_after_each_upload(link: UrRtd
     link.send(StopJ(3.0))
     assert made[0].told() == []  # there is nothing to stop
     link.send(SpeedJ(elbow(0.1), 2.0, 0.016))
-    assert [name for name, *_ in made[0].told()] == ["reuploadScript", "setWatchdog", "speedJ"]
+    assert made[0].told() == [("disconnect",)]  # registers are emptied where the package connects
+    assert [name for name, *_ in made[1].told()] == ["connected", "setWatchdog", "speedJ"]
+
+
+def test_a_program_that_cannot_be_uploaded_again_is_told(link: UrRtdeLink, monkeypatch: pytest.MonkeyPatch) -> None:
+    made[0].running = False
+
+    def refuse(host: str) -> None:
+        raise RuntimeError("Failed to start control script, before timeout of 5 seconds")
+
+    monkeypatch.setattr(link, "_connect_control", refuse)
+    with pytest.raises(LinkError, match="ur_rtde cannot connect: Failed to start control script"):
+        link.send(SpeedJ(elbow(0.1), 2.0, 0.016))
 
 
 @pytest.mark.parametrize(
@@ -176,4 +188,28 @@ def test_the_package_drives_the_simulated_arm_and_its_watchdog_stops_it(robot: S
     killed_s = time.monotonic()
     while max(map(abs, json.loads(robot.fault("state"))["qd"])) >= 0.01:
         assert time.monotonic() < killed_s + 5
+    link.close()
+
+
+@pytest.mark.robot
+def test_after_a_stop_the_arm_stands_until_it_is_told_a_new_speed(robot: Simulated) -> None:
+    link, watcher = UrRtdeLink(Address(robot.address)), StandardLink(Address(robot.address))
+    link.connect()
+    for _ in range(60):
+        link.send(SpeedJ(elbow(-0.3), 2.0))
+        stopped_s = link.receive(10.0).time_s
+    robot.fault("protective stop")
+    while link.receive(10.0).time_s < stopped_s + 5.5:
+        pass
+    link.dashboard("unlock protective stop")
+    while link.receive(10.0).safety_mode is not SafetyMode.NORMAL:
+        pass
+    watcher.connect()
+    with ThreadPoolExecutor(1) as pool:
+        speeds = pool.submit(lambda: [max(map(abs, watcher.receive(10.0).qd)) for _ in range(250)])
+        for _ in range(30):
+            link.send(SpeedJ(elbow(0.0), 2.0))
+            link.receive(10.0)
+        assert max(speeds.result()) < 1e-3
+    watcher.close()
     link.close()

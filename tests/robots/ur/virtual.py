@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cycletime.robots.ur.arm import Arm, ArmModel, advance, halt, receive, standing
-from cycletime.robots.ur.driver.driver import Driver, Timing
-from cycletime.robots.ur.driver.messages import Order, Report
+from cycletime.robots.ur.driver.driver import Driver, DriverTimeouts
+from cycletime.robots.ur.driver.messages import DriverReport, Order
 from cycletime.robots.ur.driver.settings import REACHER_LIMITS
 from cycletime.robots.ur.reacher import Q_REF, tip
 from cycletime.robots.ur.safety.stops import Stops
@@ -125,13 +125,13 @@ class VirtualAgent:
     """Orders by a script that is called with each report; it is gone when the script says so."""
 
     clock: VirtualClock
-    script: Callable[[VirtualAgent, Report], bool] = lambda agent, report: False
+    script: Callable[[VirtualAgent, DriverReport], bool] = lambda agent, report: False
     """What to do about a report, and whether that is all."""
-    reports: list[Report] = field(default_factory=list)
+    reports: list[DriverReport] = field(default_factory=list)
     newest: Order | None = None
     gone: bool = False
 
-    def tell(self, report: Report) -> None:
+    def tell(self, report: DriverReport) -> None:
         self.reports.append(report)
         if not self.gone:
             self.gone = self.script(self, report)
@@ -152,8 +152,8 @@ class VirtualAgent:
             self.newest = Order(number + 1, now_s, now_s, command)
 
 
-def make_driver(arm: VirtualArm, agent: VirtualAgent, timing: Timing | None = None) -> Driver:
-    return Driver(arm, Supervisor(REACHER_LIMITS, tip), Stops(), agent, arm.clock, timing)
+def make_driver(arm: VirtualArm, agent: VirtualAgent, timeouts: DriverTimeouts | None = None) -> Driver:
+    return Driver(arm, Supervisor(REACHER_LIMITS, tip), Stops(), agent, arm.clock, timeouts)
 
 
 def elbow(speed: float) -> Joints:

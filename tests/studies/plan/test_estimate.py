@@ -30,7 +30,8 @@ def test_runs_that_are_trained_together_take_the_time_of_one() -> None:
     costs = {("reacher", "ppo", "compiled"): Cost(agent_step_s=0.01, program_s=7.0)}
     told = estimate(plan, plan.runs, costs, start_s=3.0, workers=8)
     assert told.computing_s == pytest.approx(3 * 10 + 5 * RUN_S)  # five runs in three turns
-    assert told.wall_s == pytest.approx((told.computing_s + 7) / 3 + 3)
+    assert estimate(plan, plan.runs, costs, 3.0, workers=2).wall_s == pytest.approx((told.computing_s + 7) / 2 + 3)
+    assert told.wall_s == pytest.approx(7 + 10 + RUN_S + 3), "no turn is done before its program and its steps are"
 
 
 def test_a_kind_that_was_not_tried_counts_its_bookkeeping_alone() -> None:

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
+from cycletime.cli.options import Text
+
 
 @dataclass(frozen=True, kw_only=True)
 class GpuCommand:
@@ -14,6 +16,8 @@ class GpuCommand:
 
     command: Annotated[Positional[Literal["check"]], arg(metavar="check")]
     """What to do."""
+    shared_memory: Annotated[Text, arg(metavar="AMOUNT", help_behavior_hint="(default: all that the card has)")] = None
+    """Let a thread block take no more shared memory, such as 99KB: a large card so checks what smaller ones run."""
     json: bool = False
     """Print JSON."""
 
@@ -23,5 +27,7 @@ class GpuCommand:
 
         prepare_jax("cpu")
         from cycletime.engines.cuda.checking import print_checks
+        from cycletime.engines.cuda.forms import shared_bytes_of
 
-        return print_checks(as_json=self.json)
+        most_bytes = None if self.shared_memory is None else shared_bytes_of(self.shared_memory)
+        return print_checks(most_bytes=most_bytes, as_json=self.json)

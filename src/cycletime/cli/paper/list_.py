@@ -34,35 +34,34 @@ class ListPaper(FromResults, SizeOptions):
 
 def _print(found: list[Listed]) -> None:
     from cycletime.reports.words import several
-    from cycletime.runs.machine import cores
+    from cycletime.studies.plan.elsewhere import CORES
 
-    head = ("experiment", "runs", "sim. h", "here", "H200", "engine", "results")
-    table = [head, *(_words(row) for row in found)]
+    head = ("experiment", "runs", f"{CORES[0]} cores", *map(str, CORES[1:]), "H200", "results")
+    times_s = [[*row.cores_s.values(), row.h200_s or 0.0] for row in found]
+    in_all = _sizes(sum(row.runs for row in found), *map(sum, zip(*times_s, strict=True)))
+    table = [head, *map(_words, found), ("all", *in_all, "")]
     widths = [max(len(row[column]) for row in table) for column in range(len(head))]
     for row in table:
         cells = [
-            text.rjust(width) if 1 <= column <= 4 else text.ljust(width)
+            text.rjust(width) if 1 <= column <= len(in_all) else text.ljust(width)
             for column, (text, width) in enumerate(zip(row, widths, strict=True))
         ]
         print("  ".join(cells).rstrip())
     print()
-    print(f"here: about, on this machine's {cores()} cores, if they are like a Xeon's at 2.8 GHz.")
-    print("H200: about, on one such GPU, with the engine that is named.")
+    print(f"{CORES[0]} cores, {', '.join(map(str, CORES[1:]))}: about, if they are like a Xeon's at 2.8 GHz and idle.")
+    engines = " or ".join(sorted({engine for row in found for engine in row.engines}))
+    print(f"H200: about, on one such GPU, with the engine {engines}.")
     robot = [row.name for row in found if "simulated robot" in row.where]
     print(f"{several(robot)} are on a simulated robot.")
     print("'cycletime paper run NAME' runs an experiment.")
 
 
 def _words(row: Listed) -> tuple[str, ...]:
-    return (
-        row.name,
-        f"{row.runs:,}",
-        f"{row.simulated_h:,.0f}" if row.simulated_h >= 10 else f"{row.simulated_h:.2g}",
-        _spelled(row.here_s),
-        "" if row.h200_s is None else _spelled(row.h200_s),
-        " ".join(row.engines),
-        row.results,
-    )
+    return (row.name, *_sizes(row.runs, *row.cores_s.values(), row.h200_s), row.results)
+
+
+def _sizes(runs: int, *times_s: float | None) -> tuple[str, ...]:
+    return (f"{runs:,}", *("" if each is None else _spelled(each) for each in times_s))
 
 
 def _spelled(seconds: float) -> str:

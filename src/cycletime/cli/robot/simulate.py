@@ -59,14 +59,14 @@ class SimulateRobot:
 
     def run(self) -> int:
         """Listen, say where, and serve."""
-        from cycletime.robots.ur.simulator.launch import open_server
+        from cycletime.robots.ur.simulator.launch import open_server, serve
 
-        ports, pace = self._ports(), self._pace()
+        ports, pace = self._ports(), pace_of(self.pace)
         server = open_server(self._settings(), pace, self.address, ports, print_line)
         where = ", ".join(f"{name} {port}" for name, port in asdict(server.ports).items())
         print_line(f"A simulated {self.profile} controller listens on {self.address}: {where}. Ctrl-C ends it.")
         try:
-            server.serve()
+            serve(server, pace)
         except KeyboardInterrupt:
             print_line("The simulated controller has ended.")
         finally:
@@ -74,7 +74,7 @@ class SimulateRobot:
         return 0
 
     def _settings(self) -> Settings:
-        from cycletime.robots.ur.simulator.profile import PROFILES, Limits, Settings
+        from cycletime.robots.ur.simulator.profile import PROFILES, Settings, TripLimits
 
         for name in ("latency_ticks", "jitter_ticks", "seed"):
             if (getattr(self, name) or 0) < 0:
@@ -83,7 +83,7 @@ class SimulateRobot:
             raise InputError(f"--speed-limit is {self.speed_limit}: it must be above 0 rad/s.")
         if self.floor is not None and not math.isfinite(self.floor):
             raise InputError(f"--floor is {self.floor}: give a height in metres.")
-        speed = Limits.speed if self.speed_limit is None else self.speed_limit
+        speed = TripLimits.speed if self.speed_limit is None else self.speed_limit
         profile = PROFILES[self.profile]
         return Settings(
             profile=profile if self.software is None else profile.with_version(self.software),
@@ -91,19 +91,8 @@ class SimulateRobot:
             jitter_ticks=self.jitter_ticks or 0,
             noise=self.noise,
             seed=self.seed or 0,
-            limits=Limits(speed=speed, floor_m=self.floor),
+            limits=TripLimits(speed=speed, floor_m=self.floor),
         )
-
-    def _pace(self) -> float | None:
-        if self.pace == _LOCK_STEP:
-            return None
-        try:
-            pace = float(self.pace)
-        except ValueError:
-            pace = math.nan
-        if not 0 < pace < math.inf:
-            raise InputError(f"--pace is {shown(self.pace)}: give a number such as 1 or 20, or lockstep.")
-        return pace
 
     def _ports(self) -> Ports:
         from cycletime.robots.ur.simulator.server import Ports
@@ -112,6 +101,23 @@ class SimulateRobot:
             if not word.isdecimal() or int(word) > _LARGEST_PORT:
                 raise InputError(f"--ports has {shown(word)}: a port is a number from 0 to {_LARGEST_PORT}.")
         return Ports(*map(int, self.ports))
+
+
+def pace_of(text: str) -> float | None:
+    """How many of a controller's seconds pass in a real one; None is lock-step.
+
+    Raises:
+        InputError: if it is neither.
+    """
+    if text == _LOCK_STEP:
+        return None
+    try:
+        pace = float(text)
+    except ValueError:
+        pace = math.nan
+    if not 0 < pace < math.inf:
+        raise InputError(f"--pace is {shown(text)}: give a number such as 1 or 20, or lockstep.")
+    return pace
 
 
 def print_line(text: str) -> None:

@@ -84,6 +84,7 @@ def _that_may_be_tried(plan: Plan, left: tuple[Planned, ...]) -> tuple[Planned, 
 def _print_estimate(plan: Plan, left: tuple[Planned, ...], given_workers: int | None) -> None:
     from cycletime.runs.machine import processor
     from cycletime.studies.executors.choose import ExecutorOptions, executor_for
+    from cycletime.studies.plan.elsewhere import CORES
     from cycletime.studies.plan.estimate import calibrate, estimate
     from cycletime.studies.running.progress import spelled
 
@@ -98,13 +99,27 @@ def _print_estimate(plan: Plan, left: tuple[Planned, ...], given_workers: int | 
             f"until a program is ready{where}"
         )
     told = estimate(plan, left, costs, start_s, workers)
-    programs = len(plan.groups(left))
+    count = len(plan.groups(left))
+    programs = f"{count:,} program{'' if count == 1 else 's'}"
     elsewhere = sorted({cost.where for cost in costs.values() if cost.where})
     print(
         f"about {spelled(told.wall_s)} with {workers} worker{'' if workers == 1 else 's'}: in all "
-        f"{spelled(told.computing_s)} of computing and {spelled(told.programs_s)} for {programs:,} programs"
+        f"{spelled(told.computing_s)} of computing and {spelled(told.programs_s)} for {programs}"
     )
     if elsewhere:
         print(f"  on {' and '.join(elsewhere)}, which is not here")
     else:
         print(f"  tried just now on {processor()}; busy cores make it longer")
+        _print_elsewhere(plan, left, {count: estimate(plan, left, costs, start_s, count).wall_s for count in CORES})
+
+
+def _print_elsewhere(plan: Plan, left: tuple[Planned, ...], by_cores_s: dict[int, float]) -> None:
+    """What other machines would take, so that one sees when to rent one."""
+    from cycletime.studies.plan.elsewhere import h200_s
+    from cycletime.studies.running.progress import spelled
+
+    if plan.study.device == "cpu":
+        words = [f"about {spelled(wall_s)} on {count}" for count, wall_s in by_cores_s.items()]
+        print(f"  {', '.join(words[:-1])} and {words[-1]} such cores", end="")
+        card_s = h200_s(plan, left)
+        print("" if card_s is None else f'; about {spelled(card_s)} on one H200 (device = "gpu")')

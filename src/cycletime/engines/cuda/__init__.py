@@ -5,7 +5,10 @@ layout.py       what host and kernel agree on: a run's description, its state, i
 tasks.py        the tasks that the kernel has
 limits.py       which runs it cannot take
 describing.py   how runs are described to it, and what they begin with
-device.py       the GPU: what goes to it, what comes back, and why it cannot be used
+forms.py        where a run's data lie, by the shared memory that a card has
+here.py         the GPU that is here: why it cannot be used, and which form it takes
+card.py         the same with a kernel compiled for it
+device.py       what goes to it, and what comes back
 group.py        many runs until they reach their budgets, a slice of time after the other
 expecting.py    about how long a run takes
 random_words.py the kernel's random numbers, once more

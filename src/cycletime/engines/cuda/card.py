@@ -1,4 +1,4 @@
-"""The first GPU that CUDA finds, with a kernel compiled for it, and a sentence for every GPU that cannot be used.
+"""The first GPU that CUDA finds, with a kernel compiled for it.
 
 Kernels are compiled for the card that is there, by NVRTC through CuPy, which keeps the outcome on disk.
 """
@@ -7,26 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cycletime.engines.cuda.forms import Form
+from cycletime.engines.cuda.here import checked_cupy, first_line, form_here
 from cycletime.engines.cuda.kernels import OPTIONS, THREADS, kernel_source
 from cycletime.errors import NoGpuError, RunError
-
-OLDEST = (8, 0)
-"""The compute capability that the kernels' instructions need."""
-_NO_DEVICE, _OLD_DRIVER = 100, 35
-"""Error numbers of CUDA's runtime."""
 
 
 class Card:
     """A card and a kernel for it."""
 
-    def __init__(self, kernel: str) -> None:
-        """Compile the kernel.
+    def __init__(self, kernel: str, form: Form | None = None) -> None:
+        """Compile the kernel, in the fastest form that fits if none is given.
 
         Raises:
             NoGpuError: if there is no GPU that can run it; the sentence says why, and what would help.
@@ -34,26 +30,25 @@ class Card:
         self.cupy = cupy = checked_cupy()
         self._properties = card = cupy.cuda.runtime.getDeviceProperties(0)
         self.name = str(card["name"].decode())
-        self.blocks = int(card["multiProcessorCount"])
+        self._form = form or form_here(kernel)
+        self.blocks = int(card["multiProcessorCount"]) * self._form.blocks
         try:
-            module = cupy.RawModule(code=kernel_source(kernel), options=OPTIONS, backend="nvrtc")
+            options = (*OPTIONS, *self._form.options)
+            module = cupy.RawModule(code=kernel_source(kernel), options=options, backend="nvrtc")
             self._kernel = module.get_function("train")
-            size = cupy.ndarray((1,), np.int32, memptr=module.get_global("shared_bytes"))
-            self._shared_bytes = int(size.get()[0])
-            check_shared_memory(self.name, int(card["sharedMemPerBlockOptin"]), self._shared_bytes)
-            self._kernel.max_dynamic_shared_size_bytes = self._shared_bytes
+            self._kernel.max_dynamic_shared_size_bytes = self._form.shared_bytes
             self._stream = cupy.cuda.Stream(non_blocking=True)
         except cupy.cuda.compiler.CompileException as error:
-            raise NoGpuError(f"NVRTC cannot compile the kernel for {self.name}: {_first_line(error)}.") from error
+            raise NoGpuError(f"NVRTC cannot compile the kernel for {self.name}: {first_line(error)}.") from error
         except _errors_of(cupy) as error:  # a full card has no memory for the first of all calls
             raise NoGpuError(
-                f"{self.name} takes no work: {_first_line(error)}. End what else computes there."
+                f"{self.name} takes no work: {first_line(error)}. End what else computes there."
             ) from error
 
     @property
     def about(self) -> Mapping[str, str]:
         """Its generation, and the software that drives it."""
-        return _about(self.cupy, self._properties, self._shared_bytes)
+        return _about(self.cupy, self._properties, self._form)
 
     @property
     def free_bytes(self) -> int:
@@ -67,7 +62,7 @@ class Card:
     def launch(self, argument: NDArray[Any], blocks: int) -> Any:  # noqa: ANN401 - an array of CuPy's
         """Begin to compute; the argument on the card, which has to be kept until the end."""
         given = self.cupy.asarray(argument.view(np.uint8))
-        self._kernel((blocks,), (THREADS,), (given,), shared_mem=self._shared_bytes)
+        self._kernel((blocks,), (THREADS,), (given,), shared_mem=self._form.shared_bytes)
         return given
 
     @contextmanager
@@ -77,15 +72,15 @@ class Card:
             with self._stream:
                 yield
         except _errors_of(self.cupy) as error:
-            raise RunError(f"{self.name} failed: {_first_line(error)}.") from error
+            raise RunError(f"{self.name} failed: {first_line(error)}.") from error
 
 
-def _about(cupy: Any, card: Mapping[str, Any], shared_bytes: int) -> dict[str, str]:  # noqa: ANN401
-    runtime = cupy.cuda.runtime
+def _about(cupy: Any, card: Mapping[str, Any], form: Form) -> dict[str, str]:  # noqa: ANN401
+    runtime, words = cupy.cuda.runtime, f" ({form.about})" if form.about else ""
     return {
         "compute capability": f"{card['major']}.{card['minor']}",
         "multiprocessors": str(card["multiProcessorCount"]),
-        "shared memory": f"{card['sharedMemPerBlockOptin']} bytes for a block, {shared_bytes} needed",
+        "shared memory": f"{card['sharedMemPerBlockOptin']} bytes for a block, {form.shared_bytes} taken{words}",
         "driver": f"for CUDA {_cuda_version(runtime.driverGetVersion())}",
         "CUDA": _cuda_version(runtime.runtimeGetVersion()),
         "NVRTC": ".".join(map(str, cupy.cuda.nvrtc.getVersion())),
@@ -96,45 +91,6 @@ def _about(cupy: Any, card: Mapping[str, Any], shared_bytes: int) -> dict[str, s
 def _cuda_version(number: int) -> str:
     major, rest = divmod(number, 1000)
     return f"{major}.{round(rest / 10)}"
-
-
-def checked_cupy() -> Any:  # noqa: ANN401 - a module without types
-    """CuPy, where it is installed and finds a GPU that can be used.
-
-    Raises:
-        NoGpuError: if not.
-    """
-    if find_spec("cupy") is None:
-        raise NoGpuError("The engine cuda needs CuPy, which is not installed: pip install 'cycletime[cuda]'.")
-    try:
-        import cupy
-    except ImportError as error:
-        raise NoGpuError(f"The engine cuda needs CuPy, which cannot be imported: {_first_line(error)}.") from error
-    try:
-        count = cupy.cuda.runtime.getDeviceCount()
-    except Exception as error:  # CUDA's own kind, of which there are several
-        raise NoGpuError(_runtime_sentence(cupy, error)) from error
-    if not count:
-        raise NoGpuError("The engine cuda needs an NVIDIA GPU, and CUDA finds none here.")
-    card = cupy.cuda.runtime.getDeviceProperties(0)
-    check_capability(card["name"].decode(), (int(card["major"]), int(card["minor"])))
-    return cupy
-
-
-def check_capability(name: str, capability: tuple[int, int]) -> None:
-    """Refuse a card without the kernel's instructions."""
-    if capability < OLDEST:
-        has, needed = (f"{major}.{minor}" for major, minor in (capability, OLDEST))
-        raise NoGpuError(f"{name} has compute capability {has}: the engine cuda needs at least {needed}.")
-
-
-def check_shared_memory(name: str, there: int, needed: int) -> None:
-    """Refuse a card whose multiprocessors are too small for a run."""
-    if there < needed:
-        raise NoGpuError(
-            f"{name} has {there / 1024:,.0f} KiB of shared memory for a thread block: the engine cuda needs "
-            f"{needed / 1024:,.0f} KiB, which the data-centre cards of compute capability 9.0 and 10.0 have."
-        )
 
 
 def check_memory(name: str, free: int, needed: int) -> None:
@@ -149,16 +105,3 @@ def check_memory(name: str, free: int, needed: int) -> None:
 def _errors_of(cupy: Any) -> tuple[type[Exception], ...]:  # noqa: ANN401 - a module without types
     cuda = cupy.cuda
     return cuda.runtime.CUDARuntimeError, cuda.driver.CUDADriverError, cuda.memory.OutOfMemoryError
-
-
-def _runtime_sentence(cupy: Any, error: Exception) -> str:  # noqa: ANN401 - a module without types
-    status = getattr(error, "status", None)
-    if status == _OLD_DRIVER and cupy.cuda.runtime.driverGetVersion():  # 0 where there is none at all
-        return "The NVIDIA driver here is too old for CuPy's CUDA: update it, or pip install cupy-cuda12x instead."
-    if status in (_NO_DEVICE, _OLD_DRIVER):
-        return "The engine cuda needs an NVIDIA GPU, and CUDA finds none here."
-    return f"The engine cuda needs an NVIDIA GPU, and CUDA does not answer: {_first_line(error)}."
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

@@ -122,17 +122,19 @@ def print_checks(
     sizes: Sizes | None = None,
     sac_device: SACDevice | None = None,
     *,
+    most_bytes: int | None = None,
     as_json: bool = False,
 ) -> int:
     """Check the kernels, PPO's and then SAC's, and tell of each check as soon as it is done; the exit status.
 
-    On a device that is given, only what it has is checked.
+    On a device that is given, only what it has is checked. With a limit, a thread block takes no more shared memory, so
+    that a large card checks the forms of the kernels for smaller ones.
 
     Raises:
         InputError: if there is no GPU that can be used.
     """
     if device is None:
-        device, sac_device = find_device(), find_sac_device()
+        device, sac_device = find_device(most_bytes), find_sac_device(most_bytes)
 
     def tell(line: str) -> None:
         if not as_json:

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.engines.cuda.card import Card
+from cycletime.engines.cuda.forms import Form
+from cycletime.engines.cuda.here import form_here
 from cycletime.engines.cuda.kernels import PPO
 from cycletime.engines.cuda.layout import LAUNCH, RECORD, REPORT, STATE_WORDS, position_of, scratch_words
 
@@ -84,21 +86,21 @@ def read_back(states: NDArray[np.float32], records: NDArray[Any], reports: NDArr
 
 
 @cache
-def find_device() -> Device:
-    """The GPU that is here.
+def find_device(most_bytes: int | None = None) -> Device:
+    """The GPU that is here; with a limit, a thread block takes no more shared memory, as on a smaller card.
 
     Raises:
         NoGpuError: if there is none that can be used; the sentence says why, and what would help.
     """
-    return CupyDevice()
+    return CupyDevice(form_here(PPO, most_bytes))
 
 
 class CupyDevice:
     """The first GPU that CUDA finds."""
 
-    def __init__(self) -> None:
-        """Compile the kernel for it."""
-        self._card = Card(PPO)
+    def __init__(self, form: Form | None = None) -> None:
+        """Compile the kernel for it, in the fastest form that fits if none is given."""
+        self._card = Card(PPO, form)
         self._given: dict[str, Any] = {}
         self._scratch: Any = None
 
@@ -109,7 +111,7 @@ class CupyDevice:
 
     @property
     def blocks(self) -> int:
-        """One for each of its multiprocessors, whose shared memory a run fills."""
+        """One for each of its multiprocessors, or as many as the form has there."""
         return self._card.blocks
 
     @property

@@ -36,9 +36,5 @@ def kernel_digest(name: str) -> str:
 
 
 def kernel_source(name: str) -> str:
-    """A kernel, with the size of its shared memory as a variable to be read.
-
-    It ends with its hash, since CuPy takes a program with the same text for the same.
-    """
-    exported = 'extern "C" __device__ int shared_bytes = sizeof(Shared);'
-    return f"{(KERNEL / name).read_text()}\n{exported}\n// {kernel_digest(name)}\n"
+    """A kernel; it ends with its hash, since CuPy takes a program with the same text for the same."""
+    return f"{(KERNEL / name).read_text()}\n// {kernel_digest(name)}\n"

@@ -111,8 +111,8 @@ class Status(IntEnum):
 
 
 def scratch_words(most_rows: int) -> int:
-    """The words of a block's own memory."""
-    return most_rows * (INPUTS + ASIDE + 2)
+    """The words of a block's own memory: rows, what is beside them, two orders, and the second layers' moments."""
+    return most_rows * (INPUTS + ASIDE + 2) + 4 * HIDDEN * HIDDEN
 
 
 def rows_for(batch: int, most_episodes: int) -> int:

@@ -54,7 +54,7 @@ class Path(NamedTuple):
     """How long it takes."""
 
 
-class Program(NamedTuple):
+class RunningLine(NamedTuple):
     """The line that runs."""
 
     command: Command
@@ -78,7 +78,7 @@ class Arm(NamedTuple):
     """Angles that the servo follows."""
     target_qd: Vector
     """Their speeds."""
-    program: Program | None = None
+    program: RunningLine | None = None
     """What is running."""
     pending: tuple[tuple[int, Command], ...] = ()
     """Commands on their way, each with the tick from which it works."""
@@ -97,7 +97,7 @@ def receive(arm: Arm, command: Command, latency_ticks: int = 1) -> Arm:
 
 def halt(arm: Arm, deceleration: float) -> Arm:
     """Forget what runs and what is on its way, and brake: what a protective stop does."""
-    return arm._replace(program=Program(StopJ(deceleration)), pending=())
+    return arm._replace(program=RunningLine(StopJ(deceleration)), pending=())
 
 
 def advance(model: ArmModel, arm: Arm) -> Arm:
@@ -134,10 +134,10 @@ def _with_due_command(arm: Arm) -> Arm:
     if not due:
         return arm
     waiting = tuple(each for each in arm.pending if each[0] > arm.tick)
-    return arm._replace(program=Program(due[-1]), pending=waiting)
+    return arm._replace(program=RunningLine(due[-1]), pending=waiting)
 
 
-def _next_targets(model: ArmModel, arm: Arm) -> tuple[Vector, Vector, Program | None]:
+def _next_targets(model: ArmModel, arm: Arm) -> tuple[Vector, Vector, RunningLine | None]:
     if arm.program is None:
         return (*_brake(model, arm, model.idle_deceleration), None)
     match arm.program.command:
@@ -152,7 +152,9 @@ def _next_targets(model: ArmModel, arm: Arm) -> tuple[Vector, Vector, Program | 
             return target_q, target_qd, arm.program if _moving(target_qd) else None
 
 
-def _speedj(model: ArmModel, arm: Arm, program: Program, command: SpeedJ) -> tuple[Vector, Vector, Program | None]:
+def _speedj(
+    model: ArmModel, arm: Arm, program: RunningLine, command: SpeedJ
+) -> tuple[Vector, Vector, RunningLine | None]:
     wanted = _within_limit(model, np.array(command.qd, np.float64))
     target_qd = towards(arm.target_qd, wanted, command.acceleration * model.period_s)
     if command.time_s > 0:
@@ -162,7 +164,9 @@ def _speedj(model: ArmModel, arm: Arm, program: Program, command: SpeedJ) -> tup
     return arm.target_q + model.period_s * target_qd, target_qd, None if ended else _one_more(program)
 
 
-def _servoj(model: ArmModel, arm: Arm, program: Program, command: ServoJ) -> tuple[Vector, Vector, Program | None]:
+def _servoj(
+    model: ArmModel, arm: Arm, program: RunningLine, command: ServoJ
+) -> tuple[Vector, Vector, RunningLine | None]:
     away = np.array(command.q, np.float64) - arm.target_q
     wanted = _within_limit(model, away / max(command.lookahead_s, model.period_s))
     target_qd = towards(arm.target_qd, wanted, model.servoj_acceleration * model.period_s)
@@ -170,7 +174,9 @@ def _servoj(model: ArmModel, arm: Arm, program: Program, command: ServoJ) -> tup
     return arm.target_q + model.period_s * target_qd, target_qd, None if ended else _one_more(program)
 
 
-def _movej(model: ArmModel, arm: Arm, program: Program, command: MoveJ) -> tuple[Vector, Vector, Program | None]:
+def _movej(
+    model: ArmModel, arm: Arm, program: RunningLine, command: MoveJ
+) -> tuple[Vector, Vector, RunningLine | None]:
     if program.path is None and _moving(arm.target_qd):
         return (*_brake(model, arm, command.acceleration), program)
     path = program.path or plan(model, arm.target_q, command)
@@ -179,7 +185,7 @@ def _movej(model: ArmModel, arm: Arm, program: Program, command: MoveJ) -> tuple
         return path.goal.copy(), np.zeros_like(path.goal), None
     share, rate = _along(path, elapsed_s)
     way = path.goal - path.start
-    return path.start + share * way, rate * way, Program(command, program.periods + 1, path)
+    return path.start + share * way, rate * way, RunningLine(command, program.periods + 1, path)
 
 
 def plan(model: ArmModel, start: Vector, command: MoveJ) -> Path:
@@ -222,5 +228,5 @@ def _periods(model: ArmModel, time_s: float) -> int:
     return max(1, ceil(time_s / model.period_s - _PERIOD_TOLERANCE))
 
 
-def _one_more(program: Program) -> Program:
+def _one_more(program: RunningLine) -> RunningLine:
     return program._replace(periods=program.periods + 1)

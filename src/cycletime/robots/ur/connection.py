@@ -53,7 +53,7 @@ class Connection:
         try:
             self._socket = socket.create_connection((host, port), timeout_s)
         except OSError as error:
-            raise LinkError(f"The {self._where} does not answer: {error}.") from None
+            raise LinkError(f"The {self._where} does not answer: {error.strerror or error}.") from None
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def send(self, data: bytes) -> None:

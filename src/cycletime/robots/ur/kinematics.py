@@ -6,14 +6,15 @@ in the plane of r = (cos q1, sin q1, 0) and z. With u = r cos q234 + z sin q234 
 flange's axes are x = cos q6 (u cos q5 + t sin q5) - w sin q6, y = -sin q6 (u cos q5 + t sin q5) - w cos q6, and
 z = t cos q5 - u sin q5; it is d4 t + d5 w + d6 z away from the forearm's end. The inverse takes this apart.
 
-All functions also take JAX's arrays, with jax.numpy as ``xp``.
+Functions with ``xp`` also take JAX's arrays, with jax.numpy.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import pi
+from math import cos, pi, sin
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -70,6 +71,18 @@ def forward(q: Array, geometry: Geometry = UR5, xp: Any = np) -> Array:  # noqa:
     above = geometry.d1 + geometry.a2 * xp.sin(q[1]) + geometry.a3 * xp.sin(q23)
     place = along * r + above * up + geometry.d4 * t + geometry.d5 * w + geometry.d6 * z
     return xp.concatenate([xp.stack([x, y, z, place], axis=1), xp.stack([zero, zero, zero, one])[None]])
+
+
+def flange_place(q: Sequence[float], geometry: Geometry = UR5) -> tuple[float, float, float]:
+    """Where the flange is: the last column of `forward`, of plain numbers, for who asks with every package."""
+    q1, q2, q3, q4, q5, _ = q
+    q23 = q2 + q3
+    q234 = q23 + q4
+    s1, c1, s234, c234, s5 = sin(q1), cos(q1), sin(q234), cos(q234), sin(q5)
+    along = geometry.a2 * cos(q2) + geometry.a3 * cos(q23) + geometry.d5 * s234 - geometry.d6 * s5 * c234
+    above = geometry.d1 + geometry.a2 * sin(q2) + geometry.a3 * sin(q23) - geometry.d5 * c234 - geometry.d6 * s5 * s234
+    across = geometry.d4 + geometry.d6 * cos(q5)
+    return along * c1 + across * s1, along * s1 - across * c1, above
 
 
 def inverse(pose: Array, wrist: float, geometry: Geometry = UR5, xp: Any = np) -> Solutions:  # noqa: ANN401

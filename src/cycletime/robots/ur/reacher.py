@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.duration import Duration
-from cycletime.robots.ur.kinematics import UR5, Array, forward
+from cycletime.robots.ur.kinematics import UR5, Array, flange_place
 from cycletime.robots.ur.types import Joints, MoveJ, SpeedJ, StopJ
 
 Pair: TypeAlias = Sequence[Any]
@@ -90,9 +90,10 @@ def flange_at(pair: Pair) -> tuple[float, float, float]:
     return flange((sin(pair[0]), cos(pair[0])), (sin(both), cos(both)))
 
 
-def tip(q: Array) -> NDArray[np.float64]:
+def tip(q: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
     """[3] the flange's place, with all six angles."""
-    return np.asarray(place_of(forward(np.asarray(q, np.float64))))
+    x, y, z = flange_place(q.tolist() if isinstance(q, np.ndarray) else q)
+    return np.array((-x, -y, z))
 
 
 def place_of(pose: Array, xp: Any = np) -> Array:  # noqa: ANN401 - NumPy or jax.numpy

@@ -1,13 +1,16 @@
 """UR-Reacher-2 as a Gymnasium environment on a link to an arm, a real one or a simulated controller's.
 
-Time is the controller's: an environment step ends with the newest package at the next point of the grid that began with
-the episode's first observation. A step that comes late is told in ``info``, and the grid goes on without a burst.
+A step ends at the next point of the grid that began with the episode's first observation, with the newest package that
+has come by then. Without a driver process time is the controller's, and the command is sent again with every package;
+behind a driver, which does that, it is the machine's. Who comes late is told so in ``info``, and the grid goes on
+without a burst: an episode lasts as long as it should, and rewards are paid for all of it.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
-from math import floor
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import gymnasium
@@ -17,35 +20,36 @@ from numpy.typing import NDArray
 
 from cycletime.duration import Duration, DurationLike, cycle_steps
 from cycletime.errors import InputError, RunError, shown
+from cycletime.robots.clock import Beats, MonotonicClock, RobotClock
+from cycletime.robots.real_time_env import Where
 from cycletime.robots.ur import reacher
+from cycletime.robots.ur.driver.link import DriverLink
 from cycletime.robots.ur.reacher import MOVED, Q_REF, SEEN, Excursion
 from cycletime.robots.ur.reacher_targets import draw_target, followed
-from cycletime.robots.ur.types import ArmState, Command, Link, RobotMode, SafetyMode
+from cycletime.robots.ur.types import GIVE_UP_S, ArmState, Command, RobotLink, RobotMode, SilentError, UnheardError
 from cycletime.tasks.actions import Action, read_action
 from cycletime.tasks.cycle_time import CycleTime
+from cycletime.tasks.time_step import whole_steps
 
 Observation: TypeAlias = NDArray[np.float32]
 
 STANDS, AT_START = 0.01, 0.002
 """rad/s below which the arm stands, and rad within which it is at its first pose."""
-_SILENCE_S = 1.0
-"""Without a package, after which the controller is given up."""
 _RESET_S = 8.0
 """The controller's time that a stop, or the move to the first pose, may take."""
 _UNLOCK_S = 30.0
-"""The controller's time in which someone may end a protective stop between episodes."""
-_SAME_INSTANT = 0.01
-"""Of a period: times that are nearer to each other are one."""
-_ALLOWED = (SafetyMode.NORMAL, SafetyMode.REDUCED, SafetyMode.UNKNOWN)
+"""The controller's time in which a stop may be ended between episodes."""
 
 
 def make_ur_reacher(
-    link: Callable[[], Link] | None = None,
+    link: Callable[[], RobotLink] | None = None,
     dt: DurationLike | None = None,
     env_dt: DurationLike = "10ms",
     *,
     reset_time: DurationLike | None = None,
+    action_history: DurationLike | None = None,
     stale_first_obs: bool = False,
+    where: Where = "simulated robot",
 ) -> CycleTime:
     """UR-Reacher-2 at a cycle time.
 
@@ -54,7 +58,9 @@ def make_ur_reacher(
         dt: The cycle time, a whole multiple of the environment's step, which it is where none is given.
         env_dt: As of `URReacher2Env`, and so are the others.
         reset_time: The least that a reset takes.
+        action_history: How far back the observed actions go.
         stale_first_obs: Show an episode first what the last one saw last.
+        where: Where results come from.
 
     Raises:
         InputError: if there is no link, or the times do not fit.
@@ -62,30 +68,41 @@ def make_ur_reacher(
     """
     if not callable(link):
         raise InputError(
-            f"link is {shown(link)}: UR-Reacher-2 moves an arm, so give a function that makes a link to its controller."
+            f"link is {shown(link)}: UR-Reacher-2 moves an arm, so give a function that makes a link to its "
+            "controller, or use cycletime robot run."
         )
     cycle_steps(dt or env_dt, env_dt)  # before anything is connected
-    env = URReacher2Env(link(), env_dt, reset_time=reset_time, stale_first_obs=stale_first_obs)
+    env = URReacher2Env(
+        link(),
+        env_dt,
+        reset_time=reset_time,
+        action_history=action_history,
+        stale_first_obs=stale_first_obs,
+        where=where,
+    )
     return CycleTime(env, dt or env_dt)
 
 
 class URReacher2Env(gymnasium.Env[Observation, Action]):
     """Bring a UR5's flange to a target, with the speeds of its shoulder and its elbow.
 
-    An episode ends when 4 s have passed, or with a protective stop (``info["safety_mode"]``); another one begins when
-    that was unlocked. ``info`` also has the newest package's time, the packages of this step, and how many points of
-    the grid it missed.
+    An episode ends when 4 s have passed, or with a stop (``info["safety_mode"]``); another one begins when a protective
+    stop was unlocked, or a gate closed. ``info`` also has the newest package's time, by the controller's
+    clock and by the environment's (``observed_s``), the packages of this step and those that were lost, and how many
+    points of the grid it missed.
     """
 
     metadata: dict[str, Any] = {"render_modes": [], "raw_actions": True}  # noqa: RUF012 - as Gymnasium
 
     def __init__(
         self,
-        link: Link,
+        link: RobotLink,
         env_dt: DurationLike = "10ms",
         *,
         reset_time: DurationLike | None = None,
+        action_history: DurationLike | None = None,
         stale_first_obs: bool = False,
+        where: Where = "simulated robot",
     ) -> None:
         """Connect.
 
@@ -93,28 +110,50 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
             link: To the arm, not connected yet; it is closed with the environment.
             env_dt: The environment's time step, of which 4 s are a whole multiple.
             reset_time: The least that a reset takes; the authors' took 3.5 s, here it ends when the arm stands.
+            action_history: How far back the observed actions go, one for each step, oldest first. By default one step,
+                as the authors' agents see; a command shows after 24 ms, so that at short cycles more are on their way.
             stale_first_obs: Show an episode first what the last one saw last, as the authors' environment does.
+            where: Where results come from: nothing else tells a real controller from a simulated one.
 
         Raises:
-            InputError: if the time step does not fit.
+            InputError: if the time step or the history does not fit.
             LinkError: if the controller cannot be reached.
         """
         self._env_dt = Duration(env_dt)
         self._limit_steps = cycle_steps(reacher.TIME_LIMIT, self._env_dt)
         self._reset_s = 0.0 if reset_time is None else float(Duration(reset_time))
         self._stale_first_obs = stale_first_obs
-        limits = np.array(reacher.OBSERVATION_LIMITS, np.float32)
+        self.where: Where = where
+        self._history_steps = 1
+        if action_history is not None:
+            history_s = Duration(action_history).exact_s
+            self._history_steps = whole_steps("action history", history_s, self._env_dt, least=1)
+        self._actions: deque[tuple[float, ...]] = deque(maxlen=self._history_steps)
+        limits = np.array(reacher.OBSERVATION_LIMITS + (1.0, 1.0) * (self._history_steps - 1), np.float32)
         self.observation_space = gymnasium.spaces.Box(-limits, limits, dtype=np.float32)
         self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (2,), np.float32)
         self._seen: Observation = np.zeros(len(limits), np.float32)
         self._env_steps: int | None = None
+        self._command: Command | None = None
         self._link = link
         link.connect()
+        self._received_s = 0.0
+        self._driver = link if isinstance(link, DriverLink) else None
+        self._clock: MonotonicClock = (
+            self._driver.clock
+            if self._driver
+            else RobotClock(lambda: self._received_s, self._pass_package, link.period_s)
+        )
 
     @property
     def dt(self) -> float:
         """The environment's time step in seconds."""
         return float(self._env_dt)
+
+    @property
+    def clock(self) -> MonotonicClock:
+        """The machine's, behind a driver; else the controller's, which stands still while nobody receives."""
+        return self._clock
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
@@ -127,33 +166,50 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         if options:
             raise InputError(f"{next(iter(options))!r} is no reset option: there are none.")
         super().reset(seed=seed)
-        self._action = tuple(self.np_random.uniform(-1, 1, 2).tolist())  # the authors' agents see a random one
+        seen = tuple(self.np_random.uniform(-1, 1, 2).tolist())  # the authors' agents see a random one
+        self._actions.extend([seen] * self._history_steps)
+        self._command = None
         self._move_to_start()
         self._target = draw_target(self.np_random)
         self._excursion = Excursion()
         self._state = self._receive()
-        self._start_s, self._grid, self._env_steps = self._state.time_s, 0, 0
-        fresh = self._observe()
+        self._beats, self._env_steps, self._came = Beats(self._env_dt, self._clock), 0, 1
+        self._before = self._state
+        fresh = self._observe(self._away())
         first = self._seen if self._stale_first_obs else fresh
         self._seen = fresh
-        return first, self._info(packages=1, missed=0)
+        return first, self._info(missed_steps=0)
 
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Command the speeds, again with every package, until the step's time is over."""
+        """Command the speeds until the step's time is over."""
+        self.send(action)
+        return self.receive(1 + self._beats.wait().missed)
+
+    def send(self, action: Action) -> None:
+        """Command the speeds from now on."""
         if self._env_steps is None:
             raise ResetNeeded("Call reset() before step().")
         numbers = read_action(action, 2)
-        packages = self._hold(self._commanded(numbers))
-        missed = self._catch_up()
-        self._action = tuple(min(max(number, -1.0), 1.0) for number in numbers)
-        self._env_steps += 1
-        self._seen = self._observe()
+        self._command = self._commanded(numbers)
+        self._link.send(self._command)
+        self._actions.append(tuple(min(max(number, -1.0), 1.0) for number in numbers))
+
+    def receive(self, env_steps: int = 1) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """What the newest package shows, after so many environment steps, of which the reward is."""
+        if self._env_steps is None:
+            raise ResetNeeded("Call reset() before step().")
+        self._look()
+        paid_steps = min(env_steps, self._limit_steps - self._env_steps)  # for 4 s, also where the last step was late
+        self._env_steps += env_steps
+        away = self._away()
+        self._seen = self._observe(away)
+        paid = paid_steps * float(reacher.reward(away, self._env_dt))
         truncated = self._is_stopped() or self._env_steps >= self._limit_steps
         if truncated:
+            self._command = None
             self._link.send(reacher.STOP)
             self._env_steps = None
-        paid = float(reacher.reward(self._away(), self._env_dt))
-        return self._seen, paid, False, truncated, self._info(packages, missed)
+        return self._seen, paid, False, truncated, self._info(env_steps - 1)
 
     def close(self) -> None:
         """End the connection; a link that drives the arm stops it then."""
@@ -165,27 +221,20 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         self._excursion = followed(self._excursion, q, qd, target_q)
         return reacher.speed_command(*reacher.guarded(action, q, qd, target_q, self._excursion))
 
-    def _hold(self, command: Command) -> int:
-        """Until the newest package of this step has come; how many came."""
-        self._grid += 1
-        period_s = self._link.period_s
-        until_s = self._start_s + self._grid * self.dt + _SAME_INSTANT * period_s
-        packages = 0
-        self._link.send(command)
-        while self._state.time_s + period_s <= until_s:
-            self._state = self._receive()
-            packages += 1
-            if self._is_stopped():
-                break
-            self._link.send(command)
-        return packages
+    def _pass_package(self) -> None:
+        """Wait for the next package, and send the command again."""
+        self._state = self._receive()
+        self._came += 1
+        if self._command is not None and not self._is_stopped():
+            self._link.send(self._command)
 
-    def _catch_up(self) -> int:
-        """Points of the grid that the newest package is already beyond: they are left out."""
-        late_s = self._state.time_s - self._start_s - self._grid * self.dt
-        missed = max(0, floor(late_s / self.dt + _SAME_INSTANT))
-        self._grid += missed
-        return missed
+    def _look(self) -> None:
+        """Behind a driver, take the newest package that has come; without one, it was waited for already."""
+        if self._driver is not None:
+            before = self._driver.received
+            with suppress(SilentError):  # since the last look; a controller that is silent for long ends the driver
+                self._state = self._receive(0.0)
+            self._came += self._driver.received.packages - before.packages
 
     def _move_to_start(self) -> None:
         self._state = self._receive()
@@ -195,9 +244,16 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         self._wait("ready", lambda state: state.time_s >= begin_s + self._reset_s, self._reset_s + _RESET_S)
 
     def _moved_to_start(self) -> bool:
-        """Try; whether no protective stop came between."""
+        """Try; whether neither a stop nor a silence of the controller came between."""
+        with suppress(UnheardError):
+            return self._tried_to_move_to_start()
+        return False
+
+    def _tried_to_move_to_start(self) -> bool:
         self._link.send(reacher.STOP)
         self._wait("at a stand", lambda state: _stands(state) or self._is_stopped(), _RESET_S)
+        if self._is_stopped():
+            return False
         self._link.send(reacher.MOVE_TO_START)
         moved_s = self._state.time_s + reacher.MOVE_TO_START.time_s
         self._wait(
@@ -208,7 +264,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         return not self._is_stopped()
 
     def _is_stopped(self) -> bool:
-        return self._state.safety_mode not in _ALLOWED
+        return not self._state.safety_mode.allows_motion
 
     def _wait(self, what: str, reached: Callable[[ArmState], bool], most_s: float) -> None:
         begin_s = self._state.time_s
@@ -218,36 +274,40 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
                 raise RunError(f"The arm is not {what} after {most_s:g} s, with the safety mode {mode}: look at it.")
             self._state = self._receive()
 
-    def _receive(self) -> ArmState:
+    def _receive(self, timeout_s: float = GIVE_UP_S) -> ArmState:
         """The newest state.
 
         Raises:
             RunError: if the arm is off, or stopped in a way that only people may end.
         """
-        state = self._link.receive(_SILENCE_S)
-        if state.robot_mode is not RobotMode.RUNNING or state.safety_mode not in (
-            *_ALLOWED,
-            SafetyMode.PROTECTIVE_STOP,
-        ):
+        state = self._link.receive(timeout_s)
+        self._received_s = state.time_s
+        safety = state.safety_mode
+        if state.robot_mode is not RobotMode.RUNNING or not (safety.allows_motion or safety.may_pass):
             self._env_steps = None
             raise RunError(
-                f"The arm is in robot mode {state.robot_mode.name} and safety mode {state.safety_mode.name}: "
+                f"The arm is in robot mode {state.robot_mode.name} and safety mode {safety.name}: "
                 "look at it, and bring it back to RUNNING and NORMAL by hand."
             )
         return state
 
     def _away(self) -> tuple[float, ...]:
-        return tuple((reacher.tip(np.array(self._state.q))[SEEN] - self._target).tolist())
+        return tuple((reacher.tip(self._state.q)[SEEN] - self._target).tolist())
 
-    def _observe(self) -> Observation:
+    def _observe(self, away: tuple[float, ...]) -> Observation:
         q, qd = self._state.q[MOVED], self._state.qd[MOVED]
-        return np.asarray(reacher.observation(q, qd, self._away(), self._action), np.float32)
+        history = [number for action in self._actions for number in action]
+        return np.asarray(reacher.observation(q, qd, away, history), np.float32)
 
-    def _info(self, packages: int, missed: int) -> dict[str, Any]:
+    def _info(self, missed_steps: int) -> dict[str, Any]:
+        passed = round((self._state.time_s - self._before.time_s) / self._link.period_s)
+        came, self._came, self._before = self._came, 0, self._state
         return {
             "robot_time_s": self._state.time_s,
-            "packages": packages,
-            "missed_steps": missed,
+            "observed_s": self._driver.received.received_s if self._driver else self._state.time_s,
+            "packages": came,
+            "missed_packages": max(0, passed - came),
+            "missed_steps": missed_steps,
             "safety_mode": self._state.safety_mode.name,
         }
 

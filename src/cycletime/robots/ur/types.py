@@ -12,6 +12,10 @@ JOINTS = 6
 """Base, shoulder, elbow, and three of the wrist."""
 Joints: TypeAlias = tuple[float, ...]
 """One number per joint, from the base to the tool: rad, or rad/s."""
+GIVE_UP_S = 10.0
+"""Without a state for this long a controller is given up, by whoever waits for it: a connection that was lost is made
+again in less, also where the network has to find it first, and nobody beside an arm should wait for longer. The arm was
+stopped long before."""
 
 
 class LinkError(RunError):
@@ -20,6 +24,10 @@ class LinkError(RunError):
 
 class SilentError(LinkError):
     """No state came in time, over a connection that stands."""
+
+
+class UnheardError(LinkError):
+    """A move was not done, since the controller could not be heard: it may be ordered again."""
 
 
 class RobotMode(IntEnum):
@@ -62,6 +70,20 @@ class SafetyMode(IntEnum):
     def _missing_(cls, value: object) -> SafetyMode:
         """A number that nobody knows is on the safe side."""
         return cls.FAULT
+
+    @property
+    def allows_motion(self) -> bool:
+        """Whether the arm may be moved; one whose safety mode is not told may not."""
+        return self in (SafetyMode.NORMAL, SafetyMode.REDUCED)
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether it is a stop after which a run goes on: released, or ended by closing a gate."""
+        return self in (
+            SafetyMode.PROTECTIVE_STOP,
+            SafetyMode.SAFEGUARD_STOP,
+            SafetyMode.AUTOMATIC_MODE_SAFEGUARD_STOP,
+        )
 
 
 class RuntimeState(IntEnum):
@@ -158,7 +180,24 @@ Command: TypeAlias = SpeedJ | ServoJ | MoveJ | StopJ
 """What an arm can be told; each is one line, which replaces the one that runs."""
 
 
-class Link(Protocol):
+def joints_of(command: Command) -> Joints:
+    """The speeds or angles that a command gives the joints; none for a stop."""
+    match command:
+        case SpeedJ():
+            return command.qd
+        case StopJ():
+            return ()
+        case _:
+            return command.q
+
+
+def numbers_of(command: Command) -> list[float]:
+    """All numbers of a command, in the order of its fields: `dataclasses.astuple`, in a tenth of its time."""
+    names = command.__slots__ if isinstance(command, StopJ) else command.__slots__[1:]
+    return [*joints_of(command), *(getattr(command, name) for name in names)]
+
+
+class RobotLink(Protocol):
     """A way to one controller: its state comes in with every period, commands go out, the dashboard is asked."""
 
     @property

@@ -3,6 +3,9 @@
 That program goes on with a speed for ever once it was told, so a client that dies would leave the arm moving. Its
 watchdog is therefore set before the first motion, and again with each upload of the program: without a command or a
 kick for a tenth of a second the controller stops the arm. States and the dashboard come as in the standard link.
+
+The program reads its commands from registers, which outlive it: one that is uploaded after a stop would go on with the
+speed from before. The package empties them when it connects, so it is connected anew for each upload.
 """
 
 from __future__ import annotations
@@ -11,13 +14,11 @@ from typing import Any, assert_never
 
 from cycletime.errors import InputError
 from cycletime.extras import extras_named
-from cycletime.robots.ur.connection import Address, Countdown
+from cycletime.robots.ur.connection import Address
 from cycletime.robots.ur.link import StandardLink
 from cycletime.robots.ur.types import ArmState, Command, LinkError, MoveJ, ServoJ, SpeedJ, StopJ
 
 _WATCHDOG_HZ = 10.0
-_UPLOAD_S = 5.0
-"""For the program to run, after it was sent to the controller."""
 
 
 class UrRtdeLink:
@@ -54,11 +55,10 @@ class UrRtdeLink:
         self.close()
         try:
             self._standard.connect()
-            self._control = self._connect_control(self._host)
-            self._guard()
-        except RuntimeError as error:  # as the package has it; a LinkError is one as well
+            self._upload()
+        except LinkError:
             self.close()
-            raise error if isinstance(error, LinkError) else LinkError(f"ur_rtde cannot connect: {error}.") from None
+            raise
 
     def receive(self, timeout_s: float) -> ArmState:
         """The newest state that was not received before; the watchdog hears that someone is there.
@@ -75,7 +75,7 @@ class UrRtdeLink:
     def send(self, command: Command) -> None:
         """Give a command to the program on the controller, which is uploaded again where a stop has ended it.
 
-        A stop returns when the arm stands.
+        A stop returns when the arm stands; an upload takes about a second.
 
         Raises:
             LinkError: if it is not taken.
@@ -83,7 +83,8 @@ class UrRtdeLink:
         if not self._call("isProgramRunning"):
             if isinstance(command, StopJ):
                 return  # nothing moves the arm
-            self._upload_again()
+            self._control.disconnect()
+            self._upload()
         match command:
             case SpeedJ():
                 self._do("speedJ", list(command.qd), command.acceleration, command.time_s)
@@ -127,16 +128,12 @@ class UrRtdeLink:
             case _:
                 self._call("stopJ", deceleration, True)
 
-    def _upload_again(self) -> None:
-        self._do("reuploadScript")
-        countdown = Countdown(_UPLOAD_S)
-        while not self._call("isProgramRunning"):
-            if not countdown.left_s():
-                raise LinkError(f"ur_rtde's program does not run on the controller, {_UPLOAD_S:g} s after its upload.")
-            self._standard.receive(countdown.left_s())
-        self._guard()
-
-    def _guard(self) -> None:
+    def _upload(self) -> None:
+        """Connect the package, which empties the registers and starts its program, and set the watchdog."""
+        try:
+            self._control = self._connect_control(self._host)
+        except RuntimeError as error:
+            raise LinkError(f"ur_rtde cannot connect: {error}.") from None
         self._do("setWatchdog", _WATCHDOG_HZ)
         self._last = None
 

@@ -2,8 +2,9 @@
 
     wall time = (programs x compilation + agent steps x cost of one + runs x bookkeeping) / workers + start-up
 
-Agent steps of runs that are trained together count once, at the cost of a step of the whole program. Programs are
-compiled once for all workers; what was compiled before is read from disk, and the try sees that too.
+or that of the longest run, if that is more. Agent steps of runs that are trained together count once, at the cost of a
+step of the whole program. Programs are compiled once for all workers; what was compiled before is read from disk, and
+the try sees that too.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from cycletime.engines.registry import engine_of
 from cycletime.errors import RunError
 from cycletime.runs.spec import RunSpec
 from cycletime.runs.worlds import World
+from cycletime.studies.plan.elsewhere import shared_s
 from cycletime.studies.plan.plan import Plan, Planned, agent_steps_of
 from cycletime.studies.running.environment import environment_for
 from cycletime.studies.spec.study import Cell
@@ -55,7 +57,7 @@ def kind_of(cell: Cell) -> Kind:
 
 def estimate(plan: Plan, runs: Sequence[Planned], costs: Costs, start_s: float, workers: int) -> WallTime:
     """The time that runs of a plan take; costs that are not known count nothing."""
-    computing_s, programs_s = 0.0, 0.0
+    computing_s, programs_s, longest_s = 0.0, 0.0, 0.0
     for group in plan.groups(runs).values():
         cells = Counter(planned.cell for planned in group)
         first = plan.cells[group[0].cell]
@@ -68,8 +70,9 @@ def estimate(plan: Plan, runs: Sequence[Planned], costs: Costs, start_s: float, 
         mean_s = sum(count * steps_s[cell] for cell, count in cells.items()) / len(group)
         computing_s += times * mean_s + len(group) * RUN_S
         programs_s += cost.program_s
+        longest_s = max(longest_s, cost.program_s + max(steps_s.values()) + RUN_S)
     busy = plan.turns(runs, workers)
-    wall_s = (computing_s + programs_s) / busy + start_s if busy else 0.0
+    wall_s = shared_s(computing_s + programs_s, longest_s, busy, workers) + start_s if busy else 0.0
     return WallTime(wall_s, computing_s, programs_s)
 
 

@@ -7,7 +7,7 @@ namespace {
 Launch launched;
 }
 
-extern "C" int shared_bytes() { return sizeof(Shared); }
+extern "C" int scratch_words(int most_rows) { return most_rows * SCRATCH_ROW + 2 * MOMENT_WORDS; }
 extern "C" int launch_bytes() { return sizeof(Launch); }
 extern "C" int run_bytes() { return sizeof(Run); }
 extern "C" int position_bytes() { return sizeof(Position); }

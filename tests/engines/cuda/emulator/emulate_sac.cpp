@@ -7,7 +7,6 @@ namespace {
 Launch launched;
 }
 
-extern "C" int shared_bytes() { return sizeof(Shared); }
 extern "C" int launch_bytes() { return sizeof(Launch); }
 extern "C" int run_bytes() { return sizeof(sac::Run); }
 extern "C" int state_words() { return sac::STATE_WORDS; }

@@ -200,6 +200,8 @@ inline void load_tiles_across(unsigned (&tile)[4], const unsigned* row) {
 
 inline float4 read_once(const float4* place) { return *place; }
 inline void write_once(float4* place, float4 numbers) { *place = numbers; }
+inline float4 read_far(const float4* place) { return *place; }
+inline void write_far(float4* place, float4 numbers) { *place = numbers; }
 inline void fetch_ahead(const void*) {}
 
 inline float exp2_of(float x) { return std::exp2(x); }

@@ -14,7 +14,7 @@ from cycletime.runs.spec import EngineSpec, RunSpec
 from cycletime.runs.worlds import ClosedFormWorld
 
 
-def make_spec(task: str = "reacher", dt: str = "16ms", seed: int = 5, env_steps: int = 10**5, **agent: Any) -> RunSpec:  # noqa: ANN401
+def make_spec(task: str = "reacher", dt: str = "16ms", seed: int = 5, env_steps: int = 10**6, **agent: Any) -> RunSpec:  # noqa: ANN401
     return RunSpec(
         world=ClosedFormWorld(task),
         agent=SACAgent(**{"warmup_steps": 0, **agent}),
@@ -30,7 +30,7 @@ def about_to_learn(spec: RunSpec, stored: int = 255) -> tuple[State, NDArray[np.
     rng, task = np.random.default_rng(spec.seed), world_of(spec).task
     state = fresh_states([spec])[0].copy()
     position = position_of(state)
-    position["agent_steps"] = position["episode_steps"] = stored
+    position["agent_steps"] = position["episode_steps"] = position["period"] = stored
     position["status"] = Status.FRESH
     rows = np.zeros(stored, ROW)
     rows["observation"][:, : task.observation_size] = rng.normal(size=(stored, task.observation_size))

@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from cycletime.robots.ur.driver.driver import Timing
-from cycletime.robots.ur.driver.messages import Phase, Report
+from cycletime.robots.ur.driver.driver import DriverTimeouts
+from cycletime.robots.ur.driver.messages import DriverReport, Phase
 from cycletime.robots.ur.reacher import MOVE_TO_START, Q_REF
 from cycletime.robots.ur.safety.supervisor import Override
 from cycletime.robots.ur.types import Command, MoveJ, RobotMode, SafetyMode, SpeedJ, StopJ
@@ -28,7 +28,7 @@ def arm(clock: VirtualClock) -> VirtualArm:
 def drive(arm: VirtualArm, packages: int, command: Command | None = FORWARD, every: int = 5) -> VirtualAgent:
     """An agent that orders the same anew with every fifth package, and leaves after so many."""
 
-    def script(agent: VirtualAgent, report: Report) -> bool:
+    def script(agent: VirtualAgent, report: DriverReport) -> bool:
         if command is not None and report.packages % every == 1:
             agent.wants(command)
         return report.packages >= packages
@@ -65,7 +65,7 @@ def test_an_agent_that_falls_silent_leaves_a_standing_arm(arm: VirtualArm, speed
     """Its process hangs, or was killed and nobody noticed: the orders grow old."""
     command, moved_s, silent_from = SpeedJ(elbow(-speed), 5.0), 0.0, 120
 
-    def script(agent: VirtualAgent, report: Report) -> bool:
+    def script(agent: VirtualAgent, report: DriverReport) -> bool:
         nonlocal moved_s
         if report.packages <= silent_from:
             agent.wants(command)
@@ -89,7 +89,7 @@ def test_without_a_driver_the_arm_stops_by_itself(arm: VirtualArm, speed: float,
     class Killed(BaseException):
         pass
 
-    def script(agent: VirtualAgent, report: Report) -> bool:
+    def script(agent: VirtualAgent, report: DriverReport) -> bool:
         agent.wants(SpeedJ(elbow(-speed), 5.0))
         if report.packages > 120:
             arm.send = arm.receive = None  # type: ignore[assignment,method-assign]  # no code of the driver runs any more
@@ -106,7 +106,7 @@ def test_without_a_driver_the_arm_stops_by_itself(arm: VirtualArm, speed: float,
 def test_a_move_is_sent_once_and_lasts_while_the_agent_gives_signs_of_life(arm: VirtualArm) -> None:
     goal = (*Q_REF[:2], Q_REF[2] - 0.4, *Q_REF[3:])
 
-    def script(agent: VirtualAgent, report: Report) -> bool:
+    def script(agent: VirtualAgent, report: DriverReport) -> bool:
         agent.wants(MoveJ(goal, time_s=2.0) if report.packages == 1 else None)
         return report.packages >= 300
 
@@ -118,7 +118,7 @@ def test_a_move_is_sent_once_and_lasts_while_the_agent_gives_signs_of_life(arm: 
 def test_a_move_of_a_silent_agent_is_stopped(arm: VirtualArm) -> None:
     goal = (*Q_REF[:2], Q_REF[2] - 0.4, *Q_REF[3:])
 
-    def script(agent: VirtualAgent, report: Report) -> bool:
+    def script(agent: VirtualAgent, report: DriverReport) -> bool:
         if report.packages == 1:
             agent.wants(MoveJ(goal, time_s=2.0))
         return report.packages >= 300
@@ -139,7 +139,7 @@ def test_an_order_that_is_no_number_stops_the_arm_and_is_told(arm: VirtualArm) -
 
 
 def test_a_frozen_stream_stops_the_arm_and_voids_what_was_ordered(arm: VirtualArm) -> None:
-    def script(agent: VirtualAgent, report: Report) -> bool:
+    def script(agent: VirtualAgent, report: DriverReport) -> bool:
         if report.packages <= 100 and report.phase is Phase.DRIVING:
             agent.wants(FORWARD)
         arm.frozen = report.packages == 100 and report.phase is not Phase.SILENT
@@ -160,7 +160,7 @@ def test_a_frozen_stream_stops_the_arm_and_voids_what_was_ordered(arm: VirtualAr
 def test_a_move_goes_on_through_a_short_silence(arm: VirtualArm) -> None:
     goal = (*Q_REF[:2], Q_REF[2] - 0.4, *Q_REF[3:])
 
-    def script(agent: VirtualAgent, report: Report) -> bool:
+    def script(agent: VirtualAgent, report: DriverReport) -> bool:
         agent.wants(MoveJ(goal, time_s=2.0) if report.packages == 1 and agent.newest is None else None)
         arm.frozen = report.packages == 50 and report.phase is not Phase.SILENT
         return report.packages >= 300
@@ -179,7 +179,7 @@ def test_a_move_that_was_ordered_in_silence_is_not_begun_and_its_agent_is_told()
             if self.frozen:
                 agent.wants(MOVE_TO_START)
 
-    def script(agent: VirtualAgent, report: Report) -> bool:
+    def script(agent: VirtualAgent, report: DriverReport) -> bool:
         arm.frozen = report.packages == 50 and report.phase is not Phase.SILENT
         return report.packages >= 60
 
@@ -192,7 +192,7 @@ def test_a_move_that_was_ordered_in_silence_is_not_begun_and_its_agent_is_told()
 
 
 def test_a_stream_that_stays_frozen_is_begun_anew(arm: VirtualArm) -> None:
-    def script(agent: VirtualAgent, report: Report) -> bool:
+    def script(agent: VirtualAgent, report: DriverReport) -> bool:
         if report.phase is Phase.RECONNECTING:
             arm.frozen = False
         elif report.packages == 10:
@@ -210,12 +210,12 @@ def test_a_stream_that_stays_frozen_is_begun_anew(arm: VirtualArm) -> None:
 def test_a_dropped_connection_is_made_again_and_old_orders_are_void(arm: VirtualArm) -> None:
     lost_s = math.inf
 
-    class Clock(VirtualClock):
+    class LateClock(VirtualClock):
         def sleep_until(self, time_s: float) -> None:
             arm.pass_time(time_s - self.time_s)  # the arm moves on meanwhile
             arm.reachable = self.time_s > lost_s + 1.9
 
-    def script(agent: VirtualAgent, report: Report) -> bool:
+    def script(agent: VirtualAgent, report: DriverReport) -> bool:
         nonlocal lost_s
         if report.packages <= 100 and report.phase is Phase.DRIVING:
             agent.wants(FORWARD)
@@ -223,7 +223,7 @@ def test_a_dropped_connection_is_made_again_and_old_orders_are_void(arm: Virtual
                 arm.reachable, lost_s = False, arm.clock.time_s
         return report.packages >= 140
 
-    arm.clock = Clock()
+    arm.clock = LateClock()
     agent = VirtualAgent(arm.clock, script)
     make_driver(arm, agent).run()
     assert arm.attempts == 6  # one at first, and one each half second after the loss until it works
@@ -234,7 +234,7 @@ def test_a_dropped_connection_is_made_again_and_old_orders_are_void(arm: Virtual
 
 
 def test_a_controller_that_stays_away_ends_the_run(arm: VirtualArm) -> None:
-    def script(agent: VirtualAgent, report: Report) -> bool:
+    def script(agent: VirtualAgent, report: DriverReport) -> bool:
         arm.reachable = report.packages < 10
         return False
 
@@ -252,7 +252,7 @@ def test_a_controller_that_is_not_there_ends_the_run_at_once(arm: VirtualArm) ->
 
 
 def test_after_a_protective_stop_the_arm_is_released_and_waits_for_new_orders(arm: VirtualArm) -> None:
-    def script(agent: VirtualAgent, report: Report) -> bool:
+    def script(agent: VirtualAgent, report: DriverReport) -> bool:
         if report.packages < 50 or report.phase is Phase.HELD:
             agent.wants(FORWARD)  # an agent that does not look, and goes on
         if report.packages == 50 and not report.protective_stops:
@@ -269,10 +269,28 @@ def test_after_a_protective_stop_the_arm_is_released_and_waits_for_new_orders(ar
     assert stopped == [StopJ(3.0)]  # at the end: nothing during the stop, and no old order after it
 
 
+def test_a_release_is_asked_for_by_the_controller_s_clock_which_may_be_slower() -> None:
+    class SlowArm(VirtualArm):
+        def pass_time(self, time_s: float) -> None:
+            super().pass_time(time_s)
+            self.clock.time_s += 2 * time_s
+
+    arm = SlowArm(VirtualClock())
+
+    def script(agent: VirtualAgent, report: DriverReport) -> bool:
+        if report.packages == 10:
+            arm.stop_protectively()
+        return report.packages >= 1000
+
+    make_driver(arm, VirtualAgent(arm.clock, script)).run()
+    asked = [time_s - arm.stopped_s for time_s, line in arm.questions if line == "unlock protective stop"]
+    assert asked == [pytest.approx(3 * 5.5, abs=0.1)]
+
+
 def test_a_release_that_is_refused_ends_the_run_and_quotes_the_controller(arm: VirtualArm) -> None:
     arm.refuses_release = True
 
-    def script(agent: VirtualAgent, report: Report) -> bool:
+    def script(agent: VirtualAgent, report: DriverReport) -> bool:
         if report.packages == 10:
             arm.stop_protectively()
         return False
@@ -283,7 +301,7 @@ def test_a_release_that_is_refused_ends_the_run_and_quotes_the_controller(arm: V
 
 
 def test_the_eleventh_protective_stop_in_ten_minutes_ends_the_run(arm: VirtualArm) -> None:
-    def script(agent: VirtualAgent, report: Report) -> bool:
+    def script(agent: VirtualAgent, report: DriverReport) -> bool:
         if report.phase is Phase.DRIVING and report.packages % 10 == 0:
             arm.stop_protectively()
         return False
@@ -299,7 +317,7 @@ def test_the_eleventh_protective_stop_in_ten_minutes_ends_the_run(arm: VirtualAr
     [SafetyMode.ROBOT_EMERGENCY_STOP, SafetyMode.SYSTEM_EMERGENCY_STOP, SafetyMode.VIOLATION, SafetyMode.FAULT],
 )
 def test_an_emergency_stop_ends_the_run_at_once_and_nothing_is_released(arm: VirtualArm, mode: SafetyMode) -> None:
-    def script(agent: VirtualAgent, report: Report) -> bool:
+    def script(agent: VirtualAgent, report: DriverReport) -> bool:
         agent.wants(FORWARD)
         if report.packages == 50:
             arm.safety_mode = mode
@@ -319,7 +337,7 @@ def test_an_arm_without_power_is_not_driven(arm: VirtualArm) -> None:
 
 
 def test_a_closed_gate_lets_the_arm_go_on(arm: VirtualArm) -> None:
-    def script(agent: VirtualAgent, report: Report) -> bool:
+    def script(agent: VirtualAgent, report: DriverReport) -> bool:
         agent.wants(FORWARD)
         arm.safety_mode = SafetyMode.SAFEGUARD_STOP if 50 <= report.packages < 100 else SafetyMode.NORMAL
         return report.packages >= 150
@@ -333,11 +351,11 @@ def test_a_closed_gate_lets_the_arm_go_on(arm: VirtualArm) -> None:
 
 
 def test_an_agent_that_leaves_during_a_reconnection_is_not_waited_for(arm: VirtualArm) -> None:
-    def script(agent: VirtualAgent, report: Report) -> bool:
+    def script(agent: VirtualAgent, report: DriverReport) -> bool:
         arm.reachable = report.packages < 10
         return report.phase is Phase.RECONNECTING
 
-    ended = make_driver(arm, VirtualAgent(arm.clock, script), Timing(give_up_s=1e9)).run()
+    ended = make_driver(arm, VirtualAgent(arm.clock, script), DriverTimeouts(give_up_s=1e9)).run()
     assert ended.phase is Phase.ENDED
     assert arm.attempts == 1
 

@@ -2,16 +2,16 @@
 
 import pytest
 
-from cycletime.robots.ur.driver.mailbox import Box
+from cycletime.robots.ur.driver.mailbox import Mailbox
 
 
 def test_a_new_box_is_empty() -> None:
-    assert Box(memoryview(bytearray(256))).read() is None
+    assert Mailbox(memoryview(bytearray(256))).read() is None
 
 
 def test_the_newest_message_is_read_and_may_be_read_again() -> None:
     memory = memoryview(bytearray(256))
-    writer, reader = Box(memory), Box(memory)
+    writer, reader = Mailbox(memory), Mailbox(memory)
     for number in range(1, 6):
         writer.write(b"message %d" % number)
         assert reader.read() == reader.read() == (number, b"message %d" % number)
@@ -19,7 +19,7 @@ def test_the_newest_message_is_read_and_may_be_read_again() -> None:
 
 def test_messages_of_any_length_that_fits() -> None:
     memory = memoryview(bytearray(256))
-    box = Box(memory)
+    box = Mailbox(memory)
     for length in (0, 1, 112, 3):
         box.write(b"x" * length)
         newest = box.read()
@@ -31,7 +31,7 @@ def test_messages_of_any_length_that_fits() -> None:
 
 def test_a_writer_killed_at_any_byte_leaves_the_message_before() -> None:
     whole = bytearray(256)
-    box = Box(memoryview(whole))
+    box = Mailbox(memoryview(whole))
     box.write(b"first message")
     box.write(b"second message")
     before = bytes(whole)
@@ -43,7 +43,7 @@ def test_a_writer_killed_at_any_byte_leaves_the_message_before() -> None:
             torn = bytearray(before)
             for place in some:
                 torn[place] = after[place]
-            newest = Box(memoryview(torn)).read()
+            newest = Mailbox(memoryview(torn)).read()
             assert newest is not None
             assert newest in ((2, b"second message"), (3, b"third, which is longer"))
             if len(some) < len(changed) - 1 and newest[0] == 3:
@@ -52,6 +52,6 @@ def test_a_writer_killed_at_any_byte_leaves_the_message_before() -> None:
 
 def test_a_writer_that_begins_anew_counts_on() -> None:
     memory = memoryview(bytearray(256))
-    Box(memory).write(b"of the first")
-    Box(memory).write(b"of the second")
-    assert Box(memory).read() == (2, b"of the second")
+    Mailbox(memory).write(b"of the first")
+    Mailbox(memory).write(b"of the second")
+    assert Mailbox(memory).read() == (2, b"of the second")

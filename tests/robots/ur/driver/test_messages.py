@@ -7,9 +7,9 @@ import pytest
 from cycletime.errors import InputError
 from cycletime.robots.ur.driver.memory import SharedMemory
 from cycletime.robots.ur.driver.messages import (
+    DriverReport,
     Order,
     Phase,
-    Report,
     decode_order,
     decode_report,
     encode_order,
@@ -65,7 +65,7 @@ def test_a_command_for_another_arm_is_refused() -> None:
 @pytest.mark.parametrize("state", [None, STATE])
 @pytest.mark.parametrize("text", ["", "The controller says 'nö', at once."])
 def test_reports_with_and_without_state_and_text(state: ArmState | None, text: str) -> None:
-    report = Report(Phase.HELD, 1.5, 0.008, 100, 2, 90, 3, Override.BOX, 12, 1, 2, state, text)
+    report = DriverReport(Phase.HELD, 1.5, 0.008, 100, 2, 90, 3, Override.BOX, 12, 1, 2, state, text)
     assert decode_report(encode_report(report)) == report
 
 
@@ -74,10 +74,10 @@ def test_a_report_rings_the_bell_of_who_waits() -> None:
     theirs = SharedMemory(ours.files)
     assert ours.report() is None
     assert theirs.order() is None
-    theirs.leave_report(Report(Phase.DRIVING, state=STATE))
+    theirs.leave_report(DriverReport(Phase.DRIVING, state=STATE))
     ours.wait_for_bell(60.0)
     ours.wait_for_bell(0.0)  # it has not rung again
-    assert ours.report() == Report(Phase.DRIVING, state=STATE)
+    assert ours.report() == DriverReport(Phase.DRIVING, state=STATE)
     ours.leave_order(Order(1, 2.0, 3.0, StopJ()))
     assert theirs.order() == Order(1, 2.0, 3.0, StopJ())
     ours.close()

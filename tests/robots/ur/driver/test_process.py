@@ -15,7 +15,7 @@ from cycletime.errors import InputError
 from cycletime.robots.ur.connection import Address
 from cycletime.robots.ur.driver.driver import RobotStoppedError
 from cycletime.robots.ur.driver.link import DriverLink
-from cycletime.robots.ur.driver.messages import Phase, Report
+from cycletime.robots.ur.driver.messages import DriverReport, Phase
 from cycletime.robots.ur.driver.settings import DriverSettings
 from cycletime.robots.ur.reacher import Q_REF
 from cycletime.robots.ur.simulator.launch import Simulated, simulated
@@ -168,7 +168,7 @@ def test_stops_and_losses_on_a_network_are_survived_until_a_person_intervenes() 
     with simulated(pace=PACE) as robot, closing(DriverLink(settings_for(robot, PACE))) as link:
         link.connect()
 
-        def wait_for(what: Callable[[Report], bool]) -> None:
+        def wait_for(what: Callable[[DriverReport], bool]) -> None:
             wait_until(lambda: what(link.report) and link.report.phase is Phase.DRIVING, lambda: receive_if_any(link))
 
         robot.fault("freeze 10")

@@ -9,7 +9,7 @@ import pytest
 from cycletime.robots.ur.arm import Arm, ArmModel, advance, receive, standing
 from cycletime.robots.ur.driver.settings import REACHER_LIMITS
 from cycletime.robots.ur.reacher import Q_REF, tip
-from cycletime.robots.ur.safety.limits import Limits
+from cycletime.robots.ur.safety.limits import ArmLimits
 from cycletime.robots.ur.safety.supervisor import Override, Supervisor
 from cycletime.robots.ur.types import ArmState, Command, Joints, MoveJ, ServoJ, SpeedJ, StopJ
 
@@ -176,6 +176,6 @@ def test_limits_that_hold_nothing_back_are_refused(change: dict[str, object], sa
 
 
 def test_the_limits_are_the_tasks() -> None:
-    assert isinstance(REACHER_LIMITS, Limits)
+    assert isinstance(REACHER_LIMITS, ArmLimits)
     assert REACHER_LIMITS.low[1:3] == pytest.approx((math.radians(-170), math.radians(-150)))
     assert (REACHER_LIMITS.box_low[2], REACHER_LIMITS.box_high[1]) == (0.4, 0.9)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cycletime.robots.ur.simulator.controller import Controller
-from cycletime.robots.ur.simulator.profile import PROFILES, Limits, Settings
+from cycletime.robots.ur.simulator.profile import PROFILES, Settings, TripLimits
 from cycletime.robots.ur.types import RobotMode, RuntimeState, SafetyMode
 from cycletime.robots.ur.wire.dashboard import UNLOCK_REFUSED, UNLOCKED
 from cycletime.robots.ur.wire.script import Program
@@ -80,13 +80,13 @@ def test_only_the_programs_that_are_known_are_run() -> None:
 @pytest.mark.parametrize(
     ("limits", "line", "why"),
     [
-        (Limits(), "speedj([0, 1, 0, 0, 0, 0], 500, 0.4)", "rad/s2"),
-        (Limits(speed=0.3), FAST, "rad/s, faster than 0.3"),
-        (Limits(angle=2.41), "movej([1.5, -2.5, 1.5, -0.7, 1.6, 1.0], t=1)", "beyond 2.41"),
-        (Limits(floor_m=0.76), "movej([1.58724391, -2.4, 2.4, -0.71790582, 1.6, 1.0], t=1)", "below 0.76"),
+        (TripLimits(), "speedj([0, 1, 0, 0, 0, 0], 500, 0.4)", "rad/s2"),
+        (TripLimits(speed=0.3), FAST, "rad/s, faster than 0.3"),
+        (TripLimits(angle=2.41), "movej([1.5, -2.5, 1.5, -0.7, 1.6, 1.0], t=1)", "beyond 2.41"),
+        (TripLimits(floor_m=0.76), "movej([1.58724391, -2.4, 2.4, -0.71790582, 1.6, 1.0], t=1)", "below 0.76"),
     ],
 )
-def test_the_safety_system_stops_what_goes_too_far(limits: Limits, line: str, why: str) -> None:
+def test_the_safety_system_stops_what_goes_too_far(limits: TripLimits, line: str, why: str) -> None:
     controller = Controller(Settings(limits=limits))
     controller.run_line(line)
     for _ in range(125):

@@ -30,10 +30,10 @@ DEVICE void sum_over_block(Shared& shared, float& first, float& second) {
         first += machine::from_mirror(first, mask);
         second += machine::from_mirror(second, mask);
     }
-    if (machine::thread() % 32 == 0) shared.sums[warp][0] = first, shared.sums[warp][1] = second;
+    if (machine::thread() % 32 == 0) shared.network[1].sums[warp][0] = first, shared.network[1].sums[warp][1] = second;
     machine::wait_for_block();
     first = second = 0;
-    for (int i = 0; i < THREADS / 32; i++) first += shared.sums[i][0], second += shared.sums[i][1];
+    for (int i = 0; i < THREADS / 32; i++) first += shared.network[1].sums[i][0], second += shared.network[1].sums[i][1];
     machine::wait_for_block();
 }
 
@@ -57,19 +57,19 @@ DEVICE_APART void find_advantages(Shared& shared, const Run& run, Scratch scratc
         sum = error + decay * sum;
         product *= decay;
     }
-    shared.sums[thread][0] = sum;
-    shared.sums[thread][1] = product;
+    shared.network[1].sums[thread][0] = sum;
+    shared.network[1].sums[thread][1] = product;
     machine::wait_for_block();
     if (thread == 0) {
         float later = 0;
         for (int i = THREADS - 1; i >= 0; i--) {
             float before = later;
-            later = shared.sums[i][0] + shared.sums[i][1] * later;
-            shared.sums[i][0] = before;
+            later = shared.network[1].sums[i][0] + shared.network[1].sums[i][1] * later;
+            shared.network[1].sums[i][0] = before;
         }
     }
     machine::wait_for_block();
-    float advantage = shared.sums[thread][0], total = 0, nothing = 0;
+    float advantage = shared.network[1].sums[thread][0], total = 0, nothing = 0;
     machine::wait_for_block();
     for (int row = end - 1; row >= first; row--) {
         row_error(run, scratch, row, error, decay);

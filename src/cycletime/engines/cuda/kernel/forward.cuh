@@ -33,7 +33,8 @@ DEVICE void hidden_layers(Network& network, const float* samples, const Place& p
         float a[4], b[TILES][2];
         int along = at_sample(place.g, k + t2);
 #pragma unroll
-        for (int i = 0; i < 4; i++) a[i] = network.weight.first[k * HIDDEN + place.own[i]];
+        for (int i = 0; i < 4; i++)  // the sample's numbers beyond the tenth are no inputs
+            a[i] = k == 0 || place.t == 0 ? network.weight.first[k * HIDDEN + place.own[i]] : 0;
 #pragma unroll
         for (int n = 0; n < TILES; n++) read_pair(&samples[n * SAMPLE_TILE + along], b[n][0], b[n][1]);
         multiply(one, a, b);
@@ -99,7 +100,7 @@ DEVICE float output(const Network& network, int sample, int component) {
 
 // Rows of the batch, one after the other, to a buffer of samples; rows beyond the last repeat it.
 DEVICE void read_rows(float* samples, const float* rows, int first, int count, const Place& place) {
-    for (int i = place.thread; i < CHUNK * INPUTS / 4; i += HALF) {
+    for (int i = place.thread; i < AT_ONCE * INPUTS / 4; i += HALF) {
         int sample = i / 4, row = min(first + sample, count - 1);
         *reinterpret_cast<float4*>(&samples[at_sample(sample, i % 4 * 4)]) =
             *reinterpret_cast<const float4*>(&rows[row * INPUTS + i % 4 * 4]);
@@ -110,15 +111,15 @@ DEVICE void read_rows(float* samples, const float* rows, int first, int count, c
 // block does so for its network; a warp's lanes take two samples each.
 template <class Take>
 DEVICE void for_each_row(Network& network, const float* rows, int count, const Place& place, Take take) {
-    for (int first = 0; first < count; first += CHUNK) {
-        float one[CHUNK / 8][4], two[CHUNK / 8][4];
+    for (int first = 0; first < count; first += AT_ONCE) {
+        float one[AT_ONCE / 8][4], two[AT_ONCE / 8][4];
         read_rows(network.samples[0], rows, first, count, place);
         place.wait();
-        hidden_layers<CHUNK / 8>(network, network.samples[0], place, one, two);
-        share_outputs<CHUNK / 8>(network, place, two);
+        hidden_layers<AT_ONCE / 8>(network, network.samples[0], place, one, two);
+        share_outputs<AT_ONCE / 8>(network, place, two);
         place.wait();
         if (place.warp == 0)
-            for (int sample = place.lane; sample < CHUNK; sample += 32)
+            for (int sample = place.lane; sample < AT_ONCE; sample += 32)
                 if (first + sample < count) take(first + sample, sample);
         place.wait();
     }

@@ -7,7 +7,7 @@ constexpr int INPUTS = 16;   // numbers of a batch's row; the network sees the f
 constexpr int HIDDEN = 64;
 constexpr int THREADS = 256;
 constexpr int HALF = 128;    // the threads of one network
-constexpr int CHUNK = 64;    // the most samples that pass the networks at once
+constexpr int CHUNK = 64;    // the most samples whose sums are counted together; see learning.cuh
 
 enum Status { FRESH = 0, GOING = 1, FINISHED = 2 };
 enum Purpose : unsigned { NOISE = 1, STARTS = 2, LEARNING = 3 };
@@ -83,9 +83,13 @@ constexpr int ENDED = 1 << 30, TERMINAL = 1 << 29;  // flags in NEXT_ROW, beside
 constexpr int RECORD_WORDS = 3;  // return, environment steps, agent steps
 constexpr int REPORT_WORDS = 8;  // agent steps, policy loss, value loss, entropy, divergence, clip fraction, log sigmas
 
-// A block's own memory: rows (the batch, its successor, and last observations of episodes), asides, and two orders.
+// A block's own memory: rows (the batch, its successor, and last observations of episodes), asides, two orders, and the
+// second layers' moments of both networks, which lie there in the forms of the kernel for small cards.
 struct Scratch {
     float* rows;
     float* asides;
     int* orders;
+    float* moments;
 };
+constexpr int SCRATCH_ROW = INPUTS + ASIDE + 2;
+constexpr int MOMENT_WORDS = 2 * HIDDEN * HIDDEN;  // of one network

@@ -107,6 +107,9 @@ DEVICE void load_tiles_across(unsigned (&tile)[4], const unsigned* row) {
 // Device memory that is used once and not soon again, so that it does not displace what is.
 DEVICE float4 read_once(const float4* place) { return __ldcs(place); }
 DEVICE void write_once(float4* place, float4 numbers) { __stcs(place, numbers); }
+// Device memory that stays in the L2 cache: the L1 cache is too small for it on most cards, and would be asked in vain.
+DEVICE float4 read_far(const float4* place) { return __ldcg(place); }
+DEVICE void write_far(float4* place, float4 numbers) { __stcg(place, numbers); }
 // Have 128 bytes brought near, without waiting for them.
 DEVICE void fetch_ahead(const void* place) { asm volatile("prefetch.global.L2 [%0];" ::"l"(place)); }
 

@@ -1,7 +1,11 @@
-// What a block keeps in shared memory, and how it lies there.
+// What a block keeps in shared memory, and how it lies there. Cards have more or less of it, so that the kernel has forms
+// (cycletime/engines/cuda/forms.py), which differ in two constants that the compiler is given. No number depends on them.
 #pragma once
 #include "layout.cuh"
 #include <machine.cuh>
+
+constexpr int AT_ONCE = FORM_SAMPLES;               // samples that pass the networks at once, 32 or 64
+constexpr bool MOMENTS_ARE_NEAR = FORM_NEAR_MOMENTS;  // whether Adam's moments of the second layers are in shared memory
 
 // Matrices of 64 columns lie in rows of 64 words, with the columns of row r exchanged so that neither lanes on rows 0-3
 // (or 4-7) at eight neighbouring columns meet in one bank, nor lanes on rows 0, 2, 4, 6 (or 1, 3, 5, 7).
@@ -13,27 +17,44 @@ DEVICE int at_sample(int row, int column) { return row * INPUTS + (column ^ ((ro
 
 // The numbers of a network beside the second layer's weights, or Adam's means or squares of them.
 struct Small {
-    float first[INPUTS * HIDDEN];  // at(input, unit); rows beyond the tenth are zero
+    float first[(OBSERVATION + 1) * HIDDEN];  // at(input, unit)
     float second_bias[HIDDEN];
     float last[HIDDEN * ACTIONS];
     float last_bias[ACTIONS];
     float log_std[ACTIONS];
 };
-constexpr int SMALL_BIAS = INPUTS * HIDDEN, SMALL_LAST = SMALL_BIAS + HIDDEN, SMALL_ENDS = SMALL_LAST + HIDDEN * ACTIONS;
+constexpr int SMALL_BIAS = SECOND - FIRST, SMALL_LAST = SMALL_BIAS + HIDDEN, SMALL_ENDS = SMALL_LAST + HIDDEN * ACTIONS;
 DEVICE float* words_of(Small& small) { return small.first; }
 DEVICE const float* words_of(const Small& small) { return small.first; }
 
-// One network at work.
-struct Network {
-    float second[HIDDEN * HIDDEN];  // transposed: at(output, input)
-    float4 second_mean[8][HALF];    // Adam's, of the numbers that each thread works on
-    float4 second_square[8][HALF];
-    Small weight, mean, square;
-    float hidden[CHUNK * HIDDEN];   // at(sample, unit): what the first layer gives
-    float slope[CHUNK * HIDDEN];    // at(sample, unit): how the loss changes with the second layer's sums
-    float samples[2][CHUNK * INPUTS];
-    float parts[4][CHUNK * ACTIONS];  // each warp's share of the outputs
-    float pull[4][CHUNK * ACTIONS];   // how the loss changes with the outputs, a copy for each warp
+// Adam's moments of the second layer's weights, as each thread works on them: in shared memory, or, where that is scarce,
+// in the block's own device memory, which stays in the L2 cache.
+struct Moments {
+    float4 mean[8][HALF], square[8][HALF];
+};
+template <bool NEAR>
+struct Placed;
+template <>
+struct Placed<true> {
+    Moments kept;
+    DEVICE void place(float*) {}
+    DEVICE float4 mean(int n, int thread) const { return kept.mean[n][thread]; }
+    DEVICE float4 square(int n, int thread) const { return kept.square[n][thread]; }
+    DEVICE void put(int n, int thread, float4 mean, float4 square) {
+        kept.mean[n][thread] = mean;
+        kept.square[n][thread] = square;
+    }
+};
+template <>
+struct alignas(16) Placed<false> {
+    Moments* kept;
+    DEVICE void place(float* far) { kept = reinterpret_cast<Moments*>(far); }
+    DEVICE float4 mean(int n, int thread) const { return machine::read_far(&kept->mean[n][thread]); }
+    DEVICE float4 square(int n, int thread) const { return machine::read_far(&kept->square[n][thread]); }
+    DEVICE void put(int n, int thread, float4 mean, float4 square) {
+        machine::write_far(&kept->mean[n][thread], mean);
+        machine::write_far(&kept->square[n][thread], square);
+    }
 };
 
 // What the acting warp shares among its lanes.
@@ -43,15 +64,30 @@ struct Acting {
     float2 noise[32];
 };
 
+// One network at work.
+struct alignas(16) Network {
+    float second[HIDDEN * HIDDEN];  // transposed: at(output, input)
+    Placed<MOMENTS_ARE_NEAR> moments;
+    Small weight, mean, square;
+    float hidden[AT_ONCE * HIDDEN];  // at(sample, unit): what the first layer gives
+    union {
+        float slope[AT_ONCE * HIDDEN];  // at(sample, unit): how the loss changes with the second layer's sums
+        Acting acting;                  // of the policy, while it acts
+        float sums[THREADS][2];         // of the value: of the whole block, between acting and learning
+    };
+    float samples[2][AT_ONCE * INPUTS];
+    float parts[4][AT_ONCE * ACTIONS];  // each warp's share of the outputs
+    float pull[4][AT_ONCE * ACTIONS];   // how the loss changes with the outputs, a copy for each warp
+};
+
 struct Shared {
     Network network[2];  // the policy and the value
     Run described;
     Position position;
-    Acting acting;
-    float sums[THREADS][2];
     int run, stop;
     unsigned long long began_ns;
 };
+static_assert(sizeof(Shared) == FORM_BYTES, "the host believes that the form takes another number of bytes");
 
 // A thread's place in the half of the block that works on its network, and the places in memory that it comes back to. In
 // all of them a tile of eight rows more is a fixed number of words more.
@@ -84,7 +120,7 @@ constexpr int TILE = 8 * HIDDEN, SAMPLE_TILE = 8 * INPUTS;  // the words of eigh
 // Where a number that is kept in a run's state lies among the small ones.
 DEVICE float& small_number(Small& small, int kept) {
     if (kept < SECOND) return small.first[at(kept / HIDDEN, kept % HIDDEN)];
-    return (&small.second_bias[0])[kept - SECOND_BIAS];
+    return small.second_bias[kept - SECOND_BIAS];
 }
 
 // Where in a run's state lies what a thread keeps of the second layer's moments.
@@ -99,15 +135,15 @@ DEVICE void load_network(Network& network, float* state, const Place& place) {
     const float* squares = numbers_of(state, SQUARES, place.network);
     for (int i = place.thread; i < HIDDEN * HIDDEN; i += HALF)
         network.second[at(i % HIDDEN, i / HIDDEN)] = weights[SECOND + i];
-    for (int i = 0; i < 32; i++) {
-        (&network.second_mean[i / 4][place.thread].x)[i % 4] = means[second_at(place, i / 4, i % 4)];
-        (&network.second_square[i / 4][place.thread].x)[i % 4] = squares[second_at(place, i / 4, i % 4)];
+    for (int n = 0; n < 8; n++) {
+        int of[4];
+        for (int i = 0; i < 4; i++) of[i] = second_at(place, n, i);
+        network.moments.put(n, place.thread, {means[of[0]], means[of[1]], means[of[2]], means[of[3]]},
+                            {squares[of[0]], squares[of[1]], squares[of[2]], squares[of[3]]});
     }
-    for (int i = place.thread; i < INPUTS * HIDDEN; i += HALF)
-        network.weight.first[i] = network.mean.first[i] = network.square.first[i] = 0;
     // Short mini-batches leave samples from before in their last tiles. These weigh nothing, but only if they are
     // numbers, which another run's may not be.
-    for (int i = place.thread; i < CHUNK * INPUTS; i += HALF) network.samples[0][i] = network.samples[1][i] = 0;
+    for (int i = place.thread; i < AT_ONCE * INPUTS; i += HALF) network.samples[0][i] = network.samples[1][i] = 0;
     place.wait();
     for (int i = place.thread; i < NUMBERS; i += HALF) {
         if (i >= SECOND && i < SECOND_BIAS) continue;
@@ -123,9 +159,12 @@ DEVICE void save_network(Network& network, float* state, const Place& place) {
     float* squares = numbers_of(state, SQUARES, place.network);
     for (int i = place.thread; i < HIDDEN * HIDDEN; i += HALF)
         weights[SECOND + i] = network.second[at(i % HIDDEN, i / HIDDEN)];
-    for (int i = 0; i < 32; i++) {
-        means[second_at(place, i / 4, i % 4)] = (&network.second_mean[i / 4][place.thread].x)[i % 4];
-        squares[second_at(place, i / 4, i % 4)] = (&network.second_square[i / 4][place.thread].x)[i % 4];
+    for (int n = 0; n < 8; n++) {
+        float4 mean = network.moments.mean(n, place.thread), square = network.moments.square(n, place.thread);
+        for (int i = 0; i < 4; i++) {
+            means[second_at(place, n, i)] = (&mean.x)[i];
+            squares[second_at(place, n, i)] = (&square.x)[i];
+        }
     }
     for (int i = place.thread; i < NUMBERS; i += HALF) {
         if (i >= SECOND && i < SECOND_BIAS) continue;

@@ -119,7 +119,8 @@ DEVICE void write_outcome(float* row, float reward, int next) {
 template <class World>
 DEVICE_APART int roll_out(Shared& shared, const Run& run, Scratch scratch, float* records) {
     int lane = machine::thread() % 32;
-    Actor actor(shared.network[0].weight, shared.network[0].second, shared.acting, lane);
+    Acting& acting = shared.network[0].acting;
+    Actor actor(shared.network[0].weight, shared.network[0].second, acting, lane);
     Position& position = shared.position;
     World world(run.env_dt_s);
     const int batch = run.batch, cycle_steps = run.cycle_steps, limit_steps = run.limit_steps;
@@ -137,7 +138,7 @@ DEVICE_APART int roll_out(Shared& shared, const Run& run, Scratch scratch, float
     int stored = 0, extra = batch + 1;
     while (true) {
         float mean[ACTIONS], action[ACTIONS];
-        float2 noise = shared.acting.noise[step % 32];
+        float2 noise = acting.noise[step % 32];
         actor.mean(seen, mean);
         action[0] = mean[0] + actor.std[0] * noise.x;
         action[1] = mean[1] + second_std * noise.y;

@@ -20,20 +20,23 @@ struct Launch {
     int most_records;
     float* reports;         // [slot][most_reports][REPORT_WORDS]
     int most_reports;
-    float* scratch;         // [block][most_rows][INPUTS + ASIDE + 2]
+    float* scratch;         // [block][scratch_words(most_rows)]
     int most_rows;
     long long time_ns;      // after which blocks stop at the next learning's end
     int most_periods;       // after which a block leaves its run, or 0
 };
 
 DEVICE Scratch scratch_of(const Launch& launch, int block) {
-    float* rows = launch.scratch + static_cast<long long>(block) * launch.most_rows * (INPUTS + ASIDE + 2);
+    long long words = static_cast<long long>(launch.most_rows) * SCRATCH_ROW;
+    float* rows = launch.scratch + block * (words + 2 * MOMENT_WORDS);
     float* asides = rows + launch.most_rows * INPUTS;
-    return {rows, asides, reinterpret_cast<int*>(asides + launch.most_rows * ASIDE)};
+    return {rows, asides, reinterpret_cast<int*>(asides + launch.most_rows * ASIDE), rows + words};
 }
 
-DEVICE void load_run(Shared& shared, const Run& run, float* state) {
+DEVICE void load_run(Shared& shared, const Run& run, const Scratch& scratch, float* state) {
     Place place = Place::here();
+    machine::wait_for_block();
+    if (place.thread == 0) shared.network[place.network].moments.place(scratch.moments + place.network * MOMENT_WORDS);
     machine::wait_for_block();
     if (machine::thread() == 0) shared.described = run;
     int* kept = reinterpret_cast<int*>(&shared.position);
@@ -87,7 +90,7 @@ DEVICE bool is_over(Shared& shared, const Launch& launch, const Run& run, int pe
     return over;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1) train(const Launch* given) {
+extern "C" __global__ void __launch_bounds__(THREADS, FORM_BLOCKS) train(const Launch* given) {
     const Launch launch = *given;
     extern __shared__ float4 memory[];
     Shared& shared = *reinterpret_cast<Shared*>(memory);
@@ -107,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) train(const Launch* giv
         float* state = launch.states + static_cast<long long>(slot) * STATE_WORDS;
         float* records = launch.records + static_cast<long long>(slot) * launch.most_records * RECORD_WORDS;
         float* reports = launch.reports + static_cast<long long>(slot) * launch.most_reports * REPORT_WORDS;
-        load_run(shared, launch.runs[slot], state);
+        load_run(shared, launch.runs[slot], scratch, state);
         int periods = 0;
         do go_on(shared, run, scratch, records, reports);
         while (!is_over(shared, launch, run, ++periods));

@@ -179,7 +179,7 @@ struct MovedSecond : Moved<32> {
     DEVICE void read(const Network& network, const Place& place) {
 #pragma unroll
         for (int n = 0; n < 8; n++) {
-            float4 means = network.second_mean[n][place.thread], squares = network.second_square[n][place.thread];
+            float4 means = network.moments.mean(n, place.thread), squares = network.moments.square(n, place.thread);
             mean[4 * n] = means.x, mean[4 * n + 1] = means.y, mean[4 * n + 2] = means.z, mean[4 * n + 3] = means.w;
             square[4 * n] = squares.x, square[4 * n + 1] = squares.y;
             square[4 * n + 2] = squares.z, square[4 * n + 3] = squares.w;
@@ -192,8 +192,8 @@ struct MovedSecond : Moved<32> {
 #pragma unroll
         for (int n = 0; n < 8; n++) {
             const float *means = &mean[4 * n], *squares = &square[4 * n];
-            network.second_mean[n][place.thread] = {means[0], means[1], means[2], means[3]};
-            network.second_square[n][place.thread] = {squares[0], squares[1], squares[2], squares[3]};
+            network.moments.put(n, place.thread, {means[0], means[1], means[2], means[3]},
+                                {squares[0], squares[1], squares[2], squares[3]});
 #pragma unroll
             for (int i = 0; i < 4; i++) network.second[n * TILE + place.own[i]] = number[4 * n + i];
         }

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.engines.cuda.card import Card
+from cycletime.engines.cuda.forms import Form
+from cycletime.engines.cuda.here import form_here
 from cycletime.engines.cuda.kernels import SAC
 from cycletime.engines.cuda.layout import POSITION, POSITION_WORDS, RECORD
 from cycletime.engines.cuda.sac.layout import LAUNCH, REPORT, ROW, SCRATCH_WORDS
@@ -162,9 +164,9 @@ class SACDevice:
 class CardMemory:
     """The memory of the first GPU that CUDA finds, with the kernel compiled for it."""
 
-    def __init__(self) -> None:
+    def __init__(self, form: Form | None = None) -> None:
         """Compile the kernel."""
-        self._card = Card(SAC)
+        self._card = Card(SAC, form)
 
     @property
     def name(self) -> str:
@@ -220,10 +222,10 @@ class CardMemory:
 
 
 @cache
-def find_sac_device() -> SACDevice:
-    """The GPU that is here.
+def find_sac_device(most_bytes: int | None = None) -> SACDevice:
+    """The GPU that is here; with a limit, a thread block takes no more shared memory, as on a smaller card.
 
     Raises:
         NoGpuError: if there is none that can be used; the sentence says why, and what would help.
     """
-    return SACDevice(CardMemory())
+    return SACDevice(CardMemory(form_here(SAC, most_bytes)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import jax
@@ -21,23 +23,24 @@ from cycletime.engines.cuda.sac.layout import ROW, SAMPLES
 from cycletime.runs.spec import RunSpec
 
 
-def updated(spec: RunSpec, before: State, rows: NDArray[np.float32], updates: int) -> tuple[SACState, list[Metrics]]:
-    """A run after some gradient steps, one for each agent step, and what each of them reports.
+def updated(spec: RunSpec, before: State, rows: NDArray[np.float32], learnings: int) -> tuple[SACState, list[Metrics]]:
+    """A run after some learnings, and what each of their gradient steps reports.
 
     Args:
-        spec: The run, with one gradient step for each agent step.
-        before: Its state before them.
+        spec: The run.
+        before: Its state at the end of a learning, or where the first begins.
         rows: What its replay holds after them.
-        updates: How many.
+        learnings: How many.
     """
     task, position = world_of(spec).task, position_of(before)
-    psi, told = psi_of(before, spec), []
-    for index in range(updates):
-        minibatch, next_noise, noise = _drawn(
-            spec, rows, int(position["updates"]) + index, int(position["agent_steps"]) + index + 1
-        )
+    agent, psi = agent_of(spec), psi_of(before, spec)
+    told: list[Metrics] = []
+    step = replace(agent, gradient_steps=1, learning_period=1)  # so that one program serves all rhythms
+    for period, _ in product(range(1, learnings + 1), range(agent.gradient_steps)):
+        stored = int(position["agent_steps"]) + period * agent.period
+        minibatch, next_noise, noise = _drawn(spec, rows, int(position["updates"]) + len(told), stored)
         actions = task.action_size
-        psi, metrics = _update(agent_of(spec), psi, minibatch, next_noise[:, :actions], noise[:, :actions])
+        psi, metrics = _update(step, psi, minibatch, next_noise[:, :actions], noise[:, :actions])
         told.append(metrics)
     return psi, told
 

@@ -10,11 +10,22 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from cycletime.errors import RunError
-from cycletime.robots.clock import Clock
-from cycletime.robots.ur.driver.messages import Order, Phase, Report
+from cycletime.robots.clock import MonotonicClock
+from cycletime.robots.ur.driver.messages import DriverReport, Order, Phase
 from cycletime.robots.ur.safety.stops import Stops, Wish
 from cycletime.robots.ur.safety.supervisor import Override, Supervisor
-from cycletime.robots.ur.types import ArmState, Command, Link, LinkError, MoveJ, ServoJ, SilentError, SpeedJ, StopJ
+from cycletime.robots.ur.types import (
+    GIVE_UP_S,
+    ArmState,
+    Command,
+    LinkError,
+    MoveJ,
+    RobotLink,
+    ServoJ,
+    SilentError,
+    SpeedJ,
+    StopJ,
+)
 
 STANDING = 0.01
 """rad/s: an arm all of whose joints are slower stands."""
@@ -27,7 +38,7 @@ class RobotStoppedError(RunError):
 
 
 @dataclass(frozen=True)
-class Timing:
+class DriverTimeouts:
     """How long what may last, in seconds of the driver's clock."""
 
     order_age_s: float = 0.2
@@ -42,8 +53,8 @@ class Timing:
     """Without a state for this long, the connection is made again."""
     retry_s: float = 0.5
     """Between attempts to do so."""
-    give_up_s: float = 10.0
-    """After which they end, and the run with them."""
+    give_up_s: float = GIVE_UP_S
+    """Without a state for this long they end, and the run with them."""
     rest_s: float = 3.0
     """For how long an arm that was told to stop is watched at the end, at most."""
 
@@ -54,7 +65,7 @@ class Desk(Protocol):
     def order(self) -> Order | None:
         """The newest order, if there is one."""
 
-    def tell(self, report: Report) -> None:
+    def tell(self, report: DriverReport) -> None:
         """Leave a report in place of the one before."""
 
     def agent_is_gone(self) -> bool:
@@ -65,17 +76,23 @@ class Driver:
     """Drives one arm for one agent."""
 
     def __init__(
-        self, link: Link, supervisor: Supervisor, stops: Stops, desk: Desk, clock: Clock, timing: Timing | None = None
+        self,
+        link: RobotLink,
+        supervisor: Supervisor,
+        stops: Stops,
+        desk: Desk,
+        clock: MonotonicClock,
+        timeouts: DriverTimeouts | None = None,
     ) -> None:
         """Bring together the arm, the rules that it is under, and who it works for."""
         self._link, self._supervisor, self._stops, self._desk, self._clock = link, supervisor, stops, desk, clock
-        self._timing = timing or Timing()
-        self._report = Report(Phase.STARTING)
+        self._timeouts = timeouts or DriverTimeouts()
+        self._report = DriverReport(Phase.STARTING)
         self._heard_s = 0.0
         self._begun = 0  # the order whose command was sent last
         self._done = 0  # the last order that is over, or void
 
-    def run(self) -> Report:
+    def run(self) -> DriverReport:
         """Drive until the agent is gone, or the arm was stopped for good; the arm stands in the end."""
         reason = ""
         try:
@@ -91,7 +108,7 @@ class Driver:
 
     def _beat(self) -> None:
         try:
-            state = self._link.receive(self._timing.silent_s)
+            state = self._link.receive(self._timeouts.silent_s)
         except SilentError as error:
             self._bear_silence(error)
         except LinkError as error:
@@ -102,7 +119,7 @@ class Driver:
     def _answer(self, state: ArmState) -> None:
         """Everything that one package of the controller sets off."""
         self._heard_s = self._clock.now_s()
-        wish = self._stops.see(state, self._heard_s)
+        wish = self._stops.see(state, state.time_s)  # the controller refuses a release by its own clock
         self._take_down(state, Phase.DRIVING if wish is Wish.GO_ON else Phase.HELD)
         try:
             match wish:
@@ -130,13 +147,13 @@ class Driver:
 
     def _keep_going(self, state: ArmState, order: Order, command: SpeedJ | ServoJ) -> None:
         """Send the command anew with each package, for as long as the agent stands by it."""
-        if self._clock.now_s() - order.sent_s > self._timing.order_age_s:
+        if self._clock.now_s() - order.sent_s > self._timeouts.order_age_s:
             self._end(order, Override.TOO_OLD)
         else:
-            self._send_ruled(state, order, replace(command, time_s=self._timing.line_s))
+            self._send_ruled(state, order, replace(command, time_s=self._timeouts.line_s))
 
     def _watch_move(self, state: ArmState, order: Order) -> None:
-        if self._clock.now_s() - order.alive_s > self._timing.move_age_s:
+        if self._clock.now_s() - order.alive_s > self._timeouts.move_age_s:
             self._end(order, Override.TOO_OLD)
         elif self._supervisor.must_stop(state):
             self._end(order, Override.BOX)
@@ -191,7 +208,7 @@ class Driver:
 
     def _bear_silence(self, error: SilentError) -> None:
         silence_s = self._clock.now_s() - self._heard_s
-        if silence_s >= self._timing.lost_s:
+        if silence_s >= self._timeouts.lost_s:
             self._connect_again(error)
         elif self._report.phase is not Phase.SILENT:
             self._tell(phase=Phase.SILENT, text=str(error))
@@ -209,7 +226,7 @@ class Driver:
         """
         self._blindly_voids_orders()
         self._tell(phase=Phase.RECONNECTING, text=str(error))
-        until_s = self._clock.now_s() + self._timing.give_up_s
+        until_s = self._heard_s + self._timeouts.give_up_s
         while not self._desk.agent_is_gone():
             self._link.close()
             try:
@@ -219,9 +236,9 @@ class Driver:
                 now_s = self._clock.now_s()
                 if now_s >= until_s:
                     raise LinkError(
-                        f"The controller was lost and not found again in {self._timing.give_up_s:g} s: {again}"
+                        f"The controller was lost and not found again in {self._timeouts.give_up_s:g} s: {again}"
                     ) from None
-                self._clock.sleep_until(now_s + self._timing.retry_s)
+                self._clock.sleep_until(now_s + self._timeouts.retry_s)
 
     def _connect(self) -> None:
         self._link.connect()
@@ -230,13 +247,13 @@ class Driver:
 
     def _come_to_rest(self) -> None:
         """Stop the arm and watch it until it stands."""
-        until_s = self._clock.now_s() + self._timing.rest_s
+        until_s = self._clock.now_s() + self._timeouts.rest_s
         try:
             if self._report.packages:
                 self._stop()
                 stands = 0
                 while stands < _STANDS_FOR_PACKAGES and self._clock.now_s() < until_s:
-                    state = self._link.receive(self._timing.silent_s)
+                    state = self._link.receive(self._timeouts.silent_s)
                     self._take_down(state, self._report.phase)
                     stands = stands + 1 if max(map(abs, state.qd)) < STANDING else 0
         except LinkError:

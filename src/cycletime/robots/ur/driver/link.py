@@ -6,16 +6,16 @@ import subprocess
 from dataclasses import replace
 
 from cycletime.errors import InputError
-from cycletime.robots.clock import Clock, WallClock
+from cycletime.robots.clock import MonotonicClock, WallClock
 from cycletime.robots.ur.connection import Countdown
 from cycletime.robots.ur.driver.driver import RobotStoppedError
 from cycletime.robots.ur.driver.memory import SharedMemory
-from cycletime.robots.ur.driver.messages import Order, Phase, Report
+from cycletime.robots.ur.driver.messages import DriverReport, Order, Phase
 from cycletime.robots.ur.driver.process import words
 from cycletime.robots.ur.driver.settings import DriverSettings
 from cycletime.robots.ur.link import StandardLink
 from cycletime.robots.ur.safety.supervisor import Override
-from cycletime.robots.ur.types import ArmState, Command, LinkError, MoveJ, SilentError
+from cycletime.robots.ur.types import ArmState, Command, LinkError, MoveJ, SilentError, UnheardError
 
 _STAND_S = 2.0
 """For a driver to end, beyond the time in which the arm comes to rest."""
@@ -41,12 +41,22 @@ class DriverLink:
         """
         settings.make_link()  # what it refuses is told here, and not by a process that fails
         self._settings = settings
-        self._clock: Clock = WallClock(settings.pace)
+        self._clock: MonotonicClock = WallClock(settings.pace)
         self._questions = StandardLink(settings.address)
         self._memory: SharedMemory | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._order = Order(0, 0.0, 0.0)
-        self._seen = 0
+        self._received = DriverReport(Phase.STARTING)
+
+    @property
+    def clock(self) -> MonotonicClock:
+        """The clock of agent and driver."""
+        return self._clock
+
+    @property
+    def received(self) -> DriverReport:
+        """The report of the state that was received last: when that came, and how many had come."""
+        return self._received
 
     @property
     def period_s(self) -> float:
@@ -54,9 +64,9 @@ class DriverLink:
         return self.report.period_s
 
     @property
-    def report(self) -> Report:
+    def report(self) -> DriverReport:
         """The driver's newest report."""
-        return (self._memory and self._memory.report()) or Report(Phase.STARTING)
+        return (self._memory and self._memory.report()) or DriverReport(Phase.STARTING)
 
     @property
     def driver_id(self) -> int | None:
@@ -70,7 +80,7 @@ class DriverLink:
             LinkError: if it finds no controller, or does not start.
         """
         self.close()
-        self._memory, self._seen = SharedMemory(), 0
+        self._memory, self._received = SharedMemory(), DriverReport(Phase.STARTING)
         self._process = subprocess.Popen(
             words(self._settings, self._memory.files),
             stdin=subprocess.DEVNULL,
@@ -94,14 +104,15 @@ class DriverLink:
             SilentError: if none comes in time.
             LinkError: if the driver is gone.
             RobotStoppedError: if it has stopped the arm for good.
+            UnheardError: if a move was ordered while the controller was silent, and is not done.
             InputError: if the arm was ordered to go where it must not.
         """
         memory, countdown = self._running(), Countdown(timeout_s)
         while True:
             self._give_sign_of_life(memory)
             left_s, report = countdown.left_s(), self._checked_report()
-            if report.packages > self._seen and report.state is not None:
-                self._seen = report.packages
+            if report.packages > self._received.packages and report.state is not None:
+                self._received = report
                 return report.state
             if not left_s:
                 raise SilentError(report.text or f"The driver sent no state for {timeout_s:g} s.")
@@ -133,7 +144,7 @@ class DriverLink:
         if self._process is not None:
             self._process.terminate()
             try:
-                self._process.wait(self._settings.timing.rest_s + _STAND_S)
+                self._process.wait(self._settings.timeouts.rest_s + _STAND_S)
             except subprocess.TimeoutExpired:
                 self._process.kill()  # its last line ends by itself
                 self._process.wait()
@@ -150,7 +161,7 @@ class DriverLink:
         self._order = replace(self._order, alive_s=self._clock.now_s())
         memory.leave_order(self._order)
 
-    def _checked_report(self) -> Report:
+    def _checked_report(self) -> DriverReport:
         status = None if self._process is None else self._process.poll()
         report = self.report  # after the status: who ends leaves a report first
         if report.phase is Phase.ENDED:
@@ -168,9 +179,10 @@ class DriverLink:
                 f"The arm must not do {self._order.command}: that, or the way there, is outside its limits."
             )
         why = {
-            Override.TOO_OLD: f"the agent gave no sign of life for {self._settings.timing.move_age_s:g} s",
+            Override.TOO_OLD: f"the agent gave no sign of life for {self._settings.timeouts.move_age_s:g} s",
             Override.BOX: "it would have left the safety box",
             Override.UNSEEN: "the controller could not be heard",
         }
         if override in why:
-            raise LinkError(f"The driver did not let the arm complete a move, since {why[override]}.")
+            kind = UnheardError if override is Override.UNSEEN else LinkError
+            raise kind(f"The driver did not let the arm complete a move, since {why[override]}.")

@@ -15,7 +15,7 @@ _TRIES = 100
 """A writer would have to write twice during each of so many reads: none does."""
 
 
-class Box:
+class Mailbox:
     """The newest message from one process to others."""
 
     def __init__(self, memory: memoryview) -> None:

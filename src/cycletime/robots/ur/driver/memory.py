@@ -10,8 +10,15 @@ import mmap
 import os
 import select
 
-from cycletime.robots.ur.driver.mailbox import Box
-from cycletime.robots.ur.driver.messages import Order, Report, decode_order, decode_report, encode_order, encode_report
+from cycletime.robots.ur.driver.mailbox import Mailbox
+from cycletime.robots.ur.driver.messages import (
+    DriverReport,
+    Order,
+    decode_order,
+    decode_report,
+    encode_order,
+    encode_report,
+)
 
 _EACH = 4096
 
@@ -29,7 +36,7 @@ class SharedMemory:
         self.files = (memory, bell)
         self._map = mmap.mmap(memory, 2 * _EACH)
         view = memoryview(self._map)
-        self._orders, self._reports = Box(view[:_EACH]), Box(view[_EACH:])
+        self._orders, self._reports = Mailbox(view[:_EACH]), Mailbox(view[_EACH:])
 
     def leave_order(self, order: Order) -> None:
         """Replace the order before."""
@@ -40,12 +47,12 @@ class SharedMemory:
         newest = self._orders.read()
         return decode_order(newest[1]) if newest else None
 
-    def leave_report(self, report: Report) -> None:
+    def leave_report(self, report: DriverReport) -> None:
         """Replace the report before, and ring."""
         self._reports.write(encode_report(report))
         os.eventfd_write(self.files[1], 1)
 
-    def report(self) -> Report | None:
+    def report(self) -> DriverReport | None:
         """The newest report, if there is one."""
         newest = self._reports.read()
         return decode_report(newest[1]) if newest else None

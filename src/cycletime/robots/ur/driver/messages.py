@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from enum import IntEnum
 
 from cycletime.errors import InputError
@@ -19,6 +19,8 @@ from cycletime.robots.ur.types import (
     ServoJ,
     SpeedJ,
     StopJ,
+    joints_of,
+    numbers_of,
 )
 
 
@@ -40,7 +42,7 @@ class Phase(IntEnum):
 
 
 @dataclass(frozen=True)
-class Report:
+class DriverReport:
     """What a driver tells with every package of the controller, and when its phase changes."""
 
     phase: Phase
@@ -100,7 +102,7 @@ def encode_order(order: Order) -> bytes:
     kind, numbers = -1, []
     if order.command is not None:
         kind = _KINDS.index(type(order.command))
-        numbers = _flat(order.command)
+        numbers = _checked(order.command)
     padded = numbers + [0.0] * (JOINTS + 4 - len(numbers))
     return _ORDER.pack(order.number, order.sent_s, order.alive_s, kind, *padded)
 
@@ -120,19 +122,14 @@ def _command(kind: type[Command], numbers: list[float]) -> Command:
     return ServoJ(joints, *rest[:3]) if kind is ServoJ else MoveJ(joints, *rest)
 
 
-def _flat(command: Command) -> list[float]:
-    numbers: list[float] = []
-    for part in astuple(command):
-        if isinstance(part, tuple):
-            if len(part) != JOINTS:
-                raise InputError(f"A command has {len(part)} joint values: an arm has {JOINTS}.")
-            numbers.extend(map(float, part))
-        else:
-            numbers.append(float(part))
-    return numbers
+def _checked(command: Command) -> list[float]:
+    joints = joints_of(command)
+    if len(joints) != JOINTS and not isinstance(command, StopJ):
+        raise InputError(f"A command has {len(joints)} joint values: an arm has {JOINTS}.")
+    return numbers_of(command)
 
 
-def encode_report(report: Report) -> bytes:
+def encode_report(report: DriverReport) -> bytes:
     """The bytes of a report."""
     head = _REPORT.pack(
         report.phase,
@@ -151,14 +148,14 @@ def encode_report(report: Report) -> bytes:
     return head + (b"" if report.state is None else _encode_state(report.state)) + report.text.encode()
 
 
-def decode_report(data: bytes) -> Report:
+def decode_report(data: bytes) -> DriverReport:
     """The report that bytes are."""
     phase, received_s, period_s, *counts, has_state = _REPORT.unpack_from(data)
     packages, missed, sent, overridden, override, order, stops, connections = counts
     rest = data[_REPORT.size :]
     state = _decode_state(rest) if has_state else None
     text = rest[_STATE.size if has_state else 0 :].decode()
-    return Report(
+    return DriverReport(
         Phase(phase),
         received_s,
         period_s,

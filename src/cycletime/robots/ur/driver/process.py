@@ -17,7 +17,7 @@ from cycletime.robots.priority import ask_to_be_on_time
 from cycletime.robots.ur import reacher
 from cycletime.robots.ur.driver.driver import Driver
 from cycletime.robots.ur.driver.memory import SharedMemory
-from cycletime.robots.ur.driver.messages import Order, Phase, Report
+from cycletime.robots.ur.driver.messages import DriverReport, Order, Phase
 from cycletime.robots.ur.driver.settings import DriverSettings
 from cycletime.robots.ur.safety.stops import Stops
 from cycletime.robots.ur.safety.supervisor import Supervisor
@@ -44,7 +44,7 @@ class AgentDesk:
         """The newest order, if there is one."""
         return self._memory.order()
 
-    def tell(self, report: Report) -> None:
+    def tell(self, report: DriverReport) -> None:
         """Leave a report."""
         self._memory.leave_report(report)
 
@@ -66,8 +66,8 @@ def main(arguments: Sequence[str]) -> int:
     try:
         link = settings.make_link()
         supervisor = Supervisor(settings.limits, reacher.tip)
-        ended = Driver(link, supervisor, Stops(settings.stops), desk, WallClock(settings.pace), settings.timing).run()
+        ended = Driver(link, supervisor, Stops(settings.stops), desk, WallClock(settings.pace), settings.timeouts).run()
     except Exception as error:  # the agent must know, whatever it is
-        memory.leave_report(Report(Phase.ENDED, text=f"The driver failed with {type(error).__name__}: {error}"))
+        memory.leave_report(DriverReport(Phase.ENDED, text=f"The driver failed with {type(error).__name__}: {error}"))
         raise
     return int(bool(ended.text))

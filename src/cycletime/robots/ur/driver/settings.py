@@ -11,17 +11,17 @@ from cycletime.errors import InputError
 from cycletime.robots.clock import WallClock
 from cycletime.robots.ur import reacher
 from cycletime.robots.ur.connection import Address
-from cycletime.robots.ur.driver.driver import Timing
+from cycletime.robots.ur.driver.driver import DriverTimeouts
 from cycletime.robots.ur.link import StandardLink
-from cycletime.robots.ur.safety.limits import Limits
+from cycletime.robots.ur.safety.limits import ArmLimits
 from cycletime.robots.ur.safety.stops import StopRules
-from cycletime.robots.ur.types import Link
+from cycletime.robots.ur.types import RobotLink
 from cycletime.robots.ur.ur_rtde_link import UrRtdeLink
 
 LinkName: TypeAlias = Literal["standard", "ur_rtde"]
 """The standard library alone, or the package ur_rtde."""
 
-REACHER_LIMITS = Limits(
+REACHER_LIMITS = ArmLimits(
     low=(-2 * pi, *reacher.JOINTS_LOW, -2 * pi, -2 * pi, -2 * pi),
     high=(2 * pi, *reacher.JOINTS_HIGH, 2 * pi, 2 * pi, 2 * pi),
     box_low=reacher.BOX_LOW,
@@ -39,11 +39,11 @@ class DriverSettings:
 
     address: Address
     """Where its controller is."""
-    limits: Limits = REACHER_LIMITS
+    limits: ArmLimits = REACHER_LIMITS
     """What the supervisor keeps."""
     stops: StopRules = field(default_factory=StopRules)
     """How protective stops are met."""
-    timing: Timing = field(default_factory=Timing)
+    timeouts: DriverTimeouts = field(default_factory=DriverTimeouts)
     """How long what may last."""
     link: LinkName = "standard"
     """What speaks with the controller."""
@@ -60,7 +60,7 @@ class DriverSettings:
             raise InputError(f"{self.link!r} is no link: give one of {', '.join(get_args(LinkName))}.")
         WallClock(self.pace)
 
-    def make_link(self) -> Link:
+    def make_link(self) -> RobotLink:
         """What speaks with the controller, not connected yet.
 
         Raises:
@@ -81,9 +81,9 @@ class DriverSettings:
         }
         return cls(
             Address(**parts["address"]),
-            Limits(**limits),
+            ArmLimits(**limits),
             StopRules(**parts["stops"]),
-            Timing(**parts["timing"]),
+            DriverTimeouts(**parts["timeouts"]),
             parts["link"],
             parts["pace"],
         )

@@ -10,7 +10,7 @@ from cycletime.robots.ur.types import JOINTS, Joints
 
 
 @dataclass(frozen=True)
-class Limits:
+class ArmLimits:
     """What the supervisor keeps."""
 
     low: Joints

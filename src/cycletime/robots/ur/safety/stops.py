@@ -12,10 +12,6 @@ from enum import IntEnum
 
 from cycletime.robots.ur.types import ArmState, RobotMode, SafetyMode
 
-_ALLOWS_MOTION = (SafetyMode.NORMAL, SafetyMode.REDUCED)
-_WAITS_FOR_PEOPLE = (SafetyMode.SAFEGUARD_STOP, SafetyMode.AUTOMATIC_MODE_SAFEGUARD_STOP)
-"""Somebody opened a gate: the controller goes on by itself when it is closed."""
-
 
 class Wish(IntEnum):
     """What is to be done now."""
@@ -47,7 +43,7 @@ class StopRules:
 
 
 class Stops:
-    """Sees each package of the controller and says what to do; its times are of any one clock."""
+    """Sees each package of the controller and says what to do; its times are the controller's own."""
 
     def __init__(self, rules: StopRules = StopRules()) -> None:  # noqa: B008 - it is frozen
         """Begin with an arm that has not been stopped."""
@@ -71,7 +67,7 @@ class Stops:
         if state.safety_mode is SafetyMode.PROTECTIVE_STOP:
             return self._protective_stop(now_s)
         self._stopped = False
-        return Wish.GO_ON if state.safety_mode in _ALLOWS_MOTION else Wish.WAIT
+        return Wish.GO_ON if state.safety_mode.allows_motion else Wish.WAIT
 
     def unlock_replied(self, reply: str) -> None:
         """The dashboard's reply to a request; whether it helped shows in the packages that follow."""
@@ -107,7 +103,7 @@ class Stops:
 
     def _fatal(self, state: ArmState) -> str:
         mode = state.safety_mode
-        if mode not in (*_ALLOWS_MOTION, *_WAITS_FOR_PEOPLE, SafetyMode.PROTECTIVE_STOP):
+        if not (mode.allows_motion or mode.may_pass):
             return f"The controller's safety mode is {mode.name}: see to it at the teach pendant, then start again."
         if state.robot_mode is not RobotMode.RUNNING:
             return (

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.robots.ur.safety.limits import Limits
-from cycletime.robots.ur.types import JOINTS, ArmState, Command, MoveJ, ServoJ, SpeedJ, StopJ
+from cycletime.robots.ur.safety.limits import ArmLimits
+from cycletime.robots.ur.types import JOINTS, ArmState, Command, MoveJ, ServoJ, SpeedJ, StopJ, joints_of, numbers_of
 
 Vector: TypeAlias = NDArray[np.float64]
 Tip: TypeAlias = Callable[[Vector], Vector]
@@ -62,7 +62,7 @@ class Ruling:
 class Supervisor:
     """Rules on commands, by the newest package of the controller; remembers where the tip was inside last."""
 
-    def __init__(self, limits: Limits, tip: Tip) -> None:
+    def __init__(self, limits: ArmLimits, tip: Tip) -> None:
         """Say what to keep, and how the arm's tip follows from its angles."""
         self.limits = limits
         self._tip = tip
@@ -185,9 +185,5 @@ def _shrunk(low: tuple[float, ...], high: tuple[float, ...], margin: float) -> t
 
 def _is_sound(command: Command) -> bool:
     """Whether all of a command are numbers, one for each joint."""
-    for part in astuple(command):
-        joints = part if isinstance(part, tuple) else (0.0,) * JOINTS
-        rest = () if isinstance(part, tuple) else (part,)
-        if len(joints) != JOINTS or not all(map(math.isfinite, (*joints, *rest))):
-            return False
-    return True
+    complete = isinstance(command, StopJ) or len(joints_of(command)) == JOINTS
+    return complete and all(map(math.isfinite, numbers_of(command)))

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import astuple
 
-from cycletime.robots.ur.types import Command, MoveJ, ServoJ, SpeedJ, StopJ
+from cycletime.robots.ur.types import Command, MoveJ, ServoJ, SpeedJ, StopJ, joints_of, numbers_of
 
 _LOOKAHEAD_S, _GAIN = (0.03, 0.2), (100.0, 2000.0)
 
 
 def why_refused(command: Command) -> str | None:
     """What is wrong with a command's numbers, if anything."""
-    joints = () if isinstance(command, StopJ) else astuple(command)[0]
-    numbers = [number for value in astuple(command) for number in (value if isinstance(value, tuple) else (value,))]
-    if not all(map(math.isfinite, numbers)):
+    joints = joints_of(command)
+    if not all(map(math.isfinite, numbers_of(command))):
         return f"{_name(command)} has a number that is not finite"
     if len(joints) not in (0, 6):
         return f"{_name(command)} has {len(joints)} joint values, and the arm 6 joints"

@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from socket import create_connection
+from typing import TextIO
 
 from cycletime.errors import InputError, RunError
+from cycletime.robots.priority import ask_to_be_on_time
 from cycletime.robots.ur.simulator.controller import Controller
-from cycletime.robots.ur.simulator.profile import PROFILES, Limits, ProfileName, Settings
+from cycletime.robots.ur.simulator.profile import PROFILES, ProfileName, Settings, TripLimits
 from cycletime.robots.ur.simulator.server import Ports, Server
 from cycletime.robots.ur.simulator.timing import FreeRunning, LockStep
 from cycletime.robots.ur.wire.dashboard import encode_line
@@ -68,7 +70,7 @@ def simulated(
     *,
     address: str = "127.0.0.1",
     ports: Ports = FREE_PORTS,
-    limits: Limits | None = None,
+    limits: TripLimits | None = None,
     **settings: float,
 ) -> Iterator[Simulated]:
     """A simulated controller for the time of a block; a pace of None is lock-step.
@@ -85,7 +87,7 @@ def simulated(
         RunError: if it does not start; the sentence says why.
     """
     told = {"profile": profile, "pace": pace, "address": address, "ports": asdict(ports), "settings": settings}
-    told["limits"] = asdict(limits or Limits())
+    told["limits"] = asdict(limits or TripLimits())
     words = [sys.executable, "-m", "cycletime.robots.ur.simulator", json.dumps(told)]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -109,16 +111,23 @@ def open_server(
     return Server(Controller(settings, tell), timing, address, ports)
 
 
+def serve(server: Server, pace: float | None, until_ends: TextIO | None = None) -> None:
+    """Serve, for the rest of a process; in real time ahead of others, as a real one is on a busy machine as well."""
+    if pace == 1:
+        ask_to_be_on_time()
+    server.serve(until_ends)
+
+
 def serve_as_told(text: str) -> int:
     """What the process does: listen, tell the ports, and serve until standard input ends; the exit status."""
     told = json.loads(text)
-    settings = Settings(profile=PROFILES[told["profile"]], limits=Limits(**told["limits"]), **told["settings"])
+    settings = Settings(profile=PROFILES[told["profile"]], limits=TripLimits(**told["limits"]), **told["settings"])
     try:
         server = open_server(settings, told["pace"], told["address"], Ports(**told["ports"]))
     except InputError as error:
         print(error, flush=True)
         return 1
     print(json.dumps(asdict(server.ports)), flush=True)
-    server.serve(until_ends=sys.stdin)
+    serve(server, told["pace"], until_ends=sys.stdin)
     server.close()
     return 0

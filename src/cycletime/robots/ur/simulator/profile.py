@@ -61,7 +61,7 @@ PROFILES: dict[ProfileName, Profile] = {
 
 
 @dataclass(frozen=True)
-class Limits:
+class TripLimits:
     """What the safety system stops for; by default what the arm itself can do."""
 
     speed: float = 3.3
@@ -88,7 +88,7 @@ class Settings:
     """Whether measured angles and speeds have the noise of encoders."""
     seed: int = 0
     """Decides noise and jitter."""
-    limits: Limits = Limits()
+    limits: TripLimits = TripLimits()
     """What the safety system stops for."""
     start_q: Joints = (1.58724391, -2.4, 1.5, -0.71790582, 1.63685572, 1.00910473)
     """Where the arm stands at first: the pose in which UR-Reacher-2 begins."""

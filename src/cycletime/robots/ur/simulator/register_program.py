@@ -11,8 +11,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from cycletime.robots.ur.arm import Arm, Vector
-from cycletime.robots.ur.arm import Program as Running
+from cycletime.robots.ur.arm import Arm, RunningLine, Vector
 from cycletime.robots.ur.simulator.acceptance import why_refused
 from cycletime.robots.ur.simulator.registers import Registers
 from cycletime.robots.ur.types import Command, MoveJ, ServoJ, SpeedJ, StopJ
@@ -86,7 +85,7 @@ class RegisterProgram:
         elif not self._done:
             arm = self._once(asked, registers, arm)
         if self._followed is not None:
-            return arm._replace(program=Running(self._followed))
+            return arm._replace(program=RunningLine(self._followed))
         if arm.program is None:
             registers.tell_int(_PROGRESS, -1)
         return arm
@@ -98,7 +97,7 @@ class RegisterProgram:
             moves = None if begun is None else self._accepted(begun)
             if moves is not None:
                 self._followed = None
-                arm = arm._replace(program=Running(moves))
+                arm = arm._replace(program=RunningLine(moves))
                 if not registers.whole(_ASYNC) or asked in (_Asked.SPEED_STOP, _Asked.SERVO_STOP):
                     self._waits_for = moves
                     return arm

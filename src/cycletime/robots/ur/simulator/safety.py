@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cycletime.robots.ur.arm import Arm
-from cycletime.robots.ur.simulator.profile import Limits
+from cycletime.robots.ur.simulator.profile import TripLimits
 from cycletime.robots.ur.types import RobotMode, SafetyMode
 from cycletime.robots.ur.wire.dashboard import UNLOCK_REFUSED, UNLOCKED
 
@@ -34,8 +34,7 @@ class Safety:
     @property
     def allows_motion(self) -> bool:
         """Whether a program may move the arm."""
-        normal = self.safety_mode in (SafetyMode.NORMAL, SafetyMode.REDUCED)
-        return normal and self.robot_mode is RobotMode.RUNNING
+        return self.safety_mode.allows_motion and self.robot_mode is RobotMode.RUNNING
 
     def stop(self, mode: SafetyMode, time_s: float) -> None:
         """A stop; one that is worse is not lifted by one that is less."""
@@ -77,7 +76,7 @@ class Safety:
             self.robot_mode = RobotMode.RUNNING
 
 
-def violated(limits: Limits, before: Arm, after: Arm, period_s: float, tip_m: float) -> str | None:
+def violated(limits: TripLimits, before: Arm, after: Arm, period_s: float, tip_m: float) -> str | None:
     """Why a tick leads to a protective stop, if it does."""
     asked = float(np.abs(after.target_qd - before.target_qd).max()) / period_s
     speed, angle = float(np.abs(after.qd).max()), float(np.abs(after.q).max())

@@ -8,9 +8,8 @@ registers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 
-from cycletime.robots.ur.types import JOINTS, Command, Joints, MoveJ, ServoJ, SpeedJ, StopJ
+from cycletime.robots.ur.types import JOINTS, Command, MoveJ, ServoJ, SpeedJ, StopJ, numbers_of
 from cycletime.robots.ur.wire.errors import WireError
 
 COMMAND = "input_int_register_46"
@@ -32,8 +31,8 @@ def lockstep_values(grant: int, command: Command | None = None) -> tuple[float |
     """The values of a package, in the order of `INPUTS`."""
     if command is None:
         return (_NO_COMMAND, *(0.0,) * len(VALUES), grant)
-    flat = [number for value in _fields_of(command) for number in (value if isinstance(value, tuple) else (value,))]
-    return (1 + _KINDS.index(type(command)), *flat, *(0.0,) * (len(VALUES) - len(flat)), grant)
+    numbers = numbers_of(command)
+    return (1 + _KINDS.index(type(command)), *numbers, *(0.0,) * (len(VALUES) - len(numbers)), grant)
 
 
 def lockstep_command(kind: int, values: Sequence[float]) -> Command | None:
@@ -49,8 +48,4 @@ def lockstep_command(kind: int, values: Sequence[float]) -> Command | None:
     command = _KINDS[kind - 1]
     if command is StopJ:
         return StopJ(values[0])
-    return command(tuple(values[:JOINTS]), *values[JOINTS : JOINTS + len(fields(command)) - 1])  # type: ignore[arg-type]
-
-
-def _fields_of(command: Command) -> list[float | Joints]:
-    return [getattr(command, field.name) for field in fields(command)]
+    return command(tuple(values[:JOINTS]), *values[JOINTS : JOINTS + len(command.__slots__) - 1])  # type: ignore[arg-type]

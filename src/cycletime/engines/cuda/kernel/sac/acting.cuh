@@ -15,11 +15,12 @@ DEVICE void outputs_for(Shared& shared, const Place& place, float (&outputs)[OUT
     const unsigned* weights_at = shared.matrix + place.matrix_down + place.warp * 4 * TILE;
 #pragma unroll
     for (int k = 0; k < ACROSS; k += 2) {
+        if (k % SLAB_ROWS == 0) bring_slab(shared, k / SLAB_ROWS);
         const unsigned left[4] = {units[k][0], units[k][1], units[k + 1][0], units[k + 1][1]};
 #pragma unroll
         for (int n = 0; n < 4; n += 2) {
             unsigned weights[4];
-            machine::load_tiles_across(weights, weights_at + (k * ACROSS + n) * TILE);
+            machine::load_tiles_across(weights, weights_at + (k % SLAB_ROWS * ACROSS + n) * TILE);
             machine::multiply_halves(sums[n], left, weights[0], weights[1]);
             machine::multiply_halves(sums[n + 1], left, weights[2], weights[3]);
         }

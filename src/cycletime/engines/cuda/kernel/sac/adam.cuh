@@ -88,7 +88,7 @@ DEVICE void move_small(Shared& shared, const Place& place, const Learner<FOLLOWE
 #pragma unroll
     for (int o = 0; o <= USED; o++) {
         sums[o] = 0;
-        for (int warp = 0; warp < WARPS; warp++) sums[o] += shared.passing.sums[o][warp][unit];
+        for (int warp = 0; warp < WARPS; warp++) sums[o] += sum_at(shared, o, warp, unit);
     }
     learner.move(SECOND_BIAS + unit, sums[0]);
 #pragma unroll
@@ -109,14 +109,13 @@ DEVICE void move_small(Shared& shared, const Place& place, const Learner<FOLLOWE
     }
 }
 
-// The gradient of half of the second layer's weights, all inputs to 128 of its units: 64 x 64 for each warp.
-DEVICE void second_gradient(const Shared& shared, const Place& place, float (&sums)[4][8][4]) {
+// Adds to the gradient of half of the second layer's weights, all inputs to 128 of its units, what the samples of a slab
+// say: 64 x 64 for each warp.
+DEVICE void add_second_gradient(const Shared& shared, const Place& place, float (&sums)[4][8][4]) {
     const unsigned* units_at = shared.matrix + place.matrix_across + place.warp % 4 * 8 * TILE;
     const unsigned* slopes_at = shared.slopes + place.half_down + place.warp / 4 * 8 * TILE;
-#pragma unroll
-    for (int i = 0; i < 4 * 8 * 4; i++) sums[i / 32][i / 4 % 8][i % 4] = 0;
 #pragma unroll 2
-    for (int k = 0; k < SAMPLES / 8; k += 2) {
+    for (int k = 0; k < SLAB_ROWS; k += 2) {
         unsigned units[4][4];
 #pragma unroll
         for (int m = 0; m < 4; m++) machine::load_tiles_across(units[m], units_at + (k * ACROSS + 2 * m) * TILE);
@@ -168,17 +167,27 @@ DEVICE void move_half(const Learner<FOLLOWED>& learner, const Place& place, int 
 template <bool FOLLOWED>
 DEVICE_APART void move_second(Shared& shared, unsigned* scratch, const Learner<FOLLOWED>& learner) {
     Place place = Place::here();
-    begin_copies(shared.matrix, scratch + HIDDEN_UNITS, MATRIX);
-    begin_copies(shared.slopes, scratch + SLOPES, MATRIX / 2);
+    const unsigned *units = scratch + HIDDEN_UNITS, *slopes = scratch + SLOPES;
+    begin_copies(shared.matrix, units, SLAB);
+    begin_copies(shared.slopes, slopes, SLAB / 2);
 #pragma unroll 1
     for (int half = 0; half < 2; half++) {
-        machine::wait_for_copies();
-        meet();
-        for (int first = 0; first < AHEAD; first += 8) fetch_ahead(learner, place, half, first);
         float sums[4][8][4];
-        second_gradient(shared, place, sums);
-        meet();
-        if (half == 0) begin_copies(shared.slopes, scratch + SLOPES + MATRIX / 2, MATRIX / 2);
+#pragma unroll
+        for (int i = 0; i < 4 * 8 * 4; i++) sums[i / 32][i / 4 % 8][i % 4] = 0;
+#pragma unroll 1
+        for (int slab = 0; slab < SLABS; slab++) {
+            machine::wait_for_copies();
+            meet();
+            if (slab == 0)
+                for (int first = 0; first < AHEAD; first += 8) fetch_ahead(learner, place, half, first);
+            add_second_gradient(shared, place, sums);
+            meet();
+            int next = half * SLABS + slab + 1;  // of the slabs of both halves
+            if (next == 2 * SLABS) continue;
+            if (SLABS > 1) begin_copies(shared.matrix, units + next % SLABS * SLAB, SLAB);
+            begin_copies(shared.slopes, slopes + next * (SLAB / 2), SLAB / 2);
+        }
         move_half(learner, place, half, sums);
     }
     meet();

@@ -68,6 +68,8 @@ constexpr int HIDDEN_UNITS = NETWORKS * COPY;          // [sample][unit]: what t
 constexpr int SLOPES = HIDDEN_UNITS + MATRIX;          // [half][sample][128]: how the loss changes with the second's sums
 constexpr int KEPT_UNITS = SLOPES + MATRIX;            // what the policy's second layer gives, as its threads hold it
 constexpr int KEPT_SIGNS = KEPT_UNITS + MATRIX;        // which of its first layer's units are above zero
-constexpr int SCRATCH_WORDS = KEPT_SIGNS + 2 * 4 * THREADS;
+constexpr int FAR_SUMS = KEPT_SIGNS + 2 * 4 * THREADS;   // memory.cuh's Sums, where shared memory is scarce
+constexpr int SUM_WORDS = (1 + OUTPUTS) * WARPS * UNITS;
+constexpr int SCRATCH_WORDS = FAR_SUMS + SUM_WORDS;
 
 }  // namespace sac

@@ -108,7 +108,7 @@ DEVICE_APART void act_next(Shared& shared, int pass) {
     unsigned inputs[4];
     load_inputs(inputs, shared.passing.stage, first, place);
     Units units;
-    Sums sums;
+    UnitSums sums;
     float outputs[2][OUTPUTS];
     first_layer(inputs, shared, place, units);
     second_layer(units, shared, place, sums);
@@ -130,7 +130,7 @@ DEVICE_APART void act_now(Shared& shared, unsigned* scratch, int pass) {
     unsigned inputs[4];
     load_inputs(inputs, shared.inputs, first, place);
     Units units;
-    Sums sums;
+    UnitSums sums;
     float outputs[2][OUTPUTS];
     first_layer(inputs, shared, place, units);
     unsigned signs[4];
@@ -163,7 +163,7 @@ DEVICE_APART void evaluate(Shared& shared, unsigned* scratch, const unsigned* ti
         unsigned inputs[4];
         load_inputs(inputs, tiles, first, place);
         Units units;
-        Sums sums;
+        UnitSums sums;
         float outputs[2][1];
         first_layer(inputs, shared, place, units);
         second_layer(units, shared, place, sums);
@@ -187,7 +187,7 @@ DEVICE_APART void evaluate_action(Shared& shared, unsigned* scratch, int network
         unsigned inputs[4], signs[4];
         load_inputs(inputs, shared.inputs, first, place);
         Units units, slopes;
-        Sums sums;
+        UnitSums sums;
         float outputs[2][1], by_input[4] = {};
         first_layer(inputs, shared, place, units);
         signs_of(units, signs);
@@ -239,7 +239,7 @@ DEVICE_APART void learn_critic(Shared& shared, unsigned* scratch, int network) {
         unsigned inputs[4], signs[4];
         load_inputs(inputs, shared.inputs, first, place);
         Units units, slopes;
-        Sums sums;
+        UnitSums sums;
         float outputs[2][1], pull[2][1];
         first_layer(inputs, shared, place, units);
         signs_of(units, signs);

@@ -5,6 +5,13 @@
 
 namespace sac {
 
+// Cards have more or less shared memory, so that the kernel has forms (cycletime/engines/cuda/forms.py). In some of them a
+// matrix passes through shared memory in slabs, some rows of tiles at a time; no number depends on that.
+constexpr int SLABS = FORM_SLABS;                // 1, 2 or 4
+constexpr int SLAB_ROWS = ACROSS / SLABS;        // rows of tiles, as many as a matrix has columns of them
+constexpr int SLAB = MATRIX / SLABS;             // words
+constexpr bool SUMS_ARE_NEAR = FORM_NEAR_SUMS;   // whether sums over samples are in shared memory
+
 // A barrier for the block. No part of it has barriers of its own, so that one does; see machine::wait_for_block.
 DEVICE void meet() { machine::wait_for(0, THREADS); }
 
@@ -34,17 +41,28 @@ struct Small {
     float last_bias[OUTPUTS];
 };
 
-struct Passing {
+// By output (the first is of the second layer's biases), warp and unit: gradients, summed over the warp's samples.
+template <bool NEAR>
+struct Sums {
+    float kept[SUM_WORDS];
+    DEVICE float& at(float*, int place) { return kept[place]; }
+};
+template <>
+struct Sums<false> {
+    DEVICE float& at(float* far, int place) { return far[place]; }
+};
+
+struct alignas(16) Passing {
     unsigned first[FIRST_MATRIX];             // tiles of [input][unit]
     unsigned stage[128 * 64 / 2];             // tiles of [sample][unit]: slopes of the first layer's sums; before, S'
-    float sums[1 + OUTPUTS][WARPS][UNITS];    // by warp, gradients of the second layer's biases and the last layer
+    Sums<SUMS_ARE_NEAR> sums;
 };
 
 struct Shared {
-    unsigned matrix[MATRIX];  // tiles of the second layer's weights, or of [sample][unit]
+    unsigned matrix[SLAB];  // tiles of the second layer's weights, or of [sample][unit]
     union {
         Passing passing;
-        unsigned slopes[MATRIX / 2];  // tiles of [sample][128]
+        unsigned slopes[SLAB / 2];  // tiles of [sample][128]
     };
     unsigned inputs[SAMPLES * INPUTS / 2];  // tiles of [sample][input]
     Samples samples;
@@ -57,7 +75,10 @@ struct Shared {
     float scale, whiten;  // of Adam's steps
     int ticket, stop;
     unsigned long long began_ns;
+    const unsigned* far_matrix;  // what slabs are brought from
+    float* far_sums;
 };
+static_assert(sizeof(Shared) == FORM_BYTES, "the host believes that the form takes another number of bytes");
 
 // A thread's place, and the places of the rows that it gives where four tiles are loaded; see machine::load_tiles.
 struct Place {
@@ -119,12 +140,27 @@ DEVICE void begin_copies(unsigned* shared, const unsigned* global, int words) {
     for (int i = 4 * machine::thread(); i < words; i += 4 * THREADS) machine::begin_copy(shared + i, global + i);
 }
 
+DEVICE float& sum_at(Shared& shared, int output, int warp, int unit) {
+    return shared.passing.sums.at(shared.far_sums, (output * WARPS + warp) * UNITS + unit);
+}
+
+// Bring one slab of the network's second layer to shared memory, where not all of it is there.
+DEVICE void bring_slab(Shared& shared, int slab) {
+    if constexpr (SLABS > 1) {
+        meet();
+        begin_copies(shared.matrix, shared.far_matrix + slab * SLAB, SLAB);
+        machine::wait_for_copies();
+        meet();
+    }
+}
+
 // Bring a network to shared memory, with so many of its outputs. All threads have done with what was there.
 template <int USED>
 DEVICE void load_network(Shared& shared, const unsigned* scratch, float* state, int network) {
     const unsigned* copy = scratch + network * COPY;
     begin_copies(shared.passing.first, copy + MATRIX, FIRST_MATRIX);
-    begin_copies(shared.matrix, copy, MATRIX);
+    if (SLABS == 1) begin_copies(shared.matrix, copy, MATRIX);
+    if (machine::thread() == 0) shared.far_matrix = copy;
     const float* numbers = weights_of(state, network);
     int unit = machine::thread();
     shared.small.second_bias[unit] = numbers[SECOND_BIAS + unit];

@@ -6,7 +6,7 @@
 namespace sac {
 
 using Units = unsigned[ACROSS][2];  // of 16 samples: for each eight units, rows g and g + 8 at units 2t and 2t + 1
-using Sums = float[ACROSS][4];      // the same before they are packed: row g, then row g + 8
+using UnitSums = float[ACROSS][4];  // the same before they are packed: row g, then row g + 8
 
 DEVICE float above_zero(float x) { return fmaxf(x, 0); }
 DEVICE unsigned positive_halves(float first, float second) {
@@ -41,7 +41,7 @@ DEVICE void first_layer(const unsigned (&inputs)[4], const Shared& shared, const
     }
 }
 
-DEVICE void second_layer(const Units& units, const Shared& shared, const Place& place, Sums& sums) {
+DEVICE void second_layer(const Units& units, Shared& shared, const Place& place, UnitSums& sums) {
 #pragma unroll
     for (int n = 0; n < ACROSS; n++) {
         float2 bias = *reinterpret_cast<const float2*>(&shared.small.second_bias[8 * n + 2 * place.t]);
@@ -49,11 +49,12 @@ DEVICE void second_layer(const Units& units, const Shared& shared, const Place& 
     }
 #pragma unroll
     for (int k = 0; k < ACROSS; k += 2) {
+        if (k % SLAB_ROWS == 0) bring_slab(shared, k / SLAB_ROWS);
         const unsigned left[4] = {units[k][0], units[k][1], units[k + 1][0], units[k + 1][1]};
 #pragma unroll
         for (int n = 0; n < ACROSS; n += 2) {
             unsigned weights[4];
-            machine::load_tiles_across(weights, shared.matrix + place.matrix_down + (k * ACROSS + n) * TILE);
+            machine::load_tiles_across(weights, shared.matrix + place.matrix_down + (k % SLAB_ROWS * ACROSS + n) * TILE);
             machine::multiply_halves(sums[n], left, weights[0], weights[1]);
             machine::multiply_halves(sums[n + 1], left, weights[2], weights[3]);
         }
@@ -62,7 +63,7 @@ DEVICE void second_layer(const Units& units, const Shared& shared, const Place& 
 
 // The outputs of rows g and g + 8, in all lanes of these rows. The second layer's units are its sums above zero.
 template <int USED>
-DEVICE void last_layer(const Sums& sums, const Shared& shared, const Place& place, float (&outputs)[2][USED]) {
+DEVICE void last_layer(const UnitSums& sums, const Shared& shared, const Place& place, float (&outputs)[2][USED]) {
 #pragma unroll
     for (int i = 0; i < 2 * USED; i++) outputs[i / USED][i % USED] = 0;
 #pragma unroll
@@ -123,7 +124,7 @@ DEVICE float sum_of_own(float (&numbers)[8], const Place& place) {
 }
 
 // How the loss changes with the second layer's sums, given how it changes with the outputs. `unit` gives its units, of
-// which a lane holds those of `Sums`. Where it LEARNS, gradients of what follows are summed over the warp's samples.
+// which a lane holds those of `UnitSums`. Where it LEARNS, gradients of what follows are summed over the warp's samples.
 template <int USED, bool LEARNS, class Unit>
 DEVICE void second_slopes(const Unit& unit, const float (&pull)[2][USED], Shared& shared, const Place& place, bool adds,
                           Units& slopes) {
@@ -154,7 +155,7 @@ DEVICE void second_slopes(const Unit& unit, const float (&pull)[2][USED], Shared
         int own = 8 * (first + place.g / 2) + 2 * place.t + place.g % 2;
 #pragma unroll
         for (int o = 0; o <= USED; o++) {
-            float& kept = shared.passing.sums[o][place.warp][own];
+            float& kept = sum_at(shared, o, place.warp, own);
             float sum = sum_of_own(o == 0 ? bias : last[o > 0 ? o - 1 : 0], place);
             kept = adds ? kept + sum : sum;
         }
@@ -169,10 +170,12 @@ DEVICE void second_slopes(const Unit& unit, const float (&pull)[2][USED], Shared
 }
 
 // How the loss changes with 64 of the first layer's sums.
-DEVICE void first_slopes(const Units& slopes, unsigned signs, int quarter, const Shared& shared, const Place& place,
+DEVICE void first_slopes(const Units& slopes, unsigned signs, int quarter, Shared& shared, const Place& place,
                          unsigned (&found)[8][2]) {
     float sums[8][4] = {};
-    const unsigned* weights_at = shared.matrix + place.matrix_across + quarter * 8 * ACROSS * TILE;
+    const int row = quarter * 8;
+    if (row % SLAB_ROWS == 0) bring_slab(shared, row / SLAB_ROWS);
+    const unsigned* weights_at = shared.matrix + place.matrix_across + row % SLAB_ROWS * ACROSS * TILE;
 #pragma unroll
     for (int k = 0; k < ACROSS; k += 2) {
         const unsigned left[4] = {slopes[k][0], slopes[k][1], slopes[k + 1][0], slopes[k + 1][1]};

@@ -1,0 +1,97 @@
+"""The forms of the kernels: where a run's data lie. Cards have more or less shared memory, and each takes what fits.
+
+A number of a run does not depend on the form, since only the place of the data changes: bits are the same in all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from cycletime.engines.cuda.kernels import PPO, SAC
+from cycletime.errors import InputError
+
+_AMOUNT = re.compile(r"(\d{1,9}) ?(KB|KiB)?")
+
+
+@dataclass(frozen=True)
+class Form:
+    """A way to lay out a run; the kernel's static_assert holds the bytes against what they are."""
+
+    shared_bytes: int
+    """The shared memory of a thread block."""
+    about: str = ""
+    """What lies where."""
+    constants: tuple[str, ...] = ()
+    """What else the compiler is told, each as NAME=NUMBER."""
+    blocks: int = 1
+    """Thread blocks that share a multiprocessor."""
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The form as the compiler has it."""
+        told = (f"BYTES={self.shared_bytes}", f"BLOCKS={self.blocks}", *self.constants)
+        return tuple(f"-DFORM_{each}" for each in told)
+
+
+def ppo_form(shared_bytes: int, samples: int, *, near: bool, blocks: int = 1) -> Form:
+    """A form of PPO's kernel.
+
+    Args:
+        shared_bytes: What it takes.
+        samples: How many pass the networks at once: longer mini-batches pass in parts, which takes more time.
+        near: Whether Adam's moments of the second layers are in shared memory; else they come from the L2 cache.
+        blocks: Runs that share a multiprocessor.
+    """
+    place = "shared memory" if near else "the L2 cache"
+    constants = (f"SAMPLES={samples}", f"NEAR_MOMENTS={int(near)}")
+    return Form(shared_bytes, f"{samples} samples at once, moments in {place}", constants, blocks)
+
+
+def sac_form(shared_bytes: int, *, slabs: int, near: bool) -> Form:
+    """A form of SAC's kernel.
+
+    Args:
+        shared_bytes: What it takes.
+        slabs: The parts in which a matrix of 256 by 256 passes through shared memory.
+        near: Whether sums of gradients over samples are in shared memory; else they come from the L2 cache.
+    """
+    matrices = "whole matrices" if slabs == 1 else f"matrices in {slabs} parts"
+    place = "shared memory" if near else "the L2 cache"
+    return Form(shared_bytes, f"{matrices}, sums in {place}", (f"SLABS={slabs}", f"NEAR_SUMS={int(near)}"))
+
+
+FORMS: Mapping[str, tuple[Form, ...]] = MappingProxyType(
+    {
+        PPO: (
+            ppo_form(208_880, 64, near=True),
+            ppo_form(163_824, 32, near=True),
+            ppo_form(143_376, 64, near=False),
+            ppo_form(98_320, 32, near=False),
+        ),
+        SAC: (
+            sac_form(226_928, slabs=1, near=True),
+            sac_form(161_392, slabs=2, near=True),
+            sac_form(87_680, slabs=4, near=False),
+        ),
+    }
+)
+"""By kernel, the fastest first."""
+
+
+def form_within(kernel: str, shared_bytes: int) -> Form | None:
+    """The fastest form that takes no more shared memory; None where none does."""
+    return next((form for form in FORMS[kernel] if form.shared_bytes <= shared_bytes), None)
+
+
+def shared_bytes_of(text: str) -> int:
+    """An amount of shared memory, such as 99KB; a KB has 1,024 bytes, as in NVIDIA's tables.
+
+    Raises:
+        InputError: if it is none.
+    """
+    if (found := _AMOUNT.fullmatch(text)) is None:
+        raise InputError(f"The shared memory is {text!r}: give an amount such as 99KB, or a number of bytes.")
+    return int(found[1]) * (1024 if found[2] else 1)

@@ -1,0 +1,220 @@
+"""The engine for robots: the real-time loop.
+
+A robot cannot be put back, so its runs are resumed, but never identical. What a killed process had finished is in the
+journal, and is learned from once more; only the episode in progress is lost.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from cycletime.duration import Duration, cycle_steps
+from cycletime.engines.devices import check_device
+from cycletime.engines.engine import Arrays, Chunk, Cost, EpisodeJournal
+from cycletime.engines.stepped import as_chunk
+from cycletime.errors import InputError
+from cycletime.loops.action_bounds import ActionBounds
+from cycletime.loops.real_time.episode import EpisodeRecord
+from cycletime.loops.real_time.observer import Nobody, Observer
+from cycletime.runs.spec import RunSpec
+from cycletime.runs.trees import tree_like
+from cycletime.runs.worlds import ClosedFormWorld, RobotEnv, make_env
+
+if TYPE_CHECKING:
+    import gymnasium
+
+    from cycletime.loops.real_time.loop import RealTimeLoop
+
+_REMARK = "a robot is never in the same state twice"
+
+
+@dataclass(frozen=True)
+class RealTimeEngine:
+    """Runs on robots, one at a time."""
+
+    name: ClassVar[str] = "real-time"
+
+    def refusal(self, spec: RunSpec) -> str | None:
+        """Worlds that wait for the agent, and options that it does not have."""
+        world = spec.world
+        if isinstance(world, ClosedFormWorld):
+            return f"{world.name!r} is a task in closed form: the engine real-time is for environments of robots."
+        if spec.engine.width != 1:
+            return f"width is {spec.engine.width}: the engine real-time trains one run at a time."
+        if spec.engine.matmul != "fastest":
+            return "matmul is 'float32': only the compiled engine has the choice."
+        if spec.engine.learner == "background" and isinstance(world, RobotEnv) and world.robot == "lockstep":
+            return "learner is 'background': in lock-step the robot waits for the agent, so learn inline."
+        return None
+
+    def program(self, spec: RunSpec) -> str:
+        """All but the seed."""
+        return json.dumps({**spec.as_json(), "seed": None, "origin": None})
+
+    def most_lanes(self, spec: RunSpec) -> int:
+        """It has none."""
+        return 1
+
+    def together(self, spec: RunSpec) -> int:
+        """One: there is one robot."""
+        return 1
+
+    enough = together
+
+    def jax_device(self, spec: RunSpec) -> str:
+        """The run's."""
+        return spec.engine.device
+
+    def group(self, specs: Sequence[RunSpec]) -> RealTimeGroup:
+        """The run with its environment, made by its id."""
+        if len(specs) > 1:
+            raise InputError(f"There are {len(specs)} runs: the engine real-time trains one at a time.")
+        return RealTimeGroup(specs[0], make_env(specs[0].world, specs[0].dt))
+
+    def cost(self, spec: RunSpec) -> Cost:
+        """The robot's own time, without its resets: nothing is moved to find out."""
+        return Cost(agent_step_s=float(spec.dt), program_s=0.0)
+
+    def known_cost(self, spec: RunSpec) -> None:
+        """Nothing: every machine takes the same time."""
+
+
+@dataclass(frozen=True, eq=False)
+class RealTimeGroup:
+    """A run on a robot, and what its files tell of that."""
+
+    spec: RunSpec
+    env: gymnasium.Env[Any, Any]
+    """A `RealTimeEnv`, which is closed with the group."""
+    observer: Observer = field(default_factory=Nobody)
+    """Who is told of every cycle."""
+    _journals: dict[int, EpisodeJournal] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        """Refuse what this engine cannot compute; the robot stands when that is refused.
+
+        Raises:
+            InputError: if so.
+        """
+        try:
+            check_device(self.spec.engine.device)
+            _ = self.loop
+            self._check_world()
+        except InputError:
+            self.env.close()
+            raise
+
+    def _check_world(self) -> None:
+        """Refuse a robot that is not the one that the run is for."""
+        world = self.spec.world
+        if world.env_dt is not None and world.env_dt != self.env_dt:
+            raise InputError(f"The run's env_dt is {world.env_dt}, and {self.env.unwrapped} has {self.env_dt}.")
+        if isinstance(world, RobotEnv) and self.where != _where(world):
+            raise InputError(
+                f"The run is for a {_where(world)}, and {self.env.unwrapped} says that it is a {self.where}."
+            )
+
+    @cached_property
+    def loop(self) -> RealTimeLoop:
+        """Algorithm 1."""
+        from cycletime.loops.real_time.loop import RealTimeLoop
+
+        return RealTimeLoop(
+            env=self.env,
+            agent=self.spec.bound_agent,
+            dt=self.spec.dt,
+            env_steps=self.spec.env_steps,
+            learner=self.spec.engine.learner,
+            observer=self.observer,
+        )
+
+    @property
+    def settings(self) -> tuple[RealTimeGroup]:
+        """The run's world."""
+        return (self,)
+
+    @property
+    def where(self) -> str:
+        """Where results come from."""
+        return self.loop.robot.where
+
+    @property
+    def simulators(self) -> tuple[str, ...]:
+        """None that decides a number twice."""
+        return ()
+
+    @property
+    def env_dt(self) -> Duration:
+        """The environment's time step."""
+        return self.loop.env_dt
+
+    @property
+    def cycle_steps(self) -> int:
+        """The environment steps of a cycle."""
+        return cycle_steps(self.spec.dt, self.env_dt)
+
+    @property
+    def longest_episode_steps(self) -> int | None:
+        """Only the robot knows."""
+        return None
+
+    @property
+    def bounds(self) -> ActionBounds:
+        """The actions that the environment takes."""
+        return ActionBounds.of(self.env)
+
+    @property
+    def fingerprint(self) -> str:
+        """Nothing: a robot is not moved to try it out."""
+        return ""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Why a run that is resumed is never identical."""
+        return (_REMARK,)
+
+    @property
+    def card(self) -> Mapping[str, str] | None:
+        """JAX computes it."""
+        return None
+
+    @property
+    def told_every(self) -> int:
+        """All learnings are told."""
+        return 1
+
+    def keep_journal(self, run: int, journal: EpisodeJournal) -> None:
+        """Where finished episodes are kept, and found."""
+        self._journals[run] = journal
+
+    def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk]]:
+        """Calibrate, and train the run from its start or from the arrays of a position."""
+        if starts:
+            yield from ({0: chunk} for chunk in self._chunks(starts[0]))
+
+    def drop(self, run: int) -> None:
+        """Whoever has no run left asks for no more chunks."""
+
+    def _chunks(self, arrays: Arrays | None) -> Iterator[Chunk]:
+        loop, journal = self.loop, self._journals.get(0)
+        loop.calibrate()
+        position = None if arrays is None else tree_like(loop.start(self.spec.seed), arrays)
+        recalled = () if journal is None else journal.episodes()
+        keep = _forget if journal is None else journal.append
+        yield from map(as_chunk, loop.run(self.spec.seed, position, recalled=recalled, keep=keep))
+
+    def close(self) -> None:
+        """Let the robot stand, and let go of it."""
+        self.env.close()
+
+
+def _where(world: RobotEnv) -> str:
+    return "real robot" if world.robot == "real" else "simulated robot"
+
+
+def _forget(episode: EpisodeRecord) -> None:
+    """Runs that are only tried have no journal."""

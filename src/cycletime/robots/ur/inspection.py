@@ -1,0 +1,137 @@
+"""What a controller says about itself, and what somebody has to do at its teach pendant before an arm can be driven.
+
+Questions alone are asked: no script is sent, and nothing moves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cycletime.errors import shown
+from cycletime.robots.ur import reacher
+from cycletime.robots.ur.connection import Address
+from cycletime.robots.ur.link import StandardLink
+from cycletime.robots.ur.types import GIVE_UP_S, ArmState, LinkError, RobotMode, RuntimeState, SafetyMode
+
+_START = "on the teach pendant's screen for starting the robot"
+_FOR_THE_POWER = {
+    RobotMode.NO_CONTROLLER: "The controller does not reach its arm, or is in a mode that is not known: restart it.",
+    RobotMode.DISCONNECTED: "The controller does not reach its arm: look after the cable between them.",
+    RobotMode.CONFIRM_SAFETY: "The controller waits for its safety settings to be confirmed on the teach pendant.",
+    RobotMode.BOOTING: "The arm is still starting: wait, and check again.",
+    RobotMode.POWER_OFF: f"The arm has no power: press ON, and then START, {_START}.",
+    RobotMode.POWER_ON: f"The arm's brakes are on: press START {_START}.",
+    RobotMode.IDLE: f"The arm's brakes are on: press START {_START}.",
+    RobotMode.BACKDRIVE: "The arm is being moved by hand: leave freedrive.",
+    RobotMode.UPDATING_FIRMWARE: "The arm's firmware is being updated: wait, and check again.",
+}
+_RESTART = "then restart the safety system on the teach pendant"
+_FOR_THE_SAFETY = {
+    SafetyMode.UNKNOWN: "The controller does not tell its safety mode: it needs software from 3.0 on.",
+    SafetyMode.PROTECTIVE_STOP: (
+        "The arm is in a protective stop: look for what it ran into, then enable it on the teach pendant."
+    ),
+    SafetyMode.RECOVERY: "The arm is beyond its safety limits: move it back by hand (freedrive).",
+    SafetyMode.SAFEGUARD_STOP: "The arm is in a safeguard stop: close the gate, and reset it.",
+    SafetyMode.SYSTEM_EMERGENCY_STOP: "An emergency stop of the cell is pressed: release it, then start the robot.",
+    SafetyMode.ROBOT_EMERGENCY_STOP: (
+        "The emergency stop is pressed: make sure that all is well, turn the button back, and start the robot again."
+    ),
+    SafetyMode.VIOLATION: f"A safety limit was violated: look for the reason in the log, {_RESTART}.",
+    SafetyMode.FAULT: f"The safety system has a fault: look for the reason in the log, {_RESTART}.",
+    SafetyMode.AUTOMATIC_MODE_SAFEGUARD_STOP: "The arm is in a safeguard stop: close the gate, and reset it.",
+    SafetyMode.SYSTEM_THREE_POSITION_ENABLING_STOP: "The enabling switch is not held in its middle position.",
+}
+_LOCAL = (
+    "The controller is in local control and takes no scripts: enable remote control in the teach pendant's settings "
+    "(System, Remote Control), and choose it at the top right of its screen."
+)
+_NO_ANSWER = "could not understand"
+"""How the dashboard begins its reply to what its version does not know."""
+_FULL_SPEED = 0.995
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What was found."""
+
+    facts: tuple[tuple[str, str], ...]
+    """Names and values, to be shown."""
+    missing: tuple[str, ...]
+    """What has to be done before the arm can be driven, a sentence each; none if it can."""
+
+
+def inspect(address: Address) -> Inspection:
+    """Ask a controller for its versions and modes.
+
+    Raises:
+        LinkError: if nothing is there, something else answers, or it is too old to be driven.
+    """
+    link = StandardLink(address)
+    try:
+        link.connect()
+        state, told, rate_hz = link.receive(GIVE_UP_S), link.version, 1 / link.period_s
+        answers, unheard = _asked(link)
+    finally:
+        link.close()
+    version = told or _version_in(answers.get("PolyscopeVersion", ""))
+    facts = (
+        ("software", f"{version or 'not told'}, {rate_hz:g} states a second"),
+        ("arm", answers.get("get robot model", "not told")),
+        ("robot mode", state.robot_mode.name),
+        ("safety mode", state.safety_mode.name),
+        ("remote control", _remote_control(answers.get("is in remote control"), version)),
+        ("speed slider", f"{state.speed_scaling:.0%}"),
+        ("flange", "x {:.3f}, y {:.3f}, z {:.3f} m".format(*_flange(state))),
+    )
+    return Inspection(facts, (*_missing(state, answers), *unheard))
+
+
+def _asked(link: StandardLink) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The dashboard's answers, and a sentence where it has none."""
+    questions = ("PolyscopeVersion", "get robot model", "is in remote control")
+    try:
+        replies = {question: link.dashboard(question).strip() for question in questions}
+    except LinkError as error:
+        return {}, (f"{error} Without it no protective stop can be released: look after firewalls and its settings.",)
+    return {question: reply for question, reply in replies.items() if not reply.startswith(_NO_ANSWER)}, ()
+
+
+def _version_in(reply: str) -> str:
+    """The version in a reply such as 'URSoftware 3.15.8.106339 (Oct 25 2022)'."""
+    words = reply.split()
+    return words[1] if len(words) > 1 and words[0] == "URSoftware" else ""
+
+
+def _remote_control(reply: str | None, version: str) -> str:
+    """Before the e-Series, scripts are always taken, and nobody is asked."""
+    if reply is None:
+        return "not told" if version.startswith("5") or not version else "not needed"
+    return "on" if reply == "true" else "off"
+
+
+def _missing(state: ArmState, answers: dict[str, str]) -> list[str]:
+    model = answers.get("get robot model", "UR5")
+    inside = reacher.in_box(_flange(state)) and reacher.within(
+        state.q[reacher.MOVED], reacher.JOINTS_LOW, reacher.JOINTS_HIGH
+    )
+    is_safe = state.safety_mode.allows_motion
+    found = {
+        _FOR_THE_SAFETY.get(state.safety_mode, ""): not is_safe,
+        _FOR_THE_POWER.get(state.robot_mode, ""): is_safe and state.robot_mode is not RobotMode.RUNNING,
+        _LOCAL: answers.get("is in remote control") == "false",
+        "A program runs on the controller: stop it, since two cannot drive one arm.": (
+            state.runtime_state is not RuntimeState.STOPPED
+        ),
+        f"The speed slider is at {state.speed_scaling:.0%}: set it to 100 %, or the arm does less than it is told.": (
+            state.speed_scaling < _FULL_SPEED
+        ),
+        f"The arm is a {shown(model)}: the task's geometry and limits are those of a UR5.": not model.startswith("UR5"),
+        "The arm is outside of the task's safety box or joint bounds: move it inside by hand (freedrive).": not inside,
+    }
+    return [sentence for sentence, applies in found.items() if applies]
+
+
+def _flange(state: ArmState) -> tuple[float, ...]:
+    """Where it is in the task's frame."""
+    return tuple(reacher.tip(state.q).tolist())

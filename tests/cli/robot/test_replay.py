@@ -1,0 +1,71 @@
+"""`cycletime robot replay` on a run's folder with a journal, with a torn one, and without."""
+
+from pathlib import Path
+
+import pytest
+
+from cycletime.cli import main
+from cycletime.runs.folder import RunFolder
+from cycletime.runs.journal import NAME
+from tests.engines.live.recorded import entries
+from tests.runs.finished import make_run
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    folder = RunFolder.create(tmp_path, make_run().spec)
+    for entry in entries():
+        folder.journal.append(entry)
+    return folder.path
+
+
+def replayed(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    status = main(["robot", "replay", *words])
+    told = capsys.readouterr()
+    return status, told.out, told.err
+
+
+def test_a_summary_is_printed(capsys: pytest.CaptureFixture[str], run: Path) -> None:
+    status, out, err = replayed(capsys, str(run))
+    assert (status, err) == (0, "")
+    assert "seed" in out.splitlines()[0]
+    assert "3 episodes, 24 environment steps, in 2 sessions" in out
+    assert "wake-up error, of 6 cycles" in out
+
+
+def test_where_there_is_no_terminal_episodes_are_played_as_lines(capsys: pytest.CaptureFixture[str], run: Path) -> None:
+    status, out, err = replayed(capsys, str(run), "--play", "--speed", "1e6")
+    assert status == 0
+    assert [line.split(":")[0] for line in err.splitlines()] == ["episode 1", "episode 2", "episode 3"]
+    assert "3 episodes" in out
+
+
+def test_what_was_torn_is_left_out(capsys: pytest.CaptureFixture[str], run: Path) -> None:
+    journal = run / NAME
+    journal.write_bytes(journal.read_bytes()[:-1])
+    status, out, _ = replayed(capsys, str(run))
+    assert status == 0
+    assert "2 episodes, 16 environment steps" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--speed", "0", "--play"], "--speed is 0: give a positive number, such as 1 or 10."),
+        (["another"], "This command takes one run, and was given 2"),
+    ],
+)
+def test_wrong_input_is_one_sentence(
+    capsys: pytest.CaptureFixture[str], run: Path, words: list[str], says: str
+) -> None:
+    status, _, err = replayed(capsys, str(run), *words)
+    assert status == 2
+    assert says in err
+
+
+def test_a_run_without_a_robot_has_nothing_to_replay(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, make_run().spec)
+    status, _, err = replayed(capsys, str(folder.path))
+    assert status == 2
+    says = "has no journal with episodes of a robot: give the folder of a 'cycletime robot run'."
+    assert err == f"cycletime: {folder.path} {says}\n"

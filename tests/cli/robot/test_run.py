@@ -1,0 +1,174 @@
+"""`cycletime robot run` and `resume`: in lock-step, at a controller behind a driver, with Ctrl-C, and refused."""
+
+import json
+import os
+import shlex
+import signal
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cycletime.cli import main
+from cycletime.engines.live.board import Keeper
+from cycletime.loops.real_time.calibration import Calibration
+from cycletime.loops.real_time.cycles import Cycle
+from cycletime.robots.ur.simulator.launch import simulated
+from cycletime.runs.folder import RunFolder
+
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
+
+LEARNS = shlex.split("--algorithm ppo --dt 40ms --env-dt 40ms --batch 100 --minibatch 50 --set hidden=4 epochs=1")
+LOCKSTEP = ["--simulate", "--pace", "lockstep"]
+
+
+def robot(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    status = main(["robot", *words])
+    told = capsys.readouterr()
+    return status, told.out, told.err
+
+
+def interrupt_at(patch: pytest.MonkeyPatch, count: int) -> None:
+    """Ctrl-C in the middle of a cycle."""
+    counted = 0
+
+    def cycled(keeper: Keeper, cycle: Cycle, reward: float, info: Mapping[str, Any]) -> None:
+        nonlocal counted
+        counted += 1
+        usual(keeper, cycle, reward, info)
+        if counted == count:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    usual = Keeper.cycled
+    patch.setattr(Keeper, "cycled", cycled)
+
+
+def test_a_run_is_interrupted_goes_on_and_is_replayed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["run", *LOCKSTEP, *LEARNS, "--env-steps", "300", "--out", str(tmp_path)]
+    with monkeypatch.context() as patch:
+        interrupt_at(patch, 150)
+        status, out, err = robot(capsys, *words)
+    (path,) = tmp_path.iterdir()
+    assert (status, out) == (130, "")
+    *_, stopped, to_go_on = err.splitlines()
+    assert stopped == "Stopped, and the robot stands."
+    assert to_go_on == f"To go on: cycletime robot resume {path} --simulate --pace lockstep"
+    assert [entry.episode.agent_steps for entry in RunFolder.open(path).journal.entries()] == [100]
+
+    status, _, err = robot(capsys, *words)
+    assert status == 2
+    assert f"has a run of this spec that was stopped: go on with 'cycletime robot resume {path}" in err
+
+    status, out, err = robot(capsys, *to_go_on.removeprefix("To go on: cycletime robot ").split())
+    assert status == 0
+    assert "(3 episodes)" in out
+    assert "note: goes on from 100 environment steps" in err
+    assert [line.split(":")[0] for line in err.splitlines() if line.startswith("episode")] == ["episode 2", "episode 3"]
+    result = RunFolder.open(path).result()
+    assert (result["where"], result["cadence"]["cycles"]) == ("simulated robot", 300)
+
+    status, out, _ = robot(capsys, "resume", str(path), *LOCKSTEP)
+    assert (status, out.startswith("finished before: seed 0")) == (0, True)
+    status, out, _ = robot(capsys, "replay", str(path))
+    assert "3 episodes, 300 environment steps, in 2 sessions" in out
+    status, _, err = robot(capsys, *words)
+    assert (status, "has this run already, and it is finished" in err) == (2, True)
+
+
+def test_ctrl_c_lets_the_arm_of_a_controller_stand(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Whether act fits into 2 ms is the machine's business, and not this test's.
+    monkeypatch.setattr(Calibration, "refuse_unless_it_fits", lambda calibration: None)
+    with simulated(pace=20) as controller:
+        ports = controller.ports
+        at = ["--host", "localhost", "--ports", *map(str, (ports.rtde, ports.realtime, ports.dashboard))]
+        interrupt_at(monkeypatch, 30)
+        words = ["run", *at, "--pace", "20", *LEARNS, "--env-steps", "300", "--out", str(tmp_path)]
+        status, _, err = robot(capsys, *words)
+        speeds = json.loads(controller.fault("state"))["qd"]
+    assert status == 130
+    assert max(map(abs, speeds)) < 0.01
+    (path,) = tmp_path.iterdir()
+    assert err.splitlines()[-1] == f"To go on: cycletime robot resume {path} {' '.join(at)} --pace 20"
+
+
+def test_an_arm_that_is_not_ready_is_not_moved(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with simulated(pace=None) as controller:
+        controller.fault("emergency stop")
+        ports = controller.ports
+        at = ["--host", "127.0.0.1", "--ports", *map(str, (ports.rtde, ports.realtime, ports.dashboard))]
+        status, _, err = robot(capsys, "run", *at, *LEARNS, "--env-steps", "300", "--out", str(tmp_path))
+    assert status == 1
+    assert err.startswith("cycletime: The arm at 127.0.0.1 is not ready: The emergency stop is pressed")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "::ffff:192.0.2.1", "2001:db8::1"])
+@pytest.mark.parametrize("command", ["run", "resume"])
+def test_an_arm_elsewhere_needs_somebody_beside_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str, command: str
+) -> None:
+    asked: list[str] = []
+
+    def unreachable(address: tuple[str, int], timeout_s: float) -> None:
+        asked.append(address[0])
+        raise OSError(113, "No route to host")
+
+    monkeypatch.setattr(socket, "create_connection", unreachable)
+    words = [*LEARNS, "--env-steps", "300", "--out", str(tmp_path)]
+    if command == "resume":
+        words = [str(a_robot_s_run(tmp_path))]
+    status, _, err = robot(capsys, command, "--host", host, *words)
+    assert (status, asked) == (2, [])
+    assert f"--host {host!r} is not this machine" in err
+    assert "--i-am-at-the-robot" in err
+    status, _, err = robot(capsys, command, "--host", host, "--i-am-at-the-robot", *words)
+    assert (status, asked) == (1, [host])
+    assert "does not answer: No route to host." in err
+
+
+def a_robot_s_run(out: Path, kind: str = "real") -> Path:
+    from cycletime.agents import PPOAgent
+    from cycletime.runs.spec import EngineSpec, RunSpec
+    from cycletime.runs.worlds import RobotEnv
+
+    world = RobotEnv("cycletime/URReacher2-v0", "40ms", kind)  # type: ignore[arg-type]
+    spec = RunSpec(
+        world=world, agent=PPOAgent(hidden=(4,)), dt="40ms", env_steps=300, seed=0, engine=EngineSpec("real-time")
+    )
+    return RunFolder.create(out, spec).path
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("", "Give either --host with a controller's name or number, or --simulate."),
+        ("--simulate --host 127.0.0.1", "Give either --host with a controller's name or number, or --simulate."),
+        ("--simulate --pace slow", "--pace is 'slow': give a number such as 1 or 20, or lockstep."),
+        ("--simulate --profile cb2", "--profile is 'cb2': give cb3 or e."),
+        ("--simulate --ports 1 2 3", "--ports is for a controller at --host"),
+        ("--host 127.0.0.1 --profile e", "--profile is 'e': it is for --simulate, and --host is what it is."),
+        ("--host 192.0.2.1 --i-am-at-the-robot --pace 20", "--pace is '20': an arm that is not simulated has its own."),
+        ("--host nowhere.invalid", "'nowhere.invalid' is no host"),
+        ("--simulate --dt 200ms", "The cycle time is 0.2s: the driver stops an arm that nobody has told anything for"),
+        ("--simulate --dt 50ms", "not a whole multiple of the environment time step 40ms"),
+        ("--simulate --learner background", "learner is 'background', and PPOAgent learns from what its newest policy"),
+    ],
+)
+def test_wrong_input_is_one_sentence(capsys: pytest.CaptureFixture[str], tmp_path: Path, words: str, says: str) -> None:
+    status, _, err = robot(capsys, "run", *LEARNS, "--env-steps", "300", "--out", str(tmp_path), *words.split())
+    assert status == 2
+    assert says in err
+    assert err.count("\n") <= 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_goes_on_where_it_began(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    status, _, err = robot(capsys, "resume", str(a_robot_s_run(tmp_path)), *LOCKSTEP)
+    assert status == 2
+    assert "is a run on a robot of the kind 'real', and this one is 'lockstep': a run goes on where it began." in err

@@ -1,0 +1,78 @@
+"""`cycletime train --engine real-time` and `cycletime resume` on a robot that is made by its id, in virtual time."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import gymnasium
+import pytest
+
+from cycletime.cli import main
+from cycletime.engines.live.board import Keeper
+from cycletime.loops.real_time.cycles import Cycle
+from tests.loops.real_time.toy_robot import ToyRobot
+
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
+
+WORDS = "train --env toys:Toy-v0 --engine real-time --algorithm actor-critic --dt 20ms --env-steps 24 --set hidden=2"
+
+
+@pytest.fixture(autouse=True)
+def toys(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[ToyRobot]]:
+    """A module whose import registers a robot, and the robots that were made."""
+    made: list[ToyRobot] = []
+
+    def make() -> ToyRobot:
+        made.append(ToyRobot())
+        return made[-1]
+
+    monkeypatch.setitem(sys.modules, "toys", SimpleNamespace())
+    gymnasium.register("Toy-v0", make, disable_env_checker=True)  # type: ignore[arg-type]
+    yield made
+    del gymnasium.registry["Toy-v0"]
+
+
+def test_a_robot_is_trained_stopped_at_once_and_goes_on(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, toys: list[ToyRobot]
+) -> None:
+    words = [*WORDS.split(), "--out", str(tmp_path)]
+    with pytest.MonkeyPatch.context() as patch:
+
+        def cycled(keeper: Keeper, cycle: Cycle, reward: float, info: Mapping[str, Any]) -> None:
+            usual(keeper, cycle, reward, info)
+            if len(keeper.board.returns) == 1:
+                os.kill(os.getpid(), signal.SIGINT)  # in the second episode
+
+        usual = Keeper.cycled
+        patch.setattr(Keeper, "cycled", cycled)
+        assert main(words) == 130
+    (path,) = tmp_path.iterdir()
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith("actor-critic at 20ms: ")
+    assert said[-2:] == ["Stopped, and the robot stands.", f"To go on: cycletime resume {path}"]
+    assert toys[-1].closed
+
+    assert main(words) == 2
+    assert "has a run of this spec that was stopped: add --resume to go on with it" in capsys.readouterr().err
+
+    assert main(["resume", str(path)]) == 0
+    told = capsys.readouterr()
+    assert "(3 episodes)" in told.out
+    assert [line.split(":")[0] for line in told.err.splitlines() if line.startswith("episode")] == [
+        "episode 2",
+        "episode 3",
+    ]
+    for again in (["resume", str(path)], words):
+        assert main(again) == 0
+        assert capsys.readouterr().out.startswith("finished before: seed 0")
+
+
+def test_an_environment_that_is_no_robot_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = ["train", "--env", "Pendulum-v1", "--engine", "real-time", "--dt", "50ms", "--env-steps", "300"]
+    assert main([*words, "--out", str(tmp_path)]) == 2
+    assert "is no environment for the real-time loop, which asks for send, receive" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,102 @@
+"""SAC's search and trial from made-up runs: frozen, judged and told as PPO's are."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from cycletime.agents import SACAgent
+from cycletime.horizons import figures
+from cycletime.horizons.candidates import SAC_CANDIDATES
+from cycletime.horizons.evidence import Evidence
+from cycletime.horizons.fields import SAC_SEARCH, SAC_TRIAL
+from cycletime.horizons.freezing import frozen, frozen_rules, write_frozen
+from cycletime.horizons.missing import NotRunError
+from cycletime.horizons.page import NOT_RUN, PARTS, filled, write_page
+from cycletime.horizons.tables import best_horizons
+from cycletime.horizons.telling import verdicts_in_words
+from cycletime.rules import SAC
+from cycletime.studies.spec.study import Cell
+from tests.horizons.made import BEST_S, NOTHING, by_horizons, save_results, save_trial
+
+PAGE = "".join(f"<!-- made: sac-{name} -->\n<!-- end -->\n" for name in PARTS)
+
+
+def likes_slow_targets(cell: Cell) -> float:
+    """As horizons have it where targets follow within 2.5 to 26 s, and half of that elsewhere."""
+    assert isinstance(cell.agent, SACAgent)
+    follow_s = float(cell.dt) * cell.agent.learning_period / cell.agent.gradient_steps / cell.agent.target_smoothing
+    nothing = NOTHING[cell.world.name]
+    return nothing + (by_horizons(cell) - nothing) * (1 if 2.5 < follow_s < 26 else 0.5)
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
+    """Of a search alone."""
+    folder = save_results(tmp_path_factory.mktemp("searched"), likes_slow_targets, 1.0, SAC_SEARCH)
+    return Evidence(folder, "sac")
+
+
+@pytest.fixture(scope="module")
+def tried(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
+    """Of a search, and of a trial of what was frozen."""
+    folder = save_results(tmp_path_factory.mktemp("tried"), likes_slow_targets, 1.0, SAC_SEARCH)
+    write_frozen(Evidence(folder, "sac").search, folder)
+    return Evidence(save_trial(folder, likes_slow_targets, 1.0, SAC_TRIAL), "sac")
+
+
+def test_the_list_is_in_a_file_of_its_own(tried: Evidence) -> None:
+    text = (tried.results / "sac-candidates.toml").read_text()
+    assert "Made by: cycletime horizons freeze --algorithm sac" in text.splitlines()[0]
+    told = tomllib.loads(text)["predictions"]
+    assert list(told) == list(frozen(tried.search))
+    assert frozen_rules(tried.results, tried.subject) == {name: SAC_CANDIDATES[name] for name in told}
+    keys = [key for key in next(iter(told.values())) if key.startswith(("average_", "worst_"))]
+    assert len(keys) == 2 * 2 * len(tried.subject.references)
+
+
+def test_what_users_have_already_is_judged_in_any_case(tried: Evidence) -> None:
+    assert "what users have already" in frozen(tried.search)["floor-6"]
+    assert SAC_CANDIDATES["floor-6"].laws == SAC.rules["horizons"].laws
+    assert "floor-6" in tried.trial.candidates
+
+
+def test_who_keeps_the_targets_in_seconds_is_chosen_and_wins_where_that_pays(tried: Evidence) -> None:
+    kept_in_s = ("smoothing", "updates")
+    assert tried.trial.winner.endswith(kept_in_s)
+    assert tried.trial.verdict(tried.trial.winner) == "better"
+    words = verdicts_in_words(tried.trial, tried.predictions)
+    assert f"{tried.trial.winner}: better than the paper's rules." in words
+    assert "As the default it does not replace scaled; what speaks against it: the " in words
+
+
+def test_best_horizons_are_those_of_the_discount_at_four_cycle_times(tried: Evidence) -> None:
+    header, _, *rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in best_horizons(tried).splitlines()]
+    assert header == ["task", "horizon", "cycle times", "shortest", "middle", "", "longest"]
+    assert [row[:2] for row in rows] == [[task, "discount"] for task in (*SAC_SEARCH.tasks, *SAC_TRIAL.tasks)]
+    assert {row[0]: set(row[3:]) for row in rows} == {row[0]: {f"{BEST_S[row[0]][0]:.2g} s"} for row in rows}
+
+
+def test_all_parts_of_the_page_are_made(tried: Evidence, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figures, "FORMATS", ("svg",))
+    page = tmp_path / "page.md"
+    page.write_text(PAGE)
+    paths = write_page(page, [tried])
+    assert NOT_RUN not in page.read_text()
+    assert "](figures/horizons/sac-trial.png)" in page.read_text()
+    assert {path.name for path in paths[1:]} == {"sac-tuned-horizons.svg", "sac-search.svg", "sac-trial.svg"}
+    svg = (tmp_path / "figures" / "horizons" / "sac-tuned-horizons.svg").read_text()
+    assert "SAC" in svg
+    assert not any(word in svg for word in ("PPO", "trace"))
+
+
+def test_what_was_not_run_is_told_and_what_was_is_shown(searched: Evidence) -> None:
+    text = filled(PAGE, [searched])
+    shown = {part.split(" -->")[0] for part in text.split("<!-- made: sac-")[1:] if NOT_RUN not in part}
+    assert shown == {"search", "search-figure"}
+    assert "| `scaled-smoothing` |" in text
+
+
+def test_a_page_of_which_nothing_was_run_is_left_alone(tmp_path: Path) -> None:
+    with pytest.raises(NotRunError, match=r"sac-tuning-reacher\.npz is not there: .* pack tuning --algorithm sac'"):
+        filled(PAGE, [Evidence(tmp_path, "sac")])
