@@ -4,10 +4,10 @@ PAPER is the folder that `cycletime paper run` or a pack filled. Of each setting
 agent, on UR-Reacher-2 through a simulated controller in a process of its own, by the stepped loop. Episodes begin with
 other targets there, and learning amplifies every rounding, so that the two curves are draws from one distribution, and
 not the same. What can be compared number by number is what a policy does: that of the closed form's run acts on both,
-in episodes that begin alike.
+in episodes that begin alike, in the float32 that studies have and in the float64 of the controller.
 
 What was learned is kept in PAPER/lock-step and not learned again. `--share 0.2` learns for a fifth of the study's
-environment steps, and compares with as much of the closed form's curve.
+environment steps, and compares with as much of the closed form's curve; `--settings 0 2` chooses some of the study's.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from dataclasses import replace
 from pathlib import Path
 
 import gymnasium
+import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from cycletime.duration import Duration, cycle_steps
 from cycletime.engines.devices import prepare_jax
-
-prepare_jax("cpu")
-
-from cycletime.duration import Duration  # noqa: E402 - what computes is known now
-from cycletime.engines.registry import with_engine  # noqa: E402
-from cycletime.engines.training import train_folders  # noqa: E402
-from cycletime.robots.ur.connection import Address  # noqa: E402
-from cycletime.robots.ur.lockstep_link import LockstepLink  # noqa: E402
-from cycletime.robots.ur.reacher_env import URReacher2Env  # noqa: E402
-from cycletime.robots.ur.simulator.launch import simulated  # noqa: E402
-from cycletime.runs.evaluating import Evaluation  # noqa: E402
-from cycletime.runs.folder import RunFolder  # noqa: E402
-from cycletime.runs.result import FinishedRun  # noqa: E402
-from cycletime.runs.spec import EngineSpec, RunSpec  # noqa: E402
-from cycletime.runs.worlds import GymnasiumEnv  # noqa: E402
-from cycletime.studies.plan.plan import Plan  # noqa: E402
-from cycletime.studies.spec.study import Cell  # noqa: E402
-from cycletime.studies.store.folder import StudyFolder, policy_of  # noqa: E402
+from cycletime.engines.registry import with_engine
+from cycletime.engines.training import train_folders
+from cycletime.robots.ur.connection import Address
+from cycletime.robots.ur.lockstep_link import LockstepLink
+from cycletime.robots.ur.reacher_env import URReacher2Env
+from cycletime.robots.ur.simulator.launch import simulated
+from cycletime.runs.evaluating import Evaluation
+from cycletime.runs.folder import RunFolder
+from cycletime.runs.result import FinishedRun
+from cycletime.runs.spec import EngineSpec, RunSpec
+from cycletime.runs.worlds import GymnasiumEnv
+from cycletime.studies.plan.plan import Plan
+from cycletime.studies.spec.study import Cell
+from cycletime.studies.store.folder import StudyFolder, policy_of
+from cycletime.tasks.ur_reacher import URReacher
 
 EPISODES = 20
 """That each policy plays on both."""
@@ -89,6 +89,24 @@ def score_and_end(returns: NDArray[np.float64]) -> tuple[float, float]:
     return float(returns.mean()), float(returns[-round(LAST * len(returns)) :].mean())
 
 
+def played_in_float64(run: FinishedRun, episodes: int) -> NDArray[np.float64]:
+    """Returns of a run's policy on its task, of episodes that begin as `Evaluation`'s."""
+    policy, spec = policy_of(run).in_numpy(), run.spec
+    with jax.enable_x64(True):
+        task = URReacher(jnp.float64, env_dt=spec.world.env_dt)  # type: ignore[arg-type]
+        cycle = jax.jit(task.cycle, static_argnums=2)
+        returns = np.zeros(episodes)
+        for episode in range(episodes):
+            state = task.start(*task.draw_start(np.random.default_rng(episode)))
+            seen, is_over = task.observe(state), False
+            while not is_over:
+                action = policy.act(np.asarray(seen, np.float32))
+                step = cycle(state, jnp.asarray(action, jnp.float64), cycle_steps(spec.dt, task.env_dt))
+                state, seen, is_over = step.state, step.observation, bool(step.truncated)
+                returns[episode] += float(step.reward)
+    return returns
+
+
 def told(study: StudyFolder, cell: Cell, names: tuple[str, ...], share: float, out: Path) -> str:
     """A setting in a line."""
     run = next(each for each in study.store.runs() if each.name == names[0])
@@ -100,14 +118,16 @@ def told(study: StudyFolder, cell: Cell, names: tuple[str, ...], share: float, o
     ours, theirs = (
         Evaluation(policy=policy, world=world, dt=cell.dt, episodes=EPISODES).play().returns for world in worlds
     )
+    apart, exact = (np.abs(each - theirs) for each in (ours, played_in_float64(run, EPISODES)))
     labels = ", ".join(str(value) for name, value in cell.labels.items() if name not in ("task", "algorithm"))
     whole = f"{_range(copies[:, 0])} and {_range(copies[:, 1])} over {len(names)} seeds"
     return (
         f"{study.study.name}, {labels}, seed {run.spec.seed}, {again.spec.env_steps:,} environment steps\n"
         f"  learned there: score {score:.1f}, final return {end:.1f}; in closed form: score {copies[0, 0]:.1f}, "
         f"final return {copies[0, 1]:.1f}, and {whole}\n"
-        f"  the closed form's policy in {EPISODES} episodes: {theirs.mean():.4f} there, {ours.mean():.4f} in closed "
-        f"form, at most {np.abs(ours - theirs).max():.1e} apart"
+        f"  the closed form's policy in {EPISODES} episodes: {theirs.mean():.2f} there, {ours.mean():.2f} in closed "
+        f"form; an episode is {np.median(apart):.1e} apart in the median, {apart.max():.1e} at most, and in float64 "
+        f"{exact.max():.1e} at most"
     )
 
 
@@ -121,14 +141,16 @@ def main() -> int:
     parser.add_argument("paper", type=Path)
     parser.add_argument("studies", nargs="+")
     parser.add_argument("--share", type=float, default=1.0)
+    parser.add_argument("--settings", type=int, nargs="+")
     asked = parser.parse_args()
+    prepare_jax("cpu")
     for name in asked.studies:
         study = StudyFolder.open(asked.paper / name)
-        plan, seen = Plan.of(study.study), set[tuple[str, ...]]()
-        for index, cell in enumerate(plan.cells):
-            names = plan.names[index]
-            if names not in seen:  # where rules agree, cells have the same runs
-                seen.add(names)
+        plan, settings = Plan.of(study.study), dict[tuple[str, ...], Cell]()
+        for index, each in enumerate(plan.cells):
+            settings.setdefault(plan.names[index], each)  # where rules agree, cells have the same runs
+        for number, (names, cell) in enumerate(settings.items()):
+            if number in (asked.settings or [number]):
                 print(told(study, cell, names, asked.share, asked.paper / "lock-step"), flush=True)
     return 0
 

@@ -1,4 +1,7 @@
-"""Stable-Baselines3, or SBX, its sibling in JAX, on PyBullet's Reacher: python -m benchmarks.peers.with_sb3 sb3|sbx."""
+"""Stable-Baselines3, or SBX, its sibling in JAX, on environments: python -m benchmarks.peers.with_sb3 sb3|sbx.
+
+They are Gymnasium's and ours, of which one is PyBullet's.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +20,22 @@ import cycletime.tasks  # noqa: F401 - registers the task
 from benchmarks.peers.worker import Cases, serve
 
 STEPS = 2000
+PPO_ON = ("Pendulum-v1", "Reacher-v5", "cycletime/Reacher-v0", "cycletime/BulletReacher-v0")
+SAC_STEPS, SAC_STARTS = 50, 300
 REPLAY, MINIBATCH = 62_500, 256
 
 
-def reacher(dt: str) -> Any:  # noqa: ANN401
-    """PyBullet's, at a cycle time."""
-    return gymnasium.make("cycletime/BulletReacher-v0", dt=dt, disable_env_checker=True)
+def environment(name: str) -> Any:  # noqa: ANN401
+    """One of Gymnasium's as it is, or one of ours at 16 ms."""
+    options: dict[str, Any] = {"dt": "16ms", "disable_env_checker": True} if name.startswith("cycletime/") else {}
+    return gymnasium.make(name, **options)
 
 
-def ppo_iteration(library: Any, tanh: object, dt: str) -> Callable[[], float]:  # noqa: ANN401
+def ppo_iteration(library: Any, tanh: object, name: str) -> Callable[[], float]:  # noqa: ANN401
     """Seconds of 2000 agent steps and 400 updates, with our networks and settings."""
     model = library.PPO(
         "MlpPolicy",
-        reacher(dt),
+        environment(name),
         learning_rate=3e-4,
         n_steps=STEPS,
         batch_size=50,
@@ -58,7 +64,7 @@ def sac_update(library: Any, steps: int, calls: int) -> Callable[[], float]:  # 
     """Seconds of one update, in calls of so many; without the agent steps between them, and from a full replay."""
     model = library.SAC(
         "MlpPolicy",
-        reacher("16ms"),
+        environment("cycletime/Reacher-v0"),
         buffer_size=REPLAY,
         batch_size=MINIBATCH,
         learning_starts=150,
@@ -89,12 +95,36 @@ def sac_update(library: Any, steps: int, calls: int) -> Callable[[], float]:  # 
     return run
 
 
+def sac_steps(library: Any) -> Callable[[], float]:  # noqa: ANN401
+    """Seconds of an agent step with its update, as users train; a replay that is nearly empty costs no less."""
+    model = library.SAC(
+        "MlpPolicy",
+        environment("Pendulum-v1"),
+        buffer_size=REPLAY,
+        batch_size=MINIBATCH,
+        learning_starts=SAC_STARTS,
+        policy_kwargs={"net_arch": [256, 256]},
+        seed=0,
+        device="cpu",
+    )
+    model.learn(SAC_STARTS + 10)
+
+    def run() -> float:
+        start = time.perf_counter()
+        model.learn(SAC_STEPS, log_interval=None, reset_num_timesteps=False)
+        return (time.perf_counter() - start) / SAC_STEPS
+
+    run()
+    return run
+
+
 def prepare(name: str) -> tuple[Cases, dict[str, object]]:
-    """PPO at two cycle times, and SAC."""
+    """PPO and SAC as users train, and updates of SAC by themselves."""
     torch.set_num_threads(1)
     library = importlib.import_module({"sb3": "stable_baselines3", "sbx": "sbx"}[name])
     tanh = torch.nn.Tanh if name == "sb3" else importlib.import_module("flax.linen").tanh
-    cases = {f"ppo {dt}": ppo_iteration(library, tanh, dt) for dt in ("16ms", "4ms")}
+    cases = {f"ppo {env}": ppo_iteration(library, tanh, env) for env in PPO_ON}
+    cases["sac Pendulum-v1"] = sac_steps(library)
     cases["sac"] = sac_update(library, 1, 50)
     if name == "sb3":
         return cases, {"versions": f"Stable-Baselines3 {version('stable-baselines3')}, torch {version('torch')}"}

@@ -9,10 +9,10 @@ import numpy as np
 import onnx
 import pytest
 
+from cycletime.agents.numpy_policy import NumpyPolicy
 from cycletime.cli import main
 from cycletime.loops.action_bounds import ActionBounds
 from cycletime.runs.folder import RunFolder
-from cycletime.runs.policies.numpy_policy import NumpyPolicy
 from cycletime.runs.policies.onnx_export import onnx_actions
 from cycletime.runs.policies.policy_file import write_policy
 from cycletime.studies.running.single import finish_run

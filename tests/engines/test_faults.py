@@ -15,6 +15,7 @@ import pytest
 
 from cycletime.duration import Duration
 from cycletime.engines import record, stepped
+from cycletime.engines.closed_form import ClosedForm
 from cycletime.engines.registry import group_for
 from cycletime.errors import InputError, RunError
 from cycletime.loops import stepped as loops_stepped
@@ -22,7 +23,7 @@ from cycletime.runs import files
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.machine import this_machine
 from cycletime.runs.spec import RunSpec
-from cycletime.runs.worlds import GymnasiumEnv, make_env
+from cycletime.runs.worlds import ClosedFormWorld, GymnasiumEnv, make_env
 from tests.engines.scripted import train
 
 Ears = Callable[..., Any]
@@ -278,6 +279,7 @@ def test_a_moment_inside_an_episode_does_not_replace_one_that_a_run_goes_on_from
         ("Reacher-v5", "20ms", "MuJoCo", ("gymnasium", "mujoco", "numpy")),
         ("cycletime/BulletReacher-v0", "16ms", "PyBullet", ("pybullet", "numpy")),
         ("cycletime/Reacher-v0", "16ms", "closed form", ()),
+        ("cycletime/URReacher-v0", "40ms", "simulated robot", ()),
     ],
 )
 def test_results_are_labelled_by_what_simulates_the_world(
@@ -288,6 +290,11 @@ def test_results_are_labelled_by_what_simulates_the_world(
     (setting,) = group.settings
     assert (setting.where, setting.simulators) == (where, simulators)
     group.close()
+
+
+@pytest.mark.parametrize(("task", "where"), [("reacher", "closed form"), ("ur-reacher", "simulated robot")])
+def test_results_of_compiled_runs_are_labelled_as_their_task_says(walk: RunSpec, task: str, where: str) -> None:
+    assert ClosedForm(replace(walk, world=ClosedFormWorld(task), dt=Duration("40ms"))).where == where
 
 
 def test_a_run_for_another_device_is_refused(walk: RunSpec) -> None:

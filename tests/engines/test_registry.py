@@ -65,6 +65,10 @@ def test_an_engine_takes_what_it_is_for(spec: RunSpec) -> None:
         (a_spec(**HOPPER), "'Hopper-v5' is an environment, which the compiled engine cannot run"),
         (a_spec(matmul="float32"), "matmul is 'float32' on the cpu"),
         (a_spec("stepped", width=2), "width is 2: the engine stepped"),
+        (
+            replace(a_spec("stepped"), engine=EngineSpec("stepped", version=1)),
+            "The run is of version 1 of the engine stepped: this version of cycletime computes version 2",
+        ),
         (a_spec("stepped", "gpu", matmul="float32"), "matmul is 'float32'"),
         (a_spec("cuda"), "The engine cuda has the device 'cpu', the width 1 and matmul 'fastest': it needs 'gpu', 1"),
         (a_spec("cuda", "gpu", width=2), "the width 2"),

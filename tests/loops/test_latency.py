@@ -13,6 +13,7 @@ from cycletime.agents import ActorCriticAgent, Agent, PPOAgent, SACAgent, agent_
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.loops import latency
+from cycletime.loops.acting import Actor
 from cycletime.loops.latency import (
     Conditions,
     Room,
@@ -26,7 +27,7 @@ from cycletime.loops.latency import (
     shortest_with_room,
     verdict,
 )
-from cycletime.loops.stepped_agent import Actor, Learned, MetricsTable, RandomNumbers, store_and_learn
+from cycletime.loops.stepped_agent import Learned, MetricsTable, RandomNumbers, store_and_learn
 from tests.loops.conftest import TickingClock
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
@@ -117,7 +118,7 @@ def test_rows_that_wait_are_those_beyond_whole_blocks(
 
     def spy(*arguments: Any, **named: Any) -> Learned:  # noqa: ANN401
         seen.append(arguments)
-        return Learned(None, arguments[2], MetricsTable((), jax.numpy.zeros(0)))
+        return Learned(arguments[1], arguments[2], MetricsTable((), jax.numpy.zeros(0)))
 
     # What compiles is left out.
     monkeypatch.setattr(latency, "first_psi", lambda *_: None)

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from cycletime.agents import ActorCriticAgent, Agent, Buffer, PPOAgent, SACAgent
+from cycletime.agents import Buffer, PPOAgent, SACAgent
 from cycletime.agents.agent import choose_action
 from cycletime.loops import SteppedChunk, SteppedLoop
 from cycletime.loops.beginning import first_psi
+from cycletime.loops.packing import Packed
 from cycletime.loops.randomness import Purpose, key_for, seed_key
-from cycletime.loops.stepped_agent import Actor, RandomNumbers, store_and_learn, store_rows
+from cycletime.loops.stepped_agent import RandomNumbers, store_and_learn, store_rows
 from tests.loops.conftest import Counter, Spy
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
@@ -25,23 +26,10 @@ pytestmark = pytest.mark.usefixtures("compiled_quickly")
 KEY = seed_key(3)
 SMALL_PPO = PPOAgent(batch=4, minibatch=4, epochs=1, hidden=(4,))
 SMALL_SAC = SACAgent(minibatch=4, hidden=(4,), warmup_steps=5, replay_capacity=200_000)
-SMALL_AGENTS = [SMALL_PPO, SMALL_SAC, ActorCriticAgent(hidden=(4,))]
-
-
-@pytest.mark.parametrize("agent", SMALL_AGENTS, ids=["ppo", "sac", "ac"])
-def test_an_actor_acts_as_its_agent_before_and_after_learning(agent: Agent) -> None:
-    rng = np.random.default_rng(0)
-    observation, noise = rng.normal(size=(3, 5)).astype(np.float32), rng.normal(size=(3, 2)).astype(np.float32)
-    first = first_psi(agent, KEY, 5, 2)
-    actor, choose = Actor(agent, first, 3, 5, 2), jax.jit(partial(choose_action, agent))
-    for psi in (first, jax.tree.map(lambda leaf: 2 * np.asarray(leaf), first)):
-        for steps in (3, 100):  # the first two of three are still taken at random, by SAC
-            each = [choose(psi, observation[copy], noise[copy], steps + copy) for copy in range(3)]
-            np.testing.assert_allclose(actor.act(psi, observation, noise, steps), each, rtol=1e-5, atol=1e-6)
 
 
 def test_storing_and_learning_write_a_replay_in_place() -> None:
-    psi, buffer = first_psi(SMALL_SAC, KEY, 3, 1), Buffer.empty(200_000, 3, 1)
+    psi, buffer = Packed.of(first_psi(SMALL_SAC, KEY, 3, 1)), Buffer.empty(200_000, 3, 1)
     address = buffer.rows.unsafe_buffer_pointer()
     row = np.arange(10, dtype=np.float32).reshape(1, 1, 10)
     draws, index = RandomNumbers(SMALL_SAC, KEY, 1, 1).draws(0)
@@ -55,7 +43,7 @@ def test_storing_and_learning_write_a_replay_in_place() -> None:
 
 def test_a_second_loop_compiles_nothing_anew() -> None:
     block, buffer = np.zeros((4, 1, 10), np.float32), Buffer.empty(4, 3, 1)
-    psi, before = first_psi(SMALL_PPO, KEY, 3, 1), store_and_learn._cache_size()  # type: ignore[attr-defined]
+    psi, before = Packed.of(first_psi(SMALL_PPO, KEY, 3, 1)), store_and_learn._cache_size()  # type: ignore[attr-defined]
     for rate in (1e-3, 2e-3):
         other = replace(SMALL_PPO, learning_rate=rate)
         draws, index = RandomNumbers(other, KEY, 1, 1).draws(0)

@@ -182,3 +182,21 @@ def test_refusals_name_the_copy() -> None:
         counters.check_finite(reward=np.array([0.0, np.nan, np.inf]))
     with pytest.raises(InputError, match=r"The action of copy 2 is \[0.0, inf\].*smaller learning rate"):
         counters.check_finite(action=np.array([[0, 0], [0, 0], [0, np.inf]], np.float32))
+
+
+def test_great_numbers_that_float32_holds_are_taken_and_no_greater_ones() -> None:
+    counters, greatest = Counters(1), float(np.finfo(np.float32).max)
+    for fine in (0.0, 1e19, 1e30, greatest, -greatest):
+        counters.check_finite(observation=np.array([[1, fine]], np.float32), reward=np.array([fine]))
+    for wrong in (np.nan, np.inf, -np.inf, 1e39, -1e300):
+        with pytest.raises(InputError, match=r"The reward is .* must give finite numbers that fit float32"):
+            counters.check_finite(reward=np.array([wrong]))
+        with np.errstate(over="ignore"), pytest.raises(InputError, match="The successor is "):
+            counters.check_finite(successor=np.array([[0, wrong]]).astype(np.float32))
+
+
+def test_a_step_in_which_all_copies_only_begin_anew_is_no_row() -> None:
+    counters = Counters(2)
+    assert counters.count(result(reward=[1, 2], ended=[False, False], env_steps=[1, 1], real=[True, True]))
+    assert not counters.count(result(reward=[5, 5], ended=[False, True], env_steps=[0, 0], real=[False, False]))
+    assert (counters.env_steps, counters.agent_steps, counters.episodes) == (2, 2, 0)

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cycletime.paper.claims import CLAIMS, claims_as_json
+from cycletime.paper.claims import CLAIMS, claims_as_json, judge
 from cycletime.paper.claims.sources import DTS
 from cycletime.paper.results import read_results
 from cycletime.paper.tables import tuned_table
+from cycletime.tasks.references import references
 
 ROOT = Path(__file__).parents[2]
+ROBOT = (("dt-aware", "10ms"), ("baseline", "10ms"), ("baseline", "40ms"))
 RESULTS, PAGE = ROOT / "results" / "paper", ROOT / "docs" / "paper.md"
 
 
@@ -43,6 +45,52 @@ def test_the_page_tells_these_verdicts(verdicts: list[dict[str, object]]) -> Non
         elsewhere = next(each for each in claim["elsewhere"] if each["where"] == where)  # type: ignore[attr-defined]
         assert own.startswith(f"**{claim['verdict']}**")
         assert other.startswith(elsewhere["verdict"])
+
+
+def test_the_page_tells_the_verdicts_on_the_robot(verdicts: list[dict[str, object]]) -> None:
+    rows = re.findall(r"^\| (\d+) \| [^|]* \| ([^|]*) \|$", PAGE.read_text(), re.MULTILINE)
+    assert [number for number, _ in rows] == ["14", "15"]
+    for number, verdict in rows:
+        assert verdict.startswith(f"**{verdicts[int(number) - 1]['verdict']}**")
+
+
+def test_the_page_s_returns_on_the_robot_are_those_of_the_runs() -> None:
+    data, page = read_results(RESULTS), _in_one_line(PAGE)
+    (aware, kept, start), (aware_2000, kept_2000, start_2000) = (
+        [data.outcome(study).cell(rule=rule, dt=dt) for rule, dt in ROBOT] for study in ("ppo-robot", "ppo-robot-2000")
+    )
+    ends = {cell: f"{_mean(cell.final):.0f}" for cell in (aware, kept, start, aware_2000, kept_2000, start_2000)}
+    told = {each.name: each.estimate for each in judge(data, next(c for c in CLAIMS if c.number == "14")).conditions}
+    lost, won, left, _, longer = ((each.value, each.low, each.high) for each in told.values())
+    assert f"PPO ends at {ends[start]}. The same values kept at 10 ms end at {ends[kept]}" in page
+    assert "which is {:.0f} less (95 % interval {:.0f} to {:.0f})".format(*lost) in page
+    assert f"dt-aware values at {ends[aware]}, {won[0]:.0f} above them ({won[1]:.0f} to {won[2]:.0f})" in page
+    assert f"end {left[0]:.0f} above those at 40 ms, and that interval, {left[1]:.0f} to {left[2]:.0f}," in page
+    assert f"ends at {ends[kept_2000]} at 10 ms and at {ends[start_2000]} at 40 ms, {-longer[0]:.0f} less" in page
+    assert f"({longer[1]:.0f} to {longer[2]:.0f}), and dt-aware values at {ends[aware_2000]}" in page
+    split = [cell for cell in ends if 0 < sum(cell.final < 110) < 5]
+    assert [sum(cell.final < 110) for cell in split] == [1, 1, 2, 2]
+    assert all(end < 110 or end > 200 for cell in split for end in cell.final)
+    known = {each.name: each.mean for each in references("ur-reacher", "10ms")}
+    assert f"about {round(known['a scripted controller'], -2):.0f} here" in page
+    assert f"stands still {known['doing nothing']:.0f}." in page
+
+
+def test_the_page_tells_what_came_of_the_settings_that_were_learned_through_the_controller() -> None:
+    told, page = (ROOT / "results" / "robot-rows.txt").read_text(), _in_one_line(PAGE)
+    exact, apart = (re.findall(pattern, told) for pattern in (r"in float64 (\S+) at most", r"median, (\S+) at most"))
+    means = re.findall(r"episodes: (\S+) there, (\S+) in closed form", told)
+    assert len(exact) == len(apart) == len(means) == 6
+    assert f"differ by {max(exact, key=float)} at most" in page
+    off = max(abs(float(one) - float(other)) for one, other in means)
+    assert f"it is {max(map(float, apart)):g} at most, of some 370, and {off:.2f} in a mean" in page
+    number = r"(-?[\d.]+)"
+    words = rf"score {number}, final return {number}; .*, and {number} to {number} and {number} to {number} over 5"
+    found = [[float(each) for each in row] for row in re.findall(words, told)]
+    within = [low <= score <= high and worst <= end <= best for score, end, low, high, worst, best in found]
+    assert within == [True] * 5 + [False]
+    assert found[5][0] > found[5][3]
+    assert found[5][1] > found[5][5]
 
 
 def test_the_page_s_tuned_table_is_that_of_the_data() -> None:
@@ -81,8 +129,12 @@ def test_the_page_s_behaviour_is_that_of_the_policies() -> None:
 
 
 def test_the_page_s_runs_and_hours_are_those_of_the_studies() -> None:
-    outcomes, page = read_results(RESULTS).outcomes.values(), _in_one_line(PAGE)
+    every, page = read_results(RESULTS).outcomes.values(), _in_one_line(PAGE)
+    here = [each for each in every if each.about["machines"][0]["device"] == "cpu"]
+    outcomes = [each for each in every if each not in here]
     runs, hours, wall_s = (sum(each.about[key] for each in outcomes) for key in ("runs", "simulated_hours", "wall_s"))
+    on_a_core = (sum(each.about[key] for each in here) for key in ("runs", "wall_s"))
+    assert f"took {next(on_a_core):,} runs and {next(on_a_core) / 60:.0f} min on one core" in page
     distinct = {
         (cell.labels["task"], cell.dt, seed, json.dumps(cell.values), score)
         for each in outcomes

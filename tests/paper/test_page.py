@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cycletime.errors import InputError
-from cycletime.paper.claims import CLAIMS
+from cycletime.paper.claims import CLAIMS, claims_as_json
 from cycletime.paper.claims.sources import Data
 from cycletime.paper.page import claims_in_words, page, table_of, write_report
 from tests.paper.synthetic import synthetic_data
@@ -35,6 +35,23 @@ def test_every_claim_is_told_in_80_columns_with_what_it_hangs_on() -> None:
     assert "; n = 2 + 2), to be above 0." in " ".join(parts[1].split())
     assert "Not run: ppo-dt-aware" in parts[3]
     assert "scaled down" not in claims_in_words(small_data(1.0))
+
+
+def test_what_comes_from_the_simulated_robot_says_so() -> None:
+    data = synthetic_data(lambda labels: 5.0, seeds=3, only=["ppo-robot", "ppo-baseline"], scale=0.5)
+    robot, other = (data.outcomes[name] for name in ("ppo-robot", "ppo-baseline"))
+    machines = [{"cycletime": "0.2.0+abc", "device": "cpu", "processor": "AMD EPYC"}]
+    about = {**robot.about, "where": ["simulated robot"], "wall_s": 9, "machines": machines, "runs": 15}
+    other = replace(other, about={**other.about, **ABOUT})
+    data = Data({"ppo-robot": replace(robot, about=about), "ppo-baseline": other})
+    verdicts = [part.splitlines()[0] for part in claims_in_words(data).split("\n\n")]
+    scaled = " (scaled down to 50 % of the environment steps)"
+    assert verdicts[13] == f"14  not run (simulated robot){scaled}"
+    assert not any("simulated robot" in verdict for verdict in (*verdicts[:13], *verdicts[14:]))
+    told = page(data, [], {}, {})
+    assert "| ppo-robot | 15 x 300,000 environment steps | simulated robot | 0.5 | " in told
+    assert "| 0.2.0+abc | AMD EPYC | 9 s |" in told
+    assert [each["sources"] for each in claims_as_json(CLAIMS, data)][13] == ["simulated robot"]
 
 
 def test_where_the_plain_mean_says_otherwise_the_page_does_too() -> None:

@@ -61,9 +61,13 @@ GOLDEN = {
             agent=ActorCriticAgent(),
             dt="40ms",
             seed=1,
-            engine=STEPPED,
+            engine=EngineSpec("stepped", version=1),
         ),
         "2dc52b229ae5545e15566a04b3fb28052ff704ebc9cabd9f1f775bc3732dcb25",
+    ),
+    "Pendulum-v1-ppo-50ms-seed0": (
+        a_spec(world=GymnasiumEnv("Pendulum-v1", Duration("50ms")), dt="50ms", engine=STEPPED),
+        "eafde0469a542f0e93168d80cf1a44997f8d7590ed4bd3aed873384862cbb6c5",
     ),
 }
 """Runs on disk are known by these. Where a test fails, all runs that exist are lost to new versions of the package."""
@@ -192,6 +196,20 @@ def test_only_an_engine_that_was_given_a_precision_tells_it() -> None:
     exact = a_spec(engine=EngineSpec(device="gpu", matmul="float32"))
     assert exact.as_json()["engine"]["matmul"] == "float32"
     assert RunSpec.from_json(exact.as_json()) == exact
+
+
+def test_an_engine_that_came_to_give_other_numbers_tells_its_version() -> None:
+    """Other engines, and runs from before, have none and keep their identity."""
+    assert "version" not in a_spec().as_json()["engine"]
+    spec = a_spec(engine=EngineSpec("stepped"))
+    told = spec.as_json()
+    assert told["engine"] == {"name": "stepped", "device": "cpu", "width": 1, "version": 2}
+    assert RunSpec.from_json(told) == spec
+    del told["engine"]["version"]
+    before = RunSpec.from_json(told)
+    assert before.engine == EngineSpec("stepped", version=1)
+    assert before.as_json() == told
+    assert before.identity != spec.identity
 
 
 def test_a_result_version_of_the_code_changes_the_identity(monkeypatch: pytest.MonkeyPatch) -> None:

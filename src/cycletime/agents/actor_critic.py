@@ -111,3 +111,5 @@ class ActorCriticAgent:
     def policy(self, psi: ActorCriticState) -> PolicyNetwork:
         """The policy by itself."""
         return PolicyNetwork(psi.policy.network, "tanh", psi.policy.log_std, squashed=False)
+
+    acting = policy

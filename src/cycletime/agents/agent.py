@@ -69,6 +69,9 @@ class Agent(Protocol):
     def policy(self, psi: Psi) -> PolicyNetwork:
         """The newest policy by itself, for taking it elsewhere."""
 
+    def acting(self, psi: Psi) -> PolicyNetwork:
+        """The policy that acts, by itself: what `act` computes with."""
+
 
 def choose_action(
     agent: Agent, psi: Psi, observation: jax.Array, noise: jax.Array, agent_steps: jax.Array

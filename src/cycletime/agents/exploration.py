@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, exp, factorial, lgamma, log, sqrt
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -123,13 +123,18 @@ Exploration: TypeAlias = OrnsteinUhlenbeck | AutoRegressive | Pink
 """Noise that has no cycle time yet."""
 
 
-NoiseState: TypeAlias = tuple[jax.Array, ...] | None
-"""z, each of its numbers an array of the actions' shape; None where nothing is coherent."""
+Array = TypeVar("Array", jax.Array, NDArray[np.float32])
+"""The noise of a compiled program, or of a loop that acts in NumPy."""
+NoiseState: TypeAlias = tuple[Any, ...] | None
+"""z, each of its numbers such an array of the actions' shape; None where nothing is coherent."""
 
 
 def explore(
-    coherent: CoherentNoise | None, state: NoiseState, normals: jax.Array, begins: jax.Array
-) -> tuple[jax.Array, NoiseState]:
+    coherent: CoherentNoise | None,
+    state: NoiseState,
+    normals: Array,
+    begins: Any,  # noqa: ANN401 - an array
+) -> tuple[Array, NoiseState]:
     """The noise of the next agent step, [..., |A|], and z after it; where nothing is coherent, the normals themselves.
 
     Args:
@@ -140,24 +145,25 @@ def explore(
     """
     if coherent is None or state is None:
         return normals, None
-    xi = jnp.split(normals, coherent.size, axis=-1)
+    xp = normals.__array_namespace__()
+    xi = xp.split(normals, coherent.size, axis=-1)
     pairs = zip(
         _matrix_times(coherent.carry, state),
         _matrix_times(coherent.drive, xi),
         _matrix_times(coherent.start, xi),
         strict=True,
     )
-    state = tuple(jnp.where(begins[..., None], begun, left + added) for left, added, begun in pairs)
+    state = tuple(xp.where(begins[..., None], begun, left + added) for left, added, begun in pairs)
     return _matrix_times((coherent.read,), state)[0], state
 
 
-def _matrix_times(matrix: Matrix, vector: Sequence[jax.Array]) -> list[jax.Array]:
+def _matrix_times(matrix: Matrix, vector: Sequence[Any]) -> list[Any]:
     """A matrix of numbers times a vector of arrays, number by number.
 
     A matrix product may be rounded coarsely on GPUs, which would move poles that are near 1, and JAX 0.10.2 on CPUs
     gave wrong numbers where a large state was summed over an axis inside a scan.
     """
-    nothing = jnp.zeros((), vector[0].dtype)
+    nothing = vector[0].dtype.type(0)
     return [sum((w * each for w, each in zip(row, vector, strict=True) if w), nothing) for row in matrix]
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import log, pi, sqrt
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import jax
 import jax.numpy as jnp
 
+from cycletime.agents.numpy_policy import LOG_STD_RANGE, NumpyNetwork
+
 InitialWeights: TypeAlias = Literal["released", "pytorch", "orthogonal"]
 """What the field `initial_weights` of the agents may be; they say what each means."""
 INITIAL_WEIGHTS = get_args(InitialWeights)
 ActivationName: TypeAlias = Literal["tanh", "relu"]
-LOG_STD_RANGE = (-20.0, 2.0)
-"""Where the released code's SAC clips log sigma."""
 
 _ACTIVATIONS = {"tanh": jnp.tanh, "relu": jax.nn.relu}
 _LOG_SQRT_2_PI = log(2 * pi) / 2
@@ -169,6 +170,7 @@ def state_value(value: Network, observation: jax.Array) -> jax.Array:
 # A policy by itself. Whatever takes one elsewhere (files, NumPy, ONNX) starts here, so that it knows no agent.
 
 
+@partial(jax.tree_util.register_dataclass, data_fields=["layers", "log_std"], meta_fields=["activation", "squashed"])
 @dataclass(frozen=True, eq=False)
 class PolicyNetwork:
     """A normal policy: mu from a network, sigma from the network too or on its own."""
@@ -206,3 +208,7 @@ class PolicyNetwork:
         mean, log_std = self.mean_and_log_std(observation)
         action = mean + jnp.exp(log_std) * noise
         return jnp.tanh(action) if self.squashed else action
+
+    def in_numpy(self) -> NumpyNetwork:
+        """The same in NumPy, whose calls cost less than JAX's where there are few observations."""
+        return NumpyNetwork(self.layers, self.activation, self.log_std, squashed=self.squashed)

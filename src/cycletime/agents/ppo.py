@@ -177,6 +177,8 @@ class PPOAgent:
         policy = psi.parameters.policy
         return PolicyNetwork(policy.network, "tanh", policy.log_std, squashed=False)
 
+    acting = policy
+
     def draw(self, key: jax.Array, action_size: int) -> jax.Array:
         """The order of the samples in each epoch."""
         return shuffles(key, self.epochs, self.batch)

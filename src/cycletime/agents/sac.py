@@ -165,8 +165,11 @@ class SACAgent:
 
     def act(self, psi: SACState, observation: jax.Array, noise: jax.Array) -> jax.Array:
         """A = tanh(mu(S) + epsilon sigma(S))."""
-        policy = psi.policy if psi.acting is None else psi.acting
-        return squashed_sample(*_policy(policy).mean_and_log_std(observation), noise)[0]
+        return squashed_sample(*self.acting(psi).mean_and_log_std(observation), noise)[0]
+
+    def acting(self, psi: SACState) -> PolicyNetwork:
+        """The newest policy, or the one before the last update."""
+        return _policy(psi.policy if psi.acting is None else psi.acting)
 
     def policy(self, psi: SACState) -> PolicyNetwork:
         """The newest policy by itself, also where the one before it acts."""

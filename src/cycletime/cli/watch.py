@@ -13,7 +13,7 @@ from cycletime.cli.options import Count, Text, the_one
 from cycletime.errors import InputError, printable
 
 if TYPE_CHECKING:
-    from cycletime.runs.policies.numpy_policy import NumpyPolicy
+    from cycletime.agents.numpy_policy import NumpyPolicy
     from cycletime.runs.watching import Act, Seen
 
 

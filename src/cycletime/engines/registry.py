@@ -25,11 +25,17 @@ def engine_of(spec: RunSpec) -> Engine:
     """The engine that a run asks for.
 
     Raises:
-        InputError: if there is none of this name, or it does not take the run.
+        InputError: if there is none of this name or of this version, or it does not take the run.
     """
-    engine = ENGINES.get(spec.engine.name)
+    asked = spec.engine
+    engine = ENGINES.get(asked.name)
     if engine is None:
-        raise InputError(f"{spec.engine.name!r} is not an engine: give one of {', '.join(ENGINES)}.")
+        raise InputError(f"{asked.name!r} is not an engine: give one of {', '.join(ENGINES)}.")
+    if asked.version != asked.newest_version:
+        raise InputError(
+            f"The run is of version {asked.version} of the engine {asked.name}: this version of cycletime computes "
+            f"version {asked.newest_version}, whose numbers differ in their last bits, so train it anew elsewhere."
+        )
     if sentence := _refusal(engine, spec):
         raise InputError(sentence)
     return engine
@@ -61,7 +67,7 @@ def with_engine(spec: RunSpec, name: str = AUTO) -> RunSpec:
 def _on(spec: RunSpec, name: str) -> RunSpec:
     """A run on an engine; those that train no lanes side by side have no width."""
     width = spec.engine.width if name == CompiledEngine.name else 1
-    return replace(spec, engine=replace(spec.engine, name=name, width=width))
+    return replace(spec, engine=replace(spec.engine, name=name, width=width, version=0))
 
 
 def group_for(specs: Sequence[RunSpec]) -> Group:

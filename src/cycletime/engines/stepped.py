@@ -29,7 +29,6 @@ from cycletime.loops.pulse import PULSE
 from cycletime.runs.spec import RunSpec, refuse_longer_than
 from cycletime.runs.trees import named_arrays, tree_like
 from cycletime.runs.worlds import RobotEnv, make_env
-from cycletime.tasks.closed_form import ClosedFormTask
 
 if TYPE_CHECKING:
     import gymnasium
@@ -135,9 +134,11 @@ class SteppedGroup:
 
     @property
     def _simulator(self) -> tuple[str, tuple[str, ...]]:
+        from cycletime.tasks.closed_form_env import ClosedFormEnv
+
         world = self.env.unwrapped
-        if isinstance(task := getattr(world, "task", None), ClosedFormTask):
-            return task.where, ()
+        if isinstance(world, ClosedFormEnv):
+            return world.task.where, ()
         # An environment of MuJoCo's has its model, whatever module it comes from.
         modules = f"{type(world).__module__} {type(getattr(world, 'model', None)).__module__}"
         return next(

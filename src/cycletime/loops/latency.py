@@ -21,15 +21,11 @@ from cycletime.agents import Agent, Buffer, SACAgent
 from cycletime.agents.checks import check_agent, check_precision
 from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError
+from cycletime.loops.acting import Actor
 from cycletime.loops.beginning import first_psi
+from cycletime.loops.packing import Packed
 from cycletime.loops.randomness import seed_key
-from cycletime.loops.stepped_agent import (
-    MOST_ROWS,
-    Actor,
-    RandomNumbers,
-    store_and_learn,
-    with_array_rates,
-)
+from cycletime.loops.stepped_agent import MOST_ROWS, RandomNumbers, store_and_learn, with_array_rates
 
 Call: TypeAlias = Callable[[], object]
 """Returns when its work is done."""
@@ -129,8 +125,8 @@ def act_call(agent: Agent, observation_size: int, action_size: int) -> Call:
     _check(agent)
     agent = with_array_rates(agent)
     key, random = seed_key(0), RandomNumbers(agent, seed_key(0), action_size, copies=1)
-    policies = [first_psi(agent, key, observation_size, action_size) for _ in range(2)]
-    actor = Actor(agent, policies[0], 1, observation_size, action_size)
+    policies = [Packed.of(first_psi(agent, key, observation_size, action_size)) for _ in range(2)]
+    actor = Actor(agent, policies[0], 1, action_size)
     observation = np.ones((1, observation_size), np.float32)
     agent_steps = 0
 
@@ -150,7 +146,7 @@ def learn_call(agent: Agent, observation_size: int, action_size: int, capacity: 
     """
     _check(agent)
     agent = with_array_rates(agent)
-    psi = first_psi(agent, seed_key(0), observation_size, action_size)
+    psi = Packed.of(first_psi(agent, seed_key(0), observation_size, action_size))
     random = RandomNumbers(agent, seed_key(0), action_size, copies=1)
     buffer = _full_buffer(capacity or agent.capacity, observation_size, action_size)
     room = min(MOST_ROWS, agent.period)

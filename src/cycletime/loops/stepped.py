@@ -209,16 +209,15 @@ class _Run:
         result = self.copies.step(actions)
         PULSE.tick()
         self.counters.check_finite(reward=result.reward, successor=result.successor)
-        if result.real.any():
-            self.counters.count(result)
+        episodes = self.counters.episodes
+        if self.counters.count(result):
             self.learner.store(self.observation, actions, result)
-            ended = bool((result.terminated | result.truncated).any())
-            self.learner.learn_if_due(self.counters.agent_steps, ended=ended)
+            self.learner.learn_if_due(self.counters.agent_steps, ended=self.counters.episodes > episodes)
             self._check_that_episodes_end()
         if result.observation is not result.successor:
             self.counters.check_finite(observation=result.observation)
         self.observation = result.observation
-        self.begins = self.copies.can_resume and bool(result.terminated[0] or result.truncated[0])
+        self.begins = self.copies.can_resume and self.counters.episodes > episodes
 
     def _check_that_episodes_end(self) -> None:
         """Refuse to wait for ever for an episode's end to learn at."""

@@ -1,14 +1,14 @@
 """The agent's side of a stepped run: act, remember, and learn at the right agent steps.
 
-A call of JAX costs more than a small network, so that there are few: one to act, and one to store rows and learn. Rows
-are gathered outside of JAX until the agent learns. Random numbers are drawn for many learning periods at once. Calls
-are compiled once for an agent's shapes, whatever loop makes them.
+A call of JAX costs more than a small network, so that there are few: one to store rows and learn, and one to draw the
+random numbers of many learning periods. Acting is done in NumPy, and rows are gathered there until the agent learns.
+Calls are compiled once for an agent's shapes, whatever loop makes them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -18,8 +18,10 @@ from jax import lax
 from numpy.typing import NDArray
 
 from cycletime.agents import Agent, Buffer
-from cycletime.agents.agent import Draws, Psi, choose_action
-from cycletime.agents.exploration import NoiseState, explore, initial_noise_state, normals_per_step
+from cycletime.agents.agent import Draws, Psi
+from cycletime.agents.exploration import normals_per_step
+from cycletime.loops.acting import Actor
+from cycletime.loops.packing import Packed
 from cycletime.loops.randomness import Purpose, draws_of, keys_for, normals_of, seed_key
 from cycletime.loops.stepped_env import Copies, StepResult
 
@@ -67,7 +69,7 @@ class MetricsTable:
 class Learned(NamedTuple):
     """What learning gives."""
 
-    psi: Psi
+    psi: Packed
     buffer: Buffer
     metrics: MetricsTable
 
@@ -76,73 +78,6 @@ def with_array_rates(agent: Agent) -> Agent:
     """The agent with its rates as arrays, which calls take faster than numbers."""
     data: Agent = jax.tree.map(lambda rate: jnp.asarray(rate, jnp.float32), agent)
     return data
-
-
-class Actor:
-    """The policy as a call that takes only those arrays of Psi that acting needs, since each costs time.
-
-    It remembers the state of noise that is coherent in time.
-    """
-
-    def __init__(self, agent: Agent, psi: Psi, copies: int, observation_size: int, action_size: int) -> None:
-        """Find out which those are."""
-        self._agent, self._noise = agent, initial_noise_state(agent.exploration, copies, action_size, dtype=jnp.float32)
-        leaves, structure = jax.tree.flatten((agent, psi))
-        sizes = observation_size, normals_per_step(agent.exploration, action_size)
-        examples = [np.zeros((copies, size), np.float32) for size in sizes]
-        self._begins = None if self._noise is None else np.zeros(copies, np.bool_)
-        everything = jax.make_jaxpr(_act)(agent, psi, *examples, np.int32(0), self._noise, self._begins).jaxpr
-        needed = {id(each) for equation in everything.eqns for each in equation.invars}
-        self._used = tuple(at for at, each in enumerate(everything.invars[: len(leaves)]) if id(each) in needed)
-        self._call = _compiled_act(structure, self._used)
-        self._take(psi)
-
-    def act(
-        self,
-        psi: Psi,
-        observation: NDArray[np.float32],
-        normals: NDArray[np.float32],
-        agent_steps: int,
-        begins: NDArray[np.bool_] | None = None,
-    ) -> NDArray[np.float32]:
-        """The actions of all copies, [copies, |A|], the first of which is the run's agent step of this number.
-
-        `begins` says of each copy whether an episode begins with it; by default none does.
-        """
-        if psi is not self._psi:
-            self._take(psi)
-        if begins is None or self._noise is None:
-            begins = self._begins  # nothing where it does not matter, since each array costs time
-        actions, self._noise = self._call(self._taken, observation, normals, np.int32(agent_steps), self._noise, begins)
-        return np.asarray(actions)
-
-    def _take(self, psi: Psi) -> None:
-        leaves = jax.tree.leaves((self._agent, psi))
-        self._psi, self._taken = psi, [leaves[at] for at in self._used]
-
-
-@lru_cache
-def _compiled_act(structure: Any, used: tuple[int, ...]) -> Any:  # noqa: ANN401 - types of JAX that have no name
-    def act(taken: list[jax.Array], *rest: Any) -> tuple[jax.Array, NoiseState]:  # noqa: ANN401
-        leaves = dict(zip(used, taken, strict=True))
-        agent, psi = jax.tree.unflatten(structure, [leaves.get(at) for at in range(structure.num_leaves)])
-        return _act(agent, psi, *rest)
-
-    return jax.jit(act)
-
-
-def _act(
-    agent: Agent,
-    psi: Psi,
-    observation: jax.Array,
-    normals: jax.Array,
-    agent_steps: jax.Array,
-    noise_state: NoiseState,
-    begins: jax.Array,
-) -> tuple[jax.Array, NoiseState]:
-    numbers = agent_steps + jnp.arange(len(observation))[:, None]
-    noise, noise_state = explore(agent.exploration, noise_state, normals, begins)
-    return choose_action(agent, psi, observation, noise, numbers), noise_state
 
 
 @partial(jax.jit, static_argnames="first_only", donate_argnames="buffer")
@@ -160,7 +95,7 @@ def store_rows(buffer: Buffer, rows: jax.Array, count: jax.Array, first_only: bo
 @partial(jax.jit, static_argnames="learnings", donate_argnames="buffer")
 def store_and_learn(
     agent: Agent,
-    psi: Psi,
+    psi: Packed,
     buffer: Buffer,
     rows: jax.Array,
     count: jax.Array,
@@ -179,11 +114,12 @@ def store_and_learn(
 
     names: list[tuple[str, ...]] = []
     if learnings == 1:
-        psi, numbers = learn(psi, index)
+        learned, numbers = learn(psi.unpacked(), index)
         numbers = numbers[None]
     else:
-        psi, numbers = lax.scan(learn, psi, index + jnp.arange(learnings))
-    return Learned(psi, buffer.emptied() if episode_end else buffer, MetricsTable(names[0], numbers))
+        learned, numbers = lax.scan(learn, psi.unpacked(), index + jnp.arange(learnings))
+    emptied = buffer.emptied() if episode_end else buffer
+    return Learned(Packed.of(learned), emptied, MetricsTable(names[0], numbers))
 
 
 @partial(jax.jit, static_argnames=("periods", "steps", "numbers"))
@@ -258,52 +194,62 @@ class Learner:
 
     def __init__(self, agent: Agent, seed: int, position: SteppedPosition, copies: Copies) -> None:
         """Go on from a position, whose buffer is written to in place."""
-        self.agent, self.psi = agent, position.psi
+        self.agent, self._psi = agent, position.psi
         self.period, self.rows, self.period_rows = int(position.period), int(position.rows), int(position.period_rows)
-        self._buffer, self._copies = position.buffer, copies.copies
+        self.packed, self._buffer, self._copies = Packed.of(position.psi), position.buffer, copies.copies
         # Whether a copy's next step is its episode's first; going on from a position begins new episodes.
         self._begins = np.ones(copies.copies, np.bool_)
-        self._actor = Actor(agent, self.psi, copies.copies, copies.observation_size, copies.bounds.size)
+        self._actor = Actor(agent, self.packed, copies.copies, copies.bounds.size)
         self._random = RandomNumbers(agent, seed_key(seed), copies.bounds.size, copies.copies)
         # One row where the agent learns after each, so that its call carries no more than that.
         self._room = min(MOST_ROWS, max(1, agent.period // copies.copies))
-        self._gathered: list[NDArray[np.float32]] = []
+        self._begin_block()
         self._metrics: list[tuple[int, MetricsTable]] = []  # each with the run's agent steps
+
+    @property
+    def psi(self) -> Psi:
+        """What the agent has learned; the same object until it learns again. Waits for the learning to end."""
+        if self._psi is None:
+            self._psi = self.packed.on_host().unpacked()
+        return self._psi
 
     def act(self, observation: NDArray[np.float32]) -> NDArray[np.float32]:
         """The agent's own actions, [copies, |A|]."""
         normals = self._random.noise(self.period, self.period_rows)
-        return self._actor.act(self.psi, observation, normals, self.rows * self._copies, self._begins)
+        return self._actor.act(self.packed, observation, normals, self.rows * self._copies, self._begins)
 
     def store(self, observation: NDArray[np.float32], actions: NDArray[np.float32], result: StepResult) -> None:
         """Remember a row, its parts in the order of `Transition`."""
-        flags = [result.terminated, result.truncated, *([result.real] if self._buffer.has_gaps else [])]
-        row = np.concatenate(
-            [observation, actions, result.reward[:, None], result.successor, np.stack(flags, axis=1)],
-            axis=1,
-            dtype=np.float32,
-        )
-        self._gathered.append(row)
+        row = self._block[self._gathered]
+        begin = 0
+        for part in (observation, actions, result.reward[:, None], result.successor):
+            end = begin + part.shape[1]
+            row[:, begin:end] = part
+            begin = end
+        row[:, begin], row[:, begin + 1] = result.terminated, result.truncated
+        if self._buffer.has_gaps:
+            row[:, begin + 2] = result.real
+        self._gathered += 1
         self.rows += 1
         self.period_rows += 1
-        self._begins = result.terminated | result.truncated | ~result.real
+        self._begins = result.ended | ~result.real
 
     def learn_if_due(self, agent_steps: int, *, ended: bool) -> None:
         """Learn at a learning period's end, once there is enough to learn from; the run has so many agent steps."""
         steps = self.period_rows * self._copies
-        if steps >= self.agent.period and (self.agent.learn_when == "batch" or ended):
+        if steps >= self.agent.period and (ended or self.agent.learn_when == "batch"):
             if self.rows * self._copies >= self.agent.learns_from:
                 self._learn(agent_steps)
             self.period += self._random.learnings
             self.period_rows = 0
-        if len(self._gathered) == self._room:
+        if self._gathered == self._room:
             self.flush()
 
     def flush(self) -> Buffer:
         """Store what was gathered; the buffer with all rows."""
         if self._gathered:
             first_only = self.agent.learn_when == "episode_end"
-            self._buffer = store_rows(self._buffer, *self._block(), first_only=first_only)
+            self._buffer = store_rows(self._buffer, *self._take_block(), first_only=first_only)
         return self._buffer
 
     def pop_metrics(self) -> dict[str, NDArray[Any]]:
@@ -318,17 +264,18 @@ class Learner:
 
     def _learn(self, agent_steps: int) -> None:
         draws, index = self._random.draws(self.period)
-        self.psi, self._buffer, metrics = store_and_learn(
-            self.agent, self.psi, self._buffer, *self._block(), draws, index, learnings=self._random.learnings
+        self.packed, self._buffer, metrics = store_and_learn(
+            self.agent, self.packed, self._buffer, *self._take_block(), draws, index, learnings=self._random.learnings
         )
+        self._psi = None
         self._metrics.append((agent_steps, metrics))
 
-    def _block(self) -> tuple[NDArray[np.float32], np.int32]:
+    def _take_block(self) -> tuple[NDArray[np.float32], np.int32]:
         """What was gathered, in an array of always the same shape that nothing writes to afterwards."""
-        width = self._buffer.rows.shape[2]
-        block = np.zeros((self._room, self._copies, width), np.float32)
-        count = len(self._gathered)
-        if count:
-            block[:count] = self._gathered
-        self._gathered = []
-        return block, np.int32(count)
+        block, count = self._block, np.int32(self._gathered)
+        self._begin_block()
+        return block, count
+
+    def _begin_block(self) -> None:
+        self._block = np.zeros((self._room, self._copies, self._buffer.rows.shape[2]), np.float32)
+        self._gathered = 0

@@ -12,7 +12,7 @@ from cycletime.duration import Duration
 from cycletime.paper.claims import CLAIMS, judge
 from cycletime.paper.claims.claim import Judged
 from cycletime.paper.claims.conditions import Verdict
-from cycletime.paper.claims.sources import BASELINE_BATCH, DTS, Data, PPORuns, paper_pendulum, reacher
+from cycletime.paper.claims.sources import BASELINE_BATCH, DTS, Data, PPORuns, learned, paper_pendulum, reacher
 from cycletime.paper.clips import CAPTIONS
 from cycletime.paper.experiments import PARTS, scaled_down
 from cycletime.paper.figures import missing_figures
@@ -79,6 +79,8 @@ def _answer(data: Data, judged: dict[str, Judged]) -> Iterator[str]:
         yield _worth(reacher(data), "Reacher")
     if "ppo-pendulum" in data.outcomes:
         yield _worth(paper_pendulum(data), "the Double Pendulum")
+    if "ppo-robot" in data.outcomes:
+        yield _on_robot(data)
     counts = Counter(found.verdict for found in judged.values())
     verdicts: tuple[Verdict, ...] = ("confirmed", "refuted", "not decided", "not run")
     known = [(counts[name], name) for name in verdicts if counts[name]]
@@ -103,6 +105,18 @@ def _worth(runs: PPORuns, task: str) -> str:
     return (
         f"On {task}, PPO's values for 16 ms do better at {where} cycle times when the dt-aware rule carries them than "
         f"when they are kept: by {rough(low)} to {rough(high)} in mean return over learning.{scale}"
+    )
+
+
+def _on_robot(data: Data) -> str:
+    """What became of values from 40 ms at 10 ms, in the end."""
+    outcome = data.outcomes["ppo-robot"]
+    places = (("dt-aware", "10ms"), ("baseline", "10ms"), ("baseline", "40ms"))
+    aware, kept, start = (outcome.cell(rule=rule, dt=dt) for rule, dt in places)
+    ends = [f"{learned(cell).mean():,.3g}" for cell in (start, kept, aware)]
+    return (
+        f"On a simulated robot PPO's values for 40 ms end at a return of {ends[0]} there, at {ends[1]} when they are "
+        f"kept at 10 ms, and at {ends[2]} when the rule carries them (n = {len(aware.seeds)})."
     )
 
 

@@ -132,7 +132,8 @@ def origin_of(outcome: Outcome) -> tuple[str, ...]:
     """What `ORIGIN` names, of a study."""
     about = outcome.about
     codes = sorted({str(each["cycletime"]) for each in about["machines"]})
-    devices = sorted({str(each["device"]) for each in about["machines"]})
+    # A CPU is told by its name, as a card is.
+    devices = sorted({str(each["processor" if each["device"] == "cpu" else "device"]) for each in about["machines"]})
     wall = "not known" if about.get("wall_s") is None else f"{about['wall_s']:,.0f} s"
     return (
         outcome.name,

@@ -20,6 +20,9 @@ from cycletime.runs.worlds import ClosedFormWorld, GymnasiumEnv, RobotEnv, World
 
 RESULT_VERSION = 1
 """Raised whenever a change of the code changes the numbers of runs, so that old runs are not taken for new ones."""
+ENGINE_VERSIONS: Mapping[str, int] = MappingProxyType({"stepped": 2})
+"""By an engine's name, where it is not 1: raised whenever a change of that engine changes the numbers of its runs. From
+version 2 on the stepped loop acts in NumPy, which rounds in other places than JAX."""
 AGENTS = MappingProxyType({"actor-critic": ActorCriticAgent, "ppo": PPOAgent, "sac": SACAgent})
 """The agents by name."""
 EXPLORATIONS: Mapping[str, type[Exploration]] = MappingProxyType(
@@ -40,23 +43,38 @@ class EngineSpec:
     """The runs that the program carries side by side."""
     matmul: Literal["fastest", "float32"] = "fastest"
     """How a GPU multiplies matrices: in TF32 where it can, or in float32, as CPUs do anyway."""
+    version: int = 0
+    """Of the numbers that the engine gives; 0 stands for the newest, which is all that can be computed."""
     learner: Literal["inline", "background"] = "inline"
     """Who learns while a robot moves: the loop, within the cycle, or a thread beside it."""
 
     def __post_init__(self) -> None:
         """Refuse what is no engine."""
+        if not self.version:
+            object.__setattr__(self, "version", self.newest_version)
+        check_counts(self, "version")
         check_choice(self, "device", ("cpu", "gpu"))
         check_counts(self, "width")
         check_choice(self, "matmul", ("fastest", "float32"))
         check_choice(self, "learner", ("inline", "background"))
 
     def as_json(self) -> dict[str, Any]:
-        """What spec.json holds; without defaults of what engines did not have before."""
+        """What spec.json holds; without what engines had before there was a choice."""
         told = asdict(self)
-        for name, usual in (("matmul", "fastest"), ("learner", "inline")):
+        for name, usual in (("matmul", "fastest"), ("version", 1), ("learner", "inline")):
             if told[name] == usual:
                 del told[name]
         return told
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> EngineSpec:
+        """What spec.json holds."""
+        return cls(**{"version": 1, **told})
+
+    @property
+    def newest_version(self) -> int:
+        """What this program computes."""
+        return ENGINE_VERSIONS.get(self.name, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +176,7 @@ class RunSpec:
             dt=told["dt"],
             env_steps=told["env_steps"],
             seed=told["seed"],
-            engine=EngineSpec(**told["engine"]),
+            engine=EngineSpec.from_json(told["engine"]),
             exploration=None if exploration is None else _exploration_from_json(exploration),
             origin=told["origin"],
         )

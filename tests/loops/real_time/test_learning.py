@@ -17,7 +17,7 @@ class Gated:
     """Learns from each step, in the background when it is let to."""
 
     def __init__(self, *, opened: bool = True) -> None:
-        self.psi = np.zeros(1)
+        self.packed = np.zeros(1)
         self.period = self.rows = 0
         self.gate, self.reached = Event(), Event()
         self.fails = False
@@ -34,7 +34,7 @@ class Gated:
         assert self.gate.wait(60)
         if self.fails:
             raise FloatingPointError("diverged")
-        self.psi = self.psi + 1
+        self.packed = self.packed + 1
         self.period += 1
 
 
@@ -43,7 +43,7 @@ def test_inline_is_done_when_it_returns() -> None:
     learning = InlineLearning(learner)  # type: ignore[arg-type]
     for count in (1, 2):
         learning.take(STEP)
-        assert (learning.psi.item(), learning.periods) == (count, count)
+        assert (np.asarray(learning.psi).item(), learning.periods) == (count, count)
     learning.finish()
     learning.close()
 
@@ -56,10 +56,10 @@ def test_in_the_background_acting_goes_on_with_the_policy_before() -> None:
     for _ in range(3):
         learning.take(STEP)
     assert learner.reached.wait(60)
-    assert (learning.psi.item(), learning.periods) == (0, 0)
+    assert (np.asarray(learning.psi).item(), learning.periods) == (0, 0)
     learner.gate.set()
     learning.finish()
-    assert (learning.psi.item(), learning.periods) == (3, 3), "no step is lost"
+    assert (np.asarray(learning.psi).item(), learning.periods) == (3, 3), "no step is lost"
     learning.close()
     learning.close()
     assert sys.getswitchinterval() == before

@@ -1,6 +1,7 @@
 """UR-Reacher-2 on a simulated controller in a process of its own, in lock-step."""
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -97,15 +98,27 @@ def test_a_protective_stop_is_unlocked_after_five_seconds_of_the_controller(
     assert link.receive(10).safety_mode is SafetyMode.NORMAL
 
 
-def test_a_frozen_stream_is_silence_and_a_dropped_one_is_lost(link: LockstepLink, controller: Simulated) -> None:
-    controller.fault("freeze 0.02")
-    with pytest.raises(SilentError, match="no state"):
-        link.receive(0.05)
-    controller.fault("freeze 0")
-    link.receive(10)
-    controller.fault("drop rtde")
-    with pytest.raises(LinkError):
+def test_a_controller_that_waits_for_its_turn_is_not_silent(
+    link: LockstepLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited_s: list[float] = []
+    monkeypatch.setattr(link, "_next", waited_s.append)
+    for timeout_s in (1.0, 60.0):
+        link.receive(timeout_s)
+    assert waited_s == [10.0, 60.0]
+
+
+def test_a_frozen_stream_is_silence_and_a_dropped_one_is_lost(controller: Simulated) -> None:
+    with closing(LockstepLink(address_of(controller), patience_s=0)) as link:
+        link.connect()
+        controller.fault("freeze 0.02")
+        with pytest.raises(SilentError, match="no state"):
+            link.receive(0.05)
+        controller.fault("freeze 0")
         link.receive(10)
+        controller.fault("drop rtde")
+        with pytest.raises(LinkError):
+            link.receive(10)
 
 
 def test_without_a_connection_nothing_is_received() -> None:

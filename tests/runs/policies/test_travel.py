@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from cycletime.agents.networks import Layer
+from cycletime.agents.numpy_policy import NumpyPolicy
 from cycletime.errors import InputError, RunError
 from cycletime.runs.policies import travel
-from cycletime.runs.policies.numpy_policy import NumpyPolicy
 from cycletime.runs.policies.onnx_export import onnx_model
 from cycletime.runs.policies.policy_file import SavedPolicy
 from cycletime.runs.policies.travel import check_against, export_numpy, export_onnx, jax_actions

@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.agents import Agent
-from cycletime.agents.agent import Psi
+from cycletime.loops.acting import Actor
+from cycletime.loops.packing import Packed
 from cycletime.loops.randomness import seed_key
 from cycletime.loops.real_time.agent_step import AgentStep
-from cycletime.loops.stepped_agent import Actor, Learner, RandomNumbers
+from cycletime.loops.stepped_agent import Learner, RandomNumbers
 
 _SWITCH_S = 0.2e-3
 """After which a thread of Python lets another one run; usually 5 ms, half of a short cycle."""
@@ -31,7 +32,7 @@ class Learning(Protocol):
     """What becomes of agent steps."""
 
     @property
-    def psi(self) -> Psi:
+    def psi(self) -> Packed:
         """The newest that can be acted by, without waiting."""
 
     @property
@@ -56,9 +57,9 @@ class InlineLearning:
         self._learner = learner
 
     @property
-    def psi(self) -> Psi:
+    def psi(self) -> Packed:
         """The newest."""
-        return self._learner.psi
+        return self._learner.packed
 
     @property
     def periods(self) -> int:
@@ -85,7 +86,7 @@ class BackgroundLearning:
     def __init__(self, learner: Learner) -> None:
         """Begin to wait for steps."""
         self._learner = learner
-        self._newest = learner.psi, learner.period
+        self._newest = learner.packed, learner.period
         self._steps: SimpleQueue[AgentStep | None] = SimpleQueue()
         self._left, self._changed = 0, Condition()
         self._fault: BaseException | None = None
@@ -96,7 +97,7 @@ class BackgroundLearning:
         self._thread.start()
 
     @property
-    def psi(self) -> Psi:
+    def psi(self) -> Packed:
         """The newest that is done."""
         return self._newest[0]
 
@@ -130,7 +131,7 @@ class BackgroundLearning:
             try:
                 if self._fault is None and not self._is_closed:
                     learn(self._learner, step)
-                    self._newest = self._learner.psi, self._learner.period
+                    self._newest = self._learner.packed, self._learner.period
             except BaseException as error:  # which is the loop's to raise
                 self._fault = error
             with self._changed:
@@ -145,10 +146,10 @@ class BackgroundLearning:
 def learn(learner: Learner, step: AgentStep) -> None:
     """Store a step, and learn if that is due; returns when that is computed."""
     learner.store(step.observation, step.actions, step.result)
-    before = learner.psi
+    before = learner.packed
     learner.learn_if_due(learner.rows, ended=step.ended)
-    if learner.psi is not before:
-        jax.block_until_ready(learner.psi)  # type: ignore[no-untyped-call]
+    if learner.packed is not before:
+        jax.block_until_ready(learner.packed)  # type: ignore[no-untyped-call]
 
 
 class Acting:
@@ -157,10 +158,10 @@ class Acting:
     The numbers of an agent step are those that the other loops draw for it.
     """
 
-    def __init__(self, agent: Agent, seed: int, learner: Learner, observation_size: int, action_size: int) -> None:
+    def __init__(self, agent: Agent, seed: int, learner: Learner, action_size: int) -> None:
         """Go on from what a learner has stored."""
         self._agent, self._learner = agent, learner
-        self._actor = Actor(agent, learner.psi, 1, observation_size, action_size)
+        self._actor = Actor(agent, learner.packed, 1, action_size)
         self._random = RandomNumbers(agent, seed_key(seed), action_size, copies=1)
 
     def begin(self) -> None:
@@ -170,7 +171,7 @@ class Acting:
         self._begins = True
         self._random.noise(self.period, self._row)  # drawn in bulk, while the robot stands
 
-    def act(self, psi: Psi, observation: NDArray[np.float32]) -> NDArray[np.float32]:
+    def act(self, psi: Packed, observation: NDArray[np.float32]) -> NDArray[np.float32]:
         """The agent's own actions, [1, |A|]."""
         normals = self._random.noise(self.period, self._row)
         actions = self._actor.act(psi, observation, normals, self._agent_steps, np.array([self._begins]))

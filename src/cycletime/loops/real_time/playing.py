@@ -44,7 +44,7 @@ class Playing:
         self.counters = Counters(1, *counts)
         self.recalled = self._recall(recalled)
         """How many episodes were learned from once more."""
-        self.acting = Acting(agent, seed, self.learner, *self.sizes)
+        self.acting = Acting(agent, seed, self.learner, self.env.bounds.size)
         self.learning: Learning = LEARNINGS[loop.learner](self.learner)
 
     @property

@@ -20,9 +20,16 @@ _TIMEOUT_S = 10.0
 class LockstepLink:
     """A simulated controller in lock-step, of which this is the only client that moves it."""
 
-    def __init__(self, address: Address) -> None:
-        """Say where it is; nothing is connected yet."""
+    def __init__(self, address: Address, patience_s: float = _TIMEOUT_S) -> None:
+        """Say where it is; nothing is connected yet.
+
+        Args:
+            address: Of the controller.
+            patience_s: How long a state is waited for at least. No time passes meanwhile, and on a busy machine the
+                controller may have to wait for its turn: who asks for a state within a second means the arm's time.
+        """
         self._address = address
+        self._patience_s = patience_s
         self._standard = StandardLink(address)
         self._states: RtdeStates | None = None
         self._command: Command | None = None
@@ -61,7 +68,7 @@ class LockstepLink:
         self._tick += 1
         command, self._command = self._command, None
         self._connected.write(lockstep_values(self._tick, command))
-        return self._next(timeout_s)
+        return self._next(max(timeout_s, self._patience_s))
 
     def send(self, command: Command) -> None:
         """Send a command with the next tick; of several the last counts, as on a controller."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.agents.networks import LOG_STD_RANGE
+from cycletime.agents.numpy_policy import LOG_STD_RANGE
 from cycletime.errors import InputError
 from cycletime.runs.policies.policy_file import SavedPolicy
 

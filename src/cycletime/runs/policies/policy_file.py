@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.agents.networks import Layer, PolicyNetwork
+from cycletime.agents.numpy_policy import FORMAT, NumpyPolicy, UnsafePolicyError
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.loops.action_bounds import ActionBounds
 from cycletime.runs.files import write_whole
-from cycletime.runs.policies.numpy_policy import FORMAT, NumpyPolicy, UnsafePolicyError
 from cycletime.runs.spec import RunSpec
 
 _METADATA = "cycletime"

@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from cycletime.agents import numpy_policy
 from cycletime.agents.networks import Layer, PolicyNetwork
+from cycletime.agents.numpy_policy import NumpyPolicy
 from cycletime.errors import InputError
 from cycletime.runs.files import disk_errors, write_whole
-from cycletime.runs.policies import numpy_policy
-from cycletime.runs.policies.numpy_policy import NumpyPolicy
 from cycletime.runs.policies.onnx_export import onnx_actions, onnx_model
 from cycletime.runs.policies.policy_file import SavedPolicy
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cycletime.runs.policies import numpy_policy
-from cycletime.runs.policies.numpy_policy import NumpyPolicy, UnsafePolicyError
+from cycletime.agents import numpy_policy
+from cycletime.agents.numpy_policy import NumpyPolicy, UnsafePolicyError
 from cycletime.runs.policies.travel import export_numpy
 from tests.runs.policies.conftest import AGENTS, BOUNDS, observations, trained
 

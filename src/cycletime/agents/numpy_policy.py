@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
@@ -42,6 +42,42 @@ class UnsafePolicyError(ValueError):
     """A policy that fits together, and that nothing may act with."""
 
 
+class NumpyNetwork:
+    """A normal policy's network, without checks of what goes in and what comes out: who acts with it makes them."""
+
+    def __init__(
+        self,
+        layers: Sequence[tuple[Any, Any]],
+        activation: str,
+        log_std: Any,  # noqa: ANN401 - an array, or nothing where the network gives it
+        *,
+        squashed: bool,
+    ) -> None:
+        """Take what `PolicyNetwork` has, as arrays of NumPy or of whatever becomes such."""
+        self.layers = [(np.asarray(weight), np.asarray(bias)) for weight, bias in layers]
+        self.squashed, self._activation = squashed, _ACTIVATIONS[activation]
+        self._size = round(self.layers[-1][1].size / 2)
+        with np.errstate(over="ignore"):
+            self._std = None if log_std is None else np.exp(np.asarray(log_std))
+
+    def mean_and_std(self, numbers: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Mu and sigma of observations [..., n], before squashing."""
+        for weight, bias in self.layers[:-1]:
+            numbers = self._activation(numbers @ weight + bias)
+        weight, bias = self.layers[-1]
+        numbers = numbers @ weight + bias
+        if self._std is not None:
+            return numbers, self._std
+        mean, log_std = numbers[..., : self._size], numbers[..., self._size :]
+        return mean, np.exp(np.clip(log_std, *LOG_STD_RANGE))
+
+    def act(self, observation: NDArray[np.float32], noise: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What the agent would do, in its own range of about [-1, 1]; without noise, the policy's mean."""
+        mean, std = self.mean_and_std(observation)
+        action = mean + std * noise
+        return np.tanh(action) if self.squashed else action
+
+
 class NumpyPolicy:
     """A normal policy whose mean is a network of dense layers."""
 
@@ -68,12 +104,12 @@ class NumpyPolicy:
             dt_s = description["dt_s"]
             self.observation_size = int(description["observation_size"])
             self.action_size = int(description["action_size"])
-            self._squashed = bool(description["squashed"])
-            self._activation = _ACTIVATIONS[description["activation"]]
             self._dtype = np.dtype(description["action_dtype"])
             count = sum(name.endswith(".weight") for name in arrays)
             self._layers = [(arrays[f"layers.{i}.weight"], arrays[f"layers.{i}.bias"]) for i in range(count)]
             self._log_std = arrays.get("log_std")
+            squashed = bool(description["squashed"])
+            self._network = NumpyNetwork(self._layers, description["activation"], self._log_std, squashed=squashed)
             self._centre, self._half, self._low, self._high = (
                 arrays[f"action.{name}"] for name in ("centre", "half", "low", "high")
             )
@@ -120,7 +156,7 @@ class NumpyPolicy:
                 action = action + std * rng.standard_normal(action.shape, np.float32)
             # Before the bounds, which would make a number of an infinity.
             _refuse_infinite("action", action, _OVERFLOW)
-            if self._squashed:
+            if self._network.squashed:
                 action = np.tanh(action)
             wanted = np.clip(self._centre + self._half * action, self._low, self._high)
             reached: NDArray[Any] = wanted.astype(self._dtype)
@@ -130,7 +166,8 @@ class NumpyPolicy:
     def mean_and_std(self, observation: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:  # noqa: ANN401
         """Mu and sigma, before squashing and before the mapping to the environment's actions."""
         with np.errstate(over="ignore", invalid="ignore"):
-            return self._mean_and_std(self._read(observation))
+            mean, std = self._network.mean_and_std(self._read(observation))
+            return mean, np.broadcast_to(std, mean.shape)
 
     def _read(self, observation: Any) -> NDArray[np.float32]:  # noqa: ANN401
         try:
@@ -142,16 +179,6 @@ class NumpyPolicy:
             raise ValueError(f"The observation has the shape {numbers.shape}: it must be ({size},) or (batch, {size}).")
         _refuse_infinite("observation", numbers, "a sensor or a computation before it has failed")
         return numbers
-
-    def _mean_and_std(self, numbers: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        for weight, bias in self._layers[:-1]:
-            numbers = self._activation(numbers @ weight + bias)
-        weight, bias = self._layers[-1]
-        numbers = numbers @ weight + bias
-        if self._log_std is not None:
-            return numbers, np.broadcast_to(np.exp(self._log_std), numbers.shape)
-        mean, log_std = numbers[..., : self.action_size], numbers[..., self.action_size :]
-        return mean, np.exp(np.clip(log_std, *LOG_STD_RANGE))
 
     def _refuse_wrong_shapes(self) -> None:
         outputs = self.action_size * (1 if self._log_std is not None else 2)
