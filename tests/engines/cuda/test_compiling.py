@@ -17,8 +17,8 @@ QUICKLY = "--Ofast-compile=max"
 COUNTED = {PPO: "5e0a4d178291", SAC: "7d6deadb8039"}
 """The kernels whose registers are few enough: they are counted for CI, too, as soon as there are others."""
 MOST_REGISTERS, MOST_SPILLED = 255, {PPO: 0, SAC: 500}
-"""Of a thread, and the bytes that do not fit. Where registers are scarce, the assembler puts reads right before their use:
-PPO's kernel took a tenth longer with 60 bytes."""
+"""Of a thread, and the bytes that do not fit. Where registers are scarce, the assembler puts reads right before their
+use: PPO's kernel took a tenth longer with 60 bytes."""
 
 
 def _slow_if_counted(kernel: str) -> list[pytest.MarkDecorator]:
