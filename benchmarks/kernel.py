@@ -130,16 +130,16 @@ def speed(device: Device) -> bool:
 
 def forms() -> bool:
     """All forms of the kernel: the bits of runs of all kinds, and how long learning and whole runs take."""
-    specs, runs, bits = full().ordered, 2 * RUNS, None
+    specs, bits = full().ordered, None
     print(f"by form, reacher: us per update with m = {' '.join(map(str, MINIBATCHES))}, us per agent step with k = 8,")
-    print(f"  seconds of {runs} runs of {ENV_STEPS // 2:,} environment steps at 16 ms")
+    print(f"  seconds of {RUNS} runs of {ENV_STEPS:,} environment steps at 16 ms")
     for form in FORMS[PPO]:
         device = CupyDevice(form)
         found = [each.bits for each in train_without_files(device, specs)]
         bits = bits or found
         by_m = [_learning_us(device, m) for m in MINIBATCHES]
         step_us = _acting_us(device, "reacher", "16ms")
-        whole_s = train(device, [spec_of("reacher", "16ms", seed, ENV_STEPS // 2) for seed in range(runs)]).wall_s
+        whole_s = train(device, [spec_of("reacher", "16ms", seed, ENV_STEPS) for seed in range(RUNS)]).wall_s
         differ = sum(one != other for one, other in zip(bits, found, strict=True))
         print(f"{form.shared_bytes:,} bytes, {form.about}")
         print(f"  {' '.join(f'{each:.2f}' for each in by_m)}, {step_us:.3f}, {whole_s:.2f} s")
