@@ -79,11 +79,12 @@ def test_the_page_s_returns_on_the_robot_are_those_of_the_runs() -> None:
 def test_the_page_s_sac_on_the_robot_is_that_of_the_runs() -> None:
     data, page = read_results(RESULTS), _in_one_line(PAGE)
     conditions = judge(data, next(c for c in CLAIMS if c.number == "15")).conditions
-    told = [(each.value, each.low, each.high) for each in (condition.estimate for condition in conditions)]
-    kept, scaled, peak, *_, longer = told
+    kept, scaled, (below, most, least), *_, longer = (
+        (each.estimate.value, each.estimate.low or 0.0, each.estimate.high or 0.0) for each in conditions
+    )
     assert "gamma_2 is {:.1f} above .99 ({:.1f} to {:.1f})".format(*kept) in page
     assert "gamma_1 {:.1f} above gamma_2 ({:.1f} to {:.1f})".format(*scaled) in page
-    assert "{:.0f} below the peak at 40 ms ({:.0f} to {:.0f})".format(-peak[0], -peak[2], -peak[1]) in page
+    assert f"{-below:.0f} below the peak at 40 ms ({-least:.0f} to {-most:.0f})" in page
     assert "ends {:.0f} above .99 ({:.0f} to {:.0f})".format(*longer) in page
 
 
