@@ -38,7 +38,7 @@ from cycletime.duration import cycle_steps
 from cycletime.engines.cuda.checking import full
 from cycletime.engines.cuda.describing import fresh_states, world_of
 from cycletime.engines.cuda.device import CupyDevice, Device, find_device
-from cycletime.engines.cuda.forms import FORMS, ppo_form, shared_bytes_of
+from cycletime.engines.cuda.forms import FORMS, shared_bytes_of
 from cycletime.engines.cuda.group import CudaGroup
 from cycletime.engines.cuda.kernels import PPO
 from cycletime.engines.cuda.launching import compute, work_of
@@ -61,8 +61,6 @@ BATCHES, MINIBATCHES = (500, 1000, 2000, 4000, 8000), (12, 25, 50, 100, 200)
 PARITY = (("reacher", "16ms"), ("reacher", "32ms"), ("double-pendulum", "16ms"), ("double-pendulum", "32ms"))
 JAX = Path(__file__).parents[1] / "results/kernel-parity-jax.jsonl"
 RUNS, SEEDS, GRID_RUNS, ENV_STEPS = 132, 30, 3750, 10**7
-TWO = ppo_form(98_320, 32, near=False, blocks=2)
-"""Two runs on a multiprocessor, each with half of its registers: tried, and not what any card takes."""
 _ENGINE = EngineSpec("cuda", "gpu")
 Scores = NDArray[np.float64]
 
@@ -134,16 +132,16 @@ def forms() -> bool:
     """All forms of the kernel: the bits of runs of all kinds, and how long learning and whole runs take."""
     specs, runs, bits = full().ordered, 2 * RUNS, None
     print(f"by form, reacher: us per update with m = {' '.join(map(str, MINIBATCHES))}, us per agent step with k = 8,")
-    print(f"  seconds of {runs} runs of {ENV_STEPS // 2:,} environment steps at 16 ms; where two share, half of the us")
-    for form in (*FORMS[PPO], TWO):
+    print(f"  seconds of {runs} runs of {ENV_STEPS // 2:,} environment steps at 16 ms")
+    for form in FORMS[PPO]:
         device = CupyDevice(form)
         found = [each.bits for each in train_without_files(device, specs)]
         bits = bits or found
-        by_m = [_learning_us(device, m) / form.blocks for m in MINIBATCHES]
-        step_us = _acting_us(device, "reacher", "16ms") / form.blocks
+        by_m = [_learning_us(device, m) for m in MINIBATCHES]
+        step_us = _acting_us(device, "reacher", "16ms")
         whole_s = train(device, [spec_of("reacher", "16ms", seed, ENV_STEPS // 2) for seed in range(runs)]).wall_s
         differ = sum(one != other for one, other in zip(bits, found, strict=True))
-        print(f"{form.shared_bytes:,} bytes, {form.about}, {form.blocks} on a multiprocessor")
+        print(f"{form.shared_bytes:,} bytes, {form.about}")
         print(f"  {' '.join(f'{each:.2f}' for each in by_m)}, {step_us:.3f}, {whole_s:.2f} s")
         print(f"  {differ} of {len(specs)} runs differ from the first form's in a bit", flush=True)
     return True
@@ -156,7 +154,7 @@ def _busy(device: Device, task: str, dt: str, minibatch: int) -> list[RunSpec]:
 
 def _learning_us(device: Device, minibatch: int) -> float:
     specs = _busy(device, "reacher", "16ms", minibatch)
-    return _microseconds(device, specs, counts=(2, 12), vary="epochs", per=3 * ceil(2000 / minibatch))
+    return _microseconds(device, specs, counts=(2, 102), vary="epochs", per=3 * ceil(2000 / minibatch))
 
 
 def _acting_us(device: Device, task: str, dt: str) -> float:

@@ -14,10 +14,11 @@ ROOT = Path(__file__).parents[3]
 ALL = [(kernel, architecture) for kernel in KERNELS for architecture in CARDS]
 QUICKLY = "--Ofast-compile=max"
 """Without optimisation where nobody looks at the outcome, since that takes most of the time."""
-COUNTED = {PPO: "e894e297c625", SAC: "92839216bf36"}
+COUNTED = {PPO: "5e0a4d178291", SAC: "7d6deadb8039"}
 """The kernels whose registers are few enough: they are counted for CI, too, as soon as there are others."""
-MOST_REGISTERS, MOST_SPILLED = 255, {PPO: 100, SAC: 500}
-"""Of a thread, and the bytes that do not fit: some are unavoidable, many mean that tuning has gone."""
+MOST_REGISTERS, MOST_SPILLED = 255, {PPO: 0, SAC: 500}
+"""Of a thread, and the bytes that do not fit. Where registers are scarce, the assembler puts reads right before their
+use: PPO's kernel took a tenth longer with 60 bytes."""
 
 
 def _slow_if_counted(kernel: str) -> list[pytest.MarkDecorator]:

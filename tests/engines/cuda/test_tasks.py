@@ -1,8 +1,10 @@
 """What the host knows of the kernel's tasks: their numbers, how episodes begin, and what observations show."""
 
 import ctypes
+import re
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -20,6 +22,7 @@ from cycletime.tasks import CLOSED_FORMS
 from tests.engines.cuda.emulated import Emulated
 from tests.engines.cuda.small import Learned, learn, make_psi, make_spec
 
+MEASURED = Path(__file__).parents[3] / "results/kernel-h200.txt"
 ALL = pytest.mark.parametrize("name", TASKS)
 JUDGING = ("pendulum", "cart-pole", "mountain-car", "acrobot")
 NOT_SEEN = {"reacher": ("late_q1", "late_q2", "target_x", "target_y"), "double-pendulum": ("late_x", "late_y")}
@@ -43,6 +46,15 @@ def test_both_sides_have_the_same_tasks_in_the_same_order(library: ctypes.CDLL) 
     told = [library.task_name(number).decode() for number in range(library.task_count())]
     assert told == list(TASKS)
     assert set(told) == set(CLOSED_FORMS) - {"ur-reacher"}, "every task in closed form but the robot's is in the kernel"
+
+
+@ALL
+def test_acting_takes_what_was_measured(name: str) -> None:
+    found = re.search(rf"^us per agent step, {name}, .* about (\S+) \+ (\S+) k$", MEASURED.read_text(), re.MULTILINE)
+    assert found, "a line of benchmarks/kernel.py speed"
+    assert [1e6 * each for each in TASKS[name].acting_s] == pytest.approx(
+        [float(each) for each in found.groups()], rel=0.01
+    )
 
 
 @ALL

@@ -31,7 +31,7 @@ class Card:
         self._properties = card = cupy.cuda.runtime.getDeviceProperties(0)
         self.name = str(card["name"].decode())
         self._form = form or form_here(kernel)
-        self.blocks = int(card["multiProcessorCount"]) * self._form.blocks
+        self.blocks = int(card["multiProcessorCount"])
         try:
             options = (*OPTIONS, *self._form.options)
             module = cupy.RawModule(code=kernel_source(kernel), options=options, backend="nvrtc")

@@ -26,28 +26,24 @@ class Form:
     """What lies where."""
     constants: tuple[str, ...] = ()
     """What else the compiler is told, each as NAME=NUMBER."""
-    blocks: int = 1
-    """Thread blocks that share a multiprocessor."""
 
     @property
     def options(self) -> tuple[str, ...]:
         """The form as the compiler has it."""
-        told = (f"BYTES={self.shared_bytes}", f"BLOCKS={self.blocks}", *self.constants)
-        return tuple(f"-DFORM_{each}" for each in told)
+        return tuple(f"-DFORM_{each}" for each in (f"BYTES={self.shared_bytes}", *self.constants))
 
 
-def ppo_form(shared_bytes: int, samples: int, *, near: bool, blocks: int = 1) -> Form:
+def ppo_form(shared_bytes: int, samples: int, *, near: bool) -> Form:
     """A form of PPO's kernel.
 
     Args:
         shared_bytes: What it takes.
         samples: How many pass the networks at once: longer mini-batches pass in parts, which takes more time.
         near: Whether Adam's moments of the second layers are in shared memory; else they come from the L2 cache.
-        blocks: Runs that share a multiprocessor.
     """
     place = "shared memory" if near else "the L2 cache"
     constants = (f"SAMPLES={samples}", f"NEAR_MOMENTS={int(near)}")
-    return Form(shared_bytes, f"{samples} samples at once, moments in {place}", constants, blocks)
+    return Form(shared_bytes, f"{samples} samples at once, moments in {place}", constants)
 
 
 def sac_form(shared_bytes: int, *, slabs: int, near: bool) -> Form:
@@ -68,7 +64,6 @@ FORMS: Mapping[str, tuple[Form, ...]] = MappingProxyType(
         PPO: (
             ppo_form(208_880, 64, near=True),
             ppo_form(163_824, 32, near=True),
-            ppo_form(143_376, 64, near=False),
             ppo_form(98_320, 32, near=False),
         ),
         SAC: (

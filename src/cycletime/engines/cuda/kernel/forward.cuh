@@ -22,11 +22,11 @@ DEVICE void multiply_by_samples(float (&sums)[TILES][4], const float* samples, c
     add(sums, small);
 }
 
-// Both layers of hidden units, for TILES tiles of eight samples; those of the first are left in `hidden` too.
+// Both layers of hidden units, for TILES tiles of eight samples; those of the first are left in `hidden`.
 template <int TILES>
-DEVICE void hidden_layers(Network& network, const float* samples, const Place& place, float (&one)[TILES][4],
-                          float (&two)[TILES][4]) {
+DEVICE void hidden_layers(Network& network, const float* samples, const Place& place, float (&two)[TILES][4]) {
     int unit = place.unit(), t2 = 2 * place.t;
+    float one[TILES][4];
     clear(one);
 #pragma unroll
     for (int k = 0; k < INPUTS; k += 8) {
@@ -42,10 +42,7 @@ DEVICE void hidden_layers(Network& network, const float* samples, const Place& p
 #pragma unroll
     for (int n = 0; n < TILES; n++) {
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            one[n][i] = tanh_of(one[n][i]);
-            network.hidden[n * TILE + place.own[i]] = one[n][i];
-        }
+        for (int i = 0; i < 4; i++) network.hidden[n * TILE + place.own[i]] = tanh_of(one[n][i]);
     }
     place.wait();
     float bias[2] = {network.weight.second_bias[unit], network.weight.second_bias[unit + 8]};
@@ -112,10 +109,10 @@ DEVICE void read_rows(float* samples, const float* rows, int first, int count, c
 template <class Take>
 DEVICE void for_each_row(Network& network, const float* rows, int count, const Place& place, Take take) {
     for (int first = 0; first < count; first += AT_ONCE) {
-        float one[AT_ONCE / 8][4], two[AT_ONCE / 8][4];
+        float two[AT_ONCE / 8][4];
         read_rows(network.samples[0], rows, first, count, place);
         place.wait();
-        hidden_layers<AT_ONCE / 8>(network, network.samples[0], place, one, two);
+        hidden_layers<AT_ONCE / 8>(network, network.samples[0], place, two);
         share_outputs<AT_ONCE / 8>(network, place, two);
         place.wait();
         if (place.warp == 0)

@@ -16,27 +16,26 @@ struct Reader {
     float (*samples)[AT_ONCE * INPUTS];
     const float* rows;
     const int* order;
-    int buffer = 0;                     // where the next samples go
-    int next, chunk_end, slice_end;     // the first place in the order that is not asked for, and what it belongs to
+    int chunk;
+    int buffer = 0;  // where the next samples go
+    int left = 0;    // of the chunk that is being asked for
 
-    DEVICE void restart(const Run& run) {
-        next = 0;
-        slice_end = min(run.slice, run.batch);
-        chunk_end = min(chunk_of(run), slice_end);
-    }
-
-    // Ask for the next samples, the last of which is repeated to fill the tiles; how many there are.
-    DEVICE int ask(const Run& run, const Place& place) {
-        int count = min(AT_ONCE, chunk_end - next);
-        for (int i = place.thread; i < AT_ONCE * INPUTS / 4; i += HALF) {
-            int sample = i / 4, row = order[next + min(sample, count - 1)];
-            if (sample < (count + 7) / 8 * 8)
-                machine::begin_copy(&samples[buffer][at_sample(sample, i % 4 * 4)], &rows[row * INPUTS + i % 4 * 4]);
-        }
+    // Ask for the samples that follow in a slice, the last of which is repeated to fill the tiles; how many there are. All
+    // places are read before any copy begins: a copy keeps later reads behind it, and each would wait for the last.
+    DEVICE int ask(int first, int slice_end, const Place& place) {
+        if (left == 0) left = min(chunk, slice_end - first);
+        int count = min(AT_ONCE, left);
+        left -= count;
+        constexpr int ROUNDS = AT_ONCE * INPUTS / 4 / HALF;
+        int row[ROUNDS], sample = place.thread / 4, quarter = place.thread % 4 * 4;
+#pragma unroll
+        for (int i = 0; i < ROUNDS; i++) row[i] = order[first + min(sample + i * (HALF / 4), count - 1)];
+#pragma unroll
+        for (int i = 0; i < ROUNDS; i++)
+            if (sample + i * (HALF / 4) < (count + 7) / 8 * 8)
+                machine::begin_copy(&samples[buffer][at_sample(sample, quarter) + i * (HALF / 4) * INPUTS],
+                                    &rows[row[i] * INPUTS + quarter]);
         buffer ^= 1;
-        next += count;
-        if (next == slice_end) slice_end = min(slice_end + run.slice, run.batch);
-        if (next == chunk_end) chunk_end = min(chunk_end + chunk_of(run), slice_end);
         return count;
     }
 };
@@ -44,26 +43,26 @@ struct Reader {
 template <int TILES>
 DEVICE void learn_epoch(Network& network, const Run& run, Reader& reader, const Place& place, double& mean_decay,
                         double& square_decay) {
-    reader.restart(run);
-    int count = reader.ask(run, place);
+    int count = reader.ask(0, min(run.slice, run.batch), place);
     machine::wait_for_copies();
     place.wait();
     for (int start = 0; start < run.batch;) {
-        int slice = min(run.slice, run.batch - start), end = start + slice;
-        float share = 1.0f / slice;
+        int end = min(start + run.slice, run.batch);
+        float share = 1.0f / (end - start);
         Gradient gradient;
         gradient.reset();
         while (start < end) {
             int passing = count;
             start += passing;
             const float* samples = reader.samples[reader.buffer ^ 1];
-            add_gradient<TILES>(network, run, samples, passing, share, place, gradient, [&] {
-                if (start < run.batch) count = reader.ask(run, place);
+            add_gradient<TILES>(network, run, samples, passing, share, gradient, [&] {
+                if (start < run.batch)
+                    count = reader.ask(start, start < end ? end : min(end + run.slice, run.batch), place);
             });
         }
         mean_decay *= 0.9;
         square_decay *= 0.999;
-        step_down(network, place, gradient, Rates::of(run.learning_rate, mean_decay, square_decay));
+        step_down(network, gradient, Rates::of(run.learning_rate, mean_decay, square_decay));
     }
     place.wait();
 }
@@ -75,7 +74,7 @@ DEVICE_APART void learn_in(Shared& shared, const Run& run, Scratch scratch) {
     Network& network = shared.network[place.network];
     double mean_decay = shared.position.mean_decay, square_decay = shared.position.square_decay;
     int* order = scratch.orders + place.network * run.batch;
-    Reader reader = {network.samples, scratch.rows, order};
+    Reader reader = {network.samples, scratch.rows, order, chunk_of(run)};
     for (int epoch = 0; epoch < run.epochs; epoch++) {
         Order shuffled = Order::of(run.seed, shared.position.period, epoch, run.batch);
         for (int i = place.thread; i < run.batch; i += HALF) order[i] = shuffled(i);

@@ -97,9 +97,12 @@ struct Place {
     int across[2][4];  // row 2t (or 2t + 1) at column g of each eight of the first 32; the others lie 32 words further
     int sample[4];     // of samples, rows 2t and 2t + 1 at number g, then both at number g + 8
 
-    DEVICE static Place here() {
+    DEVICE static Place here() { return of(machine::thread()); }
+    // The same, computed here and now: what is kept from long before takes registers that products need.
+    DEVICE static Place anew() { return of(machine::anew(machine::thread())); }
+    DEVICE static Place of(int thread) {
         Place place;
-        place.thread = machine::thread() % HALF, place.network = machine::thread() / HALF;
+        place.thread = thread % HALF, place.network = thread / HALF;
         place.warp = place.thread / 32, place.lane = place.thread % 32;
         place.g = place.lane / 4, place.t = place.lane % 4;
 #pragma unroll

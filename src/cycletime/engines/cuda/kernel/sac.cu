@@ -117,7 +117,7 @@ DEVICE void wait_for_turn(unsigned long long began_ns) {
     while (machine::now_ns() - began_ns < machine::block() * APART_NS) continue;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, FORM_BLOCKS) train(const Launch* given) {
+extern "C" __global__ void __launch_bounds__(THREADS, 1) train(const Launch* given) {
     const Launch launch = *given;
     extern __shared__ float4 memory[];
     Shared& shared = *reinterpret_cast<Shared*>(memory);

@@ -90,7 +90,7 @@ DEVICE bool is_over(Shared& shared, const Launch& launch, const Run& run, int pe
     return over;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, FORM_BLOCKS) train(const Launch* given) {
+extern "C" __global__ void __launch_bounds__(THREADS, 1) train(const Launch* given) {
     const Launch launch = *given;
     extern __shared__ float4 memory[];
     Shared& shared = *reinterpret_cast<Shared*>(memory);

@@ -70,10 +70,11 @@ DEVICE void pull_value(Network& network, const float* samples, int sample, float
 // when all threads are done with the chunk before.
 template <int TILES, class Meanwhile>
 DEVICE void add_gradient(Network& network, const Run& run, const float* samples, int count, float share,
-                         const Place& place, Gradient& gradient, Meanwhile meanwhile) {
+                         Gradient& gradient, Meanwhile meanwhile) {
+    const Place place = Place::anew();
     int unit = place.unit(), t2 = 2 * place.t;
-    float one[TILES][4], two[TILES][4];
-    hidden_layers<TILES>(network, samples, place, one, two);
+    float two[TILES][4];
+    hidden_layers<TILES>(network, samples, place, two);
     share_outputs<TILES>(network, place, two);
     place.wait();
     meanwhile();
@@ -114,26 +115,27 @@ DEVICE void add_gradient(Network& network, const Run& run, const float* samples,
 #pragma unroll
         for (int i = 0; i < 4; i++) a[i] = network.second[k * HIDDEN + place.own[i]];
     });
-    int from[4];
-#pragma unroll
-    for (int i = 0; i < 4; i++) from[i] = machine::anew(place.sample[i]);
+    const Place late = Place::anew();
 #pragma unroll
     for (int n = 0; n < TILES; n++) {
         float x[2][2];
 #pragma unroll
-        for (int i = 0; i < 4; i++) x[i / 2][i % 2] = samples[n * SAMPLE_TILE + from[i]];
+        for (int i = 0; i < 4; i++) x[i / 2][i % 2] = samples[n * SAMPLE_TILE + late.sample[i]];
 #pragma unroll
-        for (int i = 0; i < 4; i++) two[n][i] *= 1 - one[n][i] * one[n][i];
+        for (int i = 0; i < 4; i++) {
+            float h = network.hidden[n * TILE + late.own[i]];
+            two[n][i] *= 1 - h * h;
+        }
         multiply(gradient.first, two[n], x);
     }
 #pragma unroll 2
     for (int n = 0; n < TILES; n++) {
         float a[4], b[8][2];
 #pragma unroll
-        for (int i = 0; i < 4; i++) a[i] = network.hidden[n * TILE + place.own[i]];
+        for (int i = 0; i < 4; i++) a[i] = network.hidden[n * TILE + late.own[i]];
 #pragma unroll
         for (int i = 0; i < 16; i++)
-            b[i / 2][i % 2] = network.slope[n * TILE + place.across[i % 2][i / 2 % 4] + i / 8 * 32];
+            b[i / 2][i % 2] = network.slope[n * TILE + late.across[i % 2][i / 2 % 4] + i / 8 * 32];
         multiply(gradient.second, a, b);
     }
 }
@@ -262,7 +264,8 @@ DEVICE void small_gradient(const Gradient& gradient, const Place& place, float (
 }
 
 // Moves the network down the gradient. A warp writes only what it alone reads before the next barrier.
-DEVICE void step_down(Network& network, const Place& place, const Gradient& gradient, const Rates& rates) {
+DEVICE void step_down(Network& network, const Gradient& gradient, const Rates& rates) {
+    const Place place = Place::anew();
     MovedSecond second;
     MovedSmall small(place);
     second.read(network, place);
