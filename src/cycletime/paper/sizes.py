@@ -4,8 +4,8 @@ Nothing is tried for it: `cycletime study plan` does that for a single study. On
 
     PPO: agent steps x (a + b k) + gradient steps x c;  SAC: agent steps x d
 
-of one core of an Intel Xeon at 2.8 GHz (`results/training-cpu.txt`, which has b = 2000 and m = 50; how it changes with
-m and k was tried with `cycletime study plan` on an AMD EPYC). Engines know their costs on an H200.
+of one core of an AMD EPYC (`results/training-cpu.txt`, which has b = 2000 and m = 50, and `results/update-cpu.txt`, which
+has other m). Engines know their costs on an H200.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from cycletime.studies.plan.elsewhere import CORES, h200_s, on_an_h200, one_by_o
 from cycletime.studies.plan.plan import Plan, agent_steps_of
 from cycletime.studies.spec.study import Study
 
-PPO_STEP_S, PPO_INNER_S, PPO_GRADIENT_S = 13e-6, 0.17e-6, 18e-6
+PPO_STEP_S, PPO_INNER_S, PPO_GRADIENT_S = 10.5e-6, 0.17e-6, 18e-6
 """Of an agent step of PPO with the ten times that its sample is learned from, of each environment step in it, and of a
 gradient step."""
-SAC_STEP_S = 6e-3
+SAC_STEP_S = 6.4e-3
 """Of an agent step of SAC, which is an update with 256 samples."""
 COMPILE_S = 12.0
 """Of a program."""

@@ -48,7 +48,7 @@ def _print(found: list[Listed]) -> None:
         ]
         print("  ".join(cells).rstrip())
     print()
-    print(f"{CORES[0]} cores, {', '.join(map(str, CORES[1:]))}: about, if they are like a Xeon's at 2.8 GHz and idle.")
+    print(f"{CORES[0]} cores, {', '.join(map(str, CORES[1:]))}: about, if they are like an AMD EPYC's and idle.")
     engines = " or ".join(sorted({engine for row in found for engine in row.engines}))
     print(f"H200: about, on one such GPU, with the engine {engines}.")
     robot = [row.name for row in found if "simulated robot" in row.where]
