@@ -108,6 +108,21 @@ def test_an_arm_that_is_not_ready_is_not_moved(capsys: pytest.CaptureFixture[str
     assert not list(tmp_path.iterdir())
 
 
+def test_a_controller_in_lock_step_is_driven_in_lock_step_alone(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for pace, words, says in (
+        (None, [], "The controller at 127.0.0.1 waits for its client, so give --pace lockstep."),
+        (1.0, ["--pace", "lockstep"], "The controller at 127.0.0.1 does not wait for its client, so leave out --pace"),
+    ):
+        with simulated(pace=pace) as controller:
+            ports = controller.ports
+            at = ["--host", "127.0.0.1", "--ports", *map(str, (ports.rtde, ports.realtime, ports.dashboard))]
+            status, _, err = robot(capsys, "run", *at, *words, *LEARNS, "--env-steps", "300", "--out", str(tmp_path))
+        assert (status, says in err, err.count("\n")) == (2, True, 1)
+        assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("host", ["192.0.2.1", "::ffff:192.0.2.1", "2001:db8::1"])
 @pytest.mark.parametrize("command", ["run", "resume"])
 def test_an_arm_elsewhere_needs_somebody_beside_it(
@@ -155,7 +170,7 @@ def a_robot_s_run(out: Path, kind: str = "real") -> Path:
         ("--host 127.0.0.1 --profile e", "--profile is 'e': it is for --simulate, and --host is what it is."),
         ("--host 192.0.2.1 --i-am-at-the-robot --pace 20", "--pace is '20': an arm that is not simulated has its own."),
         ("--host nowhere.invalid", "'nowhere.invalid' is no host"),
-        ("--simulate --dt 200ms", "The cycle time is 0.2s: the driver stops an arm that nobody has told anything for"),
+        ("--simulate --dt 200ms --env-dt 200ms", "stops when it is told nothing for 0.2 s, so give a shorter one."),
         ("--simulate --dt 50ms", "not a whole multiple of the environment time step 40ms"),
         ("--simulate --learner background", "learner is 'background', and PPOAgent learns from what its newest policy"),
     ],
