@@ -30,8 +30,8 @@ def robot(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, st
     return status, told.out, told.err
 
 
-def interrupt_at(patch: pytest.MonkeyPatch, count: int) -> None:
-    """Ctrl-C in the middle of a cycle."""
+def interrupt_at(patch: pytest.MonkeyPatch, count: int, number: signal.Signals = signal.SIGINT) -> None:
+    """Ctrl-C in the middle of a cycle, or another signal."""
     counted = 0
 
     def cycled(keeper: Keeper, cycle: Cycle, reward: float, info: Mapping[str, Any]) -> None:
@@ -39,7 +39,7 @@ def interrupt_at(patch: pytest.MonkeyPatch, count: int) -> None:
         counted += 1
         usual(keeper, cycle, reward, info)
         if counted == count:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), number)
 
     usual = Keeper.cycled
     patch.setattr(Keeper, "cycled", cycled)
@@ -79,7 +79,7 @@ def test_a_run_is_interrupted_goes_on_and_is_replayed(
     assert (status, "has this run already, and it is finished" in err) == (2, True)
 
 
-def test_ctrl_c_lets_the_arm_of_a_controller_stand(
+def test_a_signal_lets_the_arm_of_a_controller_stand(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Whether act fits into 2 ms is the machine's business, and not this test's.
@@ -87,11 +87,11 @@ def test_ctrl_c_lets_the_arm_of_a_controller_stand(
     with simulated(pace=20) as controller:
         ports = controller.ports
         at = ["--host", "localhost", "--ports", *map(str, (ports.rtde, ports.realtime, ports.dashboard))]
-        interrupt_at(monkeypatch, 30)
+        interrupt_at(monkeypatch, 30, signal.SIGTERM)
         words = ["run", *at, "--pace", "20", *LEARNS, "--env-steps", "300", "--out", str(tmp_path)]
         status, _, err = robot(capsys, *words)
         speeds = json.loads(controller.fault("state"))["qd"]
-    assert status == 130
+    assert status == 143
     assert max(map(abs, speeds)) < 0.01
     (path,) = tmp_path.iterdir()
     assert err.splitlines()[-1] == f"To go on: cycletime robot resume {path} {' '.join(at)} --pace 20"

@@ -62,8 +62,8 @@ class RealTimeLoop:
         _ = two_parts_of(self.env), self.cycle_steps
         if float(self.env_dt) >= (holds_s := holds_s_of(self.robot)):
             raise InputError(
-                f"The environment's step is {self.env_dt}, with which actions are sent again: {self.env.unwrapped} "
-                f"stops when it is told nothing for {holds_s:g} s, so give a shorter one."
+                f"The environment's step is {self.env_dt}, with which actions are sent again: the robot stops when it "
+                f"is told nothing for {holds_s:g} s, so give a shorter one."
             )
         if self.agent.exploration is not None:
             check_cycle(self.agent.exploration, self.dt)
