@@ -141,7 +141,9 @@ def test_many_overruns_are_said_in_the_result(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(learning, "learn", slow)
     folder, ended = train(tmp_path, robot, told := Told())
     assert ended == "finished"
-    cadence = folder.finished().result["cadence"]
+    result = folder.finished().result
+    assert result["episodes"] == len(list(folder.journal.entries())), "the last is late, and counts"
+    cadence = result["cadence"]
     assert (cadence["cycles"], cadence["overruns"]) == (18, 12), "the second and the third cycle of an episode"
     assert told.remarks == [cadence["warning"]]
     assert cadence["warning"].startswith("12 of 18 cycles (66.7%) were not done in time")

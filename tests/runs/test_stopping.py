@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from cycletime.runs.stopping import stopping
+from cycletime.runs.stopping import stopping, stopping_at_once
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -34,6 +34,18 @@ def test_a_terminal_that_goes_asks_however_often_it_says_so(capfd: pytest.Captur
             signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
     assert capfd.readouterr().err.count("Stopping at the next good moment") == 1
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_robot_is_stopped_at_once_and_no_further_signal_disturbs_that(number: signal.Signals, status: int) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with stopping_at_once() as stopper:
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(number)
+        assert stopper.status == status
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_a_signal_that_was_to_be_ignored_is_ignored() -> None:

@@ -1,4 +1,4 @@
-"""A run on a robot, as typed: shown while it goes on, stopped at once by Ctrl-C, and kept whatever ends it."""
+"""A run on a robot, as typed: shown while it goes on, stopped at once by a signal, and kept whatever ends it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from cycletime.runs.folder import RunFolder
     from cycletime.runs.journal import Entry
     from cycletime.runs.spec import RunSpec
-
-_INTERRUPTED = 130
 
 
 @dataclass
@@ -69,13 +67,16 @@ class RealTimeRun:
             InputError: if the run is refused; the robot has not moved.
             RunError: if the robot cannot be reached.
         """
-        env, remarks = self.make_env(), Remarks()
-        try:
-            folder, ended = self._trained(env, remarks)
-        finally:
-            env.close()
-            for sentence in remarks.sentences:
-                say(f"note: {sentence}")
+        from cycletime.runs.stopping import stopping_at_once
+
+        with stopping_at_once() as stopper:
+            env, remarks = self.make_env(), Remarks()
+            try:
+                folder, ended = self._trained(env, remarks)
+            finally:
+                env.close()
+                for sentence in remarks.sentences:
+                    say(f"note: {sentence}")
         if isinstance(ended, InputError):
             raise ended
         if ended == "finished":
@@ -83,7 +84,7 @@ class RealTimeRun:
             return 0
         say("Stopped, and the robot stands." if ended == "stopped" else f"cycletime: {ended}")
         say(f"To go on: {self.to_go_on(folder.path)}")
-        return _INTERRUPTED if ended == "stopped" else 1
+        return stopper.status if ended == "stopped" else 1
 
     def _trained(self, env: gymnasium.Env[Any, Any], remarks: Remarks) -> tuple[RunFolder, Ended | Exception]:
         """Show it while it is trained; what became of it."""

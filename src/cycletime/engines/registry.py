@@ -81,3 +81,16 @@ def group_for(specs: Sequence[RunSpec]) -> Group:
         if engine_of(spec) is not engine:
             raise InputError(f"{spec.name} and {specs[0].name} are for different engines: train them apart.")
     return engine.group(specs)
+
+
+def refuse_robots(engine: str) -> None:
+    """Refuse the engine of robots where many runs are trained, several at a time.
+
+    Raises:
+        InputError: if it is that.
+    """
+    if engine == RealTimeEngine.name:
+        raise InputError(
+            f"engine is {engine!r}: a robot is one run's at a time, so train it with 'cycletime robot run' or "
+            "'cycletime train', and study the closed form of the paper's, the task ur-reacher."
+        )

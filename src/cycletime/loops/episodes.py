@@ -48,6 +48,11 @@ class Episodes:
         """Those that ended within so many environment steps."""
         return self.where(self.env_steps <= env_steps)
 
+    def ended_by(self, env_steps: int) -> Episodes:
+        """All of them, with their returns; one that ended later counts as if it had ended there."""
+        beyond = np.maximum(0, self.env_steps - env_steps)
+        return replace(self, env_steps=self.env_steps - beyond, length_steps=self.length_steps - beyond)
+
     def where(self, chosen: NDArray[Any]) -> Episodes:
         """Those chosen by a mask or a slice."""
         return Episodes(*(getattr(self, each.name)[chosen] for each in fields(self)))

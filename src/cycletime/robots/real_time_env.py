@@ -6,6 +6,7 @@ and waits for the next point of its grid; a plain `step` is one after the other,
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import gymnasium
@@ -50,7 +51,8 @@ class RealTimeEnv(TwoParts, Protocol):
 
     ``info`` may tell: ``observed_s``, when the newest state was measured or came, by the environment's clock;
     ``packages`` and ``missed_packages``, states that came since the last time and that got lost; and ``safety_mode``,
-    in a word. What is missing is recorded as unknown.
+    in a word. What is missing is recorded as unknown. A robot that stops where it is told nothing for a while says for
+    how long by an attribute ``holds_s``, see `holds_s_of`.
     """
 
     observation_space: spaces.Space[Any]
@@ -86,6 +88,11 @@ def real_time_env_of(env: gymnasium.Env[Any, Any]) -> RealTimeEnv:
             "one that has them, or another engine."
         )
     return robot
+
+
+def holds_s_of(robot: RealTimeEnv) -> float:
+    """For how long a robot goes on with an action that is not sent again; without an end where it does not say."""
+    return float(getattr(robot, "holds_s", math.inf))
 
 
 def two_parts_of(env: gymnasium.Env[Any, Any]) -> TwoParts:

@@ -1,11 +1,14 @@
-"""Ctrl-C, SIGTERM, and SIGHUP of a terminal that goes: one asks a run to save and leave, one more ends the program."""
+"""Ctrl-C, SIGTERM, and SIGHUP of a terminal that goes: one asks a run to save and leave, one more ends the program.
+
+A robot's run they end at once: its arm shall stand.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
@@ -45,11 +48,31 @@ def stopping() -> Iterator[Stopper]:
         with suppress(OSError, AttributeError, ValueError):
             os.write(sys.stderr.fileno(), _TOLD)
 
+    with _heard(ask):
+        yield stopper
+
+
+@contextmanager
+def stopping_at_once() -> Iterator[Stopper]:
+    """Have the first signal interrupt what goes on, since a robot shall stand, and let no other one disturb that."""
+    stopper = Stopper()
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if stopper.signal is None:
+            stopper.signal = signal.Signals(number)
+            raise KeyboardInterrupt
+
+    with _heard(interrupt):
+        yield stopper
+
+
+@contextmanager
+def _heard(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     # Who started the program may have had it ignore a signal, as shells do with Ctrl-C for what runs in the background.
     heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, ask) for number in heard}
+    before = {number: signal.signal(number, handler) for number in heard}
     try:
-        yield stopper
+        yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, former in before.items():
+            signal.signal(number, former)

@@ -30,8 +30,8 @@ def robot(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, st
     return status, told.out, told.err
 
 
-def interrupt_at(patch: pytest.MonkeyPatch, count: int) -> None:
-    """Ctrl-C in the middle of a cycle."""
+def interrupt_at(patch: pytest.MonkeyPatch, count: int, number: signal.Signals = signal.SIGINT) -> None:
+    """Ctrl-C in the middle of a cycle, or another signal."""
     counted = 0
 
     def cycled(keeper: Keeper, cycle: Cycle, reward: float, info: Mapping[str, Any]) -> None:
@@ -39,7 +39,7 @@ def interrupt_at(patch: pytest.MonkeyPatch, count: int) -> None:
         counted += 1
         usual(keeper, cycle, reward, info)
         if counted == count:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), number)
 
     usual = Keeper.cycled
     patch.setattr(Keeper, "cycled", cycled)
@@ -79,7 +79,7 @@ def test_a_run_is_interrupted_goes_on_and_is_replayed(
     assert (status, "has this run already, and it is finished" in err) == (2, True)
 
 
-def test_ctrl_c_lets_the_arm_of_a_controller_stand(
+def test_a_signal_lets_the_arm_of_a_controller_stand(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Whether act fits into 2 ms is the machine's business, and not this test's.
@@ -87,11 +87,11 @@ def test_ctrl_c_lets_the_arm_of_a_controller_stand(
     with simulated(pace=20) as controller:
         ports = controller.ports
         at = ["--host", "localhost", "--ports", *map(str, (ports.rtde, ports.realtime, ports.dashboard))]
-        interrupt_at(monkeypatch, 30)
+        interrupt_at(monkeypatch, 30, signal.SIGTERM)
         words = ["run", *at, "--pace", "20", *LEARNS, "--env-steps", "300", "--out", str(tmp_path)]
         status, _, err = robot(capsys, *words)
         speeds = json.loads(controller.fault("state"))["qd"]
-    assert status == 130
+    assert status == 143
     assert max(map(abs, speeds)) < 0.01
     (path,) = tmp_path.iterdir()
     assert err.splitlines()[-1] == f"To go on: cycletime robot resume {path} {' '.join(at)} --pace 20"
@@ -106,6 +106,21 @@ def test_an_arm_that_is_not_ready_is_not_moved(capsys: pytest.CaptureFixture[str
     assert status == 1
     assert err.startswith("cycletime: The arm at 127.0.0.1 is not ready: The emergency stop is pressed")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_controller_in_lock_step_is_driven_in_lock_step_alone(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for pace, words, says in (
+        (None, [], "The controller at 127.0.0.1 waits for its client, so give --pace lockstep."),
+        (1.0, ["--pace", "lockstep"], "The controller at 127.0.0.1 does not wait for its client, so leave out --pace"),
+    ):
+        with simulated(pace=pace) as controller:
+            ports = controller.ports
+            at = ["--host", "127.0.0.1", "--ports", *map(str, (ports.rtde, ports.realtime, ports.dashboard))]
+            status, _, err = robot(capsys, "run", *at, *words, *LEARNS, "--env-steps", "300", "--out", str(tmp_path))
+        assert (status, says in err, err.count("\n")) == (2, True, 1)
+        assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "::ffff:192.0.2.1", "2001:db8::1"])
@@ -155,7 +170,7 @@ def a_robot_s_run(out: Path, kind: str = "real") -> Path:
         ("--host 127.0.0.1 --profile e", "--profile is 'e': it is for --simulate, and --host is what it is."),
         ("--host 192.0.2.1 --i-am-at-the-robot --pace 20", "--pace is '20': an arm that is not simulated has its own."),
         ("--host nowhere.invalid", "'nowhere.invalid' is no host"),
-        ("--simulate --dt 200ms", "The cycle time is 0.2s: the driver stops an arm that nobody has told anything for"),
+        ("--simulate --dt 200ms --env-dt 200ms", "stops when it is told nothing for 0.2 s, so give a shorter one."),
         ("--simulate --dt 50ms", "not a whole multiple of the environment time step 40ms"),
         ("--simulate --learner background", "learner is 'background', and PPOAgent learns from what its newest policy"),
     ],

@@ -87,6 +87,8 @@ def test_learning_and_calibrating_are_told(watched: Watched) -> None:
     ms = Duration("1ms")
     watched.keeper.calibrated(Calibration(10 * ms, 10 * ms, period=1, way="inline", act=times, learn=times))
     assert watched.lines == ["99 of 100 cycles need 2.00 ms for their work, 20% of 10ms"]
-    watched.keeper.learning()
-    watched.keeper.learning()
+    for is_due in (True, False, True):
+        watched.keeper.learning()
+        if is_due:
+            watched.keeper.learned()
     assert (watched.boards[-1].phase, watched.boards[-1].learnings) == ("learning", 2)

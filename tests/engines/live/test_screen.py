@@ -1,10 +1,12 @@
 """The process that draws: what it is given it shows, it never holds the run up, and it loads nothing heavy."""
 
 import io
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from cycletime.engines.live.board import Board
@@ -36,6 +38,15 @@ def test_a_screen_that_hangs_or_is_gone_holds_nothing_up() -> None:
     hung._process.wait()
     hung.show(Board("a run", 10))
     hung.close()
+
+
+def test_a_screen_whose_terminal_takes_nothing_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after Ctrl-S: whoever ends a run has its result, and not a fault of the view."""
+    monkeypatch.setattr("cycletime.engines.live.screen._END_S", 0.01)
+    hung = Screen((sys.executable, "-c", "import time; time.sleep(600)"))
+    hung.show(Board("a run", 10))
+    hung.close()
+    assert hung._process.returncode == -signal.SIGKILL
 
 
 def test_who_draws_loads_no_jax() -> None:

@@ -1,5 +1,6 @@
 """What must fit into a cycle, by arithmetic and with a clock that is told what calls take."""
 
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -53,6 +54,21 @@ def test_a_cycle_time_without_room_is_refused_with_one_that_has() -> None:
     )
     with pytest.raises(InputError, match=r"between episodes, and 80% of a cycle may be used. Give at least 20ms\.$"):
         made("10ms", times(0.009), times(1.0), "between episodes").refuse_unless_it_fits()
+
+
+def test_a_robot_that_would_stop_while_the_agent_learns_is_not_driven() -> None:
+    learns = times(0.17)
+    held = replace(made("400ms", times(0.001), learns), holds_s=0.22)
+    held.refuse_unless_it_fits()
+    assert held.fits
+    with pytest.raises(InputError) as error:
+        replace(held, holds_s=0.2).refuse_unless_it_fits()
+    assert str(error.value) == (
+        "The robot stops when it is told nothing for 0.2 s, of which 80% may be used: here act takes 1 ms and learn "
+        "170 ms, inline. Take a smaller network, or learn at another time: learner='background' with SAC, "
+        "learn_when='episode_end' with PPO."
+    )
+    replace(made("400ms", times(0.001), learns, "between episodes"), holds_s=0.2).refuse_unless_it_fits()
 
 
 @pytest.mark.parametrize(

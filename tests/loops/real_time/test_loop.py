@@ -104,7 +104,12 @@ def test_an_episode_is_kept_before_it_is_learned_from() -> None:
     loop = make(PPO, observer=Watching())
     loop.calibrate()
     next(loop.run(3, keep=lambda episode: order.append("keep")))
-    assert order == ["calibrated", "began", "cycled", "cycled", "cycled", "cycled", "keep", "ended", "learning"]
+    before = ["began", "cycled", "cycled", "cycled", "cycled", "keep", "ended", "learning"]
+    assert order == ["calibrated", *before]
+    order.clear()
+    for _ in loop.run(3):
+        pass
+    assert order.count("learned") == 3, "at the end of every second episode the batch is full"
 
 
 def test_what_the_robot_raises_loses_the_episode_in_progress_alone() -> None:
@@ -131,13 +136,26 @@ def test_a_protective_stop_begins_another_episode() -> None:
     assert [episode.ended_by for episode in kept][:3] == ["truncated", "PROTECTIVE_STOP", "truncated"]
     assert [episode.env_steps for episode in kept] == [8, 3, 8, 8, 8, 8, 8]
     assert chunks[-1].env_steps == ENV_STEPS
-    assert len(returns(chunks)) == 6, "the episode that goes beyond the budget is none of the curve's"
+    assert returns(chunks) == [episode.undiscounted_return for episode in kept], "also the one beyond the budget"
 
 
 def test_a_run_ends_with_the_episode_in_which_it_reaches_its_budget() -> None:
     chunks, kept = train(make(env_steps=9))
-    assert len(kept) == 2
+    assert [episode.env_steps for episode in kept] == [8, 8]
+    last = chunks[-1].episodes
+    assert [*last.env_steps, *last.length_steps, len(returns(chunks))] == [9, 1, 2], "it counts up to the budget"
     assert [chunk.finished is None for chunk in chunks] == [True, False]
+
+
+def test_a_robot_that_is_told_too_seldom_is_not_driven() -> None:
+    robot = ToyRobot()
+    for holds_s in (0.01, 0.011):
+        robot.holds_s = holds_s  # type: ignore[attr-defined]
+        if holds_s > robot.dt:
+            assert make(env=robot, dt=Duration("40ms")).calibrate().holds_s == holds_s
+        else:
+            with pytest.raises(InputError, match=r"environment's step is 10ms, .* told nothing for 0.01 s, so give"):
+                make(env=robot)
 
 
 class Unknown(gymnasium.Wrapper[Any, Any, Any, Any]):

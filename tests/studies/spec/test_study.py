@@ -105,6 +105,11 @@ def test_the_width_and_the_device_are_part_of_the_identity() -> None:
     ("change", "says"),
     [
         ({"seeds": ()}, "The study 's' has no seeds: give at least one."),
+        (
+            {"engine": "real-time"},
+            "engine is 'real-time': a robot is one run's at a time, so train it with 'cycletime robot run' or "
+            "'cycletime train', and study the closed form of the paper's, the task ur-reacher.",
+        ),
         ({"worlds": ()}, "The study 's' has no tasks or envs: give at least one."),
         ({"seeds": (1, 2, 1)}, "The study 's' has 1 twice in its seeds: give each once."),
         (

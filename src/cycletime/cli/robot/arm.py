@@ -91,7 +91,7 @@ class ArmOptions:
 
     def _at_host(self, host: str, pace: float | None) -> Arm:
         from cycletime.robots.presence import host_to_move, is_loopback
-        from cycletime.robots.ur.inspection import inspect
+        from cycletime.robots.ur.inspection import inspect, waits_for_its_client
 
         if self.profile is not None:
             raise InputError(f"--profile is {shown(self.profile)}: it is for --simulate, and --host is what it is.")
@@ -101,7 +101,12 @@ class ArmOptions:
             raise InputError(f"--pace is {shown(self.pace)}: an arm that is not simulated has its own.")
         if missing := inspect(address).missing:
             raise RunError(f"The arm at {host} is not ready: {' '.join(missing)}")
-        return self._simulated(address, pace) if here else Arm("real", self._driven(address, 1.0))
+        if not here:
+            return Arm("real", self._driven(address, 1.0))
+        if (waits := waits_for_its_client(address)) != (pace is None):
+            told = "waits for its client, so give" if waits else "does not wait for its client, so leave out"
+            raise InputError(f"The controller at {host} {told} --pace lockstep.")
+        return self._simulated(address, pace)
 
     def _simulated(self, address: Address, pace: float | None) -> Arm:
         from cycletime.robots.ur.lockstep_link import LockstepLink

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from cycletime.cli.real_time import RealTimeRun
 from cycletime.cli.robot.arm import Arm, ArmOptions
 from cycletime.cli.running import Running
-from cycletime.errors import InputError
 
 if TYPE_CHECKING:
     import gymnasium
@@ -33,7 +32,6 @@ def drive(
         InputError: if the run is refused; the arm has not moved.
         LinkError: if the arm cannot be reached.
     """
-    refuse_long_cycles(spec, arm)
     return RealTimeRun(
         spec,
         lambda: make_arm_env(spec, arm),
@@ -64,19 +62,3 @@ def make_arm_env(spec: RunSpec, arm: Arm) -> gymnasium.Env[Any, Any]:
         disable_env_checker=True,  # it would move the arm to try it out
     )
     return made
-
-
-def refuse_long_cycles(spec: RunSpec, arm: Arm) -> None:
-    """Refuse cycles in which the dead-man chain would stop the arm each time.
-
-    Raises:
-        InputError: if there is a driver, and the cycle is longer than orders may be old.
-    """
-    from cycletime.robots.ur.driver.driver import DriverTimeouts
-
-    oldest_s = DriverTimeouts().order_age_s
-    if arm.kind != "lockstep" and float(spec.dt) >= oldest_s:
-        raise InputError(
-            f"The cycle time is {spec.dt}: the driver stops an arm that nobody has told anything for {oldest_s:g} s, "
-            "so give less."
-        )

@@ -157,8 +157,12 @@ class Keeper:
         )
 
     def learning(self) -> None:
-        """The agent learns."""
-        self._tell(phase="learning", learnings=self.board.learnings + 1)
+        """The agent learns, if that is due."""
+        self._tell(phase="learning")
+
+    def learned(self) -> None:
+        """It has."""
+        self._tell(learnings=self.board.learnings + 1)
 
     @property
     def cadence(self) -> Cadence:

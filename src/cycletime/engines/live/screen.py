@@ -47,8 +47,8 @@ class Screen:
             os.write(self._pipe, board.as_line().encode() + b"\n")
 
     def close(self) -> None:
-        """Let it draw what came last, and end."""
-        with contextlib.suppress(BrokenPipeError):
+        """Let it draw what came last, and end; one that does not, since its terminal takes nothing, is ended."""
+        with contextlib.suppress(BrokenPipeError, subprocess.TimeoutExpired):
             self._process.communicate(timeout=_END_S)
         self._process.kill()
         self._process.wait()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 from typing import Literal, TypeAlias
 
 from cycletime.agents import Agent
@@ -38,6 +38,8 @@ class Calibration:
     """When it learns."""
     act: Times
     learn: Times
+    holds_s: float = inf
+    """For how long the robot goes on with an action: no other is sent while a cycle does its work."""
 
     @property
     def in_cycle_s(self) -> float:
@@ -51,8 +53,8 @@ class Calibration:
 
     @property
     def fits(self) -> bool:
-        """Whether there is room, and learning in the background keeps up."""
-        return self.dt >= self.shortest
+        """Whether there is room, learning in the background keeps up, and the robot does not stop meanwhile."""
+        return self.dt >= self.shortest and self._is_held
 
     @property
     def shortest(self) -> Duration:
@@ -61,6 +63,10 @@ class Calibration:
         if self.way == "background":
             needed_s = max(needed_s, self.learn.mean_s / self.period)
         return self.env_dt * max(1, ceil(needed_s / float(self.env_dt)))
+
+    @property
+    def _is_held(self) -> bool:
+        return self.in_cycle_s <= USABLE * self.holds_s
 
     def refuse_unless_it_fits(self) -> None:
         """Refuse a cycle time that is too short.
@@ -75,10 +81,15 @@ class Calibration:
             "background": ", or learn less often",
             "between episodes": "",
         }[self.way]
+        taken = f"here act takes {_ms(self.act.p99_s)} and learn {_ms(self.learn.p99_s)}, {self.way}"
+        if not self._is_held:
+            raise InputError(
+                f"The robot stops when it is told nothing for {self.holds_s:g} s, of which {USABLE:.0%} may be used: "
+                f"{taken}. Take a smaller network{remedy}."
+            )
         raise InputError(
-            f"The cycle time is {self.dt}, and there is no room in it: here act takes {_ms(self.act.p99_s)} and learn "
-            f"{_ms(self.learn.p99_s)}, {self.way}, and {USABLE:.0%} of a cycle may be used. Give at least "
-            f"{self.shortest}{remedy}."
+            f"The cycle time is {self.dt}, and there is no room in it: {taken}, and {USABLE:.0%} of a cycle may be "
+            f"used. Give at least {self.shortest}{remedy}."
         )
 
 
@@ -90,6 +101,7 @@ def calibrate(
     env_dt: Duration,
     learner: LearnerName,
     capacity: int,
+    holds_s: float = inf,
     clock: Callable[[], float],
 ) -> Calibration:
     """Time `act` and `learn` by the clock of the robot's world; where that stands still, they take no time.
@@ -101,6 +113,7 @@ def calibrate(
         env_dt: The environment's step.
         learner: Who learns while the robot moves.
         capacity: Transitions that the run's buffer holds.
+        holds_s: For how long the robot goes on with an action.
         clock: Tells seconds.
     """
     between = agent.learn_when == "episode_end"
@@ -112,6 +125,7 @@ def calibrate(
         act=_times(act_call(agent, *sizes), MEASURE_S, clock),
         # What is not in the cycle need not be known so well.
         learn=_times(learn_call(agent, *sizes, capacity), 0.0 if between else MEASURE_S, clock),
+        holds_s=holds_s,
     )
 
 

@@ -34,7 +34,7 @@ from cycletime.loops.real_time.playing import Playing
 from cycletime.loops.stepped import SteppedChunk
 from cycletime.loops.stepped_agent import Learner, SteppedPosition, with_array_rates
 from cycletime.loops.stepped_env import SingleEnv
-from cycletime.robots.real_time_env import RealTimeEnv, real_time_env_of, two_parts_of
+from cycletime.robots.real_time_env import RealTimeEnv, holds_s_of, real_time_env_of, two_parts_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class RealTimeLoop:
     dt: Duration
     """The action-cycle time, a whole multiple of the environment's step."""
     env_steps: int
-    """The budget in environment steps; a run ends with the episode in which it is reached."""
+    """The budget in environment steps; a run ends with the episode in which it is reached, which counts as well."""
     learner: LearnerName = "inline"
     """Who learns while the robot moves."""
     observer: Observer = field(default_factory=Nobody)
@@ -60,6 +60,11 @@ class RealTimeLoop:
         check_counts(self, "env_steps")
         check_precision(jnp.float32)
         _ = two_parts_of(self.env), self.cycle_steps
+        if float(self.env_dt) >= (holds_s := holds_s_of(self.robot)):
+            raise InputError(
+                f"The environment's step is {self.env_dt}, with which actions are sent again: the robot stops when it "
+                f"is told nothing for {holds_s:g} s, so give a shorter one."
+            )
         if self.agent.exploration is not None:
             check_cycle(self.agent.exploration, self.dt)
         if self.learner == "background" and self.agent.learns_from >= self.agent.capacity:
@@ -122,6 +127,7 @@ class RealTimeLoop:
             env_dt=self.env_dt,
             learner=self.learner,
             capacity=self._capacity,
+            holds_s=holds_s_of(self.robot),
             clock=self.robot.clock.now_s,
         )
         calibration.refuse_unless_it_fits()

@@ -27,7 +27,10 @@ class Observer(Protocol):
         """An episode is over, and the robot comes to a stand; it is in the journal, if there is one."""
 
     def learning(self) -> None:
-        """The agent learns while the robot stands."""
+        """The robot stands, and the agent learns if that is due."""
+
+    def learned(self) -> None:
+        """It was due, and is done."""
 
 
 class Nobody:
@@ -46,4 +49,7 @@ class Nobody:
         """Nothing."""
 
     def learning(self) -> None:
+        """Nothing."""
+
+    def learned(self) -> None:
         """Nothing."""

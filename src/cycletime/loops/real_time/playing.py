@@ -87,8 +87,11 @@ class Playing:
     def learn_the_rest(self) -> None:
         """Learn what is left of an episode, while the robot stands."""
         self.loop.observer.learning()
+        before = self.learner.psi
         self.take(self._last)
         self.learning.finish()
+        if self.learner.psi is not before:
+            self.loop.observer.learned()
 
     def chunk(self) -> SteppedChunk:
         """What happened since the last chunk."""
@@ -107,7 +110,7 @@ class Playing:
         return SteppedChunk(
             position=position,
             env_steps=min(counters.env_steps, self.loop.env_steps),
-            episodes=counters.pop_episodes().up_to(self.loop.env_steps),
+            episodes=counters.pop_episodes().ended_by(self.loop.env_steps),  # a robot plays its last one to the end
             metrics=learner.pop_metrics(),
             finished=learner.psi if self.is_finished else None,
         )

@@ -11,7 +11,7 @@ from cycletime.errors import shown
 from cycletime.robots.ur import reacher
 from cycletime.robots.ur.connection import Address
 from cycletime.robots.ur.link import StandardLink
-from cycletime.robots.ur.types import GIVE_UP_S, ArmState, LinkError, RobotMode, RuntimeState, SafetyMode
+from cycletime.robots.ur.types import GIVE_UP_S, ArmState, LinkError, RobotMode, RuntimeState, SafetyMode, SilentError
 
 _START = "on the teach pendant's screen for starting the robot"
 _FOR_THE_POWER = {
@@ -49,6 +49,8 @@ _LOCAL = (
 _NO_ANSWER = "could not understand"
 """How the dashboard begins its reply to what its version does not know."""
 _FULL_SPEED = 0.995
+_NEXT_S = 1.0
+"""For the next state, of which others send more than a hundred in this time."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,24 @@ def inspect(address: Address) -> Inspection:
         ("flange", "x {:.3f}, y {:.3f}, z {:.3f} m".format(*_flange(state))),
     )
     return Inspection(facts, (*_missing(state, answers), *unheard))
+
+
+def waits_for_its_client(address: Address) -> bool:
+    """Whether no state follows the first: a simulated controller in lock-step has time pass only as it is told.
+
+    Raises:
+        LinkError: if nothing is there, or something else answers.
+    """
+    link = StandardLink(address)
+    try:
+        link.connect()
+        link.receive(GIVE_UP_S)
+        link.receive(_NEXT_S)
+    except SilentError:
+        return True
+    finally:
+        link.close()
+    return False
 
 
 def _asked(link: StandardLink) -> tuple[dict[str, str], tuple[str, ...]]:

@@ -8,6 +8,7 @@ without a burst: an episode lasts as long as it should, and rewards are paid for
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -154,6 +155,11 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
     def clock(self) -> MonotonicClock:
         """The machine's, behind a driver; else the controller's, which stands still while nobody receives."""
         return self._clock
+
+    @property
+    def holds_s(self) -> float:
+        """For how long the arm goes on with an action that is not sent again: a driver stops it then."""
+        return self._driver.holds_s if self._driver else math.inf
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None

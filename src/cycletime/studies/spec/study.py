@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from cycletime.agents import Agent
 from cycletime.agents.checks import check_choice, check_counts
 from cycletime.duration import Duration
-from cycletime.engines.registry import AUTO, ENGINES, engine_of, with_engine
+from cycletime.engines.registry import AUTO, ENGINES, engine_of, refuse_robots, with_engine
 from cycletime.errors import InputError, shown
 from cycletime.rules import Rule
 from cycletime.runs.carried import TUNABLE, carried_agent
@@ -146,6 +146,7 @@ class Study:
     def __post_init__(self) -> None:
         """Refuse what is not a study."""
         check_choice(self, "engine", (AUTO, *ENGINES))
+        refuse_robots(self.engine)
         check_choice(self, "device", ("cpu", "gpu"))
         if self.width is not None:
             check_counts(self, "width")

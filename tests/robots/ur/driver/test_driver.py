@@ -245,6 +245,18 @@ def test_a_controller_that_stays_away_ends_the_run(arm: VirtualArm) -> None:
     assert arm.clock.time_s - start_s == pytest.approx(10.1, abs=0.5)
 
 
+def test_a_controller_that_answers_and_sends_no_more_states_ends_the_run(arm: VirtualArm) -> None:
+    def script(agent: VirtualAgent, report: DriverReport) -> bool:
+        arm.frozen = report.packages >= 10
+        return arm.clock.time_s > start_s + 60
+
+    start_s = arm.clock.time_s
+    ended = make_driver(arm, VirtualAgent(arm.clock, script)).run()
+    assert ended.text == "The controller was lost and not found again in 10 s: No state came."
+    assert arm.clock.time_s - start_s == pytest.approx(10.2, abs=0.5)
+    assert arm.attempts == pytest.approx(10, abs=1)  # each second one
+
+
 def test_a_controller_that_is_not_there_ends_the_run_at_once(arm: VirtualArm) -> None:
     arm.reachable = False
     ended = make_driver(arm, VirtualAgent(arm.clock)).run()

@@ -158,6 +158,15 @@ def test_out_of_remote_control_an_e_series_takes_no_scripts_and_a_cb3_does() -> 
         assert controller.runs_program is runs
 
 
+def test_of_many_lines_that_are_refused_only_the_first_is_told_of() -> None:
+    controller = Controller(Settings(profile=PROFILES["e"]))
+    for is_remote in (False, False, False, True, False, False):
+        controller.in_remote_control = is_remote
+        controller.run_line(FAST)
+    assert len(controller.log) == 2
+    assert said(controller).startswith(f"The controller is not in remote control: {FAST} was not run")
+
+
 def test_noise_and_jitter_come_from_the_seed_alone() -> None:
     def states(seed: int) -> list[tuple[float, ...]]:
         controller = Controller(Settings(noise=True, jitter_ticks=3, seed=seed))

@@ -198,6 +198,8 @@ def test_registers_can_be_somebody_elses(bench: Bench) -> None:
     [
         ("protectiv stop", "did you mean protective stop?"),
         ("freeze never", "no time in seconds"),
+        ("freeze", "The fault 'freeze' needs a value after it, as in 'freeze 0.5'"),
+        ("in use", "The fault 'in use' needs a value"),
         ("delay -1", "no time in seconds"),
         ("latency 1.5", "not a whole number of ticks"),
         ("drop everything", "no interface 'everything'"),

@@ -88,7 +88,8 @@ class Driver:
         self._link, self._supervisor, self._stops, self._desk, self._clock = link, supervisor, stops, desk, clock
         self._timeouts = timeouts or DriverTimeouts()
         self._report = DriverReport(Phase.STARTING)
-        self._heard_s = 0.0
+        self._heard_s = 0.0  # when the newest package came
+        self._connected_s = 0.0
         self._begun = 0  # the order whose command was sent last
         self._done = 0  # the last order that is over, or void
 
@@ -97,6 +98,7 @@ class Driver:
         reason = ""
         try:
             self._connect()
+            self._heard_s = self._connected_s
             while not self._desk.agent_is_gone():
                 self._beat()
         except RunError as error:
@@ -118,7 +120,8 @@ class Driver:
 
     def _answer(self, state: ArmState) -> None:
         """Everything that one package of the controller sets off."""
-        self._heard_s = self._clock.now_s()
+        if self._report.state is None or state.time_s != self._report.state.time_s:  # else it was sent before
+            self._heard_s = self._clock.now_s()
         wish = self._stops.see(state, state.time_s)  # the controller refuses a release by its own clock
         self._take_down(state, Phase.DRIVING if wish is Wish.GO_ON else Phase.HELD)
         try:
@@ -207,7 +210,7 @@ class Driver:
             self._stops.unlock_replied(str(error))
 
     def _bear_silence(self, error: SilentError) -> None:
-        silence_s = self._clock.now_s() - self._heard_s
+        silence_s = self._clock.now_s() - max(self._heard_s, self._connected_s)
         if silence_s >= self._timeouts.lost_s:
             self._connect_again(error)
         elif self._report.phase is not Phase.SILENT:
@@ -222,27 +225,27 @@ class Driver:
         """Try until it works; meanwhile the arm stands, since its last line has ended, or completes a move.
 
         Raises:
-            LinkError: if it does not work for too long.
+            LinkError: if no package has come for too long, also where connections are made and nothing comes of them.
         """
         self._blindly_voids_orders()
         self._tell(phase=Phase.RECONNECTING, text=str(error))
-        until_s = self._heard_s + self._timeouts.give_up_s
         while not self._desk.agent_is_gone():
+            now_s = self._clock.now_s()
+            if now_s >= self._heard_s + self._timeouts.give_up_s:
+                raise LinkError(
+                    f"The controller was lost and not found again in {self._timeouts.give_up_s:g} s: {error}"
+                )
             self._link.close()
             try:
                 self._connect()
                 return
             except LinkError as again:
-                now_s = self._clock.now_s()
-                if now_s >= until_s:
-                    raise LinkError(
-                        f"The controller was lost and not found again in {self._timeouts.give_up_s:g} s: {again}"
-                    ) from None
-                self._clock.sleep_until(now_s + self._timeouts.retry_s)
+                error = again
+            self._clock.sleep_until(now_s + self._timeouts.retry_s)
 
     def _connect(self) -> None:
         self._link.connect()
-        self._heard_s = self._clock.now_s()
+        self._connected_s = self._clock.now_s()
         self._report = replace(self._report, connections=self._report.connections + 1)
 
     def _come_to_rest(self) -> None:

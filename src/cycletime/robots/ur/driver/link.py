@@ -59,6 +59,11 @@ class DriverLink:
         return self._received
 
     @property
+    def holds_s(self) -> float:
+        """For how long a speed goes on that is not ordered anew."""
+        return self._settings.timeouts.order_age_s
+
+    @property
     def period_s(self) -> float:
         """The time between two states."""
         return self.report.period_s

@@ -40,6 +40,7 @@ class Controller:
         self.program: RegisterProgram | None = None
         """ur_rtde's program, while it runs; lines are the arm's own."""
         self.in_remote_control = True
+        self._has_refused = False
         self.latency_ticks = self.settings.latency_ticks
         self.log: deque[tuple[int, TextMessage]] = deque(maxlen=_LOGGED)
         """What the controller said, numbered."""
@@ -134,11 +135,12 @@ class Controller:
         self.log.append((self._said, TextMessage(message, "cycletime", level)))
 
     def _takes_programs(self, what: str) -> bool:
-        """Whether scripts are listened to at all; a real controller says nothing either."""
-        if self.settings.profile.remote_control and not self.in_remote_control:
-            self.say(f"The controller is not in remote control: {what} was not run.", level=2)
-            return False
-        return self.safety.allows_motion
+        """Whether scripts are listened to at all; of many that are not, only the first is told of."""
+        refuses = self.settings.profile.remote_control and not self.in_remote_control
+        if refuses and not self._has_refused:
+            self.say(f"The controller is not in remote control: {what} was not run, nor is what follows.", level=2)
+        self._has_refused = refuses
+        return self.safety.allows_motion and not refuses
 
     def _run_registers(self, program: RegisterProgram) -> None:
         self.arm = program.step(self.registers, self.arm, self.model.period_s)

@@ -80,8 +80,8 @@ class FaultSession:
             plain[line]()
             return "ok"
         for name, act in with_value.items():
-            if line.startswith(f"{name} "):
-                act(line.removeprefix(f"{name} ").strip())
+            if f"{line} ".startswith(f"{name} "):
+                act(_value(name, line))
                 return "ok"
         known = [*plain, *with_value, "state", "quit"]
         raise InputError(f"There is no fault {shown(line)}: give one of {', '.join(known)}{did_you_mean(line, known)}")
@@ -118,6 +118,13 @@ class FaultSession:
             "drop": lambda name: self._network.drop((_interface(name),)),
             "say": it.say,
         }
+
+
+def _value(name: str, line: str) -> str:
+    value = line.removeprefix(name).strip()
+    if not value:
+        raise InputError(f"The fault {shown(name)} needs a value after it, as in 'freeze 0.5' or 'drop rtde'.")
+    return value
 
 
 def _interface(name: str) -> str:
