@@ -6,7 +6,6 @@ journal, and is learned from once more; only the episode in progress is lost.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from cycletime.duration import Duration, cycle_steps
 from cycletime.engines.devices import check_device
 from cycletime.engines.engine import Arrays, Chunk, Cost, EpisodeJournal
+from cycletime.engines.one_run import OneRun
 from cycletime.engines.stepped import as_chunk
 from cycletime.errors import InputError
 from cycletime.loops.action_bounds import ActionBounds
@@ -33,7 +33,7 @@ _REMARK = "a robot is never in the same state twice"
 
 
 @dataclass(frozen=True)
-class RealTimeEngine:
+class RealTimeEngine(OneRun):
     """Runs on robots, one at a time."""
 
     name: ClassVar[str] = "real-time"
@@ -43,44 +43,18 @@ class RealTimeEngine:
         world = spec.world
         if isinstance(world, ClosedFormWorld):
             return f"{world.name!r} is a task in closed form: the engine real-time is for environments of robots."
-        if spec.engine.width != 1:
-            return f"width is {spec.engine.width}: the engine real-time trains one run at a time."
-        if spec.engine.matmul != "fastest":
-            return "matmul is 'float32': only the compiled engine has the choice."
         if spec.engine.learner == "background" and isinstance(world, RobotEnv) and world.robot == "lockstep":
             return "learner is 'background': in lock-step the robot waits for the agent, so learn inline."
-        return None
-
-    def program(self, spec: RunSpec) -> str:
-        """All but the seed."""
-        return json.dumps({**spec.as_json(), "seed": None, "origin": None})
-
-    def most_lanes(self, spec: RunSpec) -> int:
-        """It has none."""
-        return 1
-
-    def together(self, spec: RunSpec) -> int:
-        """One: there is one robot."""
-        return 1
-
-    enough = together
-
-    def jax_device(self, spec: RunSpec) -> str:
-        """The run's."""
-        return spec.engine.device
+        return self._missing_option(spec)
 
     def group(self, specs: Sequence[RunSpec]) -> RealTimeGroup:
         """The run with its environment, made by its id."""
-        if len(specs) > 1:
-            raise InputError(f"There are {len(specs)} runs: the engine real-time trains one at a time.")
-        return RealTimeGroup(specs[0], make_env(specs[0].world, specs[0].dt))
+        spec = self._only(specs)
+        return RealTimeGroup(spec, make_env(spec.world, spec.dt))
 
     def cost(self, spec: RunSpec) -> Cost:
         """The robot's own time, without its resets: nothing is moved to find out."""
         return Cost(agent_step_s=float(spec.dt), program_s=0.0)
-
-    def known_cost(self, spec: RunSpec) -> None:
-        """Nothing: every machine takes the same time."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,6 @@ tried out before a run goes on, with a used environment and a fresh one.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,8 +20,8 @@ from cycletime.agents.agent import Psi
 from cycletime.duration import Duration, cycle_steps
 from cycletime.engines.devices import check_device
 from cycletime.engines.engine import Arrays, Chunk, Cost
+from cycletime.engines.one_run import OneRun
 from cycletime.engines.trying import tried_cost
-from cycletime.errors import InputError
 from cycletime.loops.action_bounds import ActionBounds
 from cycletime.loops.compilation_cache import keep_compiled_programs
 from cycletime.loops.pulse import PULSE
@@ -45,52 +44,26 @@ _SIMULATORS = {
 
 
 @dataclass(frozen=True)
-class SteppedEngine:
+class SteppedEngine(OneRun):
     """Runs on environments, one at a time."""
 
     name: ClassVar[str] = "stepped"
 
     def refusal(self, spec: RunSpec) -> str | None:
-        """Nothing but options that it does not have."""
-        if spec.engine.width != 1:
-            return f"width is {spec.engine.width}: the engine stepped trains one run at a time."
+        """Nothing but robots, and options that it does not have."""
         if isinstance(spec.world, RobotEnv):
             return f"{spec.world.name} is on an arm, which needs the engine real-time."
-        return (
-            "matmul is 'float32': only the compiled engine has the choice." if spec.engine.matmul != "fastest" else None
-        )
-
-    def program(self, spec: RunSpec) -> str:
-        """All but the seed."""
-        return json.dumps({**spec.as_json(), "seed": None, "origin": None})
-
-    def most_lanes(self, spec: RunSpec) -> int:
-        """It has none."""
-        return 1
-
-    def together(self, spec: RunSpec) -> int:
-        """One."""
-        return 1
-
-    enough = together
-
-    def jax_device(self, spec: RunSpec) -> str:
-        """The run's."""
-        return spec.engine.device
+        return self._missing_option(spec)
 
     def group(self, specs: Sequence[RunSpec]) -> SteppedGroup:
         """The run with its environment."""
-        if len(specs) > 1:
-            raise InputError(f"There are {len(specs)} runs: the engine stepped trains one at a time.")
-        check_device(specs[0].engine.device)
-        return SteppedGroup(specs[0])
+        spec = self._only(specs)
+        check_device(spec.engine.device)
+        return SteppedGroup(spec)
 
     def cost(self, spec: RunSpec) -> Cost:
         """Tried."""
         return tried_cost(self.group([spec]))
-
-    def known_cost(self, spec: RunSpec) -> None:
-        """Nothing: every environment has its own."""
 
 
 @dataclass(frozen=True)

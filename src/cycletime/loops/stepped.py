@@ -118,13 +118,6 @@ class SteppedLoop:
         return SteppedPosition(
             psi=first_psi(with_array_rates(self.agent), seed_key(seed), *sizes),
             buffer=Buffer.empty(self._capacity(copies), *sizes, copies.copies, has_gaps=copies.has_gaps),
-            period=0,
-            rows=0,
-            period_rows=0,
-            env_steps=0,
-            agent_steps=0,
-            episodes=0,
-            exact=True,
         )
 
     def run(self, seed: int, position: SteppedPosition | None = None) -> Iterator[SteppedChunk]:
@@ -231,19 +224,8 @@ class _Run:
     def chunk(self) -> SteppedChunk:
         """What happened since the last chunk."""
         learner, counters = self.learner, self.counters
-        position = SteppedPosition(
-            psi=learner.psi,
-            buffer=learner.flush(),
-            period=learner.period,
-            rows=learner.rows,
-            period_rows=learner.period_rows,
-            env_steps=counters.env_steps,
-            agent_steps=counters.agent_steps,
-            episodes=counters.episodes,
-            exact=self.begins,
-        )
         return SteppedChunk(
-            position=position,
+            position=learner.position(counters, exact=self.begins),
             env_steps=min(counters.env_steps, self.loop.env_steps),
             episodes=counters.pop_episodes().up_to(self.loop.env_steps),
             metrics=learner.pop_metrics(),

@@ -23,7 +23,7 @@ from cycletime.agents.exploration import normals_per_step
 from cycletime.loops.acting import Actor
 from cycletime.loops.packing import Packed
 from cycletime.loops.randomness import Purpose, draws_of, keys_for, normals_of, seed_key
-from cycletime.loops.stepped_env import Copies, StepResult
+from cycletime.loops.stepped_env import Copies, Counters, StepResult
 
 MOST_ROWS = 256
 """Rows that are gathered before they are stored, at most."""
@@ -38,19 +38,19 @@ class SteppedPosition(NamedTuple):
     """What the agent has learned."""
     buffer: Buffer
     """What it remembers; the next chunk writes into it, so save or copy before it what you want to keep."""
-    period: int
+    period: int = 0
     """The learning periods done."""
-    rows: int
+    rows: int = 0
     """The rows stored; with one environment, its agent steps."""
-    period_rows: int
+    period_rows: int = 0
     """Those since the last learning period ended."""
-    env_steps: int
+    env_steps: int = 0
     """Environment steps done, also those beyond the budget."""
-    agent_steps: int
+    agent_steps: int = 0
     """Agent steps done."""
-    episodes: int
+    episodes: int = 0
     """The episodes that ended."""
-    exact: bool
+    exact: bool = True
     """Whether a run that goes on from here equals one that was never stopped, bit for bit, given that a reset with a
     seed determines an episode: wrappers with a memory, such as NormalizeObservation, and unseeded noise break that. Not
     so inside episodes, as in all vector environments: there new ones begin."""
@@ -251,6 +251,20 @@ class Learner:
             first_only = self.agent.learn_when == "episode_end"
             self._buffer = store_rows(self._buffer, *self._take_block(), first_only=first_only)
         return self._buffer
+
+    def position(self, counters: Counters, *, exact: bool) -> SteppedPosition:
+        """Where the run is now, by its own counts and those of its world."""
+        return SteppedPosition(
+            psi=self.psi,
+            buffer=self.flush(),
+            period=self.period,
+            rows=self.rows,
+            period_rows=self.period_rows,
+            env_steps=counters.env_steps,
+            agent_steps=counters.agent_steps,
+            episodes=counters.episodes,
+            exact=exact,
+        )
 
     def pop_metrics(self) -> dict[str, NDArray[Any]]:
         """By name, one number for each learning since the last call, and the agent steps done at each."""

@@ -4,8 +4,8 @@ Nothing is tried for it: `cycletime study plan` does that for a single study. On
 
     PPO: agent steps x (a + b k) + gradient steps x c;  SAC: agent steps x d
 
-of one core of an AMD EPYC (`results/training-cpu.txt`, which has b = 2000 and m = 50, and `results/update-cpu.txt`, which
-has other m). Engines know their costs on an H200.
+of one core of an AMD EPYC (`results/training-cpu.txt`, which has b = 2000 and m = 50, and `results/update-cpu.txt`,
+which has other m). Engines know their costs on an H200.
 """
 
 from __future__ import annotations

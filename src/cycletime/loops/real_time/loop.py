@@ -99,13 +99,6 @@ class RealTimeLoop:
         return SteppedPosition(
             psi=first_psi(with_array_rates(self.agent), seed_key(seed), *self.sizes),
             buffer=Buffer.empty(self._capacity, *self.sizes),
-            period=0,
-            rows=0,
-            period_rows=0,
-            env_steps=0,
-            agent_steps=0,
-            episodes=0,
-            exact=True,
         )
 
     @property

@@ -96,19 +96,8 @@ class Playing:
     def chunk(self) -> SteppedChunk:
         """What happened since the last chunk."""
         learner, counters = self.learner, self.counters
-        position = SteppedPosition(
-            psi=learner.psi,
-            buffer=learner.flush(),
-            period=learner.period,
-            rows=learner.rows,
-            period_rows=learner.period_rows,
-            env_steps=counters.env_steps,
-            agent_steps=counters.agent_steps,
-            episodes=counters.episodes,
-            exact=True,
-        )
         return SteppedChunk(
-            position=position,
+            position=learner.position(counters, exact=True),
             env_steps=min(counters.env_steps, self.loop.env_steps),
             episodes=counters.pop_episodes().ended_by(self.loop.env_steps),  # a robot plays its last one to the end
             metrics=learner.pop_metrics(),
