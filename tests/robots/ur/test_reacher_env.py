@@ -395,6 +395,7 @@ class Driven(DriverLink):
         self.came = 0
 
     period_s = 0.008
+    holds_s = 0.2
 
     def connect(self) -> None:
         self._arm.connect()
@@ -438,6 +439,24 @@ def test_behind_a_driver_the_newest_state_is_looked_at_when_the_step_is_over() -
     assert (info["packages"], info["missed_packages"]) == (0, 0), "no package since then is no error"
     np.testing.assert_allclose(seen[:2], link._arm.arm.q[1:3], atol=1e-6)
     assert len(sent(link._arm)) == 1, "to send it again is the driver's"
+
+
+def test_behind_a_driver_an_episode_ends_when_the_arm_is_out_of_sight() -> None:
+    link = Driven(an_arm())
+    env = URReacher2Env(link, "40ms")
+    env.reset(seed=0)
+    env.send(np.ones(2))
+    link._arm.clock.time_s += 0.19
+    *_, truncated, _ = env.receive()
+    assert not truncated, "orders hold for so long"
+    link._arm.clock.time_s += 0.02
+    *_, truncated, _ = env.receive()
+    assert truncated
+    assert isinstance(sent(link._arm)[-1], StopJ)
+    env.reset(seed=1)
+    link.drive(1)
+    *_, truncated, _ = env.receive()
+    assert not truncated
 
 
 def test_a_last_step_that_is_late_is_not_paid_beyond_4_s() -> None:

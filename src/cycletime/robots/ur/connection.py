@@ -49,11 +49,12 @@ class Connection:
             LinkError: if nobody answers there.
         """
         self._timeout_s = timeout_s
-        self._where = f"{what} of the controller at {host}:{port}"
+        self.where = f"{what} of the controller at {host}:{port}"
+        """In words."""
         try:
             self._socket = socket.create_connection((host, port), timeout_s)
         except OSError as error:
-            raise LinkError(f"The {self._where} does not answer: {error.strerror or error}.") from None
+            raise LinkError(f"The {self.where} does not answer: {error.strerror or error}.") from None
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def send(self, data: bytes) -> None:
@@ -66,7 +67,7 @@ class Connection:
             self._socket.settimeout(self._timeout_s)
             self._socket.sendall(data)
         except OSError as error:
-            raise LinkError(f"The {self._where} was lost: {error}.") from None
+            raise LinkError(f"The {self.where} was lost: {error}.") from None
 
     def read(self, timeout_s: float) -> bytes:
         """What has come, or comes within a time; nothing if nothing does.
@@ -80,9 +81,9 @@ class Connection:
         except (TimeoutError, BlockingIOError):
             return b""
         except OSError as error:
-            raise LinkError(f"The {self._where} was lost: {error}.") from None
+            raise LinkError(f"The {self.where} was lost: {error}.") from None
         if not data:
-            raise LinkError(f"The {self._where} has closed the connection.")
+            raise LinkError(f"The {self.where} has closed the connection.")
         return data
 
     def drain(self) -> None:

@@ -87,10 +87,10 @@ def make_ur_reacher(
 class URReacher2Env(gymnasium.Env[Observation, Action]):
     """Bring a UR5's flange to a target, with the speeds of its shoulder and its elbow.
 
-    An episode ends when 4 s have passed, or with a stop (``info["safety_mode"]``); another one begins when a protective
-    stop was unlocked, or a gate closed. ``info`` also has the newest package's time, by the controller's
-    clock and by the environment's (``observed_s``), the packages of this step and those that were lost, and how many
-    points of the grid it missed.
+    An episode ends when 4 s have passed, with a stop (``info["safety_mode"]``), or when the controller is not heard for
+    so long that a driver stops the arm; another one begins when a protective stop was unlocked, or a gate closed.
+    ``info`` also has the newest package's time, by the controller's clock and by the environment's (``observed_s``),
+    the packages of this step and those that were lost, and how many points of the grid it missed.
     """
 
     metadata: dict[str, Any] = {"render_modes": [], "raw_actions": True}  # noqa: RUF012 - as Gymnasium
@@ -210,7 +210,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         away = self._away()
         self._seen = self._observe(away)
         paid = paid_steps * float(reacher.reward(away, self._env_dt))
-        truncated = self._is_stopped() or self._env_steps >= self._limit_steps
+        truncated = self._is_stopped() or self._is_out_of_sight() or self._env_steps >= self._limit_steps
         if truncated:
             self._command = None
             self._link.send(reacher.STOP)
@@ -271,6 +271,11 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
 
     def _is_stopped(self) -> bool:
         return not self._state.safety_mode.allows_motion
+
+    def _is_out_of_sight(self) -> bool:
+        """Whether the newest state is so old that a driver has stopped the arm: there is nothing to learn from that."""
+        driver = self._driver
+        return driver is not None and self._clock.now_s() - driver.received.received_s > self.holds_s
 
     def _wait(self, what: str, reached: Callable[[ArmState], bool], most_s: float) -> None:
         begin_s = self._state.time_s

@@ -132,7 +132,10 @@ class RtdeStates:
                 if frame.kind == kind:
                     self._waiting = frames[place + 1 :]
                     return frame.payload
-        raise LinkError(f"The controller does not reply to RTDE's request {kind.name} within {self._timeout_s:g} s.")
+        raise LinkError(
+            f"The {self._connection.where} does not reply to the request {kind.name} within {self._timeout_s:g} s: "
+            "look whether that is its port."
+        )
 
 
 class StreamStates:

@@ -257,6 +257,25 @@ def test_a_controller_that_answers_and_sends_no_more_states_ends_the_run(arm: Vi
     assert arm.attempts == pytest.approx(10, abs=1)  # each second one
 
 
+def test_a_controller_whose_time_stands_still_ends_the_run(clock: VirtualClock) -> None:
+    """In lock-step it sends its state to everybody who connects, and waits."""
+
+    class Waiting(VirtualArm):
+        def connect(self) -> None:
+            super().connect()
+            self.frozen = False
+
+        def pass_time(self, time_s: float) -> None:
+            self.clock.time_s += time_s
+            self.frozen = True
+
+    start_s = clock.time_s
+    agent = VirtualAgent(clock, lambda agent, report: clock.time_s > start_s + 60)
+    ended = make_driver(Waiting(clock), agent).run()
+    assert ended.text == "The controller was lost and not found again in 10 s: No state came."
+    assert ended.packages == pytest.approx(10, abs=2)
+
+
 def test_a_controller_that_is_not_there_ends_the_run_at_once(arm: VirtualArm) -> None:
     arm.reachable = False
     ended = make_driver(arm, VirtualAgent(arm.clock)).run()
