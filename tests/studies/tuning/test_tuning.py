@@ -195,6 +195,7 @@ def test_what_is_no_search_is_one_sentence(text: str, tmp_path: Path) -> None:
         tuned(SEARCH, tmp_path)
 
 
+@pytest.mark.usefixtures("compiled_quickly")
 def test_the_objective_is_the_mean_over_100_bins_of_real_curves(tmp_path: Path) -> None:
     table = {**TABLE, "dt": "32ms", "tuned": {"discount": [0.5, 0.9]}, "env_steps": 6400, "seeds": 1, "fresh_seeds": 1}
     outcome = tune(tuning_from(table), tmp_path, InTurn())
