@@ -125,15 +125,15 @@ def assert_alike(ours: object, expected: object, tolerance: float) -> None:
 
 
 SMALL: dict[str, Any] = {"hidden": (4,), "epochs": 1, "minibatch": 4}
+RELEASED = PPOAgent(batch=20, learn_when="episode_end", batch_end="episode_end", **SMALL)
 
 
 @pytest.mark.parametrize(
     ("agent", "widths"),
     [
         pytest.param(PPOAgent(batch=20, learning_period=8, **SMALL), (3,), id="PPO"),
-        pytest.param(
-            PPOAgent(batch=20, learn_when="episode_end", batch_end="episode_end", **SMALL), (1, 3), id="released PPO"
-        ),
+        pytest.param(RELEASED, (3,), id="released PPO"),
+        pytest.param(RELEASED, (1,), id="released PPO alone", marks=pytest.mark.slow),
         pytest.param(
             SACAgent(
                 minibatch=3,

@@ -48,7 +48,7 @@ def steps_of(task: Any, state: Any, action: jax.Array, count: int) -> list[Any]:
 
 
 @ALL
-@pytest.mark.parametrize("k", [1, 2, 8, 32])
+@pytest.mark.parametrize("k", [1, *(pytest.param(k, marks=pytest.mark.slow) for k in (2, 8)), 32])
 def test_a_cycle_is_the_sum_of_its_environment_steps(task: Any, k: int) -> None:  # noqa: ANN401
     for seed in range(3):
         state, action = reset_of(task)(jax.random.key(seed)), jnp.full(task.action_size, 0.3)

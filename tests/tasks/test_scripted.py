@@ -11,6 +11,8 @@ from cycletime.robots.ur.reacher import flange_at
 from cycletime.tasks import scripted
 from cycletime.tasks.references import DTS, NOTHING, SCRIPTED, measure, references
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("task", "good"), [("reacher", 17.0), ("double-pendulum", 9300.0), ("ur-reacher", 250.0)])

@@ -20,7 +20,7 @@ from cycletime.engines.cuda.kernels import KERNEL, PPO
 from cycletime.engines.cuda.layout import RECORD, REPORT, scratch_words
 
 EMULATOR = Path(__file__).parent / "emulator"
-FLAGS = ["-O1", "-std=c++20", "-U_FORTIFY_SOURCE", "-fno-strict-aliasing", "-Wno-unknown-pragmas", "-shared", "-fPIC"]
+FLAGS = ["-O1", "-std=c++17", "-U_FORTIFY_SOURCE", "-fno-strict-aliasing", "-Wno-unknown-pragmas", "-shared", "-fPIC"]
 
 
 FULL = FORMS[PPO][0]

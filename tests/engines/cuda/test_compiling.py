@@ -12,6 +12,8 @@ from tests.engines.cuda.compiling import CARDS, Counts
 
 ROOT = Path(__file__).parents[3]
 ALL = [(kernel, architecture) for kernel in KERNELS for architecture in CARDS]
+BETWEEN = ("sm_89", "sm_100")
+"""Cards that take the form of an older one, and that no code is apart for."""
 QUICKLY = "--Ofast-compile=max"
 """Without optimisation where nobody looks at the outcome, since that takes most of the time."""
 COUNTED = {PPO: "5e0a4d178291", SAC: "7d6deadb8039"}
@@ -39,7 +41,10 @@ def compile_for() -> Callable[..., str]:
     return compiled
 
 
-@pytest.mark.parametrize(("kernel", "architecture"), ALL)
+@pytest.mark.parametrize(
+    ("kernel", "architecture"),
+    [pytest.param(*each, marks=[pytest.mark.slow] if each[1] in BETWEEN else []) for each in ALL],
+)
 def test_the_kernels_compile_for_the_cards_that_they_are_for(
     compile_for: Callable[..., str], kernel: str, architecture: str
 ) -> None:

@@ -37,12 +37,12 @@ STUDY = study_from(
     {
         "name": "packed",
         "task": "reacher",
-        "algorithm": "sac",
+        "algorithm": "ppo",
         "dt": "32ms",
         "seeds": 3,
-        "env_steps": 3200,
-        "tuned": {"dt": "32ms", "minibatch": 8},
-        "set": {"hidden": [[8]]},
+        "env_steps": 6400,
+        "tuned": {"dt": "32ms", "batch": 20, "minibatch": 10},
+        "set": {"hidden": [[4]], "epochs": [1]},
     }
 )
 COMPILED_QUICKLY = """

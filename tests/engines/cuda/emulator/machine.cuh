@@ -6,12 +6,12 @@
 #include <ucontext.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <vector>
 
 #define DEVICE inline
@@ -34,6 +34,7 @@ extern float4 memory[];  // the block's shared memory
 namespace machine {
 
 constexpr int WARP = 32;
+constexpr int WORDS = 12;  // that a lane gives at most in an exchange
 
 struct Waiting {
     int arrived = 0;
@@ -53,7 +54,7 @@ struct Block {
     std::vector<Fiber> fibers;
     std::vector<int> ready;
     Waiting barriers[16 + 32];        // 0 to 15 as the kernel names them, 16 and more for warps
-    std::vector<float> exchanged;     // [warp][turn][lane][6]
+    std::vector<float> exchanged;     // [warp][turn][lane][WORDS]
     jmp_buf scheduler;
     int running = 0, number = 0;
     uint64_t draws = 0;
@@ -89,14 +90,14 @@ inline void wait_for(int barrier, int threads) { arrive(barrier, threads); }
 inline float* exchange(const float* values, int count) {
     Block& block = *block_now;
     int turn = block.fibers[thread()].exchanges++ % 2;
-    float* all = &block.exchanged[(thread() / WARP * 2 + turn) * WARP * 6];
-    std::copy(values, values + count, all + thread() % WARP * 6);
+    float* all = &block.exchanged[(thread() / WARP * 2 + turn) * WARP * WORDS];
+    std::copy(values, values + count, all + thread() % WARP * WORDS);
     wait_for_warp();
     return all;
 }
 
-inline float from_lane(float value, int lane) { return exchange(&value, 1)[lane % WARP * 6]; }
-inline float from_mirror(float value, int mask) { return exchange(&value, 1)[((thread() ^ mask) % WARP) * 6]; }
+inline float from_lane(float value, int lane) { return exchange(&value, 1)[lane % WARP * WORDS]; }
+inline float from_mirror(float value, int mask) { return exchange(&value, 1)[((thread() ^ mask) % WARP) * WORDS]; }
 
 inline float either(int condition, float yes, float no) { return condition ? yes : no; }
 
@@ -104,8 +105,9 @@ inline int anew(int number) { return number; }
 
 inline int take_ticket(int* counter) { return (*counter)++; }
 inline unsigned long long now_ns() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1'000'000'000ull + now.tv_nsec;
 }
 
 inline void begin_copy(void* shared, const void* global) {
@@ -137,8 +139,8 @@ inline void multiply(float (&sum)[4], const float (&a)[4], const float (&b)[2]) 
     for (int i = 0; i < 4; i++) {
         double total = sum[i];
         for (int k = 0; k < 8; k++) {
-            const float* left = all + (g * 4 + k / 2) * 6;
-            const float* right = all + ((2 * t + i % 2) * 4 + k / 2) * 6;
+            const float* left = all + (g * 4 + k / 2) * WORDS;
+            const float* right = all + ((2 * t + i % 2) * 4 + k / 2) * WORDS;
             total += static_cast<double>(left[i / 2 * 2 + k % 2]) * right[4 + k % 2];
         }
         sum[i] = static_cast<float>(total);
@@ -160,39 +162,42 @@ inline unsigned halves(float first, float second) { return half_of(first) | half
 inline float2 from_halves(unsigned both) { return {from_half[both & 0xffff], from_half[both >> 16]}; }
 
 inline void multiply_halves(float (&sum)[4], const unsigned (&a)[4], unsigned b_0, unsigned b_1) {
-    float given[6];
-    const unsigned words[6] = {a[0], a[1], a[2], a[3], b_0, b_1};
-    std::memcpy(given, words, sizeof(given));
-    const float* all = exchange(given, 6);
+    float2 given[6] = {from_halves(a[0]), from_halves(a[1]), from_halves(a[2]),
+                       from_halves(a[3]), from_halves(b_0),  from_halves(b_1)};
+    const float* all = exchange(&given[0].x, 12);
     int g = thread() % WARP / 4, t = thread() % 4;
     for (int i = 0; i < 4; i++) {
         double total = sum[i];
         for (int k = 0; k < 16; k += 2) {
             // Of `a` rows g or g + 8, and columns below 8 or from there on; of `b` rows below 8 or from there on.
-            const float* left = all + (g * 4 + k % 8 / 2) * 6;
-            const float* right = all + ((2 * t + i % 2) * 4 + k % 8 / 2) * 6;
-            float2 one = from_halves(bits_of(left[i / 2 + k / 8 * 2])), other = from_halves(bits_of(right[4 + k / 8]));
-            total += static_cast<double>(one.x) * other.x + static_cast<double>(one.y) * other.y;
+            const float* left = all + (g * 4 + k % 8 / 2) * WORDS + 2 * (i / 2 + k / 8 * 2);
+            const float* right = all + ((2 * t + i % 2) * 4 + k % 8 / 2) * WORDS + 2 * (4 + k / 8);
+            total += static_cast<double>(left[0]) * right[0] + static_cast<double>(left[1]) * right[1];
         }
         sum[i] = static_cast<float>(total);
     }
 }
 
-// The rows that the lanes give, in their order.
-inline void exchange_rows(const unsigned* row, const unsigned* (&rows)[WARP]) {
+// The row that each lane gives.
+struct Rows {
+    const float* all;
+    const unsigned* operator[](int lane) const {
+        const unsigned* row;
+        std::memcpy(&row, all + lane * WORDS, sizeof(row));
+        return row;
+    }
+};
+inline Rows exchange_rows(const unsigned* row) {
     float given[2];
     std::memcpy(given, &row, sizeof(row));
-    const float* all = exchange(given, 2);
-    for (int i = 0; i < WARP; i++) std::memcpy(&rows[i], all + i * 6, sizeof(row));
+    return {exchange(given, 2)};
 }
 inline void load_tiles(unsigned (&tile)[4], const unsigned* row) {
-    const unsigned* rows[WARP];
-    exchange_rows(row, rows);
+    Rows rows = exchange_rows(row);
     for (int i = 0; i < 4; i++) tile[i] = rows[8 * i + thread() % WARP / 4][thread() % 4];
 }
 inline void load_tiles_across(unsigned (&tile)[4], const unsigned* row) {
-    const unsigned* rows[WARP];
-    exchange_rows(row, rows);
+    Rows rows = exchange_rows(row);
     int g = thread() % WARP / 4, t = thread() % 4;
     auto half = [&](int i, int r) { return rows[8 * i + r][g / 2] >> (g % 2 * 16) & 0xffff; };
     for (int i = 0; i < 4; i++) tile[i] = half(i, 2 * t) | half(i, 2 * t + 1) << 16;
@@ -233,7 +238,7 @@ inline int draw(Block& block) {
 inline bool run_block(int number, int threads, uint64_t schedule, void (*body)()) {
     Block block;
     block.fibers.resize(threads);
-    block.exchanged.resize(threads / WARP * 2 * WARP * 6);
+    block.exchanged.resize(threads / WARP * 2 * WARP * WORDS);
     block.number = number, block.draws = schedule, block.body = body;
     block_now = &block;
     for (int i = 0; i < threads; i++) {

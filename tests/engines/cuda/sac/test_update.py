@@ -15,6 +15,8 @@ from cycletime.runs.spec import RunSpec
 from tests.engines.cuda.sac.emulated import EmulatedMemory
 from tests.engines.cuda.sac.small import about_to_learn, make_spec
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
+
 
 def test_both_sides_have_the_same_layout(sac_library: ctypes.CDLL) -> None:
     assert sac_library.run_bytes() == layout.RUN.itemsize
