@@ -29,7 +29,7 @@ CASES = {
     "SAC, two programs": "sac",
     "SAC, another env_steps, from the disk": "sac another budget",
     "a run of 2,000 environment steps, b 50, m 12, CPU ms": "short run",
-    "the command train that learns once, programs from the disk, CPU s": "command",
+    "`cycletime train` that learns once, from the disk, CPU s": "command",
 }
 COMMAND = "train --task reacher --dt 16ms --env-steps 1600 --batch 200 --minibatch 50 --out"
 """A whole process: Python, imports, options, programs, one learning, and a run on disk."""
