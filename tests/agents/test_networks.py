@@ -1,5 +1,6 @@
 """Networks, their initial weights, and the distributions of actions against densities and integrals written out."""
 
+from functools import partial
 from itertools import pairwise
 from math import log, sqrt
 from typing import Any, Literal
@@ -87,6 +88,17 @@ def test_a_networks_layers_fit_together_and_differ() -> None:
     network = jax.jit(lambda key: new_network(key, (8, 8, 8, 2), fan_in_uniform))(jax.random.key(0))
     assert [layer.weight.shape for layer in network] == [(8, 8), (8, 8), (8, 2)]
     assert not np.array_equal(network[0].weight, network[1].weight)
+
+
+@pytest.mark.parametrize(("inputs", "outputs"), [(9, 64), (5, 3), (1, 33), (64, 1)])
+def test_layers_begin_with_the_numbers_that_they_always_had(inputs: int, outputs: int) -> None:
+    """Weights and biases as drawn apart, to the bit: they are part of every run's identity."""
+    key, bound = jax.random.key(3), inputs**-0.5
+    found = jax.jit(fan_in_uniform, static_argnums=(1, 2))(key, inputs, outputs)
+    shapes = ((inputs, outputs), (outputs,))
+    for array, key_of_it, shape in zip(found, jax.random.split(key), shapes, strict=True):
+        apart = jax.jit(partial(jax.random.uniform, shape=shape, minval=-bound, maxval=bound))(key_of_it)
+        np.testing.assert_array_equal(array, apart)
 
 
 @quick

@@ -20,12 +20,12 @@ from tests.loops.conftest import Wander
 
 KEY = seed_key(3)
 PPO, SAC = PPOAgent(batch=12, minibatch=4, epochs=2), SACAgent(minibatch=3)
-FIRST_PERIOD, FIRST_EPISODE = 7, 40
+FIRST_PERIOD, ENDED_EPISODES = 7, 40
 
 
 def drawn(agent: Agent, periods: int, *, most: int = 20, task: ClosedFormTask | None = None) -> ChunkDraws:
     plan = Plan(TimedTask(task or Wander(), 4), most, alone=True, learns=True)
-    return draw(plan, agent, KEY, Since(jnp.int32(FIRST_PERIOD), jnp.int32(FIRST_EPISODE)), jnp.int32(periods))
+    return draw(plan, agent, KEY, Since(jnp.int32(FIRST_PERIOD), jnp.int32(ENDED_EPISODES)), jnp.int32(periods))
 
 
 @pytest.mark.parametrize("agent", [PPO, SAC], ids=["ppo", "sac"])
@@ -49,7 +49,7 @@ def test_numbers_are_those_of_their_period(agent: Agent, monkeypatch: pytest.Mon
 def test_episodes_start_to_the_bit_as_with_all_optimisations(task: type[ClosedFormTask]) -> None:
     found = drawn(PPOAgent(batch=700, minibatch=700, epochs=1), 2, most=2, task=task()).starts
     count = len(jax.tree.leaves(found)[0])
-    keys = jax.vmap(lambda episode: key_for(KEY, Purpose.STARTS, episode))(FIRST_EPISODE + jnp.arange(count))
+    keys = jax.vmap(lambda episode: key_for(KEY, Purpose.STARTS, episode))(ENDED_EPISODES + 1 + jnp.arange(count))
     jax.tree.map(np.testing.assert_array_equal, found, jax.jit(jax.vmap(task().reset))(keys))
 
 
@@ -67,7 +67,7 @@ def test_a_short_chunk_draws_little(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def text_of(task: ClosedFormTask, k: int, agent: Agent) -> str:
     plan, zero = Plan(TimedTask(task, k), 10, alone=True, learns=True), jnp.int32(0)
-    program: Any = drawing._program("cpu")
+    program: Any = drawing._program(())
     text: str = program.lower(plan, agent, KEY, Since(zero, zero), zero).as_text()
     return text
 

@@ -1,5 +1,7 @@
 """What the compiled loop hands to XLA, and what XLA makes of it, as users have it."""
 
+import subprocess
+import sys
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -63,3 +65,36 @@ def test_the_precision_of_products_is_the_loops_own(
     products = [line for line in text.splitlines() if "stablehlo.dot_general" in line]
     assert len(products) >= 20
     assert all(f"precision = [{precision}, {precision}]" in line for line in products)
+
+
+def test_learning_is_traced_once(wander: ClosedFormTask, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though the shapes of its metrics are needed before the loop in which it learns."""
+    traced, learn = [], Sampler.learn
+
+    def told(agent: Sampler, *given: Any) -> tuple[SACState, Metrics]:  # noqa: ANN401
+        traced.append(agent)
+        return learn(agent, *given)
+
+    monkeypatch.setattr(Sampler, "learn", told)
+    lowered(CompiledLoop(task=wander, agent=Sampler(hidden=(), minibatch=9), dt="10ms", env_steps=100))
+    assert len(traced) == 1
+
+
+STARTED = """
+import jax
+from cycletime.agents import PPOAgent
+from cycletime.loops import CompiledLoop
+from tests.loops.conftest import Wander
+
+events = []
+jax.monitoring.register_event_duration_secs_listener(lambda name, *_, **__: events.append(name))
+loop = CompiledLoop(task=Wander(), agent=PPOAgent(batch=4, minibatch=4, epochs=1, hidden=()), dt="10ms", env_steps=4)
+for _ in loop.run([0]):
+    print(events.count("/jax/core/compile/backend_compile_duration"))
+"""
+
+
+def test_a_start_needs_five_programs() -> None:
+    """The key, counts and buffer; Psi; the walk; random numbers; learning. Each costs a start 10 ms and more."""
+    told = subprocess.run([sys.executable, "-c", STARTED], stdout=subprocess.PIPE, text=True, check=True)
+    assert told.stdout == "5\n"

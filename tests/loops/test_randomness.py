@@ -46,6 +46,11 @@ def test_keys_in_bulk_are_the_same_keys() -> None:
             assert key == key_for(KEY, purpose, int(count))
 
 
+@pytest.mark.parametrize("seed", [0, 1, 7, 2**31 - 1, 2**31, 2**32 - 1, np.int64(5)])
+def test_the_key_of_a_seed_is_that_of_jax(seed: int) -> None:
+    assert seed_key(seed) == jax.random.key(np.uint32(seed), impl="threefry2x32")
+
+
 @pytest.mark.parametrize("seed", [-1, 2**32, 0.5, None, True])
 def test_what_is_no_seed_is_refused(seed: Any) -> None:  # noqa: ANN401
     with pytest.raises(InputError, match=f"seed is {seed}"):

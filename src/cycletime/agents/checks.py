@@ -69,7 +69,7 @@ def check_agent(agent: object) -> None:
 
 def check_precision(dtype: Any) -> None:  # noqa: ANN401 - what JAX takes for a type
     """Refuse a precision other than JAX's own, which networks and random numbers have: a run must not mix both."""
-    own = jnp.zeros(()).dtype
+    own = jnp.result_type(float)
     if own != jnp.dtype(dtype):
         raise InputError(
             f"The task computes in {jnp.dtype(dtype)}, JAX in {own}: let both be the same (jax_enable_x64 sets JAX's)."

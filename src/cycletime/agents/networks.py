@@ -53,12 +53,11 @@ def forward(network: Network, inputs: jax.Array, activation: Activation) -> jax.
 
 def fan_in_uniform(key: jax.Array, inputs: int, outputs: int) -> Layer:
     """Weights and biases uniform within 1 / sqrt(inputs): PyTorch's default, which the released PPO has."""
-    weight_key, bias_key = jax.random.split(key)
-    bound = 1 / sqrt(inputs)
-    return Layer(
-        jax.random.uniform(weight_key, (inputs, outputs), minval=-bound, maxval=bound),
-        jax.random.uniform(bias_key, (outputs,), minval=-bound, maxval=bound),
-    )
+    bound, numbers = 1 / sqrt(inputs), (inputs * outputs,)
+    # More biases than there are begin with the same, and drawn together they need half the program.
+    draw = partial(jax.random.uniform, shape=numbers, minval=-bound, maxval=bound)
+    weight, bias = jax.vmap(draw)(jax.random.split(key))
+    return Layer(weight.reshape(inputs, outputs), bias[:outputs])
 
 
 def xavier_uniform(key: jax.Array, inputs: int, outputs: int) -> Layer:

@@ -8,13 +8,14 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from cycletime.agents import Agent
 from cycletime.agents.agent import Psi
 from cycletime.agents.exploration import CoherentNoise, initial_noise_state
 from cycletime.loops.randomness import Purpose, key_for
 from cycletime.loops.rollout import Walk
-from cycletime.loops.soon import soon_options
+from cycletime.loops.soon import soon
 from cycletime.tasks.closed_form import ClosedFormTask
 
 _programs: dict[tuple[str, str, Any], Callable[[list[jax.Array], jax.Array], Psi]] = {}
@@ -29,7 +30,7 @@ def first_psi(agent: Agent, seed_key: jax.Array, observation_size: int, action_s
     rates, structure = jax.tree.flatten(agent)
     if isinstance(seed_key, jax.core.Tracer):  # a part of another program, which has options of its own
         return _first_psi(structure, observation_size, action_size)(rates, seed_key)
-    rates = [jnp.asarray(rate) for rate in rates]
+    rates = [np.asarray(rate, jnp.result_type(rate)) for rate in rates]
     shapes = tuple(jax.typeof(each) for each in (*rates, seed_key))
     return _program(jax.default_backend(), structure, observation_size, action_size, shapes)(rates, seed_key)
 
@@ -51,11 +52,11 @@ def _program(
     action_size: int,
     shapes: tuple[Any, ...],  # JAX's
 ) -> Callable[[list[jax.Array], jax.Array], Psi]:
-    begin = jax.jit(_first_psi(structure, observation_size, action_size), compiler_options=soon_options(backend))
-    steps = begin.trace(list(shapes[:-1]), shapes[-1])
+    steps = jax.jit(_first_psi(structure, observation_size, action_size)).trace(list(shapes[:-1]), shapes[-1])
     known = (backend, str(steps.jaxpr), jax.tree.structure(steps.out_info))
     if known not in _programs:
-        _programs[known] = steps.lower().compile()
+        lowered = steps.lower()
+        _programs[known] = soon(backend, lambda options: lowered.compile(dict(options)))
     return _programs[known]
 
 

@@ -147,7 +147,7 @@ class CompiledLoop:
     def shape(self) -> Shape:
         """What the program is compiled for."""
         timed_task = TimedTask(self.task, cycle_steps(self.dt, self.task.env_dt))
-        draws = jax.eval_shape(lambda key: self.agent.draw(key, self.task.action_size), jax.random.key(0))
+        draws = jax.eval_shape(lambda key: self.agent.draw(key, self.task.action_size), seed_key(0))
         numbers = max(1, sum(draw.size for draw in jax.tree.leaves(draws)))
         most_numbers = min(MOST_NUMBERS, int(MOST_NUMBERS_TOGETHER / self.width))
         periods = min(MOST_PERIODS, MOST_AGENT_STEPS // self.agent.period, most_numbers // numbers)
@@ -230,7 +230,7 @@ class CompiledLoop:
 
     def _advance(self, agent: Agent, position: Position, periods: int, runs: int, *, learns: bool) -> CompiledChunk:
         before, ended = self._env_steps(position), np.array(position.state.walk.episodes, np.int64, ndmin=1)
-        state, output = advance(self.shape, agent, position.state, jnp.int32(periods), learns=learns)
+        state, output = advance(self.shape, agent, position.state, np.int32(periods), learns=learns)
         output = jax.device_get(output)
         counts = np.atleast_1d(state.walk.episodes) - ended
         episodes = [self._episodes(output, position, lane, int(counts[lane])) for lane in range(self.width)]

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from cycletime.agents import Agent
@@ -20,7 +21,7 @@ from cycletime.agents.agent import Draws
 from cycletime.agents.exploration import normals_per_step
 from cycletime.loops.randomness import Purpose, draws_of, keys_for, normals_of
 from cycletime.loops.rollout import TimedTask
-from cycletime.loops.soon import soon_options
+from cycletime.loops.soon import Options, soon
 from cycletime.tasks.closed_form import State
 
 BLOCK_NUMBERS = 2**13
@@ -47,8 +48,8 @@ class Since(NamedTuple):
 
     period: jax.Array
     """The first learning period."""
-    episode: jax.Array
-    """The first episode that begins."""
+    episodes: jax.Array
+    """The episodes that ended before."""
 
 
 class ChunkDraws(NamedTuple):
@@ -62,16 +63,16 @@ class ChunkDraws(NamedTuple):
     """States that the next episodes begin with."""
 
 
-def draw(plan: Plan, agent: Agent, seed_key: jax.Array, since: Since, periods: jax.Array) -> ChunkDraws:
+def draw(plan: Plan, agent: Agent, seed_key: jax.Array, since: Since, periods: jax.Array | np.int32) -> ChunkDraws:
     """The numbers of so many learning periods; of several runs side by side where they are not alone."""
     if isinstance(seed_key, jax.core.Tracer):  # a part of another program, which has options of its own
-        return _draw(plan, agent, seed_key, since, periods)
-    return _program(jax.default_backend())(plan, agent, seed_key, since, periods)
+        return _draw(plan, agent, seed_key, since, jnp.asarray(periods))
+    return soon(jax.default_backend(), lambda options: _program(options)(plan, agent, seed_key, since, periods))
 
 
 @cache
-def _program(backend: str) -> Callable[..., ChunkDraws]:
-    return jax.jit(_draw, static_argnames="plan", compiler_options=soon_options(backend))
+def _program(options: Options) -> Callable[..., ChunkDraws]:
+    return jax.jit(_draw, static_argnames="plan", compiler_options=dict(options))
 
 
 def _draw(plan: Plan, agent: Agent, seed_key: jax.Array, since: Since, periods: jax.Array) -> ChunkDraws:
@@ -91,7 +92,7 @@ def _draw_run(plan: Plan, agent: Agent, seed_key: jax.Array, since: Since, perio
         return normals, draws_of(agent, keys[Purpose.LEARNING], task.action_size) if plan.learns else None
 
     def of_episodes(counts: jax.Array) -> State:
-        return jax.vmap(task.reset)(keys_for(seed_key, {Purpose.STARTS: since.episode + counts})[Purpose.STARTS])
+        return jax.vmap(task.reset)(keys_for(seed_key, {Purpose.STARTS: since.episodes + 1 + counts})[Purpose.STARTS])
 
     most_episodes = plan.timed_task.most_episodes(plan.periods * steps)
     if not plan.alone:

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from cycletime.agents import Agent, Buffer
@@ -72,20 +73,27 @@ class Shape:
 
 def initialize(shape: Shape, agent: Agent, seed_key: jax.Array) -> LoopState:
     """A run before its first step; of several, by keys and rates in arrays, all side by side."""
-    task, lanes = shape.timed_task.task, seed_key.shape
-    buffer = Buffer.empty(shape.capacity, task.observation_size, task.action_size)
-    return LoopState(
-        seed_key=jnp.copy(seed_key),  # since chunks take it over
-        period=jnp.zeros(lanes, jnp.int32),
-        agent_steps=jnp.zeros(lanes, jnp.int32),
-        psi=first_psi(agent, seed_key, task.observation_size, task.action_size),
-        walk=first_walk(task, agent.exploration, seed_key),
-        buffer=jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (*lanes, *leaf.shape)), buffer) if lanes else buffer,
-    )
+    task = shape.timed_task.task
+    sizes = (task.observation_size, task.action_size)
+    key, nothing, buffer = _empty(seed_key, shape.capacity, *sizes)
+    psi, walk = first_psi(agent, seed_key, *sizes), first_walk(task, agent.exploration, seed_key)
+    return LoopState(seed_key=key, period=nothing[0], agent_steps=nothing[1], psi=psi, walk=walk, buffer=buffer)
+
+
+@partial(jax.jit, static_argnums=(1, 2, 3))
+def _empty(seed_key: jax.Array, *sizes: int) -> tuple[jax.Array, tuple[jax.Array, jax.Array], Buffer]:
+    """A copy of the key, since chunks take it over, two counts, and a buffer, or those of several runs.
+
+    In one program, since a start feels each of them.
+    """
+    lanes, buffer = seed_key.shape, Buffer.empty(*sizes)
+    if lanes:
+        buffer = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (*lanes, *leaf.shape)), buffer)
+    return jnp.copy(seed_key), (jnp.zeros(lanes, jnp.int32), jnp.zeros(lanes, jnp.int32)), buffer
 
 
 def advance(
-    shape: Shape, agent: Agent, state: LoopState, periods: jax.Array, *, learns: bool
+    shape: Shape, agent: Agent, state: LoopState, periods: jax.Array | np.int32, *, learns: bool
 ) -> tuple[LoopState, ProgramOutput]:
     """The run after so many learning periods more; without learning, while there is too little to learn from.
 
@@ -96,10 +104,12 @@ def advance(
     return after
 
 
-def draw_for(shape: Shape, agent: Agent, state: LoopState, periods: jax.Array, *, learns: bool) -> ChunkDraws:
+def draw_for(
+    shape: Shape, agent: Agent, state: LoopState, periods: jax.Array | np.int32, *, learns: bool
+) -> ChunkDraws:
     """The random numbers of the next learning periods."""
     plan = Plan(shape.timed_task, shape.periods, shape.alone, learns)
-    return draw(plan, agent, state.seed_key, Since(state.period, state.walk.episodes + 1), periods)
+    return draw(plan, agent, state.seed_key, Since(state.period, state.walk.episodes), periods)
 
 
 @partial(jax.jit, static_argnames=("shape", "learns"), donate_argnames="state")
@@ -130,7 +140,7 @@ def _advance(
         walk, buffer, episodes = roll_out(RolloutState(state.walk, state.buffer, output.episodes))
         psi, metrics, agent_steps = state.psi, output.metrics, state.agent_steps + walk.steps
         if learns:
-            psi, learned = agent.learn(psi, buffer, jax.tree.map(lambda each: each[index], draws.learning))
+            psi, learned = _learn(agent, psi, buffer, jax.tree.map(lambda each: each[index], draws.learning))
             learned = {**learned, "agent_steps": agent_steps}
             metrics = jax.tree.map(lambda table, number: table.at[index].set(number), metrics, learned)
         if agent.learn_when == "episode_end":
@@ -150,6 +160,12 @@ def _advance(
     return state._replace(psi=unstack_critics(state.psi)), output
 
 
+@partial(jax.jit, inline=True)
+def _learn(agent: Agent, psi: Psi, buffer: Buffer, draws: Draws) -> tuple[Psi, Metrics]:
+    """What the agent learns, which is traced once though its metrics' shapes are asked for beforehand."""
+    return agent.learn(psi, buffer, draws)
+
+
 def _empty_output(shape: Shape, agent: Agent, state: LoopState, draws: Draws, learns: bool) -> ProgramOutput:
     task = shape.timed_task
     episodes = task.most_episodes(shape.periods * task.steps_until_learning(agent))
@@ -157,7 +173,7 @@ def _empty_output(shape: Shape, agent: Agent, state: LoopState, draws: Draws, le
     metrics: Metrics = {}
     if learns:
         one = jax.tree.map(lambda each: each[0], draws)
-        learned = jax.eval_shape(agent.learn, state.psi, state.buffer, one)[1]
+        learned = jax.eval_shape(_learn, agent, state.psi, state.buffer, one)[1]
         metrics = {name: jnp.zeros((shape.periods,), each.dtype) for name, each in learned.items()}
         metrics["agent_steps"] = jnp.zeros((shape.periods,), jnp.int32)
     return ProgramOutput(EpisodeTable(numbers, counts, counts), metrics)

@@ -32,8 +32,11 @@ def seed_key(seed: int) -> jax.Array:
         raise InputError(f"The seed is {seed!r}: it must be a whole number from 0 to 2**32 - 1.")
     if not jax.config.jax_threefry_partitionable:  # type: ignore[attr-defined]
         raise InputError("jax_threefry_partitionable is off: a run's numbers need it on, which is JAX's default.")
-    # By name, so that JAX's setting of the kind cannot change a run's numbers.
-    return jax.random.key(int(seed), impl="threefry2x32")
+    # By name, so that JAX's setting of the kind cannot change a run's numbers. What `jax.random.key` gives for such
+    # seeds, without the programs that it runs for it.
+    words = jax.device_put(np.array([0, seed], np.uint32))
+    key: jax.Array = jax.random.wrap_key_data(words, impl="threefry2x32")
+    return key
 
 
 def _is_seed(seed: object) -> bool:

@@ -7,6 +7,8 @@ rest. Up to a thousand radians, which no task of ours reaches, the error stays b
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 
@@ -19,6 +21,12 @@ def sine_and_cosine(angle: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The sine and the cosine of an angle; float64 goes to XLA's own, which are exact to rounding."""
     if angle.dtype != jnp.float32:
         return jnp.sin(angle), jnp.cos(angle)
+    both: tuple[jax.Array, jax.Array] = _of_float32(angle)
+    return both
+
+
+@partial(jax.jit, inline=True)  # traced once, though tasks need it in many places of their programs
+def _of_float32(angle: jax.Array) -> tuple[jax.Array, jax.Array]:
     turns = jnp.round(angle * (2 / jnp.pi))
     rest = ((angle - turns * _HALF_PI_HIGH) - turns * _HALF_PI_MIDDLE) - turns * _HALF_PI_LOW
     square = rest * rest
