@@ -183,7 +183,7 @@ def test_a_protective_stop_ends_the_episode_and_the_next_one_begins_when_it_is_u
     arm.stop_protectively()
     *_, truncated, info = env.step(np.ones(2))
     assert (truncated, info["safety_mode"]) == (True, "PROTECTIVE_STOP")
-    with pytest.raises(RunError, match="not unlocked after 30 s, with the safety mode PROTECTIVE_STOP"):
+    with pytest.raises(RunError, match="not unlocked after 30 s, with the safety mode PROTECTIVE_STOP: look at it"):
         env.reset()
     arm.dashboard("unlock protective stop")
     env.reset()
@@ -269,7 +269,9 @@ def test_an_arm_that_does_not_get_to_its_first_pose_is_an_error() -> None:
     arm = an_arm()
     arm.send = lambda command: None  # type: ignore[method-assign]
     arm.arm = arm.arm._replace(q=arm.arm.q + 0.5, target_q=arm.arm.target_q + 0.5)
-    with pytest.raises(RunError, match="not in its first pose after 8 s"):
+    with pytest.raises(
+        RunError, match="not in its first pose after 8 s, with the safety mode NORMAL: look whether the contr"
+    ):
         make(arm).reset(seed=0)
 
 

@@ -19,6 +19,12 @@ EXPECTED = 0.1
 PATIENCE_S = 0.5
 """The controller's time for which it may stand nevertheless: many times what commands take to show."""
 
+LOOK_AT = (
+    "whether the controller is in remote control, whether a program runs at its teach pendant, and whether the speed "
+    "slider there is at 0"
+)
+"""Why an arm may not do what it is told, though nothing has stopped it."""
+
 
 class Obedience:
     """Watches an arm from one package to the next, in one episode."""
@@ -61,8 +67,7 @@ class Obedience:
             raise RunError(
                 f"The arm does not obey: it was told to move with up to {self._fastest:.2g} rad/s, and has stood still "
                 f"for {PATIENCE_S:g} s in which it should have moved, with the safety mode {state.safety_mode.name} "
-                f"and its speed scaled to {state.speed_scaling:.0%}. Look whether the controller is in remote control, "
-                "whether a program runs at its teach pendant, and whether the speed slider there is at 0."
+                f"and its speed scaled to {state.speed_scaling:.0%}. Look {LOOK_AT}."
             )
 
 

@@ -25,7 +25,7 @@ from cycletime.robots.clock import Beats, MonotonicClock, RobotClock
 from cycletime.robots.real_time_env import Where
 from cycletime.robots.ur import reacher
 from cycletime.robots.ur.driver.link import DriverLink
-from cycletime.robots.ur.obedience import Obedience
+from cycletime.robots.ur.obedience import LOOK_AT, Obedience
 from cycletime.robots.ur.reacher import MOVED, Q_REF, SEEN, Excursion
 from cycletime.robots.ur.reacher_targets import draw_target, followed
 from cycletime.robots.ur.types import GIVE_UP_S, ArmState, Command, RobotLink, RobotMode, SilentError, UnheardError
@@ -299,8 +299,11 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         begin_s = self._state.time_s
         while not reached(self._state):
             if self._state.time_s - begin_s > most_s:
-                mode = self._state.safety_mode.name
-                raise RunError(f"The arm is not {what} after {most_s:g} s, with the safety mode {mode}: look at it.")
+                mode = self._state.safety_mode
+                look_at = LOOK_AT if mode.allows_motion else "at it"
+                raise RunError(
+                    f"The arm is not {what} after {most_s:g} s, with the safety mode {mode.name}: look {look_at}."
+                )
             self._state = self._receive()
 
     def _receive(self, timeout_s: float = GIVE_UP_S) -> ArmState:
