@@ -123,11 +123,13 @@ def test_an_arm_that_does_not_obey_any_more_ends_the_run_and_what_was_learned_be
 def test_a_run_without_room_in_its_cycle_is_refused_and_leaves_no_folder(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ["run", *LOCKSTEP, *LEARNS, "--env-steps", "100", "--out", str(tmp_path)]
+    words = ["run", *LOCKSTEP, *LEARNS, "learn_when=batch", "--env-steps", "100", "--out", str(tmp_path)]
     with monkeypatch.context() as patch:
         patch.setattr(Calibration, "shortest", property(lambda calibration: 2 * calibration.dt))
         status, _, err = robot(capsys, *words)
-        assert (status, "there is no room in it" in err.splitlines()[-1]) == (2, True)
+        assert status == 2
+        assert "and there is no room in it: here act takes" in err.splitlines()[-1]
+        assert err.endswith("--learner background with SAC, --set learn_when=episode_end with PPO.\n")
         assert not list(tmp_path.iterdir())
         patch.setattr(Keeper, "calibrated", lambda keeper, calibration: os.kill(os.getpid(), signal.SIGTERM))
         patch.setattr(Calibration, "refuse_unless_it_fits", lambda calibration: None)
