@@ -22,7 +22,6 @@ from statistics import median
 from cycletime.robots.clock import Beats, WallClock
 from cycletime.robots.priority import ask_to_be_on_time
 from cycletime.robots.ur.connection import Address
-from cycletime.robots.ur.driver.driver import STANDING
 from cycletime.robots.ur.driver.link import DriverLink
 from cycletime.robots.ur.driver.settings import DriverSettings
 from cycletime.robots.ur.link import StandardLink
@@ -75,7 +74,7 @@ def time_to_stand_s(settings: DriverSettings, victim: str, speed: float) -> floa
         while now_s < killed_s + WATCHED_S:
             state = watcher.receive(10.0)
             now_s = state.time_s
-            if max(map(abs, state.qd)) >= STANDING:
+            if not state.stands:
                 moved_s = now_s
     watcher.close()
     return moved_s - killed_s

@@ -13,6 +13,7 @@ import tyro
 from tyro.conf import FlagCreatePairsOff
 
 from cycletime import __version__
+from cycletime.cli.as_typed import as_typed
 from cycletime.errors import InputError, RunError, did_you_mean, printable
 from cycletime.extras import extras_named
 from cycletime.streams import lenient_streams
@@ -77,6 +78,7 @@ def _status_of(words: list[str]) -> int:
         print(f"cycletime {__version__}")
         return 0
     words = _with_zoo_named(words)
+    parsed: Any = None
     try:
         commands = _commands(words)
         _refuse_unknown_command(words, commands)
@@ -90,7 +92,7 @@ def _status_of(words: list[str]) -> int:
         with extras_named(f"cycletime {words[0]}", "'cycletime[study]'" if words[0] in _OF_STUDIES else None):
             status: int = parsed.run()
     except InputError as error:
-        print(f"cycletime: {printable(str(error))}", file=sys.stderr)
+        print(f"cycletime: {printable(as_typed(str(error), parsed))}", file=sys.stderr)
         return 2
     except RunError as error:
         print(f"cycletime: {printable(str(error))}", file=sys.stderr)

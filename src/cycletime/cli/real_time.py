@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cycletime.cli.announcing import announced
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from cycletime.engines.record import Progress, Status
     from cycletime.engines.training import Ended
     from cycletime.runs.folder import RunFolder
-    from cycletime.runs.journal import Entry
-    from cycletime.runs.spec import RunSpec
 
 
 @dataclass
@@ -48,17 +45,14 @@ class Remarks:
 class RealTimeRun:
     """A run on a robot, before it begins."""
 
-    spec: RunSpec
+    folder: RunFolder
+    """The run's, which need not be there: it is made once nothing is left that may be refused."""
     make_env: Callable[[], gymnasium.Env[Any, Any]]
     """Reaches the robot."""
     options: Running
     """How it is trained."""
-    open_folder: Callable[[], RunFolder]
-    """Gives the run's folder, once nothing is left that may be refused."""
-    to_go_on: Callable[[Path], str]
-    """The command that goes on with the run in a folder."""
-    before: tuple[Entry, ...] = ()
-    """The episodes of a run that goes on."""
+    to_go_on: str
+    """The command that goes on with the run."""
 
     def run(self) -> int:
         """Train; the exit status.
@@ -72,7 +66,7 @@ class RealTimeRun:
         with stopping_at_once() as stopper:
             env, remarks = self.make_env(), Remarks()
             try:
-                folder, ended = self._trained(env, remarks)
+                ended = self._trained(env, remarks)
             finally:
                 env.close()
                 for sentence in remarks.sentences:
@@ -80,13 +74,14 @@ class RealTimeRun:
         if isinstance(ended, InputError):
             raise ended
         if ended == "finished":
-            print(result_line(folder.result(), folder.path), flush=True)
+            print(result_line(self.folder.result(), self.folder.path), flush=True)
             return 0
         say("Stopped, and the robot stands." if ended == "stopped" else f"cycletime: {ended}")
-        say(f"To go on: {self.to_go_on(folder.path)}")
+        if self.folder.path.exists():  # else it was stopped before anything was there to go on with
+            say(f"To go on: {self.to_go_on}")
         return stopper.status if ended == "stopped" else 1
 
-    def _trained(self, env: gymnasium.Env[Any, Any], remarks: Remarks) -> tuple[RunFolder, Ended | Exception]:
+    def _trained(self, env: gymnasium.Env[Any, Any], remarks: Remarks) -> Ended | Exception:
         """Show it while it is trained; what became of it."""
         from cycletime.duration import cycle_steps
         from cycletime.engines.live.board import Board
@@ -95,28 +90,29 @@ class RealTimeRun:
         from cycletime.engines.training import train_folders
         from cycletime.robots.real_time_env import real_time_env_of
 
-        spec, options, robot = self.spec, self.options, real_time_env_of(env)
-        board = Board(f"{spec.label} seed {spec.seed}, {robot.where}", spec.env_steps).after(self.before)
+        folder, options, robot = self.folder, self.options, real_time_env_of(env)
+        spec, before = folder.spec, tuple(folder.journal.entries())
+        board = Board(f"{spec.label} seed {spec.seed}, {robot.where}", spec.env_steps).after(before)
         with shown_live(board, cycle_steps(spec.dt, robot.dt)) as keeper:
             group = RealTimeGroup(spec, env, keeper)
-            folder = self.open_folder()
             say(announced(spec, group))
             try:
+                _ = group.calibration  # which may refuse the run
+                folder.make()
                 (ended,) = train_folders(
                     [folder], listeners=[options.beside(remarks)], checkpoint_s=options.checkpoint_s, group=group
                 )
             except KeyboardInterrupt:  # at once, and not at the episode's end: somebody wants the robot to stand
-                return folder, "stopped"
-        return folder, ended
+                return "stopped"
+        return ended
 
 
-def run_by_id(folder: RunFolder, options: Running, open_folder: Callable[[], RunFolder] | None = None) -> int:
+def run_by_id(folder: RunFolder, options: Running) -> int:
     """Train a run on a robot that is made by its id alone; the exit status.
 
     Args:
         folder: The run's, which need not be there.
         options: How it is trained.
-        open_folder: Gives it, if that may be refused.
     """
     from cycletime.runs.worlds import make_env
 
@@ -124,10 +120,8 @@ def run_by_id(folder: RunFolder, options: Running, open_folder: Callable[[], Run
         print(f"finished before: {result_line(folder.result(), folder.path)}", flush=True)
         return 0
     return RealTimeRun(
-        folder.spec,
+        folder,
         lambda: make_env(folder.spec.world, folder.spec.dt),
         options,
-        open_folder or (lambda: folder),
-        lambda path: f"cycletime resume {shlex.quote(str(path))}",
-        tuple(folder.journal.entries()),
+        f"cycletime resume {shlex.quote(str(folder.path))}",
     ).run()

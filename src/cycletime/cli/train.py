@@ -76,15 +76,10 @@ class Train(AgentOptions, WorldOptions):
         from cycletime.runs.folder import RunFolder
 
         for spec in specs:
-
-            def open_folder(spec: RunSpec = spec) -> RunFolder:
-                folder = RunFolder.create(self.out, spec)
-                if not self.resume:
-                    _refuse_begun([folder])
-                return folder
-
-            there = RunFolder(self.out / spec.name, spec)
-            if status := run_by_id(there, self, open_folder):
+            folder = RunFolder(self.out / spec.name, spec)
+            if not self.resume:
+                _refuse_begun([folder])
+            if status := run_by_id(folder, self):
                 return status
         return 0
 

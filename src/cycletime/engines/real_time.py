@@ -27,6 +27,7 @@ from cycletime.runs.worlds import ClosedFormWorld, RobotEnv, make_env
 if TYPE_CHECKING:
     import gymnasium
 
+    from cycletime.loops.real_time.calibration import Calibration
     from cycletime.loops.real_time.loop import RealTimeLoop
 
 _REMARK = "a robot is never in the same state twice"
@@ -106,6 +107,15 @@ class RealTimeGroup:
             observer=self.observer,
         )
 
+    @cached_property
+    def calibration(self) -> Calibration:
+        """What `act` and `learn` take here, measured once; the robot stands meanwhile.
+
+        Raises:
+            InputError: if there is no room for them in the cycle.
+        """
+        return self.loop.calibrate()
+
     @property
     def settings(self) -> tuple[RealTimeGroup]:
         """The run's world."""
@@ -175,7 +185,7 @@ class RealTimeGroup:
 
     def _chunks(self, arrays: Arrays | None) -> Iterator[Chunk]:
         loop, journal = self.loop, self._journals.get(0)
-        loop.calibrate()
+        _ = self.calibration
         position = None if arrays is None else tree_like(loop.start(self.spec.seed), arrays)
         recalled = () if journal is None else journal.episodes()
         keep = _forget if journal is None else journal.append

@@ -5,7 +5,7 @@ import os
 import shlex
 import signal
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,11 @@ def robot(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, st
 
 def interrupt_at(patch: pytest.MonkeyPatch, count: int, number: signal.Signals = signal.SIGINT) -> None:
     """Ctrl-C in the middle of a cycle, or another signal."""
+    at_cycle(patch, count, lambda: os.kill(os.getpid(), number))
+
+
+def at_cycle(patch: pytest.MonkeyPatch, count: int, happen: Callable[[], object]) -> None:
+    """Something in the middle of a cycle."""
     counted = 0
 
     def cycled(keeper: Keeper, cycle: Cycle, reward: float, info: Mapping[str, Any]) -> None:
@@ -39,7 +44,7 @@ def interrupt_at(patch: pytest.MonkeyPatch, count: int, number: signal.Signals =
         counted += 1
         usual(keeper, cycle, reward, info)
         if counted == count:
-            os.kill(os.getpid(), number)
+            happen()
 
     usual = Keeper.cycled
     patch.setattr(Keeper, "cycled", cycled)
@@ -95,6 +100,42 @@ def test_a_signal_lets_the_arm_of_a_controller_stand(
     assert max(map(abs, speeds)) < 0.01
     (path,) = tmp_path.iterdir()
     assert err.splitlines()[-1] == f"To go on: cycletime robot resume {path} {' '.join(at)} --pace 20"
+
+
+def test_an_arm_that_does_not_obey_any_more_ends_the_run_and_what_was_learned_before_stays(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with simulated("e", pace=None) as controller:
+        ports = controller.ports
+        at = ["--host", "127.0.0.1", "--ports", *map(str, (ports.rtde, ports.realtime, ports.dashboard))]
+        at_cycle(monkeypatch, 101, lambda: controller.fault("remote control off"))
+        words = ["run", *at, "--pace", "lockstep", *LEARNS, "--env-steps", "200", "--out", str(tmp_path)]
+        status, _, err = robot(capsys, *words)
+    assert status == 1
+    *_, sentence, to_go_on = err.splitlines()
+    assert sentence.startswith("cycletime: The arm does not obey: it was told to move with up to ")
+    assert "Look whether the controller is in remote control" in sentence
+    (path,) = tmp_path.iterdir()
+    assert to_go_on == f"To go on: cycletime robot resume {path} {' '.join(at)} --pace lockstep"
+    assert [entry.episode.agent_steps for entry in RunFolder.open(path).journal.entries()] == [100]
+
+
+def test_a_run_without_room_in_its_cycle_is_refused_and_leaves_no_folder(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["run", *LOCKSTEP, *LEARNS, "learn_when=batch", "--env-steps", "100", "--out", str(tmp_path)]
+    with monkeypatch.context() as patch:
+        patch.setattr(Calibration, "shortest", property(lambda calibration: 2 * calibration.dt))
+        status, _, err = robot(capsys, *words)
+        assert status == 2
+        assert "and there is no room in it: here act takes" in err.splitlines()[-1]
+        assert err.endswith("--learner background with SAC, --set learn_when=episode_end with PPO.\n")
+        assert not list(tmp_path.iterdir())
+        patch.setattr(Keeper, "calibrated", lambda keeper, calibration: os.kill(os.getpid(), signal.SIGTERM))
+        patch.setattr(Calibration, "refuse_unless_it_fits", lambda calibration: None)
+        status, _, err = robot(capsys, *words)
+        assert (status, err.splitlines()[-1]) == (143, "Stopped, and the robot stands.")
+        assert not list(tmp_path.iterdir()), "nor one that is stopped before it begins"
 
 
 def test_an_arm_that_is_not_ready_is_not_moved(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -6,14 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cycletime.robots.ur.arm import Arm, ArmModel, advance, halt, receive, standing
 from cycletime.robots.ur.driver.driver import Driver, DriverTimeouts
-from cycletime.robots.ur.driver.messages import DriverReport, Order
+from cycletime.robots.ur.driver.link import DriverLink
+from cycletime.robots.ur.driver.messages import DriverReport, Order, Phase
 from cycletime.robots.ur.driver.settings import REACHER_LIMITS
 from cycletime.robots.ur.reacher import Q_REF, tip
+from cycletime.robots.ur.reacher_env import URReacher2Env
 from cycletime.robots.ur.safety.stops import Stops
-from cycletime.robots.ur.safety.supervisor import Supervisor
+from cycletime.robots.ur.safety.supervisor import Override, Supervisor
 from cycletime.robots.ur.types import (
     ArmState,
     Command,
@@ -22,6 +25,7 @@ from cycletime.robots.ur.types import (
     RobotMode,
     SafetyMode,
     SilentError,
+    SpeedJ,
 )
 
 
@@ -150,6 +154,72 @@ class VirtualAgent:
             self.newest = Order(before.number, before.sent_s, now_s, before.command)
         else:
             self.newest = Order(number + 1, now_s, now_s, command)
+
+
+class Driven(DriverLink):
+    """A driver without a process: the arm goes on by itself, and its newest state lies there."""
+
+    def __init__(self, arm: VirtualArm) -> None:
+        self._arm, self._clock, self._received = arm, arm.clock, DriverReport(Phase.DRIVING)
+        self.came = self.overridden = 0
+
+    period_s = 0.008
+    holds_s = 0.2
+
+    def connect(self) -> None:
+        self._arm.connect()
+
+    def close(self) -> None:
+        self._arm.close()
+
+    def send(self, command: Command) -> None:
+        self._arm.send(command)
+
+    def drive(self, packages: int) -> None:
+        for _ in range(packages):
+            self._newest, self.came = self._arm.receive(1.0), self.came + 1
+            came_s = self._arm.clock.time_s
+        self._report = DriverReport(
+            Phase.DRIVING, came_s, 0.008, self.came, overridden=self.overridden, state=self._newest
+        )
+
+    def receive(self, timeout_s: float) -> ArmState:
+        if timeout_s:
+            self.drive(1)
+        if self._received.packages == self.came:
+            raise SilentError("None since then.")
+        self._received = self._report
+        return self._newest
+
+
+class Supervising(Driven):
+    """With its supervisor, which rules on a speed anew with each package."""
+
+    def __init__(self, arm: VirtualArm) -> None:
+        super().__init__(arm)
+        self._supervisor = Supervisor(REACHER_LIMITS, tip)
+        self._speed: SpeedJ | None = None
+
+    def send(self, command: Command) -> None:
+        self._speed = command if isinstance(command, SpeedJ) else None
+        self._rule(command)
+
+    def drive(self, packages: int) -> None:
+        for _ in range(packages):
+            super().drive(1)
+            if self._speed is not None:
+                self._rule(self._speed)
+
+    def _rule(self, command: Command) -> None:
+        ruling = self._supervisor.rule(self._newest, command)
+        self.overridden += ruling.override is not Override.NONE
+        self._arm.send(ruling.command)
+
+    def step(self, env: URReacher2Env, action: NDArray[np.float64]) -> bool:
+        """One step of an environment; whether it was the last."""
+        env.send(action)
+        self.drive(round(env.dt / self.period_s))
+        return env.receive()[3]
 
 
 def make_driver(arm: VirtualArm, agent: VirtualAgent, timeouts: DriverTimeouts | None = None) -> Driver:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cycletime.cli.real_time import RealTimeRun
@@ -14,31 +13,21 @@ if TYPE_CHECKING:
     import gymnasium
 
     from cycletime.runs.folder import RunFolder
-    from cycletime.runs.journal import Entry
     from cycletime.runs.spec import RunSpec
 
 
-def drive(
-    spec: RunSpec,
-    arm: Arm,
-    options: Running,
-    moved_by: ArmOptions,
-    open_folder: Callable[[], RunFolder],
-    before: tuple[Entry, ...] = (),
-) -> int:
+def drive(folder: RunFolder, arm: Arm, options: Running, moved_by: ArmOptions) -> int:
     """Train a run on an arm; the exit status.
 
     Raises:
-        InputError: if the run is refused; the arm has not moved.
+        InputError: if the run is refused; the arm has not moved, and there is no new folder.
         LinkError: if the arm cannot be reached.
     """
     return RealTimeRun(
-        spec,
-        lambda: make_arm_env(spec, arm),
+        folder,
+        lambda: make_arm_env(folder.spec, arm),
         options,
-        open_folder,
-        lambda path: f"cycletime robot resume {shlex.quote(str(path))} {moved_by.words()}",
-        before,
+        f"cycletime robot resume {shlex.quote(str(folder.path))} {moved_by.words()}",
     ).run()
 
 

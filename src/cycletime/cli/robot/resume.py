@@ -46,4 +46,4 @@ class ResumeRobot(Running, ArmOptions):
                     f"{folder.path} is a run on a robot of the kind {world.robot!r}, and this one is {arm.kind!r}: "
                     "a run goes on where it began."
                 )
-            return drive(folder.spec, arm, self, self, lambda: folder, tuple(folder.journal.entries()))
+            return drive(folder, arm, self, self)

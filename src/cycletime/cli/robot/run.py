@@ -41,12 +41,9 @@ class RunRobot(AgentOptions, ArmOptions):
         use_device("cpu")
         with self.arm() as arm:
             spec = self.spec(arm)
-
-            def open_folder() -> RunFolder:
-                _refuse_begun(RunFolder(self.out / spec.name, spec), self.words())
-                return RunFolder.create(self.out, spec)
-
-            return drive(spec, arm, self, self, open_folder)
+            folder = RunFolder(self.out / spec.name, spec)
+            _refuse_begun(folder, self.words())
+            return drive(folder, arm, self, self)
 
     def spec(self, arm: Arm) -> RunSpec:
         """What was asked for."""

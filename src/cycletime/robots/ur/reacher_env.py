@@ -25,6 +25,7 @@ from cycletime.robots.clock import Beats, MonotonicClock, RobotClock
 from cycletime.robots.real_time_env import Where
 from cycletime.robots.ur import reacher
 from cycletime.robots.ur.driver.link import DriverLink
+from cycletime.robots.ur.obedience import LOOK_AT, Obedience
 from cycletime.robots.ur.reacher import MOVED, Q_REF, SEEN, Excursion
 from cycletime.robots.ur.reacher_targets import draw_target, followed
 from cycletime.robots.ur.types import GIVE_UP_S, ArmState, Command, RobotLink, RobotMode, SilentError, UnheardError
@@ -34,12 +35,14 @@ from cycletime.tasks.time_step import whole_steps
 
 Observation: TypeAlias = NDArray[np.float32]
 
-STANDS, AT_START = 0.01, 0.002
-"""rad/s below which the arm stands, and rad within which it is at its first pose."""
+AT_START = 0.002
+"""rad within which the arm is at its first pose."""
 _RESET_S = 8.0
 """The controller's time that a stop, or the move to the first pose, may take."""
 _UNLOCK_S = 30.0
 """The controller's time in which a stop may be ended between episodes."""
+_NEXT = 1.5
+"""Periods within which the next package comes, where none is lost."""
 
 
 def make_ur_reacher(
@@ -88,7 +91,8 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
     """Bring a UR5's flange to a target, with the speeds of its shoulder and its elbow.
 
     An episode ends when 4 s have passed, with a stop (``info["safety_mode"]``), or when the controller is not heard for
-    so long that a driver stops the arm; another one begins when a protective stop was unlocked, or a gate closed.
+    so long that a driver stops the arm; another one begins when a protective stop was unlocked, or a gate closed. An
+    arm that stands still while it should move is a `RunError`.
     ``info`` also has the newest package's time, by the controller's clock and by the environment's (``observed_s``),
     the packages of this step and those that were lost, and how many points of the grid it missed.
     """
@@ -178,6 +182,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         self._move_to_start()
         self._target = draw_target(self.np_random)
         self._excursion = Excursion()
+        self._obedience = Obedience(self._driver.holds_s if self._driver else _NEXT * self._link.period_s)
         self._state = self._receive()
         self._beats, self._env_steps, self._came = Beats(self._env_dt, self._clock), 0, 1
         self._before = self._state
@@ -212,9 +217,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         paid = paid_steps * float(reacher.reward(away, self._env_dt))
         truncated = self._is_stopped() or self._is_out_of_sight() or self._env_steps >= self._limit_steps
         if truncated:
-            self._command = None
-            self._link.send(reacher.STOP)
-            self._env_steps = None
+            self._let_stand()
         return self._seen, paid, False, truncated, self._info(env_steps - 1)
 
     def close(self) -> None:
@@ -230,6 +233,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
     def _pass_package(self) -> None:
         """Wait for the next package, and send the command again."""
         self._state = self._receive()
+        self._check_obedience(self._command)
         self._came += 1
         if self._command is not None and not self._is_stopped():
             self._link.send(self._command)
@@ -240,7 +244,21 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
             before = self._driver.received
             with suppress(SilentError):  # since the last look; a controller that is silent for long ends the driver
                 self._state = self._receive(0.0)
+                passed_on = self._driver.received.overridden == before.overridden
+                self._check_obedience(self._command if passed_on else None)
             self._came += self._driver.received.packages - before.packages
+
+    def _check_obedience(self, command: Command | None) -> None:
+        try:
+            self._obedience.see(self._state, command)
+        except RunError:
+            self._let_stand()  # also an arm that begins to obey now
+            raise
+
+    def _let_stand(self) -> None:
+        """The episode is over."""
+        self._command = self._env_steps = None
+        self._link.send(reacher.STOP)
 
     def _move_to_start(self) -> None:
         self._state = self._receive()
@@ -257,7 +275,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
 
     def _tried_to_move_to_start(self) -> bool:
         self._link.send(reacher.STOP)
-        self._wait("at a stand", lambda state: _stands(state) or self._is_stopped(), _RESET_S)
+        self._wait("at a stand", lambda state: state.stands or self._is_stopped(), _RESET_S)
         if self._is_stopped():
             return False
         self._link.send(reacher.MOVE_TO_START)
@@ -281,8 +299,11 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         begin_s = self._state.time_s
         while not reached(self._state):
             if self._state.time_s - begin_s > most_s:
-                mode = self._state.safety_mode.name
-                raise RunError(f"The arm is not {what} after {most_s:g} s, with the safety mode {mode}: look at it.")
+                mode = self._state.safety_mode
+                look_at = LOOK_AT if mode.allows_motion else "at it"
+                raise RunError(
+                    f"The arm is not {what} after {most_s:g} s, with the safety mode {mode.name}: look {look_at}."
+                )
             self._state = self._receive()
 
     def _receive(self, timeout_s: float = GIVE_UP_S) -> ArmState:
@@ -323,9 +344,5 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         }
 
 
-def _stands(state: ArmState) -> bool:
-    return max(map(abs, state.qd)) < STANDS
-
-
 def _is_at_start(state: ArmState) -> bool:
-    return _stands(state) and max(abs(angle - goal) for angle, goal in zip(state.q, Q_REF, strict=True)) < AT_START
+    return state.stands and max(abs(angle - goal) for angle, goal in zip(state.q, Q_REF, strict=True)) < AT_START

@@ -12,6 +12,8 @@ JOINTS = 6
 """Base, shoulder, elbow, and three of the wrist."""
 Joints: TypeAlias = tuple[float, ...]
 """One number per joint, from the base to the tool: rad, or rad/s."""
+STANDING = 0.01
+"""rad/s: an arm all of whose joints are slower stands."""
 GIVE_UP_S = 10.0
 """Without a state for this long a controller is given up, by whoever waits for it: a connection that was lost is made
 again in less, also where the network has to find it first, and nobody beside an arm should wait for longer. The arm was
@@ -124,6 +126,11 @@ class ArmState:
     """Whether a program, such as a line that was sent, is running."""
     speed_scaling: float = 1.0
     """The fraction of commanded speeds that the controller allows, from the pendant's slider among others."""
+
+    @property
+    def stands(self) -> bool:
+        """Whether no joint is seen to move."""
+        return max(map(abs, self.qd)) < STANDING
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import pytest
 
 from cycletime.robots.ur.simulator.controller import Controller
 from cycletime.robots.ur.simulator.profile import PROFILES, Settings, TripLimits
-from cycletime.robots.ur.types import RobotMode, RuntimeState, SafetyMode
+from cycletime.robots.ur.types import RobotMode, RuntimeState, SafetyMode, SpeedJ
 from cycletime.robots.ur.wire.dashboard import UNLOCK_REFUSED, UNLOCKED
 from cycletime.robots.ur.wire.script import Program
 
@@ -156,6 +156,9 @@ def test_out_of_remote_control_an_e_series_takes_no_scripts_and_a_cb3_does() -> 
         controller.in_remote_control = False
         controller.run_line(FAST)
         assert controller.runs_program is runs
+        controller.end_program()
+        controller.run_command(SpeedJ((1.0,) * 6))
+        assert controller.runs_program is runs, "nor in lock-step"
 
 
 def test_of_many_lines_that_are_refused_only_the_first_is_told_of() -> None:

@@ -27,8 +27,6 @@ from cycletime.robots.ur.types import (
     StopJ,
 )
 
-STANDING = 0.01
-"""rad/s: an arm all of whose joints are slower stands."""
 _STANDS_FOR_PACKAGES = 5
 """In a row: an arm that swings back passes through a stand."""
 
@@ -258,7 +256,7 @@ class Driver:
                 while stands < _STANDS_FOR_PACKAGES and self._clock.now_s() < until_s:
                     state = self._link.receive(self._timeouts.silent_s)
                     self._take_down(state, self._report.phase)
-                    stands = stands + 1 if max(map(abs, state.qd)) < STANDING else 0
+                    stands = stands + 1 if state.stands else 0
         except LinkError:
             pass  # its last line ends by itself
         finally:

@@ -89,8 +89,13 @@ class Controller:
             except WireError as error:
                 self.say(str(error), level=1)
 
+    def run_command(self, command: Command) -> None:
+        """A command of lock-step has arrived: it is taken where a script line would be."""
+        if self._takes_programs("a command of lock-step"):
+            self.run(command)
+
     def run(self, command: Command) -> None:
-        """A command has arrived."""
+        """Let a command through to the arm."""
         if not self.safety.allows_motion:
             return
         if why := why_refused(command):

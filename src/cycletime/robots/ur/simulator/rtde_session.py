@@ -159,7 +159,7 @@ class RtdeSession:
         numbers = [registers.number(name) for name in lockstep.VALUES]
         command = lockstep.lockstep_command(int(registers.number(lockstep.COMMAND)), numbers)
         if command is not None:
-            self._controller.run(command)
+            self._controller.run_command(command)
 
     def _messages(self) -> bytes:
         new = [text for number, text in self._controller.log if number > self._heard]

@@ -1,0 +1,38 @@
+"""What the library's sentences propose, as it is typed: `learner='background'` is an option of the command here."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields, is_dataclass
+
+_KEYWORD = re.compile(r"\b([a-z_]+)='([a-z_]+)'")
+
+
+def as_typed(sentence: str, command: object) -> str:
+    """A sentence with its keyword arguments as options of the command; those that it does not have stay as they are.
+
+    Args:
+        sentence: Of an error.
+        command: What was read from the command line; None if that was refused itself.
+    """
+    options = _options_of(command)
+
+    def typed(found: re.Match[str]) -> str:
+        name, value = found.groups()
+        if name in options:
+            return f"--{name.replace('_', '-')} {value}"
+        return f"--set {name}={value}" if "set" in options and _is_of_an_agent(name) else found.group()
+
+    return _KEYWORD.sub(typed, sentence)
+
+
+def _options_of(command: object) -> set[str]:
+    while hasattr(command, "command"):
+        command = command.command
+    return {each.name for each in fields(command)} if is_dataclass(command) else set()
+
+
+def _is_of_an_agent(name: str) -> bool:
+    from cycletime.runs.spec import AGENTS
+
+    return any(each.name == name for agent in AGENTS.values() for each in fields(agent))
