@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cycletime.agents import Agent, PPOAgent, SACAgent
-from cycletime.loops import beginning, program
+from cycletime.loops import beginning, program, soon
 from cycletime.loops.beginning import first_psi
 from cycletime.loops.randomness import Purpose, key_for, seed_key
 from cycletime.loops.rollout import TimedTask
@@ -54,3 +54,14 @@ def test_all_cycle_times_and_batches_begin_with_one_walk() -> None:
     for k, agent in ((4, PPO), (2, replace(PPO, batch=30))):
         program.initialize(program.Shape(TimedTask(Wander(), k), capacity=20 * k, periods=1, alone=True), agent, KEY)
     assert beginning.first_walk._cache_size() <= before + 1  # type: ignore[attr-defined]
+
+
+def test_a_version_of_xla_without_our_options_begins_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = replace(PPO, hidden=(3,))
+    usual = first_psi(agent, KEY, 2, 1)
+    monkeypatch.setattr(soon, "_FEW", (("xla_cpu_no_such_option", True),))
+    monkeypatch.setattr(soon, "_refusing", set())
+    monkeypatch.setattr(beginning, "_programs", {})
+    beginning._program.cache_clear()
+    jax.tree.map(np.testing.assert_array_equal, first_psi(agent, KEY, 2, 1), usual)
+    assert soon._refusing

@@ -56,7 +56,7 @@ def _program(
     known = (backend, str(steps.jaxpr), jax.tree.structure(steps.out_info))
     if known not in _programs:
         lowered = steps.lower()
-        _programs[known] = soon(backend, lambda options: lowered.compile(dict(options)))
+        _programs[known] = soon(backend, lambda options: lowered.compile(compiler_options=dict(options)))
     return _programs[known]
 
 
