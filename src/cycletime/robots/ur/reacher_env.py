@@ -185,8 +185,9 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         self._move_to_start()
         self._target = draw_target(self.np_random)
         self._excursion = Excursion()
-        self._obedience = Obedience(self._driver.holds_s if self._driver else _NEXT * self._link.period_s)
         self._state = self._receive()
+        self._obedience = Obedience(self._driver.holds_s if self._driver else _NEXT * self._link.period_s)
+        self._obedience.see(self._state, None)
         self._beats, self._env_steps, self._came = Beats(self._env_dt, self._clock), 0, 1
         self._before = self._state
         fresh = self._observe(self._away())
