@@ -83,6 +83,16 @@ class Deaf(VirtualArm):
         self.commands.append((self.clock.time_s, command))
 
 
+def test_behind_a_driver_it_is_noticed_as_well() -> None:
+    link = Supervising(Deaf(VirtualClock()))
+    env = URReacher2Env(link, "40ms")
+    env.reset(seed=0)
+    for _ in range(13):
+        link.step(env, np.array([0.3, 0.0]))
+    with pytest.raises(RunError, match=r"it was told to move with up to 0\.3 rad/s"):
+        link.step(env, np.array([0.3, 0.0]))
+
+
 def play(arm: VirtualArm, env_dt: str, seed: int, kind: str, supervised: bool = False) -> float:
     """An episode of random actions; the time that it lasted."""
     link = Supervising(arm)

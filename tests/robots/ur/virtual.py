@@ -165,6 +165,7 @@ class Driven(DriverLink):
 
     period_s = 0.008
     holds_s = 0.2
+    pace = 1.0
 
     def connect(self) -> None:
         self._arm.connect()

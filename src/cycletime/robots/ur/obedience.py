@@ -12,7 +12,7 @@ import numpy as np
 
 from cycletime.errors import RunError
 from cycletime.robots.ur.arm import towards
-from cycletime.robots.ur.types import JOINTS, STANDING, ArmState, Command, SpeedJ
+from cycletime.robots.ur.types import JOINTS, STANDING, ArmState, Command, Joints, SpeedJ
 
 EXPECTED = 0.1
 """rad/s from which an arm should be seen to move: with 2 rad/s^2 it gets there in 50 ms."""
@@ -24,6 +24,7 @@ LOOK_AT = (
     "slider there is at 0"
 )
 """Why an arm may not do what it is told, though nothing has stopped it."""
+_STILL: Joints = (0.0,) * JOINTS
 
 
 class Obedience:
@@ -36,7 +37,7 @@ class Obedience:
             longest_s: Between two packages, for which a command works: after a longer gap nobody knows what was done.
         """
         self._longest_s = longest_s
-        self._expected = np.zeros(JOINTS)
+        self._expected = _STILL
         self._unmet_s, self._fastest = 0.0, 0.0
         self._time_s: float | None = None
 
@@ -49,18 +50,19 @@ class Obedience:
         passed_s = 0.0 if self._time_s is None else state.time_s - self._time_s
         self._time_s = state.time_s
         if not state.stands or _fastest(state.target_qd) >= STANDING:
-            self._expected = np.array(state.target_qd)
+            self._expected = state.target_qd
             self._unmet_s = self._fastest = 0.0
         elif isinstance(command, SpeedJ) and passed_s <= self._longest_s and state.safety_mode.allows_motion:
             self._expect(state, command, passed_s)
         else:
-            self._expected = np.zeros(JOINTS)
+            self._expected = _STILL
 
     def _expect(self, state: ArmState, command: SpeedJ, passed_s: float) -> None:
         """An arm that stands should have gone on by the command."""
-        self._expected = towards(self._expected, np.array(command.qd), command.acceleration * passed_s)
+        speeds = towards(np.array(self._expected), np.array(command.qd), command.acceleration * passed_s)
+        self._expected = tuple(speeds.tolist())
         self._fastest = max(self._fastest, _fastest(command.qd))
-        if np.abs(self._expected).max() < EXPECTED:
+        if _fastest(self._expected) < EXPECTED:
             return
         self._unmet_s += passed_s
         if self._unmet_s >= PATIENCE_S:
@@ -71,5 +73,5 @@ class Obedience:
             )
 
 
-def _fastest(speeds: tuple[float, ...]) -> float:
+def _fastest(speeds: Joints) -> float:
     return max(map(abs, speeds))

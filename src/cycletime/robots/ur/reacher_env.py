@@ -26,6 +26,7 @@ from cycletime.robots.real_time_env import Where
 from cycletime.robots.ur import reacher
 from cycletime.robots.ur.driver.link import DriverLink
 from cycletime.robots.ur.obedience import LOOK_AT, Obedience
+from cycletime.robots.ur.pace import check_pace
 from cycletime.robots.ur.reacher import MOVED, Q_REF, SEEN, Excursion
 from cycletime.robots.ur.reacher_targets import draw_target, followed
 from cycletime.robots.ur.types import GIVE_UP_S, ArmState, Command, RobotLink, RobotMode, SilentError, UnheardError
@@ -143,6 +144,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         self._link = link
         link.connect()
         self._received_s = 0.0
+        self._is_paced = False
         self._driver = link if isinstance(link, DriverLink) else None
         self._clock: MonotonicClock = (
             self._driver.clock
@@ -172,6 +174,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
 
         Raises:
             RunError: if the arm does not get there, or may not move.
+            InputError: if the controller's clock is not as fast as a driver's.
         """
         if options:
             raise InputError(f"{next(iter(options))!r} is no reset option: there are none.")
@@ -182,8 +185,9 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         self._move_to_start()
         self._target = draw_target(self.np_random)
         self._excursion = Excursion()
-        self._obedience = Obedience(self._driver.holds_s if self._driver else _NEXT * self._link.period_s)
         self._state = self._receive()
+        self._obedience = Obedience(self._driver.holds_s if self._driver else _NEXT * self._link.period_s)
+        self._obedience.see(self._state, None)
         self._beats, self._env_steps, self._came = Beats(self._env_dt, self._clock), 0, 1
         self._before = self._state
         fresh = self._observe(self._away())
@@ -262,9 +266,13 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
 
     def _move_to_start(self) -> None:
         self._state = self._receive()
-        begin_s = self._state.time_s
+        begin_s, driver = self._state.time_s, self._driver
+        received_s = driver.received.received_s if driver else 0.0
         while not self._moved_to_start():
             self._wait("unlocked", lambda _: not self._is_stopped(), _UNLOCK_S)
+        if driver and not self._is_paced:  # without one there is one clock
+            check_pace(self._state.time_s - begin_s, driver.received.received_s - received_s, driver.pace)
+            self._is_paced = True
         self._wait("ready", lambda state: state.time_s >= begin_s + self._reset_s, self._reset_s + _RESET_S)
 
     def _moved_to_start(self) -> bool:

@@ -54,6 +54,11 @@ class DriverLink:
         return self._clock
 
     @property
+    def pace(self) -> float:
+        """How many of its seconds pass in a real one."""
+        return self._settings.pace
+
+    @property
     def received(self) -> DriverReport:
         """The report of the state that was received last: when that came, and how many had come."""
         return self._received
