@@ -11,7 +11,7 @@ from cycletime.horizons.candidates import SAC_CANDIDATES
 from cycletime.horizons.evidence import Evidence
 from cycletime.horizons.fields import SAC_SEARCH, SAC_TRIAL
 from cycletime.horizons.freezing import frozen, frozen_rules, write_frozen
-from cycletime.horizons.missing import NotRunError
+from cycletime.horizons.missing import NoResultsError
 from cycletime.horizons.page import NOT_RUN, PARTS, filled, write_page
 from cycletime.horizons.tables import best_horizons
 from cycletime.horizons.telling import verdicts_in_words
@@ -98,5 +98,5 @@ def test_what_was_not_run_is_told_and_what_was_is_shown(searched: Evidence) -> N
 
 
 def test_a_page_of_which_nothing_was_run_is_left_alone(tmp_path: Path) -> None:
-    with pytest.raises(NotRunError, match=r"sac-tuning-reacher\.npz is not there: .* pack tuning --algorithm sac'"):
+    with pytest.raises(NoResultsError, match=r"sac-tuning-reacher\.npz is not there: .* pack tuning --algorithm sac'"):
         filled(PAGE, [Evidence(tmp_path, "sac")])

@@ -13,7 +13,7 @@ from cycletime.agents.agent import choose_action
 from cycletime.agents.exploration import explore, initial_noise_state
 from cycletime.loops.acting import Actor, uniform_of
 from cycletime.loops.beginning import first_psi
-from cycletime.loops.packing import Packed
+from cycletime.loops.packing import PackedPsi
 from cycletime.loops.randomness import seed_key
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
@@ -28,9 +28,9 @@ SAC = SACAgent(minibatch=4, hidden=(4,), warmup_steps=5, replay_capacity=200)
 @pytest.mark.parametrize("agent", [PPO, SAC, ActorCriticAgent(hidden=(4,))], ids=["ppo", "sac", "ac"])
 def test_an_actor_acts_as_its_agent_before_and_after_learning(agent: Agent) -> None:
     first = first_psi(agent, KEY, 5, 2)
-    actor, choose = Actor(agent, Packed.of(first), 3, 2), jax.jit(partial(choose_action, agent))
+    actor, choose = Actor(agent, PackedPsi.of(first), 3, 2), jax.jit(partial(choose_action, agent))
     for psi in (first, jax.tree.map(lambda leaf: 2 * leaf, first)):
-        packed = Packed.of(psi)
+        packed = PackedPsi.of(psi)
         for steps in (1, 3, 100):  # of three, all or the first two are still taken at random, by SAC
             each = [choose(psi, OBSERVATION[copy], NORMALS[copy], steps + copy) for copy in range(3)]
             acted = actor.act(packed, OBSERVATION, NORMALS, steps)
@@ -43,7 +43,7 @@ def test_the_policy_from_before_the_last_update_acts_where_the_agent_says_so() -
     psi = first_psi(agent, KEY, 5, 2)
     later = psi._replace(policy=jax.tree.map(lambda leaf: leaf + 1, psi.policy))
     before, after = (
-        Actor(agent, Packed.of(psi), 3, 2).act(Packed.of(each), OBSERVATION, NORMALS, 0) for each in (psi, later)
+        Actor(agent, PackedPsi.of(psi), 3, 2).act(PackedPsi.of(each), OBSERVATION, NORMALS, 0) for each in (psi, later)
     )
     np.testing.assert_array_equal(before, after)
 
@@ -52,12 +52,12 @@ def test_coherent_noise_goes_on_from_step_to_step_as_in_a_compiled_program() -> 
     coherent = AutoRegressive(2, "50ms").at("10ms")
     agent = replace(PPO, exploration=coherent)
     psi = first_psi(agent, KEY, 5, 2)
-    actor, state = Actor(agent, Packed.of(psi), 3, 2), initial_noise_state(coherent, 3, 2)
+    actor, state = Actor(agent, PackedPsi.of(psi), 3, 2), initial_noise_state(coherent, 3, 2)
     for step in range(4):
         normals = RNG.normal(size=(3, 4)).astype(np.float32)
         begins = np.array([step == 0, step in (0, 2), step == 0])
         noise, state = explore(coherent, state, jnp.asarray(normals), jnp.asarray(begins))
-        acted = actor.act(Packed.of(psi), OBSERVATION, normals, step, begins)
+        acted = actor.act(PackedPsi.of(psi), OBSERVATION, normals, step, begins)
         np.testing.assert_allclose(acted, agent.act(psi, jnp.asarray(OBSERVATION), noise), rtol=1e-5, atol=1e-6)
 
 
@@ -65,7 +65,7 @@ def test_weights_that_are_no_numbers_make_actions_that_are_none_without_a_warnin
     psi = first_psi(PPO, KEY, 5, 2)
     for wrong in (np.nan, np.inf, 3e38):
         parameters = jax.tree.map(lambda leaf: jnp.full_like(leaf, wrong), psi.parameters)  # noqa: B023
-        diverged = Packed.of(psi._replace(parameters=parameters))
+        diverged = PackedPsi.of(psi._replace(parameters=parameters))
         assert not np.isfinite(Actor(PPO, diverged, 3, 2).act(diverged, OBSERVATION, NORMALS, 0)).any()
 
 

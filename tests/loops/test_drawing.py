@@ -10,7 +10,7 @@ import pytest
 
 from cycletime.agents import Agent, PPOAgent, SACAgent
 from cycletime.loops import drawing
-from cycletime.loops.drawing import ChunkDraws, Plan, Since, draw
+from cycletime.loops.drawing import ChunkDraws, DrawPlan, Since, draw
 from cycletime.loops.randomness import Purpose, key_for, seed_key
 from cycletime.loops.rollout import TimedTask
 from cycletime.runs.worlds import TASKS
@@ -24,7 +24,7 @@ FIRST_PERIOD, ENDED_EPISODES = 7, 40
 
 
 def drawn(agent: Agent, periods: int, *, most: int = 20, task: ClosedFormTask | None = None) -> ChunkDraws:
-    plan = Plan(TimedTask(task or Wander(), 4), most, alone=True, learns=True)
+    plan = DrawPlan(TimedTask(task or Wander(), 4), most, alone=True, learns=True)
     return draw(plan, agent, KEY, Since(jnp.int32(FIRST_PERIOD), jnp.int32(ENDED_EPISODES)), jnp.int32(periods))
 
 
@@ -66,7 +66,7 @@ def test_a_short_chunk_draws_little(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def text_of(task: ClosedFormTask, k: int, agent: Agent) -> str:
-    plan, zero = Plan(TimedTask(task, k), 10, alone=True, learns=True), jnp.int32(0)
+    plan, zero = DrawPlan(TimedTask(task, k), 10, alone=True, learns=True), jnp.int32(0)
     program: Any = drawing._program(())
     text: str = program.lower(plan, agent, KEY, Since(zero, zero), zero).as_text()
     return text

@@ -1,4 +1,4 @@
-"""Packed trees: nothing is lost, in a compiled program or out of it, and few arrays travel."""
+"""PackedPsi trees: nothing is lost, in a compiled program or out of it, and few arrays travel."""
 
 from typing import Any, NamedTuple
 
@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cycletime.agents import SACAgent
-from cycletime.loops.packing import MOST_SMALL, Packed
+from cycletime.loops.packing import MOST_SMALL, PackedPsi
 
 
 class Tree(NamedTuple):
@@ -35,7 +35,7 @@ def assert_equal(found: Any, expected: Any) -> None:  # noqa: ANN401
 
 
 def test_a_packed_tree_comes_back_as_it_was() -> None:
-    packed = Packed.of(a_tree())
+    packed = PackedPsi.of(a_tree())
     assert_equal(packed.unpacked(), a_tree())
     assert_equal(packed.on_host().unpacked(), a_tree())
     assert [type(each) for each in packed.on_host().small.values()] == [np.ndarray, np.ndarray]
@@ -46,18 +46,18 @@ def test_a_program_takes_it_apart_and_packs_it_again() -> None:
     calls = 0
 
     @jax.jit
-    def doubled(packed: Packed) -> Packed:
+    def doubled(packed: PackedPsi) -> PackedPsi:
         nonlocal calls
         calls += 1
-        return Packed.of(jax.tree.map(lambda leaf: 2 * leaf, packed.unpacked()))
+        return PackedPsi.of(jax.tree.map(lambda leaf: 2 * leaf, packed.unpacked()))
 
-    twice = doubled(doubled(Packed.of(a_tree())))
+    twice = doubled(doubled(PackedPsi.of(a_tree())))
     assert_equal(twice.unpacked(), jax.tree.map(lambda leaf: 4 * leaf, a_tree()))
     assert calls == 1
 
 
 def test_some_arrays_are_chosen_by_their_places() -> None:
-    packed = Packed.of(a_tree())
+    packed = PackedPsi.of(a_tree())
     numbers = packed.numbered()
     assert numbers.nothing is None
     some = packed.chosen({"sum": (numbers.count, numbers.others["b"]), "large": numbers.weight})
@@ -66,5 +66,5 @@ def test_some_arrays_are_chosen_by_their_places() -> None:
 
 def test_an_update_of_sac_carries_a_few_arrays() -> None:
     psi = jax.eval_shape(lambda: SACAgent().initialize(jax.random.key(0), 3, 1))
-    packed = jax.eval_shape(lambda: Packed.of(SACAgent().initialize(jax.random.key(0), 3, 1)))
+    packed = jax.eval_shape(lambda: PackedPsi.of(SACAgent().initialize(jax.random.key(0), 3, 1)))
     assert (len(jax.tree.leaves(psi)), len(jax.tree.leaves(packed))) == (72, 13)

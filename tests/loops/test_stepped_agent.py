@@ -16,7 +16,7 @@ from cycletime.agents import Buffer, PPOAgent, SACAgent
 from cycletime.agents.agent import choose_action
 from cycletime.loops import SteppedChunk, SteppedLoop
 from cycletime.loops.beginning import first_psi
-from cycletime.loops.packing import Packed
+from cycletime.loops.packing import PackedPsi
 from cycletime.loops.randomness import Purpose, key_for, seed_key
 from cycletime.loops.stepped_agent import RandomNumbers, store_and_learn, store_rows
 from tests.loops.conftest import Counter, Spy
@@ -29,7 +29,7 @@ SMALL_SAC = SACAgent(minibatch=4, hidden=(4,), warmup_steps=5, replay_capacity=2
 
 
 def test_storing_and_learning_write_a_replay_in_place() -> None:
-    psi, buffer = Packed.of(first_psi(SMALL_SAC, KEY, 3, 1)), Buffer.empty(200_000, 3, 1)
+    psi, buffer = PackedPsi.of(first_psi(SMALL_SAC, KEY, 3, 1)), Buffer.empty(200_000, 3, 1)
     address = buffer.rows.unsafe_buffer_pointer()
     row = np.arange(10, dtype=np.float32).reshape(1, 1, 10)
     draws, index = RandomNumbers(SMALL_SAC, KEY, 1, 1).draws(0)
@@ -43,7 +43,7 @@ def test_storing_and_learning_write_a_replay_in_place() -> None:
 
 def test_a_second_loop_compiles_nothing_anew() -> None:
     block, buffer = np.zeros((4, 1, 10), np.float32), Buffer.empty(4, 3, 1)
-    psi, before = Packed.of(first_psi(SMALL_PPO, KEY, 3, 1)), store_and_learn._cache_size()  # type: ignore[attr-defined]
+    psi, before = PackedPsi.of(first_psi(SMALL_PPO, KEY, 3, 1)), store_and_learn._cache_size()  # type: ignore[attr-defined]
     for rate in (1e-3, 2e-3):
         other = replace(SMALL_PPO, learning_rate=rate)
         draws, index = RandomNumbers(other, KEY, 1, 1).draws(0)

@@ -19,7 +19,7 @@ from cycletime.paper.outcome import Outcome
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a folder with results says; a NotRunError names what is missing in it."""
+    """What a folder with results says; a NoResultsError names what is missing in it."""
 
     results: Path
     algorithm: Algorithm = "ppo"

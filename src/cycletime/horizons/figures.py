@@ -19,7 +19,7 @@ from matplotlib.lines import Line2D
 from cycletime.duration import Duration
 from cycletime.horizons.evidence import Evidence
 from cycletime.horizons.freezing import frozen
-from cycletime.horizons.missing import NotRunError
+from cycletime.horizons.missing import NoResultsError
 from cycletime.horizons.ranking import KINDS, Array, Interval, RuleComparison
 from cycletime.horizons.subjects import Subject
 from cycletime.paper.figures.footer import add_footer
@@ -42,7 +42,7 @@ def save_figures(evidence: Evidence, folder: Path) -> list[Path]:
     paths: list[Path] = []
     with mpl.rc_context(STYLE):
         for name, draw in FIGURES.items():
-            with suppress(NotRunError):
+            with suppress(NoResultsError):
                 paths += save_figure(draw(evidence), folder, evidence.subject.prefix + name, FORMATS)
     return paths
 

@@ -84,7 +84,7 @@ def frozen_rules(results: Path, subject: Subject) -> dict[str, Rule]:
     """The candidates of the frozen list.
 
     Raises:
-        NotRunError: if it is not there.
+        NoResultsError: if it is not there.
     """
     return read_own_rules(_the_list(results, subject))
 
@@ -93,7 +93,7 @@ def frozen_predictions(results: Path, subject: Subject) -> dict[str, Any]:
     """By candidate of the frozen list, what is predicted of it.
 
     Raises:
-        NotRunError: if it is not there.
+        NoResultsError: if it is not there.
     """
     return dict(read_toml(_the_list(results, subject))["predictions"])
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from cycletime.errors import InputError
 
 
-class NotRunError(InputError):
+class NoResultsError(InputError):
     """Results that are not there: the sentence says what makes them."""
 
 
@@ -15,8 +15,8 @@ def found(file: Path, what_makes_it: str) -> Path:
     """The file itself.
 
     Raises:
-        NotRunError: if it is not there.
+        NoResultsError: if it is not there.
     """
     if not file.exists():
-        raise NotRunError(f"{file} is not there: {what_makes_it}")
+        raise NoResultsError(f"{file} is not there: {what_makes_it}")
     return file

@@ -14,7 +14,7 @@ from cycletime.bounded import read_text
 from cycletime.errors import InputError
 from cycletime.horizons import tables
 from cycletime.horizons.evidence import Evidence
-from cycletime.horizons.missing import NotRunError
+from cycletime.horizons.missing import NoResultsError
 from cycletime.horizons.telling import decision_in_words, left_out_in_words
 from cycletime.runs.files import write_whole
 
@@ -83,7 +83,7 @@ def filled(text: str, evidence: Sequence[Evidence]) -> str:
         InputError: if a part has no name that is known, or nothing was run of what it shows.
     """
     known = {each.subject.prefix + name: (make, each) for each in evidence for name, make in PARTS.items()}
-    missing: list[NotRunError] = []
+    missing: list[NoResultsError] = []
 
     def made(part: re.Match[str]) -> str:
         begin, name, end = part.groups()
@@ -92,7 +92,7 @@ def filled(text: str, evidence: Sequence[Evidence]) -> str:
         make, whose = known[name]
         try:
             content = make(whose)
-        except NotRunError as error:
+        except NoResultsError as error:
             missing.append(error)
             content = NOT_RUN
         return f"{begin}\n{content}\n\n{end}"

@@ -57,7 +57,7 @@ def studies_of(stage: Stage, results: Path, algorithm: Algorithm = "ppo") -> lis
     """The studies of a stage, one for each task; those that compare rules follow from what tuning found.
 
     Raises:
-        NotRunError: if that is not there, or for the trial and its tuning the frozen list.
+        NoResultsError: if that is not there, or for the trial and its tuning the frozen list.
     """
     field = FIELDS[algorithm][STAGES[stage]]
     rules = _rules_of(field, results)
@@ -104,7 +104,7 @@ def comparison_of(field: Field, results: Path) -> RuleComparison:
     """The rules of a search or of a trial, compared.
 
     Raises:
-        NotRunError: if results are missing.
+        NoResultsError: if results are missing.
     """
     tunings = {task: outcome_in(results, field.tuning_name(task)) for task in field.tasks}
     outcomes = {task: outcome_in(results, field.study_name(task)) for task in field.tasks}
@@ -123,7 +123,7 @@ def outcome_in(results: Path, study: str) -> Outcome:
     """What came of a study.
 
     Raises:
-        NotRunError: if that is not there.
+        NoResultsError: if that is not there.
     """
     makes = f"'{_KNOWN[study].command}' makes what runs it, and 'horizons collect' keeps what comes of it."
     return Outcome.load(found(results / f"{study}.npz", makes))

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from cycletime.agents import Agent
 from cycletime.agents.exploration import explore, initial_noise_state
-from cycletime.loops.packing import Packed
+from cycletime.loops.packing import PackedPsi
 
 
 class Actor:
     """Acts for all copies of an environment, and remembers the state of noise that is coherent in time."""
 
-    def __init__(self, agent: Agent, psi: Packed, copies: int, action_size: int) -> None:
+    def __init__(self, agent: Agent, psi: PackedPsi, copies: int, action_size: int) -> None:
         """Find out which arrays of Psi acting needs, before the first step of all."""
         self._agent, self._needed = agent, agent.acting(psi.numbered())
         self._noise = jax.tree.map(np.asarray, initial_noise_state(agent.exploration, copies, action_size))
@@ -29,7 +29,7 @@ class Actor:
 
     def act(
         self,
-        psi: Packed,
+        psi: PackedPsi,
         observation: NDArray[np.float32],
         normals: NDArray[np.float32],
         agent_steps: int,
@@ -51,7 +51,7 @@ class Actor:
             actions = self._network.act(observation, noise)
         return actions if left_steps <= 0 else np.where(self._copies < left_steps, uniform_of(noise), actions)
 
-    def _take(self, psi: Packed) -> None:
+    def _take(self, psi: PackedPsi) -> None:
         self._psi, self._network = psi, psi.chosen(self._needed).in_numpy()
 
 

@@ -31,7 +31,7 @@ _Tree = TypeVar("_Tree")
 
 
 @dataclass(frozen=True)
-class Plan:
+class DrawPlan:
     """What the program is compiled for, besides the agent's own shapes."""
 
     timed_task: TimedTask
@@ -63,7 +63,7 @@ class ChunkDraws(NamedTuple):
     """States that the next episodes begin with."""
 
 
-def draw(plan: Plan, agent: Agent, seed_key: jax.Array, since: Since, periods: jax.Array | np.int32) -> ChunkDraws:
+def draw(plan: DrawPlan, agent: Agent, seed_key: jax.Array, since: Since, periods: jax.Array | np.int32) -> ChunkDraws:
     """The numbers of so many learning periods; of several runs side by side where they are not alone."""
     if isinstance(seed_key, jax.core.Tracer):  # a part of another program, which has options of its own
         return _draw(plan, agent, seed_key, since, jnp.asarray(periods))
@@ -75,14 +75,14 @@ def _program(options: Options) -> Callable[..., ChunkDraws]:
     return jax.jit(_draw, static_argnames="plan", compiler_options=dict(options))
 
 
-def _draw(plan: Plan, agent: Agent, seed_key: jax.Array, since: Since, periods: jax.Array) -> ChunkDraws:
+def _draw(plan: DrawPlan, agent: Agent, seed_key: jax.Array, since: Since, periods: jax.Array) -> ChunkDraws:
     if plan.alone:
         return _draw_run(plan, agent, seed_key, since, periods)
     lanes: ChunkDraws = jax.vmap(partial(_draw_run, plan, periods=periods))(agent, seed_key, since)
     return lanes
 
 
-def _draw_run(plan: Plan, agent: Agent, seed_key: jax.Array, since: Since, periods: jax.Array) -> ChunkDraws:
+def _draw_run(plan: DrawPlan, agent: Agent, seed_key: jax.Array, since: Since, periods: jax.Array) -> ChunkDraws:
     task, steps = plan.timed_task.task, plan.timed_task.steps_until_learning(agent)
     numbers = normals_per_step(agent.exploration, task.action_size)
 

@@ -23,7 +23,7 @@ from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError
 from cycletime.loops.acting import Actor
 from cycletime.loops.beginning import first_psi
-from cycletime.loops.packing import Packed
+from cycletime.loops.packing import PackedPsi
 from cycletime.loops.randomness import seed_key
 from cycletime.loops.stepped_agent import MOST_ROWS, RandomNumbers, store_and_learn, with_array_rates
 
@@ -125,7 +125,7 @@ def act_call(agent: Agent, observation_size: int, action_size: int) -> Call:
     _check(agent)
     agent = with_array_rates(agent)
     key, random = seed_key(0), RandomNumbers(agent, seed_key(0), action_size, copies=1)
-    policies = [Packed.of(first_psi(agent, key, observation_size, action_size)) for _ in range(2)]
+    policies = [PackedPsi.of(first_psi(agent, key, observation_size, action_size)) for _ in range(2)]
     actor = Actor(agent, policies[0], 1, action_size)
     observation = np.ones((1, observation_size), np.float32)
     agent_steps = 0
@@ -146,7 +146,7 @@ def learn_call(agent: Agent, observation_size: int, action_size: int, capacity: 
     """
     _check(agent)
     agent = with_array_rates(agent)
-    psi = Packed.of(first_psi(agent, seed_key(0), observation_size, action_size))
+    psi = PackedPsi.of(first_psi(agent, seed_key(0), observation_size, action_size))
     random = RandomNumbers(agent, seed_key(0), action_size, copies=1)
     buffer = _full_buffer(capacity or agent.capacity, observation_size, action_size)
     room = min(MOST_ROWS, agent.period)

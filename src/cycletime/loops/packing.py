@@ -48,7 +48,7 @@ def _layout(structure: Any, shapes: tuple[tuple[int, ...], ...], dtypes: tuple[s
 
 @partial(jax.tree_util.register_dataclass, data_fields=["large", "small"], meta_fields=["layout"])
 @dataclass(frozen=True)
-class Packed:
+class PackedPsi:
     """A tree of arrays, itself a tree of a few."""
 
     large: tuple[Any, ...]
@@ -58,7 +58,7 @@ class Packed:
     layout: Layout
 
     @classmethod
-    def of(cls, tree: Any) -> Packed:  # noqa: ANN401 - any tree of arrays
+    def of(cls, tree: Any) -> PackedPsi:  # noqa: ANN401 - any tree of arrays
         """The tree, packed."""
         leaves, structure = jax.tree.flatten(tree)
         layout = _layout(structure, tuple(each.shape for each in leaves), tuple(str(each.dtype) for each in leaves))
@@ -75,9 +75,9 @@ class Packed:
         """The tree; of small arrays, parts of those that they are packed in."""
         return jax.tree.map(self._array, self.numbered())
 
-    def on_host(self) -> Packed:
+    def on_host(self) -> PackedPsi:
         """The same with its small arrays in NumPy, so that taking them apart makes no calls of JAX."""
-        return Packed(self.large, {dtype: np.asarray(each) for dtype, each in self.small.items()}, self.layout)
+        return PackedPsi(self.large, {dtype: np.asarray(each) for dtype, each in self.small.items()}, self.layout)
 
     def numbered(self) -> Any:  # noqa: ANN401
         """The tree with the arrays' numbers in their places, to choose some of them for `chosen`."""

@@ -20,7 +20,7 @@ from cycletime.agents import Agent, Buffer
 from cycletime.agents.agent import Draws, Metrics, Psi
 from cycletime.agents.sac import stack_critics, unstack_critics
 from cycletime.loops.beginning import first_psi, first_walk
-from cycletime.loops.drawing import ChunkDraws, Plan, Since, draw
+from cycletime.loops.drawing import ChunkDraws, DrawPlan, Since, draw
 from cycletime.loops.rollout import EpisodeTable, Rollout, RolloutDraws, RolloutState, TimedTask, Walk
 
 Matmul: TypeAlias = Literal["fastest", "float32"]
@@ -108,7 +108,7 @@ def draw_for(
     shape: Shape, agent: Agent, state: LoopState, periods: jax.Array | np.int32, *, learns: bool
 ) -> ChunkDraws:
     """The random numbers of the next learning periods."""
-    plan = Plan(shape.timed_task, shape.periods, shape.alone, learns)
+    plan = DrawPlan(shape.timed_task, shape.periods, shape.alone, learns)
     return draw(plan, agent, state.seed_key, Since(state.period, state.walk.episodes), periods)
 
 

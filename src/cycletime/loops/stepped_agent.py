@@ -21,7 +21,7 @@ from cycletime.agents import Agent, Buffer
 from cycletime.agents.agent import Draws, Psi
 from cycletime.agents.exploration import normals_per_step
 from cycletime.loops.acting import Actor
-from cycletime.loops.packing import Packed
+from cycletime.loops.packing import PackedPsi
 from cycletime.loops.randomness import Purpose, draws_of, keys_for, normals_of, seed_key
 from cycletime.loops.stepped_env import Copies, Counters, StepResult
 
@@ -69,7 +69,7 @@ class MetricsTable:
 class Learned(NamedTuple):
     """What learning gives."""
 
-    psi: Packed
+    psi: PackedPsi
     buffer: Buffer
     metrics: MetricsTable
 
@@ -95,7 +95,7 @@ def store_rows(buffer: Buffer, rows: jax.Array, count: jax.Array, first_only: bo
 @partial(jax.jit, static_argnames="learnings", donate_argnames="buffer")
 def store_and_learn(
     agent: Agent,
-    psi: Packed,
+    psi: PackedPsi,
     buffer: Buffer,
     rows: jax.Array,
     count: jax.Array,
@@ -119,7 +119,7 @@ def store_and_learn(
     else:
         learned, numbers = lax.scan(learn, psi.unpacked(), index + jnp.arange(learnings))
     emptied = buffer.emptied() if episode_end else buffer
-    return Learned(Packed.of(learned), emptied, MetricsTable(names[0], numbers))
+    return Learned(PackedPsi.of(learned), emptied, MetricsTable(names[0], numbers))
 
 
 @partial(jax.jit, static_argnames=("periods", "steps", "numbers"))
@@ -196,7 +196,7 @@ class Learner:
         """Go on from a position, whose buffer is written to in place."""
         self.agent, self._psi = agent, position.psi
         self.period, self.rows, self.period_rows = int(position.period), int(position.rows), int(position.period_rows)
-        self.packed, self._buffer, self._copies = Packed.of(position.psi), position.buffer, copies.copies
+        self.packed, self._buffer, self._copies = PackedPsi.of(position.psi), position.buffer, copies.copies
         # Whether a copy's next step is its episode's first; going on from a position begins new episodes.
         self._begins = np.ones(copies.copies, np.bool_)
         self._actor = Actor(agent, self.packed, copies.copies, copies.bounds.size)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cycletime.runs.worlds import RobotKind
 
 
-class Arm(NamedTuple):
+class ChosenArm(NamedTuple):
     """An arm that may be moved."""
 
     kind: RobotKind
@@ -67,7 +67,7 @@ class ArmOptions:
         return shlex.join(words)
 
     @contextmanager
-    def arm(self) -> Iterator[Arm]:
+    def arm(self) -> Iterator[ChosenArm]:
         """The arm, for the time of a block.
 
         Raises:
@@ -89,7 +89,7 @@ class ArmOptions:
             ports = robot.ports
             yield self._simulated(Address(robot.address, ports.rtde, ports.realtime, ports.dashboard), pace)
 
-    def _at_host(self, host: str, pace: float | None) -> Arm:
+    def _at_host(self, host: str, pace: float | None) -> ChosenArm:
         from cycletime.robots.presence import host_to_move, is_loopback
         from cycletime.robots.ur.inspection import inspect, waits_for_its_client
 
@@ -102,18 +102,18 @@ class ArmOptions:
         if missing := inspect(address).missing:
             raise RunError(f"The arm at {host} is not ready: {' '.join(missing)}")
         if not here:
-            return Arm("real", self._driven(address, 1.0))
+            return ChosenArm("real", self._driven(address, 1.0))
         if (waits := waits_for_its_client(address)) != (pace is None):
             told = "waits for its client, so give" if waits else "does not wait for its client, so leave out"
             raise InputError(f"The controller at {host} {told} --pace lockstep.")
         return self._simulated(address, pace)
 
-    def _simulated(self, address: Address, pace: float | None) -> Arm:
+    def _simulated(self, address: Address, pace: float | None) -> ChosenArm:
         from cycletime.robots.ur.lockstep_link import LockstepLink
 
         if pace is None:
-            return Arm("lockstep", lambda: LockstepLink(address))
-        return Arm("simulated", self._driven(address, pace))
+            return ChosenArm("lockstep", lambda: LockstepLink(address))
+        return ChosenArm("simulated", self._driven(address, pace))
 
     def _driven(self, address: Address, pace: float) -> Callable[[], RobotLink]:
         from cycletime.robots.ur.driver.link import DriverLink

@@ -6,7 +6,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from cycletime.cli.real_time import RealTimeRun
-from cycletime.cli.robot.arm import Arm, ArmOptions
+from cycletime.cli.robot.arm import ArmOptions, ChosenArm
 from cycletime.cli.running import Running
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cycletime.runs.spec import RunSpec
 
 
-def drive(folder: RunFolder, arm: Arm, options: Running, moved_by: ArmOptions) -> int:
+def drive(folder: RunFolder, arm: ChosenArm, options: Running, moved_by: ArmOptions) -> int:
     """Train a run on an arm; the exit status.
 
     Raises:
@@ -31,7 +31,7 @@ def drive(folder: RunFolder, arm: Arm, options: Running, moved_by: ArmOptions) -
     ).run()
 
 
-def make_arm_env(spec: RunSpec, arm: Arm) -> gymnasium.Env[Any, Any]:
+def make_arm_env(spec: RunSpec, arm: ChosenArm) -> gymnasium.Env[Any, Any]:
     """The environment of a run, connected to the arm.
 
     Raises:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from tyro.conf import arg
 
 from cycletime.cli.agent_options import AgentOptions
-from cycletime.cli.robot.arm import Arm, ArmOptions
+from cycletime.cli.robot.arm import ArmOptions, ChosenArm
 from cycletime.cli.robot.driving import drive
 from cycletime.errors import InputError
 
@@ -45,7 +45,7 @@ class RunRobot(AgentOptions, ArmOptions):
             _refuse_begun(folder, self.words())
             return drive(folder, arm, self, self)
 
-    def spec(self, arm: Arm) -> RunSpec:
+    def spec(self, arm: ChosenArm) -> RunSpec:
         """What was asked for."""
         from cycletime.engines.asking import specs_of
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from cycletime.agents import Agent
 from cycletime.loops.acting import Actor
-from cycletime.loops.packing import Packed
+from cycletime.loops.packing import PackedPsi
 from cycletime.loops.randomness import seed_key
 from cycletime.loops.real_time.agent_step import AgentStep
 from cycletime.loops.stepped_agent import Learner, RandomNumbers
@@ -32,7 +32,7 @@ class Learning(Protocol):
     """What becomes of agent steps."""
 
     @property
-    def psi(self) -> Packed:
+    def psi(self) -> PackedPsi:
         """The newest that can be acted by, without waiting."""
 
     @property
@@ -57,7 +57,7 @@ class InlineLearning:
         self._learner = learner
 
     @property
-    def psi(self) -> Packed:
+    def psi(self) -> PackedPsi:
         """The newest."""
         return self._learner.packed
 
@@ -97,7 +97,7 @@ class BackgroundLearning:
         self._thread.start()
 
     @property
-    def psi(self) -> Packed:
+    def psi(self) -> PackedPsi:
         """The newest that is done."""
         return self._newest[0]
 
@@ -171,7 +171,7 @@ class Acting:
         self._begins = True
         self._random.noise(self.period, self._row)  # drawn in bulk, while the robot stands
 
-    def act(self, psi: Packed, observation: NDArray[np.float32]) -> NDArray[np.float32]:
+    def act(self, psi: PackedPsi, observation: NDArray[np.float32]) -> NDArray[np.float32]:
         """The agent's own actions, [1, |A|]."""
         normals = self._random.noise(self.period, self._row)
         actions = self._actor.act(psi, observation, normals, self._agent_steps, np.array([self._begins]))
