@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from cycletime.duration import Duration, cycle_steps
+from cycletime.duration import Duration
 from cycletime.engines.devices import check_device
 from cycletime.engines.engine import Arrays, Chunk, Cost, EpisodeJournal
 from cycletime.engines.one_run import OneRun
@@ -139,7 +139,7 @@ class RealTimeGroup:
     @property
     def cycle_steps(self) -> int:
         """The environment steps of a cycle."""
-        return cycle_steps(self.spec.dt, self.env_dt)
+        return self.loop.cycle_steps
 
     @property
     def longest_episode_steps(self) -> int | None:
