@@ -36,14 +36,6 @@ class OneRun:
     def known_cost(self, spec: RunSpec) -> None:
         """Nothing: every environment has its own."""
 
-    def _missing_option(self, spec: RunSpec) -> str | None:
-        """In a sentence, which option of the run only other engines have; None where there is none."""
-        if spec.engine.width != 1:
-            return f"width is {spec.engine.width}: the engine {self.name} trains one run at a time."
-        if spec.engine.matmul != "fastest":
-            return "matmul is 'float32': only the compiled engine has the choice."
-        return None
-
     def _only(self, specs: Sequence[RunSpec]) -> RunSpec:
         """The one run that there must be."""
         if len(specs) > 1:

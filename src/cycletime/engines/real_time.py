@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from cycletime.duration import Duration
 from cycletime.engines.devices import check_device
-from cycletime.engines.engine import Arrays, Chunk, Cost, EpisodeJournal
+from cycletime.engines.engine import Arrays, Chunk, Cost, EpisodeJournal, Option
 from cycletime.engines.one_run import OneRun
 from cycletime.engines.stepped import as_chunk
 from cycletime.errors import InputError
@@ -38,15 +38,16 @@ class RealTimeEngine(OneRun):
     """Runs on robots, one at a time."""
 
     name: ClassVar[str] = "real-time"
+    options: ClassVar[frozenset[Option]] = frozenset({"learner"})
 
     def refusal(self, spec: RunSpec) -> str | None:
-        """Worlds that wait for the agent, and options that it does not have."""
+        """Worlds that wait for the agent."""
         world = spec.world
         if isinstance(world, ClosedFormWorld):
             return f"{world.name!r} is a task in closed form: the engine real-time is for environments of robots."
         if spec.engine.learner == "background" and isinstance(world, RobotEnv) and world.robot == "lockstep":
             return "learner is 'background': in lock-step the robot waits for the agent, so learn inline."
-        return self._missing_option(spec)
+        return None
 
     def group(self, specs: Sequence[RunSpec]) -> RealTimeGroup:
         """The run with its environment, made by its id."""

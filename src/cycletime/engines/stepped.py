@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from cycletime.agents.agent import Psi
 from cycletime.duration import Duration, cycle_steps
 from cycletime.engines.devices import check_device
-from cycletime.engines.engine import Arrays, Chunk, Cost
+from cycletime.engines.engine import Arrays, Chunk, Cost, Option
 from cycletime.engines.one_run import OneRun
 from cycletime.engines.trying import tried_cost
 from cycletime.loops.action_bounds import ActionBounds
@@ -48,12 +48,13 @@ class SteppedEngine(OneRun):
     """Runs on environments, one at a time."""
 
     name: ClassVar[str] = "stepped"
+    options: ClassVar[frozenset[Option]] = frozenset()
 
     def refusal(self, spec: RunSpec) -> str | None:
-        """Nothing but robots, and options that it does not have."""
+        """Nothing but robots."""
         if isinstance(spec.world, RobotEnv):
             return f"{spec.world.name} is on an arm, which needs the engine real-time."
-        return self._missing_option(spec)
+        return None
 
     def group(self, specs: Sequence[RunSpec]) -> SteppedGroup:
         """The run with its environment."""
