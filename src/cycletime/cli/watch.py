@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from tyro.conf import Positional, arg
+from tyro.conf import arg
 
-from cycletime.cli.options import Count, Text, the_one
+from cycletime.cli.of_one_run import OfOneRun
+from cycletime.cli.options import Count, Text
 from cycletime.errors import InputError, printable
 
 if TYPE_CHECKING:
@@ -18,14 +18,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Watch:
+class Watch(OfOneRun):
     """Watch a run's policy, as it was at the last checkpoint, in real time.
 
     For example: cycletime watch runs/reacher-ppo-16ms-seed0-1f0c7c38a2 --to film.gif
     """
 
-    folders: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN", help_behavior_hint="(required)")]
-    """The run's folder."""
     to: Annotated[Text, arg(metavar="FILM", help_behavior_hint="(default: a window)")] = None
     """Write a film, whose name ends in .gif or .mp4."""
     episodes: Annotated[Count, arg(help_behavior_hint="(default: 3)")] = None
@@ -39,7 +37,9 @@ class Watch:
 
     def run(self) -> int:
         """Play the episodes, and print each one's return and length."""
-        os.environ.setdefault("JAX_PLATFORMS", "cpu")  # a GPU is of no use here, and someone may be training on it
+        from cycletime.engines.devices import prepare_jax
+
+        prepare_jax("cpu")  # a GPU is of no use here, and someone may be training on it
         from cycletime.loops.action_bounds import ActionBounds, observation_size_of
         from cycletime.runs.films import writer_for
         from cycletime.runs.watching import Showing, drawing, film, refuse_without_display, show_in_window
@@ -49,7 +49,7 @@ class Watch:
         seed = self.seed or 0
         if seed < 0:
             raise InputError(f"--seed is {seed}: it must be at least 0.")
-        run = open_run(the_one(self.folders))
+        run = open_run(self.folder)
         spec = run.spec
         # What can go wrong is asked before anything slow is done.
         if self.to is None:
