@@ -46,6 +46,9 @@ def carried_agent(
         also: Parts that keep their meaning in seconds too, as in `rules`.
         others: Further fields of the agent; a learning rate or a clip among them is from `tuned_at` where the rule
             speaks of it, or `also` names its part.
+
+    Raises:
+        InputError: if there is no such algorithm, value, rule or part, or they do not go together.
     """
     if algorithm not in AGENTS:
         raise InputError(f"{algorithm!r} is not an algorithm: give one of {', '.join(AGENTS)}.")
