@@ -14,7 +14,7 @@ from cycletime.errors import InputError, printable
 
 if TYPE_CHECKING:
     from cycletime.agents.numpy_policy import NumpyPolicy
-    from cycletime.runs.watching import Act, Seen
+    from cycletime.runs.watching import Act, Seen, Showing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class Watch(OfOneRun):
         prepare_jax("cpu")  # a GPU is of no use here, and someone may be training on it
         from cycletime.loops.action_bounds import ActionBounds, observation_size_of
         from cycletime.runs.films import writer_for
-        from cycletime.runs.watching import Showing, drawing, film, refuse_without_display, show_in_window
+        from cycletime.runs.watching import Showing, drawing, refuse_without_display
         from cycletime.runs.worlds import make_env
         from cycletime.studies.store.folder import open_run, policy_of
 
@@ -71,14 +71,19 @@ class Watch(OfOneRun):
                 speed=self.speed,
                 tell=lambda seen: _print(seen, float(spec.dt)),
             )
-            if self.to is None:
-                show_in_window(showing, spec.world.name)
-            else:
-                film(showing, Path(self.to))
-                print(f"wrote {printable(str(self.to))} ({Path(self.to).stat().st_size:,} bytes)")
+            self._show(showing, spec.world.name)
         finally:
             env.close()
         return 0
+
+    def _show(self, showing: Showing, name: str) -> None:
+        from cycletime.runs.watching import film, show_in_window
+
+        if self.to is None:
+            show_in_window(showing, name)
+        else:
+            film(showing, Path(self.to))
+            print(f"wrote {printable(str(self.to))} ({Path(self.to).stat().st_size:,} bytes)")
 
     def _act(self, policy: NumpyPolicy, seed: int) -> Act:
         import numpy as np

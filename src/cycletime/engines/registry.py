@@ -92,6 +92,11 @@ def group_for(specs: Sequence[RunSpec]) -> Group:
     return engine.group(specs)
 
 
+def is_on_a_robot(spec: RunSpec) -> bool:
+    """Whether a run moves a robot, so that its cycles are to be seen, and a signal is to let the robot stand."""
+    return spec.engine.name == RealTimeEngine.name
+
+
 def refuse_robots(engine: str) -> None:
     """Refuse the engine of robots where many runs are trained, several at a time.
 
