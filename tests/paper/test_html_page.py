@@ -99,11 +99,19 @@ def test_a_cell_of_which_all_runs_went_astray_is_left_out() -> None:
 def test_films_are_in_the_page_where_there_are_some(tmp_path: Path) -> None:
     clips = tmp_path / "clips"
     clips.mkdir()
-    told = {"task": "reacher", "rule": "baseline", "dt": "4ms", "seed": 3, "score": 1.5, "median_of": 9}
+    told = {
+        "algorithm": "ppo",
+        "task": "reacher",
+        "rule": "baseline",
+        "dt": "4ms",
+        "seed": 3,
+        "score": 1.5,
+        "median_of": 9,
+    }
     (clips / "a.gif").write_bytes(b"GIF89a")
     kept = [{**told, "file": "a.gif"}, {**told, "file": "missing.gif"}, {**told, "file": "../outside.gif"}]
     (clips / "clips.json").write_text(json.dumps(kept))
     (tmp_path / "outside.gif").write_bytes(b"GIF89a")
     html = render(paper_page(small_data("ppo-baseline"), tmp_path))
     assert [name for name in blocks(html) if name.startswith("film")] == ["film-0"]
-    assert "Reacher at 4 ms, baseline" in html
+    assert "PPO on Reacher at 4 ms, baseline" in html

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from cycletime.duration import Duration
 from cycletime.paper.claims import CLAIMS, judge
@@ -149,10 +150,15 @@ def _films(folder: Path) -> Iterator[Film]:
         path = folder / str(told["file"])
         if path.parent == folder and path.is_file() and path.stat().st_size <= _MOST_FILM_BYTES:
             yield Film(
-                title=f"{TASKS[told['task']].title} at {span(Duration(told['dt']))}, {told['rule']}",
+                title=_film_title(told),
                 caption=f"The median of {told['median_of']} runs, seed {told['seed']}: scored {told['score']:,.4g}.",
                 content=path.read_bytes(),
             )
+
+
+def _film_title(told: Mapping[str, Any]) -> str:
+    task, dt = TASKS[told["task"]].title, span(Duration(told["dt"]))
+    return f"{told['algorithm'].upper()} on {task} at {dt}, {told['rule']}"
 
 
 def _figures(data: Data, figures: FigureData) -> str:
