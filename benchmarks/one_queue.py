@@ -5,7 +5,7 @@ with SAC's long runs that is a third of the time. Here the runs of all its studi
 and OUT has the same folders. A run that several studies plan is trained once. There is one process and nobody who looks
 after it: killed, it goes on from its checkpoints, if it was given --checkpoint-s.
 
-At the end it prints each study's share of the time, by the times that its runs were expected to take.
+At the end each study is given its share of the time, by the times that its runs were expected to take.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
+from uuid import uuid4
 
 from cycletime.engines.devices import prepare_jax
 from cycletime.engines.engine import Chunk
@@ -114,11 +115,15 @@ def expected_s(spec: RunSpec) -> float:
     return expected(spec)
 
 
-def print_shares(members: Sequence[Member], wall_s: float) -> None:
-    """Print what each study took of the time."""
+def tell_shares(members: Sequence[Member], wall_s: float) -> None:
+    """Print what each study took of the time, and write it down as its sessions are."""
     all_s = sum(member.expected_s for member in members)
     for member in members:
-        print(f"{member.folder.study.name}: {member.expected_s / (all_s or inf) * wall_s:,.0f} s of {wall_s:,.0f}")
+        share_s = member.expected_s / (all_s or inf) * wall_s
+        print(f"{member.folder.study.name}: {share_s:,.0f} s of {wall_s:,.0f}")
+        sessions, now = member.folder.path / "sessions", time.time()
+        sessions.mkdir(exist_ok=True)
+        (sessions / f"{uuid4().hex[:12]}.json").write_text(json.dumps({"began": now - share_s, "ended": now}) + "\n")
 
 
 def parts_of(line: Mapping[str, list[Trainee]]) -> Iterable[list[Trainee]]:
@@ -150,7 +155,7 @@ def main(arguments: Sequence[str]) -> int:
     faults = [end for end in ends if isinstance(end, Exception)]
     for fault in faults[:10]:
         print(f"{type(fault).__name__}: {fault}", file=sys.stderr)
-    print_shares(members, time.monotonic() - shelf.began)
+    tell_shares(members, time.monotonic() - shelf.began)
     return stopper.status if stopper() else int(bool(faults))
 
 
