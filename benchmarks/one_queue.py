@@ -127,10 +127,11 @@ def tell_shares(members: Sequence[Member], wall_s: float) -> None:
 
 
 def parts_of(line: Mapping[str, list[Trainee]]) -> Iterable[list[Trainee]]:
-    """As many runs of one program as are trained together."""
+    """As many runs of one program as are trained together: on the kernel, all that there are."""
     for trainees in line.values():
         spec = trainees[0].folder.spec
-        most = engine_of(spec).together(spec)
+        engine = engine_of(spec)
+        most = len(trainees) if engine.name == "cuda" else engine.together(spec)
         for first in range(0, len(trainees), most):
             yield trainees[first : first + most]
 
