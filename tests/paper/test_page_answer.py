@@ -39,14 +39,14 @@ def test_the_answer_tells_what_a_tuned_gamma_is_worth_where_it_is_better() -> No
     on_reacher = better("tuned-scaled", "sac-baseline", "sac-dt-aware")
     names = ("sac-pendulum-baseline", "sac-pendulum-dt-aware")
     at_short = synthetic_data(
-        lambda labels: 7.0 if labels["rule"] == "tuned-scaled" and labels["dt"] in ("4ms", "8ms") else 5.0,
+        lambda labels: 7e3 if labels["rule"] == "tuned-scaled" and labels["dt"] in ("4ms", "8ms") else 5e3,
         seeds=10,
         only=names,
     )
     told = answer(Data({**on_reacher.outcomes, **at_short.outcomes}))[0]
     assert told == (
         "SAC's gamma, tuned at 16 ms and scaled from there, does better than .99 at all five cycle times on Reacher, "
-        "by 2 to 2, and at 4 ms and 8 ms on the Double Pendulum, by 2 to 2."
+        "by 2 to 2, and at 4 ms and 8 ms on the Double Pendulum, by 2,000 to 2,000."
     )
 
 
