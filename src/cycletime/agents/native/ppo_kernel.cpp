@@ -118,15 +118,18 @@ class Learner {
       const Layer& layer = network.layer[l];
       product(count, layer.stride, layer.inputs, seen_by(network, l), {parameter + layer.weight, layer.stride, 1},
               {parameter + layer.bias, 0, 1}, {hidden(l), layer.stride});
-      for (long i = 0; i < count * layer.stride; i += WIDTH) store(hidden(l) + i, tanh_of(load(hidden(l) + i)));
+      float* const numbers = hidden(l);
+      const long end = count * layer.stride;
+      for (long i = 0; i < end; i += WIDTH) store(numbers + i, tanh_of(load(numbers + i)));
     }
     const Layer& layer = network.layer[last];
     const Matrix seen = seen_by(network, last);
+    const long stride = layer.stride;
     for (int s = 0; s < count; ++s)
       for (int o = 0; o < layer.outputs; ++o) {
-        const float *inputs = seen.at + s * seen.down, *weights = parameter + layer.weight + o * layer.stride;
+        const float *inputs = seen.at + s * seen.down, *weights = parameter + layer.weight + o * stride;
         Floats sum{};
-        for (long i = 0; i < layer.stride; i += WIDTH) sum += load(inputs + i) * load(weights + i);
+        for (long i = 0; i < stride; i += WIDTH) sum += load(inputs + i) * load(weights + i);
         outputs[s * layer.outputs + o] = sum_of(sum) + parameter[layer.bias + o];
       }
   }
@@ -155,10 +158,11 @@ class Learner {
 
   // Slopes by what went into tanh, from those by what came out; and those of the biases.
   void through_tanh(const Layer& layer, const float* came_out, float* slope, int count) {
-    for (long i = 0; i < layer.stride; i += WIDTH) {
+    const long stride = layer.stride;
+    for (long i = 0; i < stride; i += WIDTH) {
       Floats sum = load(gradient + layer.bias + i);
       for (int s = 0; s < count; ++s) {
-        const long at = s * layer.stride + i;
+        const long at = s * stride + i;
         const Floats y = load(came_out + at), before = load(slope + at), after = before - before * (y * y);
         store(slope + at, after);
         sum += after;
