@@ -3,8 +3,9 @@
     python benchmarks/update.py          # about three minutes
 
 CPU microseconds, the least of several repetitions. First those of a step within a learning of 400, with all that
-chooses its samples, by the engines compiled and native in turns; then of a step by itself, in JAX. Products are measured by themselves, in the form in which XLA finds
-them in the step; below them is the time that their operations would take at the rate of [512, 512] by [512, 512].
+chooses its samples, by the engines compiled and native in turns; then of a step by itself, in JAX. Products are
+measured by themselves, in the form in which XLA finds them in the step; below them is the time that their operations
+would take at the rate of [512, 512] by [512, 512].
 """
 
 from __future__ import annotations
