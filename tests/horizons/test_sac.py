@@ -1,5 +1,6 @@
 """SAC's search and trial from made-up runs: frozen, judged and told as PPO's are."""
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -90,10 +91,13 @@ def test_all_parts_of_the_page_are_made(tried: Evidence, tmp_path: Path, monkeyp
     assert not any(word in svg for word in ("PPO", "trace"))
 
 
-def test_what_was_not_run_is_told_and_what_was_is_shown(searched: Evidence) -> None:
-    text = filled(PAGE, [searched])
-    shown = {part.split(" -->")[0] for part in text.split("<!-- made: sac-")[1:] if NOT_RUN not in part}
-    assert shown == {"search", "search-figure"}
+def test_what_was_not_run_is_told_once_and_what_was_is_shown(searched: Evidence) -> None:
+    text = filled(PAGE.replace("-figure -->", "-figure; Words: -->"), [searched])
+    parts = {name: body.strip() for name, body in re.findall(r"<!-- made: sac-([\w-]+).*?-->(.*?)<!-- end", text, re.S)}
+    assert {name for name, body in parts.items() if body not in ("", NOT_RUN)} == {"search", "search-figure"}
+    assert list(parts.values()).count(NOT_RUN) == 1
+    assert parts["tuned-horizons"] == NOT_RUN, "the first of them"
+    assert parts["search-figure"].startswith("Words:\n\n!["), "those of a part are there only with it"
     assert "| `scaled-smoothing` |" in text
 
 

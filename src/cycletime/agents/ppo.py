@@ -186,7 +186,12 @@ class PPOAgent:
     def learn(self, psi: PPOState, buffer: Buffer, draws: jax.Array) -> tuple[PPOState, Metrics]:
         """N epochs of mini-batches over the batch."""
         data = self.samples(psi.parameters, buffer)
-        rows, read = _as_rows(data)
+        after = self.descend(psi, data, draws)
+        return after, self._metrics(psi.parameters, after.parameters, data)
+
+    def descend(self, psi: PPOState, data: Sample, draws: jax.Array) -> PPOState:
+        """All gradient steps of a learning, with the samples in the order of the draws."""
+        rows, read = as_rows(data)
         count, size, short = self.slice_sizes
 
         def update(psi: PPOState, minibatch: jax.Array) -> tuple[PPOState, None]:
@@ -200,8 +205,7 @@ class PPOAgent:
                 psi, _ = update(psi, shuffled[count * size :])
             return psi, None
 
-        after, _ = lax.scan(epoch, psi, draws)
-        return after, self._metrics(psi.parameters, after.parameters, data)
+        return lax.scan(epoch, psi, draws)[0]
 
     def samples(self, parameters: Parameters, buffer: Buffer) -> Sample:
         """D, from the batch in the order of time."""
@@ -268,7 +272,7 @@ def value_loss(value: Network, minibatch: Sample) -> jax.Array:
     return weighted_mean(error**2, minibatch.weight)
 
 
-def _as_rows(data: Sample) -> tuple[jax.Array, Callable[[jax.Array], Sample]]:
+def as_rows(data: Sample) -> tuple[jax.Array, Callable[[jax.Array], Sample]]:
     """The samples as rows of one array, which is shuffled and sliced faster than its parts, and how to read them."""
     _, read = ravel_pytree(jax.tree.map(lambda part: part[0], data))
     rows = jax.vmap(lambda sample: ravel_pytree(sample)[0])(data)

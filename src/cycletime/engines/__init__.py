@@ -1,1 +1,1 @@
-"""What computes runs, each kept on disk so that nothing is lost: compiled, stepped, cuda and real-time."""
+"""What computes runs, each kept on disk so that nothing is lost: compiled, native, cuda, stepped and real-time."""

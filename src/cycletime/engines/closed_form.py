@@ -17,7 +17,7 @@ class ClosedForm:
 
     spec: RunSpec
     card: Mapping[str, str] | None = None
-    """The GPU, where JAX does not compute the run."""
+    """What computes the run beside JAX."""
     told_every: int = 1
     """From one learning that is told of to the next."""
     simulators: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
+from cycletime.agents import Agent
 from cycletime.engines.closed_form import ClosedForm
 from cycletime.engines.devices import check_device
 from cycletime.engines.engine import Arrays, Chunk, Cost, Option
@@ -39,7 +40,7 @@ class CompiledEngine:
     def refusal(self, spec: RunSpec) -> str | None:
         """Environments that have to be stepped, and a choice that CPUs do not have."""
         if not isinstance(spec.world, ClosedFormWorld):
-            return f"{spec.world.name!r} is an environment, which the compiled engine cannot run."
+            return f"{spec.world.name!r} is an environment, which the {self.name} engine cannot run."
         if spec.engine.matmul == "float32" and spec.engine.device != "gpu":
             return "matmul is 'float32' on the cpu, which has no choice: leave it out."
         return None
@@ -68,7 +69,15 @@ class CompiledEngine:
     def group(self, specs: Sequence[RunSpec]) -> CompiledGroup:
         """The program and its runs."""
         check_device(specs[0].engine.device)
-        return CompiledGroup(tuple(specs))
+        return CompiledGroup(tuple(specs), self)
+
+    def agent(self, spec: RunSpec) -> Agent:
+        """Who learns."""
+        return spec.bound_agent
+
+    def setting(self, spec: RunSpec) -> ClosedForm:
+        """The world of a run."""
+        return ClosedForm(spec)
 
     def cost(self, spec: RunSpec) -> Cost:
         """Tried; where there is no GPU for it, what is known of an H200."""
@@ -87,12 +96,12 @@ class CompiledEngine:
         return Cost(_H200_UPDATE_S[spec.algorithm] * updates * spec.engine.width, 30.0, where="an H200")
 
 
-def loop_of(spec: RunSpec) -> CompiledLoop:
-    """Algorithm 1 for runs like this."""
+def loop_of(spec: RunSpec, agent: Agent | None = None) -> CompiledLoop:
+    """Algorithm 1 for runs like this, whose agent may be given in another form."""
     assert isinstance(spec.world, ClosedFormWorld), "the engine refuses other worlds"
     return CompiledLoop(
         task=spec.world.task,
-        agent=spec.bound_agent,
+        agent=agent or spec.bound_agent,
         dt=spec.dt,
         env_steps=spec.env_steps,
         width=spec.engine.width,
@@ -105,10 +114,12 @@ class CompiledGroup:
     """Runs that one program can carry; it has lanes for `width` of them, and repeats one where there are fewer."""
 
     specs: tuple[RunSpec, ...]
+    engine: CompiledEngine = CompiledEngine()
+    """Which one of this kind."""
 
     def __post_init__(self) -> None:
         """Refuse runs that differ in more than seeds and rates."""
-        width, engine = self.specs[0].engine.width, CompiledEngine()
+        width, engine = self.specs[0].engine.width, self.engine
         if len(self.specs) > width:
             raise InputError(f"There are {len(self.specs)} runs: a program of the width {width} takes {width} of them.")
         for spec in self.specs[1:]:
@@ -119,13 +130,13 @@ class CompiledGroup:
     @cached_property
     def settings(self) -> tuple[ClosedForm, ...]:
         """By run, its world."""
-        return tuple(ClosedForm(spec) for spec in self.specs)
+        return tuple(map(self.engine.setting, self.specs))
 
     @cached_property
     def lanes(self) -> Lanes:
         """The program and its runs."""
-        agents = [spec.bound_agent for spec in self.specs]
-        return Lanes(loop_of(self.specs[0]), [spec.seed for spec in self.specs], agents)
+        agents = [self.engine.agent(spec) for spec in self.specs]
+        return Lanes(loop_of(self.specs[0], agents[0]), [spec.seed for spec in self.specs], agents)
 
     def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk | RunError]]:
         """Train runs, each from its start or from the arrays of a moment."""

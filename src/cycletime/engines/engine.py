@@ -91,9 +91,9 @@ class Setting(Protocol):
 
     @property
     def card(self) -> Mapping[str, str] | None:
-        """What computes the run where JAX does not: a GPU, by its name (`device`) and what else there is to say of it.
+        """What computes the run beside JAX: our `native` library, or a GPU by its name (`device`) and what else it has.
 
-        Then nothing but the GPU and the compiler of its kernel (`NVRTC`) decides the run's bits.
+        With a GPU nothing else but the compiler of its kernel (`NVRTC`) decides the run's bits.
         """
 
     @property

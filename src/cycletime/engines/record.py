@@ -123,7 +123,7 @@ class Record:
         inside: tuple[str, ...] = () if before.exact else ("it was stopped inside an episode",)
         if before.world != self.setting.fingerprint and not self.setting.remarks:
             inside += (f"{self.spec.world.name} does not behave as it did",)
-        only = None if self.setting.card is None else ("device", "NVRTC", "kernel")
+        only = ("device", "NVRTC", "kernel") if "device" in (self.setting.card or {}) else None
         changed = differences(before.machine, self._machine, self.setting.simulators, only)
         now = (*inside, *self.setting.remarks, *changed)
         return tuple(dict.fromkeys((*before.remarks, *now)))

@@ -10,16 +10,19 @@ from typing import get_args
 from cycletime.engines.compiled import CompiledEngine
 from cycletime.engines.cuda.engine import CudaEngine
 from cycletime.engines.engine import Engine, Group, Option
+from cycletime.engines.native import NativeEngine
 from cycletime.engines.real_time import RealTimeEngine
 from cycletime.engines.stepped import SteppedEngine
 from cycletime.errors import InputError
 from cycletime.runs.spec import EngineSpec, RunSpec
 
-_ALL: tuple[Engine, ...] = (CudaEngine(), CompiledEngine(), SteppedEngine(), RealTimeEngine())
+_ALL: tuple[Engine, ...] = (CudaEngine(), CompiledEngine(), NativeEngine(), SteppedEngine(), RealTimeEngine())
 ENGINES: Mapping[str, Engine] = MappingProxyType({engine.name: engine for engine in _ALL})
-"""By name, the fastest first."""
+"""By name, in the order in which they are asked whether they take a run."""
 AUTO = "auto"
-"""What stands for the fastest engine that takes a run."""
+"""What stands for the fastest engine that takes a run and that every installation has: an engine is part of a run's
+identity, which must not depend on where it is asked for. So it is never native, which takes nothing but what compiled
+takes."""
 
 
 def engine_of(spec: RunSpec) -> Engine:
@@ -57,7 +60,7 @@ def _missing_option(spec: RunSpec) -> str | None:
 
 
 def with_engine(spec: RunSpec, name: str = AUTO) -> RunSpec:
-    """A run with the engine of a name, or with the fastest that takes it, on the device and of the width that it has.
+    """A run with the engine of a name, or with that of AUTO, on the device and of the width that it has.
 
     Raises:
         InputError: if there is no such engine, or it does not take the run; its sentence says why.

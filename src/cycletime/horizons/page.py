@@ -1,6 +1,7 @@
 """The page's parts that are made from results: what stands between <!-- made: NAME --> and <!-- end -->.
 
-SAC's parts have names that begin with 'sac-'. A part whose results are not there says so.
+SAC's parts have names that begin with 'sac-'. A part may have words before it, <!-- made: NAME; words -->. Of parts
+whose results are not there, an algorithm's first one says so, and the others are empty.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ PARTS: Mapping[str, Callable[[Evidence], str]] = {
     **{f"{name}-figure": partial(_image, name) for name in IMAGES},
 }
 """By name, what makes it."""
-_PART = re.compile(r"(<!-- made: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_PART = re.compile(r"(<!-- made: ([\w-]+)(?:; ([^\n]*))? -->\n).*?(<!-- end -->)", re.DOTALL)
 _MOST_BYTES = 2**20
 
 
@@ -84,18 +85,20 @@ def filled(text: str, evidence: Sequence[Evidence]) -> str:
     """
     known = {each.subject.prefix + name: (make, each) for each in evidence for name, make in PARTS.items()}
     missing: list[NoResultsError] = []
+    told = set[str]()
 
     def made(part: re.Match[str]) -> str:
-        begin, name, end = part.groups()
+        begin, name, words, end = part.groups()
         if name not in known:
             raise InputError(f"The page has a part {name!r}: there are {', '.join(known)}.")
         make, whose = known[name]
         try:
-            content = make(whose)
+            content = [words, make(whose)]
         except NoResultsError as error:
             missing.append(error)
-            content = NOT_RUN
-        return f"{begin}\n{content}\n\n{end}"
+            content = [NOT_RUN] if whose.subject.prefix not in told else []
+            told.add(whose.subject.prefix)
+        return "\n".join([begin, *(f"{each}\n" for each in content if each), end])
 
     text, parts = _PART.subn(made, text)
     if parts and len(missing) == parts:

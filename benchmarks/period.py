@@ -1,0 +1,102 @@
+"""Where the time of a learning period of PPO goes on one core, by the engines compiled and native in turns.
+
+    python benchmarks/period.py          # about a minute
+
+CPU milliseconds, the least of several turns: of Reacher at 16 ms with b = 2000, m = 50 and ten epochs, whose periods
+have 2000 agent steps, 16,000 environment steps and 400 gradient steps.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from cycletime.agents import PPOAgent
+from cycletime.agents.native.agent import NativePPOAgent
+from cycletime.agents.native.library import native_library
+from cycletime.agents.ppo import Sample, shuffles
+from cycletime.loops import CompiledLoop
+from cycletime.loops.program import advance_with, draw_for
+from cycletime.tasks import Reacher
+
+TURNS = 7
+RUN_PERIODS = 625
+"""Those of ten million environment steps."""
+
+
+def parts_of(agent: PPOAgent) -> tuple[int, dict[str, Callable[[], Any]]]:
+    """How many periods a chunk has, and what computes the parts of it; of gradient steps, one period's."""
+    loop = CompiledLoop(task=Reacher(), agent=agent, dt="16ms", env_steps=10_000_000)
+    shape, state = loop.shape, loop.start([0]).state
+    rates, periods = jax.tree.map(np.float32, agent), np.int32(loop.shape.periods)
+    draws = {learns: draw_for(shape, rates, state, periods, learns=learns) for learns in (True, False)}
+
+    def advance(learns: bool) -> Any:  # noqa: ANN401 - all that a chunk gives
+        own = jax.tree.map(jnp.copy, state)  # which it takes over
+        return advance_with(shape, rates, own, draws[learns], periods, learns=learns)
+
+    order = shuffles(jax.random.key(1), agent.epochs, agent.batch)
+    descend, data = jax.jit(agent.descend), samples(agent.batch)
+    return int(periods), {
+        "drawn": lambda: draw_for(shape, rates, state, periods, learns=True),
+        "rolled out": lambda: advance(learns=False),
+        "learned": lambda: advance(learns=True),
+        "descended": lambda: descend(state.psi, data, order),
+    }
+
+
+def samples(count: int) -> Sample:
+    """Any numbers."""
+    keys, normal = jax.random.split(jax.random.key(0), 5), jax.random.normal
+    wide, narrow = (normal(key, (count, width)) for key, width in zip(keys, (9, 2), strict=False))
+    advantage, lambda_return, log_probability = (normal(key, (count,)) for key in keys[2:])
+    return Sample(wide, narrow, advantage, lambda_return, log_probability - 3, None)
+
+
+def took_ms(function: Callable[[], Any]) -> float:
+    """The CPU milliseconds of a call."""
+    start = time.process_time()
+    jax.block_until_ready(function())  # type: ignore[no-untyped-call]
+    return 1e3 * (time.process_time() - start)
+
+
+def main() -> int:
+    """Measure and print."""
+    engines = {"compiled": parts_of(PPOAgent()), "native": parts_of(NativePPOAgent())}
+    best: dict[str, dict[str, float]] = {name: {} for name in engines}
+    for turn in range(1 + TURNS):
+        for name, (periods, parts) in engines.items():
+            for part, function in parts.items():
+                took = took_ms(function) / (1 if part == "descended" else periods)
+                if turn:  # the first one compiles
+                    best[name][part] = min(took, best[name].get(part, took))
+    print(f"jax {jax.__version__}, one core, one thread; CPU ms of a learning period; kernel {native_library()}")
+    print(f"  {'':40s}" + "".join(f"{name:>10s}" for name in engines))
+    rows = {
+        "random numbers": [each["drawn"] for each in best.values()],
+        "2000 agent steps": [each["rolled out"] for each in best.values()],
+        "values, advantages and metrics": [
+            each["learned"] - each["rolled out"] - each["descended"] for each in best.values()
+        ],
+        "400 gradient steps": [each["descended"] for each in best.values()],
+        "all": [each["drawn"] + each["learned"] for each in best.values()],
+    }
+    for name, row in rows.items():
+        print(f"  {name:40s}" + "".join(f"{each:10.2f}" for each in row))
+    whole = [each * RUN_PERIODS / 1e3 for each in rows["all"]]
+    print(f"  {'10,000,000 environment steps, s':40s}" + "".join(f"{each:10.2f}" for each in whole))
+    print(f"  {'  compiled / native':40s}{whole[0] / whole[1]:19.2f}x")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
