@@ -87,7 +87,18 @@ def compiled_quickly() -> Iterator[None]:
         patch.setattr(compiler, "get_compile_options", quick_options)
         patch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # for processes that are started
         jax.config.update("jax_disable_most_optimizations", True)  # type: ignore[no-untyped-call]
-        jax.clear_caches()  # type: ignore[no-untyped-call]  # so that numbers do not depend on the files before
+        _forget_programs()  # so that numbers do not depend on the files before
         yield
         jax.config.update("jax_disable_most_optimizations", False)  # type: ignore[no-untyped-call]
+    _forget_programs()
+
+
+def _forget_programs() -> None:
+    """Those that JAX keeps, and those that we keep ourselves."""
+    import jax
+
+    from cycletime.loops import beginning
+
     jax.clear_caches()  # type: ignore[no-untyped-call]
+    beginning._program.cache_clear()
+    beginning._programs.clear()

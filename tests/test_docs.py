@@ -4,11 +4,13 @@ A ``console`` block is a session: a line that starts with '$ cycletime' is a com
 A block that begins with a comment '# not run: why' is left out; installing, for example, is what CI itself does.
 """
 
+import ast
 import contextlib
 import io
 import re
 import shlex
 import tomllib
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +69,18 @@ def test_python_examples_run_and_print_what_their_comments_say(
         exec(compile(program, str(page), "exec"), {})
     said = re.findall(r"^print\(.*\)  # (.*)$", program, re.MULTILINE)
     assert all(line in out.getvalue() for line in said), out.getvalue()
+
+
+def test_examples_that_are_not_run_import_what_there_is() -> None:
+    programs = [(page, text) for page in PAGES for kind, text in FENCE.findall(page.read_text()) if kind == "python"]
+    not_run = [(page, ast.parse(text)) for page, text in programs if text.startswith("# not run: ")]
+    imports = [(page, each) for page, tree in not_run for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)]
+    of_ours = [(page, each) for page, each in imports if (each.module or "").partition(".")[0] == "cycletime"]
+    assert of_ours
+    for page, each in of_ours:
+        module = import_module(each.module or "")
+        for name in each.names:
+            assert hasattr(module, name.name), f"{page.relative_to(ROOT)}: {each.module} has no {name.name}"
 
 
 @pytest.mark.parametrize(("page", "text"), blocks("toml"))

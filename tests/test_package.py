@@ -1,4 +1,4 @@
-"""The package: light imports, a typed marker, one version everywhere, and no floor division on times."""
+"""The package: light imports, a typed marker, one version everywhere, short files, and no floor division on times."""
 
 import ast
 import re
@@ -42,6 +42,13 @@ def test_the_front_door_has_what_it_says() -> None:
     assert {*said, "__version__"} <= set(dir(cycletime))
     assert all(getattr(cycletime, name) is not None for name in said)
     assert cycletime.PPO is cycletime.rules.PPO
+
+
+def test_no_file_is_longer_than_400_lines() -> None:
+    written = [path for part in ("src", "tests", "benchmarks", "docs") for path in (ROOT / part).rglob("*")]
+    code = [path for path in written if path.suffix in {".py", ".cu", ".cuh", ".js", ".css"}]
+    assert len(code) > 500
+    assert {str(path): lines for path in code if (lines := path.read_text().count("\n")) > 400} == {}
 
 
 def test_nowhere_is_a_time_floor_divided() -> None:

@@ -3,10 +3,9 @@
 import pytest
 
 from cycletime.cli.as_typed import as_typed
-from cycletime.cli.robot import RobotCommand
 from cycletime.cli.robot.run import RunRobot
 
-RUN = RobotCommand(RunRobot(algorithm="sac", dt="10ms"))
+RUN = RunRobot(algorithm="sac", dt="10ms")
 
 
 @pytest.mark.parametrize(

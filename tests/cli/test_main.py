@@ -1,10 +1,11 @@
-"""The command line as a whole."""
+"""The command line as a whole: help, version, misspelt commands, and garbage."""
 
 import gc
 
 import pytest
 
 from cycletime import cli
+from cycletime.cli import main
 
 
 def test_garbage_is_looked_for_rarely_while_a_command_runs_and_then_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -16,6 +17,42 @@ def test_garbage_is_looked_for_rarely_while_a_command_runs_and_then_as_before(mo
 
     monkeypatch.setattr(cli, "_status_of", fail)
     with pytest.raises(RuntimeError, match="train"):
-        cli.main(["train"])
+        main(["train"])
     assert during == [100_000]
     assert gc.get_threshold() == before
+
+
+@pytest.mark.parametrize("words", ["--help", "transfer --help", "transfer ppo --help", "transfer sac --help"])
+def test_everything_has_help(capsys: pytest.CaptureFixture[str], words: str) -> None:
+    with pytest.raises(SystemExit) as leaving:
+        main(words.split())
+    assert leaving.value.code == 0
+    assert "usage: cycletime" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (
+            "tranfer ppo",
+            "There is no command 'cycletime tranfer': give one of transfer, train, resume, watch",
+        ),
+        ("tranfer ppo", "; did you mean transfer?"),
+        ("study rum", "There is no command 'cycletime study rum': give one of run, plan, status"),
+        ("study rum", "; did you mean run?"),
+        ("gpu chek", "There is no command 'cycletime gpu chek': give one of check; did you mean check?"),
+        ("zzz", "latency, gpu, robot."),
+    ],
+)
+def test_a_misspelt_command_is_answered_with_the_nearest(
+    capsys: pytest.CaptureFixture[str], words: str, says: str
+) -> None:
+    assert main(words.split()) == 2
+    captured = capsys.readouterr()
+    assert says in captured.err
+    assert (captured.out, captured.err.count("\n")) == ("", 1)
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("cycletime 0.")

@@ -11,9 +11,10 @@ from typing import Any
 import gymnasium
 import pytest
 
-from cycletime.cli import main
+from cycletime.cli import main, real_time
 from cycletime.engines.live.board import Keeper
 from cycletime.loops.real_time.cycles import Cycle
+from cycletime.runs.folder import RunFolder
 from tests.loops.real_time.toy_robot import ToyRobot
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
@@ -69,6 +70,21 @@ def test_a_robot_is_trained_stopped_at_once_and_goes_on(
     for again in (["resume", str(path)], words):
         assert main(again) == 0
         assert capsys.readouterr().out.startswith("finished before: seed 0")
+
+
+def test_a_robot_s_run_may_learn_in_the_background(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[RunFolder] = []
+    monkeypatch.setattr(real_time, "run_by_id", lambda folder, options: begun.append(folder))
+    assert main([*WORDS.replace("actor-critic", "sac").split(), "--learner", "background", "--out", str(tmp_path)]) == 0
+    assert [(folder.spec.engine.name, folder.spec.engine.learner) for folder in begun] == [("real-time", "background")]
+
+
+def test_only_robots_have_a_learner_beside_the_loop(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = f"train --task reacher --dt 16ms --env-steps 2000 --learner background --out {tmp_path}"
+    assert main(words.split()) == 2
+    told = capsys.readouterr().err
+    assert told == "cycletime: learner is 'background': only the engine real-time has the choice.\n"
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_environment_that_is_no_robot_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

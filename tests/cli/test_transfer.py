@@ -1,31 +1,12 @@
 """`cycletime transfer` as people type it: output, JSON, exit status, and one sentence for wrong input."""
 
-import json
-import os
-import subprocess
-import sys
 from math import isclose
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from cycletime.cli import main
-
-ZOO = """\
-ReacherBulletEnv-v0:
-  n_envs: 8
-  n_steps: 512   # per environment
-  batch_size: 64
-  gamma: 0.99
-  gae_lambda: 0.9
-"""
-
-
-def carried_json(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
-    assert main(["transfer", *words, "--json"]) == 0
-    data: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return data
+from tests.cli.transferring import OWN, carried_json
 
 
 def test_ppo_from_16_to_4_milliseconds(capsys: pytest.CaptureFixture[str]) -> None:
@@ -166,37 +147,6 @@ def test_wrong_input_is_one_sentence_and_exit_status_2(
     assert "Traceback" not in captured.err
 
 
-@pytest.mark.parametrize("words", ["--help", "transfer --help", "transfer ppo --help", "transfer sac --help"])
-def test_everything_has_help(capsys: pytest.CaptureFixture[str], words: str) -> None:
-    with pytest.raises(SystemExit) as leaving:
-        main(words.split())
-    assert leaving.value.code == 0
-    assert "usage: cycletime" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (
-            "tranfer ppo",
-            "There is no command 'cycletime tranfer': give one of transfer, train, resume, watch",
-        ),
-        ("tranfer ppo", "; did you mean transfer?"),
-        ("study rum", "There is no command 'cycletime study rum': give one of run, plan, status"),
-        ("study rum", "; did you mean run?"),
-        ("gpu chek", "There is no command 'cycletime gpu chek': give one of check; did you mean check?"),
-        ("zzz", "latency, gpu, robot."),
-    ],
-)
-def test_a_misspelt_command_is_answered_with_the_nearest(
-    capsys: pytest.CaptureFixture[str], words: str, says: str
-) -> None:
-    assert main(words.split()) == 2
-    captured = capsys.readouterr()
-    assert says in captured.err
-    assert (captured.out, captured.err.count("\n")) == ("", 1)
-
-
 def test_a_library_s_words_are_read_and_given_back_whole(capsys: pytest.CaptureFixture[str]) -> None:
     words = (
         "--from-library sb3 n_steps=512 learning_rate=lin_3e-4 use_sde=true seed=none clip_range=0.2 cls=1e1 --n-envs 8"
@@ -251,107 +201,6 @@ def test_every_algorithm_s_table_fits_80_columns(capsys: pytest.CaptureFixture[s
     assert max(map(len, table)) <= 80
 
 
-def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out.startswith("cycletime 0.")
-
-
-@pytest.mark.parametrize("algorithm", ["", "ppo"])
-def test_a_zoo_file_is_printed_with_the_table_on_standard_error(
-    capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path, algorithm: str
-) -> None:
-    file = tmp_path / "ppo.yml"
-    file.write_bytes(ZOO.replace("\n", "\r\n").encode())
-    words = f"transfer {algorithm} --from-zoo {file} --env ReacherBulletEnv-v0 --from 16.5ms --to 33ms"
-    assert main(words.split()) == 0
-    captured = capfdbinary.readouterr()
-    assert captured.out.startswith(b"ReacherBulletEnv-v0:\r\n  n_envs: 8\r\n  n_steps: 256   # per environment\r\n")
-    assert b"  67.6 s\n" in captured.err
-    assert b"ReacherBulletEnv-v0: n_steps: 256, batch_size: 32, gamma: 0.9801, gae_lambda: 0.81" in captured.err
-
-
-def test_a_zoo_file_is_written_but_never_over_another(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    file, out = tmp_path / "ppo.yml", tmp_path / "new.yml"
-    file.write_text(ZOO)
-    words = f"transfer --from-zoo {file} --env ReacherBulletEnv-v0 --from 16ms --to 8ms --out".split()
-    assert main([*words, str(out)]) == 0
-    assert out.read_text() == ZOO.replace("512", "1024").replace("64", "128")
-    assert "n_steps: 1024" in capsys.readouterr().out
-    for taken in (file, out):
-        before = taken.read_bytes()
-        assert main([*words, str(taken)]) == 2
-        assert f"{taken} exists already" in capsys.readouterr().err
-        assert taken.read_bytes() == before
-    assert main([*words, str(tmp_path / "no" / "folder.yml")]) == 2
-    assert "cannot be written: No such file or directory" in capsys.readouterr().err
-
-
-def test_a_zoo_file_in_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    file = tmp_path / "ppo.yml"
-    file.write_text(ZOO)
-    data = carried_json(capsys, *f"--from-zoo {file} --env ReacherBulletEnv-v0 --from 16ms --to 8ms".split())
-    assert data["zoo"] == {
-        "file": str(file),
-        "env": "ReacherBulletEnv-v0",
-        "changed": {"n_steps": 1024, "batch_size": 128},
-    }
-    assert data["to"]["batch"] == 8192
-
-
-def test_a_file_that_is_no_text_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    file = tmp_path / "ppo.yml"
-    file.write_bytes(b"\xff\xfe\x00")
-    assert main(f"transfer --from-zoo {file} --env A --from 16ms --to 8ms".split()) == 2
-    assert "cannot be read: byte 1 is not UTF-8 text" in capsys.readouterr().err
-
-
-def run_for_real(words: str, out: int | None) -> tuple[int, str]:
-    """The command's own exit status and standard error, with output buffered as it is for users."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    command = [sys.executable, "-m", "cycletime", "transfer", *words.split()]
-    ran = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, env=environment, check=False)
-    return ran.returncode, ran.stderr
-
-
-@pytest.mark.parametrize(("words", "size"), [("ppo", 0), ("--from-zoo ppo.yml", 0), ("--from-zoo ppo.yml", 20_000)])
-def test_a_reader_that_has_seen_enough_is_no_error(
-    tmp_path: Path, words: str, size: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("ppo.yml").write_text(ZOO + "# more\n" * size)  # the last is more than a pipe holds
-    env = "--env ReacherBulletEnv-v0" if "zoo" in words else ""
-    reader, writer = os.pipe()
-    os.close(reader)
-    status, complaint = run_for_real(f"{words} {env} --from 16ms --to 8ms", writer)
-    os.close(writer)
-    assert status == 0
-    assert "BrokenPipe" not in complaint
-    assert "Traceback" not in complaint
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
-def test_a_full_disk_is_one_sentence_and_exit_status_1() -> None:
-    with Path("/dev/full").open("w") as full:
-        status, complaint = run_for_real("ppo --from 16ms --to 8ms", full.fileno())
-    assert (status, complaint) == (1, "cycletime: The output cannot be written: No space left on device.\n")
-
-
-def test_a_file_that_could_not_be_written_whole_is_removed(tmp_path: Path) -> None:
-    file, out = tmp_path / "ppo.yml", tmp_path / "new.yml"
-    file.write_text(ZOO)
-    words = f"transfer --from-zoo {file} --env ReacherBulletEnv-v0 --from 16ms --to 8ms --out {out}"
-    program = f"""
-import resource, signal
-from cycletime.cli import main
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (5, 5))
-main({words.split()!r})
-"""
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert "new.yml cannot be written: File too large" in ran.stderr
-    assert not out.exists()
-
-
 def test_what_a_tuned_file_sets_is_what_a_part_starts_from(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "tuned.toml"
     file.write_text("[tuned.ppo]\ndt = '16ms'\nbatch = 100\n[set.ppo]\nlearning_rate = 1e-3\nhidden = [8]\n")
@@ -360,13 +209,6 @@ def test_what_a_tuned_file_sets_is_what_a_part_starts_from(tmp_path: Path, capsy
     typed = carried_json(capsys, *f"ppo --tuned {file} --to 4ms --also learning-rate --learning-rate 1e-4".split())
     assert typed["to"]["learning_rate"] == 2e-4
     assert "learning_rate" not in carried_json(capsys, "ppo", "--tuned", str(file), "--to", "4ms")["to"]
-
-
-OWN = """\
-[own_rules.mine]
-batch = "per second, of a count"
-discount = "per second, of a decay, at least 6 steps"
-"""
 
 
 def test_a_rule_of_one_s_own_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -398,11 +240,3 @@ def test_a_file_without_the_rule_is_one_sentence(
     told = capsys.readouterr().err
     assert told.startswith(f"cycletime: {says.format(file=file)}")
     assert told.count("\n") == 1
-
-
-def test_a_zoo_file_by_a_rule_of_one_s_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "ppo.yml").write_text(ZOO)
-    (tmp_path / "own.toml").write_text(OWN)
-    files = ["--from-zoo", str(tmp_path / "ppo.yml"), "--own-rules", str(tmp_path / "own.toml"), "--rule", "mine"]
-    assert main(["transfer", *files, "--env", "ReacherBulletEnv-v0", "--from", "16ms", "--to", "32ms"]) == 0
-    assert "n_steps: 256 " in capsys.readouterr().out

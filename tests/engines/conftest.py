@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from cycletime.agents import ActorCriticAgent
 from cycletime.duration import Duration
-from cycletime.engines.training import Progress
+from cycletime.engines.record import Progress
 from cycletime.loops import compiled, stepped
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.spec import EngineSpec, RunSpec

@@ -15,7 +15,8 @@ from cycletime.agents import ActorCriticAgent
 from cycletime.agents.agent import Psi
 from cycletime.engines.closed_form import ClosedForm
 from cycletime.engines.engine import Arrays, Chunk
-from cycletime.engines.training import Ended, Listener, train_folders
+from cycletime.engines.record import Listener
+from cycletime.engines.training import Ended, train_folders
 from cycletime.errors import RunError
 from cycletime.loops import Episodes
 from cycletime.runs.folder import RunFolder

@@ -13,7 +13,7 @@ from rich.console import Console
 from cycletime.engines import progress as progress_module
 from cycletime.engines.console import ErrorConsole
 from cycletime.engines.progress import Bar, shown_together
-from cycletime.engines.training import Progress
+from cycletime.engines.record import Progress
 from cycletime.loops import Episodes
 from cycletime.runs.folder import RunFolder
 from tests.engines.scripted import make_spec

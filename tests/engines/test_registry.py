@@ -68,17 +68,17 @@ def test_an_engine_takes_what_it_is_for(spec: RunSpec) -> None:
         (a_spec(matmul="float32"), "matmul is 'float32' on the cpu"),
         (a_spec("native", **HOPPER), "'Hopper-v5' is an environment, which the native engine cannot run"),
         (a_spec("native", agent=SACAgent()), "The engine native cannot train sac: it has ppo."),
-        (a_spec("native", "gpu"), "The engine native has the device 'gpu' and the width 1: it needs 'cpu' and 1."),
-        (a_spec("native", width=2), "the device 'cpu' and the width 2"),
-        (a_spec("stepped", width=2), "width is 2: the engine stepped"),
+        (a_spec("native", "gpu"), "The engine native has the device 'gpu': it needs 'cpu'."),
+        (a_spec("native", width=2), "width is 2: only the engine compiled has the choice."),
+        (a_spec("stepped", width=2), "width is 2: only the engine compiled has the choice."),
         (
             replace(a_spec("stepped"), engine=EngineSpec("stepped", version=1)),
             "The run is of version 1 of the engine stepped: this version of cycletime computes version 2",
         ),
         (a_spec("stepped", "gpu", matmul="float32"), "matmul is 'float32'"),
-        (a_spec("cuda"), "The engine cuda has the device 'cpu', the width 1 and matmul 'fastest': it needs 'gpu', 1"),
-        (a_spec("cuda", "gpu", width=2), "the width 2"),
-        (a_spec("cuda", "gpu", matmul="float32"), "matmul 'float32'"),
+        (a_spec("cuda"), "The engine cuda has the device 'cpu': it needs 'gpu'."),
+        (a_spec("cuda", "gpu", width=2), "width is 2: only the engine compiled has the choice."),
+        (a_spec("cuda", "gpu", matmul="float32"), "matmul is 'float32': only the engine compiled has the choice."),
         (a_spec("cuda", "gpu", **HOPPER), "The engine cuda cannot run 'Hopper-v5'"),
         (
             a_spec("cuda", "gpu", agent=ActorCriticAgent()),
@@ -120,9 +120,22 @@ def test_the_fastest_engine_that_takes_a_run_on_its_device_is_chosen(spec: RunSp
     assert replace(chosen, engine=spec.engine) == spec
 
 
-def test_where_no_engine_takes_a_run_the_last_one_says_why() -> None:
-    with pytest.raises(InputError, match="matmul is 'float32': only the compiled engine has the choice"):
-        with_engine(a_spec(matmul="float32", **HOPPER))
+@pytest.mark.parametrize(
+    ("spec", "sentence"),
+    [
+        (a_spec(matmul="float32", **HOPPER), "matmul is 'float32': only the engine compiled has the choice."),
+        (
+            replace(a_spec(), engine=EngineSpec(learner="background")),
+            "learner is 'background': only the engine real-time has the choice.",
+        ),
+    ],
+)
+def test_where_no_engine_takes_a_run_one_that_would_without_an_option_says_so(spec: RunSpec, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        with_engine(spec)
+
+
+def test_an_unknown_engine_is_refused() -> None:
     with pytest.raises(InputError, match="'metal' is not an engine"):
         with_engine(a_spec(), "metal")
 

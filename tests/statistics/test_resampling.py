@@ -1,15 +1,26 @@
-"""The bootstrap's own draws against SciPy's, and what it does without."""
+"""The bootstrap against resamples enumerated in full, Efron's formula and SciPy's draws, and what it does without."""
 
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from cycletime.statistics import bootstrap, interquartile_mean, resampling
+from cycletime.statistics import (
+    bootstrap,
+    frequency_averaged_score,
+    interquartile_mean,
+    iqm,
+    mean_and_error,
+    probability_of_improvement,
+    resampling,
+)
+from cycletime.statistics.resampling import means_drawn_anew
+from tests.statistics.samples import draws, ends
 
 Drawn = Callable[..., Any]
 
@@ -55,3 +66,116 @@ def test_statistics_are_there_without_all_of_scipy_s() -> None:
     program = "import cycletime.statistics, sys; cycletime.statistics.iqm; print('scipy.stats' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ran.stdout == "False\n"
+
+
+SKEWED = [1.0, 1.2, 1.3, 1.7, 2.0, 2.1, 3.5, 9.0]
+
+
+def test_a_percentile_interval_is_that_of_all_resamples() -> None:
+    scores = np.array([0.0, 1.0, 3.1, 7.7, 8.4])
+    all_means = [np.mean(resample) for resample in product(scores, repeat=5)]
+    found = bootstrap(scores, np.mean, confidence=0.8, resamples=40_000)
+    assert ends(found) == pytest.approx(tuple(np.quantile(all_means, [0.1, 0.9])), abs=0.05)
+    assert (found.interval, found.resamples, found.n) == ("80 % bootstrap", 40_000, 5)
+
+
+def test_a_bca_interval_is_that_of_efron_s_formula() -> None:
+    scores = np.array(SKEWED)
+    resamples = np.random.default_rng(1).choice(scores, (100_000, len(scores))).mean(axis=1)
+    bias = stats.norm.ppf((resamples < scores.mean()).mean())
+    left_out = np.array([np.delete(scores, i).mean() for i in range(len(scores))])
+    deviations = left_out.mean() - left_out
+    acceleration = (deviations**3).sum() / (6 * (deviations**2).sum() ** 1.5)
+    normal = bias + stats.norm.ppf([0.025, 0.975])
+    levels = stats.norm.cdf(bias + normal / (1 - acceleration * normal))
+    found = bootstrap(scores, np.mean, method="BCa", resamples=40_000)
+    assert ends(found) == pytest.approx(tuple(np.quantile(resamples, levels)), rel=0.02)
+    assert found.interval == "95 % bootstrap (BCa)"
+    assert ends(found)[1] > ends(bootstrap(scores, np.mean))[1]  # the long tail is above
+
+
+def test_runs_are_drawn_within_each_cell_by_itself() -> None:
+    a, b = np.array([0.0, 1.0, 5.0]), np.array([20.0, 23.3])
+    combinations = product(product(a, repeat=3), product(b, repeat=2))
+    all_scores = [(np.mean(one) + np.mean(other)) / 2 for one, other in combinations]
+    found = frequency_averaged_score({"4ms": a, "8ms": b}, confidence=0.8, resamples=40_000)
+    assert ends(found) == pytest.approx(tuple(np.quantile(all_scores, [0.1, 0.9])), abs=0.05)
+    assert (found.cells, found.n) == ((3, 2), 5)
+
+
+def test_differences_between_cells_are_no_uncertainty() -> None:
+    assert ends(frequency_averaged_score({"4ms": [0, 0, 0], "8ms": [100, 100, 100]})) == (50, 50)
+
+
+def test_every_cycle_time_weighs_the_same_however_many_runs_it_has() -> None:
+    assert frequency_averaged_score({"4ms": [0.0] * 30, "8ms": [10.0, 10.0], 0.016: [2.0, 8.0]}).value == 5.0
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"), [([800, 70, 6, 5, 4, 3, 2, 1], 4.5), ([0, 1, 2, 30, 400], 11), ([1, 6], 3.5)]
+)
+def test_the_iqm_cuts_a_quarter_at_either_side(scores: list[float], expected: float) -> None:
+    assert iqm(scores).value == pytest.approx(expected)
+    assert iqm(scores).value == pytest.approx(stats.trim_mean(scores, 0.25))
+
+
+def test_the_iqm_of_several_cells_is_that_of_all_their_runs() -> None:
+    found = iqm({"a": [1, 2, 3, 100], "b": [-50, 4, 5, 6]})
+    assert found.value == np.mean([2, 3, 4, 5])
+    assert found.cells == (4, 4)
+
+
+def test_one_wild_run_moves_the_mean_and_not_the_iqm() -> None:
+    calm, wild = [*range(10)], [*range(9), 1e6]
+    assert iqm(wild).value == iqm(calm).value
+    assert mean_and_error(wild).value > 1e4
+
+
+def test_the_probability_of_improvement_is_mann_and_whitney_s_u_over_the_pairs() -> None:
+    x, y = np.round(draws(12)), np.round(draws(9, seed=1, shift=1.0))
+    assert set(x) & set(y), "ties are wanted"
+    found = probability_of_improvement(x, y)
+    assert found.value == pytest.approx(stats.mannwhitneyu(x, y).statistic / (12 * 9))
+    assert (found.cells, found.interval) == ((12, 9), "95 % bootstrap")
+    assert probability_of_improvement([1, 2], [0, 2]).value == (0.5 + 1 + 1) / 4
+
+
+def test_the_probability_over_cycle_times_is_the_mean_of_theirs() -> None:
+    x = {"4ms": [3.0, 4.0], "8ms": [0.0, 1.0, 2.0]}
+    y = {"8ms": [1.0, 1.0], "4ms": [1.0, 2.0]}
+    assert probability_of_improvement(x, y).value == pytest.approx((1 + 0.5) / 2)
+
+
+def test_the_interval_of_the_probability_is_that_of_all_resamples() -> None:
+    x, y = [1.0, 4.0, 6.0], [0.0, 3.0, 5.0, 7.0]
+    all_shares = [
+        np.mean([a > b for a in one for b in other])
+        for one, other in product(product(x, repeat=3), product(y, repeat=4))
+    ]
+    found = probability_of_improvement(x, y, confidence=0.7, resamples=20_000)
+    assert ends(found) == pytest.approx(tuple(np.quantile(all_shares, [0.15, 0.85])), abs=1e-9)
+
+
+def test_bca_where_it_is_undefined_becomes_percentile_and_says_so() -> None:
+    found = probability_of_improvement([4, 5, 6], [1, 2, 3], method="BCa")
+    assert ends(found) == (1.0, 1.0)
+    assert found.interval == "95 % bootstrap (percentile, as BCa is undefined)"
+
+
+def test_the_same_seed_draws_the_same_and_another_differs() -> None:
+    scores = draws(20)
+    assert iqm(scores, seed=5) == iqm(scores, seed=5)
+    assert ends(iqm(scores, seed=5)) != ends(iqm(scores, seed=6))
+    width = np.ptp(ends(iqm(scores)))
+    assert np.std([ends(iqm(scores, seed=seed))[0] for seed in range(10)]) < 0.02 * width
+
+
+def test_means_drawn_anew_spread_as_their_standard_errors() -> None:
+    cells = [np.arange(20.0), np.full(3, 7.0)]
+    drawn = means_drawn_anew(cells, resamples=20_000)
+    assert drawn.shape == (20_001, 2)
+    assert list(drawn[0]) == [9.5, 7.0]
+    assert drawn[1:, 0].mean() == pytest.approx(9.5, abs=0.05)
+    assert drawn[1:, 0].std() == pytest.approx(np.std(cells[0]) / 20**0.5, rel=0.03)
+    assert set(drawn[:, 1]) == {7.0}
+    np.testing.assert_array_equal(drawn, means_drawn_anew(cells, resamples=20_000))

@@ -6,6 +6,7 @@ import gc
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import is_dataclass
 from importlib import import_module
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -89,6 +90,8 @@ def _status_of(words: list[str]) -> int:
             args=words,
             config=(FlagCreatePairsOff,),
         )
+        while is_dataclass(chosen := getattr(parsed, "command", None)):  # a command may be one of a group's
+            parsed = chosen
         with extras_named(f"cycletime {words[0]}", "'cycletime[study]'" if words[0] in _OF_STUDIES else None):
             status: int = parsed.run()
     except InputError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import arg
 
+from cycletime.cli.agent_options import NAMES
+from cycletime.cli.columns import in_columns
 from cycletime.cli.options import NONE, Count, Parts, Rate, Text, default_of_the_paper
+from cycletime.cli.running import say
 from cycletime.cli.settings import settings_of
 from cycletime.duration import Duration
 from cycletime.errors import InputError, printable
@@ -21,8 +23,6 @@ from cycletime.rules import PPO
 if TYPE_CHECKING:
     from cycletime.studies.advising.advice import Advice
     from cycletime.studies.advising.question import Question
-
-_VALUES = ("batch", "minibatch", "discount", "trace_decay")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +115,7 @@ class Advise:
         answer = save_advice(self.out, advice)
         print(_as_json(advice, answer) if self.json else _as_text(advice, answer, self.out))
         if advice.ended == "stopped":
-            _say("Stopped. The same command goes on.")
+            say("Stopped. The same command goes on.")
             return stopper.status
         return 0 if advice.leader is not None else 1
 
@@ -126,8 +126,8 @@ class Advise:
 
         if self.measure not in MEASURES:
             raise InputError(f"{self.measure!r} is not a measure: give one of {', '.join(MEASURES)}.")
-        others = settings_of(self.set, self.algorithm, but_not=_VALUES)
-        given = {name: getattr(self, name) for name in _VALUES if getattr(self, name) is not None}
+        others = settings_of(self.set, self.algorithm, but_not=NAMES)
+        given = {name: getattr(self, name) for name in NAMES if getattr(self, name) is not None}
         present, values, from_file = self._tuned()
         options: dict[str, Any] = {
             name: value
@@ -169,11 +169,7 @@ def _say_unless(stopped: Callable[[], bool], text: str) -> None:
     """Tell what is measured next; whoever asked to stop meanwhile is not kept waiting, since nothing is lost yet."""
     if stopped():
         raise KeyboardInterrupt
-    _say(text)
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    say(text)
 
 
 def _as_json(advice: Advice, answer: list[str]) -> str:
@@ -183,8 +179,5 @@ def _as_json(advice: Advice, answer: list[str]) -> str:
 def _as_text(advice: Advice, answer: list[str], out: Path) -> str:
     from cycletime.reports.advice import table
 
-    rows = table(advice)
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     where = f"The study is in {out}: 'cycletime study report {out}' tells more of it."
-    return printable("\n".join([*lines, "", *answer, "", where]))
+    return printable("\n".join([*in_columns(table(advice)), "", *answer, "", where]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from tyro.conf import arg
 
@@ -62,11 +62,13 @@ class AgentOptions(Running):
     """The correlation time of Ornstein-Uhlenbeck and autoregressive noise; for pink its longest time."""
     order: Annotated[Count, arg(help_behavior_hint="(default: 2)")] = None
     """The order of autoregressive noise."""
+    learner: Literal["inline", "background"] = "inline"
+    """Who learns while a robot moves: the loop, within the cycle, or a thread beside it; PPO waits for the pauses."""
     out: Annotated[Path, arg(metavar="FOLDER")] = Path("runs")
     """Where runs are kept, each in a folder of its own."""
 
     def asked(self) -> dict[str, Any]:
-        """What `specs_of` takes of these options: all but the world, the seeds and the engine.
+        """What `specs_of` takes of these options: all but the world, the seeds and what computes them.
 
         Raises:
             InputError: if it is not said how long to train, or something makes no sense.
@@ -86,4 +88,5 @@ class AgentOptions(Running):
             "also": self.also,
             "others": settings_of(self.set, self.algorithm, but_not=NAMES),
             "exploration": exploration_of(self.noise, self.correlation, self.order),
+            "learner": self.learner,
         }

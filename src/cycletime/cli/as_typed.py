@@ -27,8 +27,6 @@ def as_typed(sentence: str, command: object) -> str:
 
 
 def _options_of(command: object) -> set[str]:
-    while hasattr(command, "command"):
-        command = command.command
     return {each.name for each in fields(command)} if is_dataclass(command) else set()
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tyro.conf import Positional, arg
+from tyro.conf import arg
 
-from cycletime.cli.options import Count, Text, the_one
+from cycletime.cli.of_one_run import OfOneRun
+from cycletime.cli.options import Count, Text
 from cycletime.duration import Duration
 from cycletime.errors import printable
 
@@ -19,14 +18,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evaluate:
+class Evaluate(OfOneRun):
     """Play episodes with a run's policy, as it was at the last checkpoint, and print the mean return and its spread.
 
     For example: cycletime evaluate runs/reacher-ppo-16ms-seed0-1f0c7c38a2 --dt 32ms --delay 20ms
     """
 
-    folders: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN", help_behavior_hint="(required)")]
-    """The run's folder."""
     episodes: Annotated[Count, arg(help_behavior_hint="(default: 100)")] = None
     """How many episodes to play."""
     seed: Annotated[Count, arg(help_behavior_hint="(default: 0)")] = None
@@ -42,12 +39,13 @@ class Evaluate:
 
     def run(self) -> int:
         """Play the episodes, and print what they earned."""
-        os.environ.setdefault("JAX_PLATFORMS", "cpu")  # a GPU is of no use here, and someone may be training on it
+        from cycletime.engines.devices import prepare_jax
+
+        prepare_jax("cpu")  # a GPU is of no use here, and someone may be training on it
         from cycletime.runs.evaluating import Evaluation
         from cycletime.studies.store.folder import open_run, policy_of
 
-        path = the_one(self.folders)
-        run = open_run(path)
+        run = open_run(self.folder)
         evaluation = Evaluation(
             policy=policy_of(run),
             world=run.spec.world,
@@ -57,7 +55,7 @@ class Evaluate:
             seed=0 if self.seed is None else self.seed,
             sampled=self.sampled,
         )
-        told = told_of(path.name, evaluation, evaluation.play())
+        told = told_of(self.folder.name, evaluation, evaluation.play())
         print(json.dumps(told, indent=2) if self.json else as_text(told))
         return 0
 

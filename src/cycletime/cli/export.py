@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from tyro.conf import Positional, arg
+from tyro.conf import arg
 
-from cycletime.cli.options import Text, the_one
+from cycletime.cli.of_one_run import OfOneRun
+from cycletime.cli.options import Text
 from cycletime.errors import InputError, printable
 
 FORMATS = ("onnx", "numpy")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Export:
+class Export(OfOneRun):
     """Export a run's policy, as it was at the last checkpoint, to ONNX or to a folder that needs NumPy alone.
 
     For example: cycletime export runs/reacher-ppo-16ms-seed0-1f0c7c38a2 --to onnx
     """
 
-    folders: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN", help_behavior_hint="(required)")]
-    """The run's folder."""
     to: Annotated[str, arg(metavar="FORMAT")]
     """onnx: one file. numpy: a folder with the weights and a program that acts with them."""
     out: Annotated[Text, arg(metavar="PATH", help_behavior_hint="(default: policy.onnx or numpy/ in the run)")] = None
@@ -35,11 +33,13 @@ class Export:
         """Export, compare with the JAX policy, and say how far it is from it."""
         if self.to not in FORMATS:
             raise InputError(f"{self.to!r} is not a format: give --to onnx or --to numpy.")
-        os.environ.setdefault("JAX_PLATFORMS", "cpu")  # a GPU is of no use here, and someone may be training on it
+        from cycletime.engines.devices import prepare_jax
+
+        prepare_jax("cpu")  # a GPU is of no use here, and someone may be training on it
         from cycletime.runs.policies.travel import NUMPY_FILES, OBSERVATIONS, TOLERANCE, export_numpy, export_onnx
         from cycletime.studies.store.folder import open_run, policy_of
 
-        path = the_one(self.folders)
+        path = self.folder
         policy = policy_of(open_run(path))
         if self.out is None and not path.exists():
             raise InputError(f"--out is missing: {path.name} is in the store of its study, and has no folder.")

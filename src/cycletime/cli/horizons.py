@@ -152,7 +152,3 @@ class HorizonsCommand:
             | Annotated[HorizonsPage, subcommand("page")]
         ]
     ]
-
-    def run(self) -> int:
-        """Do it."""
-        return self.command.run()

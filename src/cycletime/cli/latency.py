@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -147,12 +146,12 @@ def _machine() -> dict[str, Any]:
     """Where this runs; cores are those that the process may use, as many as XLA has threads."""
     import jax
 
-    from cycletime.runs.machine import cores, processor
+    from cycletime.runs.machine import cores, load, processor
 
     return {
         "cpu": processor(),
         "cores": cores(),
-        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0,
+        "load": load(),
         "jax": jax.__version__,
         "device": jax.devices()[0].device_kind,
     }

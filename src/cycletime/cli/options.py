@@ -91,11 +91,3 @@ def chosen_rule(rule: str | None, file: str | None) -> str | Rule | None:
         given = "missing" if rule is None else repr(rule)
         raise InputError(f"--rule is {given}: {file} has {', '.join(found) or 'no table [own_rules.NAME]'}.")
     return found[rule]
-
-
-def the_one(folders: tuple[Path, ...]) -> Path:
-    """The run of a command that takes one; a shell's * may have found none or several."""
-    if len(folders) != 1:
-        found = ", ".join(map(str, folders)) or "none"
-        raise InputError(f"This command takes one run, and was given {len(folders)} ({found}): name one of them.")
-    return folders[0]

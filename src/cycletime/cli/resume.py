@@ -23,8 +23,7 @@ class Resume(Running):
         """Train them to their ends."""
         from cycletime.cli.real_time import run_by_id
         from cycletime.engines.devices import use_device
-        from cycletime.engines.real_time import RealTimeEngine
-        from cycletime.engines.registry import engine_of
+        from cycletime.engines.registry import engine_of, is_on_a_robot
         from cycletime.runs.folder import RunFolder
         from cycletime.studies.store.folder import StudyFolder
 
@@ -40,7 +39,7 @@ class Resume(Running):
             words = ", ".join(sorted(" on the ".join(each) for each in engines))
             raise InputError(f"The runs are for different engines or devices ({words}): resume them apart.")
         use_device(engine_of(opened[0].spec).jax_device(opened[0].spec))
-        if opened[0].spec.engine.name == RealTimeEngine.name:
+        if is_on_a_robot(opened[0].spec):
             return next((status for folder in opened if (status := run_by_id(folder, self))), 0)
         return train_all(opened, self)
 

@@ -17,7 +17,8 @@ from cycletime.errors import printable
 
 if TYPE_CHECKING:
     from cycletime.engines.engine import Group
-    from cycletime.engines.training import Ended, Listener
+    from cycletime.engines.record import Listener
+    from cycletime.engines.training import Ended
     from cycletime.runs.folder import RunFolder
 
 

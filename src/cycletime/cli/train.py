@@ -54,13 +54,12 @@ class Train(AgentOptions, WorldOptions):
         """Train all seeds."""
         specs = self.specs()
         from cycletime.engines.devices import use_device
-        from cycletime.engines.real_time import RealTimeEngine
-        from cycletime.engines.registry import engine_of, group_for
+        from cycletime.engines.registry import engine_of, group_for, is_on_a_robot
         from cycletime.runs.folder import RunFolder
 
         use_device(engine_of(specs[0]).jax_device(specs[0]))
         self.check()  # before there is a folder
-        if specs[0].engine.name == RealTimeEngine.name:
+        if is_on_a_robot(specs[0]):
             return self._train_on_robots(specs)
         group = group_for(specs[: engine_of(specs[0]).together(specs[0])])
         folders = [RunFolder.create(self.out, spec) for spec in specs]

@@ -151,7 +151,3 @@ class TransferCommand:
             | Annotated[TransferZoo, subcommand("zoo")]
         ]
     ]
-
-    def run(self) -> int:
-        """Carry and print."""
-        return self.command.run()

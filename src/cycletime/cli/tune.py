@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 from tyro.conf import Positional, arg
 
+from cycletime.cli.columns import in_columns
 from cycletime.cli.options import Count, Text
+from cycletime.cli.running import say
 from cycletime.errors import InputError, printable
 from cycletime.rules.quantities import decay_in_seconds
 
@@ -75,7 +76,7 @@ class Tune:
                 change_engine=self.change_engine,
             )
         if outcome is None:
-            print("Stopped. The same command goes on.", file=sys.stderr)
+            say("Stopped. The same command goes on.")
             return stopper.status
         outcome.write(self.out, file)
         print("\n".join([*_table(outcome), "", *_sentences(outcome), "", f"Written to {printable(str(file))}"]))
@@ -100,8 +101,7 @@ def _table(outcome: TuningResult) -> list[str]:
     shown = outcome.ranking[:_SHOWN]
     rows = [["place", *names, "mean return", "s.e.", "n"]]
     rows += [[str(place), *_values(trial, names), *_mean(trial)] for place, trial in enumerate(shown, start=1)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    lines = in_columns(rows, right=range(len(rows[0])))
     left = len(outcome.ranking) - len(shown)
     troubles = [f"trial {trial.number}: {trial.trouble}" for trial in outcome.ranking if trial.trouble]
     return [*lines, *([f"and {left} more, in ranking.json"] if left else []), *troubles[:_SHOWN]]

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from tyro.conf import Positional, arg
+from tyro.conf import arg
 
-from cycletime.cli.options import Count, Text, the_one
+from cycletime.cli.of_one_run import OfOneRun
+from cycletime.cli.options import Count, Text
 from cycletime.errors import InputError, printable
 
 if TYPE_CHECKING:
     from cycletime.agents.numpy_policy import NumpyPolicy
-    from cycletime.runs.watching import Act, Seen
+    from cycletime.runs.watching import Act, Seen, Showing
 
 
 @dataclass(frozen=True, kw_only=True)
-class Watch:
+class Watch(OfOneRun):
     """Watch a run's policy, as it was at the last checkpoint, in real time.
 
     For example: cycletime watch runs/reacher-ppo-16ms-seed0-1f0c7c38a2 --to film.gif
     """
 
-    folders: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN", help_behavior_hint="(required)")]
-    """The run's folder."""
     to: Annotated[Text, arg(metavar="FILM", help_behavior_hint="(default: a window)")] = None
     """Write a film, whose name ends in .gif or .mp4."""
     episodes: Annotated[Count, arg(help_behavior_hint="(default: 3)")] = None
@@ -39,17 +37,19 @@ class Watch:
 
     def run(self) -> int:
         """Play the episodes, and print each one's return and length."""
-        os.environ.setdefault("JAX_PLATFORMS", "cpu")  # a GPU is of no use here, and someone may be training on it
+        from cycletime.engines.devices import prepare_jax
+
+        prepare_jax("cpu")  # a GPU is of no use here, and someone may be training on it
         from cycletime.loops.action_bounds import ActionBounds, observation_size_of
         from cycletime.runs.films import writer_for
-        from cycletime.runs.watching import Showing, drawing, film, refuse_without_display, show_in_window
+        from cycletime.runs.watching import Showing, drawing, refuse_without_display
         from cycletime.runs.worlds import make_env
         from cycletime.studies.store.folder import open_run, policy_of
 
         seed = self.seed or 0
         if seed < 0:
             raise InputError(f"--seed is {seed}: it must be at least 0.")
-        run = open_run(the_one(self.folders))
+        run = open_run(self.folder)
         spec = run.spec
         # What can go wrong is asked before anything slow is done.
         if self.to is None:
@@ -71,14 +71,19 @@ class Watch:
                 speed=self.speed,
                 tell=lambda seen: _print(seen, float(spec.dt)),
             )
-            if self.to is None:
-                show_in_window(showing, spec.world.name)
-            else:
-                film(showing, Path(self.to))
-                print(f"wrote {printable(str(self.to))} ({Path(self.to).stat().st_size:,} bytes)")
+            self._show(showing, spec.world.name)
         finally:
             env.close()
         return 0
+
+    def _show(self, showing: Showing, name: str) -> None:
+        from cycletime.runs.watching import film, show_in_window
+
+        if self.to is None:
+            show_in_window(showing, name)
+        else:
+            film(showing, Path(self.to))
+            print(f"wrote {printable(str(self.to))} ({Path(self.to).stat().st_size:,} bytes)")
 
     def _act(self, policy: NumpyPolicy, seed: int) -> Act:
         import numpy as np

@@ -1,1 +1,1 @@
-"""What computes runs: the compiled loop and the stepped loop, kept on disk so that nothing is lost."""
+"""What computes runs, each kept on disk so that nothing is lost: compiled, native, cuda, stepped and real-time."""

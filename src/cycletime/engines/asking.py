@@ -13,13 +13,13 @@ from cycletime.engines.registry import AUTO, with_engine
 from cycletime.errors import InputError
 from cycletime.rules import Rule
 from cycletime.runs.carried import carried_agent
-from cycletime.runs.spec import EngineSpec, RunSpec
+from cycletime.runs.spec import EXPLORATIONS, EngineSpec, RunSpec
 from cycletime.runs.tuned_file import read_tuned
 from cycletime.runs.worlds import RobotKind, refuse_budget_without_episode, refuse_unknown_env, world_of
 
 MOST_SEEDS = 10_000
 """More are a study."""
-NOISES = ("white", "ornstein-uhlenbeck", "autoregressive", "pink")
+NOISES = ("white", *EXPLORATIONS)
 
 
 def specs_of(
@@ -72,7 +72,7 @@ def specs_of(
     if not 1 <= len(several) <= MOST_SEEDS:
         told = seeds if isinstance(seeds, int) else f"{len(several)} numbers"
         raise InputError(f"seeds is {told}: there must be from 1 to {MOST_SEEDS}.")
-    values, others, tuned_at = dict(values or {}), dict(others or {}), tuned_at
+    values, others = dict(values or {}), dict(others or {})
     if tuned is not None:
         if tuned_at is not None:
             raise InputError(f"tuned_at is {tuned_at}: the file of tuned values says it already, so leave one out.")

@@ -11,7 +11,7 @@ from typing import ClassVar
 from cycletime.agents import Agent
 from cycletime.engines.closed_form import ClosedForm
 from cycletime.engines.devices import check_device
-from cycletime.engines.engine import Arrays, Chunk, Cost
+from cycletime.engines.engine import Arrays, Chunk, Cost, Option
 from cycletime.engines.lanes import Lanes
 from cycletime.engines.memory import lane_bytes
 from cycletime.engines.trying import tried_cost
@@ -35,9 +35,10 @@ class CompiledEngine:
     """Runs on closed-form tasks in one program of JAX."""
 
     name: ClassVar[str] = "compiled"
+    options: ClassVar[frozenset[Option]] = frozenset({"width", "matmul"})
 
     def refusal(self, spec: RunSpec) -> str | None:
-        """Environments that have to be stepped."""
+        """Environments that have to be stepped, and a choice that CPUs do not have."""
         if not isinstance(spec.world, ClosedFormWorld):
             return f"{spec.world.name!r} is an environment, which the {self.name} engine cannot run."
         if spec.engine.matmul == "float32" and spec.engine.device != "gpu":

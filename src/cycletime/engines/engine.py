@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 from numpy.typing import NDArray
 
@@ -20,6 +20,8 @@ from cycletime.loops.real_time.episode import EpisodeRecord
 from cycletime.runs.spec import RunSpec
 
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
+Option: TypeAlias = Literal["width", "matmul", "learner"]
+"""What a run's `EngineSpec` has beside the engine and the device, and not every engine has."""
 
 
 class Moment(Protocol):
@@ -160,9 +162,11 @@ class Engine(Protocol):
     """One way to compute runs."""
 
     name: ClassVar[str]
+    options: ClassVar[frozenset[Option]]
+    """Those that it has."""
 
     def refusal(self, spec: RunSpec) -> str | None:
-        """In a sentence, why it cannot take a run; None where it can."""
+        """In a sentence, why it cannot take a run whose options it has; None where it can."""
 
     def program(self, spec: RunSpec) -> str:
         """The same for runs that one program computes, which are trained one after another or together."""

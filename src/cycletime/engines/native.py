@@ -9,6 +9,7 @@ from typing import ClassVar
 from cycletime.agents import Agent, PPOAgent
 from cycletime.engines.closed_form import ClosedForm
 from cycletime.engines.compiled import CompiledEngine, CompiledGroup
+from cycletime.engines.engine import Option
 from cycletime.runs.spec import RunSpec
 
 
@@ -17,14 +18,14 @@ class NativeEngine(CompiledEngine):
     """Runs of PPO on closed-form tasks, one at a time on a core, with last bits of their own."""
 
     name: ClassVar[str] = "native"
+    options: ClassVar[frozenset[Option]] = frozenset()
 
     def refusal(self, spec: RunSpec) -> str | None:
         """All but PPO alone on a CPU."""
         if spec.algorithm != "ppo":
             return f"The engine native cannot train {spec.algorithm}: it has ppo."
-        if spec.engine.device != "cpu" or spec.engine.width != 1:
-            here = f"the device {spec.engine.device!r} and the width {spec.engine.width}"
-            return f"The engine native has {here}: it needs 'cpu' and 1."
+        if spec.engine.device != "cpu":
+            return f"The engine native has the device {spec.engine.device!r}: it needs 'cpu'."
         return super().refusal(spec)
 
     def group(self, specs: Sequence[RunSpec]) -> CompiledGroup:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import ClassVar
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar, Self
 
+from cycletime.engines.engine import Arrays, Chunk
 from cycletime.errors import InputError
 from cycletime.runs.spec import RunSpec
 
@@ -36,16 +38,34 @@ class OneRun:
     def known_cost(self, spec: RunSpec) -> None:
         """Nothing: every environment has its own."""
 
-    def _missing_option(self, spec: RunSpec) -> str | None:
-        """In a sentence, which option of the run only other engines have; None where there is none."""
-        if spec.engine.width != 1:
-            return f"width is {spec.engine.width}: the engine {self.name} trains one run at a time."
-        if spec.engine.matmul != "fastest":
-            return "matmul is 'float32': only the compiled engine has the choice."
-        return None
-
     def _only(self, specs: Sequence[RunSpec]) -> RunSpec:
         """The one run that there must be."""
         if len(specs) > 1:
             raise InputError(f"There are {len(specs)} runs: the engine {self.name} trains one at a time.")
         return specs[0]
+
+
+class OneRunGroup(ABC):
+    """A part of such an engine's group, which also has what the run's files tell of its world."""
+
+    card: ClassVar[None] = None
+    """JAX computes it."""
+    told_every: ClassVar[int] = 1
+    """All learnings are told."""
+
+    @property
+    def settings(self) -> tuple[Self]:
+        """The run's world."""
+        return (self,)
+
+    def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk]]:
+        """Train the run, from its start or from the arrays of a position."""
+        if starts:
+            yield from ({0: chunk} for chunk in self._chunks(starts[0]))
+
+    @abstractmethod
+    def _chunks(self, arrays: Arrays | None) -> Iterator[Chunk]:
+        """Those of the run."""
+
+    def drop(self, run: int) -> None:  # noqa: B027 - there is nothing to do
+        """Whoever has no run left asks for no more chunks."""

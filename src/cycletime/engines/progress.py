@@ -22,8 +22,8 @@ from rich.table import Column
 from rich.text import Text
 
 from cycletime.engines.console import ErrorConsole
-from cycletime.engines.training import Listener, Status
-from cycletime.engines.training import Progress as RunProgress
+from cycletime.engines.record import Listener, Status
+from cycletime.engines.record import Progress as RunProgress
 from cycletime.runs.folder import RunFolder
 
 LINE_S = 10.0

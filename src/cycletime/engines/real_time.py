@@ -6,15 +6,15 @@ journal, and is learned from once more; only the episode in progress is lost.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cycletime.duration import Duration
 from cycletime.engines.devices import check_device
-from cycletime.engines.engine import Arrays, Chunk, Cost, EpisodeJournal
-from cycletime.engines.one_run import OneRun
+from cycletime.engines.engine import Arrays, Chunk, Cost, EpisodeJournal, Option
+from cycletime.engines.one_run import OneRun, OneRunGroup
 from cycletime.engines.stepped import as_chunk
 from cycletime.errors import InputError
 from cycletime.loops.action_bounds import ActionBounds
@@ -38,15 +38,16 @@ class RealTimeEngine(OneRun):
     """Runs on robots, one at a time."""
 
     name: ClassVar[str] = "real-time"
+    options: ClassVar[frozenset[Option]] = frozenset({"learner"})
 
     def refusal(self, spec: RunSpec) -> str | None:
-        """Worlds that wait for the agent, and options that it does not have."""
+        """Worlds that wait for the agent."""
         world = spec.world
         if isinstance(world, ClosedFormWorld):
             return f"{world.name!r} is a task in closed form: the engine real-time is for environments of robots."
         if spec.engine.learner == "background" and isinstance(world, RobotEnv) and world.robot == "lockstep":
             return "learner is 'background': in lock-step the robot waits for the agent, so learn inline."
-        return self._missing_option(spec)
+        return None
 
     def group(self, specs: Sequence[RunSpec]) -> RealTimeGroup:
         """The run with its environment, made by its id."""
@@ -59,7 +60,7 @@ class RealTimeEngine(OneRun):
 
 
 @dataclass(frozen=True, eq=False)
-class RealTimeGroup:
+class RealTimeGroup(OneRunGroup):
     """A run on a robot, and what its files tell of that."""
 
     spec: RunSpec
@@ -117,11 +118,6 @@ class RealTimeGroup:
         return self.loop.calibrate()
 
     @property
-    def settings(self) -> tuple[RealTimeGroup]:
-        """The run's world."""
-        return (self,)
-
-    @property
     def where(self) -> str:
         """Where results come from."""
         return self.loop.robot.where
@@ -161,29 +157,12 @@ class RealTimeGroup:
         """Why a run that is resumed is never identical."""
         return (_REMARK,)
 
-    @property
-    def card(self) -> Mapping[str, str] | None:
-        """JAX computes it."""
-        return None
-
-    @property
-    def told_every(self) -> int:
-        """All learnings are told."""
-        return 1
-
     def keep_journal(self, run: int, journal: EpisodeJournal) -> None:
         """Where finished episodes are kept, and found."""
         self._journals[run] = journal
 
-    def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk]]:
-        """Calibrate, and train the run from its start or from the arrays of a position."""
-        if starts:
-            yield from ({0: chunk} for chunk in self._chunks(starts[0]))
-
-    def drop(self, run: int) -> None:
-        """Whoever has no run left asks for no more chunks."""
-
     def _chunks(self, arrays: Arrays | None) -> Iterator[Chunk]:
+        """Calibrate, and train."""
         loop, journal = self.loop, self._journals.get(0)
         _ = self.calibration
         position = None if arrays is None else tree_like(loop.start(self.spec.seed), arrays)

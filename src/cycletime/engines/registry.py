@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import get_args
 
 from cycletime.engines.compiled import CompiledEngine
 from cycletime.engines.cuda.engine import CudaEngine
-from cycletime.engines.engine import Engine, Group
+from cycletime.engines.engine import Engine, Group, Option
 from cycletime.engines.native import NativeEngine
 from cycletime.engines.real_time import RealTimeEngine
 from cycletime.engines.stepped import SteppedEngine
 from cycletime.errors import InputError
-from cycletime.runs.spec import RunSpec
+from cycletime.runs.spec import EngineSpec, RunSpec
 
 _ALL: tuple[Engine, ...] = (CudaEngine(), CompiledEngine(), NativeEngine(), SteppedEngine(), RealTimeEngine())
 ENGINES: Mapping[str, Engine] = MappingProxyType({engine.name: engine for engine in _ALL})
@@ -30,25 +31,32 @@ def engine_of(spec: RunSpec) -> Engine:
     Raises:
         InputError: if there is none of this name or of this version, or it does not take the run.
     """
-    asked = spec.engine
-    engine = ENGINES.get(asked.name)
-    if engine is None:
-        raise InputError(f"{asked.name!r} is not an engine: give one of {', '.join(ENGINES)}.")
+    asked, engine = spec.engine, _named(spec.engine.name)
     if asked.version != asked.newest_version:
         raise InputError(
             f"The run is of version {asked.version} of the engine {asked.name}: this version of cycletime computes "
             f"version {asked.newest_version}, whose numbers differ in their last bits, so train it anew elsewhere."
         )
-    if sentence := _refusal(engine, spec):
+    if sentence := _missing_option(spec) or engine.refusal(spec):
         raise InputError(sentence)
     return engine
 
 
-def _refusal(engine: Engine, spec: RunSpec) -> str | None:
-    """Why an engine does not take a run; None where it does."""
-    if spec.engine.learner != "inline" and not isinstance(engine, RealTimeEngine):
-        return f"learner is {spec.engine.learner!r}: only the engine real-time has the choice."
-    return engine.refusal(spec)
+def _named(name: str) -> Engine:
+    if name not in ENGINES:
+        raise InputError(f"{name!r} is not an engine: give one of {', '.join(ENGINES)}.")
+    return ENGINES[name]
+
+
+def _missing_option(spec: RunSpec) -> str | None:
+    """In a sentence, which option of the run its engine does not have; None where it has all."""
+    usual, engine = EngineSpec(), _named(spec.engine.name)
+    for option in get_args(Option):
+        chosen = getattr(spec.engine, option)
+        if option not in engine.options and chosen != getattr(usual, option):
+            having = " or ".join(each.name for each in _ALL if option in each.options)
+            return f"{option} is {chosen!r}: only the engine {having} has the choice."
+    return None
 
 
 def with_engine(spec: RunSpec, name: str = AUTO) -> RunSpec:
@@ -61,15 +69,16 @@ def with_engine(spec: RunSpec, name: str = AUTO) -> RunSpec:
         chosen = _on(spec, name)
         engine_of(chosen)
         return chosen
-    tried = [_on(spec, each) for each in ENGINES]
-    taken = next((each for each in tried if not _refusal(ENGINES[each.engine.name], each)), tried[-1])
+    on_each = [_on(spec, each) for each in ENGINES]
+    fit = [each for each in on_each if ENGINES[each.engine.name].refusal(each) is None] or on_each[-1:]
+    taken = next((each for each in fit if _missing_option(each) is None), fit[0])
     engine_of(taken)  # which says why, if none does
     return taken
 
 
 def _on(spec: RunSpec, name: str) -> RunSpec:
     """A run on an engine; those that train no lanes side by side have no width."""
-    width = spec.engine.width if name == CompiledEngine.name else 1
+    width = spec.engine.width if "width" in _named(name).options else 1
     return replace(spec, engine=replace(spec.engine, name=name, width=width, version=0))
 
 
@@ -84,6 +93,11 @@ def group_for(specs: Sequence[RunSpec]) -> Group:
         if engine_of(spec) is not engine:
             raise InputError(f"{spec.name} and {specs[0].name} are for different engines: train them apart.")
     return engine.group(specs)
+
+
+def is_on_a_robot(spec: RunSpec) -> bool:
+    """Whether a run moves a robot, so that its cycles are to be seen, and a signal is to let the robot stand."""
+    return spec.engine.name == RealTimeEngine.name
 
 
 def refuse_robots(engine: str) -> None:

@@ -7,7 +7,7 @@ tried out before a run goes on, with a used environment and a fresh one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from cycletime.agents.agent import Psi
 from cycletime.duration import Duration, cycle_steps
 from cycletime.engines.devices import check_device
-from cycletime.engines.engine import Arrays, Chunk, Cost
-from cycletime.engines.one_run import OneRun
+from cycletime.engines.engine import Arrays, Chunk, Cost, Option
+from cycletime.engines.one_run import OneRun, OneRunGroup
 from cycletime.engines.trying import tried_cost
 from cycletime.loops.action_bounds import ActionBounds
 from cycletime.loops.compilation_cache import keep_compiled_programs
@@ -48,12 +48,13 @@ class SteppedEngine(OneRun):
     """Runs on environments, one at a time."""
 
     name: ClassVar[str] = "stepped"
+    options: ClassVar[frozenset[Option]] = frozenset()
 
     def refusal(self, spec: RunSpec) -> str | None:
-        """Nothing but robots, and options that it does not have."""
+        """Nothing but robots."""
         if isinstance(spec.world, RobotEnv):
             return f"{spec.world.name} is on an arm, which needs the engine real-time."
-        return self._missing_option(spec)
+        return None
 
     def group(self, specs: Sequence[RunSpec]) -> SteppedGroup:
         """The run with its environment."""
@@ -67,7 +68,7 @@ class SteppedEngine(OneRun):
 
 
 @dataclass(frozen=True)
-class SteppedGroup:
+class SteppedGroup(OneRunGroup):
     """A run on an environment, and what its files tell of that."""
 
     spec: RunSpec
@@ -89,11 +90,6 @@ class SteppedGroup:
         from cycletime.loops import SteppedLoop
 
         return SteppedLoop(env=self.env, agent=self.spec.bound_agent, env_steps=self.spec.env_steps)
-
-    @property
-    def settings(self) -> tuple[SteppedGroup]:
-        """The run's world."""
-        return (self,)
 
     @property
     def where(self) -> str:
@@ -152,16 +148,6 @@ class SteppedGroup:
             else (f"a reset of {self.spec.world.name} with a seed does not determine the episode",)
         )
 
-    @property
-    def card(self) -> Mapping[str, str] | None:
-        """JAX computes it."""
-        return None
-
-    @property
-    def told_every(self) -> int:
-        """All learnings are told."""
-        return 1
-
     @cached_property
     def _fresh_trace(self) -> list[bytes]:
         fresh = make_env(self.spec.world, self.spec.dt)
@@ -169,14 +155,6 @@ class SteppedGroup:
             return trace(fresh, self.spec.seed)
         finally:
             fresh.close()
-
-    def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk]]:
-        """Train the run, from its start or from the arrays of a position."""
-        if starts:
-            yield from ({0: chunk} for chunk in self._chunks(starts[0]))
-
-    def drop(self, run: int) -> None:
-        """Whoever has no run left asks for no more chunks."""
 
     def _chunks(self, arrays: Arrays | None) -> Iterator[Chunk]:
         keep_compiled_programs()  # before the example of a position is computed, which else takes seconds

@@ -14,10 +14,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from cycletime.engines.engine import Chunk, Group, JournalingGroup
 from cycletime.engines.open_files import allow_open_files
-from cycletime.engines.record import KEEP_ALL, Keep, Record, Trainee
-from cycletime.engines.record import Listener as Listener
-from cycletime.engines.record import Progress as Progress
-from cycletime.engines.record import Status as Status
+from cycletime.engines.record import KEEP_ALL, Keep, Listener, Record, Status, Trainee
 from cycletime.engines.registry import group_for
 from cycletime.errors import RunError
 from cycletime.loops import Episodes

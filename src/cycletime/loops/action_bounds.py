@@ -37,6 +37,9 @@ class ActionBounds:
 
         Numbers with two bounds are mapped from [-1, 1] and clipped, others are taken as they are. An environment whose
         metadata say `raw_actions`, as tasks in closed form do, clips by itself: its cost sees what the agent wanted.
+
+        Raises:
+            InputError: if actions are not floating-point numbers in one box.
         """
         from gymnasium.spaces import Box
 
@@ -76,7 +79,11 @@ class ActionBounds:
 
 
 def observation_size_of(env: AnyEnv) -> int:
-    """Numbers in an observation; in one copy's, where there are several."""
+    """Numbers in an observation; in one copy's, where there are several.
+
+    Raises:
+        InputError: if observations are not numbers in one box.
+    """
     from gymnasium.spaces import Box
 
     space = getattr(env, "single_observation_space", env.observation_space)

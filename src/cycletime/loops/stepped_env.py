@@ -81,7 +81,11 @@ class Copies(Protocol):
 
 
 def copies_of(env: AnyEnv) -> Copies:
-    """An environment as copies."""
+    """An environment as copies.
+
+    Raises:
+        InputError: if it is none.
+    """
     if isinstance(env, VectorEnv):
         return VectorCopies(env)
     if isinstance(env, gymnasium.Env):
@@ -189,7 +193,11 @@ class VectorCopies:
         return _numbers(observation)
 
     def step(self, actions: NDArray[np.float32]) -> StepResult:
-        """Take one step in every copy."""
+        """Take one step in every copy.
+
+        Raises:
+            InputError: if a vector environment does not give the last observation of an episode.
+        """
         real = ~self._begins
         seen, reward, terminated, truncated, infos = self.env.step(self.bounds.reach(actions))
         observation = _numbers(seen)

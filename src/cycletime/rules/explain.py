@@ -27,7 +27,11 @@ def explain(values: Hyperparameters, further_notes: Sequence[str] = ()) -> str:
 
 
 def as_json(values: Hyperparameters, further_notes: Sequence[str] = ()) -> dict[str, Any]:
-    """Carried values as plain JSON data. 'Unlimited' is null there, since JSON has no infinity."""
+    """Carried values as plain JSON data. 'Unlimited' is null there, since JSON has no infinity.
+
+    Raises:
+        ValueError: if they were not carried.
+    """
     if values.origin is None:
         raise ValueError("Only hyper-parameters that were carried to another cycle time have a transfer to report.")
     before = values.origin.before

@@ -42,7 +42,11 @@ class SAC(OffPolicy):
             whole_number("action_size", self.action_size)
 
     def part(self, name: str, also: Collection[str]) -> Part:
-        """See `Hyperparameters.part`."""
+        """See `Hyperparameters.part`.
+
+        Raises:
+            InputError: as there, or if the target entropy is asked for without the number of action dimensions.
+        """
         part = super().part(name, also)
         if name == "target-entropy":
             if self.action_size is None:

@@ -152,7 +152,12 @@ class Bundle:
             return file.bytes
 
     def content(self) -> bytes:
-        """All of it, as it was written."""
+        """All of it, as it was written.
+
+        Raises:
+            DamagedFileError: if it is not, or larger than any file of ours.
+            FileNotFoundError: if it is gone.
+        """
         with self._reading():
             if (size := self.path.stat().st_size) > MOST_READ:
                 raise ValueError(f"it has {size:,} bytes, and {MOST_READ:,} are the most")

@@ -20,6 +20,8 @@ TUNABLE = {
     "actor-critic": ("discount",),
 }
 """By algorithm, the values that are tuned at a cycle time; rules carry them."""
+DEFAULT_RULES = {name: rules.ALGORITHMS[name].default_rule for name in TUNABLE if name in rules.ALGORITHMS}
+"""By algorithm, how its values are carried where nothing is said; not of those whose values no rule carries."""
 _CARRIED_FROM_OTHERS = ("learning_rate", "clip")
 """Further fields that a rule or a part carries from what is given. What is given for the other parts' fields
 replaces what they carry, which the identities of runs rest on."""
@@ -46,6 +48,9 @@ def carried_agent(
         also: Parts that keep their meaning in seconds too, as in `rules`.
         others: Further fields of the agent; a learning rate or a clip among them is from `tuned_at` where the rule
             speaks of it, or `also` names its part.
+
+    Raises:
+        InputError: if there is no such algorithm, value, rule or part, or they do not go together.
     """
     if algorithm not in AGENTS:
         raise InputError(f"{algorithm!r} is not an algorithm: give one of {', '.join(AGENTS)}.")
@@ -55,10 +60,10 @@ def carried_agent(
     if (rule is not None or also) and tuned_at is None:
         what = f"The rule is {_name(rule)!r}" if rule is not None else f"{', '.join(also)} is to be carried"
         raise InputError(f"{what}: it needs tuned_at, the cycle time that the values are from.")
-    if algorithm == "actor-critic":
+    if algorithm not in DEFAULT_RULES:
         if tuned_at is not None:
             raise InputError(
-                f"tuned_at is {tuned_at}: no rule carries the values of actor-critic to another cycle time."
+                f"tuned_at is {tuned_at}: no rule carries the values of {algorithm} to another cycle time."
             )
         return ActorCriticAgent(**{**values, **(others or {})}), {}
     kind = rules.PPO if algorithm == "ppo" else rules.SAC

@@ -120,7 +120,11 @@ class RunFolder:
         return self.checkpoints.are_there or self.journal.path.exists()
 
     def result(self) -> dict[str, Any]:
-        """What result.json says."""
+        """What result.json says.
+
+        Raises:
+            RunError: if it cannot be read, or was changed.
+        """
         try:
             told = told_by((self.path / "result.json").read_bytes())
             return unsealed(told, known=told.keys())

@@ -106,6 +106,11 @@ def cores() -> int:
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
+def load() -> float:
+    """How many processes were computing in the last minute; 0 where the system does not tell."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+
+
 def processor() -> str:
     """Its name; programs are compiled for the very processor."""
     try:

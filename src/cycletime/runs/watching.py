@@ -140,7 +140,11 @@ def picture_of(env: AnyEnv) -> Frame:
 
 @contextmanager
 def drawing(name: str) -> Iterator[None]:
-    """Tell in a sentence why an environment cannot be drawn, or not even be made for it."""
+    """Tell in a sentence why an environment cannot be drawn, or not even be made for it.
+
+    Raises:
+        InputError: if it cannot be.
+    """
     try:
         yield
     except (InputError, RunError):

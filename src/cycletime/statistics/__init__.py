@@ -10,7 +10,7 @@ from cycletime.extras import extras_named
 with extras_named(__name__):
     from cycletime.statistics.comparisons import Comparison, compare, holm, holm_corrected
     from cycletime.statistics.contrasts import Contrast
-    from cycletime.statistics.curves import Curve, mean_curve
+    from cycletime.statistics.curves import Curve, iqm_curve, mean_curve
     from cycletime.statistics.means import Estimate, mean_and_error, mean_and_interval
     from cycletime.statistics.resampling import (
         Options,
@@ -37,6 +37,7 @@ __all__ = [
     "holm_corrected",
     "interquartile_mean",
     "iqm",
+    "iqm_curve",
     "mean_and_error",
     "mean_and_interval",
     "mean_curve",

@@ -1,9 +1,10 @@
-"""Mean learning curves, aligned by environment steps."""
+"""Learning curves of means and of interquartile means, aligned by environment steps."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -11,18 +12,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from cycletime.errors import InputError
 from cycletime.statistics.means import NO_INTERVAL, mean, standard_error
-from cycletime.statistics.resampling import RESAMPLES, resampled
+from cycletime.statistics.resampling import RESAMPLES, interquartile_mean, resampled
 from cycletime.statistics.scores import Failed, left_out, numbers
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The mean learning curve of a cell."""
+    """The learning curve of a cell."""
 
     env_steps: NDArray[np.float64]
     """Each bin's end, in environment steps."""
     mean: NDArray[np.float64]
-    """The mean over runs in each bin."""
+    """The mean, or the interquartile mean, over runs in each bin."""
     low: NDArray[np.float64] | None
     """The band's lower edge, for each bin by itself; None without a band."""
     high: NDArray[np.float64] | None
@@ -63,14 +64,7 @@ def mean_curve(
     """
     if band not in ("standard error", "bootstrap"):
         raise InputError(f"{band!r} is not a band: take 'standard error' or 'bootstrap'.")
-    curves = [numbers(run, "bin") for run in runs]
-    finite = np.array([np.isfinite(curve).all() for curve in curves], bool)
-    n_failed = left_out(finite, failed)
-    bins = sorted({len(curve) for curve in curves})
-    if len(bins) > 1 or bins == [0]:
-        raise InputError(f"The curves have {' or '.join(map(str, bins))} bins: bin all alike, such as into 100.")
-    ends = np.linspace(0, env_steps, bins[0] + 1)[1:]
-    values = np.stack(curves, axis=-1)[:, finite]
+    ends, values, n_failed = _aligned(runs, env_steps, failed)
     means, n = mean(values), values.shape[-1]
     if band == "bootstrap":
         low, high, interval, taken = resampled([values], np.mean, confidence, resamples, seed)
@@ -79,3 +73,56 @@ def mean_curve(
         return Curve(ends, means, None, None, NO_INTERVAL, n, n_failed)
     error = standard_error(values)
     return Curve(ends, means, means - error, means + error, band, n, n_failed)
+
+
+def iqm_curve(
+    runs: Iterable[ArrayLike],
+    env_steps: int,
+    *,
+    confidence: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    failed: Failed = "refuse",
+) -> Curve:
+    """The interquartile means over runs, with a percentile bootstrap's band; for the arguments see `mean_curve`.
+
+    Raises:
+        InputError: if there are no curves, they have different numbers of bins, or some are not finite.
+    """
+    ends, values, n_failed = _aligned(runs, env_steps, failed)
+    places = np.arange(values.shape[-1])
+    low, high, interval, taken = resampled([places], partial(_iqms_of_drawn, values), confidence, resamples, seed)
+    return Curve(ends, interquartile_mean(values, -1), low, high, interval, len(places), n_failed, taken)
+
+
+def _aligned(
+    runs: Iterable[ArrayLike], env_steps: int, failed: Failed
+) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
+    """The ends of the bins, [bins, runs] the curves that are finite, and how many are left out."""
+    curves = [numbers(run, "bin") for run in runs]
+    finite = np.array([np.isfinite(curve).all() for curve in curves], bool)
+    n_failed = left_out(finite, failed)
+    bins = sorted({len(curve) for curve in curves})
+    if len(bins) > 1 or bins == [0]:
+        raise InputError(f"The curves have {' or '.join(map(str, bins))} bins: bin all alike, such as into 100.")
+    ends = np.linspace(0, env_steps, bins[0] + 1)[1:]
+    return ends, np.stack(curves, axis=-1)[:, finite], n_failed
+
+
+def _iqms_of_drawn(values: NDArray[np.float64], drawn: NDArray[np.int64], axis: int) -> NDArray[np.float64]:
+    """[bins, resamples] the interquartile means of runs drawn anew, [resamples, runs], the same in all bins.
+
+    Only the runs are sorted, and no resample: it is enough to know how many times each run was drawn. With the runs'
+    values v_1 <= ... <= v_n, of which c are cut at either side, and N_j the drawn ones up to v_j, but at least c and at
+    most n - c, the sum of what is left is (n - c) v_n - c v_1 - sum_j (v_(j+1) - v_j) N_j.
+    """
+    n = values.shape[-1]
+    cut, order = int(0.25 * n), values.argsort(axis=-1)
+    ordered = np.take_along_axis(values, order, axis=-1)
+    times = (drawn == np.arange(n)[:, np.newaxis, np.newaxis]).sum(axis, dtype=np.int16)  # [runs, resamples]
+    below = np.zeros((len(values), len(drawn)), np.int16)
+    sums = np.broadcast_to((n - cut) * ordered[:, -1:] - cut * ordered[:, :1], below.shape).copy()
+    for place, gap in zip(order.T, np.diff(ordered).T, strict=False):
+        below += times[place]
+        sums -= gap[:, np.newaxis] * below.clip(cut, n - cut)
+    return np.asarray(sums / (n - 2 * cut))

@@ -92,7 +92,11 @@ def t_errors(confidence: float, freedom: float) -> float:
 
 
 def percent(confidence: float) -> str:
-    """The confidence in words, if it is one."""
+    """The confidence in words, if it is one.
+
+    Raises:
+        InputError: if it is not between 0 and 1.
+    """
     if not 0 < confidence < 1:
         raise InputError(f"A confidence of {confidence} is not between 0 and 1: give one such as 0.95.")
     return f"{100 * confidence:.6g} %"

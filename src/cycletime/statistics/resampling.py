@@ -161,7 +161,7 @@ def means_drawn_anew(cells: Sequence[Array], resamples: int = RESAMPLES, seed: i
 
 
 def resampled(
-    cells: Sequence[Array],
+    cells: Sequence[NDArray[Any]],
     statistic: Callable[..., Any],
     confidence: float = 0.95,
     resamples: int = RESAMPLES,

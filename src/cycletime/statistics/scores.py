@@ -28,7 +28,11 @@ def finite_scores(scores: Scores, failed: Failed) -> tuple[NDArray[np.float64], 
 
 
 def numbers(scores: Scores, what: str = "run") -> NDArray[np.float64]:
-    """The scores as an array with one axis."""
+    """The scores as an array with one axis.
+
+    Raises:
+        InputError: if they are not one number for each run.
+    """
     try:
         values = np.asarray(scores, np.float64)
     except (TypeError, ValueError):
@@ -39,7 +43,11 @@ def numbers(scores: Scores, what: str = "run") -> NDArray[np.float64]:
 
 
 def left_out(finite: NDArray[np.bool_], failed: Failed) -> int:
-    """How many runs are left out, or an error if that was not asked for or leaves none."""
+    """How many runs are left out, or an error if that was not asked for or leaves none.
+
+    Raises:
+        InputError: if so.
+    """
     n, n_failed = len(finite), int((~finite).sum())
     if failed not in ("refuse", "exclude"):
         raise InputError(f"{failed!r} is not a way to treat failed runs: take 'refuse' or 'exclude'.")

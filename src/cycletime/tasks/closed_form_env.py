@@ -170,7 +170,11 @@ class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start an episode in every copy."""
+        """Start an episode in every copy.
+
+        Raises:
+            InputError: if there are options.
+        """
         if options:
             raise InputError(f"{next(iter(options))!r} is not a reset option: many environments at once have none.")
         if seed is not None or self._states is None:
@@ -185,7 +189,11 @@ class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def step(
         self, actions: NDArray[Any]
     ) -> tuple[Observation, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
-        """Simulate one cycle in every copy; those that had ended start a new episode instead, with reward 0."""
+        """Simulate one cycle in every copy; those that had ended start a new episode instead, with reward 0.
+
+        Raises:
+            InputError: if actions are not finite numbers of the right shape.
+        """
         if self._states is None:
             raise gymnasium.error.ResetNeeded("Call reset() before step().")
         actions = np.asarray(actions, np.float32)

@@ -54,6 +54,9 @@ def make_vec_with_cycle_time(
         wrappers: Wrappers around `CycleTime` in every copy. For some inside it call ``gymnasium.make_vec`` and put
             ``functools.partial(CycleTime, dt=...)``, which can be pickled, among its ``wrappers``.
         **kwargs: Arguments of the environment.
+
+    Raises:
+        InputError: if the copies cannot be wrapped one by one in this mode.
     """
     if vectorization_mode not in ("sync", "async"):
         raise InputError(
@@ -156,7 +159,11 @@ class VectorCycleTime(VectorWrapper, gym.utils.RecordConstructorArgs):
         return self._as_last_seen(observations), self._with_clock(infos, np.zeros_like(self._env_steps))
 
     def step(self, actions: Any) -> Transition:  # noqa: ANN401 (any action space)
-        """Hold every copy's action for one cycle, or until that copy's episode ends."""
+        """Hold every copy's action for one cycle, or until that copy's episode ends.
+
+        Raises:
+            InputError: if an episode has ended, and was not reset.
+        """
         if self._holds_inside:
             return self.env.step(actions)
         if self._ended.any():

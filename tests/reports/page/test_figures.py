@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.stats import trim_mean
+from scipy.stats import sem, trim_mean
 
 from cycletime.reports.page.figures import FigureData, Line, PageFigure, PagePanel, ShownCell
 
@@ -24,13 +24,18 @@ def test_a_score_is_the_mean_with_its_error_and_the_interquartile_mean() -> None
     assert told["iqm"][1] <= told["iqm"][0] <= told["iqm"][2]
 
 
-def test_a_curve_has_a_band_and_interquartile_means_in_each_bin() -> None:
+def test_curves_of_means_and_of_interquartile_means_have_a_band_in_each_bin() -> None:
     shown = cell()
     told = shown.curve()
     assert told is not None
     assert shown.curves is not None
-    assert told["mean"] == pytest.approx(shown.curves.mean(axis=0), rel=1e-4)
-    assert told["iqm"] == pytest.approx(trim_mean(shown.curves, 0.25, axis=0), rel=1e-4)
+    error = sem(shown.curves, axis=0)
+    means = shown.curves.mean(axis=0)
+    for found, expected in zip(told["mean"], (means, means - error, means + error), strict=True):
+        assert found == pytest.approx(expected, rel=1e-4)
+    middle, low, high = map(np.array, told["iqm"])
+    assert middle == pytest.approx(trim_mean(shown.curves, 0.25, axis=0), rel=1e-4)
+    assert ((low < middle) & (middle < high)).all()
     assert told["env_steps"] == 4800
 
 
@@ -39,7 +44,7 @@ def test_a_single_run_has_no_interval() -> None:
     assert told.summary()["mean"] == [3.0, None, None]
     curve = told.curve()
     assert curve is not None
-    assert curve["low"] is None
+    assert curve["mean"] == curve["iqm"] == [[3.0] * 10, None, None]
 
 
 @pytest.mark.parametrize(("runs", "every"), [(8, 1), (300, 2)])

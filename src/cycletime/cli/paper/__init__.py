@@ -33,7 +33,3 @@ class PaperCommand:
             | Annotated[PaperReport, subcommand("report")]
         ]
     ]
-
-    def run(self) -> int:
-        """Do it."""
-        return self.command.run()

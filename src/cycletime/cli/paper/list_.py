@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from cycletime.cli.columns import in_columns
 from cycletime.cli.paper.options import FromResults, SizeOptions
 
 if TYPE_CHECKING:
@@ -40,14 +41,7 @@ def _print(found: list[Listed]) -> None:
     times_s = [[*row.cores_s.values(), row.h200_s or 0.0] for row in found]
     in_all = _sizes(sum(row.runs for row in found), *map(sum, zip(*times_s, strict=True)))
     table = [head, *map(_words, found), ("all", *in_all, "")]
-    widths = [max(len(row[column]) for row in table) for column in range(len(head))]
-    for row in table:
-        cells = [
-            text.rjust(width) if 1 <= column <= len(in_all) else text.ljust(width)
-            for column, (text, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        print("  ".join(cells).rstrip())
-    print()
+    print("\n".join(in_columns(table, right=range(1, len(head) - 1))), end="\n\n")
     print(f"{CORES[0]} cores, {', '.join(map(str, CORES[1:]))}: about, if they are like an AMD EPYC's and idle.")
     engines = " or ".join(sorted({engine for row in found for engine in row.engines}))
     print(f"H200: about, on one such GPU, with the engine {engines}.")

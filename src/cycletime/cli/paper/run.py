@@ -47,8 +47,8 @@ class RunPaper(Executing, Chosen):
 
     def _print(self, study: str, counts: Counter[State]) -> None:
         from cycletime.paper.experiments import scaled_down
+        from cycletime.studies.store.folder import states_in_words
 
-        told = ", ".join(f"{count:,} {state}" for state, count in sorted(counts.items()))
-        print(f"{study}{scaled_down(self.scale)}: {told}", flush=True)
+        print(f"{study}{scaled_down(self.scale)}: {states_in_words(counts)}", flush=True)
         if counts["failed"]:
             print(f"  'cycletime study status {self.out / study}' says why, and 'study retry' has them tried again")

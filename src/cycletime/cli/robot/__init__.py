@@ -29,7 +29,3 @@ class RobotCommand:
             | Annotated[RobotFault, subcommand("fault")]
         ]
     ]
-
-    def run(self) -> int:
-        """Do it."""
-        return self.command.run()

@@ -9,11 +9,12 @@ from tyro.constructors import PrimitiveConstructorSpec
 
 from cycletime.cli.options import Names
 from cycletime.errors import InputError, shown
+from cycletime.robots.ur.wire.codes import DASHBOARD_PORT, LARGEST_PORT, REALTIME_PORT, RTDE_PORT
 
 if TYPE_CHECKING:
     from cycletime.robots.ur.connection import Address
 
-STANDARD_PORTS = Names(("30004", "30003", "29999"))
+STANDARD_PORTS = Names(map(str, (RTDE_PORT, REALTIME_PORT, DASHBOARD_PORT)))
 
 ControllerPorts: TypeAlias = Annotated[
     Names,
@@ -32,5 +33,5 @@ def address_of(host: str, ports: Names) -> Address:
 
     for word in ports:
         if not word.isdecimal():
-            raise InputError(f"--ports has {shown(word)}: a port is a number from 1 to 65535.")
+            raise InputError(f"--ports has {shown(word)}: a port is a number from 1 to {LARGEST_PORT}.")
     return Address(host, *map(int, ports))

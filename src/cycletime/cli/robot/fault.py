@@ -8,8 +8,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from cycletime.errors import InputError, RunError, printable
-
-_LARGEST_PORT = 65535
+from cycletime.robots.ur.wire.codes import LARGEST_PORT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +31,8 @@ class RobotFault:
 
         if not self.words:
             raise InputError("No fault is named: give one such as protective stop.")
-        if not 0 < self.port <= _LARGEST_PORT:
-            raise InputError(f"--port is {self.port}: a port is a number from 1 to {_LARGEST_PORT}.")
+        if not 0 < self.port <= LARGEST_PORT:
+            raise InputError(f"--port is {self.port}: a port is a number from 1 to {LARGEST_PORT}.")
         try:
             print(printable(ask_for_fault(self.address, self.port, " ".join(self.words))))
         except OSError as error:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from tyro.conf import Positional, arg
-
-from cycletime.cli.options import the_one
+from cycletime.cli.of_one_run import OfOneRun
 from cycletime.errors import InputError, printable
 
 if TYPE_CHECKING:
@@ -17,14 +14,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReplayRobot:
+class ReplayRobot(OfOneRun):
     """Show what was recorded of a run on a robot: returns, stops, and how its cycles were in time.
 
     For example: cycletime robot replay runs/cycletime-URReacher2-v0-ppo-10ms-seed0-1f0c7c38a2 --play --speed 10
     """
 
-    folders: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN", help_behavior_hint="(required)")]
-    """The run's folder."""
     play: bool = False
     """Show its cycles one after the other, as they were shown live."""
     speed: float = 1.0
@@ -35,7 +30,7 @@ class ReplayRobot:
         from cycletime.engines.live.replay import summary
         from cycletime.runs.folder import RunFolder
 
-        folder = RunFolder.open(the_one(self.folders))
+        folder = RunFolder.open(self.folder)
         entries = list(folder.journal.entries())
         if not entries:
             raise InputError(

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated
 
-from tyro.conf import Positional, arg
-
-from cycletime.cli.options import the_one
+from cycletime.cli.of_one_run import OfOneRun
 from cycletime.cli.robot.arm import ArmOptions
 from cycletime.cli.robot.driving import drive
 from cycletime.cli.running import Running, result_line
@@ -16,14 +12,11 @@ from cycletime.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResumeRobot(Running, ArmOptions):
+class ResumeRobot(Running, ArmOptions, OfOneRun):
     """Continue a run on an arm that was stopped or killed.
 
     For example: cycletime robot resume runs/cycletime-URReacher2-v0-ppo-10ms-seed0-1f0c7c38a2 --simulate
     """
-
-    folders: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN", help_behavior_hint="(required)")]
-    """The run's folder."""
 
     def run(self) -> int:
         """Train it to its end."""
@@ -32,7 +25,7 @@ class ResumeRobot(Running, ArmOptions):
         from cycletime.runs.worlds import RobotEnv
 
         self.check()
-        folder = RunFolder.open(the_one(self.folders))
+        folder = RunFolder.open(self.folder)
         world = folder.spec.world
         if not isinstance(world, RobotEnv):
             raise InputError(f"{folder.path} is no run on an arm: go on with 'cycletime resume {folder.path}'.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import arg
 
@@ -29,8 +29,6 @@ class RunRobot(AgentOptions, ArmOptions):
 
     env_dt: Annotated[str, arg(metavar="TIME")] = "10ms"
     """The environment's time step, after which rewards are paid; the authors' runs of SAC had 40ms."""
-    learner: Literal["inline", "background"] = "inline"
-    """Who learns while the arm moves: the loop, within the cycle, or a thread beside it; PPO waits for the pauses."""
 
     def run(self) -> int:
         """Train."""
@@ -59,7 +57,6 @@ class RunRobot(AgentOptions, ArmOptions):
             seeds=[self.seed or 0],
             engine="real-time",
             robot=arm.kind,
-            learner=self.learner,
             **asked,
         )
         return spec

@@ -10,14 +10,15 @@ from tyro.conf import arg
 from tyro.constructors import PrimitiveConstructorSpec
 
 from cycletime.cli.options import Count, Names, Rate, Text
+from cycletime.cli.robot.address import STANDARD_PORTS
 from cycletime.errors import InputError, printable, shown
+from cycletime.robots.ur.wire.codes import LARGEST_PORT
 
 if TYPE_CHECKING:
     from cycletime.robots.ur.simulator.profile import Settings
     from cycletime.robots.ur.simulator.server import Ports
 
-_STANDARD = Names(("30004", "30003", "29999", "30020"))
-_LARGEST_PORT = 65535
+_STANDARD = Names((*STANDARD_PORTS, "30020"))
 _LOCK_STEP = "lockstep"
 
 PortNumbers: TypeAlias = Annotated[
@@ -98,8 +99,8 @@ class SimulateRobot:
         from cycletime.robots.ur.simulator.server import Ports
 
         for word in self.ports:
-            if not word.isdecimal() or int(word) > _LARGEST_PORT:
-                raise InputError(f"--ports has {shown(word)}: a port is a number from 0 to {_LARGEST_PORT}.")
+            if not word.isdecimal() or int(word) > LARGEST_PORT:
+                raise InputError(f"--ports has {shown(word)}: a port is a number from 0 to {LARGEST_PORT}.")
         return Ports(*map(int, self.ports))
 
 

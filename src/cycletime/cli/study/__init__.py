@@ -35,7 +35,3 @@ class StudyCommand:
             | Annotated[StudyReport, subcommand("report")]
         ]
     ]
-
-    def run(self) -> int:
-        """Do it."""
-        return self.command.run()

@@ -33,7 +33,7 @@ class PlanStudy:
         """Print it."""
         from cycletime.studies.plan.plan import Plan
         from cycletime.studies.spec.file import read_study
-        from cycletime.studies.store.folder import StudyFolder
+        from cycletime.studies.store.folder import StudyFolder, states_in_words
 
         if self.workers is not None and self.workers < 1:
             raise InputError(f"--workers is {self.workers}: it must be at least 1.")
@@ -45,8 +45,7 @@ class PlanStudy:
         _print_size(plan)
         if begun is not None:
             states = begun.states(planned.name for planned in plan.runs)
-            counts = Counter(states.values())
-            print(f"  {', '.join(f'{count:,} {state}' for state, count in sorted(counts.items()))}")
+            print(f"  {states_in_words(Counter(states.values()))}")
             left = tuple(planned for planned in plan.runs if states[planned.name] != "done")
         elif self.out is not None:
             print(f"  there is no study in {printable(str(self.out))} yet")

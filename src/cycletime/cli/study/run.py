@@ -27,7 +27,7 @@ class RunStudy(Executing):
         from cycletime.studies.running.progress import StudyProgress
         from cycletime.studies.running.running import run_study
         from cycletime.studies.spec.file import read_study
-        from cycletime.studies.store.folder import StudyFolder
+        from cycletime.studies.store.folder import StudyFolder, states_in_words
 
         study = read_study(self.file)
         executor = self.executor_for(study.device)
@@ -37,8 +37,7 @@ class RunStudy(Executing):
         with stopping() as stopper:
             watcher = StudyProgress(executor.workers)
             counts = run_study(folder, executor, watcher=watcher, stop=stopper)
-        told = ", ".join(f"{count:,} {state}" for state, count in sorted(counts.items()))
-        print(f"{folder.study.name}: {told}")
+        print(f"{folder.study.name}: {states_in_words(counts)}")
         if stopper():
             say("Stopped. The same command goes on with it.")
             return stopper.status

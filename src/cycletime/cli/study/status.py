@@ -27,12 +27,12 @@ class StudyStatus:
     def run(self) -> int:
         """Print it; status 1 if some runs failed, or files are damaged."""
         from cycletime.studies.plan.plan import Plan
-        from cycletime.studies.store.folder import StudyFolder
+        from cycletime.studies.store.folder import StudyFolder, states_in_words
 
         folder = StudyFolder.open(self.folder)
         states = folder.states(planned.name for planned in Plan.of(folder.study).runs)
         counts = Counter(states.values())
-        print(f"{folder.study.name}: {', '.join(f'{count:,} {state}' for state, count in sorted(counts.items()))}")
+        print(f"{folder.study.name}: {states_in_words(counts)}")
         for name, state in states.items():
             if state == "failed":
                 last = folder.failures(name).last

@@ -15,7 +15,7 @@ from cycletime.engines.cuda.limits import refusal
 from cycletime.engines.cuda.sac import expecting as sac_expecting
 from cycletime.engines.cuda.sac.device import find_sac_device
 from cycletime.engines.cuda.sac.group import SACGroup
-from cycletime.engines.engine import Cost
+from cycletime.engines.engine import Cost, Option
 from cycletime.errors import NoGpuError
 from cycletime.runs.spec import RunSpec
 
@@ -30,6 +30,7 @@ class CudaEngine:
     """Whole runs in thread blocks of a kernel, PPO's or SAC's, of any tasks, cycle times and rates that it takes."""
 
     name: ClassVar[str] = "cuda"
+    options: ClassVar[frozenset[Option]] = frozenset()
 
     def refusal(self, spec: RunSpec) -> str | None:
         """What the kernel was not made for."""

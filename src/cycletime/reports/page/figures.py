@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.reports.style import COLOURS, DASHES
-from cycletime.statistics import Curve, Estimate, interquartile_mean, iqm, mean_and_error, mean_curve
+from cycletime.statistics import Curve, Estimate, iqm, iqm_curve, mean_and_error, mean_curve
 
 CYCLE_TIME = "cycle time (ms)"
 """What stands below a horizontal axis of cycle times."""
 _RESAMPLES = 2_000
 """Of the interquartile means' intervals: enough for a figure."""
+_CURVE_RESAMPLES = 250
+"""Of the bands around their curves, whose edges then vary by about 4 % of the band's width."""
 _DIGITS = 5
 """Of numbers that figures show."""
 _LEVELS = 400
@@ -50,16 +52,13 @@ class ShownCell:
         }
 
     def curve(self) -> dict[str, Any] | None:
-        """Its mean learning curve with a band, and the interquartile means."""
+        """Its learning curves of means and of interquartile means, each with its band's lower and upper edge."""
         if self.curves is None or not len(self.curves):
             return None
-        found: Curve = mean_curve(self.curves, self.env_steps)
         return {
             "env_steps": self.env_steps,
-            "mean": _rounded(found.mean),
-            "low": None if found.low is None else _rounded(found.low),
-            "high": None if found.high is None else _rounded(found.high),
-            "iqm": _rounded(interquartile_mean(self.curves, 0)),
+            "mean": _with_band(mean_curve(self.curves, self.env_steps)),
+            "iqm": _with_band(iqm_curve(self.curves, self.env_steps, resamples=_CURVE_RESAMPLES)),
         }
 
     def seeds(self) -> dict[str, Any] | None:
@@ -186,6 +185,10 @@ class FigureData:
 
 def _interval(estimate: Estimate) -> list[float | None]:
     return [None if each is None else _round(each) for each in (estimate.value, estimate.low, estimate.high)]
+
+
+def _with_band(curve: Curve) -> list[list[float] | None]:
+    return [None if each is None else _rounded(each) for each in (curve.mean, curve.low, curve.high)]
 
 
 def _rounded(values: Sequence[float] | NDArray[np.float64]) -> list[float]:

@@ -103,7 +103,8 @@ def _curves(report: Report, panel: Panel, stem: str, cells: dict[str, ShownCell]
         title=f"{panel.title}: learning curves",
         kind="curves",
         panels=tuple(panels),
-        caption=f"Episodic return in equal bins of environment steps: means ± one standard error, {where}",
+        caption=f"Episodic return in equal bins of environment steps: means ± one standard error or interquartile "
+        f"means with 95 % bootstrap, {where}",
         command=report.command,
         y_label="episodic return",
         step_s=env_dt_of(panel),

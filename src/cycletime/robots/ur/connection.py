@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from cycletime.errors import InputError
 from cycletime.robots.ur.types import LinkError
-from cycletime.robots.ur.wire.codes import DASHBOARD_PORT, REALTIME_PORT, RTDE_PORT
+from cycletime.robots.ur.wire.codes import DASHBOARD_PORT, LARGEST_PORT, REALTIME_PORT, RTDE_PORT
 
 _READ = 1 << 16
 
@@ -35,8 +35,8 @@ class Address:
         if not self.host.strip():
             raise InputError(f"{self.host!r} is no host: give a controller's name or number, such as 192.168.1.10.")
         for port in (self.rtde, self.realtime, self.dashboard):
-            if not 0 < port < 65536:
-                raise InputError(f"{port} is no port: give one from 1 to 65535.")
+            if not 0 < port <= LARGEST_PORT:
+                raise InputError(f"{port} is no port: give one from 1 to {LARGEST_PORT}.")
 
 
 class Connection:

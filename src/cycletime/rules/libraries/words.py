@@ -82,7 +82,11 @@ class Given:
     notes: list[str] = field(default_factory=list)
 
     def number(self, word: Word) -> Number:
-        """The value of a name, or the library's default."""
+        """The value of a name, or the library's default.
+
+        Raises:
+            InputError: if it is neither given nor has a default, or is no number.
+        """
         value = self.optional_number(word.name)
         if value is not None:
             return value
@@ -110,7 +114,11 @@ class Given:
         return int(number) if number.is_integer() else number  # configuration files write counts as 1e6 at times
 
     def optional_positive(self, name: str) -> Number | None:
-        """The value of a name, if it is given: a period, a ratio or a count, which others are divided by."""
+        """The value of a name, if it is given: a period, a ratio or a count, which others are divided by.
+
+        Raises:
+            InputError: if it is given, and not such a number.
+        """
         value = self.optional_number(name)
         if value is not None and not 0 < value < inf:
             raise InputError(f"{self.library}'s {name} is {value!r}: it must be a finite number greater than 0.")

@@ -23,7 +23,11 @@ MERGE = "<<"
 
 
 def load(text: str) -> Document:
-    """The values, by the loader that the Zoo itself uses; nothing in the text is evaluated."""
+    """The values, by the loader that the Zoo itself uses; nothing in the text is evaluated.
+
+    Raises:
+        InputError: if it is not YAML, or no mapping from environment ids.
+    """
     try:
         refuse_what_is_too_large(text)
         document = yaml.safe_load(text)
@@ -139,7 +143,11 @@ def _read_place(text: str, event: yaml.Event, following: Iterator[yaml.Event]) -
 
 
 def effective_entry(document: Document, root: Place, env_id: str) -> dict[str, object]:
-    """One environment's settings with all that it inherits."""
+    """One environment's settings with all that it inherits.
+
+    Raises:
+        InputError: if it is not in the file, or has no hyper-parameters that are clear.
+    """
     if env_id not in document:
         close = get_close_matches(env_id, map(str, document), n=3, cutoff=0.3)
         hint = f"; the closest are {', '.join(close)}" if close else ""

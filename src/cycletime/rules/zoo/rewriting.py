@@ -34,7 +34,11 @@ def read_entry(text: str, env_id: str) -> dict[str, object]:
 
 
 def rewrite_entry(text: str, env_id: str, changes: Mapping[str, object]) -> tuple[str, tuple[str, ...]]:
-    """The text with these numbers and lists in that entry and all other bytes unchanged; and notes for the user."""
+    """The text with these numbers and lists in that entry and all other bytes unchanged; and notes for the user.
+
+    Raises:
+        InputError: if the file's structure around the entry is not supported; nothing is written then.
+    """
     document, root = load(text), read_places(text)
     entry = effective_entry(document, root, env_id)
     new = {key: value if isinstance(value, list) else _plain_number(key, value) for key, value in changes.items()}

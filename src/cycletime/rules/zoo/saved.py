@@ -22,7 +22,11 @@ class _SavedLoader(yaml.SafeLoader):
 
 
 def as_zoo_file(text: str, env_id: str) -> tuple[str, tuple[str, ...]]:
-    """The text, or if it is a saved configuration a Zoo file with that as the environment's entry; and a note then."""
+    """The text, or if it is a saved configuration a Zoo file with that as the environment's entry; and a note then.
+
+    Raises:
+        InputError: if a saved configuration asks for code to be executed.
+    """
     if not text.lstrip("\ufeff").startswith("!!python/object/apply:collections.OrderedDict"):
         return text, ()
     try:

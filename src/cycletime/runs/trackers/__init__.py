@@ -22,7 +22,11 @@ TRACKERS: Mapping[str, Callable[[], Tracker]] = MappingProxyType(
 
 
 def trackers_for(names: Sequence[str]) -> list[Tracker]:
-    """The trackers of these names, their packages loaded; an unknown name or a missing package is refused."""
+    """The trackers of these names, their packages loaded; an unknown name or a missing package is refused.
+
+    Raises:
+        InputError: if so.
+    """
     for place, name in enumerate(names):
         if name not in TRACKERS:
             raise InputError(f"{name!r} is not a tracker: give one of {', '.join(TRACKERS)}.")

@@ -9,7 +9,11 @@ from cycletime.errors import InputError
 
 
 def load(module: str, title: str, extra: str) -> ModuleType:
-    """The module of an extra, or the sentence that says how to install it."""
+    """The module of an extra, or the sentence that says how to install it.
+
+    Raises:
+        InputError: if it is not installed, or cannot be loaded; the sentence says how to.
+    """
     package = module.partition(".")[0]
     try:
         # A plain folder of the package's name, such as W&B's own './wandb', can be imported but has no file.

@@ -18,7 +18,11 @@ class Guarded:
         self._listening = False
 
     def begin(self, run: RunInfo) -> None:
-        """Open the run; an error is the user's to mend, before any training."""
+        """Open the run; an error is the user's to mend, before any training.
+
+        Raises:
+            InputError: if it cannot be.
+        """
         try:
             self._tracker.begin(run)
         except InputError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
@@ -10,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 from cycletime.agents import Agent
 from cycletime.duration import Duration
 from cycletime.loops.latency import Conditions, measure_agents, verdict
-from cycletime.runs.machine import cores, processor
+from cycletime.runs.machine import cores, load, processor
 from cycletime.studies.advising.worlds import WorldFacts
 
 MEASURE_S = 1.0
@@ -57,8 +56,4 @@ def measured_in_time(
 
 def machine() -> dict[str, Any]:
     """Where this was measured, and how busy it was."""
-    return {
-        "processor": processor(),
-        "cores": cores(),
-        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0,
-    }
+    return {"processor": processor(), "cores": cores(), "load": load()}

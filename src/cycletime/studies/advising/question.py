@@ -14,7 +14,7 @@ from cycletime.agents.checks import check_counts
 from cycletime.duration import Duration, cycle_steps
 from cycletime.engines.registry import AUTO
 from cycletime.errors import InputError
-from cycletime.rules import PPO, SAC
+from cycletime.runs.carried import DEFAULT_RULES
 from cycletime.runs.result import MEASURES
 from cycletime.runs.spec import AGENTS, refuse_longer_than
 from cycletime.runs.worlds import ClosedFormWorld, World
@@ -25,7 +25,6 @@ from cycletime.studies.spec.study import Cell, Study, Tuned
 
 FACTORS = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
 """Of the present cycle time: the candidates where none are named."""
-_RULES = {"ppo": PPO.default_rule, "sac": SAC.default_rule}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,16 +65,16 @@ class Question:
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
         if self.algorithm not in AGENTS:
-            raise InputError(f"{self.algorithm!r} is not an algorithm: give one of {', '.join(_RULES)}.")
-        if self.algorithm not in _RULES:
-            raise InputError(f"No rule carries the values of {self.algorithm}: give one of {', '.join(_RULES)}.")
+            raise InputError(f"{self.algorithm!r} is not an algorithm: give one of {', '.join(DEFAULT_RULES)}.")
+        if self.algorithm not in DEFAULT_RULES:
+            raise InputError(f"No rule carries the values of {self.algorithm}: give one of {', '.join(DEFAULT_RULES)}.")
         if not (isfinite(self.enough) and self.enough >= 0):
             raise InputError(f"enough is {self.enough}: it must be a difference of returns, at least 0.")
         check_counts(self, "first_seeds", least=2)
         percent(self.confidence)
         if isinstance(self.world, ClosedFormWorld):
             refuse_longer_than(self.world.task.time_limit, self.present)
-        object.__setattr__(self, "rule", self.rule or _RULES[self.algorithm])
+        object.__setattr__(self, "rule", self.rule or DEFAULT_RULES[self.algorithm])
 
     def candidates(self, env_dt: Duration) -> tuple[tuple[Duration, ...], dict[str, str]]:
         """The cycle times that the environment has, the present one among them; and why others are none.

@@ -19,7 +19,7 @@ from cycletime.studies.running.diary import Event
 from cycletime.studies.running.running import run_study
 from cycletime.studies.running.sessions import Timed
 from cycletime.studies.spec.file import study_from
-from cycletime.studies.store.folder import State, StudyFolder
+from cycletime.studies.store.folder import State, StudyFolder, states_in_words
 
 LINE_S = 5.0
 """How often a line is printed."""
@@ -49,8 +49,7 @@ def _run(told: Mapping[str, Any], out: Path, workers: int | None, wanted: Keep) 
                 folder = StudyFolder.create(out / part["folder"], study_from(part["study"]), keep=keep)
                 executor = executor_for("local", ExecutorOptions(workers=workers), folder.study.device)
                 counts = run_study(folder, executor, watcher=Timed(folder.path, Lines(folder.study.name)), stop=stopper)
-                told_of = ", ".join(f"{count:,} {state}" for state, count in sorted(counts.items()))
-                print(f"{folder.study.name}: {told_of}", flush=True)
+                print(f"{folder.study.name}: {states_in_words(counts)}", flush=True)
                 failed |= bool(counts["failed"])
                 if stopper():
                     print("Stopped: the same command goes on.")

@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cycletime.engines.devices import prepare_jax
-from cycletime.engines.record import Trainee
-from cycletime.engines.training import Progress, Status, train_together
+from cycletime.engines.record import Progress, Status, Trainee
+from cycletime.engines.training import train_together
 from cycletime.errors import MachineError, RunError
 from cycletime.runs.folder import RunFolder
 from cycletime.streams import lenient_streams

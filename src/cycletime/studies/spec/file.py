@@ -10,8 +10,8 @@ from typing import Any
 from cycletime.duration import Duration, typed_duration
 from cycletime.engines.registry import AUTO
 from cycletime.errors import InputError, shown
-from cycletime.rules import PPO, SAC
 from cycletime.rules.own import own_rules_in, own_rules_table
+from cycletime.runs.carried import DEFAULT_RULES
 from cycletime.runs.spec import AGENTS
 from cycletime.runs.tables import check_plain, read_toml
 from cycletime.runs.worlds import ClosedFormWorld, GymnasiumEnv, World
@@ -23,7 +23,6 @@ _KNOWN = {
     *(*_SINGULARS, *_SINGULARS.values(), "name", "env_steps", "env_dt", "tuned", "set", "points", "own_rules"),
     *("device", "width", "engine", "patience"),
 }
-_DEFAULT_RULES = {"ppo": PPO.default_rule, "sac": SAC.default_rule}
 
 
 def read_study(path: Path) -> Study:
@@ -156,7 +155,7 @@ def _worlds(told: Mapping[str, Any]) -> tuple[World, ...]:
 def _rules(told: Mapping[str, Any], algorithms: tuple[str, ...], tuned: Mapping[str, Tuned]) -> dict[str, Any]:
     """By algorithm, its rules; left out, its own where its values are from a cycle time."""
     bare = [algorithm for algorithm, values in tuned.items() if values.dt is None]
-    own = {each: [_DEFAULT_RULES[each]] if each in _DEFAULT_RULES and each not in bare else [] for each in algorithms}
+    own = {each: [DEFAULT_RULES[each]] if each in DEFAULT_RULES and each not in bare else [] for each in algorithms}
     if "rule" not in told and "rules" not in told:
         given = own
     elif isinstance(table := told.get("rule", told.get("rules")), Mapping):
@@ -166,8 +165,8 @@ def _rules(told: Mapping[str, Any], algorithms: tuple[str, ...], tuned: Mapping[
         given = {**own, **listed} if listed else {}
     else:
         given = dict.fromkeys(algorithms, _several(told, "rule"))
-        if any(each in _DEFAULT_RULES for each in algorithms):
-            given = {each: rules if each in _DEFAULT_RULES else [] for each, rules in given.items()}
+        if any(each in DEFAULT_RULES for each in algorithms):
+            given = {each: rules if each in DEFAULT_RULES else [] for each, rules in given.items()}
     for algorithm, rules in given.items():
         _check_rules(algorithm, rules)
     return {each: tuple(given.get(each, ())) for each in algorithms}
@@ -177,7 +176,7 @@ def _check_rules(algorithm: str, rules: list[Any]) -> None:
     for rule in rules:
         if not isinstance(rule, str):
             raise InputError(f"rules has {shown(rule)}: a rule is a name, such as 'dt-aware'.")
-        if algorithm not in _DEFAULT_RULES:
+        if algorithm not in DEFAULT_RULES:
             raise InputError(f"rules has {rule!r} for {algorithm}: no rule carries its values, so leave it out.")
     if len(set(rules)) != len(rules):
         raise InputError(f"rules has the same one twice for {algorithm}: {shown(rules)}.")

@@ -22,9 +22,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -37,6 +36,7 @@ from cycletime.rules import Rule
 from cycletime.runs.carried import TUNABLE, carried_agent
 from cycletime.runs.spec import AGENTS, EngineSpec, RunSpec
 from cycletime.runs.worlds import ClosedFormWorld, World, refuse_budget_without_episode, refuse_unknown_env
+from cycletime.studies.spec.checks import check_axes, check_field, check_grid, check_points, without_dt
 
 if TYPE_CHECKING:
     from cycletime.studies.results import StudyResults
@@ -152,17 +152,17 @@ class Study:
             check_counts(self, "width")
             if self.width > MOST_RUNS:
                 raise InputError(f"width is {shown(self.width)}: a study has {MOST_RUNS:,} runs at most.")
-        self._check_axes()
+        check_axes(self)
         for algorithm in self.algorithms:
             if algorithm not in AGENTS:
                 raise InputError(f"{shown(algorithm)} is not an algorithm: give one of {', '.join(AGENTS)}.")
-            for grid in self._grids(algorithm):
-                _check_grid(algorithm, grid)
+            for grid in self.grids(algorithm):
+                check_grid(algorithm, grid)
             for name in self.others.get(algorithm, {}):
-                _check_field("set", algorithm, name)
+                check_field("set", algorithm, name)
                 if name in TUNABLE[algorithm]:
                     raise InputError(f"set has {name!r}: it is a tuned value of {algorithm}, so give it in 'tuned'.")
-            self._check_points(algorithm)
+            check_points(self, algorithm)
 
     def check_size(self) -> None:
         """Refuse more runs than can be planned.
@@ -234,7 +234,7 @@ class Study:
         points = self.points.get(algorithm, ())
         dts = () if any("dt" in point for point in points) else self.dts
         lists: list[tuple[object, ...]] = [points, dts, self.rules.get(algorithm, ())]
-        lists += [values for grid in self._grids(algorithm) for values in grid.values()]
+        lists += [values for grid in self.grids(algorithm) for values in grid.values()]
         return math.prod(len(each) or 1 for each in lists)
 
     def resolved(self, begun: Study | None = None) -> Study:
@@ -288,10 +288,10 @@ class Study:
 
     def _tried(self, algorithm: str, dt: Duration) -> Iterator[dict[str, Any]]:
         """All choices of hyper-parameters at a cycle time."""
-        grid = {name: values for each in self._grids(algorithm) for name, values in each.items()}
+        grid = {name: values for each in self.grids(algorithm) for name, values in each.items()}
         points = [point for point in self.points.get(algorithm) or ({},) if Duration(point.get("dt", dt)) == dt]
         for point, values in product(points, product(*grid.values())):
-            yield {**dict(zip(grid, values, strict=True)), **_without_dt(point)}
+            yield {**dict(zip(grid, values, strict=True)), **without_dt(point)}
 
     def _cell(self, world: World, algorithm: str, dt: Duration, rule: str | None, values: dict[str, Any]) -> Cell:
         tuned_at = self.tuned[algorithm].dt if algorithm in self.tuned else Duration("16ms")
@@ -305,8 +305,8 @@ class Study:
             rule=used if carries else None,
             others={name: value for name, value in values.items() if name not in TUNABLE[algorithm]},
         )
-        varied = {name for grid in self._grids(algorithm) for name, tried in grid.items() if len(tried) > 1}
-        varied |= {name for point in self.points.get(algorithm, ())[:1] for name in _without_dt(point)}
+        varied = {name for grid in self.grids(algorithm) for name, tried in grid.items() if len(tried) > 1}
+        varied |= {name for point in self.points.get(algorithm, ())[:1] for name in without_dt(point)}
         hyperparameters = {name: value for name, value in values.items() if name in varied}
         labels = {"task": world.name, "algorithm": algorithm, "rule": rule, "dt": dt, **hyperparameters}
         engine = EngineSpec(device=self.device, width=self.width or 1)
@@ -314,85 +314,7 @@ class Study:
         wanted = self.engine if isinstance(world, ClosedFormWorld) else AUTO
         return replace(cell, engine=with_engine(cell.run(self.seeds[0]), wanted).engine)
 
-    def _check_axes(self) -> None:
-        for name in ("worlds", "algorithms", "dts", "seeds"):
-            given, called = getattr(self, name), "tasks or envs" if name == "worlds" else name
-            if not given:
-                raise InputError(f"The study {self.name!r} has no {called}: give at least one.")
-            if len(set(given)) != len(given):
-                twice = next(each for each, count in Counter(given).items() if count > 1)
-                words = getattr(twice, "name", twice)
-                raise InputError(f"The study {self.name!r} has {words} twice in its {called}: give each once.")
-        named = [name for names in self.rules.values() for name in names]
-        if unused := next((name for name in self.own_rules if name not in named), None):
-            raise InputError(
-                f"own_rules has {unused!r}, which is none of the study's rules ({', '.join(named) or 'none'}): name it "
-                "there, or leave it out."
-            )
-        for seed in self.seeds:
-            if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= seed < 2**32:
-                raise InputError(f"seeds has {shown(seed)}: a seed is a whole number from 0 to below 2**32.")
-
-    def _check_points(self, algorithm: str) -> None:
-        points = self.points.get(algorithm, ())
-        for name in _without_dt(points[0]) if points else ():
-            _check_field("points", algorithm, name)
-            if any(name in grid for grid in self._grids(algorithm)):
-                raise InputError(f"{name} of {algorithm} has a value in 'points' and elsewhere: give one of them.")
-        seen: set[frozenset[tuple[str, Any]]] = set()
-        for point in points:
-            if point.keys() != points[0].keys():
-                raise InputError(
-                    f"points has one with {', '.join(points[0]) or 'nothing'} and one with "
-                    f"{', '.join(point) or 'nothing'}: give all the same names."
-                )
-            key = frozenset((name, _hashable(name, value)) for name, value in point.items())
-            if key in seen:
-                raise InputError(f"points has the same one twice: {shown(_in_words(point))}.")
-            seen.add(key)
-        self._check_dts_of_points(points)
-
-    def _check_dts_of_points(self, points: tuple[Point, ...]) -> None:
-        """Where points are each for a cycle time, all of the study's must have some, and no other."""
-        named = [Duration(point["dt"]) for point in points if "dt" in point]
-        words = ", ".join(map(str, self.dts))
-        if other := next((dt for dt in named if dt not in self.dts), None):
-            raise InputError(f"points has one with dt {other}: the study has {words}.")
-        if named and (bare := next((dt for dt in self.dts if dt not in named), None)):
-            raise InputError(f"points has none with dt {bare}: each cycle time of the study, {words}, needs one.")
-
-    def _grids(self, algorithm: str) -> tuple[Grid, ...]:
+    def grids(self, algorithm: str) -> tuple[Grid, ...]:
+        """The values that are tried of an algorithm: the tuned ones, and further fields of its agent."""
         tuned = self.tuned[algorithm].values if algorithm in self.tuned else {}
         return tuned, self.others.get(algorithm, {})
-
-
-def _check_grid(algorithm: str, grid: Grid) -> None:
-    for name, values in grid.items():
-        if not values:
-            raise InputError(f"{name} of {algorithm} has no value: give at least one.")
-        if len({_hashable(name, value) for value in values}) != len(values):
-            raise InputError(f"{name} of {algorithm} has the same value twice: {shown(list(values))}.")
-
-
-def _hashable(name: str, value: Any) -> Any:  # noqa: ANN401 - any hyper-parameter
-    """The value itself, unless it is a list or the like."""
-    try:
-        hash(value)
-    except TypeError:
-        raise InputError(f"{name} is {shown(value)}: give one number or text, or a tuple such as (64, 64).") from None
-    return value
-
-
-def _without_dt(point: Point) -> Point:
-    """A point's hyper-parameters."""
-    return {name: value for name, value in point.items() if name != "dt"}
-
-
-def _in_words(point: Point) -> dict[str, Any]:
-    return {name: str(value) if name == "dt" else value for name, value in point.items()}
-
-
-def _check_field(where: str, algorithm: str, name: str) -> None:
-    known = [each.name for each in fields(AGENTS[algorithm]) if each.name != "exploration"]
-    if name not in known:
-        raise InputError(f"{where} has {name!r}: {algorithm} has {', '.join(known)}.")

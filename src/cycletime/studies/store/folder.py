@@ -10,7 +10,7 @@ workers/      what workers say of their runs while a command looks after them
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -208,6 +208,11 @@ class StudyFolder:
         if self.failures(name).is_hopeless:
             return "failed"
         return "stopped" if checkpoints_of(self.runs / name).are_there else "pending"
+
+
+def states_in_words(counts: Mapping[State, int]) -> str:
+    """How many runs are how far: '3 done, 1 failed'."""
+    return ", ".join(f"{count:,} {state}" for state, count in sorted(counts.items()))
 
 
 def open_run(path: Path) -> RunFolder | FinishedRun:

@@ -151,7 +151,11 @@ class BulletEnv(TaskEnv):
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start an episode; see `TaskEnv`."""
+        """Start an episode; see `TaskEnv`.
+
+        Raises:
+            InputError: if the environment is closed.
+        """
         if not self._world.close.alive:
             raise InputError("The environment is closed: make a new one instead of resetting it.")
         return super().reset(seed=seed, options=options)

@@ -50,7 +50,11 @@ class MujocoClock:
     skips_frames: ClassVar[bool] = True
 
     def read(self, env: Any) -> TimeStep:  # noqa: ANN401
-        """The time step as it is."""
+        """The time step as it is.
+
+        Raises:
+            InputError: if the environment does not have it where it is looked for.
+        """
         try:
             return TimeStep(Duration(float(env.model.opt.timestep)), int(env.frame_skip))
         except AttributeError:
@@ -74,7 +78,11 @@ class AttributeClock:
     skips_frames: ClassVar[bool] = False
 
     def read(self, env: Any) -> TimeStep:  # noqa: ANN401
-        """The time step as it is."""
+        """The time step as it is.
+
+        Raises:
+            InputError: if the environment does not have it where it is looked for.
+        """
         if not hasattr(env, self.name):
             raise InputError(
                 f"{env} has no attribute {self.name!r}: register it with the one that holds its time step."
@@ -92,6 +100,9 @@ def choose_time_step(
     """The time step of `env_dt` with the asked physics step, or with the longest that is no longer than the own one.
 
     Where `env_dt` is a multiple of the own physics step this keeps it, and the simulated world is the same.
+
+    Raises:
+        InputError: if one of them is longer than the environment can have.
     """
     env_dt, longest = Duration(env_dt), own.physics_dt
     if not skips_frames and env_dt > longest:

@@ -65,7 +65,11 @@ class Scaling:
     """The factors of the summands in `info`."""
 
     def apply(self, reward: float, info: dict[str, Any]) -> tuple[float, dict[str, Any]]:
-        """The reward and the ``info`` of one step, with each summand multiplied by its factor."""
+        """The reward and the ``info`` of one step, with each summand multiplied by its factor.
+
+        Raises:
+            InputError: if a summand is missing in ``info``.
+        """
         missing = [name for name in self.by_info if name not in info]
         if missing:
             raise InputError(

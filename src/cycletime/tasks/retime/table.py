@@ -106,7 +106,11 @@ def register_retiming(env_id: str, terms: Sequence[RewardTerm], clock: Clock | N
 
 
 def find_retiming(env_id: str) -> Retiming:
-    """What is known of an environment."""
+    """What is known of an environment.
+
+    Raises:
+        InputError: if nothing is.
+    """
     if env_id not in _RETIMINGS:
         raise InputError(
             f"The reward terms of {env_id!r} are not known: describe them with register_retiming({env_id!r}, terms), "

@@ -41,8 +41,8 @@
     if (figure.kind === "curves") {
       const curve = data.curves[line.cells[0]];
       if (!curve) return null;
-      const isMean = state.statistic === "mean";
-      return { middle: curve[state.statistic], low: isMean ? curve.low : null, high: isMean ? curve.high : null, n: data.cells[line.cells[0]].n };
+      const [middle, low, high] = curve[state.statistic];
+      return { middle, low, high, n: data.cells[line.cells[0]].n };
     }
     const cells = line.cells.map((name) => (name === null ? null : data.cells[name]));
     const part = (index) => cells.map((cell) => (cell ? cell[state.statistic][index] : null));

@@ -27,7 +27,11 @@ class Mailbox:
         self._number = newest[0] if newest else 0
 
     def write(self, message: bytes) -> None:
-        """Leave a message; the one before stays whole until this one is."""
+        """Leave a message; the one before stays whole until this one is.
+
+        Raises:
+            ValueError: if it does not fit.
+        """
         if len(message) > self._room:
             raise ValueError(f"A message of {len(message)} bytes does not fit into {self._room}.")
         self._number += 1

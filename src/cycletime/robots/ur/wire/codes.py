@@ -5,6 +5,8 @@ from __future__ import annotations
 from cycletime.robots.ur.types import RobotMode, SafetyMode
 
 DASHBOARD_PORT, REALTIME_PORT, RTDE_PORT = 29999, 30003, 30004
+LARGEST_PORT = 65535
+"""That any computer has."""
 
 _SAFETY_BITS = {
     SafetyMode.NORMAL: (0,),

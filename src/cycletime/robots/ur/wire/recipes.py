@@ -51,7 +51,11 @@ class Recipe:
         return tuple(name for name, kind in zip(self.names, self.types, strict=True) if kind == why)
 
     def pack(self, values: Sequence[Value]) -> bytes:
-        """The payload of a data package with these values, one for each name."""
+        """The payload of a data package with these values, one for each name.
+
+        Raises:
+            WireError: if they do not fit the recipe's types.
+        """
         flat: list[float | int] = [] if self.id is None else [self.id]
         for value in values:
             if isinstance(value, tuple):

@@ -29,7 +29,11 @@ class Call:
     named: dict[str, Argument] = field(default_factory=dict)
 
     def joints_and(self, joints: str, **defaults: float) -> tuple[Joints, list[float]]:
-        """The first argument, a list of six numbers, and the numbers after it."""
+        """The first argument, a list of six numbers, and the numbers after it.
+
+        Raises:
+            WireError: if it is no such list.
+        """
         given = self._by_name((joints, *defaults))
         values = given.pop(joints, None)
         if not isinstance(values, tuple) or len(values) != JOINTS:
