@@ -1,17 +1,19 @@
 """What studies cost beside computing: runs that take no time, a store of 10,000 runs, and the plan of 100,000.
 
 taskset -c 0 python benchmarks/studies.py
+taskset -c 0 python benchmarks/studies.py reports [--before OTHER_CLONE]    # of 1,200 runs, as a command
 """
 
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -51,6 +53,24 @@ STORED = {
     "tuned": {"batch": [500, 1000, 2000, 4000, 8000], "minibatch": [12, 25, 50, 100, 200]},
 }
 """The paper's grid, with 80 seeds: 10,000 runs."""
+REPORTED = {
+    "name": "reported",
+    "task": "reacher",
+    "algorithm": "ppo",
+    "dts": ["4ms", "8ms", "16ms", "32ms", "64ms"],
+    "rules": ["baseline", "dt-aware", "scaled"],
+    "seeds": 80,
+    "env_steps": 10_000_000,
+    "tuned": {"dt": "2ms", "batch": 16_000, "minibatch": 400},
+}
+"""1,200 runs, of which no rules share any."""
+REPORT_MOST_S, TURNS = 3.0, 5
+ONE_THREAD = {
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "JAX_PLATFORMS": "cpu",
+}
 NULL = {"name": "null", "task": "reacher", "algorithm": "ppo", "dt": "16ms", "env_steps": 100_000}
 _MACHINE = {"cycletime": "benchmark", "jax": "none", "device": "none", "processor": "none", "cores": "1"}
 
@@ -101,10 +121,7 @@ def bookkeeping_s(runs: int) -> float:
 
 def store_s(place: Path) -> Iterator[tuple[str, float]]:
     """By command, the CPU seconds that it takes with 10,000 runs."""
-    there, here = (StudyFolder.create(place / name, study_from(STORED)) for name in ("there", "here"))
-    plan = Plan.of(there.study)
-    for group in np.array_split(np.arange(len(plan.runs)), 50):
-        there.store.add([made_up(plan.spec(plan.runs[index]), binned=True) for index in group])
+    here, there = StudyFolder.create(place / "here", study_from(STORED)), filled(place / "there", STORED)
     words = {
         "import": ["import", str(here.path), str(there.path)],
         "status": ["status", str(here.path)],
@@ -114,6 +131,48 @@ def store_s(place: Path) -> Iterator[tuple[str, float]]:
     }
     for name, arguments in words.items():
         yield name, cpu_s(lambda arguments=arguments: _run(arguments))  # type: ignore[misc]
+
+
+def filled(place: Path, told: Mapping[str, Any]) -> StudyFolder:
+    """A study whose runs are all made up."""
+    folder = StudyFolder.create(place, study_from(told))
+    plan = Plan.of(folder.study)
+    for group in np.array_split(np.arange(len(plan.runs)), -(-len(plan.runs) // 200)):
+        folder.store.add([made_up(plan.spec(plan.runs[index]), binned=True) for index in group])
+    return folder
+
+
+def report_s(clones: Sequence[Path]) -> list[float]:
+    """By clone, the CPU seconds of a process that reports on 1,200 runs: the least of turns that they take."""
+    with tempfile.TemporaryDirectory() as place:
+        study = filled(Path(place) / "study", REPORTED).path
+        turns = [[_process_s(clone, ["study", "report", str(study)], place) for clone in clones] for _ in range(TURNS)]
+    return [min(turn[index] for turn in turns) for index in range(len(clones))]
+
+
+def _process_s(clone: Path, words: Sequence[str], place: str) -> float:
+    """Of a command with a clone's code, whose bytecode is kept, as that of installed packages is."""
+    kept = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": f"{place}/bytecode", "PYTHONPATH": str(clone / "src")}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-m", "cycletime", *words]
+    subprocess.run(command, env=os.environ | ONE_THREAD | kept, stdout=subprocess.DEVNULL, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def reports(words: Sequence[str]) -> int:
+    """Print what a report costs, beside another commit's; status 1 if it is too much."""
+    clones = {"before": Path(words[1])} if words[:1] == ["--before"] else {}
+    clones["now"] = Path(__file__).parents[1]
+    costs = dict(zip(clones, report_s(list(clones.values())), strict=True))
+    told = ", ".join(f"{name} {cost_s:.2f}" for name, cost_s in costs.items())
+    is_good = costs["now"] < REPORT_MOST_S
+    print(f"1,200 runs, study report, a process: {told} CPU s, at most {REPORT_MOST_S:.0f}: {_verdict(is_good)}")
+    return 0 if is_good else 1
+
+
+def _verdict(is_good: bool) -> str:
+    return "PASS" if is_good else "FAIL"
 
 
 def _run(arguments: list[str]) -> None:
@@ -160,7 +219,7 @@ def main() -> int:
         for name, cost_s in store_s(Path(place)):
             print(f"10,000 runs, study {name}: {cost_s:.1f} CPU s, at most {LIMITS_S[name]:.0f}", flush=True)
             good &= cost_s < LIMITS_S[name]
-    print("PASS" if good else "FAIL")
+    print(_verdict(good))
     return 0 if good else 1
 
 
@@ -170,4 +229,6 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["scheduler"]:
         print(json.dumps(scheduler()))
         sys.exit(0)
+    if sys.argv[1:2] == ["reports"]:
+        sys.exit(reports(sys.argv[2:]))
     sys.exit(main())

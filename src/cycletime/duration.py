@@ -50,6 +50,9 @@ class Duration:
         Raises:
             InputError: if it is not a time span, or if it is text of one second or more without a unit.
         """
+        if isinstance(value, Duration):  # as most are that code hands on
+            object.__setattr__(self, "exact_s", value.exact_s)
+            return
         exact_s = _read(value)
         if exact_s is None or not _SHORTEST_S <= exact_s <= _LONGEST_S:
             raise InputError(f"{value!r} is not a time span: give {_EXAMPLES}.")
@@ -143,8 +146,6 @@ def _ask_for_a_unit(text: str, exact_s: Fraction) -> None:
 
 
 def _read(value: object) -> Fraction | None:
-    if isinstance(value, Duration):
-        return value.exact_s
     if isinstance(value, str):
         return _read_text(value)
     if isinstance(value, bool):
@@ -157,6 +158,7 @@ def _read(value: object) -> Fraction | None:
     return _read_text(str(value)) if isinstance(value, Decimal | Real) else None
 
 
+@lru_cache(maxsize=1024)  # since studies read and write the few that they have for each of their runs
 def _read_text(text: str) -> Fraction | None:
     match = _NUMBER_THEN_UNIT.fullmatch(text.strip().lower().translate(_MICRO_SIGNS))
     if not match:
@@ -194,7 +196,7 @@ def _simplest_fraction(seconds: float) -> Fraction:
     return simple if abs(simple - Fraction(seconds)) <= 2 * Fraction(ulp(seconds)) else Fraction(typed)
 
 
-@lru_cache(maxsize=1024)  # since studies write the few that they have for each of their runs
+@lru_cache(maxsize=1024)
 def _shortest(exact_s: Fraction) -> str:
     decimals = ((_exact_decimal(exact_s / size), unit) for unit, size in _SECONDS_PER_UNIT.items())
     spans = [number + unit for number, unit in decimals if number]

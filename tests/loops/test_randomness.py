@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from cycletime.agents import Agent, PPOAgent, SACAgent
+from cycletime.agents import ActorCriticAgent, Agent, PPOAgent, SACAgent
 from cycletime.errors import InputError
 from cycletime.loops import stepped_agent
-from cycletime.loops.randomness import Purpose, key_for, keys_for, seed_key
+from cycletime.loops.randomness import Purpose, drawn_numbers, key_for, keys_for, seed_key
 from cycletime.loops.stepped_agent import RandomNumbers
 
 KEY = seed_key(3)
@@ -104,3 +104,15 @@ def test_draws_are_those_of_the_learning_period() -> None:
     for period in (0, 1, 3, 4, 9):
         draws, index = numbers.draws(period)
         jax.tree.map(lambda got, want: np.testing.assert_array_equal(got[index], want), draws, draw(period))  # noqa: B023
+
+
+@pytest.mark.parametrize("agent", [ActorCriticAgent(), PPOAgent(batch=30, minibatch=7), SACAgent(minibatch=9)])
+def test_the_numbers_of_a_learning_are_counted_without_drawing_them(agent: Agent) -> None:
+    drawn = jax.tree.leaves(agent.draw(KEY, 3))
+    assert drawn_numbers(jax.tree.structure(agent), 3) == sum(map(np.size, drawn))
+
+
+def test_the_numbers_of_a_learning_are_counted_once_for_all_rates(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = drawn_numbers(jax.tree.structure(PPOAgent(batch=31, minibatch=8)), 2)
+    monkeypatch.setattr(PPOAgent, "draw", None)
+    assert drawn_numbers(jax.tree.structure(PPOAgent(batch=31, minibatch=8, discount=0.5)), 2) == count == 310

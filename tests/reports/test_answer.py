@@ -121,9 +121,9 @@ def test_files_of_runs_that_cannot_be_read_are_told_and_their_runs_are_not_done(
     told = Report.of(StudyFolder.open(folder.path)).completeness
     assert told[0] == "2 of 3 runs have a score; the others: 1 not done yet."
     assert told[-1] == (
-        f"{folder.path / 'finished' / '0123.npz'} is damaged (File is not a zip file): its runs count as not done. "
-        "Restore it; or 'cycletime study verify --repair' moves it away, and 'cycletime study run' trains its runs "
-        "again."
+        f"{folder.path / 'finished' / '0123.npz'} is damaged (it is not what was written: its hash is another): its "
+        "runs count as not done. Restore it; or 'cycletime study verify --repair' moves it away, and 'cycletime study "
+        "run' trains its runs again."
     )
 
 

@@ -5,8 +5,9 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.transforms import IdentityTransform, blended_transform_factory
 
-from cycletime.reports.style import _METADATA, STYLE, add_seconds, save_figure
+from cycletime.reports.style import _COMPRESSION, _METADATA, STYLE, TO_TITLE, add_seconds, name_steps, save_figure
 
 FORMATS = ("pdf", "svg", "png")
 
@@ -37,6 +38,32 @@ def test_seconds_stand_above_the_environment_steps_that_they_are() -> None:
     assert above.get_xlabel() == "environment time (s)"
 
 
+@pytest.mark.parametrize("dpi", [72, 150])
+def test_labels_and_title_stand_where_matplotlib_would_put_them_by_itself(dpi: int) -> None:
+    def places(*, by_itself: bool) -> list[float]:
+        figure = Figure(figsize=(4, 3), dpi=dpi)
+        axes = figure.add_axes((0.2, 0.2, 0.6, 0.5))
+        axes.plot([0, 1000], [0, 1])
+        name_steps(axes)
+        add_seconds(axes, 0.002)
+        axes.set_title("16 ms", fontsize=9, pad=TO_TITLE)
+        (above,) = axes.child_axes
+        if by_itself:
+            axes.set_title("16 ms", fontsize=9)
+            for each in (axes, above):
+                each.xaxis.label.set_transform(blended_transform_factory(each.transAxes, IdentityTransform()))
+                each.xaxis._autolabelpos = True  # type: ignore[attr-defined]
+        figure.draw_without_rendering()
+        texts = (axes.xaxis.label, above.xaxis.label, axes.title)
+        return [end for text in texts for end in text.get_window_extent().extents]
+
+    with mpl.rc_context(STYLE):
+        ours = places(by_itself=False)
+    with mpl.rc_context(STYLE | {"axes.titley": None}):
+        theirs = places(by_itself=True)
+    np.testing.assert_allclose(ours, theirs, atol=1.5)  # pixels, since letters are rounded to whole ones
+
+
 def test_a_file_is_what_matplotlib_saves_to_the_byte_and_is_drawn_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -51,7 +78,8 @@ def test_a_file_is_what_matplotlib_saves_to_the_byte_and_is_drawn_once(
         theirs.draw_without_rendering()
         theirs.set_layout_engine("none")
         for suffix in FORMATS:
-            theirs.savefig(tmp_path / f"theirs.{suffix}", metadata=_METADATA[suffix])
+            options: dict[str, Any] = {**_COMPRESSION.get(suffix, {}), "metadata": _METADATA[suffix]}
+            theirs.savefig(tmp_path / f"theirs.{suffix}", **options)
         draws, draw = [], Figure.draw
 
         def counted(self: Figure, renderer: Any) -> None:  # noqa: ANN401

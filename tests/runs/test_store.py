@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 
 from cycletime.errors import DiskFullError, RunError
-from cycletime.runs import files
+from cycletime.runs import bundle, files
 from cycletime.runs.bundle import Bundle, write_bundles
+from cycletime.runs.columns import About, about_in
+from cycletime.runs.npz import Npz
 from cycletime.runs.store import Store
 from tests.runs.finished import all_of, recomputed
 from tests.runs.stored import files_of, filled, held, runs_of
@@ -38,8 +40,8 @@ def test_what_is_added_is_there_for_whoever_looks(tmp_path: Path) -> None:
 def test_a_file_from_elsewhere_is_taken_as_it_is(tmp_path: Path) -> None:
     elsewhere, expected = filled(tmp_path / "elsewhere", 1)
     store = Store(tmp_path / "finished")
-    for bundle in elsewhere.bundles.values():
-        store.take(bundle)
+    for each in elsewhere.bundles.values():
+        store.take(each)
     assert store.places.keys() == expected.keys()
     assert held(tmp_path) == expected
     assert files_of(store) == files_of(elsewhere)
@@ -49,6 +51,23 @@ def test_a_run_that_is_in_two_files_counts_once(tmp_path: Path) -> None:
     _, expected = filled(tmp_path)
     write_bundles(tmp_path / "finished", runs_of(3, 0))
     assert held(tmp_path) == expected
+
+
+def test_who_wants_scores_reads_once_what_a_file_says_of_its_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(tmp_path, 2)
+    read: list[About] = []
+
+    def counted(file: Npz) -> About:
+        read.append(about_in(file))
+        return read[-1]
+
+    monkeypatch.setattr(bundle, "about_in", counted)
+    store = Store(tmp_path / "finished", is_checked=True)
+    told = [store.result(name) for name in store.refresh()]
+    assert len(read) == len(store.bundles) > 1
+    assert told == [each["result"] for about in read for each in about]
 
 
 def test_what_others_write_at_the_moment_is_not_read(tmp_path: Path) -> None:
@@ -196,6 +215,8 @@ from cycletime.engines.record import KEEP_ALL, Trainee
 from cycletime.engines.training import train_together
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.result import fault_of
+from cycletime.runs.columns import About, about_in
+from cycletime.runs.npz import Npz
 from cycletime.runs.store import Store
 from tests.engines.scripted import Scripted, make_spec
 spec, store = make_spec(), Store(Path(sys.argv[1]) / "finished")

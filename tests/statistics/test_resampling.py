@@ -54,6 +54,40 @@ def test_a_percentile_interval_is_scipy_s_in_one_draw_or_in_many(
     assert (found.low, found.high) == pytest.approx(tuple(theirs.confidence_interval), rel=1e-14)
 
 
+def share_above(x: Any, y: Any, axis: int) -> Any:  # noqa: ANN401
+    """Of all pairs, one by one."""
+    del axis  # always the last
+    x, y = x[..., :, np.newaxis], y[..., np.newaxis, :]
+    return np.mean(np.where(x == y, 0.5, x > y), axis=(-2, -1))
+
+
+@pytest.mark.parametrize("sizes", [(2, 2), (7, 12), (30, 30)])
+@pytest.mark.parametrize("digits", [6, 0])
+def test_the_probability_of_improvement_has_the_interval_of_all_pairs_of_scipy_s_draws(
+    digits: int, sizes: tuple[int, int]
+) -> None:
+    random = np.random.default_rng(8)
+    x, y = (random.normal(size=size).round(digits) for size in sizes)  # with no digits there are ties
+    found = probability_of_improvement(x, y, resamples=400, seed=3)
+    theirs = stats.bootstrap(
+        (x, y), share_above, vectorized=True, n_resamples=400, method="percentile", rng=np.random.default_rng(3)
+    )
+    assert (found.low, found.high) == pytest.approx(tuple(theirs.confidence_interval), rel=1e-12)
+    assert found.value == pytest.approx(share_above(x, y, -1), rel=1e-12)
+
+
+def test_pairs_are_compared_once_and_not_in_each_resample(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared, above = [], resampling._above
+
+    def counted(x: resampling.Array, y: resampling.Array) -> resampling.Array:
+        compared.append(x.shape + y.shape)
+        return above(x, y)
+
+    monkeypatch.setattr(resampling, "_above", counted)
+    probability_of_improvement({"4ms": [1, 2], "8ms": [3, 4]}, {"4ms": [0, 1, 2], "8ms": [5]}, resamples=100)
+    assert compared == [(2, 3), (2, 1)]
+
+
 @pytest.mark.parametrize("count", [1, 3, 4, 10, 31])
 def test_the_interquartile_mean_is_scipy_s_and_the_same_in_any_order(count: int) -> None:
     values = np.random.default_rng(count).normal(size=(50, count))

@@ -17,7 +17,7 @@ def check_counts(owner: object, *names: str, least: int = 1) -> None:
     """Refuse counts that are no whole numbers, or too small."""
     for name in names:
         value = getattr(owner, name)
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        if not _is_whole(value) or value < least:
             raise InputError(f"{name} is {shown(value)}: it must be a whole number of at least {least}.")
 
 
@@ -76,5 +76,9 @@ def check_precision(dtype: Any) -> None:  # noqa: ANN401 - what JAX takes for a 
         )
 
 
-def _is_number(value: Any) -> bool:  # noqa: ANN401 - that is the question
-    return isinstance(value, Real) and not isinstance(value, bool)
+def _is_whole(value: Any) -> bool:  # noqa: ANN401 - that is the question
+    return type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
+
+
+def _is_number(value: Any) -> bool:  # noqa: ANN401
+    return type(value) is float or (isinstance(value, Real) and not isinstance(value, bool))

@@ -27,7 +27,7 @@ from cycletime.errors import InputError
 from cycletime.loops.compilation_cache import keep_compiled_programs
 from cycletime.loops.episodes import Episodes
 from cycletime.loops.program import LoopState, Matmul, ProgramOutput, Shape, advance, initialize
-from cycletime.loops.randomness import seed_key
+from cycletime.loops.randomness import drawn_numbers, seed_key
 from cycletime.loops.rollout import TimedTask
 from cycletime.tasks.closed_form import ClosedFormTask
 
@@ -147,8 +147,7 @@ class CompiledLoop:
     def shape(self) -> Shape:
         """What the program is compiled for."""
         timed_task = TimedTask(self.task, cycle_steps(self.dt, self.task.env_dt))
-        draws = jax.eval_shape(lambda key: self.agent.draw(key, self.task.action_size), seed_key(0))
-        numbers = max(1, sum(draw.size for draw in jax.tree.leaves(draws)))
+        numbers = max(1, drawn_numbers(jax.tree.structure(self.agent), self.task.action_size))
         most_numbers = min(MOST_NUMBERS, int(MOST_NUMBERS_TOGETHER / self.width))
         periods = min(MOST_PERIODS, MOST_AGENT_STEPS // self.agent.period, most_numbers // numbers)
         return Shape(

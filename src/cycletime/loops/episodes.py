@@ -140,5 +140,7 @@ class EpisodeBins:
                 f"The curve is kept in {kept} bins of {self.budget} environment steps, not in {bins} of "
                 f"{env_steps}: ask for {kept} bins, or a number that divides it."
             )
+        if kept == bins:
+            return self.means()
         counts, sums = (numbers.reshape(bins, -1).sum(axis=1) for numbers in (self.counts, self.sums))
         return replace(self, counts=counts, sums=sums).means()

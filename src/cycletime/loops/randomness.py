@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import IntEnum
+from functools import cache
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -72,3 +74,14 @@ def normals_of(keys: jax.Array, steps: int, numbers: int) -> jax.Array:
 def draws_of(agent: Agent, keys: jax.Array, action_size: int) -> Draws:
     """The agent's random numbers of several learnings."""
     return jax.vmap(lambda key: agent.draw(key, action_size))(keys)
+
+
+@cache
+def drawn_numbers(structure: Any, action_size: int) -> int:  # noqa: ANN401 - JAX's, of an agent
+    """How many random numbers one learning takes; short runs of the same kind feel it if that is asked anew."""
+
+    def draws(rates: list[jax.Array], key: jax.Array) -> Draws:
+        return structure.unflatten(rates).draw(key, action_size)
+
+    shapes = jax.eval_shape(draws, [0.0] * structure.num_leaves, seed_key(0))
+    return sum(each.size for each in jax.tree.leaves(shapes))

@@ -14,7 +14,7 @@ from matplotlib.ticker import EngFormatter, FixedLocator, MaxNLocator, NullLocat
 
 from cycletime.duration import Duration
 from cycletime.reports.scores import MEASURES, Panel
-from cycletime.reports.style import COLOURS, DASHES, MARKERS, STYLE, add_seconds, save_figure
+from cycletime.reports.style import COLOURS, DASHES, MARKERS, STYLE, TO_TITLE, add_seconds, name_steps, save_figure
 from cycletime.reports.summary import Place, Summary
 from cycletime.reports.words import span
 from cycletime.statistics import Curve
@@ -114,13 +114,13 @@ def curves_figure(panel: Panel, curves: Mapping[Place, Curve | None], env_dt_s: 
     for axes, dt in zip(every, panel.dts, strict=False):
         for index, rule in enumerate(panel.rules):
             _draw_curve(axes, curves[rule, dt], index)
-        axes.set_title(span(dt), fontsize=9, fontweight="bold")
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         axes.tick_params(labelbottom=True)
-        axes.set_xlabel("environment steps")
+        name_steps(axes)
         if env_dt_s is not None:
             add_seconds(axes, env_dt_s)
+        axes.set_title(span(dt), fontsize=9, fontweight="bold", pad=None if env_dt_s is None else TO_TITLE)
     for axes in every[len(panel.dts) :]:
         axes.remove()
     for axes in every[::columns]:

@@ -12,7 +12,7 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from cycletime.errors import InputError
 from cycletime.reports.run_curves import RunLines
-from cycletime.reports.style import COLOURS, DASHES, FORMATS, STYLE, add_seconds, save_figure
+from cycletime.reports.style import COLOURS, DASHES, FORMATS, STYLE, add_seconds, name_steps, save_figure
 from cycletime.reports.words import span
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _name_x(bottom: Axes, top: Axes, runs: Sequence[RunLines], x: XAxis) -> None
         bottom.set_xlabel("environment time (s)")
         return
     bottom.xaxis.set_major_formatter(EngFormatter(sep=""))
-    bottom.set_xlabel("environment steps")
+    name_steps(bottom)
     steps = {run.env_dt_s for run in runs}
     if len(steps) == 1:
         add_seconds(top, steps.pop())

@@ -140,7 +140,9 @@ class Bundle:
     def runs(self) -> list[FinishedRun]:
         """All of its runs."""
         with self._reading(), open_npz(BytesIO(self.content()), MOST_READ) as file:
-            return runs_in(file)
+            about = about_in(file)
+            vars(self)["about"] = about  # which was held against the hash now, and need not be read again
+            return runs_in(file, about)
 
     def run(self, name: str) -> FinishedRun:
         """One of its runs."""

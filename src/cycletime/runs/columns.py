@@ -107,13 +107,13 @@ def about_in(file: Npz) -> About:
     return found
 
 
-def runs_in(file: Npz) -> list[FinishedRun]:
-    """All runs of a file, each held against itself.
+def runs_in(file: Npz, about: About) -> list[FinishedRun]:
+    """All runs of a file, of which it says something, each held against itself.
 
     Raises:
         ValueError: if they cannot be; a KeyError, TypeError and the like, too.
     """
-    about, found = about_in(file), []
+    found = []
     bins = _bins(file, len(about))
     metrics = _apart(_METRICS, file, len(about))
     episodes = _apart(_EPISODES, file, len(about)) if f"{_EPISODES}each" in file else None
@@ -154,13 +154,13 @@ def _apart(prefix: str, file: Npz, runs: int) -> list[dict[str, NDArray[Any]]]:
     """Tables that stand one after the other."""
     each = _column(file, f"{prefix}each", "i", 1, runs)
     names = [name for name in file if name.startswith(prefix) and name != f"{prefix}each"]
-    columns = {name.removeprefix(prefix): _column(file, name, "if", 1) for name in names}
+    columns = {name.removeprefix(prefix): _widened(_column(file, name, "if", 1)) for name in names}
     ends = np.cumsum(each)
     rows = int(ends[-1]) if runs else 0
     if np.any(each < 0) or any(len(column) != rows for column in columns.values()):
         raise ValueError(f"it has tables of {prefix.rstrip('/')} that do not fit each other")
     return [
-        {name: _widened(column[end - count : end]) for name, column in columns.items()}
+        {name: column[end - count : end] for name, column in columns.items()}
         for end, count in zip(ends, each, strict=True)
     ]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import Field, asdict, dataclass, field, fields, replace
-from functools import cached_property
+from dataclasses import dataclass, field, fields, replace
+from functools import cache, cached_property
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Literal
@@ -60,7 +60,7 @@ class EngineSpec:
 
     def as_json(self) -> dict[str, Any]:
         """What spec.json holds; without what engines had before there was a choice."""
-        told = asdict(self)
+        told = dict(vars(self))
         for name, usual in (("matmul", "fastest"), ("version", 1), ("learner", "inline")):
             if told[name] == usual:
                 del told[name]
@@ -155,7 +155,7 @@ class RunSpec:
         return {
             "world": _world_as_json(self.world),
             "algorithm": self.algorithm,
-            "agent": {each.name: _plain(getattr(self.agent, each.name), each) for each in _own_fields(self.agent)},
+            "agent": {name: _plain(getattr(self.agent, name), rate) for name, rate in _own_fields(type(self.agent))},
             "dt": str(self.dt),
             "env_steps": int(self.env_steps),
             "seed": int(self.seed),
@@ -188,18 +188,19 @@ def refuse_longer_than(episode: Duration, dt: Duration) -> None:
         raise InputError(f"The cycle time {dt} is longer than an episode, {episode}: give a unit, as in 16ms.")
 
 
-def _own_fields(agent: Any) -> list[Field[Any]]:  # noqa: ANN401 - any dataclass
-    """The agent's fields but for its exploration, which the spec keeps in seconds."""
-    return [each for each in fields(agent) if each.name != "exploration"]
+@cache
+def _own_fields(agent: type[Any]) -> list[tuple[str, bool]]:
+    """The agent's fields but for its exploration, which the spec keeps in seconds; and whether each is a rate."""
+    return [(each.name, "float" in str(each.type)) for each in fields(agent) if each.name != "exploration"]
 
 
-def _plain(value: Any, its_field: Field[Any]) -> Any:  # noqa: ANN401 - any field
+def _plain(value: Any, is_rate: bool) -> Any:  # noqa: ANN401 - any field
     """A value as JSON has it, the same for 1 and 1.0 where the field is a rate."""
     if isinstance(value, tuple):
         return [int(each) for each in value]
     if value is None or isinstance(value, str):
         return value
-    return float(value) if "float" in str(its_field.type) else int(value)
+    return float(value) if is_rate else int(value)
 
 
 def _world_as_json(world: World) -> dict[str, Any]:

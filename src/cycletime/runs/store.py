@@ -78,9 +78,9 @@ class Store:
     def _know(self, bundle: Bundle) -> bool:
         """Know a file's runs; whether it is there."""
         try:
-            names = bundle.names
             if self.is_checked:
                 _ = bundle.scored
+            names = bundle.names
         except FileNotFoundError:  # put together with others in this very moment
             return False
         except DamagedFileError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from types import MappingProxyType
@@ -46,12 +47,17 @@ class ClosedFormWorld:
     @property
     def task(self) -> ClosedFormTask:
         """Its functions."""
-        return TASKS[self.name](env_dt=self.env_dt)
+        return _task(self.name, self.env_dt)
 
     @property
     def has_usual_env_dt(self) -> bool:
         """Whether its time step is the one that it has where none is asked for."""
         return self.env_dt == self.task.usual_env_dt
+
+
+@lru_cache(maxsize=64)  # since each of a study's runs asks for the same one several times
+def _task(name: str, env_dt: Duration) -> ClosedFormTask:
+    return TASKS[name](env_dt=env_dt)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
@@ -15,6 +16,8 @@ from cycletime.statistics.means import NO_INTERVAL, Estimate, percent
 from cycletime.statistics.scores import Failed, Scores, finite_scores
 
 Array = NDArray[np.float64]
+Places = NDArray[np.int64]
+"""Of runs in their cell."""
 Cells = Scores | Mapping[Any, Scores]
 """One cell, or several by their names."""
 Method = Literal["percentile", "BCa"]
@@ -22,6 +25,7 @@ Method = Literal["percentile", "BCa"]
 
 RESAMPLES = 10_000
 """The ends of a 95 % interval then vary from seed to seed by about 1 % of its width."""
+_NO_CELLS = "There are no cells: give at least one, such as {'16ms': [...]}."
 _NUMBERS_AT_ONCE = 2e6  # which bounds the memory
 
 
@@ -63,9 +67,20 @@ def bootstrap(
     """
     by_name = scores if isinstance(scores, Mapping) else {"": scores}
     if not by_name:
-        raise InputError("There are no cells: give at least one, such as {'16ms': [...]}.")
-    kept = [finite_scores(cell, failed) for cell in by_name.values()]
-    cells, n_failed = [values for values, _ in kept], sum(astray for _, astray in kept)
+        raise InputError(_NO_CELLS)
+    cells, n_failed = _kept(by_name.values(), failed)
+    return _estimate(cells, n_failed, statistic, options)
+
+
+def _kept(cells: Iterable[Scores], failed: Failed) -> tuple[list[Array], int]:
+    """The finite scores of each cell, and how many runs of all are left out."""
+    kept = [finite_scores(cell, failed) for cell in cells]
+    return [values for values, _ in kept], sum(astray for _, astray in kept)
+
+
+def _estimate(
+    cells: Sequence[NDArray[Any]], n_failed: int, statistic: Callable[..., Any], options: Resampling
+) -> Estimate:
     low, high, interval, resamples = resampled(cells, statistic, **options)
     return Estimate(
         value=float(statistic(*cells, axis=-1)),
@@ -120,12 +135,18 @@ def probability_of_improvement(x: Cells, y: Cells, **options: Unpack[Options]) -
     else:
         pairs = [(x, y)]
 
-    def statistic(*cells: Array, axis: int) -> Array:
-        del axis  # always the last
-        shares: Array = np.mean([_share_above(a, b) for a, b in zip(cells[::2], cells[1::2], strict=True)], axis=0)
-        return shares
+    if not pairs:
+        raise InputError(_NO_CELLS)
+    cells, n_failed = _kept(chain.from_iterable(pairs), options.pop("failed", "refuse"))
+    tables = [_above(a, b) for a, b in zip(cells[::2], cells[1::2], strict=True)]
 
-    return bootstrap(dict(enumerate(cell for pair in pairs for cell in pair)), statistic, **options)
+    def statistic(*drawn: Places, axis: int) -> Array:
+        del axis  # always the last
+        shares = [_share(table, a, b) for table, a, b in zip(tables, drawn[::2], drawn[1::2], strict=True)]
+        return np.asarray(np.mean(shares, axis=0))
+
+    # Places of runs are drawn, and not their scores, so that each pair of scores is compared once and for all.
+    return _estimate([np.arange(len(cell)) for cell in cells], n_failed, statistic, options)
 
 
 def frequency_averaged_score(scores: Mapping[Any, Scores], **options: Unpack[Options]) -> Estimate:
@@ -189,13 +210,13 @@ def resampled(
     return low, high, f"{words} (percentile, as BCa is undefined)", resamples
 
 
-def _at_once(cells: Sequence[Array]) -> int:
+def _at_once(cells: Sequence[NDArray[Any]]) -> int:
     """How many resamples fit into the memory; the square is for statistics of all pairs."""
     largest = max(max(cell.size, cell.shape[-1] ** 2) for cell in cells)
     return max(1, int(_NUMBERS_AT_ONCE / largest))
 
 
-def _drawn_anew(cells: Sequence[Array], statistic: Callable[..., Any], resamples: int, seed: int) -> Array:
+def _drawn_anew(cells: Sequence[NDArray[Any]], statistic: Callable[..., Any], resamples: int, seed: int) -> Array:
     """The statistic of each resample, along the last axis: SciPy's draws, without its checks, which take longer."""
     rng, most = np.random.default_rng(seed), _at_once(cells)
     parts = []
@@ -225,8 +246,21 @@ def _bca(cells: Sequence[Array], statistic: Callable[..., Any], confidence: floa
         )
 
 
-def _share_above(x: Array, y: Array) -> Array:
-    """The share of pairs in which x is above y; ties count half."""
-    x, y = x[..., :, np.newaxis], y[..., np.newaxis, :]
-    share: Array = (x > y).mean((-2, -1)) + (x == y).mean((-2, -1)) / 2
-    return share
+def _above(x: Array, y: Array) -> Array:
+    """[runs of x, runs of y] 1 where x is above y, and a half where they are equal."""
+    return np.greater.outer(x, y) + np.equal.outer(x, y) / 2
+
+
+def _share(above: Array, x: Places, y: Places) -> Array:
+    """The share of pairs of runs, given by their places, in which x is above y; all sums are exact."""
+    times_x, times_y = _times(x, above.shape[0]), _times(y, above.shape[1])
+    shares: Array = ((times_x @ above) * times_y).sum(-1) / (x.shape[-1] * y.shape[-1])
+    return shares
+
+
+def _times(places: Places, count: int) -> Array:
+    """[..., count] how many times each place is there."""
+    *several, length = places.shape
+    rows = places.reshape(-1, length)
+    there = rows + count * np.arange(len(rows))[:, np.newaxis]
+    return np.bincount(there.ravel(), minlength=count * len(rows)).reshape(*several, count).astype(np.float64)

@@ -62,7 +62,9 @@ class PackedTask:
 
     def cycle(self, row: Row, action: Sequence[float]) -> PackedStep:
         """Hold an action for the cycle, or until the episode ends."""
-        return self._read(self._cycle(np.concatenate((row, np.array(action, self._float)))))
+        given = np.empty(self._size + len(action), self._float)
+        given[: self._size], given[self._size :] = row, action
+        return self._read(self._cycle(given))
 
     def state(self, row: Row) -> State:
         """The state in a row, of NumPy's numbers."""
@@ -74,13 +76,13 @@ class PackedTask:
 
     def _read(self, told: jax.Array) -> PackedStep:
         numbers = np.asarray(told)
-        reward, terminated, env_steps = numbers[-3:]
+        words = numbers.view(self._word)
         return PackedStep(
             numbers[: self._size],
             numbers[self._size : -3].astype(np.float32),  # a copy, since JAX's own arrays cannot be written to
-            float(reward),
-            bool(terminated.view(self._word)),
-            int(env_steps.view(self._word)),
+            numbers.item(-3),
+            bool(words.item(-2)),
+            words.item(-1),
         )
 
     def _packed_start(self, numbers: jax.Array) -> jax.Array:

@@ -26,7 +26,7 @@ from cycletime.paper.figures.style import (
     thousands,
 )
 from cycletime.paper.outcome import OutcomeCell
-from cycletime.reports.style import DASHES, add_seconds
+from cycletime.reports.style import DASHES, TO_TITLE, add_seconds, name_steps
 from cycletime.statistics import Curve, mean_curve
 
 _COLUMNS = 3
@@ -91,13 +91,13 @@ def _draw_panel(axes: Axes, panel: FigurePanel, *, is_top: bool, is_bottom: bool
         for cell in runs.cells:
             if (curve := curve_of(cell, runs.outcome.env_steps)) is not None:
                 _draw_curve(axes, curve, cell, dash)
-    axes.set_title(panel.title, fontsize=SMALL, fontweight="bold")
+    axes.set_title(panel.title, fontsize=SMALL, fontweight="bold", pad=TO_TITLE if is_top else None)
     axes.xaxis.set_major_locator(MaxNLocator(5, steps=(1, 2, 2.5, 5, 10)))
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.tick_params(labelbottom=is_bottom)
     thousands(axes)
     if is_bottom:
-        axes.set_xlabel("environment steps")
+        name_steps(axes)
     if is_top:
         add_seconds(axes, float(panel.runs[0].env_dt))
 
