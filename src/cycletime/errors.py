@@ -41,10 +41,13 @@ class WorldError(Exception):
     """
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of a sentence about an unknown name: the known one that is nearest, if one is near at all."""
-    near = get_close_matches(word.lower(), known, 1)
-    return f"; did you mean {near[0]}?" if near else "."
+def did_you_mean(word: str, known: Iterable[str], most: int = 1) -> str:
+    """The end of a sentence about an unknown name: the known ones that are nearest, if any is near at all."""
+    bare = {name.lstrip("-"): name for name in known}  # the hyphens of options make them no likelier
+    word = word.lower().lstrip("-")
+    near = get_close_matches(word, bare, max(most, 3))
+    near.sort(key=lambda name: sorted(name) != sorted(word))  # 'form' is rather 'from' than 'for'
+    return f"; did you mean {' or '.join(bare[name] for name in near[:most])}?" if near else "."
 
 
 def shown(value: object) -> str:
