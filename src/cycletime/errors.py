@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
 _QUOTED = 50
@@ -48,6 +48,12 @@ def did_you_mean(word: str, known: Iterable[str], most: int = 1) -> str:
     near = get_close_matches(word, bare, max(most, 3))
     near.sort(key=lambda name: sorted(name) != sorted(word))  # 'form' is rather 'from' than 'for'
     return f"; did you mean {' or '.join(bare[name] for name in near[:most])}?" if near else "."
+
+
+def unknown(value: object, what: str, known: Collection[str]) -> InputError:
+    """The refusal of what is none of the known names, with the nearest of them: 'PPO' is not an algorithm."""
+    near = did_you_mean(value, known) if isinstance(value, str) else "."
+    return InputError(f"{shown(value)} is not {what}: give one of {', '.join(known)}{near}")
 
 
 def shown(value: object) -> str:

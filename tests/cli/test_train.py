@@ -89,7 +89,7 @@ ONE_WORLD = "Give either a task"
         ),
         (f"{REACHER} --batch 10 --minibatch 20", "minibatch is 20: it must be at most the batch, 10."),
         (f"{REACHER} --discount 1.5", "discount is 1.5: it must be a number in (0, 1]."),
-        (f"{REACHER} --set hidden=a,b", "--set hidden=a,b: 'a,b' does not fit hidden, which is tuple[int, ...]."),
+        (f"{REACHER} --set hidden=a,b", "--set hidden=a,b: 'a,b' does not fit hidden: give whole numbers with"),
         (f"{REACHER} --set epochs=inf", "--set epochs=inf: 'inf' does not fit epochs, which is int."),
         (f"{REACHER} --set epochs=1.5", "--set epochs=1.5: '1.5' does not fit epochs, which is int."),
         (f"{REACHER} --set learn_when=never", "learn_when is 'never': it must be 'batch' or 'episode_end'."),

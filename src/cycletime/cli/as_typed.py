@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import fields, is_dataclass
 
-_KEYWORD = re.compile(r"\b([a-z_]+)='([a-z_]+)'")
+_KEYWORD = re.compile(r"\b([a-z_]+)='([a-z_-]+)'")
 
 
 def as_typed(sentence: str, command: object) -> str:

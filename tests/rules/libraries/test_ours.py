@@ -2,7 +2,7 @@
 
 import pytest
 
-from cycletime.rules.libraries.ours import found_in_a_library
+from cycletime.rules.libraries.ours import called_here, found_in_a_library
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,16 @@ def test_a_word_is_found_in_the_first_library_that_has_it(
     word: str, algorithm: str, expected: tuple[str, str, str] | None
 ) -> None:
     assert found_in_a_library(word, algorithm) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "end"),
+    [
+        ("gamma", "; gamma is discount here."),
+        ("n_steps", "; n_steps is batch here."),
+        ("batsh", "; did you mean batch?"),
+        ("learning_rate", "."),
+    ],
+)
+def test_a_sentence_about_an_unknown_name_ends_with_what_it_is_called_here(name: str, end: str) -> None:
+    assert called_here(name, "ppo", ("batch", "discount")) == end

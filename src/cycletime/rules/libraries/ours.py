@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+from cycletime.errors import did_you_mean
 from cycletime.rules.libraries.rate_table import RATES
 from cycletime.rules.libraries.rates import OneRate
 from cycletime.rules.libraries.table import LIBRARIES
@@ -43,6 +44,12 @@ def found_in_a_library(word: str, algorithm: str) -> Theirs | None:
             if wanted in (theirs.name, theirs.name.rpartition(".")[2]) and wanted != theirs.ours:
                 return theirs
     return None
+
+
+def called_here(name: str, algorithm: str, known: Collection[str]) -> str:
+    """The end of a sentence about an unknown name of a value: what it is called here, or the nearest that is known."""
+    theirs = found_in_a_library(name, algorithm)
+    return f"; {name} is {theirs.ours} here." if theirs and theirs.ours in known else did_you_mean(name, known)
 
 
 def _words(library: str, algorithm: str) -> Iterator[Theirs]:

@@ -233,7 +233,9 @@ def read_tuning(path: Path, *, horizons: bool = False, **options: int | str | No
     if horizons:
         told["horizons"] = told.get("horizons") or True  # a flag names none, so that those in the file are meant
     try:
-        return tuning_from(told, path.parent)
+        tuning = tuning_from(told, path.parent)
+        tuning.study.check_worlds()
+        return tuning
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
 
