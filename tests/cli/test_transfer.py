@@ -18,8 +18,8 @@ def test_ppo_from_16_to_4_milliseconds(capsys: pytest.CaptureFixture[str]) -> No
         "Rule 'dt-aware' shrinks horizons: discount 0.99 from 1.59 s to 0.398 s, trace_decay 0.95 from 0.312 s to "
         "0.078 s; rule 'horizons' keeps them.",
         "discount 0.99 and trace_decay 0.95 look untuned: at 16ms they are horizons of 1.59 s and 0.312 s, whatever "
-        "the task's are; 'cycletime tune FILE --horizons' finds those, which rule 'horizons' carries best, as "
-        "'dt-aware' does untuned ones.",
+        "the task needs. Tune them with 'cycletime tune FILE --horizons' and then use rule 'horizons'; until then keep "
+        "'dt-aware'.",
     ]
 
 
