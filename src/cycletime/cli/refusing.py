@@ -15,7 +15,6 @@ from tyro.conf import Positional
 from cycletime.cli.as_typed import is_of_an_agent
 from cycletime.errors import InputError, cut, did_you_mean
 from cycletime.extras import extras_named
-from cycletime.rules.libraries.ours import found_in_a_library
 
 _OPTION = re.compile(r"--?[A-Za-z]")
 _POSITIONAL = get_args(Positional[int])[1]
@@ -114,6 +113,8 @@ def _sentence(words: Sequence[str], asked: Asked, told: str) -> str:
 
 def _meant(name: str, value: str, words: Sequence[str], asked: Asked) -> str | None:
     """What an unknown option may have been meant to be."""
+    from cycletime.rules.libraries.ours import found_in_a_library  # which nobody needs whose words are understood
+
     value = "" if _OPTION.match(value) else value
     theirs = found_in_a_library(name.lstrip("-"), _algorithm(words, asked))
     ours = theirs.ours if theirs else name.lstrip("-").replace("-", "_")
