@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
 _QUOTED = 50
@@ -45,10 +45,19 @@ class WorldError(Exception):
     """
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of a sentence about an unknown name: the known one that is nearest, if one is near at all."""
-    near = get_close_matches(word.lower(), known, 1)
-    return f"; did you mean {near[0]}?" if near else "."
+def did_you_mean(word: str, known: Iterable[str], most: int = 1) -> str:
+    """The end of a sentence about an unknown name: the known ones that are nearest, if any is near at all."""
+    bare = {name.lstrip("-"): name for name in known}  # the hyphens of options make them no likelier
+    word = word.lower().lstrip("-")
+    near = get_close_matches(word, bare, max(most, 3))
+    near.sort(key=lambda name: sorted(name) != sorted(word))  # 'form' is rather 'from' than 'for'
+    return f"; did you mean {' or '.join(bare[name] for name in near[:most])}?" if near else "."
+
+
+def unknown(value: object, what: str, known: Collection[str]) -> InputError:
+    """The refusal of what is none of the known names, with the nearest of them: 'PPO' is not an algorithm."""
+    near = did_you_mean(value, known) if isinstance(value, str) else "."
+    return InputError(f"{shown(value)} is not {what}: give one of {', '.join(known)}{near}")
 
 
 def shown(value: object) -> str:

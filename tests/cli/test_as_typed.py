@@ -13,6 +13,7 @@ RUN = RunRobot(algorithm="sac", dt="10ms")
     [
         ("Give learner='background' with SAC.", "Give --learner background with SAC."),
         ("Give env_dt='slow'.", "Give --env-dt slow."),
+        ("Give algorithm='actor-critic'.", "Give --algorithm actor-critic."),
         ("Give learn_when='episode_end'.", "Give --set learn_when=episode_end."),
         ("Make it with render_mode='rgb_array'.", "Make it with render_mode='rgb_array'."),
         ("learner is 'background'.", "learner is 'background'."),

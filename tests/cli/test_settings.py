@@ -5,6 +5,7 @@ from cycletime.errors import InputError
 
 
 def test_words_are_read_as_their_fields_are() -> None:
+    assert settings_of(["hidden=[32, 64]"], "ppo", ()) == {"hidden": (32, 64)}, "as in a study's file"
     words = ["hidden=32,6.4e1", "epochs=1e1", "learning_rate=1e-3", "learn_when=episode_end"]
     wanted = {"hidden": (32, 64), "epochs": 10, "learning_rate": 0.001, "learn_when": "episode_end"}
     assert settings_of(words, "ppo", ()) == wanted
@@ -20,7 +21,7 @@ NINES = f"{'9' * 43}...{'9' * 50}"
         ("epochs=nan", "--set epochs=nan: 'nan' does not fit epochs, which is int."),
         ("epochs=1e400", "--set epochs=1e400: '1e400' does not fit epochs, which is int."),
         (f"epochs={'9' * 5000}", f"--set epochs={NINES}: '{'9' * 49}...{'9' * 49}' does not fit epochs, which is int."),
-        ("hidden=8,", "--set hidden=8,: '8,' does not fit hidden, which is tuple[int, ...]."),
+        ("hidden=8,", "--set hidden=8,: '8,' does not fit hidden: give whole numbers with commas, as in hidden=32,32."),
         ("hiden=8", "did you mean hidden?"),
     ],
 )

@@ -143,6 +143,16 @@ def test_horizons_are_tuned_and_those_at_the_edge_are_told(file: Path, capsys: p
     assert len(json.loads(Path("out/ranking.json").read_text())) == 7
 
 
+def test_horizons_of_a_file_are_tried_whether_or_not_the_option_asks_for_horizons(file: Path) -> None:
+    Path("own.toml").write_text(f"{FILE.partition('[tuned]')[0]}[horizons]\ndiscount = ['0.1s', '0.2s']\n")
+    tried = []
+    for option in ("", "--horizons"):
+        assert tune(f"own.toml {option} --out out{option}") == 0
+        ranking = json.loads(Path(f"out{option}/ranking.json").read_text())
+        tried.append(sorted(trial["values"]["discount"] for trial in ranking))
+    assert tried == [pytest.approx([exp(-0.16), exp(-0.08)])] * 2
+
+
 def test_on_a_gpu_one_worker_trains_as_many_trials_together_as_fit(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hired = []
 

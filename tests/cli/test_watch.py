@@ -141,9 +141,13 @@ def test_missing_packages_are_told(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
-    assert "pip install 'cycletime[film]'" in refused(capsys, run, "--to", tmp_path / "film.mp4")
+    one = "imageio_ffmpeg is not installed: pip install 'cycletime[film]'."
+    assert one in refused(capsys, run, "--to", tmp_path / "film.mp4")
     monkeypatch.setitem(sys.modules, "pygame", None)
     assert "pip install 'cycletime[render]'" in refused(capsys, run, "--to", tmp_path / "film.gif")
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
+    both = "PIL and pygame are not installed: pip install 'cycletime[film]' brings both."
+    assert both in refused(capsys, run, "--to", tmp_path / "film.gif")
 
 
 def test_a_run_in_the_store_of_a_study(quick: StudyFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

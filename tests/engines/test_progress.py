@@ -60,8 +60,34 @@ def test_a_bar_shows_the_time_that_it_took_on_terminals_of_all_widths(columns: i
         bar.show(BUDGET // 2, [-1234.5])
         bar.close()
     last = [line for line in re.split(r"[\r\n]+", shown[0]) if line.strip()][-1]
-    assert re.search(r"seed 0 \S+ +50% 0:01:15 [-\d]:[-\d]{2}:[-\d]{2} return -1,2", last), last
+    assert re.search(r"seed 0 (━\S* )? *50% 0:01:15 [-\d]:[-\d]{2}:[-\d]{2} return -1,2", last), last
     assert len(last) <= columns
+
+
+@pytest.mark.parametrize(
+    ("columns", "line"),
+    [
+        (30, r"reacher ppo 16ms…  50% -:--:--"),
+        (40, r"reacher ppo 16ms seed 0  50% -:--:--"),
+        (80, r"reacher ppo 16ms seed 0  50% 0:00:00 -:--:-- return -321.50, 1,887 env steps/s"),
+        (100, r"reacher ppo 16ms seed 0 ━+  50% 0:00:00 -:--:-- return -321.50, 1,887 env steps/s"),
+    ],
+)
+def test_a_narrow_terminal_has_fewer_columns_and_those_are_whole(
+    monkeypatch: pytest.MonkeyPatch, columns: int, line: str
+) -> None:
+    now_s = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)
+    with terminal(columns) as shown:
+        bar = Bar("reacher ppo 16ms seed 0")
+        bar.console.get_time = lambda: 0.0
+        bar.open(2 * 1887, 0)
+        bar.show(0, [-321.5])
+        now_s = 1.0
+        bar.show(1887, [])
+        bar.close()
+    last = [each for each in re.split(r"[\r\n]+", shown[0]) if each.strip()][-1]
+    assert re.fullmatch(line, re.sub(r"[╸╺]", "━", last).rstrip()), last
 
 
 @pytest.mark.parametrize("alike", [True, False])

@@ -94,8 +94,8 @@ def test_exact_transfers_have_nothing_to_report() -> None:
 def test_values_that_everybody_has_look_untuned(rule: str) -> None:
     note = (
         "discount 0.99 and trace_decay 0.95 look untuned: at 16ms they are horizons of 1.59 s and 0.312 s, whatever "
-        "the task's are; 'cycletime tune FILE --horizons' finds those, which rule 'horizons' carries best, as "
-        "'dt-aware' does untuned ones."
+        "the task needs. Tune them with 'cycletime tune FILE --horizons' and then use rule 'horizons'; until then keep "
+        "'dt-aware'."
     )
     assert note in PPO(dt="16ms").at("64ms", rule).notes
 

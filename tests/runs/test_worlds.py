@@ -60,15 +60,16 @@ def refusal(world: World, dt: str = "40ms") -> str:
 
 @pytest.fixture
 def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A module `registering_toys` that registers toys/Pole-v0, and leaves a file behind where it is imported."""
+    """A module `registering_toys` that registers toys/Car-v0, and leaves a file behind where it is imported."""
     (tmp_path / "registering_toys.py").write_text(
         "import gymnasium, pathlib\n"
         "pathlib.Path(__file__).with_name('imported').touch()\n"
-        "gymnasium.register('toys/Pole-v0', 'gymnasium.envs.classic_control:CartPoleEnv', max_episode_steps=9)\n"
+        "car = 'gymnasium.envs.classic_control:Continuous_MountainCarEnv'\n"
+        "gymnasium.register('toys/Car-v0', car, max_episode_steps=9)\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     yield tmp_path
-    gymnasium.registry.pop("toys/Pole-v0", None)
+    gymnasium.registry.pop("toys/Car-v0", None)
     sys.modules.pop("registering_toys", None)
 
 
@@ -114,16 +115,27 @@ def test_retiming_to_the_own_time_step_changes_no_number() -> None:
 
 
 def test_an_environment_without_a_time_step_takes_the_one_that_is_given() -> None:
-    assert clock_after_one_step(GymnasiumEnv("CartPole-v1", Duration("20ms")), "60ms") == (0.02, 0.06, 3)
-    assert "publishes no time step" in refusal(GymnasiumEnv("CartPole-v1"))
+    world = "MountainCarContinuous-v0"
+    assert clock_after_one_step(GymnasiumEnv(world, Duration("20ms")), "60ms") == (0.02, 0.06, 3)
+    assert refusal(GymnasiumEnv(world)).startswith(f"{world} publishes no time step (env.unwrapped.dt): give it")
+
+
+def test_actions_that_no_agent_takes_are_refused_before_a_time_step_is_asked_for() -> None:
+    told = "The actions are Discrete(2): the agents need a Box of floating-point numbers."
+    assert refusal(GymnasiumEnv("CartPole-v1")) == told
+    assert refusal(GymnasiumEnv("CartPole-v1", Duration("20ms"))) == told
+
+
+def test_a_task_that_is_asked_for_as_an_environment_is_told() -> None:
+    assert refusal(GymnasiumEnv("reacher")).endswith("for one that a module registers, or task='reacher'.")
+    assert refusal(GymnasiumEnv("reachr")).endswith("for one that a module registers.")
 
 
 @pytest.mark.filterwarnings("ignore:.*is out of date:DeprecationWarning")
 def test_a_time_step_that_contradicts_what_the_environment_publishes_is_refused() -> None:
     """Hopper-v4 cannot be retimed: it would train at 8 ms, and say 2."""
     told = refusal(GymnasiumEnv("Hopper-v4", Duration("2ms")))
-    assert told.startswith("env_dt is 2ms, but a step of <")
-    assert "Hopper-v4>>>>> lasts 8ms: leave env_dt out" in told
+    assert told.startswith("env_dt is 2ms, but a step of Hopper-v4 lasts 8ms: leave env_dt out")
     assert clock_after_one_step(GymnasiumEnv("Hopper-v4", Duration("8ms")), "40ms") == (0.008, 0.04, 5)
 
 
@@ -217,7 +229,7 @@ def test_what_is_no_module_is_refused(name: str) -> None:
 
 
 def test_a_module_registers_its_environment(toys: Path) -> None:
-    world = GymnasiumEnv("registering_toys:toys/Pole-v0", Duration("20ms"))
+    world = GymnasiumEnv("registering_toys:toys/Car-v0", Duration("20ms"))
     refuse_unknown_env(world)
     assert not (toys / "imported").exists()
     assert clock_after_one_step(world, "60ms") == (0.02, 0.06, 3)

@@ -8,14 +8,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import is_dataclass
 from importlib import import_module
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any
 
 import tyro
 from tyro.conf import FlagCreatePairsOff
 
 from cycletime import __version__
 from cycletime.cli.as_typed import as_typed
-from cycletime.errors import InputError, RunError, did_you_mean, printable
+from cycletime.cli.refusing import asked_for, in_one_sentence
+from cycletime.errors import InputError, RunError, printable
 from cycletime.extras import extras_named
 from cycletime.streams import lenient_streams
 
@@ -81,15 +82,7 @@ def _status_of(words: list[str]) -> int:
     words = _with_zoo_named(words)
     parsed: Any = None
     try:
-        commands = _commands(words)
-        _refuse_unknown_command(words, commands)
-        parsed = tyro.extras.subcommand_cli_from_dict(
-            commands,
-            prog="cycletime",
-            description=f"{_ABOUT} 'cycletime --version' prints the version.",
-            args=words,
-            config=(FlagCreatePairsOff,),
-        )
+        parsed = _parsed(words)
         while is_dataclass(chosen := getattr(parsed, "command", None)):  # a command may be one of a group's
             parsed = chosen
         with extras_named(f"cycletime {words[0]}", "'cycletime[study]'" if words[0] in _OF_STUDIES else None):
@@ -110,6 +103,19 @@ def _status_of(words: list[str]) -> int:
     return status
 
 
+def _parsed(words: list[str]) -> Any:  # noqa: ANN401 - any command
+    """What tyro reads from the words."""
+    commands = _commands(words)
+    with in_one_sentence(words, asked_for(words, commands)):
+        return tyro.extras.subcommand_cli_from_dict(
+            commands,
+            prog="cycletime",
+            description=f"{_ABOUT} 'cycletime --version' prints the version.",
+            args=words,
+            config=(FlagCreatePairsOff,),
+        )
+
+
 def _commands(words: Sequence[str]) -> dict[str, Any]:
     """The command that is asked for, or all of them: reading the options of each takes time."""
     wanted = words[:1] if words and words[0] in _COMMANDS else list(_COMMANDS)
@@ -118,33 +124,6 @@ def _commands(words: Sequence[str]) -> dict[str, Any]:
         for name, (module, kind) in _COMMANDS.items()
         if name in wanted
     }
-
-
-def _refuse_unknown_command(words: Sequence[str], commands: dict[str, Any]) -> None:
-    """Tell the nearest name where a command is misspelt, or one of its own commands."""
-    known, asked = list(commands), "cycletime"
-    for word in words:
-        if word.startswith("-") or not known:
-            return
-        if word not in known:
-            raise InputError(
-                f"There is no command '{asked} {word}': give one of {', '.join(known)}{did_you_mean(word, known)}"
-            )
-        asked = f"{asked} {word}"
-        known = _own_commands(commands[word]) if word in commands else []
-
-
-def _own_commands(kind: type) -> list[str]:
-    """The commands of a command, from the types that tyro reads."""
-    told = get_type_hints(kind, include_extras=True).get("command")
-    return [] if told is None else _names_in(told)
-
-
-def _names_in(told: object) -> list[str]:
-    if get_origin(told) is Literal:
-        return list(get_args(told))
-    names = [name for each in getattr(told, "__metadata__", ()) if isinstance(name := getattr(each, "name", None), str)]
-    return names or [name for part in get_args(told) for name in _names_in(part)]
 
 
 def _with_zoo_named(words: list[str]) -> list[str]:

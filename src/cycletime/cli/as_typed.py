@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import fields, is_dataclass
 
-_KEYWORD = re.compile(r"\b([a-z_]+)='([a-z_]+)'")
+_KEYWORD = re.compile(r"\b([a-z_]+)='([a-z_-]+)'")
 
 
 def as_typed(sentence: str, command: object) -> str:
@@ -21,7 +21,7 @@ def as_typed(sentence: str, command: object) -> str:
         name, value = found.groups()
         if name in options:
             return f"--{name.replace('_', '-')} {value}"
-        return f"--set {name}={value}" if "set" in options and _is_of_an_agent(name) else found.group()
+        return f"--set {name}={value}" if "set" in options and is_of_an_agent(name) else found.group()
 
     return _KEYWORD.sub(typed, sentence)
 
@@ -30,7 +30,8 @@ def _options_of(command: object) -> set[str]:
     return {each.name for each in fields(command)} if is_dataclass(command) else set()
 
 
-def _is_of_an_agent(name: str) -> bool:
+def is_of_an_agent(name: str) -> bool:
+    """Whether a field of an agent has this name, so that --set takes it."""
     from cycletime.runs.spec import AGENTS
 
     return any(each.name == name for agent in AGENTS.values() for each in fields(agent))

@@ -41,15 +41,17 @@ def _real_number(words: list[str]) -> float:
 
 
 # tyro checks a default of 'int | None' or 'tuple[str, ...]' with a library that takes 0.1 s to load, while it knows
-# Optional and plain classes itself. The readers are ours since tyro's message for an optional number speaks of types.
-Count: TypeAlias = Annotated[
-    Optional[int],  # noqa: UP045
-    PrimitiveConstructorSpec(1, "N", lambda words: whole_number(words[0]), lambda x: True, lambda x: [str(x)]),
-]
-Rate: TypeAlias = Annotated[
-    Optional[float],  # noqa: UP045
-    PrimitiveConstructorSpec(1, "X", _real_number, lambda x: True, lambda x: [str(x)]),
-]
+# Optional and plain classes itself. The readers are ours since tyro's messages about numbers speak of types.
+_WHOLE: PrimitiveConstructorSpec[int] = PrimitiveConstructorSpec(
+    1, "N", lambda words: whole_number(words[0]), lambda x: True, lambda x: [str(x)]
+)
+_REAL: PrimitiveConstructorSpec[float] = PrimitiveConstructorSpec(
+    1, "X", _real_number, lambda x: True, lambda x: [str(x)]
+)
+Count: TypeAlias = Annotated[Optional[int], _WHOLE]  # noqa: UP045
+Rate: TypeAlias = Annotated[Optional[float], _REAL]  # noqa: UP045
+Whole: TypeAlias = Annotated[int, _WHOLE]
+Real: TypeAlias = Annotated[float, _REAL]
 Text: TypeAlias = Optional[str]  # noqa: UP045
 OwnRules: TypeAlias = Annotated[Text, arg(metavar="FILE", help_behavior_hint="(no default)")]
 

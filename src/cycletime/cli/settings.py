@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from dataclasses import fields
 from typing import Any
 
 from cycletime.cli.options import whole_number
-from cycletime.errors import InputError, cut, did_you_mean, shown
+from cycletime.errors import InputError, cut, did_you_mean, shown, unknown
+
+_LIST = re.compile(r"^\[(.*)\]$")
 
 
 def settings_of(words: Iterable[str], algorithm: str, but_not: Collection[str]) -> dict[str, Any]:
@@ -15,7 +18,7 @@ def settings_of(words: Iterable[str], algorithm: str, but_not: Collection[str]) 
     from cycletime.runs.spec import AGENTS
 
     if algorithm not in AGENTS:
-        raise InputError(f"{algorithm!r} is not an algorithm: give one of {', '.join(AGENTS)}.")
+        raise unknown(algorithm, "an algorithm", AGENTS)
     kinds = {each.name: str(each.type) for each in fields(AGENTS[algorithm]) if each.name != "exploration"}
     found: dict[str, Any] = {}
     for word in words:
@@ -37,14 +40,17 @@ def _setting(word: str, kinds: dict[str, str], algorithm: str) -> tuple[str, Any
     try:
         return name, _value(text, kinds[name])
     except ValueError:
-        raise InputError(f"--set {cut(word)}: {shown(text)} does not fit {name}, which is {kinds[name]}.") from None
+        right = f", which is {kinds[name]}"
+        if "tuple" in right:
+            right = f": give whole numbers with commas, as in {name}=32,32"
+        raise InputError(f"--set {cut(word)}: {shown(text)} does not fit {name}{right}.") from None
 
 
 def _value(text: str, kind: str) -> Any:  # noqa: ANN401 - any field
     if text == "none" and "None" in kind:
         return None
     if "tuple" in kind:
-        return tuple(whole_number(part) for part in text.split(","))
+        return tuple(whole_number(part) for part in _LIST.sub(r"\1", text).split(","))  # a study's file has [32, 32]
     if "int" in kind:
         return whole_number(text)
     return float(text) if "float" in kind else text

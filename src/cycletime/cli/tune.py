@@ -46,7 +46,8 @@ class Tune:
     fresh_seeds: Annotated[Count, arg(help_behavior_hint="(default: the file's, else 30)")] = None
     """How many fresh seeds the winner is run with again."""
     horizons: bool = False
-    """Tune discount and trace decay, as horizons in seconds, as 'horizons = true' in the file does."""
+    """Tune discount and trace decay, as horizons in seconds, as 'horizons = true' in the file does; those of
+    its own [horizons] table where it has one."""
     executor: Annotated[str, arg(metavar="EXECUTOR")] = "local"
     """Where workers run: local, ray or slurm."""
     workers: Annotated[Count, arg(help_behavior_hint="(default: one for each core, or for each GPU)")] = None
@@ -63,7 +64,7 @@ class Tune:
         from cycletime.studies.tuning.tuning import tune
 
         options = {name: getattr(self, name) for name in ("sampler", "trials", "sampler_seed", "fresh_seeds")}
-        tuning = read_tuning(self.file, **options, horizons=True if self.horizons else None)
+        tuning = read_tuning(self.file, **options, horizons=self.horizons)
         executor = executor_for(self.executor, ExecutorOptions(workers=self.workers), tuning.study.device)
         file = self._written_to(tuning)
         with stopping() as stopper:

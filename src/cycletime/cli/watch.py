@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import arg
 
 from cycletime.cli.of_one_run import OfOneRun
-from cycletime.cli.options import Count, Text
+from cycletime.cli.options import Count, Real, Text
 from cycletime.errors import InputError, printable
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Watch(OfOneRun):
     """The seed of the first episode; each next one has one more."""
     sampled: bool = False
     """Draw actions with the policy's noise, as in training, instead of taking its mean."""
-    speed: float = 1.0
+    speed: Real = 1.0
     """How much faster than the real world; 0.5 is slow motion."""
 
     def run(self) -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from rich.progress import (
     BarColumn,
     Progress,
+    ProgressColumn,
     Task,
     TaskID,
     TaskProgressColumn,
@@ -28,8 +29,10 @@ from cycletime.runs.folder import RunFolder
 
 LINE_S = 10.0
 """How often a line is written where there is no terminal."""
-_WIDE = 120
-"""Terminals of so many columns have room for a long bar."""
+NARROW = 80
+"""Terminals of fewer columns show only what matters most: how far it is, and how long it will take."""
+_ROOMY, _WIDE = 100, 120
+"""Terminals of so many columns have room for a short bar, and for a long one."""
 _RECENT = 100
 """The episodes whose mean return is shown."""
 _RECENT_S = 10.0
@@ -92,14 +95,32 @@ class _Share:
         """Leave the bar to the others."""
 
 
-class _Told(TextColumn):
-    """Text that gives way where a terminal is narrow, so that the times beside it are whole."""
+class GivingWay(TextColumn):
+    """Text that gives way where a terminal is narrow, so that what is beside it is whole."""
+
+    def __init__(self, text: str) -> None:
+        """Show it in a column that can be made narrower."""
+        super().__init__(text, table_column=Column())
 
     def render(self, task: Task) -> Text:
         """It, on one line."""
         text = super().render(task)
         text.no_wrap, text.overflow = True, "ellipsis"
         return text
+
+
+def _columns(width: int) -> Iterator[ProgressColumn]:
+    """What a terminal of a width has room for."""
+    label = "{task.description}"
+    yield GivingWay(label) if width < NARROW else TextColumn(label)
+    if width >= _ROOMY:
+        yield BarColumn(bar_width=40 if width >= _WIDE else 8)
+    yield TaskProgressColumn(table_column=Column(no_wrap=True))
+    if width >= NARROW:
+        yield TimeElapsedColumn(table_column=Column(width=7))
+    yield TimeRemainingColumn(table_column=Column(width=7, no_wrap=True))
+    if width >= NARROW:
+        yield GivingWay("{task.fields[told]}")
 
 
 class Bar:
@@ -122,15 +143,7 @@ class Bar:
         if self._bar is not None:
             self._bar.update(self._task, total=total, completed=done)
         elif self.console.is_terminal:
-            self._bar = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(bar_width=40 if self.console.width >= _WIDE else 8),
-                TaskProgressColumn(),
-                TimeElapsedColumn(table_column=Column(width=7)),
-                TimeRemainingColumn(table_column=Column(width=7)),
-                _Told("{task.fields[told]}", table_column=Column()),
-                console=self.console,
-            )
+            self._bar = Progress(*_columns(self.console.width), console=self.console)
             self._bar.start()
             self._task = self._bar.add_task(self.label, total=total, completed=done, told="compiling or starting")
 

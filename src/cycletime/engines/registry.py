@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import get_args
@@ -13,7 +13,7 @@ from cycletime.engines.engine import Engine, Group, Option
 from cycletime.engines.native import NativeEngine
 from cycletime.engines.real_time import RealTimeEngine
 from cycletime.engines.stepped import SteppedEngine
-from cycletime.errors import InputError
+from cycletime.errors import InputError, unknown
 from cycletime.runs.spec import EngineSpec, RunSpec
 
 _ALL: tuple[Engine, ...] = (CudaEngine(), CompiledEngine(), NativeEngine(), SteppedEngine(), RealTimeEngine())
@@ -43,9 +43,15 @@ def engine_of(spec: RunSpec) -> Engine:
 
 
 def _named(name: str) -> Engine:
-    if name not in ENGINES:
-        raise InputError(f"{name!r} is not an engine: give one of {', '.join(ENGINES)}.")
+    _check_name(name, ENGINES)
     return ENGINES[name]
+
+
+def _check_name(name: str, known: Collection[str]) -> None:
+    if name in ("cpu", "gpu"):
+        raise InputError(f"engine is {name!r}, which is a device: write device={name!r}.")
+    if name not in known:
+        raise unknown(name, "an engine", known)
 
 
 def _missing_option(spec: RunSpec) -> str | None:
@@ -100,14 +106,15 @@ def is_on_a_robot(spec: RunSpec) -> bool:
     return spec.engine.name == RealTimeEngine.name
 
 
-def refuse_robots(engine: str) -> None:
-    """Refuse the engine of robots where many runs are trained, several at a time.
+def check_engine_of_many(engine: str) -> None:
+    """Refuse what is no engine for many runs, trained several at a time, as is that of robots.
 
     Raises:
-        InputError: if it is that.
+        InputError: if it is none.
     """
     if engine == RealTimeEngine.name:
         raise InputError(
             f"engine is {engine!r}: a robot is one run's at a time, so train it with 'cycletime robot run' or "
             "'cycletime train', and study the closed form of the paper's, the task ur-reacher."
         )
+    _check_name(engine, [AUTO, *(name for name in ENGINES if name != RealTimeEngine.name)])

@@ -119,8 +119,8 @@ class PPO(Hyperparameters):
         spans = self.seconds()
         return (
             f"discount {self.discount} and trace_decay {self.trace_decay} look untuned: at {self.dt} they are horizons "
-            f"of {spans['discount']:.3g} s and {spans['trace_decay']:.3g} s, whatever the task's are; 'cycletime "
-            "tune FILE --horizons' finds those, which rule 'horizons' carries best, as 'dt-aware' does untuned ones.",
+            f"of {spans['discount']:.3g} s and {spans['trace_decay']:.3g} s, whatever the task needs. Tune them "
+            "with 'cycletime tune FILE --horizons' and then use rule 'horizons'; until then keep 'dt-aware'.",
         )
 
     def _notes_on_ratio(self, before: Self, rule: Rule) -> tuple[str, ...]:

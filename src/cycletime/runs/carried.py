@@ -8,7 +8,7 @@ from typing import Any
 from cycletime import rules
 from cycletime.agents import ActorCriticAgent, Agent, agent_for
 from cycletime.duration import DurationLike
-from cycletime.errors import InputError
+from cycletime.errors import InputError, unknown
 from cycletime.rules import Rule
 from cycletime.rules.hyperparameters import part_names
 from cycletime.rules.own import own_rules_in, own_rules_table
@@ -53,7 +53,7 @@ def carried_agent(
         InputError: if there is no such algorithm, value, rule or part, or they do not go together.
     """
     if algorithm not in AGENTS:
-        raise InputError(f"{algorithm!r} is not an algorithm: give one of {', '.join(AGENTS)}.")
+        raise unknown(algorithm, "an algorithm", AGENTS)
     for name, value in values.items():
         if name not in TUNABLE[algorithm]:
             raise InputError(f"{name} is {value}: {algorithm} has no such value, but {', '.join(TUNABLE[algorithm])}.")

@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from fractions import Fraction
+from importlib.util import find_spec
 from itertools import chain
 from math import ceil
 from pathlib import Path
@@ -134,4 +135,9 @@ def _import(package: str) -> Any:  # noqa: ANN401 - a module of an extra
     try:
         return importlib.import_module(package)
     except ImportError:
-        raise InputError(f"{package.split('.')[0]} is not installed: pip install 'cycletime[film]'.") from None
+        # pygame draws most tasks, and who installs Pillow alone would be asked for it next.
+        missing = [package.split(".")[0], *(["pygame"] if find_spec("pygame") is None else [])]
+        are = "is not installed: pip install 'cycletime[film]'."
+        if len(missing) > 1:
+            are = "are not installed: pip install 'cycletime[film]' brings both."
+        raise InputError(f"{' and '.join(missing)} {are}") from None

@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from cycletime.duration import Duration, typed_duration
-from cycletime.errors import InputError, shown
+from cycletime.errors import InputError, shown, unknown
 from cycletime.rules import PPO, SAC, Hyperparameters
+from cycletime.rules.libraries.ours import called_here
 from cycletime.runs.files import write_last
 from cycletime.runs.tables import check_plain, read_toml, read_toml_text, toml_table, toml_text
 
@@ -72,7 +73,7 @@ class TunedFile:
             InputError: if the file has none, or they are no hyper-parameters of it.
         """
         if algorithm not in _NAMES:
-            raise InputError(f"{algorithm!r} is not an algorithm: give one of {', '.join(sorted(_NAMES))}.")
+            raise unknown(algorithm, "an algorithm", sorted(_NAMES))
         if self.algorithms and algorithm not in self.tuned:
             raise InputError(f"{self.path} has values of {', '.join(self.algorithms)}, and none of {algorithm}.")
         values = dict(_table(self.path, _TUNED, self.tuned, algorithm))
@@ -146,7 +147,9 @@ def _checked(algorithm: str, values: dict[str, Any]) -> Duration:
     dt = typed_duration(values.pop("dt"))
     for name, value in values.items():
         if name not in _NAMES[algorithm]:
-            raise InputError(f"{name!r} is not a tuned value: {algorithm} has {', '.join(_NAMES[algorithm])}.")
+            known = _NAMES[algorithm]
+            meant = called_here(name, algorithm, known)
+            raise InputError(f"{name!r} is not a tuned value: {algorithm} has {', '.join(known)}{meant}")
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise InputError(f"{name} is {shown(value)}: it must be one number.")
     if algorithm in _KINDS:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from cycletime import tasks
 from cycletime.duration import Duration, DurationLike, cycle_steps
-from cycletime.errors import InputError
+from cycletime.errors import InputError, did_you_mean
 from cycletime.tasks.closed_form import ClosedFormTask
 
 if TYPE_CHECKING:
@@ -41,7 +41,9 @@ class ClosedFormWorld:
     def __post_init__(self) -> None:
         """Refuse an unknown name, and a time step that the task does not have; read the time step."""
         if self.name not in TASKS:
-            raise InputError(f"{self.name!r} is not a task: give {either(TASKS)}, or a Gymnasium id as an environment.")
+            near = did_you_mean(self.name, TASKS)
+            known = f"give {either(TASKS)}, or a Gymnasium id as an environment"
+            raise InputError(f"{self.name!r} is not a task: {known}{near}")
         object.__setattr__(self, "env_dt", self.task.env_dt)
 
     @property
@@ -202,6 +204,7 @@ def _held(
     world: GymnasiumEnv, dt: Duration, keywords: dict[str, Any], delay: DelayLike | None
 ) -> gymnasium.Env[Any, Any]:
     """A Gymnasium environment that holds each action for a cycle."""
+    from cycletime.loops.action_bounds import ActionBounds
     from cycletime.tasks import CycleTime
     from cycletime.tasks.closed_form_env import ClosedFormEnv
     from cycletime.tasks.retime import RETIMINGS, retime
@@ -217,6 +220,7 @@ def _held(
         env.close()
         return _held_task(name, world.env_dt or env.unwrapped.task.env_dt, dt, keywords, delay)
     try:
+        ActionBounds.of(env)  # first: whoever is asked for a time step should not find then that no agent can act
         return CycleTime(_late(env, delay, world.env_dt), dt, env_dt=world.env_dt)
     except InputError:
         env.close()
@@ -274,9 +278,10 @@ def _made(name: str, keywords: dict[str, Any]) -> gymnasium.Env[Any, Any]:
 
 
 def _no_environment(name: str, error: Exception) -> InputError:
+    ours = f", or task={name.lower()!r}" if name.lower() in TASKS else ""
     return InputError(
         f"{name!r} is not an environment that Gymnasium can make ({_line(error)}): give an id such as 'Reacher-v5', or "
-        "'module:Name-v0' for one that a module registers."
+        f"'module:Name-v0' for one that a module registers{ours}."
     )
 
 

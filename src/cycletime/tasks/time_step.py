@@ -34,11 +34,12 @@ def step_of(env: AnyEnv, env_dt: DurationLike | None = None) -> Duration:
         if published is None or given == published or _may_be_skipped_to(env, given / published):
             return given
         raise InputError(
-            f"env_dt is {given}, but a step of {env} lasts {published}: leave env_dt out; for another step see retime."
+            f"env_dt is {given}, but a step of {_called(env)} lasts {published}: leave env_dt out; for another step "
+            "see retime."
         )
     if published is None:
         raise InputError(
-            f"{env} publishes {_what(env)}: give it, for example env_dt='20ms' (--env-dt on the command line)."
+            f"{_called(env)} publishes {_what(env)}: give it, for example env_dt='20ms' (--env-dt on the command line)."
         )
     return published
 
@@ -106,6 +107,11 @@ def _own_dt(env: AnyEnv) -> Duration | None:
         return None if published is None else Duration(published)
     except InputError:
         return None
+
+
+def _called(env: AnyEnv) -> str:
+    """Its id where it has one: the names of all its wrappers would hide it."""
+    return str(env if env.spec is None else env.spec.id)
 
 
 def _what(env: AnyEnv) -> str:

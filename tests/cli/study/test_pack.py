@@ -34,7 +34,7 @@ def test_a_study_of_any_engine_for_closed_forms_can_be_packed(
 
 
 def test_an_environment_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert pack(tmp_path / "s.toml", "", **{'task = "reacher"': 'env = "Pendulum-v1"\nenv_dt = "50ms"'}) == 2
+    assert pack(tmp_path / "s.toml", "", **{'task = "reacher"': 'env = "Pendulum-v1"\nenv_dt = "8ms"'}) == 2
     assert "'Pendulum-v1' is an environment" in capsys.readouterr().err
     assert not (tmp_path / "pack.zip").exists()
 

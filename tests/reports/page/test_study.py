@@ -63,11 +63,11 @@ def test_values_stand_with_what_they_mean_in_seconds(html: str) -> None:
     row = re.search(r"<tr><th[^>]*>dt-aware, 32 ms</th>(.*?)</tr>", html)
     assert row is not None
     assert re.findall(r"<td>([^<]*)</td>", row[1])[:4] == [
-        "50 (1.6 s)",
-        "25 (0.8 s)",
-        "0.9801 (1.59 s)",
-        "0.9025 (0.312 s)",
-    ]
+        "50 (1.6\u00a0s)",
+        "25 (0.8\u00a0s)",
+        "0.9801 (1.59\u00a0s)",
+        "0.9025 (0.312\u00a0s)",
+    ], "with spaces at which no line ends"
 
 
 def test_what_needs_no_learning_stands_beside_what_was_learned(html: str) -> None:
@@ -83,6 +83,17 @@ def test_the_same_study_gives_the_same_bytes(decided: StudyFolder, html: str) ->
 def test_the_calculator_begins_with_the_studys_values(html: str) -> None:
     assert "&quot;batch&quot;: &quot;100&quot;" in html
     assert "&quot;from&quot;: &quot;16ms&quot;" in html
+    assert "&quot;to&quot;: &quot;32ms&quot;" in html, "another of the study's, where values differ"
+
+
+def test_the_calculator_of_a_study_at_one_cycle_time_begins_with_another(make_study: MakeStudy) -> None:
+    html = render(study_page(Report.of(make_study(lambda labels, seed: -20.0, dts=["16ms"]))))
+    assert "&quot;from&quot;: &quot;16ms&quot;, &quot;to&quot;: &quot;32ms&quot;" in html
+
+
+def test_settings_without_a_value_are_told_as_they_are_typed(html: str) -> None:
+    assert re.search(r'<th scope="row">learning_period</th><td>none</td>', html)
+    assert "<td>None</td>" not in html
 
 
 def test_a_study_that_has_not_begun_has_a_page_without_figures(make_study: MakeStudy) -> None:

@@ -11,6 +11,7 @@ from cycletime.studies.running.diary import Event
 from cycletime.studies.running.progress import LINE_S, StudyProgress, in_groups, spelled
 from cycletime.studies.store.folder import State
 from tests.studies.small import small_study
+from tests.terminals import terminal
 
 
 @pytest.fixture
@@ -53,6 +54,34 @@ def test_lines_tell_what_is_done_how_fast_and_what_is_left(
     assert lines[1].startswith("1 of 6 runs, 100 env steps/s, ")
     # 4 x 4800 - 500 steps are left of the others, at 1500 steps in 20 s.
     assert lines[2].startswith("2 of 6 runs, 75 env steps/s, 20 s so far, 4 min left")
+
+
+@pytest.mark.parametrize(
+    ("columns", "line"),
+    [
+        (30, r"2/6 4 min left, 1 failure"),
+        (40, r"2/6 4 min left, 1 failure"),
+        (80, r"━+ 2/6 75 env steps/s, 1 failure, 20 s so far, 4 min left"),
+        (120, r"━{40} 2/6 75 env steps/s, 1 failure, 20 s so far, 4 min left"),
+    ],
+)
+def test_on_a_narrow_terminal_the_count_and_the_time_left_stay(
+    begun: Callable[..., tuple[StudyProgress, list[str]]], now: list[float], columns: int, line: str
+) -> None:
+    with terminal(columns) as seen:
+        shown, names = begun({0: "done"})
+        for env_steps in (800, 1800):
+            shown.update(Event(names[1], env_steps=env_steps))
+        shown.update(Event(names[2], env_steps=0))
+        now[0] += LINE_S
+        shown.update(Event(names[1], env_steps=2800))
+        shown.update(Event(names[2], env_steps=500))
+        now[0] += LINE_S
+        shown.update(Event(names[3], outcome="failed", error="it fell"))
+        shown.update(Event(names[1], outcome="done"))
+        shown.end()
+    lines = [re.sub(r"[╸╺]", "━", each).rstrip() for each in re.split(r"[\r\n]+", seen[0])]
+    assert any(re.fullmatch(line, each) for each in lines), lines
 
 
 def test_groups_whose_runs_are_done_are_no_longer_shown(

@@ -172,7 +172,7 @@ def test_left_out_rules_are_the_algorithms_own_and_none_where_values_are_from_no
 def test_tuned_values_in_a_file_of_their_own(tmp_path: Path) -> None:
     (tmp_path / "values.toml").write_text('[tuned]\ndt = "16ms"\nbatch = 400\n')
     (tmp_path / "study.toml").write_text(
-        'name = "s"\ntask = "reacher"\nalgorithm = "ppo"\ndt = "8ms"\nrule = "dt-aware"\nenv_steps = 9\n'
+        'name = "s"\ntask = "reacher"\nalgorithm = "ppo"\ndt = "8ms"\nrule = "dt-aware"\nenv_steps = 9000\n'
         'tuned = "values.toml"\n'
     )
     study = read_study(tmp_path / "study.toml")

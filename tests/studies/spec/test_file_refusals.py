@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from cycletime.cli import main
 from cycletime.errors import InputError
 from cycletime.runs.worlds import GymnasiumEnv
 from cycletime.studies.spec.file import as_table, read_study, study_from
@@ -62,7 +63,7 @@ NO_TIME = "is not a time span: give a positive time such as '16ms', '0.016s', '0
         ({"task": 3}, "3 is neither a task nor an environment: give a name, such as 'reacher'."),
         ({"task": []}, "The study 's' has no tasks or envs: give at least one."),
         ({"tasks": ["reacher"]}, "'task' and 'tasks' are both given: give one of them."),
-        ({"algorithm": "ppa"}, "'ppa' is not an algorithm: give one of actor-critic, ppo, sac."),
+        ({"algorithm": "PPO"}, "'PPO' is not an algorithm: give one of actor-critic, ppo, sac; did you mean ppo?"),
         ({"dts": []}, "The study 's' has no dts: give at least one."),
         ({"dts": ["fast"]}, f"'fast' {NO_TIME}"),
         ({"dts": [True]}, f"True {NO_TIME}"),
@@ -142,6 +143,9 @@ NO_TIME = "is not a time span: give a positive time such as '16ms', '0.016s', '0
         ({"set": [3]}, "set is [3]: it must be a table, such as [set] with a line for each value."),
         ({"set": {"epochs": 2.5}}, "epochs is 2.5: it must be a whole number of at least 1."),
         ({"set": {"exploration": "pink"}}, "set has 'exploration': ppo has batch, minibatch,"),
+        ({"engine": "cudda"}, "'cudda' is not an engine: give one of auto, cuda, compiled, stepped; did you"),
+        ({"engine": "gpu"}, "engine is 'gpu', which is a device: write device='gpu'."),
+        ({"engine": 3}, "'3' is not an engine: give one of auto, cuda, compiled, stepped."),
         ({"device": "tpuu"}, "device is 'tpuu': it must be 'cpu' or 'gpu'"),
         ({"width": 0}, "width is 0: it must be a whole number of at least 1."),
         ({"width": 10**9}, "width is 1000000000: a study has 1,000,000 runs at most."),
@@ -163,6 +167,47 @@ def test_what_is_wrong_is_one_sentence_and_nothing_is_written(
     assert str(refusal.value).startswith(says)
     assert len(str(refusal.value)) < 400
     assert not (tmp_path / "study").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "ends"),
+    [
+        ({"sede": 3}, "rule, rules, seed, seeds, set, task, tasks, tuned, width; did you mean seed?"),
+        ({"tuned": {"gamma": 0.9}}, "trace_decay; other fields go to 'set'; gamma is discount here."),
+        ({"tuned": {"n_steps": 9}}, "trace_decay; other fields go to 'set'; n_steps is batch here."),
+        ({"set": {"gamma": 0.9}}, "; gamma is discount here."),
+        ({"points": [{"epoch": 3}, {"epoch": 4}]}, "; did you mean epochs?"),
+        ({"task": "reachr"}, "or a Gymnasium id as an environment; did you mean reacher?"),
+    ],
+)
+def test_names_that_are_nearly_known_or_known_elsewhere_are_told_as_they_are_here(
+    change: dict[str, Any], ends: str
+) -> None:
+    with pytest.raises(InputError) as refusal:
+        study_from({**GOOD, **change})
+    assert str(refusal.value).endswith(ends)
+
+
+WRONG_LATER = {
+    "rules = ['dt-awar']": "Unknown rule 'dt-awar' for ppo",
+    "dt = '15ms'": "The cycle time 15ms is not a whole multiple of the environment time step 2ms",
+    "env_steps = 9": "env_steps is 9: no episode of reacher ends before 1,200 environment steps",
+    "tuned = { batch = 10, minibatch = 20 }": "minibatch is 20: it must be at most the batch",
+}
+
+
+@pytest.mark.parametrize("line", WRONG_LATER)
+@pytest.mark.parametrize("command", ["run", "plan", "pack"])
+def test_the_file_is_named_whatever_is_wrong_in_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, line: str
+) -> None:
+    lines = {"dt": "dt = '16ms'", "env_steps": "env_steps = 2000", line.partition(" ")[0]: line}
+    file = tmp_path / "study.toml"
+    file.write_text("name = 's'\ntask = 'reacher'\nalgorithm = 'ppo'\n" + "\n".join(lines.values()))
+    out = {"run": ["--out", str(tmp_path / "out")], "plan": [], "pack": ["--output", str(tmp_path / "out")]}
+    assert main(["study", command, str(file), *out[command]]) == 2
+    assert capsys.readouterr().err.startswith(f"cycletime: {file}: {WRONG_LATER[line]}")
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("key", ["name", "task", "algorithm", "dts", "env_steps"])

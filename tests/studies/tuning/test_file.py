@@ -126,7 +126,8 @@ def test_what_is_no_tuning_is_refused_with_a_sentence(changed: dict[str, Any], s
 def test_options_replace_what_the_file_says(tmp_path: Path) -> None:
     file = tmp_path / "tuning.toml"
     file.write_text(
-        'name = "toy"\ntask = "reacher"\nalgorithm = "ppo"\ndt = "16ms"\nenv_steps = 9\ntrials = 3\nfresh_seeds = 5\n'
+        'name = "toy"\ntask = "reacher"\nalgorithm = "ppo"\ndt = "16ms"\nenv_steps = 2000\ntrials = 3\n'
+        "fresh_seeds = 5\n"
         "[search]\ndiscount = { low = 0.5, high = 0.9 }\n"
     )
     read = read_tuning(file, trials=7, fresh_seeds=None)
@@ -138,7 +139,7 @@ def test_options_replace_what_the_file_says(tmp_path: Path) -> None:
 def test_a_grid_instead_of_the_file_s_sampler_needs_none_of_its_options(tmp_path: Path) -> None:
     file = tmp_path / "tuning.toml"
     file.write_text(
-        'name = "toy"\ntask = "reacher"\nalgorithm = "ppo"\ndt = "16ms"\nenv_steps = 9\nsampler = "random"\n'
+        'name = "toy"\ntask = "reacher"\nalgorithm = "ppo"\ndt = "16ms"\nenv_steps = 2000\nsampler = "random"\n'
         "trials = 3\nsampler_seed = 7\n[tuned]\ndiscount = [0.5, 0.9]\n"
     )
     assert (read_tuning(file).trials, len(read_tuning(file, sampler="grid").grid())) == (3, 2)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
 from tyro.conf import Positional, arg
 
-from cycletime.cli.options import Count
+from cycletime.cli.options import Count, Real
 from cycletime.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class SizeOptions:
     """Runs of each point: 30, but for 10 of pendulum-grid and sac-robot, and 5 of PPO on the robot."""
     fresh_seeds: Annotated[Count, arg(help_behavior_hint="(default: as many as of the sweep)")] = None
     """Runs of each winner of a sweep."""
-    scale: float = 1.0
+    scale: Real = 1.0
     """The share of the paper's environment steps; results that are scaled down are labelled so."""
 
     @property

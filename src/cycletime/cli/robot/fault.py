@@ -7,6 +7,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
+from cycletime.cli.options import Whole
 from cycletime.errors import InputError, RunError, printable
 from cycletime.robots.ur.wire.codes import LARGEST_PORT
 
@@ -22,7 +23,7 @@ class RobotFault:
     """protective stop, emergency stop, freeze 0.5, drop rtde, state, ..."""
     address: str = "127.0.0.1"
     """Where the simulated controller listens."""
-    port: int = 30020
+    port: Whole = 30020
     """Its port for faults, the last of --ports."""
 
     def run(self) -> int:

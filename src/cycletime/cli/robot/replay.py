@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cycletime.cli.of_one_run import OfOneRun
+from cycletime.cli.options import Real
 from cycletime.errors import InputError, printable
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ class ReplayRobot(OfOneRun):
 
     play: bool = False
     """Show its cycles one after the other, as they were shown live."""
-    speed: float = 1.0
+    speed: Real = 1.0
     """How much faster than they were."""
 
     def run(self) -> int:

@@ -39,7 +39,6 @@ class PlanStudy:
             raise InputError(f"--workers is {self.workers}: it must be at least 1.")
         begun = StudyFolder.open(self.out) if self.out is not None and (self.out / "study.json").exists() else None
         study = read_study(self.file).resolved(begun.study if begun else None)
-        study.check_worlds()
         plan = Plan.of(study)
         left = plan.runs
         _print_size(plan)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cycletime.duration import Duration
 from cycletime.reports.answer import Answer
 from cycletime.reports.curves import env_dt_of
 from cycletime.reports.markdown import sections as answer_parts
@@ -178,8 +179,10 @@ def _open_questions(answer: Answer) -> str:
 def _calculator(report: Report) -> str:
     for run in report.scores.runs():
         if run.spec.origin and run.spec.algorithm in ("ppo", "sac"):
-            shortest = str(min(report.scores.folder.study.dts))
-            return calculator_html(run.spec.algorithm, run.spec.origin["tuned_at"], run.spec.origin["tuned"], shortest)
+            tuned_at = Duration(run.spec.origin["tuned_at"])
+            # Where nothing is carried, there is nothing to be seen.
+            to = min((dt for dt in report.scores.folder.study.dts if dt != tuned_at), default=tuned_at * 2)
+            return calculator_html(run.spec.algorithm, str(tuned_at), run.spec.origin["tuned"], str(to))
     return calculator_html()
 
 

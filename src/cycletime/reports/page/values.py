@@ -12,6 +12,9 @@ from cycletime.reports.words import span, value
 from cycletime.rules import ALGORITHMS
 from cycletime.rules.quantities import in_seconds
 
+_NO_BREAK = "\u00a0"
+"""A space at which no line ends, so that a number keeps its unit."""
+
 
 @dataclass(frozen=True)
 class Used:
@@ -67,8 +70,10 @@ def _label(algorithm: str) -> dict[str, str]:
 def _cell(number: Any, meaning: str | None) -> str:  # noqa: ANN401 - any hyper-parameter
     if number is None:
         return "-"
-    return f"{value(number)} ({meaning})" if meaning else value(number)
+    return f"{value(number)} ({meaning.replace(' ', _NO_BREAK)})" if meaning else value(number)
 
 
 def _plain(told: Any) -> str:  # noqa: ANN401 - any setting
+    if told is None or isinstance(told, bool):
+        return str(told).lower()  # as it is typed after --set
     return " x ".join(map(str, told)) if isinstance(told, list | tuple) else value(told)

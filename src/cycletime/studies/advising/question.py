@@ -13,7 +13,7 @@ from cycletime.agents import Agent
 from cycletime.agents.checks import check_counts
 from cycletime.duration import Duration, cycle_steps
 from cycletime.engines.registry import AUTO
-from cycletime.errors import InputError
+from cycletime.errors import InputError, unknown
 from cycletime.runs.carried import DEFAULT_RULES
 from cycletime.runs.result import MEASURES
 from cycletime.runs.spec import AGENTS, refuse_longer_than
@@ -65,7 +65,7 @@ class Question:
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
         if self.algorithm not in AGENTS:
-            raise InputError(f"{self.algorithm!r} is not an algorithm: give one of {', '.join(DEFAULT_RULES)}.")
+            raise unknown(self.algorithm, "an algorithm", DEFAULT_RULES)
         if self.algorithm not in DEFAULT_RULES:
             raise InputError(f"No rule carries the values of {self.algorithm}: give one of {', '.join(DEFAULT_RULES)}.")
         if not (isfinite(self.enough) and self.enough >= 0):

@@ -7,10 +7,12 @@ from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Set
 
 from rich.console import RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress
+from rich.table import Column
 from rich.text import Text
 
 from cycletime.engines.console import ErrorConsole
+from cycletime.engines.progress import NARROW, GivingWay
 from cycletime.studies.plan.plan import Plan
 from cycletime.studies.running.diary import Event
 from cycletime.studies.store.folder import State
@@ -21,6 +23,8 @@ BAR_S = 0.2
 """How often a bar is drawn."""
 MOST_GROUPS = 4
 """So many groups are shown, the fastest; their rates are for whoever wonders which are slow."""
+_WIDE = 100
+"""Terminals of so many columns have room for a long bar."""
 _RATE_S = 60.0
 """The rate is that of the last minute."""
 
@@ -66,8 +70,9 @@ class StudyProgress:
             highlight=False,
         )
         if self.console.is_terminal:
-            columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-            self._bar = _Bar(*columns, console=self.console)
+            bar = [] if self._is_narrow else [BarColumn(bar_width=10 if self.console.width < _WIDE else 40)]
+            count = MofNCompleteColumn(table_column=Column(no_wrap=True))
+            self._bar = _Bar(*bar, count, GivingWay("{task.description}"), console=self.console)
             self._bar.start()
             self._task = self._bar.add_task("starting", total=self._all, completed=self._done)
 
@@ -97,6 +102,10 @@ class StudyProgress:
             self._waited_for = who.keys()
             them = "; ".join(f"{name} ({count:,})" for name, count in sorted(who.items()))
             self._say(f"waiting for {runs_spelled(who.total())} that others train: {them}")
+
+    @property
+    def _is_narrow(self) -> bool:
+        return self.console.width < NARROW
 
     def _say(self, sentence: str, style: str | None = None) -> None:
         self.console.print(sentence, style=style, highlight=False, soft_wrap=True)
@@ -130,16 +139,17 @@ class StudyProgress:
         span_s = max(1e-9, min(_RATE_S, now - (self._began or now)))
         rate = steps.total() / span_s
         pace = f"{rate:,.0f} env steps/s" if rate > 0 else "starting or compiling"
-        failed = f", {self._failed} failure{'' if self._failed == 1 else 's'}" if self._failed else ""
-        told = f"{pace}{failed}, {spelled(now - self._since)} so far"
-        told += f", {spelled(self._left_in_all / rate)} left" if rate > 0 else ""
+        failed = [f"{self._failed} failure{'' if self._failed == 1 else 's'}"] if self._failed else []
+        left = [f"{spelled(self._left_in_all / rate)} left"] if rate > 0 else []
+        told = ", ".join([pace, *failed, f"{spelled(now - self._since)} so far", *left])
         groups = _by_group(
             Counter({group: done for group, done in steps.items() if self._left_of_group[group]}), span_s
         )
         self._due = now + (LINE_S if self._bar is None else BAR_S)
         if self._bar is not None:
             self._bar.below = groups
-            self._bar.update(self._task, completed=self._done, description=told)
+            short = ", ".join([*(left or [pace]), *failed])
+            self._bar.update(self._task, completed=self._done, description=short if self._is_narrow else told)
         else:
             told += f" ({'; '.join(groups)})" if groups else ""
             self.console.print(f"{self._done:,} of {self._all:,} runs, {told}", highlight=False, soft_wrap=True)

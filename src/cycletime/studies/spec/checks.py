@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError, shown
+from cycletime.rules.libraries.ours import called_here
 from cycletime.runs.spec import AGENTS
 
 if TYPE_CHECKING:
@@ -114,4 +115,5 @@ def check_field(where: str, algorithm: str, name: str) -> None:
     """
     known = [each.name for each in fields(AGENTS[algorithm]) if each.name != "exploration"]
     if name not in known:
-        raise InputError(f"{where} has {name!r}: {algorithm} has {', '.join(known)}.")
+        meant = called_here(name, algorithm, known)
+        raise InputError(f"{where} has {name!r}: {algorithm} has {', '.join(known)}{meant}")

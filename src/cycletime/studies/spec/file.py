@@ -9,7 +9,7 @@ from typing import Any
 
 from cycletime.duration import Duration, typed_duration
 from cycletime.engines.registry import AUTO
-from cycletime.errors import InputError, shown
+from cycletime.errors import InputError, did_you_mean, shown, unknown
 from cycletime.rules.own import own_rules_in, own_rules_table
 from cycletime.runs.carried import DEFAULT_RULES
 from cycletime.runs.spec import AGENTS
@@ -29,11 +29,13 @@ def read_study(path: Path) -> Study:
     """The study in a file.
 
     Raises:
-        InputError: if it cannot be read, or is not a study; the sentence names the file.
+        InputError: if it cannot be read, is not a study, or has runs that cannot be; the sentence names the file.
     """
     told = read_toml(path)
     try:
-        return study_from(told, folder=path.parent)
+        study = study_from(told, folder=path.parent)
+        study.check_runs()
+        return study
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
 
@@ -47,11 +49,12 @@ def study_from(told: Mapping[str, Any], folder: Path = Path()) -> Study:
     check_plain(told)
     for key in told:
         if key not in _KNOWN:
-            raise InputError(f"{key!r} is nothing that a study has: it has {', '.join(sorted(_KNOWN))}.")
+            near = did_you_mean(key, _KNOWN)
+            raise InputError(f"{key!r} is nothing that a study has: it has {', '.join(sorted(_KNOWN))}{near}")
     algorithms = tuple(_several(told, "algorithm"))
     for algorithm in algorithms:
         if not isinstance(algorithm, str) or algorithm not in AGENTS:
-            raise InputError(f"{shown(algorithm)} is not an algorithm: give one of {', '.join(AGENTS)}.")
+            raise unknown(algorithm, "an algorithm", AGENTS)
     tuned, others, points = read_values(told, algorithms, folder)
     return Study(
         name=_name(told),

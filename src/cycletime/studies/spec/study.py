@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from cycletime.agents import Agent
 from cycletime.agents.checks import check_choice, check_counts
 from cycletime.duration import Duration
-from cycletime.engines.registry import AUTO, ENGINES, engine_of, refuse_robots, with_engine
-from cycletime.errors import InputError, shown
+from cycletime.engines.registry import AUTO, check_engine_of_many, engine_of, with_engine
+from cycletime.errors import InputError, shown, unknown
 from cycletime.rules import Rule
 from cycletime.runs.carried import TUNABLE, carried_agent
 from cycletime.runs.spec import AGENTS, EngineSpec, RunSpec
@@ -145,8 +145,7 @@ class Study:
 
     def __post_init__(self) -> None:
         """Refuse what is not a study."""
-        check_choice(self, "engine", (AUTO, *ENGINES))
-        refuse_robots(self.engine)
+        check_engine_of_many(self.engine)
         check_choice(self, "device", ("cpu", "gpu"))
         if self.width is not None:
             check_counts(self, "width")
@@ -155,7 +154,7 @@ class Study:
         check_axes(self)
         for algorithm in self.algorithms:
             if algorithm not in AGENTS:
-                raise InputError(f"{shown(algorithm)} is not an algorithm: give one of {', '.join(AGENTS)}.")
+                raise unknown(algorithm, "an algorithm", AGENTS)
             for grid in self.grids(algorithm):
                 check_grid(algorithm, grid)
             for name in self.others.get(algorithm, {}):
@@ -182,6 +181,16 @@ class Study:
         for world in self.worlds:
             refuse_unknown_env(world)
             refuse_budget_without_episode(world, self.env_steps)
+
+    def check_runs(self) -> None:
+        """Refuse what cannot run: worlds, and all that is known only when rules have carried the values.
+
+        Raises:
+            InputError: if there is any.
+        """
+        self.check_worlds()
+        for cell in self.cells():
+            cell.run(self.seeds[0])
 
     @classmethod
     def read(cls, file: Path | str) -> Study:

@@ -10,6 +10,7 @@ from typing import Any
 
 from cycletime.duration import Duration, typed_duration
 from cycletime.errors import InputError, shown
+from cycletime.rules.libraries.ours import called_here
 from cycletime.runs.carried import TUNABLE
 from cycletime.runs.spec import AGENTS
 from cycletime.runs.tables import check_plain
@@ -78,9 +79,9 @@ def _tuned(algorithm: str, table: Mapping[str, Any]) -> Tuned:
     grid = _grid({name: value for name, value in table.items() if name not in ("dt", "from")})
     for name in grid:
         if name not in TUNABLE[algorithm]:
-            raise InputError(
-                f"tuned has {name!r}: {algorithm} has {', '.join(TUNABLE[algorithm])}; other fields go to 'set'."
-            )
+            known = TUNABLE[algorithm]
+            meant = called_here(name, algorithm, known)
+            raise InputError(f"tuned has {name!r}: {algorithm} has {', '.join(known)}; other fields go to 'set'{meant}")
     dt = typed_duration(table["dt"]) if "dt" in table else None
     return Tuned(dt, grid, _source(table["from"]) if "from" in table else None)
 

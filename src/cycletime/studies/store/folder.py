@@ -58,10 +58,8 @@ class StudyFolder:
         """
         before = cls.open(path) if (path / "study.json").exists() else None
         study = study.resolved(before.study if before and not change_engine else None)
-        study.check_worlds()
-        for cell in study.cells():
-            cell.run(study.seeds[0])  # refuses what cannot run, before anything is written
-        study_from(as_table(study))  # and what could not be read again
+        study.check_runs()  # before anything is written
+        study_from(as_table(study))  # which refuses what could not be read again
         if before is not None:
             before._check_same(study, change_engine=change_engine)
         folder = cls(path, study, keep or (before.keep if before else KEEP_ALL))

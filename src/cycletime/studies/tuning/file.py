@@ -215,8 +215,13 @@ class Tuning:
         return range(first, first + self.fresh_seeds)
 
 
-def read_tuning(path: Path, **options: bool | int | str | None) -> Tuning:
+def read_tuning(path: Path, *, horizons: bool = False, **options: int | str | None) -> Tuning:
     """The tuning in a file; options that are not None replace what the file says.
+
+    Args:
+        path: The file.
+        horizons: Whether the usual horizons are tried where the file has none of its own.
+        options: Of the sampler and of fresh seeds.
 
     Raises:
         InputError: if it cannot be read, or is no tuning; the sentence names the file.
@@ -225,8 +230,12 @@ def read_tuning(path: Path, **options: bool | int | str | None) -> Tuning:
     if options.get("sampler") == "grid":  # then the file's options of a sampler are not meant
         told = {name: value for name, value in told.items() if name not in _OF_SAMPLERS}
     told |= {name: option for name, option in options.items() if option is not None}
+    if horizons:
+        told["horizons"] = told.get("horizons") or True  # a flag names none, so that those in the file are meant
     try:
-        return tuning_from(told, path.parent)
+        tuning = tuning_from(told, path.parent)
+        tuning.study.check_worlds()
+        return tuning
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
 

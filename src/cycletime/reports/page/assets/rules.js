@@ -112,7 +112,7 @@
     if (algorithm.rules[ruleName].discount.startsWith("kept") || before.discount !== discount || before.trace_decay !== trace) return [];
     const spans = ["discount", "trace_decay"].map((field) => `${general(seconds[field], 3)} s`).join(" and ");
     return [`discount ${repr(discount)} and trace_decay ${repr(trace)} look untuned: at ${spanText(from)} they are horizons of ` +
-      `${spans}, whatever the task's are; 'cycletime tune FILE --horizons' finds those, which rule 'horizons' carries best, as 'dt-aware' does untuned ones.`];
+      `${spans}, whatever the task needs. Tune them with 'cycletime tune FILE --horizons' and then use rule 'horizons'; until then keep 'dt-aware'.`];
   }
 
   function check(name, values) {

@@ -1,0 +1,104 @@
+"""Options and values that no command understands, as people type them: one sentence, and what would be right."""
+
+import sys
+from io import StringIO
+
+import pytest
+import tyro
+
+from cycletime.cli import main
+
+REACHER = "train --task reacher --dt 16ms --env-steps 9"
+CARRY = "--from 40ms --to 120ms"
+
+
+class Terminal(StringIO):
+    """Standard output for which tyro draws in colours, and lines beyond ASCII."""
+
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (
+            f"transfer ppo {CARRY} --gamma 0.99",
+            "--gamma is --discount here; or give --from-library stable-baselines3 gamma=0.99.",
+        ),
+        (
+            f"transfer ppo {CARRY} --n-steps=400",
+            "--n-steps is --batch here; or give --from-library stable-baselines3 n_steps=400.",
+        ),
+        (
+            f"transfer sac {CARRY} --batch_size 256",
+            "--batch_size is --minibatch here; or give --from-library stable-baselines3 batch_size=256.",
+        ),
+        (
+            f"transfer sac {CARRY} --tau --json",
+            "--tau is --target-smoothing here; or give --from-library stable-baselines3 tau=....",
+        ),
+        (
+            f"transfer ppo {CARRY} --discounting 0.9",
+            "--discounting is --discount here; or give --from-library brax discounting=0.9.",
+        ),
+        (
+            "transfer ppo --form 40ms --to 120ms",
+            "There is no option --form in 'cycletime transfer ppo'; did you mean --from or --for?",
+        ),
+        ("latency --dt 16ms", "There is no option --dt in 'cycletime latency'; did you mean --dts?"),
+        (f"{REACHER} --gamma 0.9", "--gamma is --discount here."),
+        (f"{REACHER} --algorithm sac --tau=0.1", "--tau is --set target_smoothing=0.1 here."),
+        (f"{REACHER} --hidden 32,32", "--hidden is --set hidden=32,32 here."),
+        (f"{REACHER} -z", "There is no option -z: 'cycletime train --help' shows what it takes."),
+        ("study run a b --x", "There is no option --x: 'cycletime study run --help' shows what it takes."),
+        (f"transfer ppo {CARRY} --batch 400.5", "--batch: '400.5' is not a whole number such as 2000 or 1e6."),
+        ("train --task reacher --dt 1s --env-steps lots", "--env-steps: 'lots' is not a whole number such as 2000 or"),
+        ("watch a --speed fast", "--speed: 'fast' is not a number such as 0.99."),
+        ("robot fault freeze --port x", "--port: 'x' is not a whole number such as 2000 or 1e6."),
+        ("plot a --x hours", "--x is 'hours': give one of 'env-steps', 'seconds'."),
+        ("horizons pack nothing", "stage is 'nothing': give one of 'tuning', 'search', 'trial-tuning', 'trial'."),
+        ("transfer ppo --from 40ms", "--to is missing: 'cycletime transfer ppo --help' shows what it takes."),
+        ("study run", "FILE and --out are missing: 'cycletime study run --help' shows what it takes."),
+        ("transfer ppo --to 4ms --from", "--from has no value: 'cycletime transfer ppo --help' shows what it takes."),
+        (f"transfer ppo {CARRY} more", "'more' is too much: 'cycletime transfer ppo --help' shows what it takes."),
+        ("transfer", "'cycletime transfer' needs a command first: give one of ppo, sac, a2c, tqc, td3, ddpg, zoo."),
+        ("transfer --from 40ms ppo", "'cycletime transfer' needs a command first: give one of ppo, sac, a2c,"),
+        ("gpu", "'cycletime gpu' needs a command first: give one of check."),
+        ("", "'cycletime' needs a command first: give one of transfer, train, resume,"),
+    ],
+)
+@pytest.mark.parametrize(("columns", "stdout"), [("40", Terminal), ("200", StringIO)])
+def test_what_is_not_understood_is_refused_in_one_sentence(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    columns: str,
+    stdout: type[StringIO],
+    words: str,
+    says: str,
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)  # tyro breaks its lines there
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stdout", stdout())
+    assert main(words.split()) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"cycletime: {says}")
+    assert told.removesuffix("\n").isprintable()
+
+
+def test_what_is_said_while_words_are_read_is_not_lost(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Silent:
+        def run(self) -> int:
+            return 0
+
+    def read(*_: object, **__: object) -> Silent:
+        print("a warning", file=sys.stderr)
+        return Silent()
+
+    monkeypatch.setattr(tyro.extras, "subcommand_cli_from_dict", read)
+    assert main(["plot", "a"]) == 0
+    assert capsys.readouterr().err == "a warning\n"

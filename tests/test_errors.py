@@ -1,0 +1,30 @@
+"""How messages propose names."""
+
+import pytest
+
+from cycletime.errors import did_you_mean, unknown
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "says"),
+    [
+        ("Trian", ["train", "transfer"], "; did you mean train?"),
+        ("form", ["for", "from"], "; did you mean from?"),
+        ("--form", ["--for", "--from", "--order"], "; did you mean --from or --for?"),
+        ("--foo", ["--out"], "."),
+        ("zzz", ["train"], "."),
+    ],
+)
+def test_the_nearest_names_are_told_and_letters_in_another_order_are_nearest(
+    word: str, known: list[str], says: str
+) -> None:
+    assert did_you_mean(word, known, most=2 if word.startswith("--") else 1) == says
+
+
+def test_an_unknown_name_is_refused_with_the_nearest_and_what_is_no_name_without() -> None:
+    assert str(unknown("PPO", "an algorithm", ("ppo", "sac"))) == (
+        "'PPO' is not an algorithm: give one of ppo, sac; did you mean ppo?"
+    )
+    assert str(unknown(["ppo"], "an algorithm", ("ppo", "sac"))) == (
+        "['ppo'] is not an algorithm: give one of ppo, sac."
+    )
