@@ -52,18 +52,31 @@ def film_of(path: Path) -> tuple[list[int], tuple[int, int]]:
         return durations, film.size
 
 
-def test_each_task_has_a_clip_of_either_rule_s_median_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_is_a_clip_of_either_rule_s_median_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clips, "FRAMES", 4)
-    folders = {name: run_study(tmp_path, name) for name in ("ppo-baseline", "ppo-dt-aware", "ppo-pendulum")}
+    folders = {name: run_study(tmp_path, name) for name in dict.fromkeys(clip.study for clip in CLIPS)}
     written = save_clips(folders, tmp_path / "clips")
     assert [path.name for path in written] == [*(f"{clip.name}.gif" for clip in CLIPS), "clips.json"]
     captions = json.loads(written[-1].read_text())
     assert [each["file"] for each in captions] == [path.name for path in written[:-1]]
-    assert [(each["task"], each["rule"]) for each in captions] == [
-        (task, rule) for task in ("reacher", "double-pendulum") for rule in ("baseline", "dt-aware")
+    assert [(each["algorithm"], each["task"], each["rule"]) for each in captions] == [
+        ("ppo", "reacher", "baseline"),
+        ("ppo", "reacher", "dt-aware"),
+        ("ppo", "double-pendulum", "baseline"),
+        ("ppo", "double-pendulum", "dt-aware"),
+        ("sac", "double-pendulum", "baseline"),
+        ("sac", "double-pendulum", "tuned-scaled"),
     ]
     assert {(each["dt"], each["seed"], each["score"], each["median_of"]) for each in captions} == {("4ms", 2, 3.0, 3)}
     assert film_of(written[0])[1] == (240, 240)
+
+
+def test_captions_of_clips_that_were_made_before_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clips, "FRAMES", 2)
+    for study in ("ppo-pendulum", "ppo-baseline", "ppo-baseline"):
+        save_clips({study: run_study(tmp_path, study)}, tmp_path / "clips")
+    captions = json.loads((tmp_path / "clips" / "clips.json").read_text())
+    assert [each["study"] for each in captions] == ["ppo-baseline", "ppo-pendulum", "ppo-pendulum"], "in CLIPS' order"
 
 
 def test_a_clip_is_small_and_lasts_as_long_as_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

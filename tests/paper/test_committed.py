@@ -12,6 +12,7 @@ from cycletime.paper.claims import CLAIMS, claims_as_json, judge
 from cycletime.paper.claims.sources import DTS
 from cycletime.paper.results import read_results
 from cycletime.paper.tables import tuned_table
+from cycletime.paper.winners import winners
 from cycletime.tasks.references import references
 
 ROOT = Path(__file__).parents[2]
@@ -47,11 +48,42 @@ def test_the_page_tells_these_verdicts(verdicts: list[dict[str, object]]) -> Non
         assert other.startswith(elsewhere["verdict"])
 
 
-def test_the_page_tells_the_verdicts_on_the_robot(verdicts: list[dict[str, object]]) -> None:
+def test_the_page_tells_the_verdicts_on_sac_and_the_robot(verdicts: list[dict[str, object]]) -> None:
     rows = re.findall(r"^\| (\d+) \| [^|]* \| ([^|]*) \|$", PAGE.read_text(), re.MULTILINE)
-    assert [number for number, _ in rows] == ["14", "15"]
+    assert [number for number, _ in rows] == ["8", "9", "10", "11", "13", "14", "15"]
     for number, verdict in rows:
         assert verdict.startswith(f"**{verdicts[int(number) - 1]['verdict']}**")
+
+
+def test_the_page_s_scores_of_sac_on_reacher_are_those_of_the_runs() -> None:
+    data, page = read_results(RESULTS), PAGE.read_text()
+    won = winners(data.outcome("sac-gamma-sweep"))
+    for dt, winner in won.items():
+        kept, scaled, fresh = (
+            _with_error(data.outcome(name).cell(dt=str(dt)).scores)
+            for name in ("sac-baseline", "sac-scaled", "sac-gamma-sweep-winners")
+        )
+        gamma = f"{winner.cell.values['discount']:.3f}".removeprefix("0")
+        in_sweep = _with_error(winner.cell.scores)
+        assert f"| {float(dt) * 1e3:.0f} ms | {kept} | {scaled} | {gamma} | {in_sweep} | {fresh} |" in page
+    assert set(won) == {cell.dt for cell in data.outcome("sac-gamma-sweep-winners").cells}
+
+
+def test_the_page_s_scores_of_sac_on_the_double_pendulum_are_those_of_the_runs() -> None:
+    data, page = read_results(RESULTS), _in_one_line(PAGE)
+    kept, aware = data.outcome("sac-pendulum-baseline"), data.outcome("sac-pendulum-dt-aware")
+    short, longer, start = (_with_error(kept.cell(dt=dt).scores, 0) for dt in ("4ms", "8ms", "16ms"))
+    assert f"SAC scores {short} at 4 ms and {longer} at 8 ms, against {start} at 16 ms" in page
+    short, longer, start = (_with_error(aware.cell(rule="tuned", dt=dt).scores, 0) for dt in ("4ms", "8ms", "16ms"))
+    assert f"(gamma_2) scores {short} and {longer}" in page
+    assert f"of the {start} that it has at 16 ms" in page
+    told = judge(data, next(each for each in CLAIMS if each.number == "13")).conditions
+    lost, won = ([each.estimate for each in told if each.name.startswith(name)] for name in ("score, ", "score at"))
+    assert f"recovers all but {-lost[0].value:.0f} and {-lost[1].value:.0f} of" in page
+    further = [f"{each.value:.0f} ({each.low:.0f} to {each.high:.0f})" for each in (won[1], won[4])]
+    assert f"it is better by another {further[0]} and {further[1]}" in page
+    ends = sorted(_mean(aware.cell(rule="tuned-scaled", dt=dt).final) for dt in ("4ms", "8ms", "16ms", "32ms", "64ms"))
+    assert f"end between {ends[0]:,.0f} and {ends[-1]:,.0f}" in page
 
 
 def test_the_page_s_returns_on_the_robot_are_those_of_the_runs() -> None:
@@ -160,6 +192,10 @@ def test_the_page_s_runs_and_hours_are_those_of_the_studies() -> None:
 
 def _in_one_line(page: Path) -> str:
     return " ".join(page.read_text().split())
+
+
+def _with_error(scores: NDArray[np.float64], digits: int = 1) -> str:
+    return f"{_mean(scores):,.{digits}f} ± {np.std(scores, ddof=1) / np.sqrt(len(scores)):.{digits}f}"
 
 
 def _mean(numbers: NDArray[np.float64]) -> float:

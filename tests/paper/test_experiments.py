@@ -9,6 +9,7 @@ import pytest
 from cycletime import SAC
 from cycletime.duration import cycle_steps
 from cycletime.errors import InputError
+from cycletime.paper.clips import CLIPS
 from cycletime.paper.collecting import plain_values
 from cycletime.paper.experiments import EXPERIMENTS, Size, experiment_of, experiments, study_of, sweep_of
 from cycletime.studies.plan.plan import Plan
@@ -134,7 +135,12 @@ def test_a_study_knows_its_experiment_and_the_winners_their_sweep() -> None:
     assert experiment_of("other") is None
 
 
-def test_policies_are_kept_where_claims_are_about_behaviour_and_where_another_simulator_plays_them() -> None:
+def test_policies_are_kept_of_what_is_filmed_and_where_another_simulator_plays_them() -> None:
     kept = [each.name for each in EXPERIMENTS.values() if each.keep.policies]
-    assert kept == ["ppo-baseline", "ppo-dt-aware", "ppo-pendulum", "ppo-robot", "ppo-robot-2000", "sac-robot"]
+    filmed = {clip.study for clip in CLIPS}
+    assert [name for name in kept if filmed & {*EXPERIMENTS[name].studies}] == [
+        *("ppo-baseline", "ppo-dt-aware", "ppo-pendulum", "sac-pendulum")
+    ]
+    assert filmed <= {study for name in kept for study in EXPERIMENTS[name].studies}
+    assert {name for name in kept if name.endswith(("robot", "2000"))} == {"ppo-robot", "ppo-robot-2000", "sac-robot"}
     assert not any(each.keep.episodes for each in EXPERIMENTS.values())

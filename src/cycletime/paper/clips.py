@@ -53,11 +53,13 @@ CLIPS = (
     Clip("reacher-4ms-dt-aware", "ppo-dt-aware", {"rule": "dt-aware", "batch": 2000}),
     Clip("double-pendulum-4ms-baseline", "ppo-pendulum", {"rule": "baseline"}),
     Clip("double-pendulum-4ms-dt-aware", "ppo-pendulum", {"rule": "dt-aware"}),
+    Clip("double-pendulum-4ms-sac-baseline", "sac-pendulum-baseline", {"rule": "baseline"}),
+    Clip("double-pendulum-4ms-sac-scaled", "sac-pendulum-dt-aware", {"rule": "tuned-scaled"}),
 )
 
 
 def save_clips(folders: Mapping[str, StudyFolder], out: Path) -> list[Path]:
-    """Write a GIF of each clip whose study is there with its policies, and what they show as JSON.
+    """Write a GIF of each clip whose study is there with its policies, and what all clips show as JSON.
 
     Args:
         folders: By study.
@@ -78,10 +80,17 @@ def save_clips(folders: Mapping[str, StudyFolder], out: Path) -> list[Path]:
             written.append(path)
             captions.append(_caption(path, clip, run, len(runs)))
     if captions:
-        text = json.dumps(captions, indent=1) + "\n"
+        text = json.dumps(_with_others(captions, out / CAPTIONS), indent=1) + "\n"
         write_whole(out / CAPTIONS, lambda unfinished: unfinished.write_text(text))
         written.append(out / CAPTIONS)
     return written
+
+
+def _with_others(captions: Sequence[dict[str, Any]], file: Path) -> list[dict[str, Any]]:
+    """Captions in the clips' order, with those of clips that were made before and stay."""
+    before = json.loads(file.read_text()) if file.exists() else []
+    by_file = {caption["file"]: caption for caption in (*before, *captions)}
+    return [by_file[name] for clip in CLIPS if (name := f"{clip.name}.gif") in by_file]
 
 
 def median_run(runs: Sequence[FinishedRun]) -> FinishedRun:
@@ -137,6 +146,7 @@ def _caption(path: Path, clip: Clip, run: FinishedRun, count: int) -> dict[str, 
     return {
         "file": path.name,
         "study": clip.study,
+        "algorithm": run.spec.algorithm,
         "task": run.spec.world.name,
         "rule": clip.labels["rule"],
         "dt": str(run.spec.dt),

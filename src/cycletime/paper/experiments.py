@@ -95,6 +95,7 @@ _ROWS = (
         "baseline SAC, gamma_1 and gamma_2",
         "three-part figure, right",
         ("sac-pendulum-baseline", "sac-pendulum-dt-aware"),
+        keeps_policies=True,
     ),
     Experiment(
         "ppo-robot",

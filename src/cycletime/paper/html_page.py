@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from cycletime.duration import Duration
 from cycletime.paper.claims import CLAIMS, judge
 from cycletime.paper.claims.claim import Judged
-from cycletime.paper.claims.conditions import Verdict
-from cycletime.paper.claims.sources import BASELINE_BATCH, DTS, Data, PPORuns, learned, paper_pendulum, reacher
+from cycletime.paper.claims.sources import BASELINE_BATCH, Data
 from cycletime.paper.clips import CAPTIONS
 from cycletime.paper.experiments import PARTS, scaled_down
 from cycletime.paper.figures import missing_figures
 from cycletime.paper.outcome import Outcome
 from cycletime.paper.page import ORIGIN, claim_told, label_of, origin_of, table_of
+from cycletime.paper.page_answer import answer_of
 from cycletime.paper.page_figures import add_paper_figures
 from cycletime.paper.tables import PUBLISHED
 from cycletime.reports.page.calculator import calculator_html
@@ -26,16 +26,14 @@ from cycletime.reports.page.figures import FigureData
 from cycletime.reports.page.html import code, details, listed, paragraphs, table, verdict
 from cycletime.reports.page.references import reference_table
 from cycletime.reports.page.values import Used, settings_table, values_table
-from cycletime.reports.words import rough, several, span
+from cycletime.reports.words import span
 from cycletime.runs.carried import TUNABLE
 from cycletime.runs.worlds import TASKS
-from cycletime.statistics import compare
-from cycletime.tasks.references import references
 
-_TUNED_AT = "16ms"
 _COMPARED = (
     *("ppo-baseline", "ppo-dt-aware", "ppo-scaled", "ppo-constant", "ppo-pendulum"),
-    *("sac-baseline", "sac-dt-aware", "ppo-robot", "ppo-robot-2000"),
+    *("sac-baseline", "sac-dt-aware", "sac-pendulum-baseline", "sac-pendulum-dt-aware"),
+    *("ppo-robot", "ppo-robot-2000"),
 )
 """Studies that compare rules from one set of values."""
 _MOST_FILM_BYTES = 2**20
@@ -66,57 +64,10 @@ def paper_page(data: Data, folder: Path | None = None) -> Page:
     return Page(
         title="Does one set of values work at every cycle time?",
         about=f"Farrahi and Mahmood's paper on cycle times, asked again with {runs:,} runs",
-        answer=tuple(_answer(data, judged)),
+        answer=tuple(answer_of(data, judged)),
         sections=tuple(part for part in parts if part.content),
         data=figures,
         films=films,
-    )
-
-
-def _answer(data: Data, judged: dict[str, Judged]) -> Iterator[str]:
-    """What the rule is worth on each task, then how the claims came out."""
-    if {"ppo-baseline", "ppo-dt-aware"} <= set(data.outcomes):
-        yield _worth(reacher(data), "Reacher")
-    if "ppo-pendulum" in data.outcomes:
-        yield _worth(paper_pendulum(data), "the Double Pendulum")
-    if "ppo-robot" in data.outcomes:
-        yield _on_robot(data)
-    counts = Counter(found.verdict for found in judged.values())
-    verdicts: tuple[Verdict, ...] = ("confirmed", "refuted", "not decided", "not run")
-    known = [(counts[name], name) for name in verdicts if counts[name]]
-    told = several([f"{count} {'is' if count == 1 else 'are'} {name}" for count, name in known])
-    yield f"Of the paper's {len(CLAIMS)} claims, each judged by a written criterion, {told}."
-
-
-def _worth(runs: PPORuns, task: str) -> str:
-    """Where values that the rule carries from 16 ms are better than the same values kept, and what a return means."""
-    others = [dt for dt in DTS if dt != _TUNED_AT]
-    pairs = {dt: [runs.runs(rule, dt).scores for rule in ("dt-aware", "baseline")] for dt in others}
-    gains = {dt: compare(*scores, failed="exclude") for dt, scores in pairs.items()}
-    better = {dt: each.difference.value for dt, each in gains.items() if each.verdict == "better"}
-    known = [f"{each.name} gets {rough(each.mean)}" for each in references(runs.task, _TUNED_AT)]
-    scale = f" (For scale, at 16 ms: {several(known)}.)" if known else ""
-    if not better:
-        return (
-            f"On {task} PPO's values for 16 ms do better carried than kept at none of {len(others)} cycle times.{scale}"
-        )
-    where = "each of the four other" if len(better) == len(others) else several([span(Duration(dt)) for dt in better])
-    low, high = min(better.values()), max(better.values())
-    return (
-        f"On {task}, PPO's values for 16 ms do better at {where} cycle times when the dt-aware rule carries them than "
-        f"when they are kept: by {rough(low)} to {rough(high)} in mean return over learning.{scale}"
-    )
-
-
-def _on_robot(data: Data) -> str:
-    """What became of values from 40 ms at 10 ms, in the end."""
-    outcome = data.outcomes["ppo-robot"]
-    places = (("dt-aware", "10ms"), ("baseline", "10ms"), ("baseline", "40ms"))
-    aware, kept, start = (outcome.cell(rule=rule, dt=dt) for rule, dt in places)
-    ends = [f"{learned(cell).mean():,.3g}" for cell in (start, kept, aware)]
-    return (
-        f"On a simulated robot PPO's values for 40 ms end at a return of {ends[0]} there, at {ends[1]} when they are "
-        f"kept at 10 ms, and at {ends[2]} when the rule carries them (n = {len(aware.seeds)})."
     )
 
 
@@ -149,10 +100,15 @@ def _films(folder: Path) -> Iterator[Film]:
         path = folder / str(told["file"])
         if path.parent == folder and path.is_file() and path.stat().st_size <= _MOST_FILM_BYTES:
             yield Film(
-                title=f"{TASKS[told['task']].title} at {span(Duration(told['dt']))}, {told['rule']}",
+                title=_film_title(told),
                 caption=f"The median of {told['median_of']} runs, seed {told['seed']}: scored {told['score']:,.4g}.",
                 content=path.read_bytes(),
             )
+
+
+def _film_title(told: Mapping[str, Any]) -> str:
+    task, dt = TASKS[told["task"]].title, span(Duration(told["dt"]))
+    return f"{told['algorithm'].upper()} on {task} at {dt}, {told['rule']}"
 
 
 def _figures(data: Data, figures: FigureData) -> str:

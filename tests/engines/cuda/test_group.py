@@ -66,13 +66,15 @@ def test_more_runs_than_fit_wait_for_their_turn_the_longest_first(
         for seed in range(4)
     ]
     made = make_group(short)
-    sizes, ends = [], []
+    queues, left = [], {run: spec.env_steps for run, spec in enumerate(short)}
     for told in made.chunks(dict.fromkeys(range(4))):
-        sizes.append(len(told))
-        ends += [run for run, chunk in told.items() if isinstance(chunk, Chunk) and chunk.is_last]
-    assert max(sizes) == 2
-    assert sorted(ends) == [0, 1, 2, 3]
-    assert ends.index(0) == 3, "the shortest comes last"
+        queues.append([*told])
+        assert [*told] == sorted(told, key=lambda run: (-left[run], run)), "whether they enter or go on"
+        left |= {run: short[run].env_steps - chunk.env_steps for run, chunk in told.items() if isinstance(chunk, Chunk)}
+    assert queues[0] == [3, 2]
+    assert max(map(len, queues)) == 2
+    assert left == dict.fromkeys(range(4), 0)
+    assert [3, 1] in queues or [1, 3] in queues, "one entered beside one that had begun"
 
 
 def test_the_next_slice_is_begun_before_the_last_is_told_of(

@@ -84,7 +84,8 @@ class CudaGroup:
         begun, wrong = _kept(starts)
         if wrong:
             yield wrong
-        line = _Line(begun, sorted(starts.keys() - begun.keys() - wrong.keys(), key=self._first_the_longest))
+        new = starts.keys() - begun.keys() - wrong.keys()
+        line = _Line(begun, _longest_first({run: self.expected_s[run] for run in new}))
         try:
             queue = self._begin(line)
             while queue:
@@ -131,16 +132,18 @@ class CudaGroup:
         return self.device.finish()
 
     def _queue(self, line: _Line, time_s: float) -> list[int]:
-        """Runs that are begun already, the longest first, and as many further ones as the time allows for."""
+        """Runs that are begun already, and as many further ones as the time allows for; the longest first."""
         left_s = {run: self.expected_s[run] * _left(self.specs[run], state) for run, state in line.begun.items()}
-        queue = sorted(left_s, key=lambda run: (-left_s[run], run))[:MOST_QUEUED]
-        room_s = _SURPLUS * self.device.blocks * time_s - sum(min(left_s[run], time_s) for run in queue)
+        left_s = {run: left_s[run] for run in _longest_first(left_s)[:MOST_QUEUED]}
+        room_s = _SURPLUS * self.device.blocks * time_s - sum(min(each, time_s) for each in left_s.values())
         entering: list[int] = []
-        while line.waiting and room_s > 0 and len(queue) + len(entering) < MOST_QUEUED:
-            entering.append(line.waiting.pop(0))
-            room_s -= min(self.expected_s[entering[-1]], time_s)
+        while line.waiting and room_s > 0 and len(left_s) < MOST_QUEUED:
+            run = line.waiting.pop(0)
+            entering.append(run)
+            left_s[run] = self.expected_s[run]
+            room_s -= min(left_s[run], time_s)
         line.begun |= dict(zip(entering, fresh_states([self.specs[run] for run in entering]), strict=True))
-        return [*queue, *entering]
+        return _longest_first(left_s)
 
     def _work(self, queue: list[int], line: _Line, time_s: float) -> Work:
         runs = self.runs[queue]
@@ -167,9 +170,6 @@ class CudaGroup:
             exact=True,
             is_last=int(position["status"]) == Status.FINISHED,
         )
-
-    def _first_the_longest(self, run: int) -> tuple[float, int]:
-        return -self.expected_s[run], run
 
 
 @dataclass
@@ -215,6 +215,11 @@ def _kept(starts: Mapping[int, Arrays | None]) -> tuple[dict[int, State], dict[i
             except RunError as error:
                 wrong[run] = error
     return states, wrong
+
+
+def _longest_first(left_s: Mapping[int, float]) -> list[int]:
+    """Runs by the time that they have left, so that no long one is left alone at the end."""
+    return sorted(left_s, key=lambda run: (-left_s[run], run))
 
 
 def _records_for(spec: RunSpec, run: Any) -> int:  # noqa: ANN401 - one record
