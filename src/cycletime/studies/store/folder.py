@@ -20,7 +20,7 @@ from cycletime.bounded import read_text
 from cycletime.engines.record import KEEP_ALL, Keep
 from cycletime.engines.registry import AUTO
 from cycletime.errors import InputError
-from cycletime.runs.files import make_folder, write_last
+from cycletime.runs.files import check_writable, make_folder, write_last
 from cycletime.runs.folder import RunFolder, checkpoints_of
 from cycletime.runs.policies.policy_file import SavedPolicy
 from cycletime.runs.result import FinishedRun
@@ -130,6 +130,11 @@ class StudyFolder:
         return self.path / "leases"
 
     @property
+    def finished(self) -> Path:
+        """Where runs are that are."""
+        return self.path / "finished"
+
+    @property
     def stale_s(self) -> float:
         """After how many seconds of silence a run is anyone's."""
         return stale_after_s(float(self.study.patience))
@@ -139,6 +144,16 @@ class StudyFolder:
         """Where workers say how it goes."""
         return self.path / "workers"
 
+    def open_to_workers(self) -> None:
+        """Have all that workers write into, before the first one is started.
+
+        Raises:
+            RunError: if the disk refuses.
+        """
+        for each in (self.workers, self.leases, self.runs, self.finished):
+            make_folder(each)
+            check_writable(each)
+
     def checked(self) -> StudyFolder:
         """The same for who wants scores. Workers look at names alone, and what they call done is left alone."""
         return self if self.is_checked else replace(self, is_checked=True)
@@ -146,7 +161,7 @@ class StudyFolder:
     @cached_property
     def store(self) -> Store:
         """The finished runs, as they were when it was looked first; `refresh` looks again."""
-        store = Store(self.path / "finished", self.is_checked)
+        store = Store(self.finished, self.is_checked)
         store.refresh()
         return store
 
