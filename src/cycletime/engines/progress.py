@@ -135,8 +135,8 @@ class Bar:
                 console=self.console,
             )
             self._bar.start()
-            told = {"told": "compiling or starting", "left": _clock_face(None)}
-            self._task = self._bar.add_task(self.label, total=total, completed=done, **told)
+            told = "compiling or starting"
+            self._task = self._bar.add_task(self.label, total=total, completed=done, told=told, left=_clock_face(None))
 
     def show(self, done: int, returns: Sequence[float], *, learns: bool = True) -> None:
         """Show how far it is, and what the last episodes gave.

@@ -1,4 +1,5 @@
 import csv
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,18 @@ def test_csv_says_the_same_as_parquet(make_done: Callable[..., StudyFolder], tmp
     for row, wanted in zip(rows, pq.read_table(tmp_path / "c.parquet").to_pylist(), strict=True):
         numbers = {name: float(row[name]) for name in ("dt", "seed", "env_step", "seconds", "return")}
         assert {**row, **numbers} == wanted
+
+
+@pytest.mark.parametrize("name", ["c.csv", "c.parquet"])
+def test_a_folder_whose_name_is_not_utf_8_gets_the_same_table(
+    make_done: Callable[..., StudyFolder], tmp_path: Path, name: str
+) -> None:
+    odd = tmp_path / os.fsdecode(b"caf\xe9")
+    odd.mkdir()
+    folder = make_done()
+    for each in (odd, tmp_path):
+        export(folder, each / name)
+    assert (odd / name).read_bytes() == (tmp_path / name).read_bytes()
 
 
 def test_bins_are_the_paper_s(make_done: Callable[..., StudyFolder], tmp_path: Path) -> None:

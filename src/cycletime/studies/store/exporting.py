@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from cycletime.studies.store.folder import StudyFolder
 _FIXED = {"task": pa.string(), "algorithm": pa.string(), "rule": pa.string(), "dt": pa.float64()}
 _MEASURED = {"seed": pa.int64(), "env_step": pa.int64(), "seconds": pa.float64(), "return": pa.float64()}
 _MOST_BINS = 1_000_000
-_WRITERS = {".parquet": pq.ParquetWriter, ".csv": pc.CSVWriter}
+_WRITERS: Mapping[str, Any] = {".parquet": pq.ParquetWriter, ".csv": pc.CSVWriter}
 
 
 def export(folder: StudyFolder, file: Path, bins: int | None = None) -> tuple[int, int]:
@@ -50,7 +49,7 @@ def export(folder: StudyFolder, file: Path, bins: int | None = None) -> tuple[in
     rows: dict[str, list[int]] = {}
 
     def write(unfinished: Path) -> None:
-        with _writer(file.suffix, unfinished, schema) as writer:
+        with unfinished.open("wb") as opened, _WRITERS[file.suffix](opened, schema) as writer:
             for name, table in _tables(plan, folder, schema, bins):
                 writer.write_table(table)
                 rows.setdefault(name, []).append(table.num_rows)
@@ -64,11 +63,6 @@ def curves(folder: StudyFolder, bins: int | None = None) -> pa.Table:
     plan = Plan.of(folder.study)
     schema = _schema([cell.labels for cell in plan.cells])
     return pa.concat_tables([schema.empty_table(), *(table for _, table in _tables(plan, folder, schema, bins))])
-
-
-def _writer(suffix: str, path: Path, schema: pa.Schema) -> AbstractContextManager[Any]:
-    writer: AbstractContextManager[Any] = _WRITERS[suffix](path, schema)
-    return writer
 
 
 def _tables(plan: Plan, folder: StudyFolder, schema: pa.Schema, bins: int | None) -> Iterator[tuple[str, pa.Table]]:
