@@ -56,6 +56,26 @@ def test_a_row_for_each_episode_of_each_run_that_is_done(make_done: Callable[...
     assert curves(folder).equals(table)
 
 
+def test_rows_are_in_the_plan_s_order_whatever_order_runs_were_finished_in(
+    make_folder: Callable[..., StudyFolder], tmp_path: Path
+) -> None:
+    """At 16 ms the rules share their runs, which are needed in two places of the table."""
+    tables = []
+    for name, step in (("one", 1), ("other", -1)):
+        folder = make_folder(name)
+        runs = [finished(spec) for spec in specs_of(folder)[::step]]
+        folder.store.add(runs[:4])
+        folder.store.add(runs[4:])
+        export(folder, tmp_path / f"{name}.csv")
+        tables.append((tmp_path / f"{name}.csv").read_bytes())
+        assert curves(folder).num_rows == 32
+    assert tables[0] == tables[1]
+    with (tmp_path / "one.csv").open() as file:
+        found = dict.fromkeys((row["dt"], row["rule"], row["seed"]) for row in csv.DictReader(file))
+    wanted = [(dt, rule, seed) for dt in ("0.016", "0.032") for rule in ("baseline", "dt-aware") for seed in "01"]
+    assert list(found) == wanted
+
+
 def test_csv_says_the_same_as_parquet(make_done: Callable[..., StudyFolder], tmp_path: Path) -> None:
     folder = make_done()
     assert export(folder, tmp_path / "c.csv", bins=8) == export(folder, tmp_path / "c.parquet", bins=8) == (6, 64)
