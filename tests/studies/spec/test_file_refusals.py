@@ -92,7 +92,7 @@ NO_TIME = "is not a time span: give a positive time such as '16ms', '0.016s', '0
         ({"tuned": {"dt": "16ms", "batch": []}}, "batch of ppo has no value: give at least one."),
         ({"tuned": {"dt": "16ms", "discount": 1.5}}, "discount is 1.5: it must be a number in (0, 1]."),
         ({"tuned": {"dt": "16ms", "discount": {"a": 1}}}, "discount is {'a': 1}: give a value, or a list of values"),
-        ({"tuned": {"batch": 400}}, "The rule is 'baseline': it needs tuned_at, the cycle time that the values are"),
+        ({"tuned": {"batch": 400}}, "The rule is 'baseline': it needs tuned_at=..., the cycle time that the values"),
         ({"tuned": {"sac": {"dt": "16ms"}}}, "tuned has a table for 'sac': the study has ppo."),
         ({"tuned": {"ppo": 3}}, "3 is not a table of values: give a line for each, such as discount = 0.99."),
         ({"tuned": "no.toml"}, "There is no file no.toml."),
