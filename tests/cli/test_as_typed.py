@@ -17,6 +17,8 @@ RUN = RunRobot(algorithm="sac", dt="10ms")
         ("Give learn_when='episode_end'.", "Give --set learn_when=episode_end."),
         ("Make it with render_mode='rgb_array'.", "Make it with render_mode='rgb_array'."),
         ("learner is 'background'.", "learner is 'background'."),
+        ("It needs tuned_at=..., the cycle time.", "It needs --tuned-at, the cycle time."),
+        ("It needs render_mode=..., a word.", "It needs render_mode=..., a word."),
     ],
 )
 def test_a_keyword_is_the_command_s_option(sentence: str, typed: str) -> None:

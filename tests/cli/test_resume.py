@@ -71,7 +71,7 @@ def same_as(whole: Path, folder: Path) -> bool:
 def signalled(monkeypatch: pytest.MonkeyPatch, number: signal.Signals, times: int = 1) -> None:
     """Send a signal to this process, so many times, as soon as a run has gone on for a while."""
 
-    def show(*_told: object) -> None:
+    def show(*_told: object, **_how: object) -> None:
         for _ in range(times):
             signal.raise_signal(number)
 

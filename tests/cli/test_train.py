@@ -76,7 +76,7 @@ ONE_WORLD = "Give either a task"
         (f"{REACHER} --seeds 0", "--seeds is 0: it must be at least 1"),
         (
             f"{REACHER} --rule scaled",
-            "The rule is 'scaled': it needs tuned_at, the cycle time that the values are from.",
+            "The rule is 'scaled': it needs --tuned-at, the cycle time that the values are from.",
         ),
         (
             f"{REACHER} --rule linear --tuned-at 32ms",
@@ -271,7 +271,8 @@ def _train_nothing(words: str, out: Path) -> list[dict[str, Any]]:
         (
             "--dt 64ms",
             "ppo at 64ms: batch 2000, minibatch 50, discount 0.99, trace_decay 0.95\n"
-            "note: the first learning comes at 64,000 environment steps, and the run ends with it.\n",
+            "note: the first learning comes at 64,000 environment steps: the run goes on until then, and returns count "
+            "up to 20,000.\n",
         ),
     ],
 )

@@ -64,7 +64,7 @@ def test_a_run_that_cannot_begin_does_not_disturb_the_bar_of_the_others(
     tmp_path: Path, seeds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[str] = []
-    monkeypatch.setattr(progress.Bar, "show", lambda *_: shown.append("show"))
+    monkeypatch.setattr(progress.Bar, "show", lambda *_, **__: shown.append("show"))
     monkeypatch.setattr(progress.Bar, "close", lambda *_: shown.append("close"))
     resume = Record.resume
     monkeypatch.setattr(Record, "resume", lambda record: _fail() if record.spec.seed == 0 else resume(record))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from rich.console import Console
 
+from cycletime.agents import SACAgent
 from cycletime.engines import progress as progress_module
 from cycletime.engines.console import ErrorConsole
 from cycletime.engines.progress import Bar, shown_together
@@ -49,6 +51,23 @@ def test_the_speed_is_that_of_the_last_seconds(lines: list[str], monkeypatch: py
     assert [each and each[1] for each in speeds] == [None, "1,000", "200", "455", "1,200"]
 
 
+@pytest.mark.parametrize(
+    ("updates", "told"),
+    [(1, "-:--:--"), (2, "-:--:-- 400 env steps/s"), (3, "-:--:--"), (4, "0:06:20 10 env steps/s")],
+)
+def test_speed_and_time_left_are_those_of_learning(monkeypatch: pytest.MonkeyPatch, updates: int, told: str) -> None:
+    """SAC takes 400 steps a second until it learns, and then 10."""
+    now_s = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)
+    sac = RunFolder(Path("nowhere"), replace(FOLDER.spec, agent=SACAgent(minibatch=256), env_steps=4_070))
+    with terminal(150) as shown, shown_together("a run", 1, alike=True) as (listener,):
+        listener.begin(sac, None)
+        for now_s, steps in ((1.0, 50), (1.5, 250), (9.0, 260), (10.0, 270))[:updates]:  # noqa: B007
+            listener.update(progress(steps))
+    last = [line for line in re.split(r"[\r\n]+", shown[0]) if line.strip()][-1]
+    assert last.rstrip().endswith(f" {told}"), last
+
+
 @pytest.mark.parametrize("columns", [80, 150])
 def test_a_bar_shows_the_time_that_it_took_on_terminals_of_all_widths(columns: int) -> None:
     now_s = 0.0
@@ -67,10 +86,10 @@ def test_a_bar_shows_the_time_that_it_took_on_terminals_of_all_widths(columns: i
 @pytest.mark.parametrize(
     ("columns", "line"),
     [
-        (30, r"reacher ppo 16ms…  50% -:--:--"),
-        (40, r"reacher ppo 16ms seed 0  50% -:--:--"),
-        (80, r"reacher ppo 16ms seed 0  50% 0:00:00 -:--:-- return -321.50, 1,887 env steps/s"),
-        (100, r"reacher ppo 16ms seed 0 ━+  50% 0:00:00 -:--:-- return -321.50, 1,887 env steps/s"),
+        (30, r"reacher ppo 16ms…  50% 0:00:01"),
+        (40, r"reacher ppo 16ms seed 0  50% 0:00:01"),
+        (80, r"reacher ppo 16ms seed 0  50% 0:00:00 0:00:01 return -321.50, 1,887 env steps/s"),
+        (100, r"reacher ppo 16ms seed 0 ━+  50% 0:00:00 0:00:01 return -321.50, 1,887 env steps/s"),
     ],
 )
 def test_a_narrow_terminal_has_fewer_columns_and_those_are_whole(

@@ -158,6 +158,17 @@ def test_learning_begins_when_enough_is_stored(wander: ClosedFormTask) -> None:
     np.testing.assert_array_equal(learned_at, 52 + 4 * np.arange(learned))
 
 
+def test_the_first_chunk_that_learns_is_short_however_fast_the_agent_was(
+    wander: ClosedFormTask, clock: TickingClock
+) -> None:
+    """By a clock on which each chunk takes a quarter of a second."""
+    clock.tick_s = 0.25
+    agent = Spy(batch=50, minibatch=1, hidden=(), learning_period=4)
+    chunks = list(make_loop(wander, agent=agent, env_steps=300).run([0]))
+    assert np.diff([chunk.position.period for chunk in chunks], prepend=0).tolist()[:5] == [1, 4, 7, 1, 4]
+    assert [bool(chunk.metrics[0]) for chunk in chunks[:5]] == [False, False, False, True, True]
+
+
 def test_more_episodes_than_a_task_allows_are_no_silent_loss(
     wander: ClosedFormTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:

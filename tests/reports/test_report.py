@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -53,6 +54,14 @@ def test_files_are_utf_8_whatever_the_locale_is(
     monkeypatch.setattr(io, "text_encoding", lambda encoding, stacklevel=2: encoding or "ascii")
     Report.of(make_study(lambda labels, seed: None)).write(tmp_path)
     assert (tmp_path / "report.md").read_bytes().decode()
+
+
+def test_a_folder_whose_name_is_not_utf_8_gets_a_report_that_is(make_study: MakeStudy, tmp_path: Path) -> None:
+    odd = tmp_path / os.fsdecode(b"caf\xe9")
+    Report.of(make_study(lambda labels, seed: None), command=f"cycletime study report {odd}").write(odd)
+    for name in ("report.md", "report.html", "report.json"):
+        assert r"caf\udce9" in (odd / name).read_text(encoding="utf-8")
+    assert (odd / "scores.csv").is_file()
 
 
 def test_a_row_for_each_cell_and_seed_is_in_the_csv(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
@@ -90,6 +91,13 @@ def test_a_curve_without_episodes_is_a_table_without_rows(tmp_path: Path) -> Non
     write_curve(tmp_path / "curve.parquet", Episodes.none(), Duration("2ms"))
     assert pq.read_table(tmp_path / "curve.parquet").num_rows == 0
     assert_same(read_curve(tmp_path / "curve.parquet", Duration("2ms")), Episodes.none())
+
+
+def test_a_folder_whose_name_is_not_utf_8_holds_a_curve(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    write_curve(folder / "curve.parquet", a_curve([5], [1.0]), Duration("2ms"))
+    assert_same(read_curve(folder / "curve.parquet", Duration("2ms")), a_curve([5], [1.0]))
 
 
 def test_a_folder_that_looks_like_a_partition_adds_no_column(tmp_path: Path) -> None:

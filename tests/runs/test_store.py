@@ -17,6 +17,7 @@ from cycletime.runs import bundle, files
 from cycletime.runs.bundle import Bundle, write_bundles
 from cycletime.runs.columns import About, about_in
 from cycletime.runs.npz import Npz
+from cycletime.runs.result import FinishedRun
 from cycletime.runs.store import Store
 from tests.runs.finished import all_of, recomputed
 from tests.runs.stored import files_of, filled, held, runs_of
@@ -129,6 +130,30 @@ def test_who_reads_all_runs_gets_each_once_though_files_vanish_meanwhile(tmp_pat
     read = [first, *reading]
     assert len(read) == len(expected)
     assert {run.name: all_of(run) for run in read} == expected
+
+
+def test_runs_come_in_the_order_they_are_named_in_and_each_file_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, expected = filled(tmp_path)
+    read, runs = list[Path](), Bundle.runs
+
+    def counted(self: Bundle) -> list[FinishedRun]:
+        read.append(self.path)
+        return runs(self)
+
+    monkeypatch.setattr(Bundle, "runs", counted)
+    names = [*reversed(expected), *expected]
+    assert list(store.in_order(names, lambda run: run.name)) == names
+    assert sorted(read) == sorted(store.folder.iterdir())
+
+
+def test_runs_that_are_named_are_found_though_files_vanish_meanwhile(tmp_path: Path) -> None:
+    store, expected = filled(tmp_path)
+    reading = store.in_order(list(expected), all_of)
+    first = next(reading)
+    Store(store.folder).tidy()
+    assert [first, *reading] == list(expected.values())
 
 
 def test_no_run_is_missing_where_files_are_put_together_while_it_is_looked(

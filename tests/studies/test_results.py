@@ -1,5 +1,6 @@
 """What came of a study, as tables, a figure and a summary; and the front door from Python."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,12 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cycletime.errors import NotInstalledError
 from cycletime.studies.executors import choose
 from cycletime.studies.results import StudyResults
 from cycletime.studies.spec.study import Study
 from cycletime.studies.store.folder import StudyFolder
 from tests.studies.small import finish, finished, small_study, specs_of
 from tests.studies.stand_ins import InTurn, Trained
+
+
+class NoMatplotlib:
+    """Finds modules as if Matplotlib were not installed."""
+
+    def find_spec(self, name: str, *_: object) -> None:
+        if name == "matplotlib":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
 @pytest.fixture
@@ -52,6 +62,17 @@ def test_the_figure_has_means_and_standard_errors_over_seeds_that_are_done(resul
     (bars,) = drawn[0].lines[2]
     half = [float(segment[1][1] - segment[0][1]) / 2 for segment in bars.get_segments()]
     np.testing.assert_allclose(half, [1 / np.sqrt(3), 0.5])
+
+
+def test_a_figure_without_matplotlib_says_what_to_install(
+    results: StudyResults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [NoMatplotlib(), *sys.meta_path])
+    says = r"^StudyResults\.plot needs Matplotlib, which is not installed: pip install 'cycletime\[study\]'\.$"
+    with pytest.raises(NotInstalledError, match=says):
+        results.plot()
 
 
 def test_the_summary_for_notebooks_has_the_same_numbers(results: StudyResults) -> None:

@@ -21,7 +21,10 @@ def announced(spec: RunSpec, setting: Setting) -> str:
     if random >= spec.env_steps:
         lines.append(f"note: the random start lasts {random:,} environment steps, so that the policy never acts.")
     elif learning > spec.env_steps:
-        lines.append(f"note: the first learning comes at {learning:,} environment steps, and the run ends with it.")
+        lines.append(
+            f"note: the first learning comes at {learning:,} environment steps: the run goes on until then, and "
+            f"returns count up to {spec.env_steps:,}."
+        )
     longest = setting.longest_episode_steps
     if longest is not None and longest > spec.env_steps:
         lines.append(f"note: an episode can last {longest:,} environment steps, so that perhaps none ends in this run.")

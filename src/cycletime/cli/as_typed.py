@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import fields, is_dataclass
 
-_KEYWORD = re.compile(r"\b([a-z_]+)='([a-z_-]+)'")
+_KEYWORD = re.compile(r"\b([a-z_]+)=(?:'([a-z_-]+)'|\.\.\.)")
+"""With its value, or with three dots for one that the user has to know."""
 
 
 def as_typed(sentence: str, command: object) -> str:
@@ -20,8 +21,9 @@ def as_typed(sentence: str, command: object) -> str:
     def typed(found: re.Match[str]) -> str:
         name, value = found.groups()
         if name in options:
-            return f"--{name.replace('_', '-')} {value}"
-        return f"--set {name}={value}" if "set" in options and is_of_an_agent(name) else found.group()
+            return f"--{name.replace('_', '-')}{f' {value}' if value else ''}"
+        is_set = value and "set" in options and is_of_an_agent(name)
+        return f"--set {name}={value}" if is_set else found.group()
 
     return _KEYWORD.sub(typed, sentence)
 

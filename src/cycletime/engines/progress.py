@@ -17,7 +17,6 @@ from rich.progress import (
     TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
-    TimeRemainingColumn,
 )
 from rich.table import Column
 from rich.text import Text
@@ -70,22 +69,25 @@ class _Share:
     """The listener of one of them."""
 
     def __init__(self, together: _Together) -> None:
-        self.together, self.done = together, 0
+        self.together, self.done, self.learns_from = together, 0, 0
 
     def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
         """Make the bar longer by this run."""
         together, self.done = self.together, resumed_from or 0
         if together.alone and resumed_from is not None:
             together.bar.say(f"goes on from {resumed_from:,} environment steps")
+        self.learns_from = folder.spec.agent.learns_from
         together.total += folder.spec.env_steps
         together.done += self.done
         together.bar.open(together.total, together.done)
 
     def update(self, progress: RunProgress) -> None:
         """Show how far all are."""
-        self.together.done += progress.env_steps - self.done
+        together, returns = self.together, progress.episodes.returns.tolist()
+        together.done += progress.env_steps - self.done
         self.done = progress.env_steps
-        self.together.bar.show(self.together.done, progress.episodes.returns.tolist() if self.together.alike else [])
+        learns = progress.agent_steps >= self.learns_from
+        together.bar.show(together.done, returns if together.alike else [], learns=learns)
 
     def remark(self, sentence: str) -> None:
         """Show what the user should know."""
@@ -118,7 +120,7 @@ def _columns(width: int) -> Iterator[ProgressColumn]:
     yield TaskProgressColumn(table_column=Column(no_wrap=True))
     if width >= NARROW:
         yield TimeElapsedColumn(table_column=Column(width=7))
-    yield TimeRemainingColumn(table_column=Column(width=7, no_wrap=True))
+    yield TextColumn("{task.fields[left]}", "progress.remaining", table_column=Column(width=7, no_wrap=True))
     if width >= NARROW:
         yield GivingWay("{task.fields[told]}")
 
@@ -132,6 +134,7 @@ class Bar:
         self.console = ErrorConsole()
         self._returns: deque[float] = deque(maxlen=_RECENT)
         self._steps: deque[tuple[float, int]] = deque()
+        self._learns = False
         self._bar: Progress | None = None
         self._task = TaskID(0)
         self._total = 0
@@ -145,15 +148,28 @@ class Bar:
         elif self.console.is_terminal:
             self._bar = Progress(*_columns(self.console.width), console=self.console)
             self._bar.start()
-            self._task = self._bar.add_task(self.label, total=total, completed=done, told="compiling or starting")
+            told = "compiling or starting"
+            self._task = self._bar.add_task(self.label, total=total, completed=done, told=told, left=_clock_face(None))
 
-    def show(self, done: int, returns: Sequence[float]) -> None:
-        """Show how far it is, and what the last episodes gave."""
+    def show(self, done: int, returns: Sequence[float], *, learns: bool = True) -> None:
+        """Show how far it is, and what the last episodes gave.
+
+        Args:
+            done: The environment steps.
+            returns: Those of the episodes that ended since the last time.
+            learns: Whether learning has begun; the speed until then says nothing of what is left.
+        """
         self._returns.extend(returns)
         now = time.monotonic()
-        told = self._told(now, done)
+        if learns and not self._learns:
+            self._learns = True
+            self._steps.clear()
+        speed = self._speed(now, done)
+        told = [f"return {sum(self._returns) / len(self._returns):,.2f}"] if self._returns else []
+        told += [] if speed is None else [f"{speed:,.0f} env steps/s"]
         if self._bar is not None:
-            self._bar.update(self._task, completed=done, told=", ".join(told))
+            left_s = (self._total - done) / speed if speed and self._learns else None
+            self._bar.update(self._task, completed=done, told=", ".join(told), left=_clock_face(left_s))
         elif now >= self._line_due:
             self._line_due = now + LINE_S
             self.say(", ".join([f"{done / self._total:.0%}", *told]))
@@ -167,11 +183,19 @@ class Bar:
         if self._bar is not None:
             self._bar.stop()
 
-    def _told(self, now: float, env_steps: int) -> list[str]:
-        """The mean return of the last episodes and the speed of the last seconds, as far as there are any."""
+    def _speed(self, now: float, env_steps: int) -> float | None:
+        """Environment steps in a second of the last ones, as soon as there are any."""
         self._steps.append((now, env_steps))
         while len(self._steps) > 1 and now - self._steps[1][0] >= _RECENT_S:
             self._steps.popleft()
         then, before = self._steps[0]
-        mean = [f"return {sum(self._returns) / len(self._returns):,.2f}"] if self._returns else []
-        return [*mean, f"{(env_steps - before) / (now - then):,.0f} env steps/s"] if now > then else mean
+        return (env_steps - before) / (now - then) if now > then else None
+
+
+def _clock_face(seconds: float | None) -> str:
+    """As the times beside it are shown; None where it is not known."""
+    if seconds is None:
+        return "-:--:--"
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}"

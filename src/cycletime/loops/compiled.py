@@ -131,17 +131,19 @@ class CompiledLoop:
         if position is None:
             position = self.start(seeds, agents)
         self._check_position(position, keys)
-        periods, runs = 1, len(seeds)  # one period, until it is known how long one takes
+        runs = len(seeds)
+        second_has: dict[bool, int] = {}  # of periods with learning and without, which take far longer or shorter
         while (left := self._periods_left(position, runs, until)) > 0:
             began, learns = clock(), position.period >= self._periods_before_learning
             if not learns:
                 left = min(left, self._periods_before_learning - position.period)
-            now = min(left, periods)
+            now = min(left, second_has.get(learns, 1))  # one, until it is known how long one takes
             chunk = self._advance(agent, position, now, runs, learns=learns)
             took_s = clock() - began
             yield chunk
             position = chunk.position
-            periods = int(np.clip(CHUNK_S * now / took_s, 1, self.shape.periods)) if took_s else self.shape.periods
+            most = self.shape.periods
+            second_has[learns] = int(np.clip(CHUNK_S * now / took_s, 1, most)) if took_s else most
 
     @cached_property
     def shape(self) -> Shape:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
 from pyarrow.csv import write_csv
 
 from cycletime.errors import InputError
@@ -125,7 +126,7 @@ class Report:
             for index, (stem, each) in enumerate(zip(self.stems(), self.summaries, strict=True))
         ]
         table = StudyResults(self.scores.folder).scores()
-        write_whole(out / "scores.csv", lambda file: write_csv(table, file))
+        write_whole(out / "scores.csv", lambda file: _write_csv(file, table))
         _write_text(out / "report.json", lambda: json.dumps(as_json(self), indent=1) + "\n")
         _write_text(out / "report.md", lambda: as_markdown(self, figures))
         self.write_page(out / PAGE)
@@ -157,6 +158,11 @@ class Report:
         return stems
 
 
+def _write_csv(path: Path, table: pa.Table) -> None:
+    with path.open("wb") as file:  # pyarrow takes no path that is not UTF-8
+        write_csv(table, file)
+
+
 def _write_text(path: Path, text: Callable[[], str]) -> None:
-    made = text()
-    write_whole(path, lambda file: file.write_text(made, encoding="utf-8"))
+    made = text().encode(errors="backslashreplace")  # the command may name a folder that is not UTF-8
+    write_whole(path, lambda file: file.write_bytes(made))

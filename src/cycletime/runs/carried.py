@@ -59,7 +59,7 @@ def carried_agent(
             raise InputError(f"{name} is {value}: {algorithm} has no such value, but {', '.join(TUNABLE[algorithm])}.")
     if (rule is not None or also) and tuned_at is None:
         what = f"The rule is {_name(rule)!r}" if rule is not None else f"{', '.join(also)} is to be carried"
-        raise InputError(f"{what}: it needs tuned_at, the cycle time that the values are from.")
+        raise InputError(f"{what}: it needs tuned_at=..., the cycle time that the values are from.")
     if algorithm not in DEFAULT_RULES:
         if tuned_at is not None:
             raise InputError(

@@ -27,7 +27,8 @@ SCHEMA = pa.schema(
 
 def write_curve(path: Path, episodes: Episodes, env_dt: Duration) -> None:
     """Write all episodes; the same episodes give the same bytes."""
-    pq.write_table(curve_table(episodes, env_dt), path)
+    with path.open("wb") as file:  # pyarrow takes no path that is not UTF-8
+        pq.write_table(curve_table(episodes, env_dt), file)
 
 
 def curve_table(episodes: Episodes, env_dt: Duration) -> pa.Table:
@@ -69,7 +70,8 @@ def step_in(path: Path) -> Duration | None:
 
 def _table(path: Path) -> pa.Table:
     try:
-        return pq.read_table(path, schema=SCHEMA)
+        with path.open("rb") as file:
+            return pq.read_table(file, schema=SCHEMA)
     except (OSError, pa.ArrowException) as error:
         raise RunError(f"{path} cannot be read as a learning curve: {str(error).rstrip('.')}.") from error
 

@@ -32,6 +32,16 @@ def make_folder(folder: Path) -> None:
             flush_folder(each.parent)
 
 
+def check_writable(folder: Path) -> None:
+    """Refuse a folder in which no file can be made.
+
+    Raises:
+        RunError: if so.
+    """
+    with disk_errors(folder), _own(folder / "check") as unfinished:
+        unfinished.touch()  # what the rights say is not enough: a disk can be read-only as a whole
+
+
 def move(path: Path, place: Path) -> Path:
     """Give a file or a folder another place on the same disk, which knows of it when this returns."""
     with disk_errors(place):

@@ -9,6 +9,7 @@ scores of what can be trusted has a store that is checked: all is read, and what
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, KeysView, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -118,6 +119,25 @@ class Store:
                 if run.name not in seen:
                     seen.add(run.name)
                     yield run
+
+    def in_order(self, names: Sequence[str], part: Callable[[FinishedRun], T]) -> Iterator[T]:
+        """A part of each of some runs that are there, in the order of their names and as often as they are named.
+
+        Each file is read once, whatever order its runs have there: the parts of those that come later are kept.
+        """
+        due = Counter(names)
+        kept: dict[str, T] = {}
+        for name in names:
+            if name not in kept:
+                kept |= {run.name: part(run) for run in self._read(name, self._own_runs) if due[run.name]}
+            yield kept[name]
+            due[name] -= 1
+            if not due[name]:
+                del kept[name]
+
+    def _own_runs(self, bundle: Bundle, _: int) -> list[FinishedRun]:
+        """The runs that a file has and none before it."""
+        return [run for run in bundle.runs() if self.places[run.name][0] is bundle]
 
     def _read(self, name: str, read: Callable[[Bundle, int], T]) -> T:
         """Read of the file that has a run."""

@@ -9,6 +9,7 @@ from html import escape
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
+from cycletime.extras import extras_named
 from cycletime.runs.result import MEASURES
 from cycletime.statistics import mean_and_error
 from cycletime.studies.plan.plan import Plan
@@ -57,8 +58,13 @@ class StudyResults:
         return curves(self._checked, bins)
 
     def plot(self, measure: str = "average_return") -> Figure:
-        """Performance against the cycle time, for each task and algorithm: means and standard errors over seeds."""
-        from matplotlib.figure import Figure
+        """Performance against the cycle time, for each task and algorithm: means and standard errors over seeds.
+
+        Raises:
+            NotInstalledError: if there is no Matplotlib.
+        """
+        with extras_named("StudyResults.plot"):
+            from matplotlib.figure import Figure
 
         panels = self._means(measure)
         figure = Figure(figsize=(5 * max(1, len(panels)), 3.5), layout="constrained")

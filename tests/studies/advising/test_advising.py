@@ -200,6 +200,13 @@ def test_a_folder_answers_one_question(tmp_path: Path) -> None:
         advised(asked(), tmp_path, PLAIN, env_steps=6000)
 
 
+def test_a_folder_with_other_things_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(InputError, match=r"has other things in it, such as 'notes\.txt': give a new folder or"):
+        advised(asked(), tmp_path, PLAIN)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
 def test_what_is_damaged_is_told_and_runs_stay(tmp_path: Path) -> None:
     advised(asked(), tmp_path, PLAIN)
     file = tmp_path / "advice.json"

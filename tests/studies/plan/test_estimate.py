@@ -1,6 +1,7 @@
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,7 @@ from cycletime.studies.plan.estimate import RUN_S, calibrate, estimate
 from cycletime.studies.plan.plan import Plan
 from cycletime.studies.running.running import run_study
 from cycletime.studies.store.folder import StudyFolder
-from tests.studies.small import small_study
+from tests.studies.small import quick_study, small_study
 
 
 def test_it_is_the_sum_of_its_parts_shared_among_workers() -> None:
@@ -70,6 +71,19 @@ def test_a_real_study_takes_about_as_long_as_was_told(make_folder: Callable[...,
     assert run_study(folder, Local(1)) == {"done": 2}
     took_s = time.monotonic() - began
     assert took_s / 10 < told.wall_s < 10 * took_s
+
+
+def test_the_try_compiles_its_program_though_it_was_compiled_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What would be kept is neither read nor written, so that the time is that of a program which is not there."""
+    monkeypatch.setenv("CYCLETIME_CACHE", str(tmp_path))
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
+    monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+    plan = Plan.of(quick_study(set={"hidden": [1]}, env_steps=16))
+    costs, _ = calibrate(plan, plan.runs)
+    assert [cost.program_s > 0 for cost in costs.values()] == [True]
+    assert not list(tmp_path.glob("*-cache"))
 
 
 def test_a_try_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cycletime.errors import MachineError
+from cycletime.errors import MachineError, RunError
 from cycletime.studies.running import running, worker
 from cycletime.studies.running.crew import MOST_SILENT
 from cycletime.studies.running.diary import diary_of
@@ -41,6 +41,30 @@ def test_all_runs_are_done_once_and_a_done_study_is_left_alone(
     idle = InTurn()
     assert run_study(folder, idle) == {"done": 6}
     assert (idle.started, len(trained.runs)) == ([], 6)
+
+
+@pytest.mark.parametrize("place", ["workers", "leases", "runs", "finished"])
+def test_a_folder_that_workers_may_not_write_to_is_told_of_before_one_is_started(
+    make_folder: Callable[..., StudyFolder], trained: Trained, place: str
+) -> None:
+    folder, notes, executor = make_folder(), Notes(), InTurn()
+    path = folder.path / place
+    if path.exists():
+        path.rmdir()
+    path.symlink_to("/sys/kernel")  # not even root may
+    with pytest.raises(RunError, match=f"^{path} cannot be written: the folder is read-only for you; give one that"):
+        run_study(folder, executor, watcher=notes)
+    assert (executor.started, notes.heard, trained.runs) == ([], [], [])
+
+
+def test_a_study_that_is_done_can_be_asked_for_where_nobody_may_write(
+    make_folder: Callable[..., StudyFolder], trained: Trained
+) -> None:
+    folder = make_folder()
+    assert run_study(folder, InTurn()) == {"done": 6}
+    folder.workers.rmdir()
+    folder.workers.symlink_to("/sys/kernel")
+    assert run_study(folder, InTurn()) == {"done": 6}
 
 
 def test_no_more_workers_are_started_than_have_something_to_do(

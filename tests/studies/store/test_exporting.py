@@ -1,4 +1,5 @@
 import csv
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,26 @@ def test_a_row_for_each_episode_of_each_run_that_is_done(make_done: Callable[...
     assert curves(folder).equals(table)
 
 
+def test_rows_are_in_the_plan_s_order_whatever_order_runs_were_finished_in(
+    make_folder: Callable[..., StudyFolder], tmp_path: Path
+) -> None:
+    """At 16 ms the rules share their runs, which are needed in two places of the table."""
+    tables = []
+    for name, step in (("one", 1), ("other", -1)):
+        folder = make_folder(name)
+        runs = [finished(spec) for spec in specs_of(folder)[::step]]
+        folder.store.add(runs[:4])
+        folder.store.add(runs[4:])
+        export(folder, tmp_path / f"{name}.csv")
+        tables.append((tmp_path / f"{name}.csv").read_bytes())
+        assert curves(folder).num_rows == 32
+    assert tables[0] == tables[1]
+    with (tmp_path / "one.csv").open() as file:
+        found = dict.fromkeys((row["dt"], row["rule"], row["seed"]) for row in csv.DictReader(file))
+    wanted = [(dt, rule, seed) for dt in ("0.016", "0.032") for rule in ("baseline", "dt-aware") for seed in "01"]
+    assert list(found) == wanted
+
+
 def test_csv_says_the_same_as_parquet(make_done: Callable[..., StudyFolder], tmp_path: Path) -> None:
     folder = make_done()
     assert export(folder, tmp_path / "c.csv", bins=8) == export(folder, tmp_path / "c.parquet", bins=8) == (6, 64)
@@ -63,6 +84,18 @@ def test_csv_says_the_same_as_parquet(make_done: Callable[..., StudyFolder], tmp
     for row, wanted in zip(rows, pq.read_table(tmp_path / "c.parquet").to_pylist(), strict=True):
         numbers = {name: float(row[name]) for name in ("dt", "seed", "env_step", "seconds", "return")}
         assert {**row, **numbers} == wanted
+
+
+@pytest.mark.parametrize("name", ["c.csv", "c.parquet"])
+def test_a_folder_whose_name_is_not_utf_8_gets_the_same_table(
+    make_done: Callable[..., StudyFolder], tmp_path: Path, name: str
+) -> None:
+    odd = tmp_path / os.fsdecode(b"caf\xe9")
+    odd.mkdir()
+    folder = make_done()
+    for each in (odd, tmp_path):
+        export(folder, each / name)
+    assert (odd / name).read_bytes() == (tmp_path / name).read_bytes()
 
 
 def test_bins_are_the_paper_s(make_done: Callable[..., StudyFolder], tmp_path: Path) -> None:

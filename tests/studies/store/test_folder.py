@@ -63,6 +63,35 @@ def test_another_study_or_another_engine_is_refused_and_nothing_changes(
     assert StudyFolder.open(folder.path).study.device == changed.study.device == "gpu"
 
 
+@pytest.mark.parametrize("there", ["reacher-ppo-16ms-seed0-21f85191d8/spec.json", "notes.txt", "runs/x/spec.json"])
+def test_a_folder_with_other_things_is_refused_and_left_alone(tmp_path: Path, there: str) -> None:
+    other = tmp_path / "out" / there
+    other.parent.mkdir(parents=True)
+    other.touch()
+    with pytest.raises(InputError) as refusal:
+        StudyFolder.create(tmp_path / "out", small_study())
+    assert str(refusal.value) == (
+        f"{str(tmp_path / 'out')!r} is not a study, and has other things in it, such as {there.split('/')[0]!r}: "
+        "give a new folder or an empty one."
+    )
+    assert [path for path in (tmp_path / "out").rglob("*") if path.is_file()] == [other]
+
+
+@pytest.mark.parametrize("there", [".hidden", "finished", "leases", "workers", "advice.json", "code-1a2b3c"])
+def test_what_is_left_of_a_study_or_made_for_it_is_in_no_one_s_way(tmp_path: Path, there: str) -> None:
+    (tmp_path / there).mkdir()
+    (tmp_path / there / "other.txt").touch()
+    assert StudyFolder.open(StudyFolder.create(tmp_path, small_study()).path).study.name == "small"
+
+
+def test_a_study_keeps_its_folder_though_other_things_came_into_it(make_folder: Callable[..., StudyFolder]) -> None:
+    folder = make_folder()
+    (folder.path / "notes.txt").touch()
+    make_folder(seeds=3)
+    (folder.path / "study.json").unlink()
+    assert make_folder().path == folder.path
+
+
 def test_many_may_create_it_at_once(tmp_path: Path) -> None:
     """Each in a process of its own, a study that grows: all that is ever seen is a whole file."""
     program = """

@@ -107,7 +107,7 @@ def _print_estimate(plan: Plan, left: tuple[Planned, ...], given_workers: int | 
     if elsewhere:
         print(f"  on {' and '.join(elsewhere)}, which is not here")
     else:
-        print(f"  tried just now on {processor()}; busy cores make it longer")
+        print(f"  tried just now on {processor()}; busy cores make it longer, programs on the disk shorter")
         _print_elsewhere(plan, left, {count: estimate(plan, left, costs, start_s, count).wall_s for count in CORES})
 
 

@@ -31,6 +31,7 @@ from cycletime.studies.executors.executor import Executor
 from cycletime.studies.plan.estimate import Costs, calibrate
 from cycletime.studies.plan.plan import Plan
 from cycletime.studies.running.running import Watcher
+from cycletime.studies.store.folder import check_free
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,7 @@ def advise(
     before = read_advice(path)
     if before is None and (path / "study.json").exists():
         raise InputError(f"{path} holds a study without {FILE}: give another folder.")
+    check_free(path)
     if env_steps is not None:
         question = replace(question, env_steps=env_steps)
     if before is not None:

@@ -3,8 +3,8 @@
     wall time = (programs x compilation + agent steps x cost of one + runs x bookkeeping) / workers + start-up
 
 or that of the longest run, if that is more. Agent steps of runs that are trained together count once, at the cost of a
-step of the whole program. Programs are compiled once for all workers; what was compiled before is read from disk, and
-the try sees that too.
+step of the whole program. Programs are compiled once for all workers. The try compiles its own though it may be on the
+disk already, since that says nothing of the others; a study whose programs are there takes less than is told.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ from cycletime.studies.spec.study import Cell
 
 RUN_S = 0.007
 """What the bookkeeping of a run costs, about; `benchmarks/studies.py` measures it."""
+
+_COMPILED_ANEW = {"JAX_ENABLE_COMPILATION_CACHE": "false"}
+"""Variables of a process in which no program comes from the disk."""
 
 Kind: TypeAlias = tuple[str, str, str]
 """A task, an algorithm and an engine."""
@@ -102,7 +105,7 @@ def calibrate(plan: Plan, runs: Iterable[Planned]) -> tuple[Costs, float]:
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, **environment_for(plan.study.device)},
+        env={**os.environ, **environment_for(plan.study.device), **_COMPILED_ANEW},
     )
     if ran.returncode:
         raise RunError(f"The try failed: {(ran.stderr.strip() or 'nothing was said').splitlines()[-1].rstrip('.')}.")

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from cycletime.runs.files import disk_errors
 from cycletime.studies.executors.executor import Executor
 from cycletime.studies.plan.plan import Plan
 from cycletime.studies.running.crew import LEAVE_S, Crew
@@ -44,27 +43,30 @@ def run_study(
     """Run what is not done yet; how many runs are in which state in the end.
 
     Others may run the same study at the same time: runs that they hold are left to them, and waited for.
+
+    Raises:
+        RunError: if the disk refuses what workers write, or no worker comes to begin a run.
+        MachineError: if a machine has no room or no GPU for runs.
     """
     plan = Plan.of(folder.study)
     names = [planned.name for planned in plan.runs]
-    with disk_errors(folder.workers):
-        folder.workers.mkdir(exist_ok=True)
     sweep_leases(folder.leases)
     states = folder.states(names)
-    folder.clean([name for name, state in states.items() if state == "done"])
+    done = {name for name, state in states.items() if state == "done"}
+    if _left(states):  # where nothing is, it can be looked at by those who may not write
+        folder.open_to_workers()
+    folder.clean(done)
     if watcher:
         watcher.begin(plan, states)
-    done = {name for name, state in states.items() if state == "done"}
     crew = Crew(folder, executor, watcher.update if watcher else lambda event: None, told=done)
     wait_s = LEAVE_S
     try:
         while not stop():
             states = folder.states(names)
             crew.tell_done(states)
-            left = [planned for planned in plan.runs if states[planned.name] not in ("done", "failed")]
-            if not left:
+            if not (left := _left(states)):
                 break
-            free = [planned for planned in left if states[planned.name] != "running"]
+            free = [planned for planned in plan.runs if planned.name in left and states[planned.name] != "running"]
             if free:
                 crew.work(plan, free, stop)
             else:
@@ -83,3 +85,8 @@ def run_study(
     states = folder.states(names)
     crew.tell_done(states)
     return Counter(states.values())
+
+
+def _left(states: Mapping[str, State]) -> set[str]:
+    """The runs that may still be done."""
+    return {name for name, state in states.items() if state not in ("done", "failed")}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +23,14 @@ from cycletime.studies.store.folder import StudyFolder
 _FIXED = {"task": pa.string(), "algorithm": pa.string(), "rule": pa.string(), "dt": pa.float64()}
 _MEASURED = {"seed": pa.int64(), "env_step": pa.int64(), "seconds": pa.float64(), "return": pa.float64()}
 _MOST_BINS = 1_000_000
-_WRITERS = {".parquet": pq.ParquetWriter, ".csv": pc.CSVWriter}
+_WRITERS: Mapping[str, Any] = {".parquet": pq.ParquetWriter, ".csv": pc.CSVWriter}
 
 
 def export(folder: StudyFolder, file: Path, bins: int | None = None) -> tuple[int, int]:
     """Write the curves of all runs that are done; how many runs those are, each once, and how many rows.
 
-    Runs that several cells share, since their rules agree, have rows for each cell.
+    Rows are in the order of the study's cells and seeds, whatever order runs were finished in. Runs that several cells
+    share, since their rules agree, have rows for each cell.
 
     Args:
         folder: The study.
@@ -50,7 +50,7 @@ def export(folder: StudyFolder, file: Path, bins: int | None = None) -> tuple[in
     rows: dict[str, list[int]] = {}
 
     def write(unfinished: Path) -> None:
-        with _writer(file.suffix, unfinished, schema) as writer:
+        with unfinished.open("wb") as opened, _WRITERS[file.suffix](opened, schema) as writer:
             for name, table in _tables(plan, folder, schema, bins):
                 writer.write_table(table)
                 rows.setdefault(name, []).append(table.num_rows)
@@ -66,22 +66,17 @@ def curves(folder: StudyFolder, bins: int | None = None) -> pa.Table:
     return pa.concat_tables([schema.empty_table(), *(table for _, table in _tables(plan, folder, schema, bins))])
 
 
-def _writer(suffix: str, path: Path, schema: pa.Schema) -> AbstractContextManager[Any]:
-    writer: AbstractContextManager[Any] = _WRITERS[suffix](path, schema)
-    return writer
-
-
 def _tables(plan: Plan, folder: StudyFolder, schema: pa.Schema, bins: int | None) -> Iterator[tuple[str, pa.Table]]:
-    """Of each cell and seed, the run's name and its rows, a file of runs after the other."""
-    cells: dict[str, list[int]] = {}
-    for index, names in plan.names.items():
-        for name in names:
-            cells.setdefault(name, []).append(index)
-    for run in folder.store.runs():
-        for index in cells.get(run.name, ()):
-            cell = plan.cells[index]
-            labels = {**cell.labels, "dt": float(cell.dt), "seed": run.spec.seed}
-            yield run.name, _table(labels, _measured(run, bins), schema)
+    """Of each cell and seed in the plan's order, the name of the run and its rows, where it is done."""
+    done = [
+        (name, {**cell.labels, "dt": float(cell.dt), "seed": seed})
+        for index, cell in enumerate(plan.cells)
+        for seed, name in zip(plan.study.seeds, plan.names[index], strict=True)
+        if name in folder.store
+    ]
+    measured = folder.store.in_order([name for name, _ in done], lambda run: _measured(run, bins))
+    for (name, labels), columns in zip(done, measured, strict=True):
+        yield name, _table(labels, columns, schema)
 
 
 def _measured(run: FinishedRun, bins: int | None) -> dict[str, Any]:
@@ -99,13 +94,14 @@ def _measured(run: FinishedRun, bins: int | None) -> dict[str, Any]:
     return {"env_step": ends, "seconds": ends * env_dt_s, "return": run.curve.binned(budget, bins)}
 
 
-def _table(labels: Mapping[str, Any], columns: dict[str, Any], schema: pa.Schema) -> pa.Table:
-    count = len(columns["env_step"])
-    for field in schema:
-        if field.name not in columns:
-            value = labels.get(field.name)
-            columns[field.name] = [str(value) if value is not None and field.type == pa.string() else value] * count
-    return pa.table({name: columns[name] for name in schema.names}, schema=schema)
+def _table(labels: Mapping[str, Any], measured: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
+    def column(field: pa.Field) -> Any:  # noqa: ANN401 - whatever pyarrow makes a column of
+        if field.name in measured:
+            return measured[field.name]
+        value = labels.get(field.name)
+        return [str(value) if value is not None and field.type == pa.string() else value] * len(measured["env_step"])
+
+    return pa.table({field.name: column(field) for field in schema}, schema=schema)
 
 
 def _schema(labels: Sequence[Mapping[str, Any]]) -> pa.Schema:

@@ -20,7 +20,7 @@ from cycletime.bounded import read_text
 from cycletime.engines.record import KEEP_ALL, Keep
 from cycletime.engines.registry import AUTO
 from cycletime.errors import InputError
-from cycletime.runs.files import make_folder, write_last
+from cycletime.runs.files import check_writable, disk_errors, make_folder, write_last
 from cycletime.runs.folder import RunFolder, checkpoints_of
 from cycletime.runs.policies.policy_file import SavedPolicy
 from cycletime.runs.result import FinishedRun
@@ -34,6 +34,9 @@ from cycletime.studies.spec.file import as_table, study_from
 from cycletime.studies.spec.study import Study
 
 FORMAT = 2
+_SIGNS = ("study.json", "finished", "leases", "workers", "advice.json", "code-*")
+"""A folder that has one of these is a study's, though its study.json is gone, or was made for one: by whoever works
+out advice, or unpacks a pack's code."""
 State: TypeAlias = Literal["done", "running", "failed", "stopped", "pending"]
 """Stopped runs have a checkpoint, and nobody trains them now."""
 
@@ -54,8 +57,10 @@ class StudyFolder:
         """The folder of a study, new or as it is; what a study has run already stays.
 
         Raises:
-            InputError: if the folder has another study, or began on another engine and is not told to change it.
+            InputError: if the folder has another study or other things, or began on another engine and is not told to
+                change it.
         """
+        check_free(path)
         before = cls.open(path) if (path / "study.json").exists() else None
         study = study.resolved(before.study if before and not change_engine else None)
         study.check_runs()  # before anything is written
@@ -63,7 +68,7 @@ class StudyFolder:
         if before is not None:
             before._check_same(study, change_engine=change_engine)
         folder = cls(path, study, keep or (before.keep if before else KEEP_ALL))
-        for each in (folder.runs, folder.leases):
+        for each in (folder.leases, folder.runs):  # in this order: the first one is a sign
             make_folder(each)
         folder._write()
         return folder
@@ -128,6 +133,11 @@ class StudyFolder:
         return self.path / "leases"
 
     @property
+    def finished(self) -> Path:
+        """Where runs are that are."""
+        return self.path / "finished"
+
+    @property
     def stale_s(self) -> float:
         """After how many seconds of silence a run is anyone's."""
         return stale_after_s(float(self.study.patience))
@@ -137,6 +147,16 @@ class StudyFolder:
         """Where workers say how it goes."""
         return self.path / "workers"
 
+    def open_to_workers(self) -> None:
+        """Have all that workers write into, before the first one is started.
+
+        Raises:
+            RunError: if the disk refuses.
+        """
+        for each in (self.workers, self.leases, self.runs, self.finished):
+            make_folder(each)
+            check_writable(each)
+
     def checked(self) -> StudyFolder:
         """The same for who wants scores. Workers look at names alone, and what they call done is left alone."""
         return self if self.is_checked else replace(self, is_checked=True)
@@ -144,7 +164,7 @@ class StudyFolder:
     @cached_property
     def store(self) -> Store:
         """The finished runs, as they were when it was looked first; `refresh` looks again."""
-        store = Store(self.path / "finished", self.is_checked)
+        store = Store(self.finished, self.is_checked)
         store.refresh()
         return store
 
@@ -206,6 +226,23 @@ class StudyFolder:
         if self.failures(name).is_hopeless:
             return "failed"
         return "stopped" if checkpoints_of(self.runs / name).are_there else "pending"
+
+
+def check_free(path: Path) -> None:
+    """Refuse a folder that a study would share with other things, such as the runs of 'cycletime train'.
+
+    Raises:
+        InputError: if it is neither new, nor empty, nor a study's.
+    """
+    if not path.is_dir() or any(next(path.glob(sign), None) for sign in _SIGNS):
+        return
+    with disk_errors(path):
+        there = sorted(each.name for each in path.iterdir() if not each.name.startswith("."))
+    if there:
+        raise InputError(
+            f"{str(path)!r} is not a study, and has other things in it, such as {there[0]!r}: give a "
+            "new folder or an empty one."
+        )
 
 
 def states_in_words(counts: Mapping[State, int]) -> str:
