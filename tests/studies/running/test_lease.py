@@ -231,6 +231,22 @@ def test_a_lease_that_is_lost_is_told_by_the_next_beat_and_touched_no_more(
             lease.check()
 
 
+def test_a_lease_that_is_lost_in_the_middle_of_a_beat_is_told_by_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    touch = os.utime
+
+    def touch_what_an_heir_has(path: Path) -> None:  # as if it was frozen in this very moment
+        path.write_text(heir_of(path))
+        touch(path)
+
+    beat_quickly(monkeypatch)
+    monkeypatch.setattr(os, "utime", touch_what_an_heir_has)
+    with leased(tmp_path, RUN, "one", lambda: told.append("lost")):
+        wait_until(lambda: told)
+
+
 def test_the_leases_of_runs_do_not_touch_one_another(tmp_path: Path) -> None:
     with leased(tmp_path, "a", "one"):
         with leased(tmp_path, "b", "two") as lease:

@@ -70,13 +70,14 @@ class Lease:
         if self.is_lost():
             raise RunError("The lease on this run was taken by another worker, since this one did not answer for long.")
 
-    def beat(self) -> None:
-        """Touch it, or tell that it is lost."""
+    def beat(self) -> bool:
+        """Touch it, or tell that it is lost; whether it was still there."""
         if self.is_lost():
             self.on_loss()
-        else:
-            with suppress(OSError):
-                os.utime(self.path)
+            return False
+        with suppress(OSError):
+            os.utime(self.path)
+        return True
 
     def give_back(self) -> None:
         """Let others have it."""
@@ -126,8 +127,7 @@ class _Heart:
                     lease = self.leases.get(token)
                     if lease is not None:
                         with suppress(OSError):  # of a file system that does not answer now; others' hearts go on
-                            lease.beat()
-                            if lease.is_lost():
+                            if not lease.beat():  # asked only once, since what is lost in between was not told of
                                 del self.leases[token]
 
 
