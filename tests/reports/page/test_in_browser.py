@@ -211,6 +211,7 @@ def test_numbers_as_a_table_are_those_of_python(browser: Browser, study_file: Pa
     opened.scroll_through()
     numbers = opened.page.locator("[id$='performance'] .numbers")
     numbers.locator("summary").click()
+    numbers.locator("tbody tr").first.wait_for()  # the table is made when it is opened
     cells = numbers.locator("tbody tr", has_text="dt-aware").locator("td").all_inner_texts()
     means = [summary.estimates["dt-aware", dt] for dt in summary.panel.dts]
     assert [float(cell.split()[0]) for cell in cells] == [float(f"{each.value:.3g}") for each in means if each]
