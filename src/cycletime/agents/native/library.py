@@ -19,7 +19,7 @@ _TO_HAVE_IT = "where JAX, hatchling and g++ are, 'pip install --no-build-isolati
 
 
 @dataclass(frozen=True)
-class Library:
+class NativeLibrary:
     """What decides the last bits of what the kernel computes."""
 
     build: str
@@ -33,7 +33,7 @@ class Library:
 
 
 @cache
-def native_library() -> Library:
+def native_library() -> NativeLibrary:
     """The library, of which JAX knows from then on.
 
     Raises:
@@ -50,7 +50,7 @@ def native_library() -> Library:
     except Exception as error:  # XLA's own kind, where it was built for another version of the interface
         why = str(error).splitlines()[0]
         raise NoNativeError(f"JAX {jax.__version__} cannot call PPO's kernel ({why}): {_TO_HAVE_IT}.") from error
-    return Library(_told(library.cycletime_ppo_build), _told(library.cycletime_ppo_instructions))
+    return NativeLibrary(_told(library.cycletime_ppo_build), _told(library.cycletime_ppo_instructions))
 
 
 def _told(function: Any) -> str:  # noqa: ANN401 - a function of C
