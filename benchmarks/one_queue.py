@@ -21,12 +21,12 @@ from math import inf
 from pathlib import Path
 from uuid import uuid4
 
+from cycletime.engines.cuda.engine import CudaEngine
 from cycletime.engines.devices import prepare_jax
 from cycletime.engines.engine import Chunk
 from cycletime.engines.record import Keep, Record, Trainee
 from cycletime.engines.registry import engine_of
 from cycletime.engines.training import Ended, Last, train_together
-from cycletime.runs.spec import RunSpec
 from cycletime.runs.stopping import stopping
 from cycletime.studies.packing.unpacking import PACK
 from cycletime.studies.plan.plan import Plan
@@ -100,19 +100,10 @@ def line_of(members: Iterable[Member], without: set[str]) -> dict[str, list[Trai
             if planned.name not in known:
                 known.add(planned.name)
                 spec = plan.spec(planned)
-                member.expected_s += expected_s(spec)
+                member.expected_s += CudaEngine().expected_s(spec)
                 trainee = Trainee(member.folder.run_folder(spec), [], lambda: None)
                 line.setdefault(engine_of(spec).program(spec), []).append(trainee)
     return line
-
-
-def expected_s(spec: RunSpec) -> float:
-    """How long a run takes, about."""
-    if spec.algorithm == "sac":
-        from cycletime.engines.cuda.sac.expecting import expected_s as expected
-    else:
-        from cycletime.engines.cuda.expecting import expected_s as expected
-    return expected(spec)
 
 
 def tell_shares(members: Sequence[Member], wall_s: float) -> None:

@@ -70,8 +70,11 @@ class CudaEngine:
             return known
         return Cost(known.agent_step_s, time.monotonic() - began, blocks)
 
+    def expected_s(self, spec: RunSpec) -> float:
+        """About how long a whole run takes in a thread block of an H200, with all its multiprocessors busy."""
+        return sac_expecting.expected_s(spec) if spec.algorithm == "sac" else expected_s(spec)
+
     def known_cost(self, spec: RunSpec) -> Cost:
         """As expected by the run's sizes."""
-        run_s = sac_expecting.expected_s(spec) if spec.algorithm == "sac" else expected_s(spec)
-        step_s = run_s / (learnings_of(spec) * spec.agent.period)
+        step_s = self.expected_s(spec) / (learnings_of(spec) * spec.agent.period)
         return Cost(step_s, 20.0, H200_BLOCKS, where="an H200")

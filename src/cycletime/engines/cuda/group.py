@@ -85,7 +85,7 @@ class CudaGroup:
         if wrong:
             yield wrong
         new = starts.keys() - begun.keys() - wrong.keys()
-        line = _Line(begun, _longest_first({run: self.expected_s[run] for run in new}))
+        line = _Line(begun, longest_first({run: self.expected_s[run] for run in new}))
         try:
             queue = self._begin(line)
             while queue:
@@ -134,7 +134,7 @@ class CudaGroup:
     def _queue(self, line: _Line, time_s: float) -> list[int]:
         """Runs that are begun already, and as many further ones as the time allows for; the longest first."""
         left_s = {run: self.expected_s[run] * _left(self.specs[run], state) for run, state in line.begun.items()}
-        left_s = {run: left_s[run] for run in _longest_first(left_s)[:MOST_QUEUED]}
+        left_s = {run: left_s[run] for run in longest_first(left_s)[:MOST_QUEUED]}
         room_s = _SURPLUS * self.device.blocks * time_s - sum(min(each, time_s) for each in left_s.values())
         entering: list[int] = []
         while line.waiting and room_s > 0 and len(left_s) < MOST_QUEUED:
@@ -143,7 +143,7 @@ class CudaGroup:
             left_s[run] = self.expected_s[run]
             room_s -= min(left_s[run], time_s)
         line.begun |= dict(zip(entering, fresh_states([self.specs[run] for run in entering]), strict=True))
-        return _longest_first(left_s)
+        return longest_first(left_s)
 
     def _work(self, queue: list[int], line: _Line, time_s: float) -> Work:
         runs = self.runs[queue]
@@ -217,7 +217,7 @@ def _kept(starts: Mapping[int, Arrays | None]) -> tuple[dict[int, State], dict[i
     return states, wrong
 
 
-def _longest_first(left_s: Mapping[int, float]) -> list[int]:
+def longest_first(left_s: Mapping[int, float]) -> list[int]:
     """Runs by the time that they have left, so that no long one is left alone at the end."""
     return sorted(left_s, key=lambda run: (-left_s[run], run))
 

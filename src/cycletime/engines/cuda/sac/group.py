@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from cycletime.agents.sac import SACState
 from cycletime.engines.closed_form import ClosedForm
 from cycletime.engines.cuda.describing import State, checked_state, reported_every, world_of
-from cycletime.engines.cuda.group import episodes_of
+from cycletime.engines.cuda.group import episodes_of, longest_first
 from cycletime.engines.cuda.kernels import SAC, kernel_digest
 from cycletime.engines.cuda.layout import Status, position_of
 from cycletime.engines.cuda.sac.describing import described, fresh_states, psi_of
@@ -91,7 +91,7 @@ class SACGroup:
                 room_s -= min(left_s[run], time_s)
             if not there:
                 return  # all were dropped
-            queue = sorted(there, key=lambda run: (-left_s[run], run))
+            queue = longest_first({run: left_s[run] for run in there})
             chunks = {}
             for run, told in zip(queue, self._train(queue, there, time_s), strict=True):
                 chunk = self._chunk(run, there[run], told)
