@@ -3,9 +3,9 @@ from math import exp
 
 import pytest
 
-from cycletime.horizons.candidates import PPO_CANDIDATES, SAC_CANDIDATES, numbers_of
+from cycletime.horizons.candidates import PPO_CANDIDATES, SAC_CANDIDATES, SAC_SUGGESTED, numbers_of
 from cycletime.horizons.subjects import SUBJECTS
-from cycletime.rules import PPO, Rule
+from cycletime.rules import PPO, SAC, Rule
 from cycletime.rules.own import own_rules_in, own_rules_table
 
 TUNED = PPO(dt="16ms", discount=0.92, trace_decay=0.95, learning_rate=3e-4)
@@ -28,7 +28,14 @@ def test_those_of_sac_are_a_handful_and_have_a_number_where_there_is_a_floor() -
         "scaled-updates": 0,
         "floor-6-smoothing": 1,
         "floor-6-updates": 1,
+        "floor-6-more-updates": 1,
     }
+
+
+@pytest.mark.parametrize(("to", "like"), [("8ms", "floor-6"), ("64ms", "floor-6-updates")])
+def test_what_the_search_suggested_needs_no_run_of_its_own(to: str, like: str) -> None:
+    start = SAC(dt="16ms", discount=0.92, target_smoothing=0.005, updates_per_step=1)
+    assert start.at(to, SAC_CANDIDATES[SAC_SUGGESTED]) == start.at(to, SAC_CANDIDATES[like])
 
 
 @pytest.mark.parametrize("candidates", [PPO_CANDIDATES, SAC_CANDIDATES], ids=["ppo", "sac"])

@@ -8,7 +8,7 @@ import pytest
 
 from cycletime.agents import SACAgent
 from cycletime.horizons import figures
-from cycletime.horizons.candidates import SAC_CANDIDATES
+from cycletime.horizons.candidates import SAC_CANDIDATES, SAC_SUGGESTED
 from cycletime.horizons.evidence import Evidence
 from cycletime.horizons.fields import SAC_SEARCH, SAC_TRIAL
 from cycletime.horizons.freezing import frozen, frozen_rules, write_frozen
@@ -62,13 +62,19 @@ def test_what_users_have_already_is_judged_in_any_case(tried: Evidence) -> None:
     assert "floor-6" in tried.trial.candidates
 
 
+def test_what_the_search_suggested_is_judged_and_takes_nobody_s_place(tried: Evidence) -> None:
+    chosen = frozen(tried.search)
+    assert chosen[SAC_SUGGESTED] == "suggested by the search of the others"
+    assert sum(why.count("the best") for name, why in chosen.items() if name != SAC_SUGGESTED) == 4
+
+
 def test_who_keeps_the_targets_in_seconds_is_chosen_and_wins_where_that_pays(tried: Evidence) -> None:
     kept_in_s = ("smoothing", "updates")
     assert tried.trial.winner.endswith(kept_in_s)
     assert tried.trial.verdict(tried.trial.winner) == "better"
     words = verdicts_in_words(tried.trial, tried.predictions)
     assert f"{tried.trial.winner}: better than the paper's rules." in words
-    assert "As the default it does not replace scaled; what speaks against it: the " in words
+    assert "As the default it replaces scaled; what speaks against it: nothing." in words
 
 
 def test_best_horizons_are_those_of_the_discount_at_four_cycle_times(tried: Evidence) -> None:

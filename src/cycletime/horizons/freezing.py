@@ -1,12 +1,13 @@
 """The frozen list: which candidates go to the trial, what is predicted of them there, and the file that says so.
 
-Who goes is decided by criteria that were fixed before the search was run:
+Who goes is decided by criteria, of which all but the last were fixed before the search was run:
 
 1. the best average from tuned values,
 2. the best worst cycle time from tuned values,
 3. the best average from untuned values,
 4. of the candidates with the fewest numbers that are not behind the first for sure, the best,
-5. what users have already, which is so of SAC alone: PPO's trial has given it its name.
+5. what users have already, which is so of SAC alone: PPO's trial has given it its name,
+6. what the search of the others suggested, which is so of SAC alone, too, and stands back in the others.
 
 What the search has found of their differences from the paper's rules, the trial is predicted to find too: 'more' or
 'less' where the interval excludes zero, 'undecided' elsewhere.
@@ -47,6 +48,8 @@ def frozen(comparison: RuleComparison) -> dict[str, str]:
     choose(_simplest(comparison, best), "the best of those with the fewest numbers that are not behind for sure")
     if comparison.subject.in_use is not None:
         choose(comparison.subject.in_use, "what users have already")
+    if comparison.subject.suggested is not None:
+        choose(comparison.subject.suggested, "suggested by the search of the others")
     return chosen
 
 
@@ -137,13 +140,19 @@ def sign_of(difference: Interval) -> str:
 
 
 def _best(comparison: RuleComparison, kind: str, measure: Measure) -> str:
-    return next(name for name in comparison.ranked(kind, measure) if name in comparison.candidates)
+    return _searched(comparison, kind, measure)[0]
 
 
 def _simplest(comparison: RuleComparison, best: str) -> str:
     near = [
         name
-        for name in comparison.ranked("tuned", "average")
-        if name in comparison.candidates and comparison.interval(best, "tuned", "average", less=name).low <= 0
+        for name in _searched(comparison, "tuned", "average")
+        if comparison.interval(best, "tuned", "average", less=name).low <= 0
     ]
     return min(near, key=lambda name: numbers_of(comparison.candidates[name]))  # the first of them, which is the best
+
+
+def _searched(comparison: RuleComparison, kind: str, measure: Measure) -> list[str]:
+    """The candidates that were there before the search, the best first."""
+    candidates = comparison.candidates.keys() - {comparison.subject.suggested}
+    return [name for name in comparison.ranked(kind, measure) if name in candidates]

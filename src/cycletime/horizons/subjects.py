@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from cycletime.agents import PPOAgent, SACAgent, agent_for
 from cycletime.duration import Duration
-from cycletime.horizons.candidates import PPO_CANDIDATES, SAC_CANDIDATES
+from cycletime.horizons.candidates import PPO_CANDIDATES, SAC_CANDIDATES, SAC_SUGGESTED
 from cycletime.rules import PPO, SAC, Rule
 from cycletime.runs.carried import TUNABLE
 
@@ -36,6 +36,8 @@ class Subject:
     """By name, those that are not the paper's."""
     in_use: str | None = None
     """The candidate that users have already, under the name 'horizons'."""
+    suggested: str | None = None
+    """The candidate that the search of the others suggested."""
 
     @property
     def prefix(self) -> str:
@@ -100,6 +102,7 @@ SUBJECTS: Mapping[str, Subject] = {
         default="scaled",  # which of tuned values is called 'tuned-scaled'
         candidates=SAC_CANDIDATES,
         in_use="floor-6",
+        suggested=SAC_SUGGESTED,
     ),
 }
 """By algorithm."""

@@ -51,6 +51,10 @@ def _proportional(value: Number, rho: Fraction) -> Number:
     return float(value * rho)
 
 
+def _grown(value: Number, rho: Fraction) -> Number:
+    return max(float(value), _proportional(value, rho))
+
+
 def _entropy(value: Number, rho: Fraction, action_size: int) -> Number:
     return float(value) - action_size / 2 * log(rho)
 
@@ -111,6 +115,12 @@ SMOOTHING = Law(
 )
 PER_UPDATE = Law("kept per update", "kept, per update", "the updates come as often per second as before", _kept)
 PROPORTIONAL = Law("proportional", "x0 * rho", "the same number of updates per second", _proportional)
+GROWN = Law(
+    "proportional, never less",
+    "max(x0, x0 * rho)",
+    "as proportional; the max is of our own search, where fewer updates cost more than they save",
+    _grown,
+)
 ROOT = Law(
     "square root",
     "x0 / sqrt(rho)",

@@ -20,6 +20,7 @@ from cycletime.errors import InputError, did_you_mean, shown
 from cycletime.rules.laws import (
     CAPPED_POWER,
     COUNT,
+    GROWN,
     KEPT,
     PER_UPDATE,
     POWER,
@@ -35,7 +36,8 @@ from cycletime.rules.laws import (
 from cycletime.rules.rule import Rule
 
 _PLAIN = {
-    law.name: law for law in (KEPT, COUNT, POWER, CAPPED_POWER, SMOOTHING, PER_UPDATE, PROPORTIONAL, ROOT, TIMES_ROOT)
+    law.name: law
+    for law in (KEPT, COUNT, POWER, CAPPED_POWER, SMOOTHING, PER_UPDATE, PROPORTIONAL, GROWN, ROOT, TIMES_ROOT)
 }
 _WITH_NUMBER: Mapping[str, Callable[[float], Law]] = {
     f"{POWER.name}, at least N steps": power_with_floor,
