@@ -30,8 +30,8 @@ from cycletime.rules.quantities import decay_in_seconds
 from cycletime.runs.files import disk_errors
 
 FORMATS = ("png", "svg")
-_LOWEST = -0.5
-"""What is drawn of a normalised score; those of 'baseline' go far below."""
+_LOWEST, _HIGHEST = -0.5, 1.25
+"""What is drawn of a normalised score: those of 'baseline' go far below, and others up to where they get."""
 _COLUMNS = 3
 
 
@@ -99,17 +99,18 @@ def draw_scores(comparison: RuleComparison, candidates: Sequence[str]) -> Figure
     """Of each task and kind of starting points, normalised scores of candidates and references by cycle time."""
     tasks, rules = list(comparison.dts), [*candidates, *reversed(comparison.subject.references)]
     figure = Figure(figsize=(2.6 * len(tasks) + 0.4, 5.2))
-    every = figure.subplots(len(KINDS), len(tasks), squeeze=False, sharey=True)
-    for (row, kind), (column, task) in product(enumerate(KINDS), enumerate(tasks)):
-        axes = every[row, column]
+    every = figure.subplots(len(KINDS), len(tasks), squeeze=False, sharey="col")
+    for (row, kind), (place, task) in product(enumerate(KINDS), enumerate(tasks)):
+        axes = every[row, place]
         for index, rule in enumerate(rules):
             _draw_rule(axes, comparison, rule, kind, task, index)
         axes.axhline(1, color="0.6", linewidth=0.8)
-        axes.set_ylim(_LOWEST, 1.25)
         axes.set_title(f"{task}, {kind}", fontsize=SMALL, fontweight="bold")
         log2_axis(axes, [float(dt) * 1e3 for dt in comparison.dts[task]], "cycle time (ms)" if row else "")
-        if not column:
+        if not place:
             axes.set_ylabel("normalised score")
+    for column in every.T:
+        column[0].set_ylim(_LOWEST, max(_HIGHEST, *(axes.dataLim.y1 for axes in column)))
     seeds = " or ".join(map(str, sorted({n for outcome in comparison.outcomes.values() for n in outcome.n})))
     handles = [Line2D([], [], label=rule, **_looks(index)) for index, rule in enumerate(rules)]
     add_footer(
@@ -126,12 +127,7 @@ def _draw_rule(axes: Axes, comparison: RuleComparison, rule: str, kind: str, tas
     scores = np.mean([comparison.scores(rule, start) for start in comparison.begun(kind, task)], axis=0)
     found = [Interval.of(each) for each in scores.T]
     along = [float(dt) * 1e3 for dt in comparison.dts[task]]
-    looks: dict[str, Any] = {
-        "color": COLOURS[index],
-        "linestyle": DASHES[index % len(DASHES)],
-        "marker": MARKERS[index],
-    }
-    axes.plot(along, [each.value for each in found], linewidth=1.4, markersize=4, **looks)
+    axes.plot(along, [each.value for each in found], linewidth=1.4, markersize=4, **_looks(index))
     lows, highs = [each.low for each in found], [each.high for each in found]
     axes.fill_between(along, lows, highs, color=COLOURS[index], alpha=BAND, linewidth=0)
 

@@ -18,7 +18,7 @@ _SPACE = 0.08
 """Around them, in inches."""
 _WIDTH = 0.55
 """Of a letter, as a share of its size."""
-_HANDLE = 8
+_HANDLE = 10
 """The room of a handle and the space beside it, in letters."""
 
 
