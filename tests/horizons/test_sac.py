@@ -13,14 +13,15 @@ from cycletime.horizons.evidence import Evidence
 from cycletime.horizons.fields import SAC_SEARCH, SAC_TRIAL
 from cycletime.horizons.freezing import frozen, frozen_rules, write_frozen
 from cycletime.horizons.missing import NoResultsError
-from cycletime.horizons.page import NOT_RUN, PARTS, filled, write_page
-from cycletime.horizons.tables import best_horizons
+from cycletime.horizons.page import NOT_RUN, SAC_PARTS, filled, write_page
+from cycletime.horizons.tables import best_horizons, by_updates
 from cycletime.horizons.telling import verdicts_in_words
 from cycletime.rules import SAC
 from cycletime.studies.spec.study import Cell
 from tests.horizons.made import BEST_S, NOTHING, by_horizons, save_results, save_trial
+from tests.horizons.markdown import cells_of
 
-PAGE = "".join(f"<!-- made: sac-{name} -->\n<!-- end -->\n" for name in PARTS)
+PAGE = "".join(f"<!-- made: sac-{name} -->\n<!-- end -->\n" for name in SAC_PARTS)
 
 
 def likes_slow_targets(cell: Cell) -> float:
@@ -78,10 +79,24 @@ def test_who_keeps_the_targets_in_seconds_is_chosen_and_wins_where_that_pays(tri
 
 
 def test_best_horizons_are_those_of_the_discount_at_four_cycle_times(tried: Evidence) -> None:
-    header, _, *rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in best_horizons(tried).splitlines()]
+    header, rows = cells_of(best_horizons(tried))
     assert header == ["task", "horizon", "cycle times", "shortest", "middle", "", "longest"]
     assert [row[:2] for row in rows] == [[task, "discount"] for task in (*SAC_SEARCH.tasks, *SAC_TRIAL.tasks)]
     assert {row[0]: set(row[3:]) for row in rows} == {row[0]: {f"{BEST_S[row[0]][0]:.2g} s"} for row in rows}
+
+
+def test_returns_by_updates_are_those_of_the_best_discount_with_the_usual_targets(searched: Evidence) -> None:
+    header, rows = cells_of(by_updates(searched.search))
+    assert header[2:] == ["15.6 updates/s", "31.2 updates/s", "62.5 updates/s", "125 updates/s"]
+    assert [row[1] for row in rows] == ["8 ms", "16 ms", "32 ms", "64 ms"] * 2
+    every = [
+        float(cell.scores.mean())
+        for cell in searched.search.outcomes["reacher"].cells
+        if (float(cell.dt), cell.values["gradient_steps"], cell.values["target_smoothing"]) == (0.064, 8, 0.005)
+    ]
+    assert len(every) > 1
+    assert float(rows[3][5].split(" ± ")[0]) == pytest.approx(max(every), abs=0.1)
+    assert rows[3][3] == "", "64 ms has no update after every second step"
 
 
 def test_all_parts_of_the_page_are_made(tried: Evidence, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +115,8 @@ def test_all_parts_of_the_page_are_made(tried: Evidence, tmp_path: Path, monkeyp
 def test_what_was_not_run_is_told_once_and_what_was_is_shown(searched: Evidence) -> None:
     text = filled(PAGE.replace("-figure -->", "-figure; Words: -->"), [searched])
     parts = {name: body.strip() for name, body in re.findall(r"<!-- made: sac-([\w-]+).*?-->(.*?)<!-- end", text, re.S)}
-    assert {name for name, body in parts.items() if body not in ("", NOT_RUN)} == {"search", "search-figure"}
+    shown = {name for name, body in parts.items() if body not in ("", NOT_RUN)}
+    assert shown == {"search", "search-figure", "search-updates"}
     assert list(parts.values()).count(NOT_RUN) == 1
     assert parts["tuned-horizons"] == NOT_RUN, "the first of them"
     assert parts["search-figure"].startswith("Words:\n\n!["), "those of a part are there only with it"

@@ -55,6 +55,12 @@ PARTS: Mapping[str, Callable[[Evidence], str]] = {
     **{f"{name}-figure": partial(_image, name) for name in IMAGES},
 }
 """By name, what makes it."""
+SAC_PARTS: Mapping[str, Callable[[Evidence], str]] = {
+    **PARTS,
+    "search-updates": lambda evidence: tables.by_updates(evidence.search),
+    "trial-updates": lambda evidence: tables.by_updates(evidence.trial.comparison),
+}
+"""The same of SAC, whose candidates change how many updates there are."""
 _PART = re.compile(r"(<!-- made: ([\w-]+)(?:; ([^\n]*))? -->\n).*?(<!-- end -->)", re.DOTALL)
 _MOST_BYTES = 2**20
 
@@ -83,7 +89,10 @@ def filled(text: str, evidence: Sequence[Evidence]) -> str:
     Raises:
         InputError: if a part has no name that is known, or nothing was run of what it shows.
     """
-    known = {each.subject.prefix + name: (make, each) for each in evidence for name, make in PARTS.items()}
+    parts_of = {"ppo": PARTS, "sac": SAC_PARTS}
+    known = {
+        each.subject.prefix + name: (make, each) for each in evidence for name, make in parts_of[each.algorithm].items()
+    }
     missing: list[NoResultsError] = []
     told = set[str]()
 

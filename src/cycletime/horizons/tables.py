@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from math import floor, inf, log10, sqrt
 from statistics import median_low
 
+import numpy as np
+
+from cycletime.agents import SACAgent
 from cycletime.duration import Duration
 from cycletime.horizons.evidence import Evidence
 from cycletime.horizons.judging import JudgedTrial
@@ -69,6 +73,22 @@ def by_task(comparison: RuleComparison) -> str:
     )
 
 
+def by_updates(comparison: RuleComparison) -> str:
+    """By task, cycle time and SAC's updates in a second, the return of the best discount, with its standard error."""
+    best: dict[tuple[str, Duration], dict[float, tuple[float, str]]] = {}
+    for task, outcome in comparison.outcomes.items():
+        for cell in sorted(outcome.cells, key=lambda cell: cell.dt):
+            if cell.values["target_smoothing"] == SACAgent.target_smoothing:
+                row, rate = best.setdefault((task, cell.dt), {}), _updates_per_s(cell)
+                row[rate] = max(row.get(rate, (-inf, "")), _mean_and_words(cell))
+    rates = sorted({rate for row in best.values() for rate in row})
+    header = ("task", "cycle time", *(f"{rate:.3g} updates/s" for rate in rates))
+    return markdown(
+        header,
+        [(task, _ms(dt), *(row.get(rate, (0, ""))[1] for rate in rates)) for (task, dt), row in best.items()],
+    )
+
+
 def verdicts(trial: JudgedTrial) -> str:
     """Of candidates the verdict, and the differences that it rests on."""
     references = trial.comparison.subject.references
@@ -115,6 +135,17 @@ def _origin(outcome: Outcome) -> Iterator[str]:
     for key in ("cycletime", "device"):
         yield ", ".join(sorted({str(each[key]) for each in about["machines"]}))
     yield "not known" if about.get("wall_s") is None else f"{about['wall_s']:.0f} s"
+
+
+def _updates_per_s(cell: OutcomeCell) -> float:
+    return float(cell.values["gradient_steps"] / cell.values["learning_period"] / float(cell.dt))
+
+
+def _mean_and_words(cell: OutcomeCell) -> tuple[float, str]:
+    """The mean return of a cell, and how the page tells it."""
+    mean, error = np.mean(cell.scores), np.std(cell.scores, ddof=1) / sqrt(len(cell.scores))
+    digits = max(0, 1 - floor(log10(error))) if error else 0  # two of the error's
+    return float(mean), f"{mean:,.{digits}f} ± {error:,.{digits}f}"
 
 
 def _span(rate: str, cells: Sequence[OutcomeCell]) -> str:
