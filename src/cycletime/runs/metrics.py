@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import ceil
+from math import ceil, isfinite, nan
 from typing import Any
 
 import numpy as np
@@ -69,10 +69,11 @@ class MetricsLog:
         """Make lines of the first learnings that are pending, so many in each."""
         taken, end = self.pending, lines * size
         self.pending = {name: each[end:] for name, each in taken.items()}
-        made = [_line({name: each[at : at + size] for name, each in taken.items()}) for at in range(0, end, size)]
-        if made:
-            self.columns = _joined(self.columns, columns_of(made))
-        return made
+        if not lines:
+            return []
+        made = _means({name: each[:end].reshape(lines, size) for name, each in taken.items()})
+        self.columns = _joined(self.columns, made)
+        return lines_of(made)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All of it, for a checkpoint."""
@@ -116,13 +117,18 @@ def _joined(before: Columns, after: Columns) -> dict[str, NDArray[Any]]:
     return {name: np.concatenate([before.get(name, each[:0]), each]) for name, each in after.items()}
 
 
-def _line(window: Columns) -> dict[str, Any]:
-    means = {name: _number(numbers) for name, numbers in window.items() if name not in _STEPS}
-    steps = {name: int(window[name][-1]) for name in _STEPS}
-    return {**steps, "learnings": len(window["agent_steps"]), **means}
+def _means(windows: Columns) -> dict[str, NDArray[Any]]:
+    """A line for each window, as columns; what is not finite is NaN."""
+    lines, size = windows["agent_steps"].shape
+    steps = {name: windows[name][:, -1].astype(np.int64) for name in _STEPS}
+    means = {
+        name: _rounded(np.mean(numbers, axis=1, dtype=np.float64))
+        for name, numbers in windows.items()
+        if name not in _STEPS
+    }
+    return {**steps, "learnings": np.full(lines, size, np.int64), **means}
 
 
-def _number(numbers: NDArray[Any]) -> float | None:
-    """Their mean with as many digits as float32 has; None where it is not finite."""
-    mean = float(np.mean(numbers, dtype=np.float64))
-    return float(f"{mean:.7g}") if np.isfinite(mean) else None
+def _rounded(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Numbers with as many digits as float32 has."""
+    return np.array([float(f"{number:.7g}") if isfinite(number) else nan for number in numbers.tolist()])
