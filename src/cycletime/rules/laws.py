@@ -128,7 +128,7 @@ ROOT = Law(
     "(Malladi et al. 2022)",
     _root,
 )
-TIMES_ROOT = Law("square root, growing", "x0 * sqrt(rho)", "a candidate for the clip, not judged yet", _times_root)
+TIMES_ROOT = Law("square root, growing", "x0 * sqrt(rho)", "a candidate for the clip, untested", _times_root)
 
 
 def power_with_floor(steps: float) -> Law:
@@ -160,7 +160,7 @@ def rho_power(exponent: float) -> Law:
     return Law(
         f"a power of rho, {_digits(exponent)}",
         f"x0 * rho^{_digits(exponent)}",
-        "a candidate for the learning rate, not judged yet",
+        "a candidate for the learning rate, which did harm in our own search",
         partial(_rho_power, exponent=exponent),
     )
 
@@ -175,7 +175,7 @@ def capped_rho_power(exponent: float) -> Law:
     return Law(
         f"a power of rho, {_digits(exponent)}, with the min",
         f"min(x0, x0 * rho^{_digits(exponent)})",
-        "a candidate for the learning rate, not judged yet",
+        "a candidate for the learning rate, which did harm in our own search",
         partial(_capped_rho_power, exponent=exponent),
     )
 
