@@ -86,6 +86,15 @@ def test_what_is_not_in_time_is_told(tmp_path: Path) -> None:
     assert "Whether this machine acts and learns in time was not measured." in simulated
 
 
+def test_of_sac_it_is_told_that_shorter_cycles_learn_more_often(tmp_path: Path) -> None:
+    means: dict[int, float | None] = {8: 0.0, 16: 1.0, 32: 20.0}
+    _, text = told(tmp_path / "a", means, question=asked(algorithm="sac", values={"discount": 0.9}))
+    assert (
+        "as many updates a second at each of them (SAC made as many per step, and so more at shorter cycles);" in text
+    )
+    assert "updates a second" not in told(tmp_path / "b", means)[1]
+
+
 def test_runs_without_scores_are_told(tmp_path: Path) -> None:
     advice, text = told(tmp_path / "a", {8: 0.0, 16: 9.0, 32: None})
     assert "not compared with 32 ms (5 of 5 runs failed, diverged or ended no episode)" in text

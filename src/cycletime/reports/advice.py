@@ -158,10 +158,18 @@ def _not_tried(advice: Advice) -> list[str]:
         *left_out,
         f"cycle times other than {tried}{_edge(advice)}",
         f"values tuned anew at each of them (the rule {advice.question.rule} carried those of {present})",
+        *_updates(advice),
         f"runs longer than {_time(_run_s(advice))}",
         "delays, other machines, a real robot",
     ]
     return [f"Not tried: {'; '.join(others)}.", _comparable(advice)]
+
+
+def _updates(advice: Advice) -> list[str]:
+    """SAC learns after each step, which gives shorter cycles more learning of as much experience."""
+    if advice.question.algorithm != "sac":
+        return []
+    return ["as many updates a second at each of them (SAC made as many per step, and so more at shorter cycles)"]
 
 
 def _edge(advice: Advice) -> str:

@@ -40,8 +40,8 @@ def ms(number: int) -> Duration:
 
 
 def asked(**options: Any) -> Question:  # noqa: ANN401
-    given = {"dts": (ms(8), ms(32)), "values": {"batch": 100}, **options}
-    return Question(world=ClosedFormWorld("reacher"), algorithm="ppo", present=ms(16), **given)
+    given = {"algorithm": "ppo", "dts": (ms(8), ms(32)), "values": {"batch": 100}, **options}
+    return Question(world=ClosedFormWorld("reacher"), present=ms(16), **given)
 
 
 def scores(means: Mapping[int, float | None], spread: float = 1.0) -> Score:
