@@ -21,7 +21,7 @@ from cycletime.runs.files import write_whole
 
 FIGURES = Path("figures", "horizons")
 """Beside the page."""
-NOT_RUN = "Not run yet."
+NOT_RUN = "What is missing here has not been run yet."
 IMAGES: Mapping[str, tuple[str, Callable[[Evidence], object]]] = {
     "tuned-horizons": (
         "Maps of discount horizons against the cycle time, one for each task",
