@@ -29,10 +29,10 @@ ONE_WORLD = "Give either a task"
         ),
         (f"{REACHER} --env Reacher-v5", ONE_WORLD),
         ("--dt 16ms --env-steps 1000", ONE_WORLD),
-        (f"{REACHER} --env-dt 4ms", "env_dt is 4ms: the Reacher has a time step of its own, 2ms."),
+        (f"{REACHER} --env-dt 4ms", "--env-dt is 4ms: the Reacher has a time step of its own, 2ms."),
         (
             "--task pendulum --dt 16ms --env-steps 9999 --env-dt 80ms",
-            "env_dt is 80ms: that of the Pendulum is 50ms at most",
+            "--env-dt is 80ms: that of the Pendulum is 50ms at most",
         ),
         (
             "--task pendulum --dt 16ms --env-steps 9999 --env-dt 50ms",
@@ -60,15 +60,15 @@ ONE_WORLD = "Give either a task"
             "--task reacher --dt 16ms",
             "--env-steps is missing: say how long to train, such as --env-steps 1e6.",
         ),
-        ("--task reacher --dt 16ms --env-steps -5", "env_steps is -5: it must be a whole number of at least 1."),
-        ("--task reacher --dt 16ms --env-steps 0", "env_steps is 0: it must be a whole number of at least 1."),
+        ("--task reacher --dt 16ms --env-steps -5", "--env-steps is -5: it must be a whole number of at least 1."),
+        ("--task reacher --dt 16ms --env-steps 0", "--env-steps is 0: it must be a whole number of at least 1."),
         (
             "--task reacher --dt 16ms --env-steps 1199",
-            "env_steps is 1199: no episode of reacher ends before 1,200 environment steps (2.4s), so give at",
+            "--env-steps is 1199: no episode of reacher ends before 1,200 environment steps (2.4s), so give at",
         ),
         (
             "--task reacher --dt 16ms --env-steps 3e9",
-            "env_steps is 3000000000: it must be below 2**31, since steps are counted in 32 bits.",
+            "--env-steps is 3000000000: it must be below 2**31, since steps are counted in 32 bits.",
         ),
         (f"{REACHER} --seed 4294967296", "seed is 4294967296: it must be below 2**32."),
         (f"{REACHER} --seed 4294967295 --seeds 2", "seed is 4294967296: it must be below 2**32."),
@@ -85,7 +85,7 @@ ONE_WORLD = "Give either a task"
         (f"{REACHER} --algorithm sac --batch 100", "batch is 100: sac has no such value, but discount, minibatch."),
         (
             f"{REACHER} --algorithm actor-critic --tuned-at 4ms",
-            "tuned_at is 4ms: no rule carries the values of actor-critic to another cycle time.",
+            "--tuned-at is 4ms: no rule carries the values of actor-critic to another cycle time.",
         ),
         (f"{REACHER} --batch 10 --minibatch 20", "minibatch is 20: it must be at most the batch, 10."),
         (f"{REACHER} --discount 1.5", "discount is 1.5: it must be a number in (0, 1]."),
@@ -113,7 +113,7 @@ ONE_WORLD = "Give either a task"
         (f"{REACHER} --engine cuda", "The engine cuda needs "),
         (f"{REACHER} --device gpu", "The engine cuda needs "),
         (f"{REACHER} --tuned nowhere.toml", "There is no file nowhere.toml."),
-        (f"{REACHER} --tuned nowhere.toml --tuned-at 4ms", "tuned_at is 4ms"),
+        (f"{REACHER} --tuned nowhere.toml --tuned-at 4ms", "--tuned-at is 4ms"),
     ],
 )
 def test_wrong_input_is_one_sentence_and_leaves_no_folder(
