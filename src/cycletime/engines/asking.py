@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUhlenbeck, Pink
 from cycletime.duration import Duration, DurationLike
 from cycletime.engines.registry import AUTO, with_engine
 from cycletime.errors import InputError
+from cycletime.loops.real_time import LearnerName
 from cycletime.rules import Rule
 from cycletime.runs.carried import carried_agent
 from cycletime.runs.spec import EXPLORATIONS, EngineSpec, RunSpec
@@ -41,7 +42,7 @@ def specs_of(
     device: str = "cpu",
     engine: str = AUTO,
     robot: RobotKind | None = None,
-    learner: Literal["inline", "background"] = "inline",
+    learner: LearnerName = "inline",
 ) -> list[RunSpec]:
     """The specs of runs, one for each seed.
 
