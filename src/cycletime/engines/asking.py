@@ -69,10 +69,10 @@ def specs_of(
     Raises:
         InputError: if something of it makes no sense.
     """
-    several = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
-    if not 1 <= len(several) <= MOST_SEEDS:
-        told = seeds if isinstance(seeds, int) else f"{len(several)} numbers"
-        raise InputError(f"seeds is {told}: there must be from 1 to {MOST_SEEDS}.")
+    count = seeds if isinstance(seeds, int) else len(seeds)
+    if not 1 <= count <= MOST_SEEDS:  # before there is a list of them
+        raise InputError(f"seeds is {count}: there must be from 1 to {MOST_SEEDS}.")
+    several = range(seeds) if isinstance(seeds, int) else seeds
     values, others = dict(values or {}), dict(others or {})
     if tuned is not None:
         if tuned_at is not None:
