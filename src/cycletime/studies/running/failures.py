@@ -96,5 +96,5 @@ def _told_or_none(line: bytes) -> Mapping[str, Any] | None:
     return told if can_be and isinstance(told.get("error"), str) else None
 
 
-def _is_count(value: Any) -> bool:  # noqa: ANN401 - whatever JSON has
+def _is_count(value: object) -> bool:
     return type(value) is int and value >= 0

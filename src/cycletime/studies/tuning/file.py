@@ -270,7 +270,7 @@ def tuning_from(told: Mapping[str, Any], folder: Path = Path()) -> Tuning:
     return Tuning(study=study, search=ranges, **options)
 
 
-def _ranges(table: Any, algorithms: tuple[str, ...]) -> dict[str, Range]:  # noqa: ANN401 - whatever TOML has
+def _ranges(table: object, algorithms: tuple[str, ...]) -> dict[str, Range]:
     algorithm = algorithms[0]
     if isinstance(table, Mapping) and any(name in AGENTS for name in table):
         check_algorithms("search", table, algorithms)
