@@ -143,12 +143,12 @@ def test_a_run_that_fails_three_times_is_told_and_the_others_are_done(
     assert run(quick_file, folder.path) == 1
     printed = capfd.readouterr()
     assert printed.out == "quick: 2 done, 1 failed\n"
-    assert printed.err.count(f"{name} failed: RunError: The checkpoint ") == 3
+    assert printed.err.count(f"{name} failed: The checkpoint ") == 3
     noted = folder.failures(name).read()
     assert len(noted) == 3
     assert "Traceback (most recent call last)" in noted[0]["traceback"]
     assert main(["study", "status", str(folder.path)]) == 1
-    assert f"  {name}: RunError: The checkpoint " in capfd.readouterr().out
+    assert f"  {name}: The checkpoint " in capfd.readouterr().out
 
 
 @pytest.mark.parametrize(
