@@ -1,8 +1,8 @@
-"""How messages propose names."""
+"""How messages propose names, and tell errors."""
 
 import pytest
 
-from cycletime.errors import did_you_mean, unknown
+from cycletime.errors import DiskFullError, InputError, did_you_mean, in_words, unknown
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,16 @@ def test_an_unknown_name_is_refused_with_the_nearest_and_what_is_no_name_without
     assert str(unknown(["ppo"], "an algorithm", ("ppo", "sac"))) == (
         "['ppo'] is not an algorithm: give one of ppo, sac."
     )
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (InputError("batch is 0: it must be at least 1."), "batch is 0: it must be at least 1."),
+        (DiskFullError("There is no room."), "There is no room."),
+        (ValueError("0"), "ValueError: 0"),
+        (KeyError("reward"), "KeyError: 'reward'"),
+    ],
+)
+def test_sentences_stand_alone_and_what_others_raise_with_its_kind(error: Exception, words: str) -> None:
+    assert in_words(error) == words

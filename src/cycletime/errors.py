@@ -45,6 +45,11 @@ class WorldError(Exception):
     """
 
 
+def in_words(error: Exception) -> str:
+    """What went wrong, for people: a sentence of ours alone, and before what others say its kind."""
+    return str(error) if isinstance(error, InputError | RunError) else f"{type(error).__name__}: {error}"
+
+
 def did_you_mean(word: str, known: Iterable[str], most: int = 1) -> str:
     """The end of a sentence about an unknown name: the known ones that are nearest, if any is near at all."""
     bare = {name.lstrip("-"): name for name in known}  # the hyphens of options make them no likelier

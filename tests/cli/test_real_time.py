@@ -83,7 +83,7 @@ def test_only_robots_have_a_learner_beside_the_loop(capsys: pytest.CaptureFixtur
     words = f"train --task reacher --dt 16ms --env-steps 2000 --learner background --out {tmp_path}"
     assert main(words.split()) == 2
     told = capsys.readouterr().err
-    assert told == "cycletime: learner is 'background': only the engine real-time has the choice.\n"
+    assert told == "cycletime: --learner is 'background': only the engine real-time has the choice.\n"
     assert not list(tmp_path.iterdir())
 
 

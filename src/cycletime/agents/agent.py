@@ -7,6 +7,7 @@ compiled for the agent's shapes alone, and agents that differ in rates only can 
 from __future__ import annotations
 
 from dataclasses import field, fields
+from math import ceil
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 import jax
@@ -83,6 +84,11 @@ def choose_action(
     # A normal number pushed through its own distribution function is uniform, here on [-1, 1].
     anything = jax.lax.erf(noise / 2**0.5)
     return jax.numpy.where(agent_steps < agent.random_steps, anything, action)
+
+
+def periods_before_learning(agent: Agent) -> int:
+    """The periods at a run's start after which there is too little in the buffer to learn from."""
+    return max(0, ceil(agent.learns_from / agent.period) - 1)
 
 
 def rate(default: float) -> Any:  # noqa: ANN401 - a dataclass field passes for its value

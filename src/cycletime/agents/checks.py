@@ -76,9 +76,9 @@ def check_precision(dtype: Any) -> None:  # noqa: ANN401 - what JAX takes for a 
         )
 
 
-def _is_whole(value: Any) -> bool:  # noqa: ANN401 - that is the question
+def _is_whole(value: object) -> bool:
     return type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
 
 
-def _is_number(value: Any) -> bool:  # noqa: ANN401
+def _is_number(value: object) -> bool:
     return type(value) is float or (isinstance(value, Real) and not isinstance(value, bool))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from tyro.conf import arg
 
@@ -12,6 +12,7 @@ from cycletime.cli.options import NONE, Count, OwnRules, Parts, Rate, Text, chos
 from cycletime.cli.running import Running
 from cycletime.cli.settings import settings_of
 from cycletime.errors import InputError
+from cycletime.loops.real_time import LearnerName
 from cycletime.rules import PPO
 
 NAMES = ("batch", "minibatch", "discount", "trace_decay")
@@ -62,7 +63,7 @@ class AgentOptions(Running):
     """The correlation time of Ornstein-Uhlenbeck and autoregressive noise; for pink its longest time."""
     order: Annotated[Count, arg(help_behavior_hint="(default: 2)")] = None
     """The order of autoregressive noise."""
-    learner: Literal["inline", "background"] = "inline"
+    learner: LearnerName = "inline"
     """Who learns while a robot moves: the loop, within the cycle, or a thread beside it; PPO waits for the pauses."""
     out: Annotated[Path, arg(metavar="FOLDER")] = Path("runs")
     """Where runs are kept, each in a folder of its own."""

@@ -10,14 +10,11 @@ from dataclasses import MISSING, dataclass, field, fields
 from io import StringIO
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from tyro.conf import Positional
-
-from cycletime.cli.as_typed import is_of_an_agent
+from cycletime.cli.as_typed import is_of_an_agent, words_of
 from cycletime.errors import InputError, cut, did_you_mean
 from cycletime.extras import extras_named
 
 _OPTION = re.compile(r"--?[A-Za-z]")
-_POSITIONAL = get_args(Positional[int])[1]
 _CHOICE = re.compile(
     r"invalid choice ('.*') for argument [('\"]*(?:\w+\.)*(--[\w-]+|\w+)\W.*Expected one of \((.*?),?\)"
 )
@@ -39,12 +36,15 @@ class Asked:
     @property
     def options(self) -> list[str]:
         """Its options, and its positional words by what stands for them in its help."""
-        return [] if self.kind is None else [name for name, _ in _options_of(self.kind)]
+        return [] if self.kind is None else list(words_of(self.kind).values())
 
     @property
     def required(self) -> list[str]:
         """Those of them that must be there."""
-        return [] if self.kind is None else [name for name, required in _options_of(self.kind) if required]
+        if self.kind is None:
+            return []
+        needed = (each for each in fields(self.kind) if each.default is MISSING and each.default_factory is MISSING)
+        return [words_of(self.kind)[each.name] for each in needed]
 
 
 def asked_for(words: Sequence[str], commands: Mapping[str, type]) -> Asked:
@@ -139,17 +139,6 @@ def _first_part(box: str) -> str:
     lines = [line.strip(" │╰╯") for line in _COLOUR.sub("", box).splitlines()]
     parts = _RULE.split("\n".join(lines[1:]))  # the first line has the title
     return next((" ".join(part.split()) for part in parts if part.strip()), "")
-
-
-def _options_of(kind: type) -> Iterator[tuple[str, bool]]:
-    """By field, what is typed for it, and whether it must be."""
-    hints = get_type_hints(kind, include_extras=True)
-    for each in fields(kind):
-        about = getattr(hints[each.name], "__metadata__", ())
-        told = {key: value for part in about for key in ("name", "metavar") if (value := getattr(part, key, None))}
-        name = f"--{told.get('name', each.name).replace('_', '-')}"
-        required = each.default is MISSING and each.default_factory is MISSING
-        yield (told.get("metavar", each.name.upper()) if _POSITIONAL in about else name), required
 
 
 def _commands_in(told: object) -> Iterator[tuple[str, type | None]]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUhlenbeck, Pink
 from cycletime.duration import Duration, DurationLike
 from cycletime.engines.registry import AUTO, with_engine
 from cycletime.errors import InputError
+from cycletime.loops.real_time import LearnerName
 from cycletime.rules import Rule
 from cycletime.runs.carried import carried_agent
 from cycletime.runs.spec import EXPLORATIONS, EngineSpec, RunSpec
@@ -41,7 +42,7 @@ def specs_of(
     device: str = "cpu",
     engine: str = AUTO,
     robot: RobotKind | None = None,
-    learner: Literal["inline", "background"] = "inline",
+    learner: LearnerName = "inline",
 ) -> list[RunSpec]:
     """The specs of runs, one for each seed.
 
@@ -68,10 +69,10 @@ def specs_of(
     Raises:
         InputError: if something of it makes no sense.
     """
-    several = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
-    if not 1 <= len(several) <= MOST_SEEDS:
-        told = seeds if isinstance(seeds, int) else f"{len(several)} numbers"
-        raise InputError(f"seeds is {told}: there must be from 1 to {MOST_SEEDS}.")
+    count = seeds if isinstance(seeds, int) else len(seeds)
+    if not 1 <= count <= MOST_SEEDS:  # before there is a list of them
+        raise InputError(f"seeds is {count}: there must be from 1 to {MOST_SEEDS}.")
+    several = range(seeds) if isinstance(seeds, int) else seeds
     values, others = dict(values or {}), dict(others or {})
     if tuned is not None:
         if tuned_at is not None:

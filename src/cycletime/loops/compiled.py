@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.agents import Agent
-from cycletime.agents.agent import Psi
+from cycletime.agents.agent import Psi, periods_before_learning
 from cycletime.agents.checks import check_agent, check_choice, check_counts, check_env_steps, check_precision
 from cycletime.agents.exploration import check_cycle
 from cycletime.duration import DurationField, cycle_steps
@@ -131,12 +131,12 @@ class CompiledLoop:
         if position is None:
             position = self.start(seeds, agents)
         self._check_position(position, keys)
-        runs = len(seeds)
+        runs, before_learning = len(seeds), periods_before_learning(self.agent)
         second_has: dict[bool, int] = {}  # of periods with learning and without, which take far longer or shorter
         while (left := self._periods_left(position, runs, until)) > 0:
-            began, learns = clock(), position.period >= self._periods_before_learning
+            began, learns = clock(), position.period >= before_learning
             if not learns:
-                left = min(left, self._periods_before_learning - position.period)
+                left = min(left, before_learning - position.period)
             now = min(left, second_has.get(learns, 1))  # one, until it is known how long one takes
             chunk = self._advance(agent, position, now, runs, learns=learns)
             took_s = clock() - began
@@ -173,10 +173,6 @@ class CompiledLoop:
             return self.room
         numbers = 2 * self.task.observation_size + self.task.action_size + 3
         return min(self.agent.capacity, max(1 << (self.room - 1).bit_length(), ROOMY_NUMBERS // numbers))
-
-    @property
-    def _periods_before_learning(self) -> int:
-        return max(0, ceil(self.agent.learns_from / self.agent.period) - 1)
 
     def _most_agent_steps(self, timed_task: TimedTask) -> int:
         """No run takes more agent steps: full cycles, and one more for each episode that cuts a cycle short."""

@@ -18,7 +18,7 @@ def span(dt: Duration) -> str:
     return next(f"{text.removesuffix(unit)} {unit}" for unit in ("ms", "us", "ns", "Hz", "s") if text.endswith(unit))
 
 
-def value(hyperparameter: Any) -> str:  # noqa: ANN401 - any hyper-parameter
+def value(hyperparameter: object) -> str:
     """A hyper-parameter, with six digits at most."""
     return f"{hyperparameter:.6g}" if isinstance(hyperparameter, float) else str(hyperparameter)
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from cycletime.errors import InputError, did_you_mean, shown
 from cycletime.rules.laws import (
@@ -83,7 +82,7 @@ def own_rules_table(rules: Mapping[str, Rule]) -> dict[str, dict[str, str]]:
     return {name: {field: law.name for field, law in rule.laws.items()} for name, rule in rules.items()}
 
 
-def _law(rule: str, field: str, words: Any) -> Law:  # noqa: ANN401 - whatever TOML has
+def _law(rule: str, field: str, words: object) -> Law:
     try:
         if isinstance(words, str):
             return law_named(words)

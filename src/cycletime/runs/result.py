@@ -155,7 +155,7 @@ def _fault_of_policy(run: FinishedRun) -> str | None:
     return None
 
 
-def _is_count(value: Any) -> bool:  # noqa: ANN401 - whatever JSON has
+def _is_count(value: object) -> bool:
     return type(value) is int and value >= 0
 
 
@@ -163,7 +163,7 @@ def _is_time(value: Any) -> bool:  # noqa: ANN401
     return type(value) in (int, float) and isfinite(value) and value >= 0
 
 
-def _is_text(value: Any) -> bool:  # noqa: ANN401
+def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 

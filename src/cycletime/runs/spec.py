@@ -9,13 +9,14 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from cycletime.agents import ActorCriticAgent, Agent, PPOAgent, SACAgent
 from cycletime.agents.checks import check_choice, check_counts, check_env_steps
 from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUhlenbeck, Pink
 from cycletime.duration import Duration, DurationField, cycle_steps
 from cycletime.errors import InputError
+from cycletime.loops.real_time import LearnerName
 from cycletime.runs.worlds import ClosedFormWorld, GymnasiumEnv, RobotEnv, World
 
 RESULT_VERSION = 1
@@ -45,7 +46,7 @@ class EngineSpec:
     """How a GPU multiplies matrices: in TF32 where it can, or in float32, as CPUs do anyway."""
     version: int = 0
     """Of the numbers that the engine gives; 0 stands for the newest, which is all that can be computed."""
-    learner: Literal["inline", "background"] = "inline"
+    learner: LearnerName = "inline"
     """Who learns while a robot moves: the loop, within the cycle, or a thread beside it."""
 
     def __post_init__(self) -> None:
@@ -56,7 +57,7 @@ class EngineSpec:
         check_choice(self, "device", ("cpu", "gpu"))
         check_counts(self, "width")
         check_choice(self, "matmul", ("fastest", "float32"))
-        check_choice(self, "learner", ("inline", "background"))
+        check_choice(self, "learner", get_args(LearnerName))
 
     def as_json(self) -> dict[str, Any]:
         """What spec.json holds; without what engines had before there was a choice."""

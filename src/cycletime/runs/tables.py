@@ -75,7 +75,7 @@ def _table_text(name: str, table: Mapping[str, Any]) -> str:
     return f"[{name}]\n{''.join(lines)}"
 
 
-def _toml_value(value: Any) -> str:  # noqa: ANN401 - whatever TOML has
+def _toml_value(value: object) -> str:
     if isinstance(value, Mapping):
         inside = ", ".join(f"{key} = {_toml_value(each)}" for key, each in value.items())
         return f"{{ {inside} }}" if inside else "{}"

@@ -36,7 +36,7 @@ def _name(path: tuple[Any, ...]) -> str:
     return jax.tree_util.keystr(path, simple=True, separator=".")
 
 
-def _is_key(leaf: Any) -> bool:  # noqa: ANN401 - any leaf
+def _is_key(leaf: object) -> bool:
     return isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 

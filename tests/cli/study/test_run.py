@@ -143,21 +143,21 @@ def test_a_run_that_fails_three_times_is_told_and_the_others_are_done(
     assert run(quick_file, folder.path) == 1
     printed = capfd.readouterr()
     assert printed.out == "quick: 2 done, 1 failed\n"
-    assert printed.err.count(f"{name} failed: RunError: The checkpoint ") == 3
+    assert printed.err.count(f"{name} failed: The checkpoint ") == 3
     noted = folder.failures(name).read()
     assert len(noted) == 3
     assert "Traceback (most recent call last)" in noted[0]["traceback"]
     assert main(["study", "status", str(folder.path)]) == 1
-    assert f"  {name}: RunError: The checkpoint " in capfd.readouterr().out
+    assert f"  {name}: The checkpoint " in capfd.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (["FILE", "--executor", "dask"], "'dask' is not an executor: give local, ray or slurm."),
-        (["FILE", "--workers", "0"], "workers is 0: it must be at least 1."),
-        (["FILE", "--gpus", "0.5"], "gpus is 0.5: that is for the executor ray, and this is local."),
-        (["FILE", "--sbatch", "account=lab"], "sbatch is ('account=lab',): that is for the executor slurm, and"),
+        (["FILE", "--workers", "0"], "--workers is 0: it must be at least 1."),
+        (["FILE", "--gpus", "0.5"], "--gpus is 0.5: that is for the executor ray, and this is local."),
+        (["FILE", "--sbatch", "account=lab"], "--sbatch is ('account=lab',): that is for the executor slurm, and"),
         (["no.toml"], "There is no file no.toml."),
     ],
 )

@@ -77,11 +77,12 @@ def test_each_worker_has_a_gpu_of_its_own_also_one_that_takes_the_place_of_a_dea
     behave: Behave, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "6")  # the user's own, which workers on a GPU are left
     behave('echo "$CUDA_VISIBLE_DEVICES $OMP_NUM_THREADS" > "$1/$2"')
     executor = Local(2, ("GPU-1", "GPU-2"))
     names = [*executor.start(tmp_path, "c", 2, "gpu"), *executor.start(tmp_path, "c", 1, "gpu")]
     all_ended(executor)
-    assert [(tmp_path / name).read_text().split() for name in names] == [["GPU-1"], ["GPU-2"], ["GPU-1"]]
+    assert [(tmp_path / name).read_text() for name in names] == ["GPU-1 6\n", "GPU-2 6\n", "GPU-1 6\n"]
 
 
 def test_who_ends_is_told_once_with_its_status(behave: Behave, tmp_path: Path) -> None:

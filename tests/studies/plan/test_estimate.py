@@ -1,12 +1,14 @@
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cycletime.engines.engine import Cost
 from cycletime.errors import RunError
+from cycletime.runs.worlds import GymnasiumEnv
 from cycletime.studies.executors.local import Local
 from cycletime.studies.plan.estimate import RUN_S, calibrate, estimate
 from cycletime.studies.plan.plan import Plan
@@ -90,4 +92,10 @@ def test_a_try_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = Plan.of(small_study())
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(RunError, match=r"^The try failed: nothing was said\.$"):
+        calibrate(plan, plan.runs)
+
+
+def test_a_try_that_is_refused_says_so_in_a_sentence() -> None:
+    plan = Plan.of(replace(quick_study(), worlds=(GymnasiumEnv("CartPole-v1"),)))
+    with pytest.raises(RunError, match=r"^The try failed: The actions are Discrete\(2\): the agents need a Box of "):
         calibrate(plan, plan.runs)

@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 
@@ -26,8 +27,8 @@ def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def begun(now: list[float]) -> Callable[..., tuple[StudyProgress, list[str]]]:
     """A study that is shown, and the names of its runs."""
 
-    def begin(states: Mapping[int, State] | None = None) -> tuple[StudyProgress, list[str]]:
-        plan = Plan.of(small_study())
+    def begin(states: Mapping[int, State] | None = None, **keys: Any) -> tuple[StudyProgress, list[str]]:  # noqa: ANN401
+        plan = Plan.of(small_study(**keys))
         shown, names = StudyProgress(2), [planned.name for planned in plan.runs]
         shown.begin(plan, {name: (states or {}).get(place, "pending") for place, name in enumerate(names)})
         return shown, names
@@ -54,6 +55,31 @@ def test_lines_tell_what_is_done_how_fast_and_what_is_left(
     assert lines[1].startswith("1 of 6 runs, 100 env steps/s, ")
     # 4 x 4800 - 500 steps are left of the others, at 1500 steps in 20 s.
     assert lines[2].startswith("2 of 6 runs, 75 env steps/s, 20 s so far, 4 min left")
+
+
+def test_speed_and_time_left_are_those_of_learning(
+    begun: Callable[..., tuple[StudyProgress, list[str]]], now: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """SAC does its first 255 x 8 steps at once, then a program is compiled, and then it does 50 a second."""
+    shown, (a, b, c) = begun(algorithm="sac", dts=["16ms"], rules=["baseline"], seeds=3, env_steps=4040, tuned={})
+    for name in (a, b):
+        shown.update(Event(name, env_steps=0))
+        shown.update(Event(name, env_steps=8))
+        shown.update(Event(name, env_steps=2040))
+    now[0] += 60.0
+    shown.update(Event(a, env_steps=2048))
+    for env_steps in (2548, 3048):
+        now[0] += LINE_S
+        shown.update(Event(a, env_steps=env_steps))
+    shown.update(Event(c, env_steps=0))
+    now[0] += LINE_S
+    shown.update(Event(c, env_steps=2540))  # of which 500 are learning's
+    *_, compiling, one, two, three = capsys.readouterr().err.splitlines()
+    assert "starting or compiling" in compiling
+    # Of each run 2,000 steps are learning's.
+    assert one.startswith("0 of 3 runs, 50 env steps/s, 70 s so far, 110 s left")
+    assert two.startswith("0 of 3 runs, 50 env steps/s, 80 s so far, 100 s left")
+    assert three.startswith("0 of 3 runs, 50 env steps/s, 90 s so far, 90 s left")
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,32 @@ def test_asked_to_stop_it_has_no_outcome_and_goes_on_later(tmp_path: Path) -> No
     assert executor.done == []
 
 
+@pytest.mark.parametrize("table", [GRID, SEARCH])
+@pytest.mark.parametrize("there", ["notes.txt", "study.json", "trials/notes.txt"])
+def test_a_folder_with_other_things_is_refused_and_left_alone(
+    there: str, table: dict[str, Any], tmp_path: Path
+) -> None:
+    other = tmp_path / there
+    other.parent.mkdir(exist_ok=True)
+    other.touch()
+    what = "study" if other.parent.name == "trials" else "tuning"
+    with pytest.raises(InputError) as refusal:
+        tuned(table, tmp_path)
+    assert str(refusal.value) == (
+        f"{str(other.parent)!r} is not a {what}, and has other things in it, such as {other.name!r}: "
+        "give a new folder or an empty one."
+    )
+    assert [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "search.json"] == [other]
+
+
+@pytest.mark.parametrize("table", [GRID, SEARCH])
+def test_a_tuning_keeps_its_folder_though_other_things_came_into_it(table: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(Killed):
+        tuned(table, tmp_path, Toy(kill_after=0))
+    (tmp_path / "notes.txt").touch()
+    assert tuned(table, tmp_path).ranking
+
+
 def test_more_trials_begin_with_those_that_are_there(tmp_path: Path) -> None:
     few = tuned({**SEARCH, "trials": 11}, tmp_path)
     executor = Toy(workers=5)  # more workers than at first must not change the order

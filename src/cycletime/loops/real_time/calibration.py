@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, inf
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from cycletime.agents import Agent
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.loops.latency import Times, act_call, learn_call, measure
+from cycletime.loops.real_time import LearnerName
 
-LearnerName: TypeAlias = Literal["inline", "background"]
-"""Who learns while the robot moves: the loop, within the cycle, or a thread beside it."""
 USABLE = 0.8
 """The part of a cycle that acting and learning may take, at their 99th percentiles; the rest is for the link."""
 MEASURE_S = 2.0
@@ -34,7 +33,7 @@ class Calibration:
     """The environment's step, of which cycle times are multiples."""
     period: int
     """U, the agent steps between two learnings."""
-    way: Literal["inline", "background", "between episodes"]
+    way: LearnerName | Literal["between episodes"]
     """When it learns."""
     act: Times
     learn: Times

@@ -21,6 +21,7 @@ from cycletime.agents import Agent
 from cycletime.loops.acting import Actor
 from cycletime.loops.packing import PackedPsi
 from cycletime.loops.randomness import seed_key
+from cycletime.loops.real_time import LearnerName
 from cycletime.loops.real_time.agent_step import AgentStep
 from cycletime.loops.stepped_agent import Learner, RandomNumbers
 
@@ -189,5 +190,5 @@ class Acting:
         return self.period - learning.periods
 
 
-LEARNINGS: dict[str, Callable[[Learner], Any]] = {"inline": InlineLearning, "background": BackgroundLearning}
+LEARNINGS: dict[LearnerName, Callable[[Learner], Any]] = {"inline": InlineLearning, "background": BackgroundLearning}
 """Ways to learn while the robot moves, by name."""

@@ -26,8 +26,9 @@ from cycletime.errors import InputError
 from cycletime.loops.beginning import first_psi
 from cycletime.loops.compilation_cache import keep_compiled_programs
 from cycletime.loops.randomness import seed_key
+from cycletime.loops.real_time import LearnerName
 from cycletime.loops.real_time.agent_step import AgentStep
-from cycletime.loops.real_time.calibration import Calibration, LearnerName, calibrate
+from cycletime.loops.real_time.calibration import Calibration, calibrate
 from cycletime.loops.real_time.episode import EpisodeRecord
 from cycletime.loops.real_time.observer import Nobody, Observer
 from cycletime.loops.real_time.playing import Playing

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib.resources import files
-from typing import Any
 
 from cycletime import __version__
 from cycletime.reports.page.figures import CYCLE_TIME, FigureData, PageFigure
@@ -128,7 +127,7 @@ def _section(section: Section) -> str:
     )
 
 
-def _packed(told: Any) -> str:  # noqa: ANN401 - whatever JSON has
+def _packed(told: object) -> str:
     text = json.dumps(told, separators=(",", ":"), allow_nan=False)
     return b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 

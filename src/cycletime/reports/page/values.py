@@ -67,13 +67,13 @@ def _label(algorithm: str) -> dict[str, str]:
     }
 
 
-def _cell(number: Any, meaning: str | None) -> str:  # noqa: ANN401 - any hyper-parameter
+def _cell(number: object, meaning: str | None) -> str:
     if number is None:
         return "-"
     return f"{value(number)} ({meaning.replace(' ', _NO_BREAK)})" if meaning else value(number)
 
 
-def _plain(told: Any) -> str:  # noqa: ANN401 - any setting
+def _plain(told: object) -> str:
     if told is None or isinstance(told, bool):
         return str(told).lower()  # as it is typed after --set
     return " x ".join(map(str, told)) if isinstance(told, list | tuple) else value(told)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from cycletime.agents import Agent
 from cycletime.duration import Duration
 from cycletime.loops.latency import Conditions, measure_agents, verdict
+from cycletime.loops.real_time import LearnerName
 from cycletime.runs.machine import cores, load, processor
 from cycletime.studies.advising.worlds import WorldFacts
 
 MEASURE_S = 1.0
 """How long each call is repeated, and at least five times."""
-Way: TypeAlias = Literal["inline", "background"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class InTime:
     """`act` over the cycle."""
     learn_share: float
     """The average `learn` over the time between two of them."""
-    way: Way | None
+    way: LearnerName | None
     """Inline: both fit into the cycle in which learning falls due. Background: `act` fits into the cycle, and learning
     beside it is done before the next. Half of each cycle stays free for everything else."""
 
@@ -49,7 +49,7 @@ def measured_in_time(
     found = {}
     for dt, agent in agents.items():
         told = verdict(dt, agent.period, act, learn[dt], Conditions())
-        way: Way | None = "inline" if told.inline.fits else "background" if told.background.fits else None
+        way: LearnerName | None = "inline" if told.inline.fits else "background" if told.background.fits else None
         found[dt] = InTime(act.p99_s, learn[dt].p99_s, told.act.share, told.background.share, way)
     return found
 

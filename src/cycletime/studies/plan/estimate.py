@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 from cycletime.engines.devices import prepare_jax
 from cycletime.engines.engine import Cost
 from cycletime.engines.registry import engine_of
-from cycletime.errors import RunError
+from cycletime.errors import InputError, RunError
 from cycletime.runs.spec import RunSpec
 from cycletime.runs.worlds import World
 from cycletime.studies.plan.elsewhere import shared_s
@@ -123,4 +123,7 @@ def _main() -> None:
 
 
 if __name__ == "__main__":
-    _main()
+    try:
+        _main()
+    except (InputError, RunError) as error:
+        sys.exit(str(error))  # the sentence alone

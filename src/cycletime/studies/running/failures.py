@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cycletime.errors import InputError
+from cycletime.errors import InputError, in_words
 from cycletime.runs.files import disk_errors, make_folder
 from cycletime.runs.told import told_by
 
@@ -66,7 +66,7 @@ class Failures:
     def add(self, error: Exception | str) -> None:
         """Note an error that the run raised; a wrong input would be as wrong the next time."""
         trace = "" if isinstance(error, str) else "".join(traceback.format_exception(error))
-        text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+        text = error if isinstance(error, str) else in_words(error)
         self._note({"error": text, "traceback": trace, "wrong_input": isinstance(error, InputError)})
 
     def add_death(self, why: str, begun_at: int | None, among: int) -> None:
@@ -96,5 +96,5 @@ def _told_or_none(line: bytes) -> Mapping[str, Any] | None:
     return told if can_be and isinstance(told.get("error"), str) else None
 
 
-def _is_count(value: Any) -> bool:  # noqa: ANN401 - whatever JSON has
+def _is_count(value: object) -> bool:
     return type(value) is int and value >= 0

@@ -1,4 +1,7 @@
-"""How a study is shown while it runs: a bar for all of it, rates by group, failures and the time left."""
+"""How a study is shown while it runs: a bar for all of it, rates by group, failures and the time left.
+
+Rates and what is left are of the environment steps of learning: those before it take hardly any time.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress
 from rich.table import Column
 from rich.text import Text
 
+from cycletime.agents.agent import periods_before_learning
 from cycletime.engines.console import ErrorConsole
 from cycletime.engines.progress import NARROW, GivingWay
-from cycletime.studies.plan.plan import Plan
+from cycletime.studies.plan.plan import Plan, agent_steps_of
 from cycletime.studies.running.diary import Event
+from cycletime.studies.spec.study import Cell
 from cycletime.studies.store.folder import State
 
 LINE_S = 10.0
@@ -53,11 +58,14 @@ class StudyProgress:
     def begin(self, plan: Plan, states: Mapping[str, State]) -> None:
         """Show what there is to do."""
         self._budget = plan.study.env_steps
-        self._left = {name: self._budget for name, state in states.items() if state not in ("done", "failed")}
-        self._left_in_all = self._budget * len(self._left)
-        self._done, self._all, self._failed = len(states) - len(self._left), len(states), 0
-        labels = [_label(plan, index) for index in range(len(plan.cells))]
+        labels = [_label(cell) for cell in plan.cells]
         self._group_of = {planned.name: labels[planned.cell] for planned in plan.runs}
+        firsts = [min(self._budget, _steps_before_learning(cell)) for cell in plan.cells]
+        self._learns_from = {planned.name: firsts[planned.cell] for planned in plan.runs}
+        unfinished = [name for name, state in states.items() if state not in ("done", "failed")]
+        self._left = {name: self._budget - self._learns_from[name] for name in unfinished}
+        self._left_in_all = sum(self._left.values())
+        self._done, self._all, self._failed = len(states) - len(self._left), len(states), 0
         self._left_of_group = Counter(self._group_of[name] for name in self._left)
         self._since = time.monotonic()
         self._began: float | None = None
@@ -79,7 +87,7 @@ class StudyProgress:
     def update(self, event: Event) -> None:
         """Show what happened."""
         if event.env_steps is not None and event.name in self._left:
-            left = self._budget - event.env_steps
+            left = self._budget - max(event.env_steps, self._learns_from[event.name])
             done = self._left[event.name] - left
             self._left[event.name], self._left_in_all = left, self._left_in_all - done
             self._count(event.name, done)
@@ -118,10 +126,10 @@ class StudyProgress:
         """
         if name not in self._heard_of:
             self._heard_of.add(name)
-        elif self._began is None:
+        elif done > 0 and self._began is None:
             self._began = time.monotonic()
-        else:
-            self._steps.append((time.monotonic(), max(0, done), self._group_of[name]))
+        elif done > 0:
+            self._steps.append((time.monotonic(), done, self._group_of[name]))
 
     def end(self) -> None:
         """Take the bar away."""
@@ -172,8 +180,14 @@ def spelled(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{minutes:.0f} min" if minutes < 120 else f"{hours:.1f} h"
 
 
-def _label(plan: Plan, cell: int) -> str:
-    labels = plan.cells[cell].labels
+def _steps_before_learning(cell: Cell) -> int:
+    """About the environment steps at the start of a run after which it does not learn yet."""
+    agent = cell.run(0).agent
+    return round(periods_before_learning(agent) * agent.period * cell.env_steps / agent_steps_of(cell))
+
+
+def _label(cell: Cell) -> str:
+    labels = cell.labels
     return " ".join(str(labels[name]) for name in ("task", "algorithm", "dt", "rule") if labels[name] is not None)
 
 

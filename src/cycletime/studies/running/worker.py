@@ -28,7 +28,7 @@ from pathlib import Path
 from cycletime.engines.devices import prepare_jax
 from cycletime.engines.record import Progress, Status, Trainee
 from cycletime.engines.training import train_together
-from cycletime.errors import MachineError, RunError
+from cycletime.errors import MachineError, RunError, in_words
 from cycletime.runs.folder import RunFolder
 from cycletime.streams import lenient_streams
 from cycletime.studies.plan.plan import Plan
@@ -153,7 +153,7 @@ def train_taken(folder: StudyFolder, taken: Sequence[Taken], diary: Diary, stop:
         elif isinstance(ended, Exception) and not run.lease.is_lost():  # else it is another's by now
             with suppress(RunError):  # a full disk takes no note either
                 folder.failures(run.name).add(ended)
-            diary.end(run.name, "failed", f"{type(ended).__name__}: {ended}")
+            diary.end(run.name, "failed", in_words(ended))
     if lacking:
         raise lacking
 

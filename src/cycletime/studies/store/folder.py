@@ -10,7 +10,7 @@ workers/      what workers say of their runs while a command looks after them
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -228,19 +228,24 @@ class StudyFolder:
         return "stopped" if checkpoints_of(self.runs / name).are_there else "pending"
 
 
-def check_free(path: Path) -> None:
+def check_free(path: Path, what: str = "study", signs: Sequence[str] = _SIGNS) -> None:
     """Refuse a folder that a study would share with other things, such as the runs of 'cycletime train'.
 
+    Args:
+        path: The folder.
+        what: What is to be kept there.
+        signs: Of which a folder that holds such a thing already has one.
+
     Raises:
-        InputError: if it is neither new, nor empty, nor a study's.
+        InputError: if it is neither new, nor empty, nor has a sign.
     """
-    if not path.is_dir() or any(next(path.glob(sign), None) for sign in _SIGNS):
+    if not path.is_dir() or any(next(path.glob(sign), None) for sign in signs):
         return
     with disk_errors(path):
         there = sorted(each.name for each in path.iterdir() if not each.name.startswith("."))
     if there:
         raise InputError(
-            f"{str(path)!r} is not a study, and has other things in it, such as {there[0]!r}: give a "
+            f"{str(path)!r} is not a {what}, and has other things in it, such as {there[0]!r}: give a "
             "new folder or an empty one."
         )
 

@@ -224,12 +224,12 @@ def read_tuning(path: Path, *, horizons: bool = False, **options: int | str | No
         options: Of the sampler and of fresh seeds.
 
     Raises:
-        InputError: if it cannot be read, or is no tuning; the sentence names the file.
+        InputError: if it cannot be read, or is no tuning; the sentence names the file, or is about an option.
     """
-    told = read_toml(path)
-    if options.get("sampler") == "grid":  # then the file's options of a sampler are not meant
+    told, given = read_toml(path), {name: option for name, option in options.items() if option is not None}
+    if given.get("sampler") == "grid":  # then the file's options of a sampler are not meant
         told = {name: value for name, value in told.items() if name not in _OF_SAMPLERS}
-    told |= {name: option for name, option in options.items() if option is not None}
+    told |= given
     if horizons:
         told["horizons"] = told.get("horizons") or True  # a flag names none, so that those in the file are meant
     try:
@@ -237,6 +237,9 @@ def read_tuning(path: Path, *, horizons: bool = False, **options: int | str | No
         tuning.study.check_worlds()
         return tuning
     except InputError as error:
+        beginnings = [words for name, option in given.items() for words in (f"{name} is {option}", f"{option!r} is ")]
+        if str(error).startswith(tuple(beginnings)):
+            raise
         raise InputError(f"{path}: {error}") from error
 
 
@@ -267,7 +270,7 @@ def tuning_from(told: Mapping[str, Any], folder: Path = Path()) -> Tuning:
     return Tuning(study=study, search=ranges, **options)
 
 
-def _ranges(table: Any, algorithms: tuple[str, ...]) -> dict[str, Range]:  # noqa: ANN401 - whatever TOML has
+def _ranges(table: object, algorithms: tuple[str, ...]) -> dict[str, Range]:
     algorithm = algorithms[0]
     if isinstance(table, Mapping) and any(name in AGENTS for name in table):
         check_algorithms("search", table, algorithms)

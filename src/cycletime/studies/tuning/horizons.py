@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import exp
-from typing import Any
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError, shown
@@ -57,7 +56,7 @@ def with_horizons(study: Study, told: object) -> Study:
     return replace(study, tuned={**study.tuned, algorithm: grid})
 
 
-def _rates(name: str, horizons: Any, dt: Duration, known: list[str], algorithm: str) -> tuple[float, ...]:  # noqa: ANN401 - whatever TOML has
+def _rates(name: str, horizons: object, dt: Duration, known: list[str], algorithm: str) -> tuple[float, ...]:
     if name not in known:
         raise InputError(f"horizons has {name!r}: {algorithm} has {', '.join(known)}.")
     if not isinstance(horizons, Sequence) or isinstance(horizons, str) or not horizons:

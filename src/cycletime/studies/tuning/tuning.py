@@ -26,10 +26,13 @@ from cycletime.studies.executors.executor import Executor
 from cycletime.studies.running.running import Watcher, run_study
 from cycletime.studies.spec.file import as_table
 from cycletime.studies.spec.study import Point
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.store.folder import StudyFolder, check_free
 from cycletime.studies.tuning.file import Tuning
 from cycletime.studies.tuning.outcome import Trial, TuningResult
 from cycletime.studies.tuning.searching import Searcher
+
+_SIGNS = ("trials", "search.json")
+"""A folder that has one of these is a tuning's; whether trials are a study is asked of them in turn."""
 
 
 def tune(
@@ -44,9 +47,10 @@ def tune(
     """Tune, or go on with it; None if asked to stop before the end.
 
     Raises:
-        InputError: if nothing can be learnt of the task, or the folder has another tuning.
+        InputError: if nothing can be learnt of the task, or the folder has another tuning or other things.
         RunError: if no trial has a mean.
     """
+    check_free(path, "tuning", _SIGNS)
     tuning.study.check_worlds()
     work = _Work(tuning, path, executor, watcher, stop, change_engine)
     trials = work.tried(tuning.grid()) if tuning.sampler == "grid" else work.searched()
