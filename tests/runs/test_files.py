@@ -186,7 +186,7 @@ def test_a_folder_that_nobody_may_write_to_is_told_of() -> None:
 
 def test_a_path_below_a_file_or_a_missing_folder_is_told_of(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(RunError, match=r"below cannot be written: Not a directory\.$"):
+    with pytest.raises(RunError, match=r"below cannot be written: '.*' is a file; give a folder\.$"):
         write_whole(tmp_path / "file" / "below", lambda unfinished: unfinished.write_text("new"))
     with pytest.raises(RunError, match=r"below cannot be written: No such file or directory\.$"):
         write_whole(tmp_path / "missing" / "below", lambda unfinished: unfinished.write_text("new"))

@@ -107,7 +107,10 @@ def test_a_lock_whose_file_was_deleted_or_replaced_does_not_hold(tmp_path: Path)
 
 def test_a_lock_that_cannot_be_written_is_told_of(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(RunError, match="cannot be written: Not a directory"), locked(tmp_path / "file" / "lock"):
+    with (
+        pytest.raises(RunError, match="is a file; give a folder"),
+        locked(tmp_path / "file" / "lock"),
+    ):
         pass
     (tmp_path / "lock").symlink_to("/dev/full")
     with pytest.raises(RunError, match="cannot be written: "), locked(tmp_path / "lock"):

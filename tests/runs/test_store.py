@@ -226,7 +226,7 @@ def test_what_was_written_before_the_disk_was_full_is_kept(tmp_path: Path, monke
 
 def test_a_folder_that_cannot_be_made_is_told_of(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(RunError, match="finished cannot be written: Not a directory"):
+    with pytest.raises(RunError, match="is a file; give a folder"):
         Store(tmp_path / "file" / "finished").add(runs_of(0))
 
 

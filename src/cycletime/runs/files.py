@@ -131,7 +131,7 @@ def disk_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         kind = DiskFullError if error.errno in _FULL else RunError
-        raise kind(f"{path} cannot be written: {_reason(error)}.") from error
+        raise kind(f"{path} cannot be written: {_reason(error, path)}.") from error
 
 
 @contextmanager
@@ -158,11 +158,15 @@ def _put(unfinished: Path, path: Path) -> None:
     flush_folder(path.parent)
 
 
-def _reason(error: OSError) -> str:
+def _reason(error: OSError, path: Path) -> str:
     if error.errno in _FULL:
         return "the disk is full; make room and resume, what was saved before is untouched"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return "the folder is read-only for you; give one that you may write to"
+    if error.errno in (errno.ENOTDIR, errno.EEXIST):
+        file = next((each for each in (path, *path.parents) if each.is_file()), None)
+        if file is not None:
+            return f"{str(file)!r} is a file; give a folder"
     return os.strerror(error.errno) if error.errno else str(error).rstrip(".")
 
 

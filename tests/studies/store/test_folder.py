@@ -63,6 +63,12 @@ def test_another_study_or_another_engine_is_refused_and_nothing_changes(
     assert StudyFolder.open(folder.path).study.device == changed.study.device == "gpu"
 
 
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "out").touch()
+    with pytest.raises(InputError, match="/out' is a file: give a new folder or an empty one"):
+        StudyFolder.create(tmp_path / "out", small_study())
+
+
 @pytest.mark.parametrize("there", ["reacher-ppo-16ms-seed0-21f85191d8/spec.json", "notes.txt", "runs/x/spec.json"])
 def test_a_folder_with_other_things_is_refused_and_left_alone(tmp_path: Path, there: str) -> None:
     other = tmp_path / "out" / there

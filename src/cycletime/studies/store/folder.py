@@ -239,6 +239,8 @@ def check_free(path: Path, what: str = "study", signs: Sequence[str] = _SIGNS) -
     Raises:
         InputError: if it is neither new, nor empty, nor has a sign.
     """
+    if path.is_file():
+        raise InputError(f"{str(path)!r} is a file: give a new folder or an empty one.")
     if not path.is_dir() or any(next(path.glob(sign), None) for sign in signs):
         return
     with disk_errors(path):
