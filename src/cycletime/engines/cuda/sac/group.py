@@ -6,8 +6,9 @@ Runs come to the device when it is their turn, stay there from slice to slice, a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -75,32 +76,15 @@ class SACGroup:
         if wrong:
             yield wrong
         waiting = sorted(starts.keys() - wrong.keys(), key=lambda run: (run not in kept, -self.expected_s[run], run))
-        there: dict[int, Resident] = {}
-        agent_steps: dict[int, int] = {}
-        left_s = {run: self.expected_s[run] for run in waiting}
-        slices = 0
-        while waiting or there:
-            there = {run: each for run, each in there.items() if run not in self.dropped}
-            waiting = [run for run in waiting if run not in self.dropped]
-            time_s = self.slices_s[min(slices, len(self.slices_s) - 1)]
-            slices += 1
-            room_s = _SURPLUS * self.device.memory.blocks * time_s - sum(min(left_s[run], time_s) for run in there)
-            while waiting and (room_s > 0 or not there) and self._has_room(self.runs[waiting[0]], there):
-                run = waiting.pop(0)
-                there[run] = self._placed(run, kept.pop(run, None))
-                room_s -= min(left_s[run], time_s)
-            if not there:
-                return  # all were dropped
-            queue = longest_first({run: left_s[run] for run in there})
-            chunks = {}
-            for run, told in zip(queue, self._train(queue, there, time_s), strict=True):
-                chunk = self._chunk(run, there[run], told)
-                if chunk.agent_steps > agent_steps.get(run, 0):  # others were not taken in this slice
-                    chunks[run], agent_steps[run] = chunk, chunk.agent_steps
-                    left_s[run] = self.expected_s[run] * (1 - chunk.env_steps / self.specs[run].env_steps)
+        line = _Line(waiting, kept, {run: self.expected_s[run] for run in waiting})
+        for time_s in chain(self.slices_s[:-1], repeat(self.slices_s[-1])):
+            line.leave(self.dropped)
+            self._enter(line, time_s)
+            if not line.there:
+                return
+            chunks = self._slice(line, time_s)
             yield {run: chunk for run, chunk in chunks.items() if run not in self.dropped}
-            finished = {run for run, chunk in chunks.items() if chunk.is_last}
-            there = {run: each for run, each in there.items() if run not in finished}
+            line.leave({run for run, chunk in chunks.items() if chunk.is_last})
 
     def drop(self, run: int) -> None:
         """Go on without a run."""
@@ -109,23 +93,43 @@ class SACGroup:
     def close(self) -> None:
         """There is nothing to wait for."""
 
-    def _train(self, queue: Sequence[int], there: Mapping[int, Resident], time_s: float) -> list[Told]:
+    def _enter(self, line: _Line, time_s: float) -> None:
+        """Bring as many runs to the device as it has work for in the time, and room."""
+        taken_s = sum(min(line.left_s[run], time_s) for run in line.there)
+        room_s = _SURPLUS * self.device.memory.blocks * time_s - taken_s
+        while line.waiting and (room_s > 0 or not line.there) and self._has_room(line):
+            run = line.waiting.pop(0)
+            line.there[run] = self._placed(run, line.kept.pop(run, None))
+            room_s -= min(line.left_s[run], time_s)
+
+    def _slice(self, line: _Line, time_s: float) -> dict[int, Chunk]:
+        """Train the runs that are there, the longest first; what became of those that were taken."""
+        queue = longest_first({run: line.left_s[run] for run in line.there})
+        chunks = {}
+        for run, told in zip(queue, self._train(queue, line, time_s), strict=True):
+            chunk = self._chunk(run, line.there[run], told)
+            if chunk.agent_steps > line.agent_steps.get(run, 0):
+                chunks[run], line.agent_steps[run] = chunk, chunk.agent_steps
+                line.left_s[run] = self.expected_s[run] * (1 - chunk.env_steps / self.specs[run].env_steps)
+        return chunks
+
+    def _train(self, queue: Sequence[int], line: _Line, time_s: float) -> list[Told]:
         records = max(min(MOST_RECORDS, _most_records(self.specs[run])) for run in queue)
         most = max(int(self.runs[run]["most_episodes"]) for run in queue)
-        residents = [there[run] for run in queue]
+        residents = [line.there[run] for run in queue]
         return self.device.train(Slice(residents, records + most, MOST_REPORTS, time_s, self.most_periods))
 
-    def _has_room(self, run: NDArray[Any], there: Mapping[int, Resident]) -> bool:
-        """Whether a run fits into the device's memory beside the others.
+    def _has_room(self, line: _Line) -> bool:
+        """Whether the next run fits into the device's memory beside the others.
 
         Raises:
             NoGpuError: if it would not fit alone.
         """
-        needed = STATE_WORDS * 4 + int(run["capacity"]) * ROW.itemsize
+        needed = STATE_WORDS * 4 + int(self.runs[line.waiting[0]]["capacity"]) * ROW.itemsize
         free = self.device.memory.free_bytes
         if needed <= _USED * free:
             return True
-        if there:
+        if line.there:
             return False
         raise NoGpuError(
             f"{self.device.memory.name} has {free / 2**20:,.0f} MiB free, and a run needs {needed / 2**20:,.0f} MiB: "
@@ -161,6 +165,27 @@ class SACGroup:
                 except RunError as error:
                     wrong[run] = error
         return kept, wrong
+
+
+@dataclass
+class _Line:
+    """Runs that are not finished."""
+
+    waiting: list[int]
+    """Those that are not on the device: first what has begun, and then the longest first."""
+    kept: dict[int, tuple[State, NDArray[np.float32]]]
+    """Of those that wait and have begun, the states and replays."""
+    left_s: dict[int, float]
+    """About how long each has to be trained."""
+    there: dict[int, Resident] = field(default_factory=dict)
+    """Those on the device."""
+    agent_steps: dict[int, int] = field(default_factory=dict)
+    """Where those are that were told of: others on the device were not taken in a slice."""
+
+    def leave(self, runs: set[int]) -> None:
+        """Go on without some."""
+        self.there = {run: each for run, each in self.there.items() if run not in runs}
+        self.waiting = [run for run in self.waiting if run not in runs]
 
 
 @dataclass(frozen=True)
