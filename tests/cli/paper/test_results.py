@@ -64,7 +64,7 @@ def test_figures_are_those_that_are_asked_for(
     assert not wrong.exists()
     file.touch()
     assert main(["paper", "figures", "sac-gamma", "--results", str(results), "--out", str(file)]) == 1
-    assert capsys.readouterr().err == f"cycletime: {file} cannot be written: File exists.\n"
+    assert capsys.readouterr().err == f"cycletime: {file} cannot be written: '{file}' is a file; give a folder.\n"
 
 
 def test_a_report_is_made_by_one_command(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
