@@ -25,6 +25,7 @@ from cycletime.engines.record import Progress
 from cycletime.loops import compiled, stepped
 from cycletime.runs.folder import RunFolder
 from cycletime.runs.spec import EngineSpec, RunSpec
+from cycletime.runs.told import unsealed
 from cycletime.runs.worlds import GymnasiumEnv
 
 FILES = ("spec.json", "curve.parquet", "metrics.jsonl", "policy.safetensors")
@@ -324,7 +325,7 @@ def survives_kills(tmp_path: Path) -> KilledAndResumed:
         assert files == sorted(path.name for path in victim.folder.iterdir())
         for name in FILES:
             assert (whole / name).read_bytes() == (victim.folder / name).read_bytes(), name
-        expected = json.loads((whole / "result.json").read_text())
+        expected, result = unsealed(json.loads((whole / "result.json").read_text())), unsealed(result)
         assert (expected["resumed"], result["resumed"]) == ("never", "resumed, identical")
         assert result["sessions"] > 1
         for name in ("resumed", "sessions", "wall_s", "finished"):
