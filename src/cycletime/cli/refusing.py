@@ -44,7 +44,8 @@ class Asked:
         if self.kind is None:
             return []
         needed = (each for each in fields(self.kind) if each.default is MISSING and each.default_factory is MISSING)
-        return [words_of(self.kind)[each.name] for each in needed]
+        words = words_of(self.kind)
+        return [words[each.name] for each in needed]
 
 
 def asked_for(words: Sequence[str], commands: Mapping[str, type]) -> Asked:

@@ -61,6 +61,8 @@ SAC_PARTS: Mapping[str, Callable[[Evidence], str]] = {
     "trial-updates": lambda evidence: tables.by_updates(evidence.trial.comparison),
 }
 """The same of SAC, whose candidates change how many updates there are."""
+PARTS_OF = {"ppo": PARTS, "sac": SAC_PARTS}
+"""By algorithm."""
 _PART = re.compile(r"(<!-- made: ([\w-]+)(?:; ([^\n]*))? -->\n).*?(<!-- end -->)", re.DOTALL)
 _MOST_BYTES = 2**20
 
@@ -89,9 +91,8 @@ def filled(text: str, evidence: Sequence[Evidence]) -> str:
     Raises:
         InputError: if a part has no name that is known, or nothing was run of what it shows.
     """
-    parts_of = {"ppo": PARTS, "sac": SAC_PARTS}
     known = {
-        each.subject.prefix + name: (make, each) for each in evidence for name, make in parts_of[each.algorithm].items()
+        each.subject.prefix + name: (make, each) for each in evidence for name, make in PARTS_OF[each.algorithm].items()
     }
     missing: list[NoResultsError] = []
     told = set[str]()

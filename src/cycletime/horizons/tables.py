@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from math import floor, inf, log10, sqrt
 from statistics import median_low
-
-import numpy as np
 
 from cycletime.agents import SACAgent
 from cycletime.duration import Duration
@@ -16,7 +13,9 @@ from cycletime.horizons.judging import JudgedTrial
 from cycletime.horizons.ranking import KINDS, MEASURES, Interval, RuleComparison
 from cycletime.paper.outcome import Outcome, OutcomeCell
 from cycletime.paper.winners import winners
+from cycletime.reports.words import value_and_interval
 from cycletime.rules.quantities import decay_in_seconds
+from cycletime.statistics import Estimate, mean_and_error
 
 _RATES = {"discount": "discount", "trace_decay": "trace"}
 _WORDS = {"average": "average", "worst": "worst cycle time"}
@@ -75,17 +74,21 @@ def by_task(comparison: RuleComparison) -> str:
 
 def by_updates(comparison: RuleComparison) -> str:
     """By task, cycle time and SAC's updates in a second, the return of the best discount, with its standard error."""
-    best: dict[tuple[str, Duration], dict[float, tuple[float, str]]] = {}
+    best: dict[tuple[str, Duration], dict[float, Estimate]] = {}
     for task, outcome in comparison.outcomes.items():
         for cell in sorted(outcome.cells, key=lambda cell: cell.dt):
             if cell.values["target_smoothing"] == SACAgent.target_smoothing:
                 row, rate = best.setdefault((task, cell.dt), {}), _updates_per_s(cell)
-                row[rate] = max(row.get(rate, (-inf, "")), _mean_and_words(cell))
+                found = mean_and_error(cell.scores, failed="exclude")
+                row[rate] = max(row.get(rate, found), found, key=lambda each: each.value)
     rates = sorted({rate for row in best.values() for rate in row})
     header = ("task", "cycle time", *(f"{rate:.3g} updates/s" for rate in rates))
     return markdown(
         header,
-        [(task, _ms(dt), *(row.get(rate, (0, ""))[1] for rate in rates)) for (task, dt), row in best.items()],
+        [
+            (task, _ms(dt), *(value_and_interval(row[rate]) if rate in row else "" for rate in rates))
+            for (task, dt), row in best.items()
+        ],
     )
 
 
@@ -139,13 +142,6 @@ def _origin(outcome: Outcome) -> Iterator[str]:
 
 def _updates_per_s(cell: OutcomeCell) -> float:
     return float(cell.values["gradient_steps"] / cell.values["learning_period"] / float(cell.dt))
-
-
-def _mean_and_words(cell: OutcomeCell) -> tuple[float, str]:
-    """The mean return of a cell, and how the page tells it."""
-    mean, error = np.mean(cell.scores), np.std(cell.scores, ddof=1) / sqrt(len(cell.scores))
-    digits = max(0, 1 - floor(log10(error))) if error else 0  # two of the error's
-    return float(mean), f"{mean:,.{digits}f} ± {error:,.{digits}f}"
 
 
 def _span(rate: str, cells: Sequence[OutcomeCell]) -> str:

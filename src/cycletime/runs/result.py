@@ -15,6 +15,7 @@ from cycletime.loops.episodes import BINS as BINS
 from cycletime.runs.metrics import Columns
 from cycletime.runs.policies.policy_file import SavedPolicy
 from cycletime.runs.spec import RunSpec
+from cycletime.runs.told import is_count
 
 MEASURES = ("average_return", "last_tenth_return", "mean_over_episodes")
 """The paper's measure of performance, the same of the last tenth of learning, and the plain mean over episodes."""
@@ -155,10 +156,6 @@ def _fault_of_policy(run: FinishedRun) -> str | None:
     return None
 
 
-def _is_count(value: object) -> bool:
-    return type(value) is int and value >= 0
-
-
 def _is_time(value: Any) -> bool:  # noqa: ANN401
     return type(value) in (int, float) and isfinite(value) and value >= 0
 
@@ -170,9 +167,9 @@ def _is_text(value: object) -> bool:
 _FACTS: Mapping[str, Callable[[Any], bool]] = {
     "where": _is_text,
     "env_dt_s": lambda value: _is_time(value) and value > 0,
-    "agent_steps": _is_count,
+    "agent_steps": is_count,
     "remarks": lambda value: isinstance(value, list) and all(map(_is_text, value)),
-    "sessions": lambda value: _is_count(value) and value > 0,
+    "sessions": lambda value: is_count(value) and value > 0,
     "wall_s": _is_time,
     "finished": _is_text,
     "machine": lambda value: isinstance(value, dict) and all(map(_is_text, value.values())),

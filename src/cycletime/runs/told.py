@@ -38,6 +38,11 @@ def told_by(content: bytes) -> dict[str, Any]:
     return told
 
 
+def is_count(value: object) -> bool:
+    """Whether what was told is a whole number that something can be counted by."""
+    return type(value) is int and value >= 0
+
+
 def unsealed(told: Mapping[str, Any], known: Collection[str] | None = None) -> dict[str, Any]:
     """What was told, without the seal.
 

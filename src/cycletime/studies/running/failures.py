@@ -13,7 +13,7 @@ from typing import Any
 
 from cycletime.errors import InputError, in_words
 from cycletime.runs.files import disk_errors, make_folder
-from cycletime.runs.told import told_by
+from cycletime.runs.told import is_count, told_by
 
 MOST = 3
 """A run that fails so often, or whose workers die so often without getting further, is left alone until a retry."""
@@ -92,9 +92,5 @@ def _told_or_none(line: bytes) -> Mapping[str, Any] | None:
     except ValueError:
         return None
     is_death, begun_at = "died_among" in told, told.get("begun_at")
-    can_be = not is_death or (_is_count(told["died_among"]) and (begun_at is None or _is_count(begun_at)))
+    can_be = not is_death or (is_count(told["died_among"]) and (begun_at is None or is_count(begun_at)))
     return told if can_be and isinstance(told.get("error"), str) else None
-
-
-def _is_count(value: object) -> bool:
-    return type(value) is int and value >= 0

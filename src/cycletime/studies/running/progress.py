@@ -182,8 +182,7 @@ def spelled(seconds: float) -> str:
 
 def _steps_before_learning(cell: Cell) -> int:
     """About the environment steps at the start of a run after which it does not learn yet."""
-    agent = cell.run(0).agent
-    return round(periods_before_learning(agent) * agent.period * cell.env_steps / agent_steps_of(cell))
+    return round(periods_before_learning(cell.agent) * cell.agent.period * cell.env_steps / agent_steps_of(cell))
 
 
 def _label(cell: Cell) -> str:
