@@ -1,5 +1,3 @@
-from typing import Any
-
 import pytest
 
 from cycletime import rules
@@ -45,15 +43,28 @@ def test_a_field_that_there_is_not_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "message"),
+    ("updates_per_step", "gradient_steps", "learning_period"),
     [
-        ({"updates_per_step": 0.1234567}, "updates_per_step is 0.1234567"),
-        ({"noise_std": 0.1}, "noise_std is 0.1: SAC here adds no noise"),
+        (1, 1, 1),
+        (4, 4, 1),
+        (0.125, 1, 8),
+        (2.0625, 33, 16),
+        (1.332, 4, 3),
+        (1.001, 1, 1),
+        (0.03, 3, 100),
+        (1e-4, 1, 10_000),
     ],
 )
-def test_what_the_agent_cannot_do_is_refused(values: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        agent_for(rules.SAC(dt="16ms", **values))
+def test_updates_come_in_a_rhythm_of_small_numbers(
+    updates_per_step: float, gradient_steps: int, learning_period: int
+) -> None:
+    agent = agent_for(rules.SAC(dt="16ms", updates_per_step=updates_per_step))
+    assert (agent.gradient_steps, agent.learning_period) == (gradient_steps, learning_period)
+
+
+def test_noise_beside_that_of_the_policy_is_refused() -> None:
+    with pytest.raises(InputError, match=r"noise_std is 0\.1: SAC here adds no noise"):
+        agent_for(rules.SAC(dt="16ms", noise_std=0.1))
 
 
 @pytest.mark.parametrize("algorithm", ["a2c", "tqc", "td3", "ddpg"])

@@ -64,9 +64,9 @@ def test_values_are_carried_from_the_cycle_time_that_they_were_tuned_at() -> Non
     (plain,) = asked(dt="32ms", tuned_at="16ms", values=values, rule="baseline")
     assert isinstance(plain.agent, PPOAgent)
     assert plain.agent.batch == 400
-    (sac,) = asked(algorithm="sac", dt="32ms", tuned_at="16ms", values={"discount": 0.9}, also=["target-smoothing"])
+    (sac,) = asked(algorithm="sac", dt="8ms", tuned_at="16ms", values={"discount": 0.9}, also=["target-smoothing"])
     assert isinstance(sac.agent, SACAgent)
-    assert sac.agent.target_smoothing == pytest.approx(1 - 0.995**2, rel=1e-3)
+    assert sac.agent.target_smoothing == pytest.approx(1 - 0.995**0.5, rel=1e-3)
 
 
 def test_a_file_of_tuned_values_says_where_they_are_from_and_what_is_given_beside_it_counts(tmp_path: Path) -> None:

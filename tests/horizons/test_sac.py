@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from cycletime.agents import SACAgent
+from cycletime.duration import Duration
 from cycletime.horizons import figures
-from cycletime.horizons.candidates import SAC_CANDIDATES, SAC_SUGGESTED
+from cycletime.horizons.candidates import SAC_AFTERWARDS, SAC_CANDIDATES, SAC_SUGGESTED
 from cycletime.horizons.evidence import Evidence
 from cycletime.horizons.fields import SAC_SEARCH, SAC_TRIAL
 from cycletime.horizons.freezing import frozen, frozen_rules, write_frozen
 from cycletime.horizons.missing import NoResultsError
 from cycletime.horizons.page import NOT_RUN, SAC_PARTS, filled, write_page
-from cycletime.horizons.tables import best_horizons, by_updates
+from cycletime.horizons.tables import afterwards, best_horizons, by_updates
 from cycletime.horizons.telling import verdicts_in_words
-from cycletime.rules import SAC
 from cycletime.studies.spec.study import Cell
 from tests.horizons.made import BEST_S, NOTHING, by_horizons, save_results, save_trial
 from tests.horizons.markdown import cells_of
@@ -57,9 +57,8 @@ def test_the_list_is_in_a_file_of_its_own(tried: Evidence) -> None:
     assert len(keys) == 2 * 2 * len(tried.subject.references)
 
 
-def test_what_users_have_already_is_judged_in_any_case(tried: Evidence) -> None:
+def test_what_users_had_already_is_judged_in_any_case(tried: Evidence) -> None:
     assert "what users have already" in frozen(tried.search)["floor-6"]
-    assert SAC_CANDIDATES["floor-6"].laws == SAC.rules["horizons"].laws
     assert "floor-6" in tried.trial.candidates
 
 
@@ -97,6 +96,19 @@ def test_returns_by_updates_are_those_of_the_best_discount_with_the_usual_target
     assert len(every) > 1
     assert float(rows[3][5].split(" ± ")[0]) == pytest.approx(max(every), abs=0.1)
     assert rows[3][3] == "", "64 ms has no update after every second step"
+
+
+def test_what_the_trial_suggested_is_told_beside_the_others_and_judged_nowhere(tried: Evidence) -> None:
+    header, rows = cells_of(afterwards(tried))
+    others = ("baseline", "scaled", tried.trial.winner)
+    assert header[2:] == [f"`{SAC_AFTERWARDS.name}`", *(f"more than `{name}`" for name in others)]
+    tasks = [", ".join(field.tasks) for field in (SAC_TRIAL, SAC_SEARCH)]
+    assert [row[:2] for row in rows[::4]] == [[each, "tuned, average"] for each in tasks]
+    assert SAC_AFTERWARDS.name not in {*frozen(tried.search), *tried.trial.candidates}
+    start = next(start for start in tried.search.begun("tuned") if start.values.dt == Duration("16ms"))
+    kept, grown = (start.point(Duration(dt), SAC_AFTERWARDS) for dt in ("8ms", "32ms"))
+    assert kept == start.point(Duration("8ms"), "baseline")
+    assert grown == start.point(Duration("32ms"), SAC_CANDIDATES[SAC_SUGGESTED])
 
 
 def test_all_parts_of_the_page_are_made(tried: Evidence, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

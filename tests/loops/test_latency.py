@@ -159,7 +159,7 @@ def test_agents_that_learn_by_the_same_program_share_a_measurement() -> None:
     assert learning_part(PPOAgent(batch=2001)) != learning_part(PPOAgent())
     assert learning_part(SACAgent(gradient_steps=2)) != learning_part(SACAgent())
     assert learning_part(ActorCriticAgent(hidden=(4,))) != learning_part(ActorCriticAgent())
-    carried = [agent_for(rules.SAC(dt="16ms").at(dt)) for dt in ("2ms", "16ms", "128ms")]
+    carried = [agent_for(rules.SAC(dt="16ms").at(dt, "tuned-scaled")) for dt in ("2ms", "16ms", "128ms")]
     assert len({learning_part(agent) for agent in carried}) == 1
 
 

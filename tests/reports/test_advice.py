@@ -89,9 +89,12 @@ def test_what_is_not_in_time_is_told(tmp_path: Path) -> None:
 def test_of_sac_it_is_told_that_shorter_cycles_learn_more_often(tmp_path: Path) -> None:
     means: dict[int, float | None] = {8: 0.0, 16: 1.0, 32: 20.0}
     _, text = told(tmp_path / "a", means, question=asked(algorithm="sac", values={"discount": 0.9}))
+    assert "as many updates a second at each of them (SAC made 125 at 8 ms, 62.5 at 16 ms and 62.5 at 32 ms);" in text
     assert (
-        "as many updates a second at each of them (SAC made as many per step, and so more at shorter cycles);" in text
+        "Use 32 ms instead of 16 ms, with discount 0.846482, minibatch 256, updates_per_step 2 (rule horizons)" in text
     )
+    kept = asked(algorithm="sac", values={"discount": 0.9}, rule="tuned")
+    assert "(SAC made 125 at 8 ms, 62.5 at 16 ms and 31.2 at 32 ms);" in told(tmp_path / "c", means, question=kept)[1]
     assert "updates a second" not in told(tmp_path / "b", means)[1]
 
 

@@ -17,9 +17,9 @@ LAWS = {
     for kind in ALGORITHMS.values()
     for law in (
         *(law for rule in kind.rules.values() for law in rule.laws.values()),
-        *(part.law for part in kind.parts.values()),
+        *(law for part in kind.parts.values() for law in (part.law, *part.with_updates.values())),
     )
-} | {law.formula: law for law in (laws.power_with_floor(6), laws.rho_power(-0.25), laws.entropy_shift(3))}
+} | {law.formula: law for law in (laws.capped_power_with_floor(6), laws.rho_power(-0.25), laws.entropy_shift(3))}
 
 
 def computed(formula: str, **variables: float) -> float:
@@ -58,10 +58,10 @@ def test_all_algorithms_and_libraries_are_there_as_plain_json() -> None:
     }
 
 
-def test_a_part_that_another_changes_says_so() -> None:
+def test_a_part_that_updates_change_says_so() -> None:
     part = rules_as_data()["algorithms"]["sac"]["parts"]["target-smoothing"]
     assert part["formula"] == "1 - (1 - x0)^rho"
-    assert part["beside"] == {"updates-per-second": "kept, per update"}
+    assert part["with_updates"] == {"x0 * rho": "kept, per update", "max(x0, x0 * rho)": "min(x0, 1 - (1 - x0)^rho)"}
 
 
 def test_the_entropys_formula_has_the_action_size_in_it() -> None:

@@ -28,6 +28,7 @@ def test_each_law_is_what_its_source_writes(rho: Fraction) -> None:
     assert isclose(f.POWER.compute(0.99, rho), 0.99**r)
     assert isclose(f.CAPPED_POWER.compute(0.99, rho), min(0.99, 0.99**r))
     assert isclose(f.SMOOTHING.compute(0.005, rho), 1 - (1 - 0.005) ** r, rel_tol=1e-9)
+    assert isclose(f.CAPPED_SMOOTHING.compute(0.005, rho), min(0.005, 1 - (1 - 0.005) ** r), rel_tol=1e-9)
     assert isclose(f.PROPORTIONAL.compute(2, rho), 2 * r)
     assert isclose(f.GROWN.compute(2, rho), max(2, 2 * r))
     assert isclose(f.ROOT.compute(0.5, rho), 0.5 / sqrt(r))
@@ -49,6 +50,8 @@ def test_the_floor_is_a_horizon_in_steps_and_raises_none_that_was_below_it(
     lowest = min(steps, horizon_steps(x))
     assert isclose(horizon_steps(after), max(horizon_steps(x) / float(rho), lowest), rel_tol=1e-9)
     assert f.power_with_floor(steps).compute(x, Fraction(1)) == x
+    with_min = f.capped_power_with_floor(steps).compute(x, rho)
+    assert with_min == (after if rho >= 1 else x)
 
 
 def test_the_floor_where_the_paper_s_tuned_gammas_of_sac_stop() -> None:

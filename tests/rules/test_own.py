@@ -41,7 +41,8 @@ def test_every_rule_and_part_with_a_name_can_be_said() -> None:
 @given(st.floats(1e-3, 1e6), st.floats(-3, 3))
 def test_a_number_is_read_as_itself_to_the_last_digit(steps: float, exponent: float) -> None:
     rho = Fraction(7, 3)
-    for law in (laws.power_with_floor(steps), laws.rho_power(exponent), laws.capped_rho_power(exponent)):
+    floors = laws.power_with_floor(steps), laws.capped_power_with_floor(steps)
+    for law in (*floors, laws.rho_power(exponent), laws.capped_rho_power(exponent)):
         assert law_named(law.name)(0.9, rho) == law(0.9, rho)
 
 

@@ -44,7 +44,6 @@ def test_gamma_1_scales_and_gamma_2_keeps(scaling: str, keeping: str) -> None:
     assert isclose(tuned.at("64ms", rule=scaling).discount, 0.851**4)
     assert isclose(tuned.at("4ms", rule=scaling).discount, 0.851**0.25)
     assert tuned.at("64ms", rule=keeping).discount == 0.851
-    assert SAC.default_rule == "tuned-scaled"
 
 
 def test_the_robot_s_gamma_of_the_paper() -> None:
@@ -53,7 +52,17 @@ def test_the_robot_s_gamma_of_the_paper() -> None:
 
 def test_every_part_is_off_unless_named() -> None:
     after = FULL.at("64ms")
-    assert {name for name in FULL.stated() if getattr(after, name) != getattr(FULL, name)} == {"discount"}
+    changed = {name for name in FULL.stated() if getattr(after, name) != getattr(FULL, name)}
+    assert changed == {"discount", "updates_per_step"} == set(SAC.rules[SAC.default_rule].laws)
+
+
+def test_horizons_makes_more_updates_at_longer_cycles_and_says_nothing_of_them_at_shorter_ones() -> None:
+    tuned = SAC(dt="16ms", discount=0.97)
+    assert tuned.at("64ms").updates_per_step == 4
+    assert tuned.at("64ms").notes == ("updates_per_step was not given: the paper's 1 is used.",)
+    assert tuned.at("4ms").updates_per_step is None
+    assert tuned.at("4ms").notes == ()
+    assert SAC(dt="16ms", updates_per_step=2).at("4ms").updates_per_step == 2
 
 
 PARTS = [
@@ -99,11 +108,17 @@ def test_one_part_may_be_a_string_and_a_part_named_twice_counts_once() -> None:
 @given(dts)
 def test_parts_keep_their_meaning_in_seconds(dt: Duration) -> None:
     parts = ["replay-capacity", "warm-up", "target-smoothing"]
-    before, after = FULL.seconds(), FULL.at(dt, also=parts).seconds()
+    before, after = FULL.seconds(), FULL.at(dt, "tuned-scaled", parts).seconds()
     assert isclose(after["discount"], before["discount"], rel_tol=1e-9)
     assert isclose(after["target_smoothing"], before["target_smoothing"], rel_tol=1e-9)
     assert isclose(after["replay_capacity"], before["replay_capacity"], rel_tol=1e-3)
     assert isclose(after["warmup_steps"], before["warmup_steps"], rel_tol=1e-2)
+
+
+@given(dts)
+def test_targets_keep_their_time_constant_beside_more_updates(dt: Duration) -> None:
+    after = FULL.at(dt, "horizons", "target-smoothing")
+    assert isclose(after.seconds()["target_smoothing"], FULL.seconds()["target_smoothing"], rel_tol=1e-9)
 
 
 def test_smoothing_is_not_corrected_twice_where_updates_per_second_are_kept() -> None:
@@ -114,7 +129,7 @@ def test_smoothing_is_not_corrected_twice_where_updates_per_second_are_kept() ->
 
 
 def test_a_part_that_was_not_stated_starts_from_the_paper_s_value_and_says_so() -> None:
-    after = SAC(dt="16ms", discount=0.9).at("32ms", also=["replay-capacity", "target-smoothing"])
+    after = SAC(dt="16ms", discount=0.9).at("32ms", "tuned", also=["replay-capacity", "target-smoothing"])
     assert after.replay_capacity == 500_000
     assert after.notes == (
         "replay_capacity was not given: the paper's 1000000 is used.",
@@ -165,5 +180,5 @@ def test_no_warm_up_stays_no_warm_up() -> None:
 def test_there_and_back_is_the_identity(dt: Duration, discount: float) -> None:
     sac = SAC(dt="16ms", discount=discount, updates_per_step=2, noise_std=0.3, target_smoothing=0.01)
     also = ["target-smoothing", "exploration-noise", "updates-per-second"]
-    back = sac.at(dt, also=also).at("16ms", also=also)
+    back = sac.at(dt, "tuned-scaled", also).at("16ms", "tuned-scaled", also)
     assert all(isclose(back.stated()[name], value, rel_tol=1e-9) for name, value in sac.stated().items())

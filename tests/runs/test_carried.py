@@ -24,11 +24,12 @@ def test_ppo_has_the_rule_s_values(rule: str) -> None:
 
 
 def test_sac_keeps_its_random_start_in_seconds() -> None:
-    agent, origin = carried_agent("sac", {"discount": 0.851}, dt="32ms", tuned_at="16ms")
+    agent, origin = carried_agent("sac", {"discount": 0.97}, dt="32ms", tuned_at="16ms")
     assert isinstance(agent, SACAgent)
-    assert agent.discount == pytest.approx(0.851**2)
+    assert agent.discount == pytest.approx(0.97**2)
     assert agent.warmup_steps == 5000
-    assert origin["rule"] == "tuned-scaled"
+    assert (agent.gradient_steps, agent.learning_period) == (2, 1)
+    assert origin["rule"] == "horizons"
 
 
 def test_a_learning_rate_and_a_clip_that_are_given_are_carried_where_a_part_says_so() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from fractions import Fraction
 from math import ceil
 from typing import Any, overload
 
@@ -12,6 +11,7 @@ from cycletime.agents.exploration import CoherentNoise, Exploration, check_cycle
 from cycletime.agents.ppo import PPOAgent
 from cycletime.agents.sac import SACAgent
 from cycletime.errors import InputError
+from cycletime.rules.quantities import update_rhythm
 
 WARMUP_S = 160
 """The released code's random start of SAC, in seconds."""
@@ -65,9 +65,5 @@ def _update_rhythm(updates_per_step: float | None) -> dict[str, int]:
     """U and g for so many gradient steps per agent step."""
     if updates_per_step is None:
         return {}
-    rhythm = Fraction(updates_per_step).limit_denominator(1000)
-    if rhythm <= 0 or abs(rhythm - Fraction(updates_per_step)) > 1e-9 * rhythm:
-        raise InputError(
-            f"updates_per_step is {updates_per_step}: it must be a fraction of small whole numbers, such as 0.25 or 4."
-        )
+    rhythm = update_rhythm(updates_per_step)
     return {"gradient_steps": rhythm.numerator, "learning_period": rhythm.denominator}

@@ -136,6 +136,11 @@ class SACAgent:
         return self.learning_period
 
     @property
+    def updates_per_step(self) -> float:
+        """As many as there are on average."""
+        return self.gradient_steps / self.learning_period
+
+    @property
     def learns_from(self) -> int:
         """Updates begin once a mini-batch is stored."""
         return self.minibatch

@@ -54,9 +54,9 @@ class Advise:
     """lambda of PPO, per agent step."""
     set: Annotated[Parts, arg(metavar="NAME=VALUE ...")] = NONE
     """Other fields of the agent, the same at every cycle time."""
-    rule: Annotated[
-        Text, arg(metavar="RULE", help_behavior_hint="(default: dt-aware for ppo, tuned-scaled for sac)")
-    ] = None
+    rule: Annotated[Text, arg(metavar="RULE", help_behavior_hint="(default: dt-aware for ppo, horizons for sac)")] = (
+        None
+    )
     """How values are carried to other cycle times."""
     dts: Annotated[Parts, arg(metavar="TIME ...", help_behavior_hint="(default: 1/4, 1/2, 2 and 4 times as long)")] = (
         NONE

@@ -45,9 +45,9 @@ class AgentOptions(Running):
     """The cycle time that these values were tuned at."""
     tuned: Annotated[Text, arg(metavar="FILE", help_behavior_hint="(instead of --tuned-at)")] = None
     """A file of 'cycletime tune' with the values and their cycle time; options given beside it replace its values."""
-    rule: Annotated[
-        Text, arg(metavar="RULE", help_behavior_hint="(default: dt-aware for ppo, tuned-scaled for sac)")
-    ] = None
+    rule: Annotated[Text, arg(metavar="RULE", help_behavior_hint="(default: dt-aware for ppo, horizons for sac)")] = (
+        None
+    )
     """How they are carried to --dt: baseline, dt-aware, scaled, constant or horizons; for sac baseline, scaled or
     horizons, of a tuned discount the first two are also called tuned and tuned-scaled."""
     own_rules: OwnRules = None

@@ -8,6 +8,7 @@ from cycletime.cli.agent_options import NAMES
 from cycletime.rules import ALGORITHMS
 
 if TYPE_CHECKING:
+    from cycletime.agents import Agent
     from cycletime.engines.engine import Setting
     from cycletime.runs.spec import RunSpec
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 def announced(spec: RunSpec, setting: Setting) -> str:
     """The values that training uses, and what a user may not expect of them."""
     values = ", ".join(f"{name} {getattr(spec.agent, name):g}" for name in NAMES if hasattr(spec.agent, name))
+    values += _updates(spec.agent)
     carried = f" ({spec.origin['rule']} from {spec.origin['tuned_at']})" if spec.origin else ""
     lines = [f"{spec.algorithm} at {spec.dt}: {values}{carried}", *_notes_on_transfer(spec)]
     random, learning = (steps * setting.cycle_steps for steps in (spec.agent.random_steps, spec.agent.period))
@@ -29,6 +31,12 @@ def announced(spec: RunSpec, setting: Setting) -> str:
     if longest is not None and longest > spec.env_steps:
         lines.append(f"note: an episode can last {longest:,} environment steps, so that perhaps none ends in this run.")
     return "\n".join(lines)
+
+
+def _updates(agent: Agent) -> str:
+    """Where it is not one after each step, how often SAC learns."""
+    updates: float = getattr(agent, "updates_per_step", 1)
+    return "" if updates == 1 else f", {updates:g} updates per step"
 
 
 def _notes_on_transfer(spec: RunSpec) -> list[str]:

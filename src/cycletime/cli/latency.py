@@ -56,7 +56,7 @@ class Latency:
     """m at --tuned-at."""
     tuned_at: Annotated[str, arg(metavar="TIME")] = "16ms"
     """The cycle time that the agent's values are for."""
-    rule: Annotated[Text, arg(metavar="RULE", help_behavior_hint="(default: dt-aware, of SAC tuned-scaled)")] = None
+    rule: Annotated[Text, arg(metavar="RULE", help_behavior_hint="(default: dt-aware, of SAC horizons)")] = None
     """The rule that carries them to the other cycle times, as in 'cycletime transfer'."""
     also: Parts = NONE
     """Keep in seconds as well, as in 'cycletime transfer'; updates-per-second decides how often SAC learns."""

@@ -11,6 +11,7 @@ from cycletime.cli.options import NONE, Count, Parts, Rate, default_of_the_paper
 from cycletime.cli.transfer_values import TransferValues, carry_and_print
 from cycletime.cli.transfer_zoo import TransferZoo
 from cycletime.rules import A2C, DDPG, PPO, SAC, TD3, TQC
+from cycletime.rules.off_policy import OffPolicy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,11 +70,11 @@ class TransferA2C(TransferValues):
 
 @dataclass(frozen=True, kw_only=True)
 class TransferOffPolicy(TransferValues):
-    """The options of SAC's transfer, and of algorithms like it."""
+    """The options of transfers of algorithms with a replay buffer."""
 
     discount: Annotated[Rate, default_of_the_paper(SAC.discount)] = None
     """gamma, per agent step; tune it at one cycle time first."""
-    rule: Annotated[str, arg(metavar="RULE")] = SAC.default_rule
+    rule: Annotated[str, arg(metavar="RULE")] = OffPolicy.default_rule
     """baseline or scaled; of a tuned gamma they are the paper's gamma_2, 'tuned', and gamma_1, 'tuned-scaled'; or
     horizons."""
     also: Parts = NONE
@@ -88,7 +89,7 @@ class TransferOffPolicy(TransferValues):
     target_smoothing: Annotated[Rate, default_of_the_paper(SAC.parts["target-smoothing"].baseline)] = None
     """tau, for --also target-smoothing."""
     updates_per_step: Annotated[Rate, default_of_the_paper(SAC.parts["updates-per-second"].baseline)] = None
-    """Updates per agent step, for --also updates-per-second."""
+    """Updates per agent step, for --rule horizons and --also updates-per-second."""
     noise_std: Annotated[Rate, arg(help_behavior_hint="(no default)")] = None
     """sigma of noise added to the action, for --also exploration-noise."""
     learning_rate: Annotated[Rate, default_of_the_paper(SAC.parts["learning-rate"].baseline)] = None
@@ -99,6 +100,7 @@ class TransferOffPolicy(TransferValues):
 class TransferSAC(TransferOffPolicy):
     """Carry SAC's hyper-parameters to another cycle time."""
 
+    rule: Annotated[str, arg(metavar="RULE")] = SAC.default_rule
     target_entropy: Annotated[Rate, arg(help_behavior_hint="(default: -action_size, the paper's baseline)")] = None
     """The target entropy, for --also target-entropy."""
     action_size: Annotated[Count, arg(help_behavior_hint="(no default)")] = None

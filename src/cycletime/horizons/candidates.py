@@ -63,6 +63,12 @@ PPO_CANDIDATES = by_name(*_of_ppo())
 """By name, those that are not the paper's."""
 SAC_CANDIDATES = by_name(*_of_sac())
 """The same of SAC."""
+SAC_AFTERWARDS = Rule(
+    f"min-floor-{SAC_FLOOR}-more-updates",
+    {"discount": laws.capped_power_with_floor(SAC_FLOOR), "updates_per_step": laws.GROWN},
+)
+"""What the trial suggested, where keeping gamma did better at shorter cycles: the one before with the paper's min. It
+needs no run of its own, either, and no trial has judged it."""
 
 
 def numbers_of(rule: Rule) -> int:

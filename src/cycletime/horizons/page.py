@@ -59,8 +59,9 @@ SAC_PARTS: Mapping[str, Callable[[Evidence], str]] = {
     **PARTS,
     "search-updates": lambda evidence: tables.by_updates(evidence.search),
     "trial-updates": lambda evidence: tables.by_updates(evidence.trial.comparison),
+    "afterwards": tables.afterwards,
 }
-"""The same of SAC, whose candidates change how many updates there are."""
+"""The same of SAC, whose candidates change how many updates there are, and whose trial has suggested one more."""
 PARTS_OF = {"ppo": PARTS, "sac": SAC_PARTS}
 """By algorithm."""
 _PART = re.compile(r"(<!-- made: ([\w-]+)(?:; ([^\n]*))? -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from cycletime.agents import PPOAgent, SACAgent, agent_for
 from cycletime.duration import Duration
-from cycletime.horizons.candidates import PPO_CANDIDATES, SAC_CANDIDATES, SAC_SUGGESTED
+from cycletime.horizons.candidates import PPO_CANDIDATES, SAC_AFTERWARDS, SAC_CANDIDATES, SAC_SUGGESTED
 from cycletime.rules import PPO, SAC, Rule
 from cycletime.runs.carried import TUNABLE
 
@@ -35,9 +35,11 @@ class Subject:
     candidates: Mapping[str, Rule]
     """By name, those that are not the paper's."""
     in_use: str | None = None
-    """The candidate that users have already, under the name 'horizons'."""
+    """The candidate that users had before the trial, under the name 'horizons'."""
     suggested: str | None = None
     """The candidate that the search of the others suggested."""
+    afterwards: Rule | None = None
+    """What the trial suggested, and none has judged; the runs of search and trial must have its values."""
 
     @property
     def prefix(self) -> str:
@@ -103,6 +105,7 @@ SUBJECTS: Mapping[str, Subject] = {
         candidates=SAC_CANDIDATES,
         in_use="floor-6",
         suggested=SAC_SUGGESTED,
+        afterwards=SAC_AFTERWARDS,
     ),
 }
 """By algorithm."""

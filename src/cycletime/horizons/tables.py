@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import product
 from statistics import median_low
 
 from cycletime.agents import SACAgent
@@ -118,6 +120,21 @@ def predictions(evidence: Evidence) -> str:
         wrong = ", ".join(key.replace("_", " ") for key, became in found.items() if became != "held")
         rows.append((f"`{name}`", *(str(counts[word]) for word in ("held", "refuted", "not decided")), wrong))
     return markdown(("candidate", "held", "refuted", "not decided", "which did not hold"), rows)
+
+
+def afterwards(evidence: Evidence) -> str:
+    """What the rule that the trial suggested has more than the paper's and than the winner, on all tasks."""
+    trial, rule = evidence.trial, evidence.subject.afterwards
+    assert rule is not None, "of this algorithm, a trial has suggested one"
+    others = (*evidence.subject.references, trial.winner)
+    rows = []
+    for comparison in (trial.comparison, evidence.search):
+        beside = replace(comparison, rules={**comparison.rules, rule.name: rule})
+        for kind, measure in product(KINDS, MEASURES):
+            more = (str(beside.interval(rule.name, kind, measure, less=other)) for other in others)
+            own = _short(beside.interval(rule.name, kind, measure))
+            rows.append((", ".join(comparison.dts), f"{kind}, {_WORDS[measure]}", own, *more))
+    return markdown(("tasks", "values", f"`{rule.name}`", *(f"more than `{other}`" for other in others)), rows)
 
 
 def origins(outcomes: Iterable[Outcome]) -> str:

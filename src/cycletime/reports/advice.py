@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cycletime.agents import SACAgent
 from cycletime.duration import Duration
 from cycletime.reports.power import MOST_SEEDS, POWER, seeds_needed
 from cycletime.reports.scores import MEASURES
@@ -166,10 +167,14 @@ def _not_tried(advice: Advice) -> list[str]:
 
 
 def _updates(advice: Advice) -> list[str]:
-    """SAC learns after each step, which gives shorter cycles more learning of as much experience."""
-    if advice.question.algorithm != "sac":
+    """At shorter cycles SAC makes more updates of as much experience, unless its rule says otherwise."""
+    agents = advice.question.agents(advice.tried)
+    rates = {dt: agent.updates_per_step / float(dt) for dt, agent in agents.items() if isinstance(agent, SACAgent)}
+    told = {dt: f"{rate:.3g}" for dt, rate in rates.items()}
+    if len(set(told.values())) < 2:
         return []
-    return ["as many updates a second at each of them (SAC made as many per step, and so more at shorter cycles)"]
+    made = several([f"{rate} at {span(dt)}" for dt, rate in told.items()])
+    return [f"as many updates a second at each of them (SAC made {made})"]
 
 
 def _edge(advice: Advice) -> str:

@@ -82,18 +82,17 @@ def _quantity(quantity: Quantity) -> dict[str, Any]:
 
 
 def _part(kind: type[Hyperparameters], name: str) -> dict[str, Any]:
-    """A part, with the formulas that it has beside other parts where those are others."""
+    """A part, with the formulas that it has beside those of the updates where they are others."""
     if name == "target-entropy":  # the one law with a number of the task in it
         return {"field": "target_entropy", "formula": ENTROPY_FORMULA, "baseline": "-d", "whose": "the paper's"}
     values = kind(dt="16ms")
-    own = values.part(name, (name,))
-    beside = {other: values.part(name, (name, other)).law for other in kind.parts if other != "target-entropy"}
+    own = values.part(name)
     return {
         "field": own.field,
         "formula": own.law.formula,
         "baseline": own.baseline,
         "whose": own.whose_baseline,
-        "beside": {other: law.formula for other, law in beside.items() if law != own.law},
+        "with_updates": {updates.formula: law.formula for updates, law in own.with_updates.items()},
     }
 
 

@@ -5,6 +5,7 @@ What PPO and SAC share: checking, carrying by a rule, rounding that is reported,
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from cycletime.duration import Duration, DurationField, DurationLike
 from cycletime.errors import InputError, did_you_mean
-from cycletime.rules.laws import Law, Number, nearest_whole
+from cycletime.rules.laws import KEPT, Law, Number, nearest_whole
 from cycletime.rules.quantities import Quantity, in_seconds
 from cycletime.rules.rule import Rule
 from cycletime.rules.spoken import Spoken
@@ -38,6 +39,8 @@ class Part:
     """The value used where the field was not stated; None if there is none to fall back on."""
     whose_baseline: str = "the paper's"
     """Whose value that is."""
+    with_updates: Mapping[Law, Law] = dataclasses.field(default_factory=dict)
+    """By the law of updates_per_step, its own law beside that, where it is another."""
 
 
 @dataclass(frozen=True)
@@ -124,9 +127,9 @@ class Hyperparameters:
         Raises:
             InputError: if there is no such rule or part, or if a value cannot be carried that far.
         """
-        new_dt, rule, also = Duration(new_dt), self._rule(self.default_rule if rule is None else rule), part_names(also)
-        parts = [self.part(name, also) for name in also]
-        laws = {**rule.laws, **{part.field: part.law for part in parts}}
+        new_dt, rule = Duration(new_dt), self._rule(self.default_rule if rule is None else rule)
+        rule = rule.without(*self._unmoved(rule, new_dt / self.dt))
+        laws = _laws_of(rule, [self.part(name) for name in part_names(also)])
         before, notes = self._with_baselines(laws)
         values: dict[str, Any] = {}
         for quantity in self.quantities:
@@ -184,8 +187,18 @@ class Hyperparameters:
             raise InputError(f"Unknown rule {rule!r} for {self.algorithm}: choose {_any_of(self.rules, rule)}")
         return self.rules[rule]
 
-    def part(self, name: str, also: Collection[str]) -> Part:
-        """One of `parts`, as it is beside all that are carried.
+    def _unmoved(self, rule: Rule, rho: Fraction) -> set[str]:
+        """What the rule speaks of that was not given as a number, or not at all and would stay as it is."""
+        usual = {name: self._baseline(name)[0] for name in rule.laws if getattr(self, name) is None}
+        told = set(self.spoken.unreadable) if self.spoken else set[str]()  # such as updates once per episode
+        return {
+            name
+            for name, value in usual.items()
+            if name in told or (value is not None and rule.laws[name](value, rho) == value)
+        }
+
+    def part(self, name: str) -> Part:
+        """One of `parts`.
 
         Raises:
             InputError: if there is none of this name, or it needs a value that was not given.
@@ -242,6 +255,13 @@ class Hyperparameters:
     def _repr_html_(self) -> str:
         """The table, for notebooks."""
         return f"<pre>{escape(self.explain())}</pre>"
+
+
+def _laws_of(rule: Rule, parts: Collection[Part]) -> dict[str, Law]:
+    """By field, that of the rule or of its part."""
+    laws = {**rule.laws, **{part.field: part.law for part in parts}}
+    updates = laws.get("updates_per_step", KEPT)
+    return laws | {part.field: part.with_updates[updates] for part in parts if updates in part.with_updates}
 
 
 def part_names(also: str | Collection[str]) -> tuple[str, ...]:

@@ -75,9 +75,17 @@ def _power_with_floor(value: Number, rho: Fraction, floor: float) -> Number:
     return max(_power(value, rho), min(float(value), floor))
 
 
+def _capped_power_with_floor(value: Number, rho: Fraction, floor: float) -> Number:
+    return min(float(value), max(_power(value, rho), floor))
+
+
 def _smoothing(value: Number, rho: Fraction) -> Number:
     # 1 - (1 - x0)**rho without the cancellation that costs a small x0 its digits
     return -expm1(float(rho) * log1p(-float(value))) if value < 1 else 1.0
+
+
+def _capped_smoothing(value: Number, rho: Fraction) -> Number:
+    return min(float(value), _smoothing(value, rho))
 
 
 def _root(value: Number, rho: Fraction) -> Number:
@@ -113,6 +121,12 @@ SMOOTHING = Law(
     "the same time constant in seconds, one update per agent step",
     _smoothing,
 )
+CAPPED_SMOOTHING = Law(
+    "per second, of a smoothing, never more",
+    "min(x0, 1 - (1 - x0)^rho)",
+    "the same time constant in seconds, with as many updates per second at longer cycles",
+    _capped_smoothing,
+)
 PER_UPDATE = Law("kept per update", "kept, per update", "the updates come as often per second as before", _kept)
 PROPORTIONAL = Law("proportional", "x0 * rho", "the same number of updates per second", _proportional)
 GROWN = Law(
@@ -147,6 +161,21 @@ def power_with_floor(steps: float) -> Law:
         f"max(x0^rho, min(x0, e^(-1/{_digits(steps)})))",
         "as per second; the floor is of our own search, and the paper's tuned gammas of SAC stop falling, too",
         partial(_power_with_floor, floor=exp(-1 / steps)),
+    )
+
+
+def capped_power_with_floor(steps: float) -> Law:
+    """As `power_with_floor`, but kept at shorter cycles, as the paper's min keeps a value.
+
+    Raises:
+        InputError: if the steps are not a positive number.
+    """
+    with_floor = power_with_floor(steps)
+    return Law(
+        f"{with_floor.name}, with the min",
+        f"min(x0, max(x0^rho, e^(-1/{_digits(steps)})))",
+        "as with the floor; the min is the paper's, and of SAC our own trial suggests it",
+        partial(_capped_power_with_floor, floor=exp(-1 / steps)),
     )
 
 

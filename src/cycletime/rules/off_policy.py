@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
 from cycletime.duration import DurationField
 from cycletime.rules.hyperparameters import Hyperparameters, Part
-from cycletime.rules.laws import COUNT, HORIZONS, KEPT, PER_UPDATE, POWER, PROPORTIONAL, ROOT, SMOOTHING
+from cycletime.rules.laws import (
+    CAPPED_SMOOTHING,
+    COUNT,
+    GROWN,
+    HORIZONS,
+    KEPT,
+    PER_UPDATE,
+    POWER,
+    PROPORTIONAL,
+    ROOT,
+    SMOOTHING,
+)
 from cycletime.rules.quantities import Quantity, decay_in_seconds, smoothing_in_seconds, updates_in_seconds
 from cycletime.rules.rule import Rule, by_name
+
+_TARGETS = {PROPORTIONAL: PER_UPDATE, GROWN: CAPPED_SMOOTHING}
+"""By the law of the updates, that of the targets: where updates come at the same times as before, scaling tau as well
+would correct twice."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,25 +66,17 @@ class OffPolicy(Hyperparameters):
         Rule("scaled", {"discount": POWER}),
         Rule("tuned", {"discount": KEPT}),
         Rule("tuned-scaled", {"discount": POWER}),
-        Rule("horizons", {"discount": HORIZONS}),
+        Rule("horizons", {"discount": HORIZONS, "updates_per_step": GROWN}),
     )
     default_rule: ClassVar = "tuned-scaled"
     parts: ClassVar[Mapping[str, Part]] = {
         "replay-capacity": Part("replay_capacity", COUNT, 1_000_000),
         "warm-up": Part("warmup_steps", COUNT, 10_000, "the released code's value for 16 ms,"),
-        "target-smoothing": Part("target_smoothing", SMOOTHING, 0.005),
+        "target-smoothing": Part("target_smoothing", SMOOTHING, 0.005, with_updates=_TARGETS),
         "updates-per-second": Part("updates_per_step", PROPORTIONAL, 1),
         "exploration-noise": Part("noise_std", ROOT),
         "learning-rate": Part("learning_rate", ROOT, 3e-4),
     }
-
-    def part(self, name: str, also: Collection[str]) -> Part:
-        """See `Hyperparameters.part`."""
-        part = super().part(name, also)
-        if name == "target-smoothing" and "updates-per-second" in also:
-            # Updates then come at the same times as before, and scaling tau as well would correct twice.
-            return replace(part, law=PER_UPDATE)
-        return part
 
     def _beat_s(self, quantity: Quantity) -> float:
         per_update = quantity.field == "target_smoothing"

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from cycletime.errors import InputError, did_you_mean, shown
 from cycletime.rules.laws import (
     CAPPED_POWER,
+    CAPPED_SMOOTHING,
     COUNT,
     GROWN,
     KEPT,
@@ -28,6 +29,7 @@ from cycletime.rules.laws import (
     SMOOTHING,
     TIMES_ROOT,
     Law,
+    capped_power_with_floor,
     capped_rho_power,
     power_with_floor,
     rho_power,
@@ -36,10 +38,23 @@ from cycletime.rules.rule import Rule
 
 _PLAIN = {
     law.name: law
-    for law in (KEPT, COUNT, POWER, CAPPED_POWER, SMOOTHING, PER_UPDATE, PROPORTIONAL, GROWN, ROOT, TIMES_ROOT)
+    for law in (
+        KEPT,
+        COUNT,
+        POWER,
+        CAPPED_POWER,
+        SMOOTHING,
+        CAPPED_SMOOTHING,
+        PER_UPDATE,
+        PROPORTIONAL,
+        GROWN,
+        ROOT,
+        TIMES_ROOT,
+    )
 }
 _WITH_NUMBER: Mapping[str, Callable[[float], Law]] = {
     f"{POWER.name}, at least N steps": power_with_floor,
+    f"{POWER.name}, at least N steps, with the min": capped_power_with_floor,
     "a power of rho, N": rho_power,
     "a power of rho, N, with the min": capped_rho_power,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from math import inf, isfinite, isinf, log, log1p
 from numbers import Integral, Real
 
@@ -12,6 +13,8 @@ from cycletime.rules.laws import Number
 
 _MOST = 10**18
 """Greater whole numbers are a slip of the keyboard, and floats cannot hold all of them."""
+_LARGEST_IN_RHYTHM = 64
+"""Agent steps after which several updates come, or updates that come after several steps."""
 Meaning = Callable[[float, float], float]
 """Seconds (infinity is 'unlimited') from the value and the cycle time in seconds."""
 
@@ -36,6 +39,14 @@ def smoothing_in_seconds(rate: float, dt_s: float) -> float:
 def updates_in_seconds(updates_per_step: float, dt_s: float) -> float:
     """The time from one update to the next."""
     return dt_s / updates_per_step
+
+
+def update_rhythm(updates_per_step: float) -> Fraction:
+    """So many updates after so many steps: the nearest of which one number is small, within a percent."""
+    exact = Fraction(updates_per_step)
+    if exact < 1:
+        return 1 / (1 / exact).limit_denominator(_LARGEST_IN_RHYTHM)
+    return exact.limit_denominator(_LARGEST_IN_RHYTHM)
 
 
 def in_seconds(span_s: float) -> str:

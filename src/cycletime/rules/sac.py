@@ -6,7 +6,6 @@ Both are the plain rules 'baseline' and 'scaled' applied to a tuned gamma0, so t
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from math import inf
 from typing import ClassVar, Self
@@ -32,6 +31,7 @@ class SAC(OffPolicy):
     """The number of action dimensions."""
 
     algorithm: ClassVar = "sac"
+    default_rule: ClassVar = "horizons"
     quantities: ClassVar = (*OffPolicy.quantities, Quantity("target_entropy", "H", low=-inf))
     parts: ClassVar = {**OffPolicy.parts, "target-entropy": Part("target_entropy", KEPT)}
 
@@ -41,13 +41,13 @@ class SAC(OffPolicy):
         if self.action_size is not None:
             whole_number("action_size", self.action_size)
 
-    def part(self, name: str, also: Collection[str]) -> Part:
+    def part(self, name: str) -> Part:
         """See `Hyperparameters.part`.
 
         Raises:
             InputError: as there, or if the target entropy is asked for without the number of action dimensions.
         """
-        part = super().part(name, also)
+        part = super().part(name)
         if name == "target-entropy":
             if self.action_size is None:
                 raise InputError("The part 'target-entropy' needs action_size, the number of action dimensions.")

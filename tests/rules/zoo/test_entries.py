@@ -77,7 +77,7 @@ def test_the_same_cycle_time_changes_no_byte() -> None:
 
 
 def test_a_sac_entry_changes_its_discount_alone() -> None:
-    carried = transfer_entry(SAC_FILE, "Pendulum-v1", "sac", "50ms", "100ms")
+    carried = transfer_entry(SAC_FILE, "Pendulum-v1", "sac", "50ms", "100ms", "tuned-scaled")
     assert settings(carried) == {"gamma": pytest.approx(0.98**2)}
     assert carried.notes == (
         "Counted in agent steps, but left alone: learning_starts 10000.",

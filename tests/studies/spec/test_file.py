@@ -125,7 +125,7 @@ def test_a_table_for_each_algorithm() -> None:
 def test_an_algorithm_that_a_table_of_rules_leaves_out_has_its_own() -> None:
     told = {**GOOD, "algorithm": ["ppo", "sac", "actor-critic"], "rules": {"ppo": "baseline"}}
     study = study_from(told)
-    assert [cell.labels["rule"] for cell in study.cells()] == ["baseline", "tuned-scaled", None]
+    assert [cell.labels["rule"] for cell in study.cells()] == ["baseline", "horizons", None]
     assert study_from(as_table(study)).rules == study.rules
     none = study_from({**told, "rules": {"ppo": [], "sac": []}})
     assert [cell.labels["rule"] for cell in study_from(as_table(none)).cells()] == [None, None, None]
@@ -163,7 +163,7 @@ def test_the_time_step_of_a_study_is_that_of_its_tasks_where_it_has_no_environme
 def test_left_out_rules_are_the_algorithms_own_and_none_where_values_are_from_no_cycle_time() -> None:
     told = {**GOOD, "algorithm": ["ppo", "sac", "actor-critic"]}
     del told["rules"]
-    assert [cell.labels["rule"] for cell in study_from(told).cells()] == ["dt-aware", "tuned-scaled", None]
+    assert [cell.labels["rule"] for cell in study_from(told).cells()] == ["dt-aware", "horizons", None]
     bare = study_from({**told, "algorithm": "ppo", "tuned": {"batch": 500}, "dts": ["8ms", "16ms"]})
     assert [cell.labels["rule"] for cell in bare.cells()] == [None, None]
     assert {cell.run(0).as_json()["agent"]["batch"] for cell in bare.cells()} == {500}

@@ -17,10 +17,9 @@ from cycletime.rules.hyperparameters import Hyperparameters
 from cycletime.rules.laws import Number, nearest_whole
 from cycletime.rules.libraries.words import Given, NoNumberError, Word
 from cycletime.rules.off_policy import OffPolicy
-from cycletime.rules.quantities import Quantity
+from cycletime.rules.quantities import Quantity, update_rhythm
 from cycletime.rules.sac import SAC
 
-_LONGEST_UPDATE_PERIOD = 1000
 _AS_MANY_AS_COLLECTED = -1
 """Stable-Baselines3's word for as many updates as transitions were collected."""
 
@@ -249,9 +248,7 @@ class OffPolicyWords:
     def _updates(self, values: OffPolicy, n_envs: int) -> dict[str, Any]:
         if self.updates is None or values.updates_per_step is None:
             return {}
-        per_step = Fraction(values.updates_per_step).limit_denominator(_LONGEST_UPDATE_PERIOD)
-        per_step = max(per_step, Fraction(1, _LONGEST_UPDATE_PERIOD))  # the limit of very few updates is none
-        return self.updates.write(per_step, n_envs, values)
+        return self.updates.write(update_rhythm(values.updates_per_step), n_envs, values)
 
     def _counted(self, field: str, transitions: int | None, n_envs: int) -> int | None:
         if transitions is None or field not in self.per_vector_step:

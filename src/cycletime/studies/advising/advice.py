@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from cycletime.agents import SACAgent
 from cycletime.bounded import read_text
 from cycletime.duration import Duration
 from cycletime.errors import InputError
@@ -116,7 +117,10 @@ class Advice:
     def values(self, dt: Duration) -> dict[str, Any]:
         """The hyper-parameters at a cycle time, by the rule."""
         agent = self.question.cell(dt).agent
-        return {name: getattr(agent, name) for name in TUNABLE[self.question.algorithm]}
+        values = {name: getattr(agent, name) for name in TUNABLE[self.question.algorithm]}
+        if isinstance(agent, SACAgent) and agent.updates_per_step != 1:
+            values["updates_per_step"] = agent.updates_per_step
+        return values
 
     @property
     def simulated_h(self) -> float:

@@ -3,13 +3,21 @@
 (() => {
   const app = globalThis.cycletime;
   const { fraction, number, times, over, fromDouble, nearestWhole, limitDenominator, general, repr } = app.numbers;
-  const KEEPS_THE_COUNT = 0.05, LONGEST_UPDATE_PERIOD = 1000n;
+  const KEEPS_THE_COUNT = 0.05, LARGEST_IN_RHYTHM = 64n;
 
   const whole = (value) => Number(value);
   /** The nearest whole number to a quotient, halves down; a half is exact in a double. */
   const nearest = (top, bottom, atLeast = 1) => Math.max(atLeast, Math.ceil(top / bottom - 0.5));
   const gcd = (a, b) => { while (b) [a, b] = [b, a % b]; return a; };
   const lcm = (a, b) => (a / gcd(a, b)) * b;
+
+  /** So many updates after so many steps: the nearest of which one number is small. */
+  function updateRhythm(perStep) {
+    const exact = fromDouble(perStep);
+    if (exact.n >= exact.d) return limitDenominator(exact, LARGEST_IN_RHYTHM);
+    const { n, d } = limitDenominator(fraction(exact.d, exact.n), LARGEST_IN_RHYTHM);
+    return fraction(d, n);
+  }
   /** Python's round(): halves to the even number. */
   const halfEven = (value) => { const low = Math.floor(value), rest = value - low; return rest > 0.5 || (rest === 0.5 && low % 2) ? low + 1 : low; };
 
@@ -113,9 +121,7 @@
     const said = {}, gets = { discount: values.discount }, tau = values.target_smoothing, perStep = values.updates_per_step;
     let updates = {};
     if (words.updates && perStep !== undefined) {
-      let exact = limitDenominator(fromDouble(perStep), LONGEST_UPDATE_PERIOD);
-      if (exact.n * LONGEST_UPDATE_PERIOD < exact.d) exact = fraction(1n, LONGEST_UPDATE_PERIOD);
-      [updates, gets.updates_per_step] = UPDATES[words.updates.kind](words.updates, exact, nEnvs, count("minibatch"));
+      [updates, gets.updates_per_step] = UPDATES[words.updates.kind](words.updates, updateRhythm(perStep), nEnvs, count("minibatch"));
     }
     const say = (name, value, field) => {
       if (!name || value === undefined) return;

@@ -39,15 +39,22 @@
     return found;
   }
 
-  function lawsOf(algorithm, ruleName, also, actionSize) {
+  function lawsOf(algorithm, ruleName, also, actionSize, given, rho) {
     const laws = { ...algorithm.rules[ruleName] };
+    for (const [field, formula] of Object.entries(laws)) {
+      const usual = Object.values(algorithm.parts).find((part) => part.field === field)?.baseline;
+      const unmoved = !(field in given) && typeof usual === "number" && number(evaluate(formula, { x0: usual, rho })) === usual;
+      if (unmoved) delete laws[field]; // nothing need be said of it
+    }
     for (const name of also) {
       const part = algorithm.parts[name];
       if (name === "target-entropy" && !actionSize) {
         throw new Error("The part 'target-entropy' needs action_size, the number of action dimensions.");
       }
-      const beside = also.find((other) => part.beside?.[other]);
-      laws[part.field] = (beside ? part.beside[beside] : part.formula).replace("d/2", general(actionSize / 2));
+      laws[part.field] = part.formula.replace("d/2", general(actionSize / 2));
+    }
+    for (const { field, with_updates: withUpdates } of also.map((name) => algorithm.parts[name])) {
+      laws[field] = withUpdates?.[laws.updates_per_step] ?? laws[field];
     }
     return laws;
   }
@@ -138,7 +145,7 @@
       given[field] = algorithm.quantities.find((each) => each.field === field).whole ? fromNumber(value) : value;
     }
     check(asked.algorithm, given);
-    const laws = lawsOf(algorithm, asked.rule, asked.also, actionSize);
+    const laws = lawsOf(algorithm, asked.rule, asked.also, actionSize, given, rho);
     const before = withBaselines(algorithm, given, laws, actionSize, notes);
     const after = { ...before };
     for (const quantity of algorithm.quantities) {
