@@ -25,7 +25,7 @@ def test_the_list_has_every_experiment_in_80_columns_and_as_json(
     assert lines[1 + len(EXPERIMENTS)].split()[:2] == ["all", "12,930"]
     assert list(rows) == list(EXPERIMENTS)
     assert lines[0].split() == ["experiment", "runs", "2", "cores", "16", "64", "H200", "results"]
-    assert " ".join(rows["ppo-scaled"].split()) == "ppo-scaled 300 115 min 14 min 4 min 44 s 2 seeds, 1 %"
+    assert " ".join(rows["ppo-scaled"].split()) == "ppo-scaled 300 115 min 14 min 4 min 42 s 2 seeds, 1 %"
     assert rows["ppo-grid"].endswith("1 of 2 studies")
     assert " ".join(rows["ppo-robot"].split()) == "ppo-robot 15 95 s 29 s 29 s none"
     assert "ppo-robot, ppo-robot-2000 and sac-robot are on a simulated robot." in lines

@@ -20,7 +20,6 @@ from cycletime.engines.cuda.describing import (
     sizes_of,
     state_of,
 )
-from cycletime.engines.cuda.expecting import expected_s
 from cycletime.engines.cuda.layout import networks_of, position_of
 from cycletime.engines.cuda.limits import refusal
 from cycletime.engines.registry import engine_of
@@ -145,15 +144,6 @@ def test_a_state_goes_through_its_words() -> None:
         checked_state(state)
     with pytest.raises(RunError, match=r"^The checkpoint has nothing as the state"):
         checked_state(None)
-
-
-def test_longer_runs_are_expected_to_take_longer() -> None:
-    base = make_spec(batch=2000, minibatch=50, epochs=10)
-    seconds = expected_s(base)
-    assert 4 < seconds < 10, "an H200 takes about 7 s for it"
-    assert expected_s(replace(base, dt="8ms")) > 1.5 * seconds
-    assert expected_s(replace(base, agent=PPOAgent(minibatch=12))) > 1.2 * seconds
-    assert expected_s(replace(base, env_steps=10**6)) == pytest.approx(seconds / 10, rel=0.02)
 
 
 def test_names_and_identities_tell_engines_apart() -> None:

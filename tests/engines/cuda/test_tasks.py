@@ -1,10 +1,8 @@
 """What the host knows of the kernel's tasks: their numbers, how episodes begin, and what observations show."""
 
 import ctypes
-import re
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -19,10 +17,10 @@ from cycletime.engines.cuda.random_words import PhiloxStream, philox
 from cycletime.engines.cuda.tasks import TASKS
 from cycletime.runs.worlds import ClosedFormWorld
 from cycletime.tasks import CLOSED_FORMS
+from tests.engines.cuda.cards import measured
 from tests.engines.cuda.emulated import Emulated
 from tests.engines.cuda.small import Learned, learn, make_psi, make_spec
 
-MEASURED = Path(__file__).parents[3] / "results/kernel-h200.txt"
 ALL = pytest.mark.parametrize("name", TASKS)
 JUDGING = ("pendulum", "cart-pole", "mountain-car", "acrobot")
 NOT_SEEN = {"reacher": ("late_q1", "late_q2", "target_x", "target_y"), "double-pendulum": ("late_x", "late_y")}
@@ -50,11 +48,8 @@ def test_both_sides_have_the_same_tasks_in_the_same_order(library: ctypes.CDLL) 
 
 @ALL
 def test_acting_takes_what_was_measured(name: str) -> None:
-    found = re.search(rf"^us per agent step, {name}, .* about (\S+) \+ (\S+) k$", MEASURED.read_text(), re.MULTILINE)
-    assert found, "a line of benchmarks/kernel.py speed"
-    assert [1e6 * each for each in TASKS[name].acting_s] == pytest.approx(
-        [float(each) for each in found.groups()], rel=0.01
-    )
+    found = measured(rf"us per agent step, {name}, .* about (\S+) \+ (\S+) k")
+    assert [1e6 * each for each in TASKS[name].acting_s] == pytest.approx(list(map(float, found)), rel=0.01)
 
 
 @ALL
