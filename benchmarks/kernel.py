@@ -158,7 +158,7 @@ def _learning_us(device: Device, minibatch: int) -> float:
 
 
 def _acting_us(device: Device, task: str, dt: str) -> float:
-    return _microseconds(device, _busy(device, task, dt, 50), counts=(2, 12), vary="periods", per=2000)
+    return _microseconds(device, _busy(device, task, dt, 50), counts=(2, 102), vary="periods", per=2000)
 
 
 def _microseconds(device: Device, specs: list[RunSpec], *, counts: tuple[int, int], vary: str, per: int) -> float:

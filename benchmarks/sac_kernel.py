@@ -1,8 +1,10 @@
 """How long SAC's kernel takes for an update, and whether it learns as the compiled loop does.
 
-    PYTHONPATH=src python benchmarks/sac_kernel.py           # both parts: about three minutes on an H200
+    PYTHONPATH=src python benchmarks/sac_kernel.py           # speed and parity: about three minutes on an H200
     PYTHONPATH=src python benchmarks/sac_kernel.py speed     # one of them
     PYTHONPATH=src python benchmarks/sac_kernel.py speed --shared-memory 99KB  # the kernel's form for a smaller card
+    PYTHONPATH=src python benchmarks/sac_kernel.py forms     # all forms, side by side
+    PYTHONPATH=src compute-sanitizer --tool racecheck python benchmarks/sac_kernel.py brief  # or memcheck, synccheck
 
 Reacher at 16 ms with the paper's values. 'Average' is the mean over 100 bins of environment steps of the mean episodic
 return, with its standard error over seeds. Needs Python, NumPy, JAX, CuPy and a GPU. Compilation is not counted. The
@@ -22,10 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.agents import SACAgent
-from cycletime.engines.cuda.forms import shared_bytes_of
+from cycletime.engines.cuda.forms import FORMS, shared_bytes_of
+from cycletime.engines.cuda.kernels import SAC
+from cycletime.engines.cuda.layout import POSITION_WORDS
 from cycletime.engines.cuda.sac.checking import begin
-from cycletime.engines.cuda.sac.device import SACDevice, Slice, find_sac_device
+from cycletime.engines.cuda.sac.device import CardMemory, SACDevice, Slice, find_sac_device
 from cycletime.engines.cuda.sac.group import SACGroup
+from cycletime.engines.cuda.tasks import TASKS
 from cycletime.engines.engine import Chunk
 from cycletime.loops import CompiledLoop, Episodes
 from cycletime.runs.machine import code_version
@@ -37,11 +42,12 @@ DISCOUNT = 0.99**16
 """The best of the paper's sweep at 16 ms."""
 ENV_STEPS, SEEDS, UPDATES = 500_000, 60, 2000
 MOST_US, MOST_ERRORS = 6.0, 2.0
+"""Of the form for the largest cards."""
 
 
-def spec_of(seed: int, env_steps: int = ENV_STEPS, task: str = "reacher", dt: str = "16ms") -> RunSpec:
+def spec_of(seed: int, env_steps: int = ENV_STEPS, task: str = "reacher", dt: str = "16ms", **others: int) -> RunSpec:
     """A run on the kernel."""
-    agent, engine = SACAgent(discount=DISCOUNT), EngineSpec("cuda", "gpu")
+    agent, engine = SACAgent(discount=DISCOUNT, **others), EngineSpec("cuda", "gpu")  # type: ignore[arg-type]
     return RunSpec(world=ClosedFormWorld(task), agent=agent, dt=dt, env_steps=env_steps, seed=seed, engine=engine)
 
 
@@ -66,6 +72,32 @@ def speed(most_bytes: int | None) -> bool:
         print(f"  {task}, {dt}, {blocks:4d} runs side by side {update_us(device, blocks, task, dt):8.2f}", flush=True)
     print(f"  goal: at most {MOST_US:g} at {blocks} runs, again {found:.2f}: {'PASS' if found <= MOST_US else 'MISS'}")
     return found <= MOST_US
+
+
+def forms(most_bytes: int | None) -> bool:
+    """Print how long an update takes with each form that may be taken, twice."""
+    for form in FORMS[SAC]:
+        if most_bytes is None or form.shared_bytes <= most_bytes:
+            device = SACDevice(CardMemory(form))
+            blocks = device.memory.blocks
+            found = ", ".join(f"{update_us(device, blocks):.2f}" for _ in range(2))
+            print(
+                f"{form.shared_bytes:,} bytes, {form.about}: {found} us per update and run, {blocks} runs", flush=True
+            )
+    return True
+
+
+def brief(most_bytes: int | None) -> bool:
+    """A few updates on each task, for tools that make the kernel a thousand times slower."""
+    device = find_sac_device(most_bytes)
+    specs = [spec_of(1, 10**6, task, "500ms", warmup_steps=260) for task in TASKS]
+    residents = [begin(device, spec) for spec in specs]
+    for periods in (265, 15):  # until they learn and act by it, and from there
+        device.train(Slice(residents, 64, 64, 3600.0, most_periods=periods))
+    finite = all(np.isfinite(device.state(resident)[POSITION_WORDS:]).all() for resident in residents)
+    told = "numbers" if finite else "NOT numbers"
+    print(f"brief, {device.memory.about['shared memory']}: {len(residents)} runs, all of them {told}")
+    return finite
 
 
 def kernel_scores(most_bytes: int | None) -> NDArray[np.float64]:
@@ -112,18 +144,19 @@ def parity(most_bytes: int | None) -> bool:
     return bool((apart <= MOST_ERRORS).all())
 
 
-PARTS: dict[str, Callable[[int | None], bool]] = {"speed": speed, "parity": parity}
+USUAL: dict[str, Callable[[int | None], bool]] = {"speed": speed, "parity": parity}
+PARTS = {**USUAL, "forms": forms, "brief": brief}
 
 
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[], help="by default all")
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[], help="by default speed and parity")
     parser.add_argument("--shared-memory", help="what a thread block may take at most, such as 99KB")
     given = parser.parse_args()
     most_bytes = given.shared_memory and shared_bytes_of(given.shared_memory)
     print(f"jax {jax.__version__}, code {code_version()}", flush=True)
-    reached = [PARTS[name](most_bytes) for name in given.parts or PARTS]
+    reached = [PARTS[name](most_bytes) for name in given.parts or USUAL]
     return 0 if all(reached) else 1
 
 

@@ -6,6 +6,7 @@ import shutil
 import sys
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -134,6 +135,7 @@ def test_the_command_tells_all_in_json(
     assert main(["gpu", "check", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["card"], told["compiler"], told["passed"]) == ("an emulated card", "g++", True)
+    assert told["shared memory, SAC"] == "a form of SAC's"
     assert len(told["checks"]) == 9
     assert told["checks"][-1]["name"] == "of a card with SAC's kernel"
     assert set(told["checks"][0]) == {"name", "found", "most", "unit", "passed"}
@@ -165,8 +167,9 @@ def _put_in(library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> list[int |
 
     monkeypatch.setitem(sys.modules, "cupy", cupy_of("H200"))
     monkeypatch.setattr(checking, "find_device", partial(find, kernel=PPO, found=Emulated(library)))
-    monkeypatch.setattr(checking, "find_sac_device", partial(find, kernel=SAC, found="a card with SAC's kernel"))
-    monkeypatch.setattr(sac_checking, "checks", lambda device: [Check(f"of {device}", 0.5, 1.0)])
+    memory = SimpleNamespace(name="a card with SAC's kernel", about={"shared memory": "a form of SAC's"})
+    monkeypatch.setattr(checking, "find_sac_device", partial(find, kernel=SAC, found=SimpleNamespace(memory=memory)))
+    monkeypatch.setattr(sac_checking, "checks", lambda device: [Check(f"of {device.memory.name}", 0.5, 1.0)])
     return limits
 
 

@@ -141,6 +141,8 @@ def print_checks(
             print(line, flush=True)
 
     outcome = CardCheck(device.name, dict(device.about))
+    if sac_device:
+        outcome.about["shared memory, SAC"] = sac_device.memory.about["shared memory"]
     tell(device.name)
     for name, value in outcome.about.items():
         tell(f"  {name}: {value}")
