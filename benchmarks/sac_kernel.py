@@ -90,9 +90,9 @@ def forms(most_bytes: int | None) -> bool:
 def brief(most_bytes: int | None) -> bool:
     """A few updates on each task, for tools that make the kernel a thousand times slower."""
     device = find_sac_device(most_bytes)
-    specs = [spec_of(1, 10**6, task, "500ms", warmup_steps=260) for task in TASKS]
+    specs = [spec_of(1, 10**6, task, "500ms", warmup_steps=256) for task in TASKS]
     residents = [begin(device, spec) for spec in specs]
-    for periods in (265, 15):  # until they learn and act by it, and from there
+    for periods in (258, 5):  # until they learn, and from there
         device.train(Slice(residents, 64, 64, 3600.0, most_periods=periods))
     finite = all(np.isfinite(device.state(resident)[POSITION_WORDS:]).all() for resident in residents)
     told = "numbers" if finite else "NOT numbers"

@@ -116,6 +116,7 @@ DEVICE_APART void act_next(Shared& shared, int pass) {
     Drawn drawn = draw_component(outputs, shared.samples.next_noise, sample, shared.run.actions, place);
     float other = machine::from_mirror(drawn.action, 1);
     float both = drawn.log_probability + machine::from_mirror(drawn.log_probability, 1);
+    machine::wait_for_warp();  // all lanes have read S'; what is drawn depends on it, but racecheck cannot know that
     if (place.t % 2 == 0) {
         action_word(shared.passing.stage, sample) = machine::halves(drawn.action, other);
         shared.samples.log_probability[sample] = both;
