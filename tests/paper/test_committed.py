@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from cycletime.paper.claims import CLAIMS, claims_as_json, judge
-from cycletime.paper.claims.sources import DTS
+from cycletime.paper.claims.sources import DTS, Data
 from cycletime.paper.results import read_results
 from cycletime.paper.tables import tuned_table
 from cycletime.paper.winners import winners
@@ -86,6 +87,39 @@ def test_the_page_s_scores_of_sac_on_the_double_pendulum_are_those_of_the_runs()
     assert f"end between {ends[0]:,.0f} and {ends[-1]:,.0f}" in page
 
 
+def test_the_page_s_differences_of_sac_s_discounts_on_reacher_are_those_of_the_runs() -> None:
+    data, page = read_results(RESULTS), _in_one_line(PAGE)
+    conditions = judge(data, next(each for each in CLAIMS if each.number == "11")).conditions
+    gains = [each.estimate.value for each in conditions if each.name.startswith("score at") and "baseline" in each.name]
+    at_4ms, at_8ms, at_32ms, at_64ms = (each.estimate for each in conditions if "less gamma_2" in each.name)
+    assert f"beat .99 at each cycle time, by {min(gains):.1f} to {max(gains):.1f}." in page
+    assert f"(gamma_2) by {at_4ms.value:.2f} at 4 ms and by {at_8ms.value:.2f} at 8 ms, and worse by" in page
+    behind = f"by {-at_32ms.value:.2f} ({-(at_32ms.high or 0):.2f} to {-(at_32ms.low or 0):.2f})"
+    assert f"worse {behind} at 32 ms and by {-at_64ms.value:.2f} at 64 ms" in page
+    assert f"behind `tuned` {behind}" in _in_one_line(ROOT / "docs" / "rules" / "sac-discount.md")
+
+
+@pytest.mark.parametrize(
+    ("number", "study", "first", "last", "unit", "words"),
+    [
+        ("11", "sac-dt-aware", 30, 99, 1, "{:.2f} ({:.2f} to {:.2f})"),
+        ("12", "ppo-pendulum", 100, 199, 0.01, "{:.1f} % ({:.1f} to {:.1f} %)"),
+    ],
+)
+def test_seeds_that_were_added_to_a_claim_say_alone_what_the_page_tells_of_them(
+    number: str, study: str, first: int, last: int, unit: float, words: str
+) -> None:
+    every, claim = read_results(RESULTS), next(each for each in CLAIMS if each.number == number)
+    new = _from_seed(every, study, first)
+    assert all(cell.seeds == tuple(range(first, last + 1)) for cell in new.outcome(study).cells)
+    alone = judge(new, claim)
+    assert alone.verdict == "confirmed"
+    assert alone.decisive is not None
+    told = alone.decisive.estimate
+    numbers = [(each or 0.0) / unit for each in (told.value, told.low, told.high)]
+    assert f"{words.format(*numbers)} with seeds {first} to {last}" in _in_one_line(PAGE)
+
+
 def test_the_page_s_returns_on_the_robot_are_those_of_the_runs() -> None:
     data, page = read_results(RESULTS), _in_one_line(PAGE)
     (aware, kept, start), (aware_2000, kept_2000, start_2000) = (
@@ -160,6 +194,10 @@ def test_the_page_s_returns_on_the_double_pendulum_are_those_of_the_runs() -> No
     assert f"The baseline at 4 ms ends at {kept[0]}" in page
     assert f"it scores {_mean(later.scores):,.0f} instead of {_mean(baseline[0].scores):,.0f}" in page
     assert f"ends at {_mean(later.curves[:, 90:]):,.0f} (" in page
+    assert f"instead of {gains[0]:,.0f}." in page
+    assert f"(at 8 ms, by {_mean(baseline[1].plain) - _mean(aware[1].plain):.0f})" in page
+    tuned = _mean(data.outcome("pendulum-grid-winners").cell(dt="16ms").scores)
+    assert f"at 16 ms, where it is worth {tuned - _mean(baseline[2].scores):.0f} of 9,360" in page
 
 
 def test_the_page_s_behaviour_is_that_of_the_policies() -> None:
@@ -168,7 +206,9 @@ def test_the_page_s_behaviour_is_that_of_the_policies() -> None:
     upright = [100 * _mean(data.behaviour("ppo-pendulum", rule, "4ms")) for rule in ("baseline", "dt-aware")]
     assert f"{from_target[0]:.0f} % of its first distance" in page
     assert f"leave it at {from_target[1]:.0f} %" in page
-    assert f"policies stand {upright[0]:.1f} % of the time" in page
+    stands = judge(data, next(each for each in CLAIMS if each.number == "12")).conditions[-1].estimate
+    ends = [100 * (end or 0.0) for end in (stands.low, stands.high)]
+    assert f"policies stand {upright[0]:.1f} % of the time ({ends[0]:.1f} to {ends[1]:.1f} %)" in page
     assert f"and stand {upright[1]:.0f} % of the time" in page
 
 
@@ -187,7 +227,32 @@ def test_the_page_s_runs_and_hours_are_those_of_the_studies() -> None:
     }
     assert f"| all | {runs:,} | {wall_s / 60:.0f} min |" in page
     assert f"{round(hours, -3):,.0f} simulated hours" in page
+    all_runs = sum(each.about["runs"] for each in every)
+    assert f"the page of the whole paper ({all_runs:,} runs," in (ROOT / "docs" / "report.md").read_text()
     assert f"{runs - len(distinct):,} of the runs are those of another study" in page
+
+
+def _from_seed(data: Data, study: str, first: int) -> Data:
+    """The same without a study's runs of smaller seeds."""
+    outcome = data.outcome(study)
+    cells = tuple(
+        replace(
+            cell,
+            seeds=cell.seeds[first:],
+            scores=cell.scores[first:],
+            plain=cell.plain[first:],
+            curves=cell.curves[first:],
+        )
+        for cell in outcome.cells
+    )
+    behaviours = dict(data.behaviours)
+    if study in behaviours:
+        shares = {
+            cell: {seed: share for seed, share in told.items() if seed >= first}
+            for cell, told in behaviours[study].shares.items()
+        }
+        behaviours[study] = replace(behaviours[study], shares=shares)
+    return Data({**data.outcomes, study: replace(outcome, cells=cells)}, behaviours)
 
 
 def _in_one_line(page: Path) -> str:
