@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.stats import ttest_ind
 
 from cycletime.paper.claims import CLAIMS, claims_as_json, judge
 from cycletime.paper.claims.sources import DTS, Data
@@ -114,6 +115,8 @@ def test_seeds_that_were_added_to_a_claim_say_alone_what_the_page_tells_of_them(
     assert all(cell.seeds == tuple(range(first, last + 1)) for cell in new.outcome(study).cells)
     alone = judge(new, claim)
     assert alone.verdict == "confirmed"
+    for cell in every.outcome(study).cells:
+        assert ttest_ind(cell.scores[:first], cell.scores[first:], equal_var=False).pvalue > 0.05, cell.labels
     assert alone.decisive is not None
     told = alone.decisive.estimate
     numbers = [(each or 0.0) / unit for each in (told.value, told.low, told.high)]
