@@ -267,7 +267,6 @@ def _train_nothing(words: str, out: Path) -> list[dict[str, Any]]:
         (
             "--algorithm sac --dt 32ms --tuned-at 16ms --discount 0.851 --also target-smoothing",
             "sac at 32ms: minibatch 256, discount 0.846482, 2 updates per step (horizons from 16ms)\n"
-            "note: updates_per_step was not given: the paper's 1 is used.\n"
             "note: the random start lasts 80,000 environment steps, so that the policy never acts.\n",
         ),
         (

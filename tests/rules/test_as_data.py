@@ -8,6 +8,7 @@ import pytest
 
 from cycletime.rules import ALGORITHMS, SAC, laws
 from cycletime.rules.as_data import MEANINGS, rules_as_data
+from cycletime.rules.laws import nearest_whole
 from cycletime.rules.libraries import LIBRARIES
 
 VALUES = (0.003, 0.5, 0.95, 0.99)
@@ -24,7 +25,7 @@ LAWS = {
 
 def computed(formula: str, **variables: float) -> float:
     """A formula as people write it."""
-    names = {"ln": math.log, "sqrt": math.sqrt, "min": min, "max": max, "e": math.e}
+    names = {"ln": math.log, "sqrt": math.sqrt, "min": min, "max": max, "e": math.e, "round": nearest_whole}
     if formula.startswith("kept"):
         return variables["x0"]
     return float(eval(formula.replace("^", "**"), {"__builtins__": {}}, {**names, **variables}))
@@ -61,7 +62,8 @@ def test_all_algorithms_and_libraries_are_there_as_plain_json() -> None:
 def test_a_part_that_updates_change_says_so() -> None:
     part = rules_as_data()["algorithms"]["sac"]["parts"]["target-smoothing"]
     assert part["formula"] == "1 - (1 - x0)^rho"
-    assert part["with_updates"] == {"x0 * rho": "kept, per update", "max(x0, x0 * rho)": "min(x0, 1 - (1 - x0)^rho)"}
+    grown = "max(1, round(rho))"
+    assert part["with_updates"] == {"x0 * rho": "kept, per update", f"x0 * {grown}": f"1 - (1 - x0)^(rho / {grown})"}
 
 
 def test_the_entropys_formula_has_the_action_size_in_it() -> None:

@@ -20,7 +20,7 @@ def test_a_rule_that_shrinks_horizons_says_so_with_both_numbers_and_names_the_ru
         "0.156 s; rule 'horizons' keeps them."
     ]
     assert shrinking(SAC(dt="16ms", discount=0.98).at("8ms", "tuned")) == [
-        "Rule 'tuned' shrinks horizons: discount 0.98 from 0.792 s to 0.396 s; rule 'horizons' keeps them."
+        "Rule 'tuned' shrinks horizons: discount 0.98 from 0.792 s to 0.396 s."
     ]
 
 
@@ -52,7 +52,7 @@ def test_algorithms_that_the_paper_has_not_take_the_rules_of_its_own(kind: type[
     for rule in kind.rules:
         carried, expected = kind(dt="16ms").at("4ms", rule), theirs(dt="16ms").at("4ms", rule)
         assert carried.stated()["discount"] == expected.stated()["discount"]
-        assert f"The paper has no {kind.__name__}: these are its rules for {whose}, untested." in carried.notes
+        assert f"The paper has no {kind.__name__}: these are rules for {whose}, untested on it." in carried.notes
     assert kind.rules.keys() == theirs.rules.keys()
     assert pickle.loads(pickle.dumps(kind(dt="16ms").at("4ms"))) == kind(dt="16ms").at("4ms")
 

@@ -3,7 +3,7 @@
 import pickle
 from collections.abc import Callable
 from fractions import Fraction
-from math import exp, isclose, log, sqrt
+from math import ceil, exp, isclose, log, sqrt
 from typing import Any
 
 import pytest
@@ -28,9 +28,10 @@ def test_each_law_is_what_its_source_writes(rho: Fraction) -> None:
     assert isclose(f.POWER.compute(0.99, rho), 0.99**r)
     assert isclose(f.CAPPED_POWER.compute(0.99, rho), min(0.99, 0.99**r))
     assert isclose(f.SMOOTHING.compute(0.005, rho), 1 - (1 - 0.005) ** r, rel_tol=1e-9)
-    assert isclose(f.CAPPED_SMOOTHING.compute(0.005, rho), min(0.005, 1 - (1 - 0.005) ** r), rel_tol=1e-9)
+    grown = max(1, ceil(r - 0.5))
+    assert isclose(f.GROWN_SMOOTHING.compute(0.005, rho), 1 - (1 - 0.005) ** (r / grown), rel_tol=1e-9)
     assert isclose(f.PROPORTIONAL.compute(2, rho), 2 * r)
-    assert isclose(f.GROWN.compute(2, rho), max(2, 2 * r))
+    assert f.GROWN.compute(2, rho) == 2 * grown
     assert isclose(f.ROOT.compute(0.5, rho), 0.5 / sqrt(r))
     assert isclose(f.TIMES_ROOT.compute(0.2, rho), 0.2 * sqrt(r))
     assert isclose(f.rho_power(-0.25).compute(3e-4, rho), 3e-4 * r**-0.25)

@@ -45,5 +45,6 @@ def _notes_on_transfer(spec: RunSpec) -> list[str]:
         return []
     from cycletime.runs.carried import rule_of
 
-    tuned = ALGORITHMS[spec.algorithm](dt=spec.origin["tuned_at"], **spec.origin["tuned"])
+    told = {"updates_per_step": 1} if spec.algorithm == "sac" else {}  # which is the agent's own, and needs no note
+    tuned = ALGORITHMS[spec.algorithm](dt=spec.origin["tuned_at"], **{**told, **spec.origin["tuned"]})
     return [f"note: {note}" for note in tuned.at(spec.dt, rule_of(spec.origin)).notes]

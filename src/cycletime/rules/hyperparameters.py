@@ -128,9 +128,11 @@ class Hyperparameters:
             InputError: if there is no such rule or part, or if a value cannot be carried that far.
         """
         new_dt, rule = Duration(new_dt), self._rule(self.default_rule if rule is None else rule)
-        rule = rule.without(*self._unmoved(rule, new_dt / self.dt))
+        left_alone = self._left_alone(rule, new_dt / self.dt)
+        rule = rule.without(*left_alone)
         laws = _laws_of(rule, [self.part(name) for name in part_names(also)])
         before, notes = self._with_baselines(laws)
+        notes += tuple(why for name, why in left_alone.items() if why and name not in laws)
         values: dict[str, Any] = {}
         for quantity in self.quantities:
             if quantity.field in laws:
@@ -187,15 +189,22 @@ class Hyperparameters:
             raise InputError(f"Unknown rule {rule!r} for {self.algorithm}: choose {_any_of(self.rules, rule)}")
         return self.rules[rule]
 
-    def _unmoved(self, rule: Rule, rho: Fraction) -> set[str]:
-        """What the rule speaks of that was not given as a number, or not at all and would stay as it is."""
-        usual = {name: self._baseline(name)[0] for name in rule.laws if getattr(self, name) is None}
-        told = set(self.spoken.unreadable) if self.spoken else set[str]()  # such as updates once per episode
-        return {
-            name
-            for name, value in usual.items()
-            if name in told or (value is not None and rule.laws[name](value, rho) == value)
-        }
+    def _left_alone(self, rule: Rule, rho: Fraction) -> dict[str, str]:
+        """What the rule speaks of and need not touch, and why, where a reader should know.
+
+        A library may have said it in a way that follows no cycle time; or it was not given, and would stay as it is.
+        """
+        said = self.spoken.left_alone if self.spoken else {}
+        left: dict[str, str] = {}
+        for name, law in rule.laws.items():
+            given: Number | None = getattr(self, name)
+            usual = self._baseline(name)[0] if given is None else given
+            moves = usual is None or law(usual, rho) != usual
+            if name in said:
+                left[name] = said[name] if moves else ""
+            elif given is None and not moves:
+                left[name] = ""
+        return left
 
     def part(self, name: str) -> Part:
         """One of `parts`.
@@ -249,7 +258,7 @@ class Hyperparameters:
 
     def _notes_on_source(self) -> tuple[str, ...]:
         """What is to be said of where the rules and the values come from."""
-        untested = f"The paper has no {self.algorithm.upper()}: these are its rules for {self.rules_of}, untested."
+        untested = f"The paper has no {self.algorithm.upper()}: these are rules for {self.rules_of}, untested on it."
         return (*(self.spoken.notes if self.spoken else ()), *((untested,) if self.rules_of else ()))
 
     def _repr_html_(self) -> str:
@@ -287,7 +296,8 @@ def _horizon_notes(before: Hyperparameters, after: Hyperparameters, rule: Rule) 
     ]
     if not shorter:
         return ()
-    return (f"Rule {rule.name!r} shrinks horizons: {', '.join(shorter)}; rule 'horizons' keeps them.",)
+    keeps = "" if after.default_rule == "horizons" else "; rule 'horizons' keeps them"
+    return (f"Rule {rule.name!r} shrinks horizons: {', '.join(shorter)}{keeps}.",)
 
 
 def _any_of(names: Collection[str], instead_of: str) -> str:

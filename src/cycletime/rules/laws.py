@@ -52,7 +52,7 @@ def _proportional(value: Number, rho: Fraction) -> Number:
 
 
 def _grown(value: Number, rho: Fraction) -> Number:
-    return max(float(value), _proportional(value, rho))
+    return float(value * nearest_whole(rho))
 
 
 def _entropy(value: Number, rho: Fraction, action_size: int) -> Number:
@@ -84,8 +84,8 @@ def _smoothing(value: Number, rho: Fraction) -> Number:
     return -expm1(float(rho) * log1p(-float(value))) if value < 1 else 1.0
 
 
-def _capped_smoothing(value: Number, rho: Fraction) -> Number:
-    return min(float(value), _smoothing(value, rho))
+def _grown_smoothing(value: Number, rho: Fraction) -> Number:
+    return _smoothing(value, rho / nearest_whole(rho))
 
 
 def _root(value: Number, rho: Fraction) -> Number:
@@ -121,18 +121,19 @@ SMOOTHING = Law(
     "the same time constant in seconds, one update per agent step",
     _smoothing,
 )
-CAPPED_SMOOTHING = Law(
-    "per second, of a smoothing, never more",
-    "min(x0, 1 - (1 - x0)^rho)",
-    "the same time constant in seconds, with as many updates per second at longer cycles",
-    _capped_smoothing,
+GROWN_SMOOTHING = Law(
+    "per second, of a smoothing, with grown updates",
+    "1 - (1 - x0)^(rho / max(1, round(rho)))",
+    "the same time constant in seconds, with more updates per agent step at longer cycles",
+    _grown_smoothing,
 )
 PER_UPDATE = Law("kept per update", "kept, per update", "the updates come as often per second as before", _kept)
 PROPORTIONAL = Law("proportional", "x0 * rho", "the same number of updates per second", _proportional)
 GROWN = Law(
     "proportional, never less",
-    "max(x0, x0 * rho)",
-    "as proportional; the max is of our own search, where fewer updates cost more than they save",
+    "x0 * max(1, round(rho))",
+    "as proportional, in whole multiples that fit into every cycle; the max is of our own search, where fewer updates "
+    "cost more than they save",
     _grown,
 )
 ROOT = Law(

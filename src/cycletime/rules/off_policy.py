@@ -9,9 +9,9 @@ from typing import ClassVar
 from cycletime.duration import DurationField
 from cycletime.rules.hyperparameters import Hyperparameters, Part
 from cycletime.rules.laws import (
-    CAPPED_SMOOTHING,
     COUNT,
     GROWN,
+    GROWN_SMOOTHING,
     HORIZONS,
     KEPT,
     PER_UPDATE,
@@ -23,7 +23,7 @@ from cycletime.rules.laws import (
 from cycletime.rules.quantities import Quantity, decay_in_seconds, smoothing_in_seconds, updates_in_seconds
 from cycletime.rules.rule import Rule, by_name
 
-_TARGETS = {PROPORTIONAL: PER_UPDATE, GROWN: CAPPED_SMOOTHING}
+_TARGETS = {PROPORTIONAL: PER_UPDATE, GROWN: GROWN_SMOOTHING}
 """By the law of the updates, that of the targets: where updates come at the same times as before, scaling tau as well
 would correct twice."""
 

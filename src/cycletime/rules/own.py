@@ -18,9 +18,9 @@ from collections.abc import Callable, Mapping
 from cycletime.errors import InputError, did_you_mean, shown
 from cycletime.rules.laws import (
     CAPPED_POWER,
-    CAPPED_SMOOTHING,
     COUNT,
     GROWN,
+    GROWN_SMOOTHING,
     KEPT,
     PER_UPDATE,
     POWER,
@@ -44,7 +44,7 @@ _PLAIN = {
         POWER,
         CAPPED_POWER,
         SMOOTHING,
-        CAPPED_SMOOTHING,
+        GROWN_SMOOTHING,
         PER_UPDATE,
         PROPORTIONAL,
         GROWN,

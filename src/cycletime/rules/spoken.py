@@ -24,5 +24,7 @@ class Spoken:
     """What the library leaves a choice of, as it was chosen."""
     unreadable: Mapping[str, str] = field(default_factory=dict)
     """By our fields, why they cannot be carried, where what was said is no number."""
+    left_alone: Mapping[str, str] = field(default_factory=dict)
+    """By our fields, why rules leave them alone: what was said of them does not depend on the cycle time."""
     notes: tuple[str, ...] = ()
     """What the reader should know of how it was understood."""

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cycletime.errors import InputError
-from cycletime.rules import A2C, ALGORITHMS, DDPG, PPO, SAC, TD3, TQC
+from cycletime.rules import A2C, ALGORITHMS, DDPG, PPO, SAC, TD3, TQC, Rule, laws
 from cycletime.rules.libraries.words import LibraryValues
 
 ARCHITECTURE = {"net_arch": {"pi": [64, 64], "vf": [64]}, "log_std_init": -2}
@@ -102,6 +102,32 @@ def test_a_mini_batch_greater_than_the_batch_is_the_whole_batch_as_stable_baseli
         carried.notes
     )
     assert (carried.to("sb3")["n_steps"], carried.to("sb3")["batch_size"]) == (128, 256)
+
+
+@pytest.mark.parametrize("gradient_steps", [-1, 100])
+def test_updates_once_per_episode_are_left_alone_by_a_rule_with_a_note(gradient_steps: int) -> None:
+    said: dict[str, Any] = {"train_freq": (1, "episode"), "gradient_steps": gradient_steps}
+    values = SAC.from_("sb3", dt="16ms", gamma=0.98, **said)
+    longer, shorter = values.at("64ms"), values.at("4ms")
+    assert longer.notes == (
+        "stable-baselines3's train_freq is (1, 'episode'): updates that come once per episode are left alone.",
+    )
+    assert shorter.notes == ()
+    for carried in (longer, shorter):
+        assert dict(carried.to("sb3")) == {**said, "gamma": carried.discount}
+
+
+def test_a_period_that_was_carried_with_its_updates_was_not_left_alone() -> None:
+    carried = SAC.from_("sb3", dt="16ms", gamma=0.98, train_freq=8, gradient_steps=8, learning_starts=100).at("64ms")
+    exported = carried.to("sb3")
+    assert (exported["train_freq"], exported["gradient_steps"]) == (8, 32)
+    assert exported.notes == ("Counted in agent steps, but left alone: learning_starts 100.",)
+
+
+def test_a_schedule_that_a_rule_of_one_s_own_would_carry_is_refused() -> None:
+    values = SAC.from_("sb3", dt="16ms", gamma=0.98, learning_rate="lin_3e-4")
+    with pytest.raises(InputError, match="only a number can be carried"):
+        values.at("64ms", Rule("mine", {"learning_rate": laws.ROOT}))
 
 
 @pytest.mark.parametrize("kind", [SAC, TQC, TD3, DDPG])

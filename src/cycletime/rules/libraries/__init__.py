@@ -49,7 +49,7 @@ def export(values: Hyperparameters, library: str, n_envs: int | None, layout: Ma
         together = words.said_together if isinstance(words, OffPolicyWords) else ()
         at_first = _said(_first(values, spoken), words, rates, spoken.n_envs, {})[0]
         said = _given_back(spoken, said, at_first, together)
-        notes += _left_alone(values, spoken, said)
+        notes += _left_alone(values, spoken, said, together)
     return LibraryValues(name, said, tuple(notes), exact=not differences)
 
 
@@ -71,7 +71,8 @@ def read(cls: type[H], library: str, dt: DurationLike, n_envs: int | None, value
     fields |= said_rates
     given.refuse_slips()
     whole = rates.whole(flattened(values, branches_of(given.known)))
-    spoken = Spoken(name, Duration(dt), n_envs, whole, given.layout, given.unreadable, tuple(given.notes))
+    beside = (given.layout, given.unreadable, given.left_alone, tuple(given.notes))
+    spoken = Spoken(name, Duration(dt), n_envs, whole, *beside)
     return cls(dt=dt, **fields, defaults=defaults | default_rates, spoken=spoken)
 
 
@@ -114,10 +115,14 @@ def _inside(before: object, now: object) -> object:
     return {**before, **now} if isinstance(before, Mapping) and isinstance(now, Mapping) else now
 
 
-def _left_alone(values: Hyperparameters, spoken: Spoken, said: Mapping[str, Any]) -> list[str]:
+def _left_alone(
+    values: Hyperparameters, spoken: Spoken, said: Mapping[str, Any], together: Collection[str]
+) -> list[str]:
     if values.dt == spoken.dt:
         return []
-    counts = {name: said[name] for name in LIBRARIES[spoken.library].counted_in_steps if name in said}
+    carried = together if any(said.get(name) != spoken.values.get(name) for name in together) else ()
+    counted = LIBRARIES[spoken.library].counted_in_steps
+    counts = {name: said[name] for name in counted if name in said and name not in carried}
     listed = [
         f"{name} {value:.12g}"
         for name, value in counts.items()

@@ -55,7 +55,11 @@ class UpdatesPerPeriod:
         _unpack_steps(given, self.period)
         try:
             period = given.optional_number(self.period)
-        except NoNumberError:  # once per episode
+        except NoNumberError:
+            said = given.values[self.period]
+            given.left_alone["updates_per_step"] = (
+                f"{given.library}'s {self.period} is {said!r}: updates that come once per episode are left alone."
+            )
             if updates == _AS_MANY_AS_COLLECTED:
                 return 1.0
             raise

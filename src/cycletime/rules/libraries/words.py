@@ -79,6 +79,7 @@ class Given:
     known: list[str] = field(default_factory=list)
     layout: dict[str, int] = field(default_factory=dict)
     unreadable: dict[str, str] = field(default_factory=dict)
+    left_alone: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def number(self, word: Word) -> Number:

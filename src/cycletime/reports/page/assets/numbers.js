@@ -145,7 +145,7 @@
     return hertz ? `${hertz}Hz` : `${exact.n}/${exact.d}s`;
   }
 
-  const FUNCTIONS = { ln: Math.log, sqrt: Math.sqrt, min: Math.min, max: Math.max };
+  const FUNCTIONS = { ln: Math.log, sqrt: Math.sqrt, min: Math.min, max: Math.max, round: (x) => Math.ceil(x - 0.5) }; // halves down
   const TOKEN = /\s*([0-9]*\.?[0-9]+(?:e-?[0-9]+)?(?![a-z])|[a-z_]+[0-9]*|[-+*/^(),])/gy;
 
   /** The value of a formula such as 'min(x0, x0^rho)'; exact as long as it is made of + - * / alone. */

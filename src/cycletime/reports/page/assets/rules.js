@@ -92,7 +92,8 @@
     const shorter = algorithm.quantities
       .filter(({ field, is_horizon: isHorizon }) => isHorizon && seconds.after[field] < seconds.before[field] * (1 - REPORTED_SHIFT))
       .map(({ field }) => `${field} ${general(number(after[field]))} from ${inSeconds(seconds.before[field])} to ${inSeconds(seconds.after[field])}`);
-    return shorter.length ? [`Rule '${ruleName}' shrinks horizons: ${shorter.join(", ")}; rule 'horizons' keeps them.`] : [];
+    const keeps = algorithm.default_rule === "horizons" ? "" : "; rule 'horizons' keeps them";
+    return shorter.length ? [`Rule '${ruleName}' shrinks horizons: ${shorter.join(", ")}${keeps}.`] : [];
   }
 
   /** What PPO says of its mini-batches; named rules keep their number but for rounding. */
@@ -167,7 +168,7 @@
     }
     if (algorithm.has_action_size) notes.push(...untunedNote(algorithm, asked.rule, before, from));
     if (algorithm.rules_of) {
-      notes.push(`The paper has no ${asked.algorithm.toUpperCase()}: these are its rules for ${algorithm.rules_of}, untested.`);
+      notes.push(`The paper has no ${asked.algorithm.toUpperCase()}: these are rules for ${algorithm.rules_of}, untested on it.`);
     }
     const rows = algorithm.quantities.filter(({ field }) => field in after).map(({ field, symbol, span }) => {
       const spans = [seconds.before[field], seconds.after[field]].filter((each) => each !== undefined).map(inSeconds);
