@@ -71,8 +71,16 @@ def read(cls: type[H], library: str, dt: DurationLike, n_envs: int | None, value
     fields |= said_rates
     given.refuse_slips()
     whole = rates.whole(flattened(values, branches_of(given.known)))
-    beside = (given.layout, given.unreadable, given.left_alone, tuple(given.notes))
-    spoken = Spoken(name, Duration(dt), n_envs, whole, *beside)
+    spoken = Spoken(
+        name,
+        Duration(dt),
+        n_envs,
+        whole,
+        layout=given.layout,
+        unreadable=given.unreadable,
+        left_alone=given.left_alone,
+        notes=tuple(given.notes),
+    )
     return cls(dt=dt, **fields, defaults=defaults | default_rates, spoken=spoken)
 
 
