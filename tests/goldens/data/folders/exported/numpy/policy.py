@@ -1,0 +1,212 @@
+"""A trained policy in NumPy alone: this file and the policy.npz beside it are all that a robot's computer needs.
+
+Whatever is not finite is refused with a ValueError, so that no motor is ever sent what comes of it.
+
+from policy import NumpyPolicy
+
+policy = NumpyPolicy.load("policy.npz")
+action = policy.act(observation)  # every policy.dt_s seconds
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FORMAT = 1
+"""Of the file; a newer file than this program is refused."""
+MOST_BYTES = 2**30
+"""Of its arrays: a file that declares more is refused before it is read."""
+LOG_STD_RANGE = (-20.0, 2.0)
+"""Where log sigma is clipped if it comes from the network."""
+_OVERFLOW = "the observation is far from those that the policy was trained on"
+
+
+def _relu(numbers: NDArray[Any]) -> NDArray[Any]:
+    positive: NDArray[Any] = np.maximum(numbers, 0)
+    return positive
+
+
+_ACTIVATIONS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {"tanh": np.tanh, "relu": _relu}
+
+
+class UnsafePolicyError(ValueError):
+    """A policy that fits together, and that nothing may act with."""
+
+
+class NumpyNetwork:
+    """A normal policy's network, without checks of what goes in and what comes out: who acts with it makes them."""
+
+    def __init__(
+        self,
+        layers: Sequence[tuple[Any, Any]],
+        activation: str,
+        log_std: Any,  # noqa: ANN401 - an array, or nothing where the network gives it
+        *,
+        squashed: bool,
+    ) -> None:
+        """Take what `PolicyNetwork` has, as arrays of NumPy or of whatever becomes such."""
+        self.layers = [(np.asarray(weight), np.asarray(bias)) for weight, bias in layers]
+        self.squashed, self._activation = squashed, _ACTIVATIONS[activation]
+        self._size = round(self.layers[-1][1].size / 2)
+        with np.errstate(over="ignore"):
+            self._std = None if log_std is None else np.exp(np.asarray(log_std))
+
+    def mean_and_std(self, numbers: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Mu and sigma of observations [..., n], before squashing."""
+        for weight, bias in self.layers[:-1]:
+            numbers = self._activation(numbers @ weight + bias)
+        weight, bias = self.layers[-1]
+        numbers = numbers @ weight + bias
+        if self._std is not None:
+            return numbers, self._std
+        mean, log_std = numbers[..., : self._size], numbers[..., self._size :]
+        return mean, np.exp(np.clip(log_std, *LOG_STD_RANGE))
+
+    def act(self, observation: NDArray[np.float32], noise: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What the agent would do, in its own range of about [-1, 1]; without noise, the policy's mean."""
+        mean, std = self.mean_and_std(observation)
+        action = mean + std * noise
+        return np.tanh(action) if self.squashed else action
+
+
+class NumpyPolicy:
+    """A normal policy whose mean is a network of dense layers."""
+
+    dt_s: float
+    """The action-cycle time that it was trained at, in seconds."""
+    observation_size: int
+    """Numbers in an observation."""
+    action_size: int
+    """Numbers in an action."""
+    description: dict[str, Any]
+    """What else is known of it: the world, the run's identity and how many environment steps it was trained for."""
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]], description: Mapping[str, Any]) -> None:
+        """Take the arrays and the description that a file holds.
+
+        Raises:
+            ValueError: if they do not belong together.
+            UnsafePolicyError: if its numbers are not finite, or its cycle time is none.
+        """
+        if description.get("format") != FORMAT:
+            raise ValueError(f"The policy has the format {description.get('format')!r}: this program reads {FORMAT}.")
+        try:
+            self.description = dict(description)
+            dt_s = description["dt_s"]
+            self.observation_size = int(description["observation_size"])
+            self.action_size = int(description["action_size"])
+            self._dtype = np.dtype(description["action_dtype"])
+            count = sum(name.endswith(".weight") for name in arrays)
+            self._layers = [(arrays[f"layers.{i}.weight"], arrays[f"layers.{i}.bias"]) for i in range(count)]
+            self._log_std = arrays.get("log_std")
+            squashed = bool(description["squashed"])
+            self._network = NumpyNetwork(self._layers, description["activation"], self._log_std, squashed=squashed)
+            self._centre, self._half, self._low, self._high = (
+                arrays[f"action.{name}"] for name in ("centre", "half", "low", "high")
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"The policy is incomplete: {error} is missing or wrong.") from None
+        self._refuse_wrong_shapes()
+        _refuse_not_finite(arrays)
+        if isinstance(dt_s, bool) or not isinstance(dt_s, int | float) or not 0 < dt_s < math.inf:
+            raise UnsafePolicyError(f"The policy's dt_s is {dt_s!r}: it must be a time in seconds, such as 0.016.")
+        self.dt_s = float(dt_s)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> NumpyPolicy:
+        """Read a policy.npz.
+
+        Raises:
+            ValueError: if it is none.
+        """
+        try:
+            with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as named:
+                if sum(each.file_size for each in named.zip.infolist()) > MOST_BYTES:
+                    raise ValueError(f"it declares more than {MOST_BYTES:,} bytes")
+                arrays = {name: named[name] for name in named.files}
+            description = json.loads(str(arrays.pop("description")))
+        except FileNotFoundError:
+            raise
+        except Exception as error:  # zipfile, zlib and NumPy have a dozen of them for what is damaged
+            raise ValueError(f"{path} is not an exported policy: {error}.") from error
+        return cls(arrays, description)
+
+    def act(self, observation: Any, rng: np.random.Generator | None = None) -> NDArray[Any]:  # noqa: ANN401
+        """What the environment is to be given: the policy's mean, or with a generator an action drawn from it.
+
+        Args:
+            observation: Numbers of the shape [observation_size], or [batch, observation_size].
+            rng: Such as ``numpy.random.default_rng()``.
+
+        Raises:
+            ValueError: if the observation has another shape, or if it or the action is not finite.
+        """
+        action, std = self.mean_and_std(observation)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if rng is not None:
+                action = action + std * rng.standard_normal(action.shape, np.float32)
+            # Before the bounds, which would make a number of an infinity.
+            _refuse_infinite("action", action, _OVERFLOW)
+            if self._network.squashed:
+                action = np.tanh(action)
+            wanted = np.clip(self._centre + self._half * action, self._low, self._high)
+            reached: NDArray[Any] = wanted.astype(self._dtype)
+        _refuse_infinite("action", reached, _OVERFLOW)
+        return reached
+
+    def mean_and_std(self, observation: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:  # noqa: ANN401
+        """Mu and sigma, before squashing and before the mapping to the environment's actions."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, std = self._network.mean_and_std(self._read(observation))
+            return mean, np.broadcast_to(std, mean.shape)
+
+    def _read(self, observation: Any) -> NDArray[np.float32]:  # noqa: ANN401
+        try:
+            numbers = np.asarray(observation, np.float32)
+        except (TypeError, ValueError):
+            raise ValueError(f"The observation {str(observation)[:80]!r} is not an array of numbers.") from None
+        if numbers.ndim not in (1, 2) or numbers.shape[-1] != self.observation_size:
+            size = self.observation_size
+            raise ValueError(f"The observation has the shape {numbers.shape}: it must be ({size},) or (batch, {size}).")
+        _refuse_infinite("observation", numbers, "a sensor or a computation before it has failed")
+        return numbers
+
+    def _refuse_wrong_shapes(self) -> None:
+        outputs = self.action_size * (1 if self._log_std is not None else 2)
+        sizes = [self.observation_size, *(bias.size for _, bias in self._layers[:-1]), outputs]
+        shapes = [(weight.shape, bias.shape) for weight, bias in self._layers]
+        fits = shapes == [((m, n), (n,)) for m, n in pairwise(sizes)]
+        of_actions = [self._centre, self._half, self._low, self._high]
+        if self._log_std is not None:
+            of_actions.append(self._log_std)
+        if not fits or any(each.shape != (self.action_size,) for each in of_actions):
+            raise ValueError(
+                f"The policy's arrays do not fit {self.observation_size} observed numbers and actions of "
+                f"{self.action_size}: export it anew."
+            )
+
+
+def _refuse_not_finite(arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Refuse weights that are no numbers; an action may have no bound, but none that is no number."""
+    for name, array in arrays.items():
+        of_bounds = name in ("action.low", "action.high")
+        if not (~np.isnan(array) if of_bounds else np.isfinite(array)).all():
+            raise UnsafePolicyError(f"The policy's {name} is not finite: its training has diverged, or it is damaged.")
+
+
+def _refuse_infinite(name: str, numbers: NDArray[Any], why: str) -> None:
+    """Refuse what is not finite in float32, with the place of the first such number."""
+    finite = np.isfinite(numbers)
+    if not finite.all():
+        first = tuple(np.argwhere(~finite)[0].tolist())
+        place = ", ".join(map(str, first))
+        raise ValueError(f"{name}[{place}] is {numbers[first]}, which is not finite: {why}.")

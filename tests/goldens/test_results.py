@@ -1,0 +1,112 @@
+"""What is made of the committed results: the paper's report, claims, tables and figures; the pages of horizons."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.goldens.conftest import Say
+from tests.goldens.goldens import RESULTS, ROOT, digest, holds, holds_json, steady
+
+pytestmark = pytest.mark.goldens
+
+SVG = "{http://www.w3.org/2000/svg}"
+PAPER, HORIZONS = ["--results", str(RESULTS / "paper")], ["--results", str(RESULTS / "horizons")]
+
+
+def drawn(file: Path) -> dict[str, Any]:
+    """What a figure says and shows: its texts, and a hash of its lines, wherever on the page they are drawn."""
+    root = ElementTree.parse(file).getroot()
+    texts = ["".join(each.itertext()).strip() for each in root.iter(f"{SVG}text")]
+    lines = []
+    for path in root.iter(f"{SVG}path"):
+        numbers = [float(each) for each in re.findall(r"-?\d+\.?\d*(?:e-?\d+)?", path.get("d", ""))]
+        points = list(zip(numbers[::2], numbers[1::2], strict=False))
+        if len(points) >= 8:
+            lines.append("".join(_within(axis) for axis in zip(*points, strict=True)))
+    return {"texts": texts, "lines": len(lines), "sha256 of lines": digest("\n".join(sorted(lines)))}
+
+
+def _within(values: tuple[float, ...]) -> str:
+    """Numbers as shares of their range."""
+    low, high = min(values), max(values)
+    return " ".join(f"{(value - low) / ((high - low) or 1.0):.2f}" for value in values) + ";"
+
+
+def drawn_in(folder: Path) -> dict[str, Any]:
+    """All figures in a folder."""
+    return {file.stem: drawn(file) for file in sorted(folder.rglob("*.svg"))}
+
+
+def data_of(page: str) -> dict[str, str]:
+    """Hashes of the data that stand in an HTML page, and of its words."""
+    blocks = re.findall(r"<script[^>]*application/json[^>]*>(.*?)</script>", page, re.DOTALL)
+    words = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
+    words = " ".join(re.sub(r"<[^>]+>", " ", words).split())
+    return {"data": digest(steady("\n".join(blocks))), "words": digest(steady(words))}
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("paper-claims", ["paper", "claims", *PAPER]),
+        ("paper-table-ppo", ["paper", "table", "ppo-tuned", *PAPER]),
+        ("paper-table-sac", ["paper", "table", "sac-tuned", *PAPER]),
+        ("paper-table-sac-json", ["paper", "table", "sac-tuned", "--json", *PAPER]),
+        ("horizons-ranking", ["horizons", "ranking", *HORIZONS]),
+        ("horizons-ranking-sac", ["horizons", "ranking", "--algorithm", "sac", *HORIZONS]),
+        ("horizons-verdicts", ["horizons", "verdicts", *HORIZONS]),
+        ("horizons-verdicts-sac", ["horizons", "verdicts", "--algorithm", "sac", *HORIZONS]),
+    ],
+)
+def test_what_is_printed_of_results(say: Say, here: Path, name: str, words: list[str]) -> None:
+    holds(f"results/{name}.txt", say(*words).told(here))
+
+
+def test_claims_in_json(say: Say) -> None:
+    said = say("paper", "claims", "--json", *PAPER)
+    assert said.status == 0
+    claims = json.loads(said.out)
+    holds_json("results/paper-claims.json", {each["number"]: digest(json.dumps(each)) for each in claims})
+
+
+def test_the_paper_s_report(say: Say, here: Path) -> None:
+    said = say("paper", "report", *PAPER, "--out", "report")
+    assert said.status == 0, said.err
+    out = here / "report"
+    holds("results/paper-report/index.md", (out / "index.md").read_text())
+    holds_json("results/paper-report/figures.json", drawn_in(out))
+    files = sorted(path.relative_to(out) for path in out.rglob("*") if path.is_file())
+    hashes = {str(file): digest((out / file).read_bytes()) for file in files if file.suffix in (".json", ".md")}
+    names = [str(file) for file in files]
+    page = data_of((out / "report.html").read_text())
+    holds_json("results/paper-report/files.json", {"files": names, "sha256": hashes, "report.html": page})
+
+
+def test_figures_of_the_paper_by_themselves(say: Say, here: Path) -> None:
+    said = say("paper", "figures", "rule", "sac-gamma", *PAPER, "--out", "figures")
+    holds("results/paper-figures.txt", said.told(here))
+    holds_json("results/paper-figures.json", drawn_in(here / "figures"))
+
+
+def test_the_page_of_horizons(say: Say, here: Path) -> None:
+    shutil.copy(ROOT / "docs" / "horizons.md", here / "page.md")
+    said = say("horizons", "page", "page.md", *HORIZONS)
+    assert said.status == 0, said.err
+    made = re.findall(r"<!-- made: .*?<!-- end -->", (here / "page.md").read_text(), re.DOTALL)
+    holds("results/horizons-page.md", "\n\n".join(made))
+    holds("results/horizons-page.txt", said.told(here))
+    holds_json("results/horizons-figures.json", drawn_in(here))
+
+
+def test_frozen_candidates_are_those_of_the_search(say: Say, here: Path) -> None:
+    for algorithm in ("ppo", "sac"):
+        kept = here / algorithm
+        shutil.copytree(RESULTS / "horizons", kept, ignore=shutil.ignore_patterns("*.toml", "*trial*"))
+        said = say("horizons", "freeze", "--algorithm", algorithm, "--results", str(kept))
+        written = "\n".join(steady(file.read_text()) for file in sorted(kept.glob("*.toml")))
+        holds(f"results/horizons-freeze-{algorithm}.txt", f"{said.told(here)}\n{written}")
