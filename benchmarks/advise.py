@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.statistics import Judgement, Looks
+from cycletime.statistics import Judgement, SequentialDesign
 
 Scores: TypeAlias = NDArray[np.float64]
 Draw: TypeAlias = Callable[[np.random.Generator, int], Scores]
@@ -52,7 +52,9 @@ SHAPES: dict[str, Sequence[Draw]] = {
 }
 
 
-def study(draws: Sequence[Draw], means: Sequence[float], rng: np.random.Generator, plan: Looks) -> list[Judgement[int]]:
+def study(
+    draws: Sequence[Draw], means: Sequence[float], rng: np.random.Generator, plan: SequentialDesign
+) -> list[Judgement[int]]:
     """What is judged until one is left, or at all looks."""
     made = list[Judgement[int]]()
     runs = {
@@ -76,7 +78,7 @@ def runs_of(made: Sequence[Judgement[int]]) -> int:
 def main(studies: int = 1000, first_runs: int = 5) -> None:
     """Print the table."""
     print("| scores | equal: wrong % | one better: lost % | found % | runs |\n|---|---|---|---|---|")
-    best, plan = CANDIDATES - 1, Looks(CANDIDATES, first_runs=first_runs)
+    best, plan = CANDIDATES - 1, SequentialDesign(CANDIDATES, first_runs=first_runs)
     for name, draws in SHAPES.items():
         rng = np.random.default_rng(0)
         equal = [study(draws, [0.0] * CANDIDATES, rng, plan) for _ in range(studies)]

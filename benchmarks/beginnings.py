@@ -39,8 +39,8 @@ def measure(kind: str) -> None:
     """Print the CPU seconds of a kind of work, in this process."""
     start = time.process_time()
     from cycletime.agents import PPOAgent, SACAgent
-    from cycletime.loops import CompiledLoop
     from cycletime.tasks import Reacher
+    from cycletime.training.compiled_loop import CompiledLoop
 
     def trained(agent: PPOAgent | SACAgent, dt: str, env_steps: int, seed: int = 0) -> None:
         for _ in CompiledLoop(task=Reacher(), agent=agent, dt=dt, env_steps=env_steps).run([seed]):

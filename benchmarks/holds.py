@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 
 from cycletime.tasks import DoublePendulum, Reacher, double_pendulum, reacher
-from cycletime.tasks.trigonometry import sine_and_cosine
+from cycletime.tasks.physics import sine_and_cosine
 
 HOLD = 8
 CYCLES = 50

@@ -34,22 +34,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.agents import PPOAgent
+from cycletime.cuda.check import full_sizes
+from cycletime.cuda.device import CupyDevice, Device, find_device
+from cycletime.cuda.kernels import FORMS, PPO, shared_bytes_of
+from cycletime.cuda.ppo import initial_states, timed_task_of
+from cycletime.cuda.replay import run_slice, slice_of
+from cycletime.cuda.replay import train_runs as train_without_files
+from cycletime.cuda.run_batch import CudaRunBatch
+from cycletime.cuda.tasks import TASKS
 from cycletime.duration import cycle_steps
-from cycletime.engines.cuda.checking import full
-from cycletime.engines.cuda.describing import fresh_states, world_of
-from cycletime.engines.cuda.device import CupyDevice, Device, find_device
-from cycletime.engines.cuda.forms import FORMS, shared_bytes_of
-from cycletime.engines.cuda.group import CudaGroup
-from cycletime.engines.cuda.kernels import PPO
-from cycletime.engines.cuda.launching import compute, work_of
-from cycletime.engines.cuda.launching import train as train_without_files
-from cycletime.engines.cuda.tasks import TASKS
-from cycletime.engines.devices import prepare_jax
-from cycletime.engines.engine import Chunk
-from cycletime.loops import CompiledLoop, EpisodeBins, Episodes
-from cycletime.runs.machine import code_version, processor
-from cycletime.runs.spec import EngineSpec, RunSpec
-from cycletime.runs.worlds import ClosedFormWorld
+from cycletime.training.compiled_loop import CompiledLoop
+from cycletime.training.engine import Chunk
+from cycletime.training.jax_setup import prepare_jax
+from cycletime.training.learning_curve import EpisodeBins, Episodes
+from cycletime.training.machine import code_version, processor
+from cycletime.training.spec import EngineSpec, RunSpec
+from cycletime.training.worlds import ClosedFormWorld
 
 PRODUCTS = 27_456
 """Multiply-adds for each sample and epoch, forwards and backwards, of both networks."""
@@ -84,7 +84,7 @@ def train(device: Device, specs: Sequence[RunSpec]) -> Trained:
     """Train runs as a study does, without its files."""
     began = time.perf_counter()
     curves = [EpisodeBins.none(spec.env_steps) for spec in specs]
-    for told in CudaGroup(specs, device).chunks(dict.fromkeys(range(len(specs)))):
+    for told in CudaRunBatch(specs, device).chunks(dict.fromkeys(range(len(specs)))):
         for run, chunk in told.items():
             assert isinstance(chunk, Chunk), chunk
             curves[run] = curves[run].plus(chunk.episodes)
@@ -108,7 +108,7 @@ def verdict(found: float, most: float, *, counts: bool = True) -> str:
 
 def operations(spec: RunSpec) -> float:
     """Floating-point operations of a run's learning."""
-    agent, k = spec.agent, world_of(spec).cycle_steps
+    agent, k = spec.agent, timed_task_of(spec).cycle_steps
     assert isinstance(agent, PPOAgent), "the kernel has no other"
     return 2.0 * PRODUCTS * agent.epochs * agent.batch * ceil(spec.env_steps / (k * agent.batch))
 
@@ -130,7 +130,7 @@ def speed(device: Device) -> bool:
 
 def forms() -> bool:
     """All forms of the kernel: the bits of runs of all kinds, and how long learning and whole runs take."""
-    specs, bits = full().ordered, None
+    specs, bits = full_sizes().ordered, None
     print(f"by form, reacher: us per update with m = {' '.join(map(str, MINIBATCHES))}, us per agent step with k = 8,")
     print(f"  seconds of {RUNS} runs of {ENV_STEPS:,} environment steps at 16 ms")
     for form in FORMS[PPO]:
@@ -166,15 +166,15 @@ def _microseconds(device: Device, specs: list[RunSpec], *, counts: tuple[int, in
     """From the difference between many and few, so that the launch itself does not count; the best of three."""
     walls = []
     for count in counts:
-        state = fresh_states(specs[:1])[0]
+        state = initial_states(specs[:1])[0]
         # Simulation alone learns in no epochs; nothing is reported.
-        work = work_of(specs, [state] * len(specs), most_periods=3 if vary == "epochs" else count)
+        work = slice_of(specs, [state] * len(specs), most_periods=3 if vary == "epochs" else count)
         work.runs["epochs"], work.runs["metrics_every"] = count if vary == "epochs" else 0, 10**6
         work = replace(work, most_records=min(work.most_records, 20_000))
         tries = []
         for _ in range(3):
             began = time.perf_counter()
-            compute(device, work)
+            run_slice(device, work)
             tries.append(time.perf_counter() - began)
         walls.append(min(tries))
     return (walls[1] - walls[0]) / ((counts[1] - counts[0]) * per) * 1e6
@@ -259,7 +259,7 @@ def in_jax(task: str, dt: str, seed: int, env_steps: int) -> dict[str, object]:
     """One run in the compiled loop, on a CPU's core of its own."""
     prepare_jax("cpu")
     spec = spec_of(task, dt, seed, env_steps)
-    loop = CompiledLoop(task=world_of(spec).task, agent=spec.agent, dt=spec.dt, env_steps=env_steps)
+    loop = CompiledLoop(task=timed_task_of(spec).task, agent=spec.agent, dt=spec.dt, env_steps=env_steps)
     curve = Episodes.joined(chunk.episodes[0] for chunk in loop.run([seed]))
     means = curve.binned(env_steps)
     scores = {"average": float(means.mean()), "last_tenth": float(means[-10:].mean())}

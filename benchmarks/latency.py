@@ -17,8 +17,8 @@ from threading import Event, Thread
 import jax
 
 from cycletime.agents import Agent, PPOAgent, SACAgent
-from cycletime.loops.latency import Times, learn_call, measure_act, measure_learn
-from cycletime.runs.machine import cores, processor
+from cycletime.training.latency import CallTimes, learn_call, measure_act, measure_learn
+from cycletime.training.machine import cores, processor
 
 AGENTS: dict[str, Agent] = {"ppo": PPOAgent(), "sac": SACAgent()}
 SIZES = (9, 2)
@@ -56,7 +56,7 @@ def row(name: str, way: str) -> str:
     return f"{name:5s} {way:22s} {told(learn, 1e3, 'ms')} {told(act, 1e6, 'us')} {told(beside, 1e6, 'us')}"
 
 
-def told(times: Times, unit: float, name: str) -> str:
+def told(times: CallTimes, unit: float, name: str) -> str:
     """The median and the 99th percentile."""
     return f"{times.median_s * unit:7.1f} {times.p99_s * unit:8.1f} {name}"
 

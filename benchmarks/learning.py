@@ -28,8 +28,9 @@ import jax
 import numpy as np
 
 from cycletime.agents import PPOAgent, SACAgent
-from cycletime.loops import CompiledLoop, Episodes
 from cycletime.tasks import DoublePendulum, Reacher
+from cycletime.training.compiled_loop import CompiledLoop
+from cycletime.training.learning_curve import Episodes
 
 
 @dataclass(frozen=True)

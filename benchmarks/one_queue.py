@@ -21,17 +21,17 @@ from math import inf
 from pathlib import Path
 from uuid import uuid4
 
-from cycletime.engines.cuda.engine import CudaEngine
-from cycletime.engines.devices import prepare_jax
-from cycletime.engines.engine import Chunk
-from cycletime.engines.record import Keep, Record, Trainee
-from cycletime.engines.registry import engine_of
-from cycletime.engines.training import Ended, Last, train_together
-from cycletime.runs.stopping import stopping
-from cycletime.studies.packing.unpacking import PACK
-from cycletime.studies.plan.plan import Plan
-from cycletime.studies.spec.file import study_from
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.cuda.engine import CudaEngine
+from cycletime.studies.pack_main import MANIFEST
+from cycletime.studies.plan import Plan
+from cycletime.studies.spec_file import study_from_table
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.training.engine import Chunk
+from cycletime.training.engine_registry import engine_for
+from cycletime.training.jax_setup import prepare_jax
+from cycletime.training.process import stopping
+from cycletime.training.run_recorder import RunRecorder, SaveOptions, TrainingJob
+from cycletime.training.trainer import CompletedRun, RunOutcome, train_together
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Member:
     """A study whose runs wait in the line."""
 
     folder: StudyFolder
-    keep: Keep
+    keep: SaveOptions
     names: set[str] = field(default_factory=set)
     """Of all its runs."""
     expected_s: float = 0.0
@@ -55,15 +55,15 @@ class Shelf:
     done: int = 0
 
     @property
-    def keep(self) -> Keep:
+    def keep(self) -> SaveOptions:
         """What any of them wants."""
         keeps = [member.keep for member in self.members]
-        return Keep(any(keep.episodes for keep in keeps), any(keep.policies for keep in keeps))
+        return SaveOptions(any(keep.episodes for keep in keeps), any(keep.policies for keep in keeps))
 
-    def save(self, record: Record, chunk: Chunk) -> None:
+    def save(self, record: RunRecorder, chunk: Chunk) -> None:
         """The checkpoint has all that there is to know of a run in training."""
 
-    def finish(self, last: Sequence[Last]) -> list[Exception | None]:
+    def finish(self, last: Sequence[CompletedRun]) -> list[Exception | None]:
         """Put them there; their folders are not needed any more."""
         for member in self.members:
             mine = [run for _, run in last if run.name in member.names]
@@ -79,18 +79,18 @@ class Shelf:
 def members_in(pack: Path, out: Path) -> list[Member]:
     """The studies of a pack, each with its folder."""
     with zipfile.ZipFile(pack) as file:
-        told = json.loads(file.read(PACK))
-    keeps = [Keep(**part["keep"]) for part in told["studies"]]
+        told = json.loads(file.read(MANIFEST))
+    keeps = [SaveOptions(**part["keep"]) for part in told["studies"]]
     folders = [
-        StudyFolder.create(out / part["folder"], study_from(part["study"]), keep=keep)
+        StudyFolder.create(out / part["folder"], study_from_table(part["study"]), keep=keep)
         for part, keep in zip(told["studies"], keeps, strict=True)
     ]
     return [Member(folder, keep) for folder, keep in zip(folders, keeps, strict=True)]
 
 
-def line_of(members: Iterable[Member], without: set[str]) -> dict[str, list[Trainee]]:
+def line_of(members: Iterable[Member], without: set[str]) -> dict[str, list[TrainingJob]]:
     """By program, the runs that are left to train, each once."""
-    line: dict[str, list[Trainee]] = {}
+    line: dict[str, list[TrainingJob]] = {}
     known = set(without)
     for member in members:
         plan = Plan.of(member.folder.study)
@@ -101,8 +101,8 @@ def line_of(members: Iterable[Member], without: set[str]) -> dict[str, list[Trai
                 known.add(planned.name)
                 spec = plan.spec(planned)
                 member.expected_s += CudaEngine().expected_s(spec)
-                trainee = Trainee(member.folder.run_folder(spec), [], lambda: None)
-                line.setdefault(engine_of(spec).program(spec), []).append(trainee)
+                trainee = TrainingJob(member.folder.run_folder(spec), [], lambda: None)
+                line.setdefault(engine_for(spec).program(spec), []).append(trainee)
     return line
 
 
@@ -117,11 +117,11 @@ def tell_shares(members: Sequence[Member], wall_s: float) -> None:
         (sessions / f"{uuid4().hex[:12]}.json").write_text(json.dumps({"began": now - share_s, "ended": now}) + "\n")
 
 
-def parts_of(line: Mapping[str, list[Trainee]]) -> Iterable[list[Trainee]]:
+def parts_of(line: Mapping[str, list[TrainingJob]]) -> Iterable[list[TrainingJob]]:
     """As many runs of one program as are trained together: on the kernel, all that there are."""
     for trainees in line.values():
         spec = trainees[0].folder.spec
-        engine = engine_of(spec)
+        engine = engine_for(spec)
         most = len(trainees) if engine.name == "cuda" else engine.together(spec)
         for first in range(0, len(trainees), most):
             yield trainees[first : first + most]
@@ -138,7 +138,7 @@ def main(arguments: Sequence[str]) -> int:
     prepare_jax("cpu")
     members = members_in(given.pack, given.out)
     line = line_of(members, set(given.without.read_text().split()) if given.without else set())
-    shelf, ends = Shelf(members), list[Ended | Exception]()
+    shelf, ends = Shelf(members), list[RunOutcome | Exception]()
     print(f"{sum(map(len, line.values())):,} runs", flush=True)
     with stopping() as stopper:
         for trainees in parts_of(line):

@@ -24,9 +24,9 @@ from cycletime.agents import PPOAgent
 from cycletime.agents.native.agent import NativePPOAgent
 from cycletime.agents.native.library import native_library
 from cycletime.agents.ppo import Sample, shuffles
-from cycletime.loops import CompiledLoop
-from cycletime.loops.program import advance_with, draw_for
 from cycletime.tasks import Reacher
+from cycletime.training.algorithm_1 import advance_with_draws, draw_for_periods
+from cycletime.training.compiled_loop import CompiledLoop
 
 TURNS = 7
 RUN_PERIODS = 625
@@ -38,16 +38,16 @@ def parts_of(agent: PPOAgent) -> tuple[int, dict[str, Callable[[], Any]]]:
     loop = CompiledLoop(task=Reacher(), agent=agent, dt="16ms", env_steps=10_000_000)
     shape, state = loop.shape, loop.start([0]).state
     rates, periods = jax.tree.map(np.float32, agent), np.int32(loop.shape.periods)
-    draws = {learns: draw_for(shape, rates, state, periods, learns=learns) for learns in (True, False)}
+    draws = {learns: draw_for_periods(shape, rates, state, periods, learns=learns) for learns in (True, False)}
 
     def advance(learns: bool) -> Any:  # noqa: ANN401 - all that a chunk gives
         own = jax.tree.map(jnp.copy, state)  # which it takes over
-        return advance_with(shape, rates, own, draws[learns], periods, learns=learns)
+        return advance_with_draws(shape, rates, own, draws[learns], periods, learns=learns)
 
     order = shuffles(jax.random.key(1), agent.epochs, agent.batch)
     descend, data = jax.jit(agent.descend), samples(agent.batch)
     return int(periods), {
-        "drawn": lambda: draw_for(shape, rates, state, periods, learns=True),
+        "drawn": lambda: draw_for_periods(shape, rates, state, periods, learns=True),
         "rolled out": lambda: advance(learns=False),
         "learned": lambda: advance(learns=True),
         "descended": lambda: descend(state.psi, data, order),

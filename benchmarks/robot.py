@@ -19,13 +19,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from statistics import median
 
-from cycletime.robots.clock import Beats, WallClock
-from cycletime.robots.priority import ask_to_be_on_time
-from cycletime.robots.ur.connection import Address
+from cycletime.robots.clock import Ticker, WallClock, request_real_time_priority
+from cycletime.robots.ur.driver.driver import DriverSettings
 from cycletime.robots.ur.driver.link import DriverLink
-from cycletime.robots.ur.driver.settings import DriverSettings
-from cycletime.robots.ur.link import StandardLink
-from cycletime.robots.ur.simulator.launch import simulated
+from cycletime.robots.ur.links import StandardLink
+from cycletime.robots.ur.rtde_client import Address
+from cycletime.robots.ur.simulator.launch import simulated_controller
 from cycletime.robots.ur.types import SpeedJ
 
 WANTED_S = {("agent", 0.3): 0.5, ("agent", 1.0): 0.7, ("driver", 0.3): 0.2, ("driver", 1.0): 0.3}
@@ -82,14 +81,14 @@ def time_to_stand_s(settings: DriverSettings, victim: str, speed: float) -> floa
 
 def beat_errors_s() -> list[float]:
     """From when beats are due until they wake, in ascending order."""
-    beats = Beats("10ms", WallClock())
+    beats = Ticker("10ms", WallClock())
     return sorted(beat.woke_s - beat.scheduled_s for beat in (beats.wait() for _ in range(BEATS)))
 
 
 def report_stops() -> bool:
     """Print the times after kills; whether all are as wanted."""
     fine = True
-    with simulated() as robot:
+    with simulated_controller() as robot:
         ports = robot.ports
         settings = DriverSettings(Address(robot.address, ports.rtde, ports.realtime, ports.dashboard))
         for (victim, speed), wanted_s in WANTED_S.items():
@@ -107,7 +106,7 @@ def report_beats() -> bool:
     """Print the errors of beats; whether the last, which had the quietest core, are as wanted."""
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     fine = _print_errors("as any process")
-    return _print_errors("ahead of others") if ask_to_be_on_time() else fine
+    return _print_errors("ahead of others") if request_real_time_priority() else fine
 
 
 def _print_errors(how: str) -> bool:

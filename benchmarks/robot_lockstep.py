@@ -15,11 +15,11 @@ from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 
 import numpy as np
 
-from cycletime.robots.priority import ask_to_be_on_time
-from cycletime.robots.ur.connection import Address
-from cycletime.robots.ur.lockstep_link import LockstepLink
+from cycletime.robots.clock import request_real_time_priority
+from cycletime.robots.ur.links import LockstepLink
 from cycletime.robots.ur.reacher_env import URReacher2Env
-from cycletime.robots.ur.simulator.launch import simulated
+from cycletime.robots.ur.rtde_client import Address
+from cycletime.robots.ur.simulator.launch import simulated_controller
 
 EPISODES = 10
 AT_LEAST = 15.0
@@ -29,7 +29,7 @@ def ratios(env_dt: str) -> tuple[float, float]:
     """The controller's seconds in one of ours, and in one of computing, at an environment's time step."""
     rng = np.random.default_rng(0)
     begin_s, computed_s = time.perf_counter(), _computed_s()
-    with simulated("cb3", None) as controller:
+    with simulated_controller("cb3", None) as controller:
         ports = controller.ports
         address = Address(controller.address, ports.rtde, ports.realtime, ports.dashboard)
         env = URReacher2Env(LockstepLink(address), env_dt)
@@ -51,7 +51,7 @@ def _computed_s() -> float:
 def main() -> int:
     """Print both; status 1 if it is too slow."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # only one of the two ever works
-    ahead = ask_to_be_on_time()
+    ahead = request_real_time_priority()
     how = "ahead of others on one core" if ahead else "on one core, as any process"
     print(f"{how}; load of the machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     found = {env_dt: ratios(env_dt) for env_dt in ("10ms", "40ms")}

@@ -25,22 +25,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.duration import Duration, cycle_steps
-from cycletime.engines.devices import prepare_jax
-from cycletime.engines.registry import with_engine
-from cycletime.engines.training import train_folders
-from cycletime.robots.ur.connection import Address
-from cycletime.robots.ur.lockstep_link import LockstepLink
+from cycletime.policies.evaluate import Evaluation
+from cycletime.robots.ur.links import LockstepLink
 from cycletime.robots.ur.reacher_env import URReacher2Env
-from cycletime.robots.ur.simulator.launch import simulated
-from cycletime.runs.evaluating import Evaluation
-from cycletime.runs.folder import RunFolder
-from cycletime.runs.result import FinishedRun
-from cycletime.runs.spec import EngineSpec, RunSpec
-from cycletime.runs.worlds import GymnasiumEnv
-from cycletime.studies.plan.plan import Plan
-from cycletime.studies.spec.study import Cell
-from cycletime.studies.store.folder import StudyFolder, policy_of
+from cycletime.robots.ur.rtde_client import Address
+from cycletime.robots.ur.simulator.launch import simulated_controller
+from cycletime.studies.plan import Plan
+from cycletime.studies.spec import Cell
+from cycletime.studies.study_folder import StudyFolder, policy_of
 from cycletime.tasks.ur_reacher import URReacher
+from cycletime.training.engine_registry import with_engine
+from cycletime.training.finished_run import FinishedRun
+from cycletime.training.jax_setup import prepare_jax
+from cycletime.training.run_folder import RunFolder
+from cycletime.training.spec import EngineSpec, RunSpec
+from cycletime.training.trainer import train_folders
+from cycletime.training.worlds import GymnasiumEnv
 
 EPISODES = 20
 """That each policy plays on both."""
@@ -54,7 +54,7 @@ class OwnController(gymnasium.Wrapper):
     def __init__(self, env_dt: str) -> None:
         """Start the controller, and wait at each reset until the arm stands as still as the closed form's."""
         self._process = ExitStack()
-        controller = self._process.enter_context(simulated("cb3", None))
+        controller = self._process.enter_context(simulated_controller("cb3", None))
         ports = controller.ports
         link = LockstepLink(Address(controller.address, ports.rtde, ports.realtime, ports.dashboard))
         super().__init__(URReacher2Env(link, env_dt, reset_time="3.5s"))

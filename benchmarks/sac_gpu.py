@@ -31,9 +31,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.training import sac_operations
 from cycletime.agents import SACAgent
-from cycletime.loops import CompiledLoop, Episodes
-from cycletime.loops.program import Matmul
 from cycletime.tasks import Reacher
+from cycletime.training.algorithm_1 import Matmul
+from cycletime.training.compiled_loop import CompiledLoop
+from cycletime.training.learning_curve import Episodes
 
 EXPONENTS = (128, 64, 32, 16, 8, 4, 2, 1, 1 / 2, 1 / 4, 1 / 8, 0)
 """The sweep's discounts are .99 to these powers."""

@@ -24,19 +24,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.agents import SACAgent
-from cycletime.engines.cuda.forms import FORMS, shared_bytes_of
-from cycletime.engines.cuda.kernels import SAC
-from cycletime.engines.cuda.layout import POSITION_WORDS
-from cycletime.engines.cuda.sac.checking import begin
-from cycletime.engines.cuda.sac.device import CardMemory, SACDevice, Slice, find_sac_device
-from cycletime.engines.cuda.sac.group import SACGroup
-from cycletime.engines.cuda.tasks import TASKS
-from cycletime.engines.engine import Chunk
-from cycletime.loops import CompiledLoop, Episodes
-from cycletime.runs.machine import code_version
-from cycletime.runs.spec import EngineSpec, RunSpec
-from cycletime.runs.worlds import ClosedFormWorld
+from cycletime.cuda.kernels import FORMS, SAC, shared_bytes_of
+from cycletime.cuda.layout import POSITION_WORDS
+from cycletime.cuda.sac_check import begin
+from cycletime.cuda.sac_device import CardMemory, SACDevice, Slice, find_sac_device
+from cycletime.cuda.sac_run_batch import SACRunBatch
+from cycletime.cuda.tasks import TASKS
 from cycletime.tasks import Reacher
+from cycletime.training.compiled_loop import CompiledLoop
+from cycletime.training.engine import Chunk
+from cycletime.training.learning_curve import Episodes
+from cycletime.training.machine import code_version
+from cycletime.training.spec import EngineSpec, RunSpec
+from cycletime.training.worlds import ClosedFormWorld
 
 DISCOUNT = 0.99**16
 """The best of the paper's sweep at 16 ms."""
@@ -103,7 +103,7 @@ def brief(most_bytes: int | None) -> bool:
 def kernel_scores(most_bytes: int | None) -> NDArray[np.float64]:
     """[seeds, 2] average return over learning, and over its last tenth, on the kernel."""
     parts: list[list[Episodes]] = [[] for _ in range(SEEDS)]
-    group = SACGroup([spec_of(seed) for seed in range(SEEDS)], find_sac_device(most_bytes))
+    group = SACRunBatch([spec_of(seed) for seed in range(SEEDS)], find_sac_device(most_bytes))
     for chunks in group.chunks(dict.fromkeys(range(SEEDS))):
         for run, chunk in chunks.items():
             assert isinstance(chunk, Chunk), "nothing is resumed"

@@ -24,19 +24,18 @@ import numpy as np
 
 from cycletime.agents.networks import Layer, PolicyNetwork
 from cycletime.cli import main as command
-from cycletime.engines.record import Trainee
-from cycletime.engines.training import Ended, Last, Shelf
-from cycletime.loops import EpisodeBins, Episodes
-from cycletime.loops.action_bounds import ActionBounds
-from cycletime.runs.policies.policy_file import SavedPolicy
-from cycletime.runs.result import FinishedRun, result_of
-from cycletime.runs.spec import RunSpec
-from cycletime.studies.executors import local
-from cycletime.studies.plan.plan import Plan
-from cycletime.studies.running import worker
-from cycletime.studies.running.running import run_study
-from cycletime.studies.spec.file import study_from
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies import executors, worker
+from cycletime.studies.plan import Plan
+from cycletime.studies.spec_file import study_from_table
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.studies.worker_pool import run_study
+from cycletime.training.finished_run import FinishedRun, make_result
+from cycletime.training.learning_curve import EpisodeBins, Episodes
+from cycletime.training.policy_file import SavedPolicy
+from cycletime.training.run_recorder import TrainingJob
+from cycletime.training.spec import RunSpec
+from cycletime.training.trainer import CompletedRun, ResultSink, RunOutcome
+from cycletime.training.worlds import ActionBounds
 
 NULL_RUNS, NULL_MOST_S = 1000, 20.0
 LIMITS_S = {"import": 30.0, "status": 2.0, "verify": 60.0, "report": 15.0, "export": 30.0}
@@ -82,7 +81,7 @@ def made_up(spec: RunSpec, *, binned: bool) -> FinishedRun:
     episodes = Episodes(ends, ends // 8, random.normal(size=400), np.diff(ends, prepend=0))
     curve = EpisodeBins.none(spec.env_steps).plus(episodes) if binned else episodes
     told: dict[str, Any] = {"where": "closed form", "env_dt_s": 0.002, "remarks": (), "sessions": 1, "wall_s": 0.0}
-    result = result_of(spec, curve, agent_steps=int(ends[-1] // 8), machine=_MACHINE, **told)
+    result = make_result(spec, curve, agent_steps=int(ends[-1] // 8), machine=_MACHINE, **told)
     steps = np.linspace(0, spec.env_steps, 300).astype(np.int64)
     losses = {name: random.normal(size=300) for name in ("policy_loss", "value_loss", "entropy", "kl")}
     metrics = {"env_steps": steps, "agent_steps": steps // 8, "learnings": np.ones(300, np.int64), **losses}
@@ -94,9 +93,9 @@ def made_up(spec: RunSpec, *, binned: bool) -> FinishedRun:
 def null_worker(arguments: Sequence[str]) -> int:
     """A worker whose training takes no time."""
 
-    def train(trainees: Sequence[Trainee], shelf: Shelf, **_: object) -> list[Ended | Exception]:
+    def train(trainees: Sequence[TrainingJob], shelf: ResultSink, **_: object) -> list[RunOutcome | Exception]:
         for trainee in trainees:
-            last: Any = Last(trainee, made_up(trainee.folder.spec, binned=False))  # type: ignore[arg-type]
+            last: Any = CompletedRun(trainee, made_up(trainee.folder.spec, binned=False))  # type: ignore[arg-type]
             shelf.finish([last])
             for listener in trainee.listeners:
                 listener.end("finished")
@@ -109,10 +108,10 @@ def null_worker(arguments: Sequence[str]) -> int:
 def bookkeeping_s(runs: int) -> float:
     """The wall time of a study of runs that take no time, on two workers."""
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as place:
-        folder = StudyFolder.create(Path(place) / "study", study_from({**NULL, "seeds": runs}))
-        local.WORKER = (sys.executable, __file__, "worker")
+        folder = StudyFolder.create(Path(place) / "study", study_from_table({**NULL, "seeds": runs}))
+        executors.WORKER_COMMAND = (sys.executable, __file__, "worker")
         began = time.monotonic()
-        counts = run_study(folder, local.Local(2))
+        counts = run_study(folder, executors.LocalExecutor(2))
         took_s = time.monotonic() - began
     if counts["done"] != runs:
         raise SystemExit(f"{dict(counts)}: all {runs} should be done")
@@ -121,7 +120,7 @@ def bookkeeping_s(runs: int) -> float:
 
 def store_s(place: Path) -> Iterator[tuple[str, float]]:
     """By command, the CPU seconds that it takes with 10,000 runs."""
-    here, there = StudyFolder.create(place / "here", study_from(STORED)), filled(place / "there", STORED)
+    here, there = StudyFolder.create(place / "here", study_from_table(STORED)), filled(place / "there", STORED)
     words = {
         "import": ["import", str(here.path), str(there.path)],
         "status": ["status", str(here.path)],
@@ -135,7 +134,7 @@ def store_s(place: Path) -> Iterator[tuple[str, float]]:
 
 def filled(place: Path, told: Mapping[str, Any]) -> StudyFolder:
     """A study whose runs are all made up."""
-    folder = StudyFolder.create(place, study_from(told))
+    folder = StudyFolder.create(place, study_from_table(told))
     plan = Plan.of(folder.study)
     for group in np.array_split(np.arange(len(plan.runs)), -(-len(plan.runs) // 200)):
         folder.store.add([made_up(plan.spec(plan.runs[index]), binned=True) for index in group])
@@ -195,7 +194,7 @@ def scheduler() -> dict[str, float]:
     with tempfile.TemporaryDirectory() as place:
         dts = ["4ms", "8ms", "16ms", "32ms", "64ms"]
         keys = {name: value for name, value in NULL.items() if name != "dt"}
-        study = study_from({**keys, "dts": dts, "seeds": round(PLANNED / len(dts))})
+        study = study_from_table({**keys, "dts": dts, "seeds": round(PLANNED / len(dts))})
         folder = StudyFolder.create(Path(place) / "study", study)
         plan = Plan.of(study)
         states = folder.states(planned.name for planned in plan.runs)

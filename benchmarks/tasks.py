@@ -32,7 +32,7 @@ import numpy as np
 
 from cycletime.duration import cycle_steps
 from cycletime.tasks import DoublePendulum, Reacher
-from cycletime.tasks.packed import PackedStep
+from cycletime.tasks.closed_form_env import PackedStep
 
 REPETITIONS = 7
 WANTED = {1: 300, 4096: 500}

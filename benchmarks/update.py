@@ -22,9 +22,9 @@ import jax
 from jax import lax
 
 from cycletime.agents import PPOAgent
-from cycletime.agents.learning import adam_step
 from cycletime.agents.native.agent import NativePPOAgent
 from cycletime.agents.native.library import native_library
+from cycletime.agents.networks import adam_step
 from cycletime.agents.ppo import PPOState, Sample, shuffles
 
 MINIBATCHES = (12, 50, 200)

@@ -13,17 +13,15 @@ def on_page_content(html: str, **_: Any) -> str:  # noqa: ANN401 - whatever MkDo
     """Fill in the marks of a page."""
     if CALCULATOR not in html:
         return html
-    from cycletime.paper.page_figures import add_paper_figures
-    from cycletime.paper.results import read_results
-    from cycletime.reports.page.calculator import calculator_html
-    from cycletime.reports.page.document import figure_html
-    from cycletime.reports.page.embedding import embedded
+    from cycletime.experiments.paper.figures import add_paper_figures
+    from cycletime.experiments.results import read_results
+    from cycletime.reports.page.document import calculator_html, embedded_html, figure_html
     from cycletime.reports.page.figures import FigureData
 
     data = FigureData()
     add_paper_figures(data, read_results(RESULTS), ["rule"])
     (figure,) = data.figures
-    return html.replace(CALCULATOR, calculator_html()).replace(FIGURE, figure_html(figure) + embedded(data))
+    return html.replace(CALCULATOR, calculator_html()).replace(FIGURE, figure_html(figure) + embedded_html(data))
 
 
 def on_post_page(output: str, **_: Any) -> str:  # noqa: ANN401 - whatever MkDocs tells

@@ -5,7 +5,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from cycletime.robots.clock import Beats, MonotonicClock, WallClock
+from cycletime.robots.clock import MonotonicClock, Ticker, WallClock
 
 
 class Servo:
@@ -37,13 +37,13 @@ class ToyArm(gymnasium.Env[Any, Any]):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
-        home = Beats(self.dt, self.clock)
+        home = Ticker(self.dt, self.clock)
         while abs(self.servo.angle) > 0.02:
             self.servo.write(float(np.clip(-5 * self.servo.angle, -1, 1)))
             home.wait()
             self.servo.read()
         self.servo.write(0.0)
-        self.target, self.env_steps, self.beats = self.np_random.uniform(-1, 1), 0, Beats(self.dt, self.clock)
+        self.target, self.env_steps, self.beats = self.np_random.uniform(-1, 1), 0, Ticker(self.dt, self.clock)
         return self.observed(), {"observed_s": self.servo.read_s}
 
     def send(self, action: Any) -> None:

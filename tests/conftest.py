@@ -97,8 +97,8 @@ def _forget_programs() -> None:
     """Those that JAX keeps, and those that we keep ourselves."""
     import jax
 
-    from cycletime.loops import beginning
+    from cycletime.training import algorithm_1
 
     jax.clear_caches()  # type: ignore[no-untyped-call]
-    beginning._program.cache_clear()
-    beginning._programs.clear()
+    algorithm_1._initial_state_program.cache_clear()
+    algorithm_1._initial_state_programs.clear()

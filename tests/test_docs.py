@@ -20,8 +20,8 @@ import yaml
 import cycletime
 from cycletime.cli import main
 from cycletime.rules import PPO
-from cycletime.studies.spec.file import study_from
-from cycletime.studies.tuning.file import tuning_from
+from cycletime.studies.spec_file import study_from_table
+from cycletime.studies.tuning_spec import tuning_from_table
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -88,7 +88,7 @@ def test_studies_and_tunings_can_be_read(page: Path, text: str) -> None:
     """Of blocks that are a whole study or tuning; others show some lines of one."""
     table = tomllib.loads(text)
     if "env_steps" in table:
-        assert tuning_from(table).grid() if "fresh_seeds" in table else study_from(table).size
+        assert tuning_from_table(table).grid() if "fresh_seeds" in table else study_from_table(table).size
 
 
 def test_the_examples_are_those_of_the_page() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cycletime.errors import DiskFullError, InputError, did_you_mean, in_words, unknown
+from cycletime.errors import DiskFullError, InputError, did_you_mean, error_sentence, unknown_name_error
 
 
 @pytest.mark.parametrize(
@@ -22,10 +22,10 @@ def test_the_nearest_names_are_told_and_letters_in_another_order_are_nearest(
 
 
 def test_an_unknown_name_is_refused_with_the_nearest_and_what_is_no_name_without() -> None:
-    assert str(unknown("PPO", "an algorithm", ("ppo", "sac"))) == (
+    assert str(unknown_name_error("PPO", "an algorithm", ("ppo", "sac"))) == (
         "'PPO' is not an algorithm: give one of ppo, sac; did you mean ppo?"
     )
-    assert str(unknown(["ppo"], "an algorithm", ("ppo", "sac"))) == (
+    assert str(unknown_name_error(["ppo"], "an algorithm", ("ppo", "sac"))) == (
         "['ppo'] is not an algorithm: give one of ppo, sac."
     )
 
@@ -40,4 +40,4 @@ def test_an_unknown_name_is_refused_with_the_nearest_and_what_is_no_name_without
     ],
 )
 def test_sentences_stand_alone_and_what_others_raise_with_its_kind(error: Exception, words: str) -> None:
-    assert in_words(error) == words
+    assert error_sentence(error) == words

@@ -10,7 +10,7 @@ import pytest
 
 from cycletime import extras
 from cycletime.errors import InputError, NotInstalledError
-from cycletime.extras import extras_named, lazily
+from cycletime.extras import lazy_exports, require_extras
 from tests import light_install
 
 ROOT = Path(__file__).parents[1]
@@ -36,8 +36,8 @@ def test_without_extras_the_light_parts_work_and_the_others_name_what_is_missing
 def test_the_outermost_asker_is_named() -> None:
     with (
         pytest.raises(NotInstalledError, match=r"^a needs SciPy, which .* pip install 'cycletime\[study\]'\.$") as told,
-        extras_named("a"),
-        extras_named("b"),
+        require_extras("a"),
+        require_extras("b"),
     ):
         raise ModuleNotFoundError("No module named 'scipy'", name="scipy")
     assert isinstance(told.value, InputError)
@@ -46,7 +46,7 @@ def test_the_outermost_asker_is_named() -> None:
 
 @pytest.mark.parametrize("name", ["some_package", "jax.some_part", None])
 def test_what_no_extra_brings_is_a_defect_as_ever(name: str | None) -> None:
-    with pytest.raises(ModuleNotFoundError, match=r"^no$") as told, extras_named("a"):
+    with pytest.raises(ModuleNotFoundError, match=r"^no$") as told, require_extras("a"):
         raise ModuleNotFoundError("no", name=name)
     assert not isinstance(told.value, NotInstalledError)
 
@@ -54,7 +54,7 @@ def test_what_no_extra_brings_is_a_defect_as_ever(name: str | None) -> None:
 def test_a_lazy_room_lists_only_what_can_be_loaded_since_notebooks_load_all_of_it() -> None:
     """IPython asks for every listed name to complete 'import cycletime.ru', and prints whatever is raised."""
     homes = {"Duration": "cycletime.duration", "Heavy": "cycletime.duration", "Light": "cycletime.duration"}
-    _, names, everything = lazily("cycletime", homes, needs={"Heavy": "no_such_package", "Light": "json"})
+    _, names, everything = lazy_exports("cycletime", homes, needs={"Heavy": "no_such_package", "Light": "json"})
     assert everything == ["Duration", "Light"]
     assert "Heavy" not in names()
     program = "import sys; sys.modules['jax'] = None; from cycletime import *; print(PPO, 'Study' in dir())"
@@ -63,7 +63,7 @@ def test_a_lazy_room_lists_only_what_can_be_loaded_since_notebooks_load_all_of_i
 
 
 def test_a_lazy_room_loads_names_and_rooms_and_knows_no_others() -> None:
-    load, names, everything = lazily("cycletime", {"Duration": "cycletime.duration", "rules": "cycletime.rules"})
+    load, names, everything = lazy_exports("cycletime", {"Duration": "cycletime.duration", "rules": "cycletime.rules"})
     assert load("Duration") is sys.modules["cycletime.duration"].Duration
     assert load("rules") is sys.modules["cycletime.rules"]
     assert {"Duration", "rules", "__version__"} <= set(names())
@@ -96,9 +96,9 @@ def test_the_oldest_versions_that_are_tried_are_those_promised(
     assert all(f"{pin}.0.0".startswith(f"{promised[package]}.0") for package, pin in pins.items())
 
 
-@pytest.mark.parametrize("package", sorted(extras._BROUGHT_BY))
+@pytest.mark.parametrize("package", sorted(extras._PACKAGES))
 def test_what_a_sentence_says_to_install_brings_the_package(package: str) -> None:
-    _, install = extras._BROUGHT_BY[package]
+    _, install = extras._PACKAGES[package]
     named = re.fullmatch(r"'cycletime\[([\w-]+)\]'", install)
     distribution = {"rtde_control": "ur-rtde"}.get(package, package)  # most are called as they are imported
     assert distribution in (project()[named[1]] if named else {install})

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "cycletime"
 
 
-@pytest.mark.parametrize("module", ["cycletime", "cycletime.rules", "cycletime.rules.libraries", "cycletime.cli"])
+@pytest.mark.parametrize("module", ["cycletime", "cycletime.rules", "cycletime.libraries", "cycletime.cli"])
 def test_importing_it_loads_neither_jax_nor_numpy_nor_torch(module: str) -> None:
     heavy = ("jax", "numpy", "torch", "gymnasium", "yaml", "typeguard")
     program = f"import sys, {module}; print([name for name in {heavy} if name in sys.modules])"
@@ -44,38 +44,36 @@ def test_the_front_door_has_what_it_says() -> None:
     assert cycletime.PPO is cycletime.rules.PPO
 
 
-def test_no_file_is_longer_than_400_lines() -> None:
+def test_no_file_is_longer_than_600_lines() -> None:
     written = [path for part in ("src", "tests", "benchmarks", "docs") for path in (ROOT / part).rglob("*")]
     code = [path for path in written if path.suffix in {".py", ".cu", ".cuh", ".js", ".css"}]
-    assert len(code) > 500
-    assert {str(path): lines for path in code if (lines := path.read_text().count("\n")) > 400} == {}
+    assert len(code) > 300
+    assert {str(path): lines for path in code if (lines := path.read_text().count("\n")) > 600} == {}
 
 
 def test_nowhere_is_a_time_floor_divided() -> None:
     """Floats get it wrong (0.12 // 0.04 is 2.0), so '//' is for counts: each use is listed here and looked at."""
     counts_only = {
         "agents/ppo.py": 3,  # samples and mini-batches
-        "engines/compiled.py": 1,  # lanes in the bytes of a GPU
-        "engines/cuda/layout.py": 1,  # bytes in words
-        "engines/cuda/sac/describing.py": 3,  # outputs in means and log sigmas
-        "engines/cuda/sac/device.py": 3,  # bytes in words
-        "engines/cuda/sac/group.py": 2,  # bytes in words, and environment steps in cycles, rounded up
-        "engines/cuda/sac/layout.py": 7,  # halves in words, lanes in rows, warps in quarters
-        "engines/cuda/random_words.py": 1,  # bits
+        "cuda/layout.py": 1,  # bytes in words
+        "cuda/philox.py": 1,  # bits
+        "cuda/sac.py": 10,  # outputs in means and log sigmas; halves in words, lanes in rows, warps in quarters
+        "cuda/sac_device.py": 3,  # bytes in words
+        "cuda/sac_run_batch.py": 2,  # bytes in words, and environment steps in cycles, rounded up
         "duration.py": 1,  # 10**places // denominator, both whole
-        "loops/compiled.py": 3,  # periods, and random numbers, in a chunk; rows of so many numbers
-        "loops/drawing.py": 3,  # rows in a block, and blocks
-        "loops/rollout.py": 2,  # cycles in an episode, and episodes in so many cycles
-        "loops/stepped.py": 2,  # rows of agent steps
-        "loops/stepped_agent.py": 4,  # learning periods, copies, and rows in a learning period
-        "paper/clips.py": 4,  # pixels, cycles in a picture, and the place of the median
-        "paper/figures/curves.py": 1,  # bins between markers
-        "runs/metrics.py": 1,  # learnings in windows of them
-        "runs/store.py": 1,  # bytes
-        "studies/running/failures.py": 1,  # half of some runs
-        "rules/libraries/on_policy_words.py": 5,  # samples, environments, mini-batches
-        "rules/zoo/rewriting.py": 1,  # columns of text
+        "experiments/paper/clips.py": 4,  # pixels, cycles in a picture, and the place of the median
+        "experiments/paper/figure_kinds.py": 1,  # bins between markers
+        "libraries/on_policy.py": 5,  # samples, environments, mini-batches
+        "libraries/yaml_edit.py": 1,  # columns of text
+        "studies/study_folder.py": 1,  # half of some runs
         "tasks/ur_reacher.py": 1,  # packages within whole environment steps, by the exact ratio of their times
+        "training/algorithm_1.py": 5,  # rows in a block, blocks, cycles in an episode, episodes in so many cycles
+        "training/compiled_engine.py": 1,  # lanes in the bytes of a GPU
+        "training/compiled_loop.py": 3,  # periods, and random numbers, in a chunk; rows of so many numbers
+        "training/learning_curve.py": 1,  # learnings in windows of them
+        "training/run_store.py": 1,  # bytes
+        "training/stepped_agent.py": 4,  # learning periods, copies, and rows in a learning period
+        "training/stepped_loop.py": 2,  # rows of agent steps
     }
     found = {
         str(path.relative_to(SOURCE)): uses

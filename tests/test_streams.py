@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cycletime.streams import Lenient, lenient_streams
+from cycletime.streams import LenientStream, lenient_streams
 
 
 class Failing(io.StringIO):
@@ -26,7 +26,7 @@ class Failing(io.StringIO):
 
 def test_what_can_be_written_is_written_and_all_else_is_the_stream_s() -> None:
     stream = io.StringIO()
-    lenient = Lenient(stream)
+    lenient = LenientStream(stream)
     assert lenient.write("one ") == 4
     lenient.writelines(["two ", "three"])
     lenient.flush()
@@ -35,7 +35,7 @@ def test_what_can_be_written_is_written_and_all_else_is_the_stream_s() -> None:
 
 def test_a_fault_is_known_and_ends_nothing() -> None:
     full = OSError(errno.ENOSPC, "No space left on device")
-    lenient = Lenient(Failing(full))
+    lenient = LenientStream(Failing(full))
     assert lenient.write("lost") == 4
     print("lost, too", file=lenient)
     assert lenient.faults[0] is full
@@ -44,7 +44,7 @@ def test_a_fault_is_known_and_ends_nothing() -> None:
 def test_a_stream_that_was_closed_takes_nothing_and_is_no_fault() -> None:
     stream = io.StringIO()
     stream.close()
-    lenient = Lenient(stream)
+    lenient = LenientStream(stream)
     lenient.write("lost")
     lenient.flush()
     assert lenient.faults == []
@@ -52,7 +52,7 @@ def test_a_stream_that_was_closed_takes_nothing_and_is_no_fault() -> None:
 
 def test_letters_that_a_stream_does_not_have_are_replaced() -> None:
     below = io.BytesIO()
-    lenient = Lenient(io.TextIOWrapper(below, encoding="ascii"))
+    lenient = LenientStream(io.TextIOWrapper(below, encoding="ascii"))
     lenient.write("1 \N{PLUS-MINUS SIGN} 2 \N{BULLET}\n")
     lenient.buffer.write(b"bytes")
     lenient.flush()
@@ -64,7 +64,7 @@ def test_faults_of_bytes_are_those_of_the_text() -> None:
         def write(self, data: Any) -> int:  # noqa: ANN401
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    lenient = Lenient(io.TextIOWrapper(Full()))
+    lenient = LenientStream(io.TextIOWrapper(Full()))
     lenient.buffer.write(b"lost")
     assert [fault.errno for fault in lenient.faults] == [errno.ENOSPC]
 
@@ -72,8 +72,8 @@ def test_faults_of_bytes_are_those_of_the_text() -> None:
 def test_streams_are_as_they_were_afterwards() -> None:
     before = sys.stdout, sys.stderr
     with lenient_streams():
-        assert isinstance(sys.stdout, Lenient)
-        assert isinstance(sys.stderr, Lenient)
+        assert isinstance(sys.stdout, LenientStream)
+        assert isinstance(sys.stderr, LenientStream)
     assert (sys.stdout, sys.stderr) == before
     with pytest.raises(ZeroDivisionError), lenient_streams():
         _ = 1 / 0

@@ -12,10 +12,10 @@ import jax.numpy as jnp
 
 from benchmarks.peers.worker import Cases, serve
 from cycletime.agents import Agent, PPOAgent, SACAgent
-from cycletime.loops.compilation_cache import keep_compiled_programs
-from cycletime.loops.compiled import CompiledLoop
-from cycletime.loops.program import LoopState, ProgramOutput, advance_with, draw_for
 from cycletime.tasks import Reacher
+from cycletime.training.algorithm_1 import ChunkOutput, LoopState, advance_with_draws, draw_for_periods
+from cycletime.training.compiled_loop import CompiledLoop
+from cycletime.training.jax_setup import keep_compiled_programs
 
 ENV_STEPS = 10_000_000
 AGENTS: dict[str, Agent] = {"ppo": PPOAgent(), "sac": SACAgent(replay_capacity=62_500)}
@@ -30,14 +30,14 @@ def prepare(name: str, dt: str) -> tuple[Cases, dict[str, object]]:
     shape, state = loop.shape, loop.start([0]).state
     rates = jax.tree.map(jnp.float32, agent)
 
-    def program(*, learns: bool) -> Callable[[LoopState], tuple[LoopState, ProgramOutput]]:
-        draws = draw_for(shape, rates, state, jnp.int32(0), learns=learns)
-        advance = advance_with.lower(shape, rates, state, draws, jnp.int32(0), learns=learns).compile()
+    def program(*, learns: bool) -> Callable[[LoopState], tuple[LoopState, ChunkOutput]]:
+        draws = draw_for_periods(shape, rates, state, jnp.int32(0), learns=learns)
+        advance = advance_with_draws.lower(shape, rates, state, draws, jnp.int32(0), learns=learns).compile()
 
-        def chunk(state: LoopState) -> tuple[LoopState, ProgramOutput]:
+        def chunk(state: LoopState) -> tuple[LoopState, ChunkOutput]:
             periods = jnp.int32(shape.periods)
-            told: tuple[LoopState, ProgramOutput] = advance(
-                rates, state, draw_for(shape, rates, state, periods, learns=learns), periods
+            told: tuple[LoopState, ChunkOutput] = advance(
+                rates, state, draw_for_periods(shape, rates, state, periods, learns=learns), periods
             )
             return told
 

@@ -12,25 +12,24 @@ import numpy as np
 
 from benchmarks.peers.worker import Cases, serve
 from cycletime.agents import PPOAgent, SACAgent
-from cycletime.loops import SteppedLoop
-from cycletime.loops.compilation_cache import keep_compiled_programs
-from cycletime.loops.randomness import Purpose, draws_of, keys_for, seed_key
-from cycletime.loops.stepped import _Run
+from cycletime.training.jax_setup import keep_compiled_programs
+from cycletime.training.random_numbers import Purpose, draw_updates, keys_for, seed_key
+from cycletime.training.stepped_loop import SteppedLoop, _SteppedRun
 
 AGENT_STEPS = 2000
 UPDATES = 50
 REPLAY, WARM_UP_STEPS = 62_500, 300
 
 
-def run_on(name: str, agent: Any) -> _Run:  # noqa: ANN401 - any agent
+def run_on(name: str, agent: Any) -> _SteppedRun:  # noqa: ANN401 - any agent
     """A run before its first step."""
     options: dict[str, Any] = {"dt": "16ms"} if name.startswith("cycletime/") else {}
     env = gymnasium.make(name, **options)
     loop = SteppedLoop(env=env, agent=agent, env_steps=10_000_000)
-    return _Run(loop, 0, loop.start(0))
+    return _SteppedRun(loop, 0, loop.start(0))
 
 
-def steps(run: _Run, count: int, unit: int) -> Callable[[], float]:
+def steps(run: _SteppedRun, count: int, unit: int) -> Callable[[], float]:
     """Seconds of so many agent steps with all that belongs to them, of `count` that are taken."""
 
     def take() -> float:
@@ -44,7 +43,7 @@ def steps(run: _Run, count: int, unit: int) -> Callable[[], float]:
     return take
 
 
-def updates(run: _Run) -> Cases:
+def updates(run: _SteppedRun) -> Cases:
     """Seconds of one update of SAC, each by a call of its own as the loop makes it, or many in one call."""
     learner, seen = run.learner, run.observation
     action = learner.act(seen)
@@ -59,7 +58,7 @@ def updates(run: _Run) -> Cases:
         return (time.perf_counter() - start) / UPDATES
 
     keys = keys_for(seed_key(0), {Purpose.LEARNING: jax.numpy.arange(UPDATES)})[Purpose.LEARNING]
-    draws = draws_of(learner.agent, keys, 1)
+    draws = draw_updates(learner.agent, keys, 1)
     scan = jax.jit(lambda psi, buffer, draws: jax.lax.scan(lambda p, d: learner.agent.learn(p, buffer, d), psi, draws))
 
     def scanned() -> float:

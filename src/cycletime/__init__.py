@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from cycletime.extras import lazily
+from cycletime.extras import lazy_exports
 
 __version__ = "0.2.0"
 
@@ -10,15 +10,15 @@ if TYPE_CHECKING:
     from cycletime import rules as rules
     from cycletime.duration import Duration as Duration
     from cycletime.duration import cycle_steps as cycle_steps
-    from cycletime.engines.train import train as train
     from cycletime.errors import InputError as InputError
     from cycletime.rules import PPO as PPO
     from cycletime.rules import SAC as SAC
-    from cycletime.studies.results import StudyResults as StudyResults
-    from cycletime.studies.spec.study import Study as Study
+    from cycletime.studies.spec import Study as Study
+    from cycletime.studies.study import StudyResults as StudyResults
     from cycletime.tasks import CycleTime as CycleTime
+    from cycletime.training.trainer import train as train
 else:
-    __getattr__, __dir__, __all__ = lazily(
+    __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
             "PPO": "cycletime.rules",
@@ -26,11 +26,11 @@ else:
             "CycleTime": "cycletime.tasks",
             "Duration": "cycletime.duration",
             "InputError": "cycletime.errors",
-            "Study": "cycletime.studies.spec.study",
-            "StudyResults": "cycletime.studies.results",
+            "Study": "cycletime.studies.spec",
+            "StudyResults": "cycletime.studies.study",
             "cycle_steps": "cycletime.duration",
             "rules": "cycletime.rules",
-            "train": "cycletime.engines.train",
+            "train": "cycletime.training.trainer",
         },
         needs={"CycleTime": "gymnasium", "Study": "jax", "StudyResults": "jax", "train": "jax"},
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cycletime.errors import InputError
 
-_KINDS = {
+_FILE_KINDS = {
     stat.S_IFDIR: "a directory",
     stat.S_IFIFO: "a pipe",
     stat.S_IFCHR: "a device",
@@ -17,7 +17,7 @@ _KINDS = {
 }
 
 
-def read_text(path: str | os.PathLike[str], most_bytes: int, encoding: str = "utf-8-sig") -> str:
+def read_bounded_text(path: str | os.PathLike[str], most_bytes: int, encoding: str = "utf-8-sig") -> str:
     """The UTF-8 text of a file, line ends as they are; the encoding 'utf-8' keeps a byte order mark.
 
     Raises:
@@ -27,7 +27,7 @@ def read_text(path: str | os.PathLike[str], most_bytes: int, encoding: str = "ut
     if "\0" in str(path):
         raise InputError(f"{str(path)!r} cannot be the name of a file.")
     try:
-        return _content(Path(path), most_bytes).decode(encoding)
+        return _read_bytes(Path(path), most_bytes).decode(encoding)
     except FileNotFoundError:
         raise InputError(f"There is no file {path}.") from None
     except OSError as error:
@@ -36,13 +36,13 @@ def read_text(path: str | os.PathLike[str], most_bytes: int, encoding: str = "ut
         raise InputError(f"{path} cannot be read: byte {error.start + 1} is not UTF-8 text.") from None
 
 
-def _content(path: Path, most_bytes: int) -> bytes:
-    _refuse_what_is_no_file(path, path.stat())
+def _read_bytes(path: Path, most_bytes: int) -> bytes:
+    _check_regular_file(path, path.stat())
     # The name may mean another thing by now, and opening a pipe would wait for its writer.
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(handle, "rb") as file:
         status = os.fstat(handle)
-        _refuse_what_is_no_file(path, status)
+        _check_regular_file(path, status)
         # What is told of the size may be too little: a file that grows, one of /proc.
         content = b"" if status.st_size > most_bytes else file.read(most_bytes + 1)
     size = max(status.st_size, len(content))
@@ -51,7 +51,7 @@ def _content(path: Path, most_bytes: int) -> bytes:
     return content
 
 
-def _refuse_what_is_no_file(path: Path, status: os.stat_result) -> None:
+def _check_regular_file(path: Path, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
-        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "no regular file")
+        kind = _FILE_KINDS.get(stat.S_IFMT(status.st_mode), "no regular file")
         raise InputError(f"{path} is {kind}: give a regular file.")

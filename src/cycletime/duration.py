@@ -53,11 +53,11 @@ class Duration:
         if isinstance(value, Duration):  # as most are that code hands on
             object.__setattr__(self, "exact_s", value.exact_s)
             return
-        exact_s = _read(value)
+        exact_s = _parse(value)
         if exact_s is None or not _SHORTEST_S <= exact_s <= _LONGEST_S:
             raise InputError(f"{value!r} is not a time span: give {_EXAMPLES}.")
         if isinstance(value, str):
-            _ask_for_a_unit(value, exact_s)
+            _require_unit(value, exact_s)
         object.__setattr__(self, "exact_s", exact_s)
 
     def __float__(self) -> float:
@@ -117,7 +117,7 @@ def typed_duration(value: DurationLike) -> Duration:
     """
     span = Duration(value)
     if not isinstance(value, Duration | str):
-        _ask_for_a_unit(str(value), span.exact_s)
+        _require_unit(str(value), span.exact_s)
     return span
 
 
@@ -138,16 +138,16 @@ def cycle_steps(dt: DurationLike, env_dt: DurationLike) -> int:
     )
 
 
-def _ask_for_a_unit(text: str, exact_s: Fraction) -> None:
+def _require_unit(text: str, exact_s: Fraction) -> None:
     """People who type 16 mean milliseconds, and cycle times of seconds are rare."""
     number = text.strip()
     if exact_s >= 1 and not number[-1].isalpha():
         raise InputError(f"{text!r} has no unit: write '{number}ms' for milliseconds or '{number}s' for seconds.")
 
 
-def _read(value: object) -> Fraction | None:
+def _parse(value: object) -> Fraction | None:
     if isinstance(value, str):
-        return _read_text(value)
+        return _parse_text(value)
     if isinstance(value, bool):
         return None
     if isinstance(value, Rational):
@@ -155,16 +155,16 @@ def _read(value: object) -> Fraction | None:
     if isinstance(value, float):
         return _simplest_fraction(value) if isfinite(value) else None
     # Decimal, and NumPy's float32, whose str() is its shortest decimal: 0.016 and not 0.01600000075995922.
-    return _read_text(str(value)) if isinstance(value, Decimal | Real) else None
+    return _parse_text(str(value)) if isinstance(value, Decimal | Real) else None
 
 
 @lru_cache(maxsize=1024)  # since studies read and write the few that they have for each of their runs
-def _read_text(text: str) -> Fraction | None:
+def _parse_text(text: str) -> Fraction | None:
     match = _NUMBER_THEN_UNIT.fullmatch(text.strip().lower().translate(_MICRO_SIGNS))
     if not match:
         return None
     number, unit = match.groups()
-    amount = _read_number(number)
+    amount = _parse_number(number)
     if amount is None or amount <= 0:
         return None
     if unit in _HERTZ_PER_UNIT:
@@ -173,7 +173,7 @@ def _read_text(text: str) -> Fraction | None:
     return amount * size if size else None
 
 
-def _read_number(text: str) -> Fraction | None:
+def _parse_number(text: str) -> Fraction | None:
     # Fraction('1e999999999') would compute a number with a thousand million digits.
     if len(text) > 60 or re.search(r"e[+-]?0*[1-9]\d\d", text):
         return None

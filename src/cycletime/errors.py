@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
-_QUOTED = 50
+_QUOTED_CHARACTERS = 50
 """Characters at each end of a long quotation."""
 
 
@@ -37,7 +37,7 @@ class NotInstalledError(ModuleNotFoundError, InputError):
     """A package is missing that an extra brings: the sentence says for what, and how to install it."""
 
 
-class WorldError(Exception):
+class EnvError(Exception):
     """An environment that failed with an error of the system's, such as a lost connection: its cause tells where.
 
     Neither a wrong input nor our own output or disk, for which such errors would be taken elsewhere. So its traceback
@@ -45,7 +45,7 @@ class WorldError(Exception):
     """
 
 
-def in_words(error: Exception) -> str:
+def error_sentence(error: Exception) -> str:
     """What went wrong, for people: a sentence of ours alone, and before what others say its kind."""
     return str(error) if isinstance(error, InputError | RunError) else f"{type(error).__name__}: {error}"
 
@@ -59,20 +59,22 @@ def did_you_mean(word: str, known: Iterable[str], most: int = 1) -> str:
     return f"; did you mean {' or '.join(bare[name] for name in near[:most])}?" if near else "."
 
 
-def unknown(value: object, what: str, known: Collection[str]) -> InputError:
+def unknown_name_error(value: object, what: str, known: Collection[str]) -> InputError:
     """The refusal of what is none of the known names, with the nearest of them: 'PPO' is not an algorithm."""
     near = did_you_mean(value, known) if isinstance(value, str) else "."
-    return InputError(f"{shown(value)} is not {what}: give one of {', '.join(known)}{near}")
+    return InputError(f"{quote(value)} is not {what}: give one of {', '.join(known)}{near}")
 
 
-def shown(value: object) -> str:
+def quote(value: object) -> str:
     """A value as a message quotes it: its repr, without the middle where that is long."""
-    return cut(repr(value))
+    return shorten(repr(value))
 
 
-def cut(text: str) -> str:
+def shorten(text: str) -> str:
     """A text without the middle where it is long."""
-    return text if len(text) <= 2 * _QUOTED else f"{text[:_QUOTED]}...{text[-_QUOTED:]}"
+    return (
+        text if len(text) <= 2 * _QUOTED_CHARACTERS else f"{text[:_QUOTED_CHARACTERS]}...{text[-_QUOTED_CHARACTERS:]}"
+    )
 
 
 def printable(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from cycletime.errors import NotInstalledError
 
-_BROUGHT_BY = {
+_PACKAGES = {
     "gymnasium": ("Gymnasium", "gymnasium"),  # in every install, but not on a bare GPU machine with JAX and NumPy
     "jax": ("JAX", "'cycletime[train]'"),
     "matplotlib": ("Matplotlib", "'cycletime[study]'"),
@@ -25,7 +25,7 @@ _BROUGHT_BY = {
 
 
 @contextmanager
-def extras_named(who: str, install: str | None = None) -> Iterator[None]:
+def require_extras(who: str, install: str | None = None) -> Iterator[None]:
     """Tell in one sentence which extra is missing for what is imported inside; the outermost `who` is the one told.
 
     Raises:
@@ -34,14 +34,14 @@ def extras_named(who: str, install: str | None = None) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        if error.name not in _BROUGHT_BY:
+        if error.name not in _PACKAGES:
             raise
-        title, own = _BROUGHT_BY[error.name]
+        title, own = _PACKAGES[error.name]
         says = f"{who} needs {title}, which is not installed: pip install {install or own}."
         raise NotInstalledError(says, name=error.name) from None
 
 
-def lazily(
+def lazy_exports(
     room: str, homes: Mapping[str, str], needs: Mapping[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """`__getattr__`, `__dir__` and `__all__` of a room that loads its names, each from its home, when asked for one.
@@ -49,20 +49,20 @@ def lazily(
     Those that need a package that is missing are not listed, since notebooks load whatever is. Who asks for one of them
     is told what to install.
     """
-    missing = {name for name, package in (needs or {}).items() if not _is_here(package)}
+    missing = {name for name, package in (needs or {}).items() if not _is_installed(package)}
     listed = sorted(homes.keys() - missing)
 
     def load(name: str) -> Any:  # noqa: ANN401 - whatever the room has
         if name not in homes:
             raise AttributeError(f"module {room!r} has no attribute {name!r}")
-        with extras_named(f"{room}.{name}"):
+        with require_extras(f"{room}.{name}"):
             home = import_module(homes[name])
         return home if homes[name] == f"{room}.{name}" else getattr(home, name)
 
     return load, lambda: sorted({*vars(sys.modules[room]), *listed}), listed
 
 
-def _is_here(package: str) -> bool:
+def _is_installed(package: str) -> bool:
     try:
         return find_spec(package) is not None
     except (ModuleNotFoundError, ValueError):  # an importer that refuses, a stand-in without a spec

@@ -13,7 +13,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppres
 from typing import Any, TextIO, cast
 
 
-class Lenient:
+class LenientStream:
     """A stream that drops what cannot be written, and replaces letters that it does not have."""
 
     def __init__(self, stream: Any, faults: list[OSError] | None = None) -> None:  # noqa: ANN401 - of text or bytes
@@ -49,9 +49,9 @@ class Lenient:
             self.faults.append(error)
 
     @property
-    def buffer(self) -> Lenient:
+    def buffer(self) -> LenientStream:
         """The same for bytes."""
-        return Lenient(self._stream.buffer, self.faults)
+        return LenientStream(self._stream.buffer, self.faults)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         """All else is the stream's."""
@@ -59,13 +59,13 @@ class Lenient:
 
 
 @contextmanager
-def lenient_streams() -> Iterator[Lenient]:
+def lenient_streams() -> Iterator[LenientStream]:
     """Have whatever is printed meanwhile dropped where it cannot be written; standard output, which knows its faults.
 
     For the outermost part of a program, since standard streams that have faults go nowhere afterwards.
     """
-    _open_closed()
-    out, errors = Lenient(sys.stdout), Lenient(sys.stderr)
+    _reopen_closed_streams()
+    out, errors = LenientStream(sys.stdout), LenientStream(sys.stderr)
     with redirect_stdout(cast(TextIO, out)), redirect_stderr(cast(TextIO, errors)):
         try:
             yield out
@@ -73,10 +73,10 @@ def lenient_streams() -> Iterator[Lenient]:
             for stream in (out, errors):
                 stream.flush()
                 if stream.faults:
-                    _send_nowhere(stream)
+                    _redirect_to_devnull(stream)
 
 
-def _open_closed() -> None:
+def _reopen_closed_streams() -> None:
     """Open what was closed before the program began, lest a file of ours take its number and be written into."""
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
@@ -87,7 +87,7 @@ def _open_closed() -> None:
             setattr(sys, name, os.fdopen(number, mode, closefd=False))
 
 
-def _send_nowhere(stream: Lenient) -> None:
+def _redirect_to_devnull(stream: LenientStream) -> None:
     """Python writes once more at exit what it could not write, and must not complain again then."""
     with suppress(OSError, ValueError):  # of what is no file, or closed by now
         nowhere = os.open(os.devnull, os.O_WRONLY)

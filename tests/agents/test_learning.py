@@ -6,7 +6,7 @@ import numpy as np
 import optax  # type: ignore[import-untyped]
 import pytest
 
-from cycletime.agents.learning import adam_start, adam_step, weighted_mean
+from cycletime.agents.networks import adam_start, adam_step, weighted_mean
 from tests.agents.conftest import Array, KingmaBa, arrays_of, assert_trees_close
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly", "float64")

@@ -13,8 +13,8 @@ import pytest
 
 from cycletime.agents import numpy_policy
 from cycletime.agents.numpy_policy import NumpyPolicy, UnsafePolicyError
-from cycletime.runs.policies.travel import export_numpy
-from tests.runs.policies.conftest import AGENTS, BOUNDS, observations, trained
+from cycletime.policies.export import export_numpy
+from tests.policies.conftest import AGENTS, BOUNDS, observations, trained
 
 EACH_AGENT = pytest.mark.parametrize("agent", AGENTS.values(), ids=AGENTS)
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from cycletime.studies.running.worker import work
-from cycletime.studies.spec.file import read_study
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.spec_file import read_study
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.studies.worker import work
 
 QUICK = """\
 name = "quick"

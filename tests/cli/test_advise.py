@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from cycletime.cli import main
-from cycletime.loops import latency
-from cycletime.studies.advising import advising
-from cycletime.studies.executors import choose
+from cycletime.studies import advise, executors
+from cycletime.training import latency
 from tests.studies.advising.virtual import VirtualTime, comparable, scores
 
 WORDS = ["--task", "reacher", "--tuned-at", "16ms", "--batch", "100", "--dts", "8ms", "32ms"]
@@ -21,8 +20,8 @@ def virtual(monkeypatch: pytest.MonkeyPatch) -> Iterator[VirtualTime]:
     """Runs that are done at once, the longer the cycle the better."""
     time = VirtualTime()
     executor = time.executor(scores({8: 0.0, 16: 10.0, 32: 20.0, 64: 20.0}))
-    monkeypatch.setattr(choose, "executor_for", lambda *_: executor)
-    monkeypatch.setattr(advising, "Instruments", lambda tell: time.instruments())
+    monkeypatch.setattr(executors, "make_executor", lambda *_: executor)
+    monkeypatch.setattr(advise, "MachineMeasurements", lambda tell: time.instruments())
     with comparable():
         yield time
 
@@ -62,7 +61,7 @@ def test_who_stops_while_the_machine_is_measured_is_not_kept_waiting(
         signal.raise_signal(signal.SIGINT)
         return True
 
-    monkeypatch.setattr(advising, "returns_are_comparable", interrupted)
+    monkeypatch.setattr(advise, "returns_are_comparable", interrupted)
     monkeypatch.setattr(latency, "measure_act", lambda *_: pytest.fail("it goes on"))
     assert main(["advise", *WORDS, "--minutes", "9", "--out", str(tmp_path / "out")]) == 130
     assert capsys.readouterr().err.splitlines()[-1] == "cycletime: Interrupted."

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from cycletime.cli import main
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.study_folder import StudyFolder
 from tests.studies.small import names_of
 
 

@@ -11,13 +11,13 @@ import pytest
 
 from cycletime.agents.numpy_policy import NumpyPolicy
 from cycletime.cli import main
-from cycletime.loops.action_bounds import ActionBounds
-from cycletime.runs.folder import RunFolder
-from cycletime.runs.policies.onnx_export import onnx_actions
-from cycletime.runs.policies.policy_file import write_policy
-from cycletime.studies.running.single import finish_run
-from cycletime.studies.store.folder import StudyFolder, open_run, policy_of
-from tests.runs.policies.conftest import BOUNDS, Trained, observations, spec_of, trained
+from cycletime.policies.export import onnx_actions
+from cycletime.studies.study_folder import StudyFolder, open_run, policy_of
+from cycletime.studies.worker import finish_run
+from cycletime.training.policy_file import write_policy
+from cycletime.training.run_folder import RunFolder
+from cycletime.training.worlds import ActionBounds
+from tests.policies.conftest import BOUNDS, Trained, observations, spec_of, trained
 from tests.studies.small import names_of
 
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from cycletime.cli import main
-from cycletime.horizons.fields import SAC_SEARCH, SAC_TRIAL, SEARCH
-from cycletime.paper.outcome import Outcome, OutcomeCell
-from cycletime.studies.spec.study import Tuned
-from cycletime.studies.store.folder import StudyFolder
-from tests.horizons.conftest import few_draws as few_draws
-from tests.horizons.made import save_results, save_trial
+from cycletime.experiments.horizons.candidates import SAC_SEARCH, SAC_TRIAL, SEARCH
+from cycletime.experiments.outcome import Outcome, OutcomeCell
+from cycletime.studies.spec import Tuned
+from cycletime.studies.study_folder import StudyFolder
+from tests.experiments.horizons.conftest import few_draws as few_draws
+from tests.experiments.horizons.made import save_results, save_trial
 from tests.studies.small import finished, specs_of
 
 pytestmark = pytest.mark.usefixtures("few_draws")

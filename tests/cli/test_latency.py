@@ -15,13 +15,13 @@ from tyro.conf import FlagCreatePairsOff
 
 from cycletime import rules
 from cycletime.agents import ActorCriticAgent, PPOAgent, SACAgent, agent_for
-from cycletime.cli.latency import Latency
+from cycletime.cli.machine import Latency
 from cycletime.errors import InputError
-from cycletime.loops import latency
-from cycletime.loops.latency import Times
+from cycletime.training import latency
+from cycletime.training.latency import CallTimes
 
-ACT = Times(first_s=1.5, median_s=50e-6, mean_s=60e-6, p99_s=1e-3, worst_s=4.25e-3, count=12345)
-LEARN = Times(first_s=12.0, median_s=6e-3, mean_s=6.4e-3, p99_s=7e-3, worst_s=0.1, count=77)
+ACT = CallTimes(first_s=1.5, median_s=50e-6, mean_s=60e-6, p99_s=1e-3, worst_s=4.25e-3, count=12345)
+LEARN = CallTimes(first_s=12.0, median_s=6e-3, mean_s=6.4e-3, p99_s=7e-3, worst_s=0.1, count=77)
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
 
 
@@ -30,7 +30,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """Nothing is timed: acting takes ACT, and the n-th learning that is asked for n times LEARN; what was asked for."""
     asked: list[tuple[Any, ...]] = []
 
-    def learn(*arguments: object) -> Times:
+    def learn(*arguments: object) -> CallTimes:
         asked.append(arguments)
         times = len(asked)
         return replace(LEARN, p99_s=times * LEARN.p99_s, mean_s=times * LEARN.mean_s)

@@ -11,11 +11,11 @@ from typing import Any
 import gymnasium
 import pytest
 
-from cycletime.cli import main, real_time
-from cycletime.engines.live.board import Keeper
-from cycletime.loops.real_time.cycles import Cycle
-from cycletime.runs.folder import RunFolder
-from tests.loops.real_time.toy_robot import ToyRobot
+from cycletime.cli import main, train
+from cycletime.robots.status_board import BoardObserver
+from cycletime.training.journal import Cycle
+from cycletime.training.run_folder import RunFolder
+from tests.robots.real_time.toy_robot import ToyRobot
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 
@@ -43,13 +43,13 @@ def test_a_robot_is_trained_stopped_at_once_and_goes_on(
     words = [*WORDS.split(), "--out", str(tmp_path)]
     with pytest.MonkeyPatch.context() as patch:
 
-        def cycled(keeper: Keeper, cycle: Cycle, reward: float, info: Mapping[str, Any]) -> None:
+        def cycled(keeper: BoardObserver, cycle: Cycle, reward: float, info: Mapping[str, Any]) -> None:
             usual(keeper, cycle, reward, info)
             if len(keeper.board.returns) == 1:
                 os.kill(os.getpid(), signal.SIGINT)  # in the second episode
 
-        usual = Keeper.cycled
-        patch.setattr(Keeper, "cycled", cycled)
+        usual = BoardObserver.cycled
+        patch.setattr(BoardObserver, "cycled", cycled)
         assert main(words) == 130
     (path,) = tmp_path.iterdir()
     said = capsys.readouterr().err.splitlines()
@@ -74,7 +74,7 @@ def test_a_robot_is_trained_stopped_at_once_and_goes_on(
 
 def test_a_robot_s_run_may_learn_in_the_background(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[RunFolder] = []
-    monkeypatch.setattr(real_time, "run_by_id", lambda folder, options: begun.append(folder))
+    monkeypatch.setattr(train, "train_robot_by_id", lambda folder, options: begun.append(folder))
     assert main([*WORDS.replace("actor-critic", "sac").split(), "--learner", "background", "--out", str(tmp_path)]) == 0
     assert [(folder.spec.engine.name, folder.spec.engine.learner) for folder in begun] == [("real-time", "background")]
 

@@ -5,16 +5,16 @@ from pathlib import Path
 import pytest
 
 from cycletime.cli import main
-from cycletime.studies.spec.file import study_from
-from cycletime.studies.store.folder import StudyFolder
-from tests.paper.synthetic import synthetic_data
+from cycletime.studies.spec_file import study_from_table
+from cycletime.studies.study_folder import StudyFolder
+from tests.experiments.paper.synthetic import synthetic_data
 
 STUDY = {"name": "small", "task": "reacher", "algorithm": "ppo", "dts": ["16ms"], "seeds": 1, "env_steps": 4800}
 
 
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
-    return StudyFolder.create(tmp_path / "study", study_from(STUDY)).path
+    return StudyFolder.create(tmp_path / "study", study_from_table(STUDY)).path
 
 
 def test_a_study_gets_its_page(study: Path, capsys: pytest.CaptureFixture[str]) -> None:

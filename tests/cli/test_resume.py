@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from cycletime.cli import main
-from cycletime.engines.progress import Bar
-from cycletime.loops import stepped
-from cycletime.runs.folder import RunFolder
-from cycletime.studies.plan.plan import Plan
-from cycletime.studies.running.lease import leased
-from cycletime.studies.running.single import finish_run
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.leases import hold_lease
+from cycletime.studies.plan import Plan
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.studies.worker import finish_run
+from cycletime.training import stepped_loop
+from cycletime.training.progress_bar import ProgressBar
+from cycletime.training.run_folder import RunFolder
 from tests.processes import started
 from tests.terminals import terminal
 
@@ -37,7 +37,7 @@ def words(out: Path, env_steps: str = "1000") -> list[str]:
 def _a_chunk_is_an_episode() -> Iterator[None]:
     """However fast the machine is."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stepped, "CHUNK_S", 0.0)
+        patch.setattr(stepped_loop, "CHUNK_S", 0.0)
         yield
 
 
@@ -75,7 +75,7 @@ def signalled(monkeypatch: pytest.MonkeyPatch, number: signal.Signals, times: in
         for _ in range(times):
             signal.raise_signal(number)
 
-    monkeypatch.setattr(Bar, "show", show)
+    monkeypatch.setattr(ProgressBar, "show", show)
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -231,7 +231,7 @@ def test_what_of_a_study_cannot_be_resumed_is_one_sentence(
     study: StudyFolder, whole: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name = names_in(study)[0]
-    with leased(study.leases, name, "w"):
+    with hold_lease(study.leases, name, "w"):
         assert main(["resume", str(study.runs / name)]) == 1
     assert f"{name} is being trained by w on " in capsys.readouterr().err
     assert main(["resume", str(study.runs / "nobody")]) == 2

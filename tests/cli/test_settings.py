@@ -1,14 +1,14 @@
 import pytest
 
-from cycletime.cli.settings import settings_of
+from cycletime.cli.run_options import parse_settings
 from cycletime.errors import InputError
 
 
 def test_words_are_read_as_their_fields_are() -> None:
-    assert settings_of(["hidden=[32, 64]"], "ppo", ()) == {"hidden": (32, 64)}, "as in a study's file"
+    assert parse_settings(["hidden=[32, 64]"], "ppo", ()) == {"hidden": (32, 64)}, "as in a study's file"
     words = ["hidden=32,6.4e1", "epochs=1e1", "learning_rate=1e-3", "learn_when=episode_end"]
     wanted = {"hidden": (32, 64), "epochs": 10, "learning_rate": 0.001, "learn_when": "episode_end"}
-    assert settings_of(words, "ppo", ()) == wanted
+    assert parse_settings(words, "ppo", ()) == wanted
 
 
 NINES = f"{'9' * 43}...{'9' * 50}"
@@ -27,5 +27,5 @@ NINES = f"{'9' * 43}...{'9' * 50}"
 )
 def test_what_does_not_fit_is_one_short_sentence(word: str, says: str) -> None:
     with pytest.raises(InputError) as refusal:
-        settings_of([word], "ppo", ())
+        parse_settings([word], "ppo", ())
     assert str(refusal.value).endswith(says)

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from cycletime.cli import main
-from cycletime.engines import progress
-from cycletime.engines.asking import specs_of
-from cycletime.engines.cuda import engine, group
-from cycletime.engines.cuda.group import CudaGroup
-from cycletime.engines.record import Record
+from cycletime.cuda import engine, run_batch
+from cycletime.cuda.run_batch import CudaRunBatch
 from cycletime.errors import RunError
-from cycletime.runs.folder import RunFolder
-from cycletime.runs.policies.policy_file import read_policy
-from tests.engines.cuda.emulated import Emulated, build
+from cycletime.training import progress_bar
+from cycletime.training.make_specs import make_specs
+from cycletime.training.policy_file import read_policy
+from cycletime.training.run_folder import RunFolder
+from cycletime.training.run_recorder import RunRecorder
+from tests.cuda.emulated import Emulated, build
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 WORDS = "train --engine cuda --task double-pendulum --dt 64ms --batch 10 --minibatch 5 --set epochs=1 --env-steps 300"
@@ -29,9 +29,9 @@ def device(shared_folder: Path) -> Emulated:
 
 @pytest.fixture
 def _on_kernel(device: Emulated, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group, "find_device", lambda: device)
-    made = partial(CudaGroup, slices_s=(1e6,), most_periods=2)
-    monkeypatch.setattr(engine, "CudaGroup", made)
+    monkeypatch.setattr(run_batch, "find_device", lambda: device)
+    made = partial(CudaRunBatch, slices_s=(1e6,), most_periods=2)
+    monkeypatch.setattr(engine, "CudaRunBatch", made)
 
 
 @pytest.mark.usefixtures("_on_kernel")
@@ -64,10 +64,10 @@ def test_a_run_that_cannot_begin_does_not_disturb_the_bar_of_the_others(
     tmp_path: Path, seeds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[str] = []
-    monkeypatch.setattr(progress.Bar, "show", lambda *_, **__: shown.append("show"))
-    monkeypatch.setattr(progress.Bar, "close", lambda *_: shown.append("close"))
-    resume = Record.resume
-    monkeypatch.setattr(Record, "resume", lambda record: _fail() if record.spec.seed == 0 else resume(record))
+    monkeypatch.setattr(progress_bar.ProgressBar, "show", lambda *_, **__: shown.append("show"))
+    monkeypatch.setattr(progress_bar.ProgressBar, "close", lambda *_: shown.append("close"))
+    resume = RunRecorder.resume
+    monkeypatch.setattr(RunRecorder, "resume", lambda record: _fail() if record.spec.seed == 0 else resume(record))
     assert main([*WORDS.split(), "--seeds", str(seeds), "--out", str(tmp_path)]) == 1
     assert set(shown[:-1]) == {"show"}
     assert shown[-1] == "close"
@@ -83,7 +83,7 @@ def test_runs_of_different_tasks_share_a_bar_without_a_return(
 ) -> None:
     for words in (WORDS, WORDS.replace("double-pendulum", "reacher").replace("300", "1200")):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("cycletime.cli.train.train_all", lambda folders, options, group: 0)
+            patch.setattr("cycletime.cli.run_options.train_all", lambda folders, options, group: 0)
             assert main([*words.split(), "--out", str(tmp_path)]) == 0
     capsys.readouterr()
     assert main(["resume", *map(str, tmp_path.iterdir())]) == 0
@@ -92,7 +92,7 @@ def test_runs_of_different_tasks_share_a_bar_without_a_return(
 
 
 def test_many_runs_without_a_gpu_are_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    specs = specs_of(task="reacher", dt="64ms", env_steps=1200, seeds=3, device="gpu", engine="cuda")
+    specs = make_specs(task="reacher", dt="64ms", env_steps=1200, seeds=3, device="gpu", engine="cuda")
     folders = [RunFolder.create(tmp_path, spec) for spec in specs]
     assert main(["resume", *(str(folder.path) for folder in folders)]) == 2
     (told,) = capsys.readouterr().err.splitlines()
@@ -112,7 +112,7 @@ def test_one_seed_is_trained_like_any_other_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", ["--engine cuda", "--device gpu", "--engine cuda --device cpu"])
 def test_it_is_the_engine_of_ppo_on_a_gpu(tmp_path: Path, words: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cycletime.cli.train.train_all", lambda folders, options, group: 0)
+        patch.setattr("cycletime.cli.run_options.train_all", lambda folders, options, group: 0)
         assert main([*WORDS.replace("--engine cuda", words).split(), "--out", str(tmp_path)]) == 0
     (spec,) = [json.loads(path.read_text()) for path in tmp_path.glob("*/spec.json")]
     assert (spec["engine"]["name"], spec["engine"]["device"]) == ("cuda", "gpu")

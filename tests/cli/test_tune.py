@@ -15,11 +15,11 @@ import tyro
 
 from cycletime.cli.tune import Tune
 from cycletime.errors import InputError
-from cycletime.runs.spec import RunSpec
-from cycletime.runs.tuned_file import read_tuned
-from cycletime.studies.executors import local
-from cycletime.studies.store.folder import StudyFolder
-from cycletime.studies.tuning.file import read_tuning
+from cycletime.studies import executors
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.studies.tuning_spec import read_tuning
+from cycletime.training.spec import RunSpec
+from cycletime.training.toml_files import read_tuned
 from tests.studies.small import finished, specs_of
 
 FILE = """
@@ -77,7 +77,7 @@ class Toy:
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(local, "Local", Toy)
+    monkeypatch.setattr(executors, "LocalExecutor", Toy)
     Path("tuning.toml").write_text(FILE)
     return Path("tuning.toml")
 
@@ -160,7 +160,7 @@ def test_on_a_gpu_one_worker_trains_as_many_trials_together_as_fit(file: Path, m
         hired.append((workers, gpus))
         return Toy(workers)
 
-    monkeypatch.setattr(local, "Local", hire)
+    monkeypatch.setattr(executors, "LocalExecutor", hire)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     file.write_text(f'device = "gpu"\nengine = "compiled"\n{FILE}')
     for fresh_seeds in (3, 4):  # the second time by what the folder says
@@ -173,7 +173,7 @@ def test_on_a_gpu_one_worker_trains_as_many_trials_together_as_fit(file: Path, m
 def test_a_signal_stops_it_with_the_signal_s_status(
     file: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(local, "Local", lambda: Toy(interrupted=True))
+    monkeypatch.setattr(executors, "LocalExecutor", lambda: Toy(interrupted=True))
     assert tune(f"{file} --out out") == 128 + signal.SIGTERM
     assert "Stopped. The same command goes on." in capfd.readouterr().err
     assert not Path("out/tuned.toml").exists()
@@ -189,7 +189,7 @@ def test_a_signal_stops_it_with_the_signal_s_status(
 def test_fresh_runs_that_went_astray_are_told(
     seed: int, line: str, file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(local, "Local", lambda: Toy(astray=seed))
+    monkeypatch.setattr(executors, "LocalExecutor", lambda: Toy(astray=seed))
     assert tune(f"{file} --out out --fresh-seeds {seed - 999}") == 1
     assert line in capsys.readouterr().out
 

@@ -13,12 +13,11 @@ from PIL import Image
 
 from cycletime.agents import PPOAgent
 from cycletime.cli import main
-from cycletime.loops.action_bounds import ActionBounds
-from cycletime.runs.folder import RunFolder
-from cycletime.runs.policies.policy_file import SavedPolicy, write_policy
-from cycletime.runs.spec import RunSpec
-from cycletime.runs.worlds import ClosedFormWorld, make_env
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.training.policy_file import SavedPolicy, write_policy
+from cycletime.training.run_folder import RunFolder
+from cycletime.training.spec import RunSpec
+from cycletime.training.worlds import ActionBounds, ClosedFormWorld, make_env
 from tests.studies.small import names_of
 
 AGENT = PPOAgent(hidden=(4,), noise_std=0.5)

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from cycletime.duration import Duration
-from cycletime.loops import Episodes
-from cycletime.runs.result import FinishedRun, result_of
-from cycletime.runs.spec import RunSpec
-from cycletime.studies.plan.plan import Plan
-from cycletime.studies.running.failures import MOST
-from cycletime.studies.spec.file import study_from
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.plan import Plan
+from cycletime.studies.spec_file import study_from_table
+from cycletime.studies.study_folder import MAX_FAILURES, StudyFolder
+from cycletime.training.finished_run import FinishedRun, make_result
+from cycletime.training.learning_curve import Episodes
+from cycletime.training.spec import RunSpec
 
 TABLE: Mapping[str, Any] = {
     "name": "small",
@@ -39,13 +38,13 @@ def make_study(tmp_path: Path) -> MakeStudy:
     """A study of which `score(labels, seed)` tells what becomes of each run; further keys change its file."""
 
     def make(score: Callable[[Mapping[str, Any], int], Come], **keys: Any) -> StudyFolder:  # noqa: ANN401
-        folder = StudyFolder.create(tmp_path / "study", study_from({**TABLE, **keys}))
+        folder = StudyFolder.create(tmp_path / "study", study_from_table({**TABLE, **keys}))
         plan = Plan.of(folder.study)
         done = []
         for planned in plan.runs:
             come = score(plan.cells[planned.cell].labels, planned.seed)
             if come == "failed":
-                for _ in range(MOST):
+                for _ in range(MAX_FAILURES):
                     folder.failures(planned.name).add("it burnt down")
             elif come is not None:
                 done.append(finished(plan.spec(planned), np.nan if isinstance(come, str) else come))
@@ -60,7 +59,7 @@ def finished(spec: RunSpec, score: float, remarks: tuple[str, ...] = ()) -> Fini
     """A run of four episodes, each with the score as its return."""
     ends = np.arange(1, 5, dtype=np.int64) * round(spec.env_steps / 4)
     curve = Episodes(ends, np.rint(ends / 8).astype(np.int64), np.full(4, score), np.diff(ends, prepend=0))
-    told = result_of(
+    told = make_result(
         spec,
         curve,
         where="closed form",

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cycletime.reports.advice import save_advice, sentences, table
-from cycletime.studies.advising.advice import Advice, read_advice
+from cycletime.reports.advice import advice_sentences, advice_table, save_advice
+from cycletime.studies.advice import Advice, read_advice
 from tests.studies.advising.virtual import VirtualTime, advised, asked, comparable, ms, scores
 
 
@@ -21,7 +21,7 @@ def _returns_compare() -> Iterator[None]:
 def told(path: Path, means: dict[int, float | None], **options: Any) -> tuple[Advice, str]:  # noqa: ANN401
     question = options.pop("question", asked())
     advice, _ = advised(question, path, scores(means), **options)
-    return advice, "\n".join(sentences(advice))
+    return advice, "\n".join(advice_sentences(advice))
 
 
 def test_a_decided_answer_names_the_values_and_the_gain(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_what_is_not_in_time_is_told(tmp_path: Path) -> None:
     advice, text = told(tmp_path / "a", {16: 5.0, 32: 5.5}, time=late, minutes=5)
     assert "which the data do not decide; 16 ms is not in time on this machine." in text
     assert "Not tried: 8 ms (acting takes 250 % of the cycle here, and half of it is to stay free);" in text
-    assert [row[:2] + row[-1:] for row in table(advice)][1:3] == [
+    assert [row[:2] + row[-1:] for row in advice_table(advice)][1:3] == [
         ["8 ms", "no", "not tried"],
         ["16 ms", "no", "present"],
     ]
@@ -101,7 +101,7 @@ def test_of_sac_it_is_told_that_shorter_cycles_learn_more_often(tmp_path: Path) 
 def test_runs_without_scores_are_told(tmp_path: Path) -> None:
     advice, text = told(tmp_path / "a", {8: 0.0, 16: 9.0, 32: None})
     assert "not compared with 32 ms (5 of 5 runs failed, diverged or ended no episode)" in text
-    assert table(advice)[3][2:] == ["5", "none", "", "5 of 5 runs failed, diverged or ended no episode"]
+    assert advice_table(advice)[3][2:] == ["5", "none", "", "5 of 5 runs failed, diverged or ended no episode"]
     _, without = told(tmp_path / "b", {8: 0.0, 16: None, 32: 9.0})
     assert "staying at 16 ms has no mean, since 5 of 5 runs failed" in without
 
@@ -121,7 +121,7 @@ def test_returns_that_may_not_compare_are_told(tmp_path: Path, answer: bool | No
 
 def test_without_any_look_there_is_no_answer(tmp_path: Path) -> None:
     advice, _ = advised(asked(), tmp_path, scores({8: 0.0, 16: 1.0, 32: 2.0}), stop=lambda: True)
-    assert sentences(advice)[0] == "There is no answer yet: the first look is not done."
+    assert advice_sentences(advice)[0] == "There is no answer yet: the first look is not done."
     assert advice.as_json()["advised"] is None
 
 

@@ -2,7 +2,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cycletime.reports.report import Report
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.study_folder import StudyFolder
 from tests.reports.conftest import finished
 
 MakeStudy = Callable[..., StudyFolder]

@@ -7,13 +7,11 @@ import pytest
 from rich.console import Console
 from scipy import stats
 
-from cycletime.reports import choices as choices_module
-from cycletime.reports.as_json import as_json
-from cycletime.reports.choices import Choices
-from cycletime.reports.markdown import as_markdown
+from cycletime.reports import tables as choices_module
+from cycletime.reports.output import print_report, report_as_json, report_as_markdown
 from cycletime.reports.report import Report
-from cycletime.reports.terminal import print_report
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.reports.tables import RankedChoices
+from cycletime.studies.study_folder import StudyFolder
 
 MakeStudy = Callable[..., StudyFolder]
 POINTS = [{"batch": 100, "discount": 0.9}, {"batch": 200, "discount": 1 / 3}, {"batch": 300, "discount": 0.5}]
@@ -30,7 +28,7 @@ def by_batch(scores: Mapping[int, float | str | None]) -> Callable[[Mapping[str,
     return score
 
 
-def choices_of(folder: StudyFolder) -> Choices:
+def choices_of(folder: StudyFolder) -> RankedChoices:
     (choices,) = Report.of(folder).choices
     return choices
 
@@ -79,15 +77,15 @@ def test_nothing_done_says_nothing(make_study: MakeStudy) -> None:
 
 
 def test_long_tables_end_with_how_many_more_there_are(make_study: MakeStudy, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choices_module, "MOST_ROWS", 2)
+    monkeypatch.setattr(choices_module, "MAX_ROWS", 2)
     table = choices_of(make_study(lambda labels, seed: None, **KEYS)).table("average")
     assert (len(table.rows), table.notes[-1]) == (2, "1 more are in scores.csv.")
 
 
 def test_they_are_in_all_that_is_written(make_study: MakeStudy, tmp_path: Path) -> None:
     report = Report.of(make_study(by_batch({100: -50.0, 200: 1.0, 300: 0.5}), **KEYS))
-    assert "| 200 | 0.333333 | 1.00 ± 0.58 (3) |" in as_markdown(report)
-    (told,) = as_json(report)["choices"]
+    assert "| 200 | 0.333333 | 1.00 ± 0.58 (3) |" in report_as_markdown(report)
+    (told,) = report_as_json(report)["choices"]
     assert [each["hyperparameters"]["batch"] for each in told["ranking"]] == [200, 300, 100]
     assert [each["verdict"] for each in told["ranking"]] == [None, "undecided", "worse"]
     out = io.StringIO()

@@ -11,17 +11,16 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from cycletime.duration import Duration
-from cycletime.reports.curves import panel_curves
 from cycletime.reports.figures import curves_figure, performance_figure, save_figures
-from cycletime.reports.scores import Panel, load_scores
-from cycletime.reports.summary import Statistics, Summary
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.reports.summary import Statistics, Summary, mean_curves
+from cycletime.studies.scores import Panel, read_scores
+from cycletime.studies.study_folder import StudyFolder
 
 MakeStudy = Callable[..., StudyFolder]
 
 
 def panel_of(folder: StudyFolder) -> Panel:
-    (panel,) = load_scores(folder).panels
+    (panel,) = read_scores(folder).panels
     return panel
 
 
@@ -29,7 +28,7 @@ def texts(folder: StudyFolder, statistics: Statistics | None = None) -> tuple[se
     """The lines of text in the figure of the performance, and in that of the curves."""
     panel = panel_of(folder)
     performance = performance_figure(Summary.of(panel, statistics or Statistics()), "average")
-    curves = curves_figure(panel, panel_curves(panel), 0.002)
+    curves = curves_figure(panel, mean_curves(panel), 0.002)
     return _lines(performance), _lines(curves)
 
 
@@ -40,7 +39,7 @@ def _lines(figure: Figure) -> set[str]:
 
 def test_figures_name_their_axes_seeds_interval_and_origin(decided: StudyFolder, tmp_path: Path) -> None:
     panel = panel_of(decided)
-    names = save_figures(tmp_path, "x", Summary.of(panel, Statistics()), panel_curves(panel), "average", 0.002)
+    names = save_figures(tmp_path, "x", Summary.of(panel, Statistics()), mean_curves(panel), "average", 0.002)
     assert names == ["x-performance.png", "x-curves.png"]
     drawn = ((tmp_path / f"x-{kind}.svg").read_text() for kind in ("performance", "curves"))
     performance, curves = (set(re.findall(r"<text[^>]*>([^<]*)</text>", svg)) for svg in drawn)
@@ -120,14 +119,14 @@ def test_crowded_cycle_times_are_written_aslant(make_study: MakeStudy) -> None:
 def test_seven_cycle_times_have_a_part_each_and_no_empty_one(make_study: MakeStudy) -> None:
     dts = ["2ms", "4ms", "8ms", "16ms", "32ms", "64ms", "128ms"]
     panel = panel_of(make_study(lambda labels, seed: float(seed), dts=dts, seeds=1, rules=["baseline"]))
-    figure = curves_figure(panel, panel_curves(panel), None)
+    figure = curves_figure(panel, mean_curves(panel), None)
     assert [axes.get_title() for axes in figure.axes] == [dt.replace("ms", " ms") for dt in dts]
 
 
 def test_curves_are_means_of_bins_of_runs_that_are_scored(make_study: MakeStudy) -> None:
     comes = [1.0, 3.0, "astray", None]
     panel = panel_of(make_study(lambda labels, seed: comes[seed], seeds=4))
-    curve = panel_curves(panel)["baseline", Duration("16ms")]
+    curve = mean_curves(panel)["baseline", Duration("16ms")]
     assert curve is not None
     assert (curve.n, len(curve.mean), curve.env_steps[-1]) == (2, 100, 4800)
     np.testing.assert_allclose(curve.mean, 2.0)

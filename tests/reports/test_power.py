@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cycletime.reports.power import MOST_SEEDS, POWER, seeds_needed
+from cycletime.reports.summary import MOST_SEEDS, POWER, seeds_needed
 
 
 def scores(mean: float, deviation: float, n: int = 3) -> list[float]:

@@ -11,10 +11,9 @@ import pytest
 
 from cycletime.errors import InputError, RunError
 from cycletime.reports import figures
-from cycletime.reports.as_json import as_json
-from cycletime.reports.markdown import as_markdown
+from cycletime.reports.output import report_as_json, report_as_markdown
 from cycletime.reports.report import Report
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.study_folder import StudyFolder
 
 MakeStudy = Callable[..., StudyFolder]
 GOLDEN = Path(__file__).parent / "small.md"
@@ -22,7 +21,7 @@ GOLDEN = Path(__file__).parent / "small.md"
 
 def test_markdown_is_what_it_was(decided: StudyFolder) -> None:
     report = Report.of(decided, command="cycletime study report study")
-    told = as_markdown(report, [["reacher-ppo-performance.png", "reacher-ppo-curves.png"]])
+    told = report_as_markdown(report, [["reacher-ppo-performance.png", "reacher-ppo-curves.png"]])
     # The ends of bootstrap intervals are SciPy's own draws.
     assert re.sub(r"(frequency.*)", lambda line: re.sub(r"\[.*?\]", "[...]", line[0]), told) == GOLDEN.read_text()
 
@@ -120,7 +119,7 @@ def test_a_study_without_any_score_is_reported_without_figures(make_study: MakeS
 
 
 def test_json_has_the_numbers_of_the_table(decided: StudyFolder) -> None:
-    told = json.loads(json.dumps(as_json(Report.of(decided)), allow_nan=False))
+    told = json.loads(json.dumps(report_as_json(Report.of(decided)), allow_nan=False))
     assert told["runs"] == {"planned": 9, "scored": 9}
     (panel,) = told["panels"]
     assert (panel["rules"], panel["dts_s"]) == (["baseline", "dt-aware"], [0.016, 0.032])
@@ -143,7 +142,7 @@ def test_json_has_the_numbers_of_the_table(decided: StudyFolder) -> None:
 
 
 def test_json_of_nothing_has_no_number_that_json_lacks(make_study: MakeStudy) -> None:
-    told = as_json(Report.of(make_study(lambda labels, seed: "astray" if seed else None)))
+    told = report_as_json(Report.of(make_study(lambda labels, seed: "astray" if seed else None)))
     (panel,) = json.loads(json.dumps(told, allow_nan=False))["panels"]
     assert panel["cells"][0]["estimate"] is None
     assert panel["cells"][0]["runs"] == {"planned": 3, "astray": 2, "unfinished": 1}

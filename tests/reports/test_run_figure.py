@@ -7,12 +7,11 @@ import pytest
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.loops import Episodes
-from cycletime.reports.run_curves import RunLines, chosen_metrics, read_run
-from cycletime.reports.run_figure import runs_figure, save_runs_figure
-from cycletime.runs.folder import RunFolder
-from cycletime.runs.spec import RunSpec
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.reports.run_figure import RunCurves, chosen_metrics, read_run_curves, runs_figure, save_runs_figure
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.training.learning_curve import Episodes
+from cycletime.training.run_folder import RunFolder
+from cycletime.training.spec import RunSpec
 from tests.studies.small import finished, small_study, specs_of
 
 
@@ -45,14 +44,14 @@ def half_done(out: Path, spec: RunSpec) -> Path:
 def test_a_run_is_the_same_from_folder_and_store(tmp_path: Path, study: StudyFolder, spec: RunSpec) -> None:
     study.store.add([finished(spec)])
     for path in (written(tmp_path, spec), study.runs / spec.name):
-        run = read_run(path)
+        run = read_run_curves(path)
         assert (run.where, run.env_dt_s, run.metric_names) == ("closed form", 0.002, ("loss",))
         assert run.env_steps.tolist() == np.linspace(48, 4800, 100).tolist()
         assert run.returns.tolist() == finished(spec).curve.binned(4800).tolist()
 
 
 def test_a_run_that_is_not_finished_ends_where_it_is(tmp_path: Path, spec: RunSpec) -> None:
-    run = read_run(half_done(tmp_path, spec))
+    run = read_run_curves(half_done(tmp_path, spec))
     assert run.env_steps.tolist() == np.linspace(48, 2400, 50).tolist()
     assert run.env_dt_s == 0.002
     figure = runs_figure([run], [])
@@ -60,7 +59,7 @@ def test_a_run_that_is_not_finished_ends_where_it_is(tmp_path: Path, spec: RunSp
 
 
 def test_each_run_is_a_line_with_its_name_and_each_metric_a_panel(tmp_path: Path, study: StudyFolder) -> None:
-    runs = [read_run(written(tmp_path, spec)) for spec in specs_of(study)[:3]]
+    runs = [read_run_curves(written(tmp_path, spec)) for spec in specs_of(study)[:3]]
     figure = runs_figure(runs, ["loss"])
     returns, loss = figure.axes[:2]
     assert [line.get_ydata().tolist() for line in returns.lines] == [run.returns.tolist() for run in runs]  # type: ignore[union-attr]
@@ -78,7 +77,7 @@ def test_each_run_is_a_line_with_its_name_and_each_metric_a_panel(tmp_path: Path
 
 
 def test_seconds_are_the_environment_s_time(tmp_path: Path, spec: RunSpec) -> None:
-    run = read_run(written(tmp_path, spec))
+    run = read_run_curves(written(tmp_path, spec))
     figure = runs_figure([run], ["loss"], "seconds")
     assert figure.axes[0].lines[-1].get_xdata()[-1] == pytest.approx(9.6)  # type: ignore[index]
     assert figure.axes[1].lines[0].get_xdata()[-1] == pytest.approx(9.6)  # type: ignore[index]
@@ -86,7 +85,7 @@ def test_seconds_are_the_environment_s_time(tmp_path: Path, spec: RunSpec) -> No
 
 
 def test_runs_that_look_alike_are_told_apart(tmp_path: Path, spec: RunSpec) -> None:
-    run = read_run(written(tmp_path, spec))
+    run = read_run_curves(written(tmp_path, spec))
     labels = [text.get_text() for text in runs_figure([run, run], []).legends[0].get_texts()]
     assert labels == [f"reacher, ppo, 16 ms, seed 1, {spec.identity[:10]}"] * 2
 
@@ -94,12 +93,12 @@ def test_runs_that_look_alike_are_told_apart(tmp_path: Path, spec: RunSpec) -> N
 @pytest.mark.parametrize(("ending", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_the_ending_names_the_format(tmp_path: Path, spec: RunSpec, ending: str, begins: bytes) -> None:
     file = tmp_path / f"a.figure.{ending}"
-    save_runs_figure(file, [read_run(written(tmp_path, spec))], [])
+    save_runs_figure(file, [read_run_curves(written(tmp_path, spec))], [])
     assert file.read_bytes().startswith(begins)
 
 
 def test_what_cannot_be_drawn_is_told(tmp_path: Path, study: StudyFolder, spec: RunSpec) -> None:
-    run = read_run(written(tmp_path, spec))
+    run = read_run_curves(written(tmp_path, spec))
     for file, words in (("a.gif", "ends in .pdf, .svg, .png"), ("none/a.png", "There is no folder")):
         with pytest.raises(InputError, match=words):
             save_runs_figure(tmp_path / file, [run], [])
@@ -108,7 +107,7 @@ def test_what_cannot_be_drawn_is_told(tmp_path: Path, study: StudyFolder, spec: 
     assert chosen_metrics([run], ["all"]) == ["loss"]
     begun = RunFolder.create(tmp_path / "begun", specs_of(study)[0])
     with pytest.raises(InputError, match="written with the first checkpoint"):
-        read_run(begun.path)
+        read_run_curves(begun.path)
 
 
 def test_a_run_without_an_episode_has_no_curve(tmp_path: Path, spec: RunSpec) -> None:
@@ -116,11 +115,11 @@ def test_a_run_without_an_episode_has_no_curve(tmp_path: Path, spec: RunSpec) ->
     assert run.policy is not None
     folder.write_snapshot(Episodes.none(), {}, run.policy, Duration("2ms"))
     with pytest.raises(InputError, match="none of its episodes has ended"):
-        read_run(folder.path)
+        read_run_curves(folder.path)
 
 
 def test_metrics_that_only_some_runs_have(tmp_path: Path, study: StudyFolder) -> None:
-    one, other = (read_run(written(tmp_path, spec)) for spec in specs_of(study)[:2])
-    bare = RunLines(other.spec, other.where, other.env_dt_s, other.env_steps, other.returns, None, {})
+    one, other = (read_run_curves(written(tmp_path, spec)) for spec in specs_of(study)[:2])
+    bare = RunCurves(other.spec, other.where, other.env_dt_s, other.env_steps, other.returns, None, {})
     assert chosen_metrics([bare, one], ["all"]) == ["loss"]
     assert len(runs_figure([bare, one], ["loss"]).axes[1].lines) == 1

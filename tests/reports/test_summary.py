@@ -6,16 +6,16 @@ from scipy import stats
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.reports.scores import load_scores
 from cycletime.reports.summary import Statistics, Summary
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.scores import read_scores
+from cycletime.studies.study_folder import StudyFolder
 
 MakeStudy = Callable[..., StudyFolder]
 AT_16, AT_32, AT_64 = Duration("16ms"), Duration("32ms"), Duration("64ms")
 
 
 def summary_of(folder: StudyFolder, statistics: Statistics | None = None) -> Summary:
-    (panel,) = load_scores(folder).panels
+    (panel,) = read_scores(folder).panels
     return Summary.of(panel, statistics or Statistics())
 
 

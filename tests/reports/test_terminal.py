@@ -4,9 +4,9 @@ from typing import Any
 
 from rich.console import Console
 
+from cycletime.reports.output import print_report
 from cycletime.reports.report import Report
-from cycletime.reports.terminal import print_report
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.study_folder import StudyFolder
 
 MakeStudy = Callable[..., StudyFolder]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from cycletime.errors import InputError
-from cycletime.robots.clock import Beats, RobotClock, WallClock
+from cycletime.robots.clock import RobotClock, Ticker, WallClock
 from tests.robots.ur.virtual import VirtualClock
 
 
@@ -15,7 +15,7 @@ class OversleepingClock(VirtualClock):
 
 
 def test_lateness_does_not_add_up() -> None:
-    beats = Beats("10ms", OversleepingClock(5.0))
+    beats = Ticker("10ms", OversleepingClock(5.0))
     for number in range(1, 1001):
         beat = beats.wait()
         assert (beat.number, beat.missed) == (number, 0)
@@ -25,7 +25,7 @@ def test_lateness_does_not_add_up() -> None:
 
 def test_who_is_late_joins_the_grid_again_without_a_burst() -> None:
     clock = VirtualClock(0.0)
-    beats = Beats("10ms", clock)
+    beats = Ticker("10ms", clock)
     beats.wait()
     clock.time_s += 0.034  # to 44 ms: the beats at 20, 30 and 40 ms are over
     late = beats.wait()
@@ -36,7 +36,7 @@ def test_who_is_late_joins_the_grid_again_without_a_burst() -> None:
 
 def test_who_asks_on_the_point_is_not_late() -> None:
     clock = VirtualClock(0.0)
-    beats = Beats("125ms", clock)
+    beats = Ticker("125ms", clock)
     clock.time_s = 0.125
     beat = beats.wait()
     assert (beat.number, beat.missed, beat.late_s, clock.time_s) == (1, 0, 0.0, 0.125)
@@ -66,7 +66,7 @@ def test_a_pace_must_be_a_positive_number(pace: float) -> None:
 def test_the_robots_clock_is_that_of_its_packages_and_wakes_with_the_newest_that_is_not_too_late() -> None:
     times = [0.0]
     clock = RobotClock(lambda: times[-1], lambda: times.append(0.008 * len(times)), 0.008)
-    beats, newest = Beats("20ms", clock), []
+    beats, newest = Ticker("20ms", clock), []
     for number in range(1, 5):
         beat = beats.wait()
         assert beat.number == number
@@ -87,7 +87,7 @@ def test_points_that_are_slept_through_are_left_out_at_once() -> None:
         def sleep_until(self, time_s: float) -> None:
             super().sleep_until(0.104)
 
-    beat = Beats("40ms", clock := Sound(0.0)).wait()
+    beat = Ticker("40ms", clock := Sound(0.0)).wait()
     assert (beat.number, beat.missed, beat.late_s) == (2, 1, 0.0)
     assert beat.woke_s - beat.scheduled_s == pytest.approx(0.024)
     assert clock.time_s == 0.104

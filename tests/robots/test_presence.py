@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from cycletime.errors import InputError
-from cycletime.robots.presence import host_to_move, is_loopback, numbers_of_host
+from cycletime.robots.operator_check import check_operator, is_loopback, resolve_addresses
 
 NAMES = {
     "localhost": ["127.0.0.1", "::1"],
@@ -22,7 +22,7 @@ def resolve(host: str) -> list[str]:
 
 @pytest.mark.parametrize("host", ["localhost", "sim", "127.0.0.1", "127.8.8.8", "::1", "::ffff:127.0.0.1"])
 def test_on_this_machine_anybody_may_move_an_arm(host: str) -> None:
-    assert host_to_move(host, at_the_robot=False, resolve=resolve) == resolve(host)[0]
+    assert check_operator(host, at_the_robot=False, resolve=resolve) == resolve(host)[0]
 
 
 @pytest.mark.parametrize(
@@ -30,18 +30,18 @@ def test_on_this_machine_anybody_may_move_an_arm(host: str) -> None:
 )
 def test_elsewhere_somebody_must_be_beside_it(host: str) -> None:
     with pytest.raises(InputError, match=r"is not this machine, so that an arm may move there.*--i-am-at-the-robot"):
-        host_to_move(host, at_the_robot=False, resolve=resolve)
-    assert host_to_move(host, at_the_robot=True, resolve=resolve) == resolve(host)[0]
+        check_operator(host, at_the_robot=False, resolve=resolve)
+    assert check_operator(host, at_the_robot=True, resolve=resolve) == resolve(host)[0]
 
 
 def test_the_sentence_has_the_name_and_the_number_that_it_stands_for() -> None:
     with pytest.raises(InputError, match=r"--host 'both' \(192\.168\.1\.10\) is not this machine"):
-        host_to_move("both", at_the_robot=False, resolve=resolve)
+        check_operator("both", at_the_robot=False, resolve=resolve)
 
 
 def test_a_name_that_changes_its_mind_leads_nowhere_else() -> None:
     answers = iter([["127.0.0.1"], ["192.168.1.10"]])
-    assert host_to_move("rebound", at_the_robot=False, resolve=lambda host: next(answers)) == "127.0.0.1"
+    assert check_operator("rebound", at_the_robot=False, resolve=lambda host: next(answers)) == "127.0.0.1"
 
 
 @pytest.mark.parametrize("at_the_robot", [False, True])
@@ -50,14 +50,14 @@ def test_a_host_that_is_none_is_refused(at_the_robot: bool) -> None:
         raise socket.gaierror(-2, "Name or service not known")
 
     with pytest.raises(InputError, match="'nowhere' is no host: Name or service not known; give a controller's name"):
-        host_to_move("nowhere", at_the_robot=at_the_robot, resolve=fail)
+        check_operator("nowhere", at_the_robot=at_the_robot, resolve=fail)
 
 
 def test_a_name_that_no_resolver_takes_is_refused() -> None:
     with pytest.raises(InputError, match="is no host"):
-        host_to_move("a" * 300, at_the_robot=False)
+        check_operator("a" * 300, at_the_robot=False)
 
 
 def test_numbers_are_resolved_to_themselves() -> None:
-    assert set(numbers_of_host("127.0.0.3")) == {"127.0.0.3"}
+    assert set(resolve_addresses("127.0.0.3")) == {"127.0.0.3"}
     assert is_loopback("::1")

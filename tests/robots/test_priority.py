@@ -10,7 +10,7 @@ import pytest
 def test_it_goes_on_whether_or_not_the_system_grants_it(granted: bool) -> None:
     program = f"""
 import gc, os
-from cycletime.robots.priority import ask_to_be_on_time
+from cycletime.robots.clock import request_real_time_priority
 asked = []
 def answer(*words):
     asked.append(words[0])

@@ -6,7 +6,7 @@ from math import isclose, log
 import pytest
 
 from cycletime.rules import PPO, SAC
-from cycletime.rules.explain import as_json, explain
+from cycletime.rules.hyperparameters import explain_values, transfer_as_json
 
 
 def row(text: str, name: str) -> str:
@@ -27,18 +27,18 @@ def test_the_table_has_before_after_formula_and_seconds() -> None:
 
 
 def test_values_that_were_not_carried_have_a_table_too() -> None:
-    assert row(explain(PPO(dt="16ms")), "discount").endswith("1.59 s")
+    assert row(explain_values(PPO(dt="16ms")), "discount").endswith("1.59 s")
 
 
 def test_a_discount_of_one_is_unlimited_in_text_and_null_in_json() -> None:
     carried = PPO(dt="16ms", discount=1).at("4ms")
     assert row(carried.explain(), "discount").endswith("  unlimited")
-    assert as_json(carried)["seconds"]["to"]["discount_horizon"] is None
-    assert "Infinity" not in json.dumps(as_json(carried))
+    assert transfer_as_json(carried)["seconds"]["to"]["discount_horizon"] is None
+    assert "Infinity" not in json.dumps(transfer_as_json(carried))
 
 
 def test_the_json_of_ppo() -> None:
-    data = as_json(PPO(dt="16ms").at("4ms"))
+    data = transfer_as_json(PPO(dt="16ms").at("4ms"))
     assert list(data) == ["algorithm", "rule", "from", "to", "seconds", "notes"]
     assert data["to"] == {"dt_s": 0.004, "batch": 8000, "minibatch": 200, "discount": 0.99, "trace_decay": 0.95}
     assert data["from"]["dt_s"] == 0.016
@@ -47,12 +47,12 @@ def test_the_json_of_ppo() -> None:
 
 
 def test_the_json_of_sac_has_the_discount_and_what_was_switched_on() -> None:
-    assert list(as_json(SAC(dt="16ms", discount=0.851).at("4ms"))["to"]) == ["dt_s", "discount"]
-    data = as_json(SAC(dt="16ms", discount=0.851).at("4ms", also=["warm-up"]))
+    assert list(transfer_as_json(SAC(dt="16ms", discount=0.851).at("4ms"))["to"]) == ["dt_s", "discount"]
+    data = transfer_as_json(SAC(dt="16ms", discount=0.851).at("4ms", also=["warm-up"]))
     assert list(data["to"]) == ["dt_s", "discount", "warmup_steps"]
     assert data["seconds"]["to"]["warmup_time"] == 160
 
 
 def test_only_carried_values_have_a_transfer() -> None:
     with pytest.raises(ValueError, match="carried"):
-        as_json(PPO(dt="16ms"))
+        transfer_as_json(PPO(dt="16ms"))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cycletime.loops import Episodes
 from cycletime.statistics import bootstrap, iqm, iqm_curve, mean_curve
+from cycletime.training.learning_curve import Episodes
 from tests.statistics.samples import ends
 
 

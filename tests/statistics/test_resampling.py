@@ -19,7 +19,7 @@ from cycletime.statistics import (
     probability_of_improvement,
     resampling,
 )
-from cycletime.statistics.resampling import means_drawn_anew
+from cycletime.statistics.resampling import resample_means
 from tests.statistics.samples import draws, ends
 
 Drawn = Callable[..., Any]
@@ -34,7 +34,7 @@ def difference(x: Any, y: Any, axis: int) -> Any:  # noqa: ANN401
 def test_a_percentile_interval_is_scipy_s_in_one_draw_or_in_many(
     statistic: Drawn, sizes: list[int], at_once: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resampling, "_NUMBERS_AT_ONCE", at_once)
+    monkeypatch.setattr(resampling, "_MAX_NUMBERS_PER_CHUNK", at_once)
     random = np.random.default_rng(5)
     cells = [random.normal(size=size) for size in sizes]
     found = bootstrap(dict(enumerate(cells)), statistic, resamples=501, seed=3, confidence=0.9)
@@ -48,7 +48,7 @@ def test_a_percentile_interval_is_scipy_s_in_one_draw_or_in_many(
         batch=max(1, int(at_once / max(sizes) ** 2)),
         rng=np.random.default_rng(3),
     )
-    drawn = resampling._drawn_anew(cells, statistic, 501, 3)
+    drawn = resampling._resample_statistic(cells, statistic, 501, 3)
     np.testing.assert_array_equal(drawn, theirs.bootstrap_distribution)
     # Between two resamples SciPy's versions interpolate with other roundings.
     assert (found.low, found.high) == pytest.approx(tuple(theirs.confidence_interval), rel=1e-14)
@@ -77,13 +77,13 @@ def test_the_probability_of_improvement_has_the_interval_of_all_pairs_of_scipy_s
 
 
 def test_pairs_are_compared_once_and_not_in_each_resample(monkeypatch: pytest.MonkeyPatch) -> None:
-    compared, above = [], resampling._above
+    compared, above = [], resampling._win_table
 
     def counted(x: resampling.Array, y: resampling.Array) -> resampling.Array:
         compared.append(x.shape + y.shape)
         return above(x, y)
 
-    monkeypatch.setattr(resampling, "_above", counted)
+    monkeypatch.setattr(resampling, "_win_table", counted)
     probability_of_improvement({"4ms": [1, 2], "8ms": [3, 4]}, {"4ms": [0, 1, 2], "8ms": [5]}, resamples=100)
     assert compared == [(2, 3), (2, 1)]
 
@@ -206,10 +206,10 @@ def test_the_same_seed_draws_the_same_and_another_differs() -> None:
 
 def test_means_drawn_anew_spread_as_their_standard_errors() -> None:
     cells = [np.arange(20.0), np.full(3, 7.0)]
-    drawn = means_drawn_anew(cells, resamples=20_000)
+    drawn = resample_means(cells, resamples=20_000)
     assert drawn.shape == (20_001, 2)
     assert list(drawn[0]) == [9.5, 7.0]
     assert drawn[1:, 0].mean() == pytest.approx(9.5, abs=0.05)
     assert drawn[1:, 0].std() == pytest.approx(np.std(cells[0]) / 20**0.5, rel=0.03)
     assert set(drawn[:, 1]) == {7.0}
-    np.testing.assert_array_equal(drawn, means_drawn_anew(cells, resamples=20_000))
+    np.testing.assert_array_equal(drawn, resample_means(cells, resamples=20_000))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from cycletime.errors import InputError
-from cycletime.statistics import Judgement, Looks
+from cycletime.statistics import Judgement, SequentialDesign
 
 Draw = Callable[[np.random.Generator, int], NDArray[np.float64]]
 
@@ -27,7 +27,7 @@ def failing(rng: np.random.Generator, size: int) -> NDArray[np.float64]:
 
 def looked(draw: Draw, means: Sequence[float], rng: np.random.Generator, looks: int = 6) -> list[Judgement[int]]:
     """What is judged until one is left, or at so many looks."""
-    plan, left, made = Looks(len(means)), tuple(range(len(means))), []
+    plan, left, made = SequentialDesign(len(means)), tuple(range(len(means))), []
     runs = {label: mean + draw(rng, plan.runs(looks)) for label, mean in enumerate(means)}
     for look in range(1, looks + 1):
         made.append(Judgement.of(plan, look, {label: runs[label][: plan.runs(look)].tolist() for label in left}))
@@ -38,7 +38,7 @@ def looked(draw: Draw, means: Sequence[float], rng: np.random.Generator, looks: 
 
 
 def test_looks_grow_by_half_and_spend_no_more_than_there_is() -> None:
-    looks = Looks(4, 0.9)
+    looks = SequentialDesign(4, 0.9)
     assert [looks.runs(look) for look in range(1, 8)] == [5, 8, 12, 17, 26, 38, 57]
     spent = sum(comb(4, 2) * Fraction(1, looks.comparisons(look)) for look in range(1, 1000))
     assert Fraction(998, 1000) < spent < 1
@@ -46,7 +46,7 @@ def test_looks_grow_by_half_and_spend_no_more_than_there_is() -> None:
 
 
 def test_a_comparison_is_welch_s_at_the_level_of_its_look() -> None:
-    rng, looks = np.random.default_rng(1), Looks(3)
+    rng, looks = np.random.default_rng(1), SequentialDesign(3)
     x, y = rng.normal(0, 1, 8).tolist(), rng.normal(1, 2, 8).tolist()
     told = looks.compare(2, x, y)
     expected = stats.ttest_ind(x, y, equal_var=False)
@@ -57,7 +57,7 @@ def test_a_comparison_is_welch_s_at_the_level_of_its_look() -> None:
 
 def test_those_that_are_worse_are_dropped_and_the_leader_is_the_best_of_the_rest() -> None:
     scores = {"a": [0.0, 0.1, 0.2, 0.1, 0.0], "b": [9.0, 9.1, 9.2, 8.9, 9.1], "c": [9.3, 8.8, 9.2, 9.4, 9.0]}
-    judged = Judgement.of(Looks(3), 1, scores)
+    judged = Judgement.of(SequentialDesign(3), 1, scores)
     assert (judged.dropped, judged.left, judged.leader) == ({"a": "c"}, ("b", "c"), "c")
     assert judged.lead("b").difference.value == pytest.approx(0.08)
     assert judged.lead("b").difference.low == pytest.approx(-judged.pairs["b", "c"].difference.high)  # type: ignore[operator]
@@ -67,7 +67,7 @@ def test_those_that_are_worse_are_dropped_and_the_leader_is_the_best_of_the_rest
 
 
 def test_one_that_is_left_is_decided() -> None:
-    judged = Judgement.of(Looks(2), 1, {"a": [0.0, 0.1, 0.0, 0.2], "b": [5.0, 5.1, 5.2, 5.1]})
+    judged = Judgement.of(SequentialDesign(2), 1, {"a": [0.0, 0.1, 0.0, 0.2], "b": [5.0, 5.1, 5.2, 5.1]})
     assert judged.is_decided()
     assert judged.left == ("b",)
 
@@ -93,5 +93,5 @@ def test_the_best_is_found_with_fewer_runs_where_it_is_plain() -> None:
 def test_what_makes_no_sense_is_refused() -> None:
     for wrong in ({"candidates": 1}, {"candidates": 2, "confidence": 1.0}, {"candidates": 2, "first_runs": 1}):
         with pytest.raises(InputError):
-            Looks(**wrong)
-    assert next(look for look in count(1) if Looks(2).runs(look) > 1000) < 20
+            SequentialDesign(**wrong)
+    assert next(look for look in count(1) if SequentialDesign(2).runs(look) > 1000) < 20

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cycletime.studies.running import worker
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies import worker
+from cycletime.studies.study_folder import StudyFolder
 from tests.studies.small import quick_study, small_study
 from tests.studies.stand_ins import Trained
 

@@ -11,16 +11,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from cycletime.agents.networks import Layer, PolicyNetwork
-from cycletime.loops import Episodes
-from cycletime.loops.action_bounds import ActionBounds
-from cycletime.runs.policies.policy_file import SavedPolicy
-from cycletime.runs.result import FinishedRun, result_of
-from cycletime.runs.spec import RunSpec
-from cycletime.runs.store import Store
-from cycletime.studies.plan.plan import Plan
-from cycletime.studies.spec.file import study_from
-from cycletime.studies.spec.study import Study
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.plan import Plan
+from cycletime.studies.spec import Study
+from cycletime.studies.spec_file import study_from_table
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.training.finished_run import FinishedRun, make_result
+from cycletime.training.learning_curve import Episodes
+from cycletime.training.policy_file import SavedPolicy
+from cycletime.training.run_store import Store
+from cycletime.training.spec import RunSpec
+from cycletime.training.worlds import ActionBounds
 
 TABLE: Mapping[str, Any] = {
     "name": "small",
@@ -49,12 +49,12 @@ _CHANGES = ("resumed", "sessions", "wall_s", "finished", "machine")
 
 def small_study(**keys: Any) -> Study:  # noqa: ANN401 - whatever a file has
     """The small study, with some keys of its file changed."""
-    return study_from({**TABLE, **keys})
+    return study_from_table({**TABLE, **keys})
 
 
 def quick_study(**keys: Any) -> Study:  # noqa: ANN401
     """The quick study, with some keys of its file changed."""
-    return study_from({**QUICK, **keys})
+    return study_from_table({**QUICK, **keys})
 
 
 def specs_of(folder: StudyFolder) -> list[RunSpec]:
@@ -75,7 +75,7 @@ def finished(spec: RunSpec, value: float | None = None, **changes: Any) -> Finis
         ends, ends // 8, np.full(4, float(spec.seed) if value is None else value), np.diff(ends, prepend=0)
     )
     network = PolicyNetwork((Layer(jnp.zeros((4, 2)), jnp.zeros(2)),), "tanh", None, True)
-    told = result_of(
+    told = make_result(
         spec,
         curve,
         where="closed form",

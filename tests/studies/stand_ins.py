@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from cycletime.engines.record import Trainee
-from cycletime.studies.plan.plan import Plan
-from cycletime.studies.running import worker
-from cycletime.studies.running.diary import Event
-from cycletime.studies.running.shelf import StudyShelf
-from cycletime.studies.store.folder import State
+from cycletime.studies import worker
+from cycletime.studies.events import RunEvent
+from cycletime.studies.plan import Plan
+from cycletime.studies.study_folder import RunState
+from cycletime.studies.worker import StudyResultSink
+from cycletime.training.run_recorder import TrainingJob
 from tests.studies.small import finished
 
 Work: TypeAlias = Callable[[str, str, int], object]
@@ -91,10 +91,10 @@ class Notes:
 
     heard: list[Any] = field(default_factory=list)
 
-    def begin(self, plan: Plan, states: Mapping[str, State]) -> None:
+    def begin(self, plan: Plan, states: Mapping[str, RunState]) -> None:
         self.heard.append(dict(states))
 
-    def update(self, event: Event) -> None:
+    def update(self, event: RunEvent) -> None:
         self.heard.append(event)
 
     def wait(self, holders: Mapping[str, str]) -> None:
@@ -105,7 +105,7 @@ class Notes:
 
     @property
     def outcomes(self) -> list[tuple[str, str]]:
-        return [(each.name, each.outcome) for each in self.heard if isinstance(each, Event) and each.outcome]
+        return [(each.name, each.outcome) for each in self.heard if isinstance(each, RunEvent) and each.outcome]
 
 
 @dataclass
@@ -124,7 +124,7 @@ class Trained:
     """What goes wrong with runs."""
 
     def __call__(
-        self, trainees: Sequence[Trainee], shelf: StudyShelf, *, stop: Callable[[], bool]
+        self, trainees: Sequence[TrainingJob], shelf: StudyResultSink, *, stop: Callable[[], bool]
     ) -> list[str | Exception]:
         names = [trainee.folder.spec.name for trainee in trainees]
         self.runs += names
@@ -135,7 +135,7 @@ class Trained:
         self.before(names)
         return [self._end(trainee, shelf) for trainee in trainees]
 
-    def _end(self, trainee: Trainee, shelf: StudyShelf) -> str | Exception:
+    def _end(self, trainee: TrainingJob, shelf: StudyResultSink) -> str | Exception:
         spec = trainee.folder.spec
         if spec.name in self.faults:
             return self.faults[spec.name]

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from cycletime.errors import NotInstalledError
-from cycletime.studies.executors import choose
-from cycletime.studies.results import StudyResults
-from cycletime.studies.spec.study import Study
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies import executors
+from cycletime.studies.spec import Study
+from cycletime.studies.study import StudyResults
+from cycletime.studies.study_folder import StudyFolder
 from tests.studies.small import finish, finished, small_study, specs_of
 from tests.studies.stand_ins import InTurn, Trained
 
@@ -115,7 +115,7 @@ def test_runs_astray_are_left_out_of_means(make_folder: Callable[..., StudyFolde
 def test_a_study_is_run_from_python_and_goes_on_with_the_same_call(
     tmp_path: Path, trained: Trained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(choose, "executor_for", lambda *_: InTurn())
+    monkeypatch.setattr(executors, "make_executor", lambda *_: InTurn())
     (tmp_path / "small.toml").write_text(
         'name = "small"\ntask = "reacher"\nalgorithm = "ppo"\ndts = ["16ms"]\nseeds = 2\nenv_steps = 4800\n'
     )

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from cycletime.errors import InputError
 from cycletime.tasks.cycle_time import CycleTime
-from cycletime.tasks.delays import ActionDelay, ObservationDelay
-from cycletime.tasks.delays_real_time import RealTime
+from cycletime.tasks.delays import ActionDelay, ObservationDelay, RealTime
 
 UNCHECKED = pytest.mark.filterwarnings("ignore:.*different from the unwrapped version")
 

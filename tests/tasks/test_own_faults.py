@@ -8,8 +8,8 @@ from typing import Any
 import gymnasium as gym
 import pytest
 
-from cycletime.errors import WorldError
-from cycletime.tasks.own_faults import OwnFaults
+from cycletime.errors import EnvError
+from cycletime.tasks.env_errors import EnvErrorWrapper
 
 
 class Failing(gym.Env[Any, Any]):
@@ -54,8 +54,8 @@ FUNCTIONS: dict[str, Callable[[gym.Env[Any, Any]], object]] = {
 def test_what_the_system_refuses_an_environment_is_told_with_its_cause(
     name: str, error: BaseException, told: str
 ) -> None:
-    with pytest.raises(WorldError) as caught:
-        FUNCTIONS[name](OwnFaults(Failing(error), "Arm-v0"))
+    with pytest.raises(EnvError) as caught:
+        FUNCTIONS[name](EnvErrorWrapper(Failing(error), "Arm-v0"))
     assert str(caught.value) == f"The environment Arm-v0 failed in its {name}() with {told}."
     assert caught.value.__cause__ is error
 
@@ -63,11 +63,11 @@ def test_what_the_system_refuses_an_environment_is_told_with_its_cause(
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_other_errors_are_as_they_are(name: str) -> None:
     with pytest.raises(ZeroDivisionError):
-        FUNCTIONS[name](OwnFaults(Failing(ZeroDivisionError()), "Arm-v0"))
+        FUNCTIONS[name](EnvErrorWrapper(Failing(ZeroDivisionError()), "Arm-v0"))
 
 
 def test_otherwise_it_is_the_environment_itself() -> None:
-    env = OwnFaults(gym.make("Pendulum-v1", render_mode="rgb_array"), "Pendulum-v1")
+    env = EnvErrorWrapper(gym.make("Pendulum-v1", render_mode="rgb_array"), "Pendulum-v1")
     assert env.spec is not None
     assert (env.spec.max_episode_steps, env.render_mode) == (200, "rgb_array")
     assert env.reset(seed=3)[0].tolist() == gym.make("Pendulum-v1").reset(seed=3)[0].tolist()

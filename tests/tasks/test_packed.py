@@ -12,8 +12,7 @@ import pytest
 
 from cycletime.tasks import DoublePendulum, Pendulum, Reacher, URReacher
 from cycletime.tasks.closed_form import ClosedFormTask
-from cycletime.tasks.closed_form_env import DoublePendulumEnv
-from cycletime.tasks.packed import packed_task
+from cycletime.tasks.closed_form_env import DoublePendulumEnv, packed_task
 
 
 @pytest.mark.parametrize(("task", "cycle_steps"), [(Reacher(), 512), (DoublePendulum(), 7)])

@@ -11,9 +11,9 @@ import pygame
 import pytest
 
 from cycletime.errors import InputError
-from cycletime.robots.ur.reacher import flange_at
 from cycletime.tasks import Acrobot, CartPole, MountainCar, Pendulum, URReacher
 from cycletime.tasks.render import Frame, Window, draw_double_pendulum, draw_reacher
+from cycletime.ur5 import flange_at
 
 GREEN, RED, SLATE, AMBER, BLUE = (24, 165, 120), (226, 74, 72), (74, 85, 104), (240, 160, 48), (43, 98, 160)
 

@@ -7,9 +7,9 @@ import pytest
 
 from cycletime import tasks
 from cycletime.duration import Duration
-from cycletime.robots.ur.reacher import flange_at
 from cycletime.tasks import scripted
 from cycletime.tasks.references import DTS, NOTHING, SCRIPTED, measure, references
+from cycletime.ur5 import flange_at
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 

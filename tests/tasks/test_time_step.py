@@ -11,7 +11,7 @@ from gymnasium import spaces, wrappers
 from cycletime.errors import InputError
 from cycletime.tasks import ActionDelay, CycleTime, ObservationDelay, RealTime
 from cycletime.tasks.retime import retime
-from cycletime.tasks.time_step import step_of
+from cycletime.tasks.time_step import step_duration
 
 
 class World(gym.Env[Any, Any]):
@@ -37,21 +37,21 @@ class Publishing(Silent):
 
 def refusal(env: gym.Env[Any, Any], env_dt: str | None = None) -> str:
     with pytest.raises(InputError) as caught:
-        step_of(env, env_dt)
+        step_duration(env, env_dt)
     return str(caught.value)
 
 
 def test_frame_skips_below_lengthen_the_step() -> None:
-    assert str(step_of(wrappers.RepeatAction(World(0.002), 4))) == "8ms"
-    assert str(step_of(wrappers.RepeatAction(CycleTime(World(0.002), "6ms"), 3))) == "18ms"
-    assert str(step_of(wrappers.MaxAndSkipObservation(World(0.002), 2))) == "4ms"
-    assert str(step_of(CycleTime(wrappers.RepeatAction(World(0.002), 4), "16ms"))) == "16ms"
+    assert str(step_duration(wrappers.RepeatAction(World(0.002), 4))) == "8ms"
+    assert str(step_duration(wrappers.RepeatAction(CycleTime(World(0.002), "6ms"), 3))) == "18ms"
+    assert str(step_duration(wrappers.MaxAndSkipObservation(World(0.002), 2))) == "4ms"
+    assert str(step_duration(CycleTime(wrappers.RepeatAction(World(0.002), 4), "16ms"))) == "16ms"
 
 
 def test_the_outermost_layer_that_publishes_a_step_counts() -> None:
-    assert str(step_of(Publishing(World(0.002)))) == "6ms"
-    assert str(step_of(wrappers.RepeatAction(Publishing(World(0.002)), 2))) == "12ms"
-    assert str(step_of(Publishing(CycleTime(World(0.001), "2ms")))) == "6ms"
+    assert str(step_duration(Publishing(World(0.002)))) == "6ms"
+    assert str(step_duration(wrappers.RepeatAction(Publishing(World(0.002)), 2))) == "12ms"
+    assert str(step_duration(Publishing(CycleTime(World(0.001), "2ms")))) == "6ms"
 
 
 @pytest.mark.parametrize("inside", [World(0.004), CycleTime(World(0.004), "8ms"), World(0.05)])
@@ -76,7 +76,7 @@ def test_a_layer_s_step_is_a_whole_multiple_of_what_it_wraps(inside: gym.Env[Any
 )
 def test_a_time_step_that_contradicts_what_is_published_is_refused(env: gym.Env[Any, Any], lasts: str) -> None:
     assert f"env_dt is 4ms, but a step of {env} lasts {lasts}: leave env_dt out" in refusal(env, "4ms")
-    assert step_of(env, lasts) == step_of(env)
+    assert step_duration(env, lasts) == step_duration(env)
 
 
 def test_a_time_step_that_contradicts_a_task_s_own_cycle_time_is_refused() -> None:
@@ -88,13 +88,13 @@ def test_a_time_step_that_contradicts_a_task_s_own_cycle_time_is_refused() -> No
 def test_what_is_no_time_step_is_not_published() -> None:
     assert "publishes dt = 0.0, no time step: give it" in refusal(World(0.0))
     assert "publishes no time step (env.unwrapped.dt): give it" in refusal(World())
-    assert str(step_of(World(0.0), "4ms")) == "4ms"
+    assert str(step_duration(World(0.0), "4ms")) == "4ms"
     assert "publishes no time step" in refusal(RealTime(World()))
 
 
 def test_a_wrapper_that_nobody_knows_may_repeat_steps_and_then_says_so_by_the_given_step() -> None:
-    assert str(step_of(Silent(World(0.002)), "6ms")) == "6ms"
-    assert str(step_of(Silent(CycleTime(World(0.001), "2ms")), "6ms")) == "6ms"
+    assert str(step_duration(Silent(World(0.002)), "6ms")) == "6ms"
+    assert str(step_duration(Silent(CycleTime(World(0.001), "2ms")), "6ms")) == "6ms"
     assert "lasts 2ms: leave env_dt out" in refusal(Silent(World(0.002)), "5ms")
     assert "lasts 2ms: leave env_dt out" in refusal(Silent(World(0.002)), "1ms")
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from cycletime.tasks.trigonometry import sine_and_cosine
+from cycletime.tasks.physics import sine_and_cosine
 
 
 @pytest.mark.parametrize("span", [1.0, 10.0, 1000.0])

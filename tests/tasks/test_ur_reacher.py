@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cycletime.robots.ur.connection import Address
-from cycletime.robots.ur.lockstep_link import LockstepLink
-from cycletime.robots.ur.reacher import JOINTS_HIGH, JOINTS_LOW
+from cycletime.robots.ur.links import LockstepLink
 from cycletime.robots.ur.reacher_env import URReacher2Env
-from cycletime.robots.ur.reacher_targets import target_of
-from cycletime.robots.ur.simulator.launch import simulated
+from cycletime.robots.ur.rtde_client import Address
+from cycletime.robots.ur.simulator.launch import simulated_controller
 from cycletime.robots.ur.types import RobotLink
 from cycletime.tasks import URReacher
+from cycletime.ur5 import JOINTS_HIGH, JOINTS_LOW, target_of
 from tests.robots.ur.virtual import VirtualArm, VirtualClock
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
@@ -83,7 +82,7 @@ def test_an_episode_is_the_arm_s_under_the_same_commands(env_dt: str, seed: int)
 
 
 def test_an_episode_is_that_of_the_simulated_controller_in_lock_step() -> None:
-    with simulated("cb3", None) as controller:
+    with simulated_controller("cb3", None) as controller:
         ports = controller.ports
         link = LockstepLink(Address(controller.address, ports.rtde, ports.realtime, ports.dashboard))
         worst = worst_difference(link, "10ms", seed=1)

@@ -1,11 +1,10 @@
 """The paper's agents: hyper-parameters with `initialize`, `act` and `learn` as pure functions, nothing else."""
 
-from cycletime.extras import extras_named
+from cycletime.extras import require_extras
 
-with extras_named(__name__):
+with require_extras(__name__):
     from cycletime.agents.actor_critic import ActorCriticAgent
-    from cycletime.agents.agent import Agent
-    from cycletime.agents.buffer import Buffer, Transition
+    from cycletime.agents.agent import Agent, Buffer, Transition
     from cycletime.agents.exploration import AutoRegressive, CoherentNoise, OrnsteinUhlenbeck, Pink
     from cycletime.agents.from_rules import agent_for
     from cycletime.agents.ppo import PPOAgent

@@ -8,8 +8,7 @@ from typing import ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from cycletime.agents.agent import LearnWhen, Metrics, TimeLimit, pytree_of_rates, rate
-from cycletime.agents.buffer import Buffer
+from cycletime.agents.agent import Buffer, LearnWhen, Metrics, TimeLimit, pytree_of_rates, rate
 from cycletime.agents.checks import check_choice, check_fractions, check_hidden, check_positive
 from cycletime.agents.exploration import CoherentNoise, check_exploration
 from cycletime.agents.networks import (

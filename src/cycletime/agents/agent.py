@@ -1,22 +1,150 @@
-"""What every agent is: a frozen dataclass of hyper-parameters with pure functions on a state, the paper's Psi.
+"""What every agent is, and the buffer that it learns from.
 
-JAX sees an agent as a tree whose leaves are its rates (discount, trace decay, learning rate). A program is therefore
-compiled for the agent's shapes alone, and agents that differ in rates only can train side by side under `vmap`.
+An agent is a frozen dataclass of hyper-parameters with pure functions on a state, the paper's Psi. JAX sees it as a
+tree whose leaves are its rates (discount, trace decay, learning rate). A program is therefore compiled for the agent's
+shapes alone, and agents that differ in rates only can train side by side under `vmap`.
+
+The buffer B of Algorithm 1 holds transitions (S, A, R, S', T) in the order of time, the oldest overwritten when full.
+One row of one array holds a transition, so that storing is one write and sampling one gather. Several copies of an
+environment fill columns side by side.
 """
 
 from __future__ import annotations
 
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from math import ceil
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import jax
+import jax.numpy as jnp
+from jax import lax
 
-from cycletime.agents.buffer import Buffer
 from cycletime.agents.exploration import CoherentNoise
 from cycletime.agents.networks import PolicyNetwork
 
-Psi: TypeAlias = Any
+
+class Transition(NamedTuple):
+    """One agent step, or an array of them."""
+
+    observation: jax.Array
+    """S, what the agent saw."""
+    action: jax.Array
+    """A, what it did."""
+    reward: jax.Array
+    """R, the sum of rewards until the next action."""
+    next_observation: jax.Array
+    """S', what came of it; at an episode's end its last observation, not the first of the next."""
+    terminated: jax.Array
+    """Whether the task itself ended the episode."""
+    truncated: jax.Array
+    """Whether a time limit did."""
+    weight: jax.Array | None = None
+    """0 for a step that only reset its environment, else 1; None where all steps are real."""
+
+    @property
+    def ended(self) -> jax.Array:
+        """Whether the episode ended, either way."""
+        return jnp.maximum(self.terminated, self.truncated)
+
+
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=["rows", "stored", "newest_successor"],
+    meta_fields=["observation_size", "action_size", "has_gaps"],
+)
+@dataclass(frozen=True)
+class Buffer:
+    """Transitions of one or several copies of an environment."""
+
+    rows: jax.Array
+    """[capacity, copies, numbers of a transition]."""
+    stored: jax.Array
+    """How many rows were stored since the buffer was last empty; those overwritten count, those refused do not."""
+    newest_successor: jax.Array
+    """[copies, observation_size]: S' of the newest transition, also of one that found no room."""
+    observation_size: int
+    action_size: int
+    has_gaps: bool = False
+    """Whether some rows only reset their environment, and weigh nothing."""
+
+    @classmethod
+    def empty(
+        cls, capacity: int, observation_size: int, action_size: int, copies: int = 1, *, has_gaps: bool = False
+    ) -> Buffer:
+        """A buffer for so many rows of so many copies."""
+        numbers = 2 * observation_size + action_size + 3 + has_gaps
+        return cls(
+            rows=jnp.zeros((capacity, copies, numbers)),
+            stored=jnp.zeros((), jnp.int32),
+            newest_successor=jnp.zeros((copies, observation_size)),
+            observation_size=observation_size,
+            action_size=action_size,
+            has_gaps=has_gaps,
+        )
+
+    @property
+    def capacity(self) -> int:
+        """How many rows there is room for."""
+        return self.rows.shape[0]
+
+    @property
+    def filled(self) -> jax.Array:
+        """How many rows hold a transition."""
+        return jnp.minimum(self.stored, self.capacity)
+
+    def store(self, transition: Transition) -> Buffer:
+        """Add one agent step of each copy; when the buffer is full, in place of the oldest."""
+        row = self._row(transition)
+        rows = lax.dynamic_update_slice_in_dim(self.rows, row[None], self.stored % self.capacity, axis=0)
+        return replace(self, rows=rows, stored=self.stored + 1, newest_successor=self._successor(transition))
+
+    def store_first(self, transition: Transition) -> Buffer:
+        """Add one agent step of each copy; when the buffer is full, nowhere."""
+        rows = self.rows.at[self.stored].set(self._row(transition), mode="drop")
+        stored = jnp.minimum(self.stored + 1, self.capacity)
+        return replace(self, rows=rows, stored=stored, newest_successor=self._successor(transition))
+
+    def emptied(self) -> Buffer:
+        """The buffer with nothing in it."""
+        return replace(self, stored=jnp.zeros_like(self.stored))
+
+    def oldest_first(self) -> Transition:
+        """All transitions of a full buffer in the order of time, [capacity, copies, ...]."""
+        return self.read(jnp.roll(self.rows, -(self.stored % self.capacity), axis=0))
+
+    def sample(self, bits: jax.Array) -> Transition:
+        """One transition for each random word, uniformly from those stored."""
+        copies = self.rows.shape[1]
+        # The remainder favours small numbers by less than one part in a thousand, for up to four million rows.
+        chosen = (bits % (self.filled * copies).astype(jnp.uint32)).astype(jnp.int32)
+        return self.read(self.rows.reshape(-1, self.rows.shape[-1])[chosen])
+
+    def read(self, rows: jax.Array) -> Transition:
+        """The transitions that rows hold."""
+        s, a = self.observation_size, self.action_size
+        return Transition(
+            observation=rows[..., :s],
+            action=rows[..., s : s + a],
+            reward=rows[..., s + a],
+            next_observation=rows[..., s + a + 1 : 2 * s + a + 1],
+            terminated=rows[..., 2 * s + a + 1],
+            truncated=rows[..., 2 * s + a + 2],
+            weight=rows[..., 2 * s + a + 3] if self.has_gaps else None,
+        )
+
+    def _row(self, transition: Transition) -> jax.Array:
+        parts = [part for part in transition if part is not None]
+        return jnp.concatenate([self._per_copy(part) for part in parts], axis=1)
+
+    def _successor(self, transition: Transition) -> jax.Array:
+        return self._per_copy(transition.next_observation)
+
+    def _per_copy(self, part: jax.Array) -> jax.Array:
+        return jnp.asarray(part, self.rows.dtype).reshape(self.rows.shape[1], -1)
+
+
+AgentState: TypeAlias = Any
 """An agent's own NamedTuple of everything that learning changes."""
 Draws: TypeAlias = Any
 """The random numbers of one `learn`, a tree of arrays."""
@@ -55,27 +183,27 @@ class Agent(Protocol):
     def exploration(self) -> CoherentNoise | None:
         """What makes the noise of its actions coherent in time; None leaves it white."""
 
-    def initialize(self, key: jax.Array, observation_size: int, action_size: int) -> Psi:
+    def initialize(self, key: jax.Array, observation_size: int, action_size: int) -> AgentState:
         """A fresh state."""
 
-    def act(self, psi: Psi, observation: jax.Array, noise: jax.Array) -> jax.Array:
+    def act(self, psi: AgentState, observation: jax.Array, noise: jax.Array) -> jax.Array:
         """An action from the policy; `noise` is standard normal, and without noise the action is the policy's mean."""
 
     def draw(self, key: jax.Array, action_size: int) -> Draws:
         """All random numbers that one `learn` needs, apart from it so that they can be drawn in bulk."""
 
-    def learn(self, psi: Psi, buffer: Buffer, draws: Draws) -> tuple[Psi, Metrics]:
+    def learn(self, psi: AgentState, buffer: Buffer, draws: Draws) -> tuple[AgentState, Metrics]:
         """The state after learning from the buffer."""
 
-    def policy(self, psi: Psi) -> PolicyNetwork:
+    def policy(self, psi: AgentState) -> PolicyNetwork:
         """The newest policy by itself, for taking it elsewhere."""
 
-    def acting(self, psi: Psi) -> PolicyNetwork:
+    def acting(self, psi: AgentState) -> PolicyNetwork:
         """The policy that acts, by itself: what `act` computes with."""
 
 
 def choose_action(
-    agent: Agent, psi: Psi, observation: jax.Array, noise: jax.Array, agent_steps: jax.Array
+    agent: Agent, psi: AgentState, observation: jax.Array, noise: jax.Array, agent_steps: jax.Array
 ) -> jax.Array:
     """The policy's action, or a uniform one while the run is at its random start."""
     action = agent.act(psi, observation, noise)

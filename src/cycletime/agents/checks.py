@@ -10,7 +10,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from cycletime import rules
-from cycletime.errors import InputError, shown
+from cycletime.errors import InputError, quote
 
 
 def check_counts(owner: object, *names: str, least: int = 1) -> None:
@@ -18,7 +18,7 @@ def check_counts(owner: object, *names: str, least: int = 1) -> None:
     for name in names:
         value = getattr(owner, name)
         if not _is_whole(value) or value < least:
-            raise InputError(f"{name} is {shown(value)}: it must be a whole number of at least {least}.")
+            raise InputError(f"{name} is {quote(value)}: it must be a whole number of at least {least}.")
 
 
 def check_env_steps(owner: object) -> None:
@@ -26,7 +26,7 @@ def check_env_steps(owner: object) -> None:
     check_counts(owner, "env_steps")
     budget = getattr(owner, "env_steps")  # noqa: B009 - whoever has one
     if budget >= 2**31:
-        raise InputError(f"env_steps is {shown(budget)}: it must be below 2**31, since steps are counted in 32 bits.")
+        raise InputError(f"env_steps is {quote(budget)}: it must be below 2**31, since steps are counted in 32 bits.")
 
 
 def check_fractions(owner: object, *names: str) -> None:
@@ -34,7 +34,7 @@ def check_fractions(owner: object, *names: str) -> None:
     for name in names:
         value = getattr(owner, name)
         if not _is_number(value) or not 0 <= value <= 1:
-            raise InputError(f"{name} is {shown(value)}: it must lie between 0 and 1.")
+            raise InputError(f"{name} is {quote(value)}: it must lie between 0 and 1.")
 
 
 def check_positive(owner: object, *names: str) -> None:
@@ -42,21 +42,21 @@ def check_positive(owner: object, *names: str) -> None:
     for name in names:
         value = getattr(owner, name)
         if not _is_number(value) or not 0 < value < inf:
-            raise InputError(f"{name} is {shown(value)}: it must be above 0.")
+            raise InputError(f"{name} is {quote(value)}: it must be above 0.")
 
 
 def check_choice(owner: object, name: str, choices: Sequence[str]) -> None:
     """Refuse a word that is none of the choices."""
     value = getattr(owner, name)
     if value not in choices:
-        raise InputError(f"{name} is {shown(value)}: it must be {' or '.join(map(repr, choices))}.")
+        raise InputError(f"{name} is {quote(value)}: it must be {' or '.join(map(repr, choices))}.")
 
 
 def check_hidden(agent: object) -> None:
     """Refuse layers that are no sizes."""
     hidden = getattr(agent, "hidden")  # noqa: B009 - agents share the name, not a base class
     if not isinstance(hidden, tuple) or not all(type(size) is int and size > 0 for size in hidden):
-        raise InputError(f"hidden is {shown(hidden)}: it must be a tuple of layer sizes, such as (64, 64).")
+        raise InputError(f"hidden is {quote(hidden)}: it must be a tuple of layer sizes, such as (64, 64).")
 
 
 def check_agent(agent: object) -> None:
@@ -64,7 +64,7 @@ def check_agent(agent: object) -> None:
     if isinstance(agent, rules.PPO | rules.SAC):
         raise InputError(f"{agent} are hyper-parameters: make an agent of them with cycletime.agents.agent_for.")
     if isinstance(agent, type) or not callable(getattr(agent, "learn", None)):
-        raise InputError(f"{shown(agent)} is not an agent: give an object of cycletime.agents, such as PPOAgent().")
+        raise InputError(f"{quote(agent)} is not an agent: give an object of cycletime.agents, such as PPOAgent().")
 
 
 def check_precision(dtype: Any) -> None:  # noqa: ANN401 - what JAX takes for a type

@@ -1,4 +1,8 @@
-"""Networks of dense layers, the distributions of actions that they make, and the policies and values of the agents."""
+"""Networks of dense layers, the action distributions that they make, the policies and values of the agents, and Adam.
+
+Adam (Kingma & Ba 2014, Algorithm 1) is ours rather than optax's, since GPU machines with nothing but JAX must train
+too; tests hold it against both optax and the paper's formulas.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,61 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import log, pi, sqrt
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 import jax
 import jax.numpy as jnp
 
 from cycletime.agents.numpy_policy import LOG_STD_RANGE, NumpyNetwork
+
+MEAN_DECAY, SQUARE_DECAY, EPSILON = 0.9, 0.999, 1e-8
+"""beta_1, beta_2 and epsilon, the values that Kingma & Ba suggest."""
+
+_Tree = TypeVar("_Tree")
+
+
+class AdamState(NamedTuple):
+    """The optimiser's memory of the gradients so far."""
+
+    taken: jax.Array
+    """t, the steps taken."""
+    mean: object
+    """m, shaped as the parameters."""
+    square: object
+    """v, shaped as the parameters."""
+
+
+def adam_start(parameters: object) -> AdamState:
+    """No gradients seen yet."""
+    zeros = jax.tree.map(jnp.zeros_like, parameters)
+    return AdamState(jnp.zeros((), jnp.int32), zeros, zeros)
+
+
+def adam_step(
+    parameters: _Tree, gradient: _Tree, state: AdamState, learning_rate: jax.Array | float
+) -> tuple[_Tree, AdamState]:
+    """The parameters after one step down the gradient."""
+    count = state.taken + 1
+    mean = jax.tree.map(lambda m, g: MEAN_DECAY * m + (1 - MEAN_DECAY) * g, state.mean, gradient)
+    square = jax.tree.map(lambda v, g: SQUARE_DECAY * v + (1 - SQUARE_DECAY) * g**2, state.square, gradient)
+    scale, whiten = adam_scales(count, learning_rate)
+    parameters = jax.tree.map(
+        lambda p, m, v: p - scale * m / (jnp.sqrt(v) * whiten + EPSILON), parameters, mean, square
+    )
+    return parameters, AdamState(count, mean, square)
+
+
+def adam_scales(count: jax.Array, learning_rate: jax.Array | float) -> tuple[jax.Array, jax.Array]:
+    """What the t-th step scales m and the root of v by: 1 / (1 - beta^t) undoes that both averages start at zero."""
+    return learning_rate / (1 - MEAN_DECAY**count), 1 / jnp.sqrt(1 - SQUARE_DECAY**count)
+
+
+def weighted_mean(numbers: jax.Array, weight: jax.Array | None) -> jax.Array:
+    """The mean of what has weight; of everything, where no weights are given."""
+    if weight is None:
+        return jnp.mean(numbers)
+    return jnp.sum(numbers * weight) / jnp.maximum(jnp.sum(weight), 1)
+
 
 InitialWeights: TypeAlias = Literal["released", "pytorch", "orthogonal"]
 """What the field `initial_weights` of the agents may be; they say what each means."""

@@ -15,18 +15,19 @@ import jax.numpy as jnp
 from jax import lax
 from jax.flatten_util import ravel_pytree
 
-from cycletime.agents.agent import LearnWhen, Metrics, TimeLimit, pytree_of_rates, rate
-from cycletime.agents.buffer import Buffer, Transition
+from cycletime.agents.agent import Buffer, LearnWhen, Metrics, TimeLimit, Transition, pytree_of_rates, rate
 from cycletime.agents.checks import check_choice, check_counts, check_fractions, check_hidden, check_positive
 from cycletime.agents.exploration import CoherentNoise, check_exploration
-from cycletime.agents.learning import AdamState, adam_start, adam_step, weighted_mean
 from cycletime.agents.networks import (
     INITIAL_WEIGHTS,
+    AdamState,
     GaussianPolicy,
     InitialWeights,
     Network,
     Parameters,
     PolicyNetwork,
+    adam_start,
+    adam_step,
     gaussian_entropy,
     gaussian_kl,
     gaussian_log_probability,
@@ -34,6 +35,7 @@ from cycletime.agents.networks import (
     policy_log_probability,
     policy_mean,
     state_value,
+    weighted_mean,
 )
 from cycletime.errors import InputError
 

@@ -14,12 +14,21 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from cycletime.agents.agent import LearnWhen, Metrics, Psi, TimeLimit, pytree_of_rates, rate
-from cycletime.agents.buffer import Buffer, Transition
+from cycletime.agents.agent import AgentState, Buffer, LearnWhen, Metrics, TimeLimit, Transition, pytree_of_rates, rate
 from cycletime.agents.checks import check_choice, check_counts, check_fractions, check_hidden, check_positive
 from cycletime.agents.exploration import CoherentNoise, check_exploration
-from cycletime.agents.learning import AdamState, adam_start, adam_step, weighted_mean
-from cycletime.agents.networks import Network, PolicyNetwork, forward, new_network, squashed_sample, xavier_uniform
+from cycletime.agents.networks import (
+    AdamState,
+    Network,
+    PolicyNetwork,
+    adam_start,
+    adam_step,
+    forward,
+    new_network,
+    squashed_sample,
+    weighted_mean,
+    xavier_uniform,
+)
 from cycletime.errors import InputError
 
 
@@ -291,7 +300,7 @@ def _action_values(
     return first, second
 
 
-def stack_critics(psi: Psi) -> Psi:
+def stack_critics(psi: AgentState) -> AgentState:
     """Any agent's state with its pairs of critics stacked, for the loop of many runs; CPUs are faster without."""
 
     def stack(node: Any) -> Any:  # noqa: ANN401 - any node of a tree
@@ -300,7 +309,7 @@ def stack_critics(psi: Psi) -> Psi:
     return jax.tree.map(stack, psi, is_leaf=_is_pair)
 
 
-def unstack_critics(psi: Psi) -> Psi:
+def unstack_critics(psi: AgentState) -> AgentState:
     """What `stack_critics` was given."""
 
     def part(node: Any) -> Any:  # noqa: ANN401

@@ -14,29 +14,28 @@ import tyro
 from tyro.conf import FlagCreatePairsOff
 
 from cycletime import __version__
-from cycletime.cli.as_typed import as_typed
-from cycletime.cli.refusing import asked_for, in_one_sentence
+from cycletime.cli.usage_errors import find_command, one_sentence_errors, with_option_names
 from cycletime.errors import InputError, RunError, printable
-from cycletime.extras import extras_named
+from cycletime.extras import require_extras
 from cycletime.streams import lenient_streams
 
 _ABOUT = "Reinforcement learning at any action-cycle time: carry hyper-parameters, train, watch, export."
 _COMMANDS = {
     "transfer": ("transfer", "TransferCommand"),
     "train": ("train", "Train"),
-    "resume": ("resume", "Resume"),
-    "watch": ("watch", "Watch"),
-    "evaluate": ("evaluate", "Evaluate"),
-    "plot": ("plot", "Plot"),
-    "export": ("export", "Export"),
+    "resume": ("train", "Resume"),
+    "watch": ("policies", "Watch"),
+    "evaluate": ("policies", "Evaluate"),
+    "plot": ("policies", "Plot"),
+    "export": ("policies", "Export"),
     "study": ("study", "StudyCommand"),
     "tune": ("tune", "Tune"),
     "advise": ("advise", "Advise"),
-    "paper": ("paper", "PaperCommand"),
-    "horizons": ("horizons", "HorizonsCommand"),
+    "paper": ("experiment", "PaperCommand"),
+    "horizons": ("experiment", "HorizonsCommand"),
     "report": ("report", "ReportPage"),
-    "latency": ("latency", "Latency"),
-    "gpu": ("gpu", "GpuCommand"),
+    "latency": ("machine", "Latency"),
+    "gpu": ("machine", "GpuCommand"),
     "robot": ("robot", "RobotCommand"),
 }
 """Commands, with the module and the class of each."""
@@ -85,10 +84,10 @@ def _status_of(words: list[str]) -> int:
         parsed = _parsed(words)
         while is_dataclass(chosen := getattr(parsed, "command", None)):  # a command may be one of a group's
             parsed = chosen
-        with extras_named(f"cycletime {words[0]}", "'cycletime[study]'" if words[0] in _OF_STUDIES else None):
+        with require_extras(f"cycletime {words[0]}", "'cycletime[study]'" if words[0] in _OF_STUDIES else None):
             status: int = parsed.run()
     except InputError as error:
-        print(f"cycletime: {printable(as_typed(str(error), parsed))}", file=sys.stderr)
+        print(f"cycletime: {printable(with_option_names(str(error), parsed))}", file=sys.stderr)
         return 2
     except RunError as error:
         print(f"cycletime: {printable(str(error))}", file=sys.stderr)
@@ -106,7 +105,7 @@ def _status_of(words: list[str]) -> int:
 def _parsed(words: list[str]) -> Any:  # noqa: ANN401 - any command
     """What tyro reads from the words."""
     commands = _commands(words)
-    with in_one_sentence(words, asked_for(words, commands)):
+    with one_sentence_errors(words, find_command(words, commands)):
         return tyro.extras.subcommand_cli_from_dict(
             commands,
             prog="cycletime",

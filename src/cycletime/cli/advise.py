@@ -11,18 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import arg
 
-from cycletime.cli.agent_options import NAMES
-from cycletime.cli.columns import in_columns
-from cycletime.cli.options import NONE, Count, Parts, Rate, Text, default_of_the_paper
-from cycletime.cli.running import say
-from cycletime.cli.settings import settings_of
+from cycletime.cli.options import NO_NAMES, Count, NameListOption, Rate, Text, paper_default
+from cycletime.cli.output import format_columns
+from cycletime.cli.run_options import CARRIED_VALUES, parse_settings, print_status
 from cycletime.duration import Duration
 from cycletime.errors import InputError, printable
 from cycletime.rules import PPO
 
 if TYPE_CHECKING:
-    from cycletime.studies.advising.advice import Advice
-    from cycletime.studies.advising.question import Question
+    from cycletime.studies.advice import Advice, Question
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,23 +41,23 @@ class Advise:
     """The present cycle time, at which the values were tuned."""
     tuned: Annotated[Text, arg(metavar="FILE", help_behavior_hint="(instead of --tuned-at)")] = None
     """A file of 'cycletime tune' with the values and their cycle time; options given beside it replace its values."""
-    batch: Annotated[Count, default_of_the_paper(PPO.batch)] = None
+    batch: Annotated[Count, paper_default(PPO.batch)] = None
     """b of PPO, the agent steps between two updates."""
     minibatch: Annotated[Count, arg(help_behavior_hint="(default: the paper's, 50 for ppo and 256 for sac)")] = None
     """m, the samples of one gradient step."""
-    discount: Annotated[Rate, default_of_the_paper(PPO.discount)] = None
+    discount: Annotated[Rate, paper_default(PPO.discount)] = None
     """gamma, per agent step."""
-    trace_decay: Annotated[Rate, default_of_the_paper(PPO.trace_decay)] = None
+    trace_decay: Annotated[Rate, paper_default(PPO.trace_decay)] = None
     """lambda of PPO, per agent step."""
-    set: Annotated[Parts, arg(metavar="NAME=VALUE ...")] = NONE
+    set: Annotated[NameListOption, arg(metavar="NAME=VALUE ...")] = NO_NAMES
     """Other fields of the agent, the same at every cycle time."""
     rule: Annotated[Text, arg(metavar="RULE", help_behavior_hint="(default: dt-aware for ppo, horizons for sac)")] = (
         None
     )
     """How values are carried to other cycle times."""
-    dts: Annotated[Parts, arg(metavar="TIME ...", help_behavior_hint="(default: 1/4, 1/2, 2 and 4 times as long)")] = (
-        NONE
-    )
+    dts: Annotated[
+        NameListOption, arg(metavar="TIME ...", help_behavior_hint="(default: 1/4, 1/2, 2 and 4 times as long)")
+    ] = NO_NAMES
     """The cycle times to compare with the present one."""
     minutes: Annotated[Rate, arg(help_behavior_hint="(this or --simulated-hours)")] = None
     """How long this command may take."""
@@ -89,17 +86,16 @@ class Advise:
 
     def run(self) -> int:
         """Ask, run, and print the answer; status 1 where there is none yet."""
-        from cycletime.engines.devices import prepare_jax
         from cycletime.reports.advice import save_advice
-        from cycletime.runs.stopping import stopping
-        from cycletime.studies.advising.advising import Instruments, advise
-        from cycletime.studies.advising.spending import Budget
-        from cycletime.studies.executors.choose import ExecutorOptions, executor_for
-        from cycletime.studies.running.progress import StudyProgress
+        from cycletime.studies.advise import Budget, MachineMeasurements, advise
+        from cycletime.studies.executors import ExecutorOptions, make_executor
+        from cycletime.studies.progress import StudyProgress
+        from cycletime.training.jax_setup import prepare_jax
+        from cycletime.training.process import stopping
 
         question = self._question()
         budget = Budget(None if self.minutes is None else 60 * self.minutes, self.simulated_hours)
-        executor = executor_for("local", ExecutorOptions(workers=self.workers), self.device)
+        executor = make_executor("local", ExecutorOptions(workers=self.workers), self.device)
         prepare_jax("cpu")  # only small calls are timed here; runs are computed by workers
         with stopping() as stopper:
             advice = advise(
@@ -110,24 +106,24 @@ class Advise:
                 env_steps=self.env_steps,
                 watcher=StudyProgress(executor.workers),
                 stop=stopper,
-                instruments=Instruments(tell=partial(_say_unless, stopper)),
+                instruments=MachineMeasurements(tell=partial(_print_unless_stopped, stopper)),
             )
         answer = save_advice(self.out, advice)
         print(_as_json(advice, answer) if self.json else _as_text(advice, answer, self.out))
         if advice.ended == "stopped":
-            say("Stopped. The same command goes on.")
+            print_status("Stopped. The same command goes on.")
             return stopper.status
         return 0 if advice.leader is not None else 1
 
     def _question(self) -> Question:
-        from cycletime.reports.scores import MEASURES
-        from cycletime.runs.worlds import world_of
-        from cycletime.studies.advising.question import Question
+        from cycletime.studies.advice import Question
+        from cycletime.studies.scores import MEASURES
+        from cycletime.training.worlds import world_of
 
         if self.measure not in MEASURES:
             raise InputError(f"{self.measure!r} is not a measure: give one of {', '.join(MEASURES)}.")
-        others = settings_of(self.set, self.algorithm, but_not=NAMES)
-        given = {name: getattr(self, name) for name in NAMES if getattr(self, name) is not None}
+        others = parse_settings(self.set, self.algorithm, but_not=CARRIED_VALUES)
+        given = {name: getattr(self, name) for name in CARRIED_VALUES if getattr(self, name) is not None}
         present, values, from_file = self._tuned()
         options: dict[str, Any] = {
             name: value
@@ -158,18 +154,18 @@ class Advise:
             raise InputError("Give either --tuned-at, the present cycle time, or --tuned, a file that says it.")
         if self.tuned_at is not None:
             return Duration(self.tuned_at), {}, {}
-        from cycletime.runs.tuned_file import read_tuned
+        from cycletime.training.toml_files import read_tuned
 
         assert self.tuned is not None, "one of the two is given"
         read = read_tuned(self.tuned).of(self.algorithm)
         return read.dt, dict(read.values), dict(read.others)
 
 
-def _say_unless(stopped: Callable[[], bool], text: str) -> None:
+def _print_unless_stopped(stopped: Callable[[], bool], text: str) -> None:
     """Tell what is measured next; whoever asked to stop meanwhile is not kept waiting, since nothing is lost yet."""
     if stopped():
         raise KeyboardInterrupt
-    say(text)
+    print_status(text)
 
 
 def _as_json(advice: Advice, answer: list[str]) -> str:
@@ -177,7 +173,7 @@ def _as_json(advice: Advice, answer: list[str]) -> str:
 
 
 def _as_text(advice: Advice, answer: list[str], out: Path) -> str:
-    from cycletime.reports.advice import table
+    from cycletime.reports.advice import advice_table
 
     where = f"The study is in {out}: 'cycletime study report {out}' tells more of it."
-    return printable("\n".join([*in_columns(table(advice)), "", *answer, "", where]))
+    return printable("\n".join([*format_columns(advice_table(advice)), "", *answer, "", where]))

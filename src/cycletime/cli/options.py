@@ -1,22 +1,23 @@
-"""Kinds of options that several commands share: whole numbers, rates, and how their defaults are told."""
+"""Kinds of options that several commands share: whole numbers, rates, lists of names, one run's folder."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Optional, TypeAlias, overload
 
-from tyro.conf import arg
+from tyro.conf import Positional, arg
 from tyro.constructors import PrimitiveConstructorSpec
 
-from cycletime.errors import InputError, shown
+from cycletime.errors import InputError, quote
 from cycletime.rules import Rule
 
 _MOST_DIGITS = 18
 
 
-def whole_number(text: str) -> int:
+def parse_whole_number(text: str) -> int:
     """The whole number that a text is, exactly: 2000, 2e3.
 
     Raises:
@@ -29,67 +30,89 @@ def whole_number(text: str) -> int:
     except (ArithmeticError, ValueError, OverflowError):
         number = Fraction(1, 2)
     if number.denominator != 1:
-        raise ValueError(f"{shown(text)} is not a whole number such as 2000 or 1e6.")
+        raise ValueError(f"{quote(text)} is not a whole number such as 2000 or 1e6.")
     return number.numerator
 
 
-def _real_number(words: list[str]) -> float:
+def _parse_real_number(words: list[str]) -> float:
     try:
         return float(words[0])
     except ValueError:
-        raise ValueError(f"{shown(words[0])} is not a number such as 0.99.") from None
+        raise ValueError(f"{quote(words[0])} is not a number such as 0.99.") from None
 
 
 # tyro checks a default of 'int | None' or 'tuple[str, ...]' with a library that takes 0.1 s to load, while it knows
 # Optional and plain classes itself. The readers are ours since tyro's messages about numbers speak of types.
 _WHOLE: PrimitiveConstructorSpec[int] = PrimitiveConstructorSpec(
-    1, "N", lambda words: whole_number(words[0]), lambda x: True, lambda x: [str(x)]
+    1, "N", lambda words: parse_whole_number(words[0]), lambda x: True, lambda x: [str(x)]
 )
 _REAL: PrimitiveConstructorSpec[float] = PrimitiveConstructorSpec(
-    1, "X", _real_number, lambda x: True, lambda x: [str(x)]
+    1, "X", _parse_real_number, lambda x: True, lambda x: [str(x)]
 )
 Count: TypeAlias = Annotated[Optional[int], _WHOLE]  # noqa: UP045
 Rate: TypeAlias = Annotated[Optional[float], _REAL]  # noqa: UP045
 Whole: TypeAlias = Annotated[int, _WHOLE]
 Real: TypeAlias = Annotated[float, _REAL]
 Text: TypeAlias = Optional[str]  # noqa: UP045
-OwnRules: TypeAlias = Annotated[Text, arg(metavar="FILE", help_behavior_hint="(no default)")]
+OwnRulesFile: TypeAlias = Annotated[Text, arg(metavar="FILE", help_behavior_hint="(no default)")]
 
 
-class Names(tuple[str, ...]):
+class NameList(tuple[str, ...]):
     """Names one after another, as in ``--also warm-up target-smoothing``."""
 
 
-NONE = Names()
-Parts: TypeAlias = Annotated[
-    Names,
-    PrimitiveConstructorSpec("*", "PART ...", Names, lambda x: True, list),
+NO_NAMES = NameList()
+NameListOption: TypeAlias = Annotated[
+    NameList,
+    PrimitiveConstructorSpec("*", "PART ...", NameList, lambda x: True, list),
     arg(help_behavior_hint="(default: none)"),
 ]
 
 
-def default_of_the_paper(value: object) -> Any:  # noqa: ANN401 - tyro's own type is private
+def paper_default(value: object) -> Any:  # noqa: ANN401 - tyro's own type is private
     """A default that is not typed in twice: left out, the option is None, and the rules fill it in."""
     return arg(help_behavior_hint=f"(default: {value}, the paper's baseline)")
 
 
-def default_of_the_released_code(value: object) -> Any:  # noqa: ANN401 - tyro's own type is private
+def released_code_default(value: object) -> Any:  # noqa: ANN401 - tyro's own type is private
     """The same where the paper is silent, and the authors' code ran at 16 ms with a value."""
     return arg(help_behavior_hint=f"(default: {value}, the released code's at 16 ms)")
 
 
 @overload
-def chosen_rule(rule: str, file: str | None) -> str | Rule: ...
+def select_rule(rule: str, file: str | None) -> str | Rule: ...
 @overload
-def chosen_rule(rule: str | None, file: str | None) -> str | Rule | None: ...
-def chosen_rule(rule: str | None, file: str | None) -> str | Rule | None:
+def select_rule(rule: str | None, file: str | None) -> str | Rule | None: ...
+def select_rule(rule: str | None, file: str | None) -> str | Rule | None:
     """The rule that is asked for: one of a file, or a name that others know."""
     if file is None:
         return rule
-    from cycletime.runs.own_rules import read_own_rules
+    from cycletime.training.toml_files import read_own_rules
 
     found = read_own_rules(Path(file))
     if rule not in found:
         given = "missing" if rule is None else repr(rule)
         raise InputError(f"--rule is {given}: {file} has {', '.join(found) or 'no table [own_rules.NAME]'}.")
     return found[rule]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SingleRunOptions:
+    """Which one."""
+
+    folders: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN", help_behavior_hint="(required)")]
+    """The run's folder."""
+
+    @property
+    def folder(self) -> Path:
+        """The one that there must be; a shell's * may have found none or several.
+
+        Raises:
+            InputError: if so.
+        """
+        if len(self.folders) != 1:
+            found = ", ".join(map(str, self.folders)) or "none"
+            raise InputError(
+                f"This command takes one run, and was given {len(self.folders)} ({found}): name one of them."
+            )
+        return self.folders[0]

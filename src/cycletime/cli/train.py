@@ -1,21 +1,177 @@
-"""`cycletime train`: specs of runs from options."""
+"""`cycletime train` and `cycletime resume`: train runs from options, or go on with runs that were stopped or killed.
+
+A run on a robot is shown while it goes on, stopped at once by a signal, and kept whatever ends it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-from tyro.conf import arg
+from tyro.conf import Positional, arg
 
-from cycletime.cli.agent_options import AgentOptions
-from cycletime.cli.announcing import announced
 from cycletime.cli.options import Count, Text
-from cycletime.cli.running import say, train_all
+from cycletime.cli.run_options import CARRIED_VALUES, AgentOptions, RunOptions, print_status, result_line, train_all
 from cycletime.errors import InputError
+from cycletime.rules import ALGORITHMS
 
 if TYPE_CHECKING:
-    from cycletime.runs.folder import RunFolder
-    from cycletime.runs.spec import RunSpec
+    import gymnasium
+
+    from cycletime.agents import Agent
+    from cycletime.training.engine import EnvInfo
+    from cycletime.training.run_folder import RunFolder
+    from cycletime.training.run_recorder import Progress, Status
+    from cycletime.training.spec import RunSpec
+    from cycletime.training.trainer import RunOutcome
+
+
+def describe_run(spec: RunSpec, setting: EnvInfo) -> str:
+    """The values that training uses, and what a user may not expect of them."""
+    values = ", ".join(f"{name} {getattr(spec.agent, name):g}" for name in CARRIED_VALUES if hasattr(spec.agent, name))
+    values += _updates(spec.agent)
+    carried = f" ({spec.origin['rule']} from {spec.origin['tuned_at']})" if spec.origin else ""
+    lines = [f"{spec.algorithm} at {spec.dt}: {values}{carried}", *_notes_on_transfer(spec)]
+    random, learning = (steps * setting.cycle_steps for steps in (spec.agent.random_steps, spec.agent.period))
+    if random >= spec.env_steps:
+        lines.append(f"note: the random start lasts {random:,} environment steps, so that the policy never acts.")
+    elif learning > spec.env_steps:
+        lines.append(
+            f"note: the first learning comes at {learning:,} environment steps: the run goes on until then, and "
+            f"returns count up to {spec.env_steps:,}."
+        )
+    longest = setting.longest_episode_steps
+    if longest is not None and longest > spec.env_steps:
+        lines.append(f"note: an episode can last {longest:,} environment steps, so that perhaps none ends in this run.")
+    return "\n".join(lines)
+
+
+def _updates(agent: Agent) -> str:
+    """Where it is not one after each step, how often SAC learns."""
+    updates: float = getattr(agent, "updates_per_step", 1)
+    return "" if updates == 1 else f", {updates:g} updates per step"
+
+
+def _notes_on_transfer(spec: RunSpec) -> list[str]:
+    """What the rule has to say: horizons that shrink, rounding."""
+    if not spec.origin:
+        return []
+    from cycletime.training.make_specs import rule_from_origin
+
+    told = {"updates_per_step": 1} if spec.algorithm == "sac" else {}  # which is the agent's own, and needs no note
+    tuned = ALGORITHMS[spec.algorithm](dt=spec.origin["tuned_at"], **{**told, **spec.origin["tuned"]})
+    return [f"note: {note}" for note in tuned.at(spec.dt, rule_from_origin(spec.origin)).notes]
+
+
+@dataclass
+class RemarkCollector:
+    """Keeps what the user should know until the live view is gone, which would draw over it."""
+
+    sentences: list[str] = field(default_factory=list)
+
+    def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
+        """Say where a run goes on."""
+        if resumed_from is not None:
+            self.remark(f"goes on from {resumed_from:,} environment steps")
+
+    def update(self, progress: Progress) -> None:
+        """The live view has it."""
+
+    def remark(self, sentence: str) -> None:
+        """Keep it."""
+        self.sentences.append(sentence)
+
+    def end(self, status: Status) -> None:
+        """Whoever asked for the run is told."""
+
+
+@dataclass(frozen=True)
+class RealTimeRun:
+    """A run on a robot, before it begins."""
+
+    folder: RunFolder
+    """The run's, which need not be there: it is made once nothing is left that may be refused."""
+    make_env: Callable[[], gymnasium.Env[Any, Any]]
+    """Reaches the robot."""
+    options: RunOptions
+    """How it is trained."""
+    to_go_on: str
+    """The command that goes on with the run."""
+
+    def run(self) -> int:
+        """Train; the exit status.
+
+        Raises:
+            InputError: if the run is refused; the robot has not moved.
+            RunError: if the robot cannot be reached.
+        """
+        from cycletime.training.process import stopping_at_once
+
+        with stopping_at_once() as stopper:
+            env, remarks = self.make_env(), RemarkCollector()
+            try:
+                ended = self._trained(env, remarks)
+            finally:
+                env.close()
+                for sentence in remarks.sentences:
+                    print_status(f"note: {sentence}")
+        if isinstance(ended, InputError):
+            raise ended
+        if ended == "finished":
+            print(result_line(self.folder.result(), self.folder.path), flush=True)
+            return 0
+        print_status("Stopped, and the robot stands." if ended == "stopped" else f"cycletime: {ended}")
+        if self.folder.path.exists():  # else it was stopped before anything was there to go on with
+            print_status(f"To go on: {self.to_go_on}")
+        return stopper.status if ended == "stopped" else 1
+
+    def _trained(self, env: gymnasium.Env[Any, Any], remarks: RemarkCollector) -> RunOutcome | Exception:
+        """Show it while it is trained; what became of it."""
+        from cycletime.duration import cycle_steps
+        from cycletime.robots.engine import RealTimeBatch
+        from cycletime.robots.live_view import show_live
+        from cycletime.robots.real_time_env import real_time_env_of
+        from cycletime.robots.status_board import StatusBoard
+        from cycletime.training.trainer import train_folders
+
+        folder, options, robot = self.folder, self.options, real_time_env_of(env)
+        spec, before = folder.spec, tuple(folder.journal.entries())
+        board = StatusBoard(f"{spec.label} seed {spec.seed}, {robot.where}", spec.env_steps).after(before)
+        with show_live(board, cycle_steps(spec.dt, robot.dt)) as keeper:
+            group = RealTimeBatch(spec, env, keeper)
+            print_status(describe_run(spec, group))
+            try:
+                _ = group.calibration  # which may refuse the run
+                folder.make()
+                (ended,) = train_folders(
+                    [folder], listeners=[options.beside(remarks)], checkpoint_s=options.checkpoint_s, group=group
+                )
+            except KeyboardInterrupt:  # at once, and not at the episode's end: somebody wants the robot to stand
+                return "stopped"
+        return ended
+
+
+def train_robot_by_id(folder: RunFolder, options: RunOptions) -> int:
+    """Train a run on a robot that is made by its id alone; the exit status.
+
+    Args:
+        folder: The run's, which need not be there.
+        options: How it is trained.
+    """
+    from cycletime.training.worlds import make_env
+
+    if folder.is_finished:
+        print(f"finished before: {result_line(folder.result(), folder.path)}", flush=True)
+        return 0
+    return RealTimeRun(
+        folder,
+        lambda: make_env(folder.spec.world, folder.spec.dt),
+        options,
+        f"cycletime resume {shlex.quote(str(folder.path))}",
+    ).run()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,45 +209,44 @@ class Train(AgentOptions, WorldOptions):
     def run(self) -> int:
         """Train all seeds."""
         specs = self.specs()
-        from cycletime.engines.devices import use_device
-        from cycletime.engines.registry import engine_of, group_for, is_on_a_robot
-        from cycletime.runs.folder import RunFolder
+        from cycletime.training.engine_registry import engine_for, make_batch, runs_on_robot
+        from cycletime.training.jax_setup import use_device
+        from cycletime.training.run_folder import RunFolder
 
-        use_device(engine_of(specs[0]).jax_device(specs[0]))
+        use_device(engine_for(specs[0]).jax_device(specs[0]))
         self.check()  # before there is a folder
-        if is_on_a_robot(specs[0]):
+        if runs_on_robot(specs[0]):
             return self._train_on_robots(specs)
-        group = group_for(specs[: engine_of(specs[0]).together(specs[0])])
+        group = make_batch(specs[: engine_for(specs[0]).together(specs[0])])
         folders = [RunFolder.create(self.out, spec) for spec in specs]
         if not self.resume:
             _refuse_begun(folders)
         elif not any(folder.has_begun or folder.is_finished for folder in folders):
-            say("There is nothing to resume of this spec, so it begins anew.")
-        say(announced(specs[0], group.settings[0]))
+            print_status("There is nothing to resume of this spec, so it begins anew.")
+        print_status(describe_run(specs[0], group.settings[0]))
         return train_all(folders, self, group)
 
     def _train_on_robots(self, specs: list[RunSpec]) -> int:
         """One after another, each with its cycles shown."""
-        from cycletime.cli.real_time import run_by_id
-        from cycletime.runs.folder import RunFolder
+        from cycletime.training.run_folder import RunFolder
 
         for spec in specs:
             folder = RunFolder(self.out / spec.name, spec)
             if not self.resume:
                 _refuse_begun([folder])
-            if status := run_by_id(folder, self):
+            if status := train_robot_by_id(folder, self):
                 return status
         return 0
 
     def specs(self) -> list[RunSpec]:
         """What was asked for."""
-        from cycletime.engines.asking import specs_of
+        from cycletime.training.make_specs import make_specs
 
         asked = self.asked()
         first, count = self.seed or 0, 1 if self.seeds is None else self.seeds
         if count < 1:
             raise InputError(f"--seeds is {count}: it must be at least 1.")
-        return specs_of(
+        return make_specs(
             task=self.task,
             env=self.env,
             env_dt=self.env_dt,
@@ -111,3 +266,52 @@ def _refuse_begun(folders: list[RunFolder]) -> None:
                 f"{folder.path} has a run of this spec that was stopped: add --resume to go on with it, or delete the "
                 "folder to begin anew."
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resume(RunOptions):
+    """Continue runs that were stopped or killed: cycletime resume runs/reacher-ppo-16ms-seed0-..."""
+
+    folders: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN ...", help_behavior_hint="(required)")]
+    """The runs' folders."""
+
+    def run(self) -> int:
+        """Train them to their ends."""
+        from cycletime.studies.study_folder import StudyFolder
+        from cycletime.training.engine_registry import engine_for, runs_on_robot
+        from cycletime.training.jax_setup import use_device
+        from cycletime.training.run_folder import RunFolder
+
+        if not self.folders:
+            raise InputError("There is nothing to resume: give the folder of a run.")
+        if studies := {study for path in self.folders if (study := StudyFolder.of_run(path))}:
+            if len(studies) > 1 or any(StudyFolder.of_run(path) is None for path in self.folders):
+                raise InputError("Some of the runs are a study's: resume those of each study apart.")
+            return self._resume_in(studies.pop())
+        opened = [RunFolder.open(path) for path in self.folders]
+        engines = {(engine_for(folder.spec).name, folder.spec.engine.device) for folder in opened}
+        if len(engines) != 1:
+            words = ", ".join(sorted(" on the ".join(each) for each in engines))
+            raise InputError(f"The runs are for different engines or devices ({words}): resume them apart.")
+        use_device(engine_for(opened[0].spec).jax_device(opened[0].spec))
+        if runs_on_robot(opened[0].spec):
+            return next((status for folder in opened if (status := train_robot_by_id(folder, self))), 0)
+        return train_all(opened, self)
+
+    def _resume_in(self, study: Path) -> int:
+        """Go on with runs of a study, and put them into its store."""
+        from cycletime.studies.study_folder import StudyFolder
+        from cycletime.studies.worker import finish_run
+        from cycletime.training.process import stopping
+        from cycletime.training.progress_bar import show_progress
+
+        folder = StudyFolder.open(study)
+        with stopping() as stopper:
+            for path in self.folders:
+                with show_progress(path.name, 1, alike=True) as bars:
+                    ended = finish_run(folder, path.name, self.beside(bars[0]), stopper, self.checkpoint_s)
+                if ended == "stopped":
+                    print_status(f"Stopped. To go on: cycletime resume {path}")
+                    return stopper.status
+                print(result_line(folder.store.result(path.name), path))
+        return 0

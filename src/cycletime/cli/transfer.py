@@ -1,40 +1,262 @@
-"""`cycletime transfer`: hyper-parameters at another cycle time, with the table that explains them."""
+"""`cycletime transfer`: hyper-parameters at another cycle time, with the table that explains them.
+
+Values are typed, or stand in a file of `cycletime tune`, in a library's names, or in an RL Baselines3 Zoo file.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Annotated, Any
 
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, arg, subcommand
 
-from cycletime.cli.options import NONE, Count, Parts, Rate, default_of_the_paper, default_of_the_released_code
-from cycletime.cli.transfer_values import TransferValues, carry_and_print
-from cycletime.cli.transfer_zoo import TransferZoo
-from cycletime.rules import A2C, DDPG, PPO, SAC, TD3, TQC
-from cycletime.rules.off_policy import OffPolicy
+from cycletime.bounded import read_bounded_text
+from cycletime.cli.options import (
+    NO_NAMES,
+    Count,
+    NameListOption,
+    OwnRulesFile,
+    Rate,
+    Text,
+    paper_default,
+    parse_whole_number,
+    released_code_default,
+    select_rule,
+)
+from cycletime.duration import DurationLike
+from cycletime.errors import InputError
+from cycletime.libraries import LIBRARIES, LibraryValues, read_settings
+from cycletime.rules import A2C, ALGORITHMS, DDPG, PPO, SAC, TD3, TQC, Hyperparameters
+from cycletime.rules.hyperparameters import explain_values, transfer_as_json
+from cycletime.rules.sac import OffPolicy
+
+_LIBRARIES = ", ".join(LIBRARIES)
+_OPTIONS_INSTEAD = {"dt": "--from", "n_envs": "--n-envs"}
+"""What is no word of a library, but is asked for beside them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransferOptions:
+    """What every transfer needs."""
+
+    to_dt: Annotated[str, arg(name="to", metavar="TIME")]
+    """The cycle time to carry them to."""
+    json: bool = False
+    """Print JSON instead of the table."""
+    own_rules: OwnRulesFile = None
+    """A TOML file with tables [own_rules.NAME], such as a study's, for a --rule of your own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransferValues(TransferOptions):
+    """What a transfer of values given on the command line needs."""
+
+    from_dt: Annotated[Text, arg(name="from", metavar="TIME", help_behavior_hint="(required without --tuned)")] = None
+    """The cycle time that the values were tuned at: 40ms, 0.04, 25Hz."""
+    tuned: Annotated[Text, arg(metavar="FILE", help_behavior_hint="(instead of --from)")] = None
+    """A file of 'cycletime tune' with the values; those given beside it replace them."""
+    from_library: Annotated[NameListOption, arg(metavar="LIBRARY NAME=VALUE ...")] = NO_NAMES
+    """Values in a library's words, such as: sb3 n_steps=2048 batch_size=64. What is not given is its default."""
+    library: Annotated[Text, arg(name="for", metavar="LIBRARY", help_behavior_hint=f"(one of {_LIBRARIES})")] = None
+    """Print the values in this library's words too; by default in those of --from-library."""
+    n_envs: Annotated[Count, arg(help_behavior_hint="(default: 1)")] = None
+    """The number of parallel environments, for the library's words."""
+
+
+def carry_and_print(options: TransferValues, kind: type[Hyperparameters], rule: str, also: tuple[str, ...]) -> int:
+    """Carry what the options say; those that are named as fields of the kind are its values."""
+    target = options.library or next(iter(options.from_library), None)
+    if options.n_envs is not None and target is None:
+        raise InputError(f"--n-envs {options.n_envs} matters to a library's words only: name one with --for.")
+    typed = {each.name: getattr(options, each.name, None) for each in fields(kind)}
+    given = {name: value for name, value in typed.items() if value is not None}
+    before, notes = _before(options, kind, given, also)
+    carried = before.at(options.to_dt, select_rule(rule, options.own_rules), also)
+    exported = carried.to(target, options.n_envs) if target else None
+    if options.json:
+        library = {"library": _library_json(exported)} if exported else {}
+        print(json.dumps({**transfer_as_json(carried, notes), **library}, indent=2))
+    else:
+        print("\n".join([explain_values(carried, notes), *_library_lines(exported)]))
+    return 0
+
+
+def _before(
+    options: TransferValues, kind: type[Hyperparameters], given: Mapping[str, Any], also: tuple[str, ...]
+) -> tuple[Hyperparameters, tuple[str, ...]]:
+    """The values at the cycle time they were tuned at, and notes on those that were not given."""
+    from_dt, tuned = _tuned(options, kind, also)
+    if not options.from_library:
+        stated = {**tuned, **given}
+        whose = "Stable-Baselines3's default" if kind.algorithm == "a2c" else "the paper's baseline"
+        return kind(dt=from_dt, **stated), _notes_on_baseline(kind(dt=from_dt).stated(), stated, whose)
+    if tuned:
+        raise InputError(f"--tuned is {options.tuned}: --from-library has values as well, so leave one out.")
+    library, *words = options.from_library
+    said = _settings(words)
+    values = read_settings(kind, library, from_dt, options.n_envs, said)
+    words_used = {name: value for name, value in values.to(library).items() if name not in said}
+    return replace(values, **given), _notes_on_baseline(
+        words_used, {}, f"the default of {library}"
+    ) if not given else ()
+
+
+def _settings(words: list[str]) -> dict[str, Any]:
+    """NAME=VALUE words as a library's settings."""
+    said: dict[str, Any] = {}
+    for word in words:
+        name, separator, text = word.partition("=")
+        if not name or not separator:
+            raise InputError(f"--from-library: {word!r} is not a setting such as n_steps=2048.")
+        if name in said:
+            raise InputError(f"--from-library: {name} is given twice.")
+        if name in _OPTIONS_INSTEAD:
+            raise InputError(
+                f"--from-library: {word} is not one of a library's words: write {_OPTIONS_INSTEAD[name]} {text}."
+            )
+        said[name] = _value(text)
+    return said
+
+
+def _value(text: str) -> object:
+    """A number where it is one, 1e6 a whole one, as counts must be; whatever else is given back as it was typed."""
+    for number in (int, parse_whole_number if "e" in text.lower() else float, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return {"true": True, "false": False, "none": None}.get(text.lower(), text)
+
+
+def _tuned(
+    options: TransferValues, kind: type[Hyperparameters], also: tuple[str, ...]
+) -> tuple[DurationLike, Mapping[str, Any]]:
+    """The cycle time that values were tuned at, and a file's values, with what it sets for the parts."""
+    if options.from_dt is not None and options.tuned is not None:
+        raise InputError(f"--from is {options.from_dt}: the file of --tuned says it already, so leave one out.")
+    if options.tuned is None:
+        if options.from_dt is None:
+            raise InputError("--from is missing: say at which cycle time the values were tuned, or give --tuned.")
+        return options.from_dt, {}
+    from cycletime.training.toml_files import read_tuned
+
+    read = read_tuned(options.tuned).of(kind.algorithm)
+    fields = [kind.parts[name].field for name in also if name in kind.parts]
+    return read.dt, {**{name: read.others[name] for name in fields if name in read.others}, **read.values}
+
+
+def _notes_on_baseline(baseline: Mapping[str, object], given: Mapping[str, object], whose: str) -> tuple[str, ...]:
+    left_out = [f"{name} {value}" for name, value in baseline.items() if name not in given]
+    return (f"Not given, so {whose}: {', '.join(left_out)}.",) if left_out else ()
+
+
+def _library_json(exported: LibraryValues) -> dict[str, Any]:
+    return {
+        "name": exported.library,
+        "values": dict(exported),
+        "exact": exported.exact,
+        "notes": list(exported.notes),
+    }
+
+
+def _library_lines(exported: LibraryValues | None) -> list[str]:
+    if exported is None:
+        return []
+    values = [f"  {name} = {value}" for name, value in exported.items()]
+    return ["", f"{exported.library}:", *values, *(f"note: {note}" for note in exported.notes)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransferZoo(TransferOptions):
+    """Carry one environment of an RL Baselines3 Zoo file. Short: cycletime transfer --from-zoo ppo.yml --env ID ...
+
+    Prints the whole file with the new values, every other byte unchanged, and the table on standard error.
+    """
+
+    from_dt: Annotated[str, arg(name="from", metavar="TIME")]
+    """The cycle time that the values were tuned at: 40ms, 0.04, 25Hz."""
+    from_zoo: Annotated[Path, arg(metavar="FILE")]
+    """The Zoo's file, such as hyperparams/ppo.yml, or the config.yml that it saves beside a trained agent."""
+    env: Annotated[str, arg(metavar="ID")]
+    """The environment in it."""
+    algorithm: Annotated[Text, arg(metavar="ALGORITHM", help_behavior_hint="(default: the file's name)")] = None
+    """The algorithm that the file is for: ppo, sac, a2c, tqc, td3 or ddpg."""
+    rule: Annotated[Text, arg(metavar="RULE", help_behavior_hint="(default: as for ppo and sac)")] = None
+    """The rule."""
+    also: NameListOption = NO_NAMES
+    """Keep in seconds as well; as for ppo and sac."""
+    action_size: Annotated[Count, arg(help_behavior_hint="(no default)")] = None
+    """The number of action dimensions, for --also target-entropy."""
+    out: Annotated[Text, arg(metavar="FILE", help_behavior_hint="(default: standard output)")] = None
+    """Write the file there, which must not exist yet, and the table to standard output."""
+
+    def run(self) -> int:
+        """Carry, and print or write."""
+        from cycletime.libraries.yaml_edit import MOST_BYTES
+        from cycletime.libraries.zoo import transfer_entry
+
+        text = read_bounded_text(
+            self.from_zoo, MOST_BYTES, encoding="utf-8"
+        )  # whose byte order mark is given back as well
+        algorithm = self.algorithm or self.from_zoo.stem
+        if algorithm not in ALGORITHMS and not self.algorithm:
+            raise InputError(
+                f"{self.from_zoo} names no algorithm with a rule: give --algorithm with one of {', '.join(ALGORITHMS)}."
+            )
+        rule = select_rule(self.rule, self.own_rules)
+        carried = transfer_entry(text, self.env, algorithm, self.from_dt, self.to_dt, rule, self.also, self.action_size)
+        if self.out:
+            _write_new_text(Path(self.out), carried.text)
+        if self.json:
+            zoo = {"file": str(self.from_zoo), "env": self.env, "changed": dict(carried.changed)}
+            print(json.dumps({**transfer_as_json(carried.values, carried.notes), "zoo": zoo}, indent=2))
+            return 0
+        if not self.out:
+            # As bytes, since standard output would change the line ends on some systems.
+            sys.stdout.buffer.write(carried.text.encode())
+            sys.stdout.flush()
+        changes = ", ".join(f"{key}: {value}" for key, value in carried.changed.items()) or "nothing changes"
+        table = explain_values(carried.values, carried.notes)
+        print(f"{table}\n\n{self.env}: {changes}", file=sys.stdout if self.out else sys.stderr)
+        return 0
+
+
+def _write_new_text(path: Path, text: str) -> None:
+    try:
+        with path.open("xb") as file:
+            file.write(text.encode())
+    except FileExistsError:
+        raise InputError(f"{path} exists already: give another name with --out, or move it away.") from None
+    except OSError as error:
+        path.unlink(missing_ok=True)  # half a file is worse than none
+        raise InputError(f"{path} cannot be written: {error.strerror}.") from error
 
 
 @dataclass(frozen=True, kw_only=True)
 class TransferPPO(TransferValues):
     """Carry PPO's hyper-parameters to another cycle time."""
 
-    batch: Annotated[Count, default_of_the_paper(PPO.batch)] = None
+    batch: Annotated[Count, paper_default(PPO.batch)] = None
     """b, the agent steps between two updates."""
-    minibatch: Annotated[Count, default_of_the_paper(PPO.minibatch)] = None
+    minibatch: Annotated[Count, paper_default(PPO.minibatch)] = None
     """m, the samples of one gradient step."""
-    discount: Annotated[Rate, default_of_the_paper(PPO.discount)] = None
+    discount: Annotated[Rate, paper_default(PPO.discount)] = None
     """gamma, per agent step."""
-    trace_decay: Annotated[Rate, default_of_the_paper(PPO.trace_decay)] = None
+    trace_decay: Annotated[Rate, paper_default(PPO.trace_decay)] = None
     """lambda, per agent step."""
-    noise_std: Annotated[Rate, default_of_the_released_code(PPO.parts["exploration-noise"].baseline)] = None
+    noise_std: Annotated[Rate, released_code_default(PPO.parts["exploration-noise"].baseline)] = None
     """sigma, the initial standard deviation of the action, for --also exploration-noise."""
-    learning_rate: Annotated[Rate, default_of_the_paper(PPO.parts["learning-rate"].baseline)] = None
+    learning_rate: Annotated[Rate, paper_default(PPO.parts["learning-rate"].baseline)] = None
     """eta, the optimiser's, for --also learning-rate."""
-    clip: Annotated[Rate, default_of_the_paper(PPO.parts["clip"].baseline)] = None
+    clip: Annotated[Rate, paper_default(PPO.parts["clip"].baseline)] = None
     """epsilon of the ratio of probabilities, for --also clip."""
     rule: Annotated[str, arg(metavar="RULE")] = PPO.default_rule
     """baseline, dt-aware, scaled or constant, the paper's; or horizons."""
-    also: Parts = NONE
+    also: NameListOption = NO_NAMES
     """Carry as well: exploration-noise, learning-rate, clip."""
 
     def run(self) -> int:
@@ -52,7 +274,7 @@ class TransferA2C(TransferValues):
     """gamma, per agent step."""
     trace_decay: Annotated[Rate, arg(help_behavior_hint=f"(default: {A2C.trace_decay}, Stable-Baselines3's)")] = None
     """lambda, per agent step."""
-    noise_std: Annotated[Rate, default_of_the_released_code(PPO.parts["exploration-noise"].baseline)] = None
+    noise_std: Annotated[Rate, released_code_default(PPO.parts["exploration-noise"].baseline)] = None
     """sigma, the initial standard deviation of the action, for --also exploration-noise."""
     learning_rate: Annotated[
         Rate, arg(help_behavior_hint=f"(default: {A2C.parts['learning-rate'].baseline}, Stable-Baselines3's)")
@@ -60,7 +282,7 @@ class TransferA2C(TransferValues):
     """eta, the optimiser's, for --also learning-rate."""
     rule: Annotated[str, arg(metavar="RULE")] = A2C.default_rule
     """baseline, dt-aware, scaled or constant, the paper's; or horizons."""
-    also: Parts = NONE
+    also: NameListOption = NO_NAMES
     """Carry as well: exploration-noise, learning-rate."""
 
     def run(self) -> int:
@@ -72,27 +294,27 @@ class TransferA2C(TransferValues):
 class TransferOffPolicy(TransferValues):
     """The options of transfers of algorithms with a replay buffer."""
 
-    discount: Annotated[Rate, default_of_the_paper(SAC.discount)] = None
+    discount: Annotated[Rate, paper_default(SAC.discount)] = None
     """gamma, per agent step; tune it at one cycle time first."""
     rule: Annotated[str, arg(metavar="RULE")] = OffPolicy.default_rule
     """baseline or scaled; of a tuned gamma they are the paper's gamma_2, 'tuned', and gamma_1, 'tuned-scaled'; or
     horizons."""
-    also: Parts = NONE
+    also: NameListOption = NO_NAMES
     """Carry as well: replay-capacity, warm-up, target-smoothing, updates-per-second, exploration-noise, learning-rate,
     and of sac and tqc target-entropy."""
     minibatch: Annotated[Count, arg(help_behavior_hint="(default: left alone)")] = None
     """m, which no rule changes."""
-    replay_capacity: Annotated[Count, default_of_the_paper(SAC.parts["replay-capacity"].baseline)] = None
+    replay_capacity: Annotated[Count, paper_default(SAC.parts["replay-capacity"].baseline)] = None
     """Transitions in the replay buffer, for --also replay-capacity."""
-    warmup_steps: Annotated[Count, default_of_the_released_code(SAC.parts["warm-up"].baseline)] = None
+    warmup_steps: Annotated[Count, released_code_default(SAC.parts["warm-up"].baseline)] = None
     """Agent steps of random actions, for --also warm-up."""
-    target_smoothing: Annotated[Rate, default_of_the_paper(SAC.parts["target-smoothing"].baseline)] = None
+    target_smoothing: Annotated[Rate, paper_default(SAC.parts["target-smoothing"].baseline)] = None
     """tau, for --also target-smoothing."""
-    updates_per_step: Annotated[Rate, default_of_the_paper(SAC.parts["updates-per-second"].baseline)] = None
+    updates_per_step: Annotated[Rate, paper_default(SAC.parts["updates-per-second"].baseline)] = None
     """Updates per agent step, for --rule horizons and --also updates-per-second."""
     noise_std: Annotated[Rate, arg(help_behavior_hint="(no default)")] = None
     """sigma of noise added to the action, for --also exploration-noise."""
-    learning_rate: Annotated[Rate, default_of_the_paper(SAC.parts["learning-rate"].baseline)] = None
+    learning_rate: Annotated[Rate, paper_default(SAC.parts["learning-rate"].baseline)] = None
     """eta, the optimisers', for --also learning-rate."""
 
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 from tyro.conf import Positional, arg
 
-from cycletime.cli.columns import in_columns
 from cycletime.cli.options import Count, Text
-from cycletime.cli.running import say
+from cycletime.cli.output import format_columns
+from cycletime.cli.run_options import print_status
 from cycletime.errors import InputError, printable
 from cycletime.rules.quantities import decay_in_seconds
 
 if TYPE_CHECKING:
-    from cycletime.studies.tuning.file import Tuning
-    from cycletime.studies.tuning.outcome import Trial, TuningResult
+    from cycletime.studies.tuning import Trial, TuningResult
+    from cycletime.studies.tuning_spec import Tuning
 
 _HORIZONS = {"discount": "discount horizon", "trace_decay": "trace horizon"}
 _SHOWN = 10
@@ -57,15 +57,15 @@ class Tune:
 
     def run(self) -> int:
         """Tune, write, and tell; status 1 if some trials or fresh seeds have no score."""
-        from cycletime.runs.stopping import stopping
-        from cycletime.studies.executors.choose import ExecutorOptions, executor_for
-        from cycletime.studies.running.progress import StudyProgress
-        from cycletime.studies.tuning.file import read_tuning
-        from cycletime.studies.tuning.tuning import tune
+        from cycletime.studies.executors import ExecutorOptions, make_executor
+        from cycletime.studies.progress import StudyProgress
+        from cycletime.studies.tuning import tune
+        from cycletime.studies.tuning_spec import read_tuning
+        from cycletime.training.process import stopping
 
         options = {name: getattr(self, name) for name in ("sampler", "trials", "sampler_seed", "fresh_seeds")}
         tuning = read_tuning(self.file, **options, horizons=self.horizons)
-        executor = executor_for(self.executor, ExecutorOptions(workers=self.workers), tuning.study.device)
+        executor = make_executor(self.executor, ExecutorOptions(workers=self.workers), tuning.study.device)
         file = self._written_to(tuning)
         with stopping() as stopper:
             outcome = tune(
@@ -77,7 +77,7 @@ class Tune:
                 change_engine=self.change_engine,
             )
         if outcome is None:
-            say("Stopped. The same command goes on.")
+            print_status("Stopped. The same command goes on.")
             return stopper.status
         outcome.write(self.out, file)
         print("\n".join([*_table(outcome), "", *_sentences(outcome), "", f"Written to {printable(str(file))}"]))
@@ -86,7 +86,7 @@ class Tune:
 
     def _written_to(self, tuning: Tuning) -> Path:
         """The file, which must be ours to write: found out before hours of computing."""
-        from cycletime.runs.tuned_file import made_by
+        from cycletime.training.toml_files import made_by
 
         file = self.out / "tuned.toml" if self.write is None else self.write
         if self.write is not None and not file.parent.is_dir():
@@ -102,7 +102,7 @@ def _table(outcome: TuningResult) -> list[str]:
     shown = outcome.ranking[:_SHOWN]
     rows = [["place", *names, "mean return", "s.e.", "n"]]
     rows += [[str(place), *_values(trial, names), *_mean(trial)] for place, trial in enumerate(shown, start=1)]
-    lines = in_columns(rows, right=range(len(rows[0])))
+    lines = format_columns(rows, right=range(len(rows[0])))
     left = len(outcome.ranking) - len(shown)
     troubles = [f"trial {trial.number}: {trial.trouble}" for trial in outcome.ranking if trial.trouble]
     return [*lines, *([f"and {left} more, in ranking.json"] if left else []), *troubles[:_SHOWN]]

@@ -6,65 +6,72 @@ from pathlib import Path
 
 from cycletime.agents import SACAgent
 from cycletime.duration import Duration
-from cycletime.reports.power import MOST_SEEDS, POWER, seeds_needed
-from cycletime.reports.scores import MEASURES
-from cycletime.reports.words import hours, hyperparameters, several, span
+from cycletime.reports.formatting import dt_text, hours_text, join_words, settings_text
+from cycletime.reports.summary import MOST_SEEDS, POWER, seeds_needed
 from cycletime.statistics import Comparison, mean_and_error
-from cycletime.studies.advising.advice import Advice, write_advice
+from cycletime.studies.advice import Advice, write_advice
+from cycletime.studies.scores import MEASURES
 
-_FEW = 10
+_FEW_SEEDS = 10
 """Seeds with which failures of one run in five are nearly always seen."""
-_FAILING = 0.2
+_FAILURE_RATE = 0.2
 _UNITS = ((120.0, 1.0, "s"), (7200.0, 60.0, "min"), (float("inf"), 3600.0, "h"))
 
 
 def save_advice(folder: Path, advice: Advice) -> list[str]:
     """Write advice.json with the answer in sentences, which are given back."""
-    answer = sentences(advice)
+    answer = advice_sentences(advice)
     write_advice(folder, {**advice.as_json(), "answer": answer})
     return answer
 
 
-def sentences(advice: Advice) -> list[str]:
+def advice_sentences(advice: Advice) -> list[str]:
     """The answer, the first sentence first."""
     if advice.leader is None:
-        return ["There is no answer yet: the first look is not done.", *_surer(advice)]
-    return [_answer(advice), *_how_sure(advice), *_surer(advice), *_in_time(advice), *_not_tried(advice)]
+        return ["There is no answer yet: the first look is not done.", *_next_look(advice)]
+    return [_answer(advice), *_confidence(advice), *_next_look(advice), *_real_time(advice), *_not_tried(advice)]
 
 
-def table(advice: Advice) -> list[list[str]]:
+def advice_table(advice: Advice) -> list[list[str]]:
     """A row for each candidate, below a head."""
     head = ["cycle time", "in time here", "seeds", "mean return", "s.e.", ""]
     dts = sorted({*advice.tried, *advice.in_time})
-    return [head, *([span(dt), _way(advice, dt), *_mean(advice, dt), _verdict(advice, dt)] for dt in dts)]
+    return [
+        head,
+        *([dt_text(dt), _real_time_mode(advice, dt), *_mean_cells(advice, dt), _verdict(advice, dt)] for dt in dts),
+    ]
 
 
 def _answer(advice: Advice) -> str:
     advised, leader, present = advice.advised, advice.leader, advice.question.present
     assert advised is not None, "there is a leader"
     assert leader is not None, "there is a leader"
-    values = f"{hyperparameters(advice.values(advised))} (rule {advice.question.rule})"
+    values = f"{settings_text(advice.values(advised))} (rule {advice.question.rule})"
     if advice.ended == "alone":
-        return f"Stay at {span(present)}, with {values}: no other cycle time can be compared with it here."
-    length = f"{_measure(advice)} in runs of {_time(_run_s(advice))} of the environment's time"
+        return f"Stay at {dt_text(present)}, with {values}: no other cycle time can be compared with it here."
+    length = f"{_measure_name(advice)} in runs of {_time_text(_run_s(advice))} of the environment's time"
     if advised == leader == present:
-        return f"Stay at {span(present)}, with {values}: it has the highest {length}."
+        return f"Stay at {dt_text(present)}, with {values}: it has the highest {length}."
     gain = advice.gain
     if advised == leader and gain is None:
-        return f"Use {span(leader)}, with {values}: staying at {span(present)} has no mean, {_lacks(advice, present)}."
+        return (
+            f"Use {dt_text(leader)}, with {values}: staying at {dt_text(present)} has no mean, "
+            f"{_missing_mean(advice, present)}."
+        )
     assert gain is not None, "both have a mean"
     if advised == leader:
         certain = "" if gain.verdict == "better" else ", which the data do not decide"
-        cannot = "" if advice.can_stay() else f"; {span(present)} is not in time on this machine"
-        gained = f"that gains {_gain(gain)} in {length}{certain}{cannot}"
-        return f"Use {span(leader)} instead of {span(present)}, with {values}: {gained}."
+        cannot = "" if advice.can_stay() else f"; {dt_text(present)} is not in time on this machine"
+        gained = f"that gains {_gain_text(gain)} in {length}{certain}{cannot}"
+        return f"Use {dt_text(leader)} instead of {dt_text(present)}, with {values}: {gained}."
     return (
-        f"Stay at {span(present)} for now, with {values}: {span(leader)} has the highest {length}, by {_gain(gain)}, "
+        f"Stay at {dt_text(present)} for now, with {values}: {dt_text(leader)} has the highest {length}, by "
+        f"{_gain_text(gain)}, "
         "but the data do not decide that it is better."
     )
 
 
-def _how_sure(advice: Advice) -> list[str]:
+def _confidence(advice: Advice) -> list[str]:
     if advice.ended == "alone":
         return []
     leader, confidence = advice.leader, 100 * advice.question.confidence
@@ -73,48 +80,50 @@ def _how_sure(advice: Advice) -> list[str]:
     open_ = [dt for dt in advice.left if dt != leader]
     told = []
     if dropped:
-        told.append(f"decided against {several([span(dt) for dt in dropped])}")
+        told.append(f"decided against {join_words([dt_text(dt) for dt in dropped])}")
     if open_:
-        told.append(f"not decided against {several([f'{span(dt)} ({_lead(advice, dt)})' for dt in open_])}")
+        told.append(f"not decided against {join_words([f'{dt_text(dt)} ({_lead_text(advice, dt)})' for dt in open_])}")
     if advice.without_mean:
-        lacking = several([f"{span(dt)} ({why})" for dt, why in advice.without_mean.items()])
+        lacking = join_words([f"{dt_text(dt)} ({why})" for dt, why in advice.without_mean.items()])
         told.append(f"not compared with {lacking}")
     if advice.ended == "enough":
         told.append(f"no other can be better by more than {advice.question.enough:g}")
     return [
-        f"How sure: {span(leader)} is {', '.join(told)}; all intervals and verdicts of all looks hold together with "
+        f"How sure: {dt_text(leader)} is {', '.join(told)}; all intervals and verdicts of all looks hold together with "
         f"{confidence:g} % confidence.",
-        *_unseen(advice),
+        *_unseen_failures(advice),
     ]
 
 
-def _unseen(advice: Advice) -> list[str]:
+def _unseen_failures(advice: Advice) -> list[str]:
     """No interval knows of failures that it has not seen."""
     fewest = min(len(each) for dt, each in advice.scores.items() if dt not in advice.without_mean)
-    if fewest >= _FEW:
+    if fewest >= _FEW_SEEDS:
         return []
-    missed = 100 * (1 - _FAILING) ** fewest
+    missed = 100 * (1 - _FAILURE_RATE) ** fewest
     return [
         f"That holds if single runs do not fail: of failures that happen once in five runs, {fewest} seeds show none "
-        f"in {missed:.0f} % of studies; '--first-seeds {_FEW}' in a new folder looks at more."
+        f"in {missed:.0f} % of studies; '--first-seeds {_FEW_SEEDS}' in a new folder looks at more."
     ]
 
 
-def _surer(advice: Advice) -> list[str]:
+def _next_look(advice: Advice) -> list[str]:
     following = advice.next
     if following is None:
         if advice.ended == "alone":
             return []
         return ["Surer: the comparison is decided; longer runs would tell whether it stays so."]
     told = (
-        f"Surer: {following.seeds} seeds of {several([span(dt) for dt in advice.left])} take {following.runs} more "
-        f"runs, about {_time(following.wall_s)} here and {hours(following.simulated_h)} simulated; the same command "
+        f"Surer: {following.seeds} seeds of {join_words([dt_text(dt) for dt in advice.left])} take "
+        f"{following.runs} more "
+        f"runs, about {_time_text(following.wall_s)} here and {hours_text(following.simulated_h)} simulated; "
+        f"the same command "
         "with more budget goes on."
     )
-    return [told, *_needed(advice)]
+    return [told, *_seeds_needed(advice)]
 
 
-def _needed(advice: Advice) -> list[str]:
+def _seeds_needed(advice: Advice) -> list[str]:
     """How many seeds would decide, roughly."""
     if advice.leader is None or advice.ended == "enough":
         return []
@@ -125,14 +134,14 @@ def _needed(advice: Advice) -> list[str]:
         for dt in advice.left
         if dt != advice.leader
     }
-    told = [f"{span(dt)} {f'about {n}' if n else f'more than {MOST_SEEDS}'}" for dt, n in found.items()]
+    told = [f"{dt_text(dt)} {f'about {n}' if n else f'more than {MOST_SEEDS}'}" for dt, n in found.items()]
     return [
         f"Seeds that would decide in {100 * POWER:.0f} % of such studies, if the true differences are those seen: "
-        f"against {several(told)}."
+        f"against {join_words(told)}."
     ]
 
 
-def _in_time(advice: Advice) -> list[str]:
+def _real_time(advice: Advice) -> list[str]:
     if not advice.in_time:
         return ["Whether this machine acts and learns in time was not measured."]
     assert advice.advised is not None, "there is a leader"
@@ -141,29 +150,30 @@ def _in_time(advice: Advice) -> list[str]:
     busy = " The machine was busy when that was measured: true times may be shorter." if is_busy else ""
     if not told.fits:
         return [
-            f"Real time: {span(advice.advised)} is not in time on this machine (acting takes "
+            f"Real time: {dt_text(advice.advised)} is not in time on this machine (acting takes "
             f"{_percent(told.act_share)} of the cycle, learning {_percent(told.learn_share)} of the time there is), so "
             f"it is for simulation only.{busy}"
         ]
     how = "in the cycle itself" if told.way == "inline" else "in the background"
     return [
-        f"Real time: at {span(advice.advised)} acting takes {_percent(told.act_share)} of the cycle here, and learning "
+        f"Real time: at {dt_text(advice.advised)} acting takes {_percent(told.act_share)} of the cycle here, "
+        f"and learning "
         f"fits {how} ({_percent(told.learn_share)} of the time there is for it).{busy}"
     ]
 
 
 def _not_tried(advice: Advice) -> list[str]:
-    left_out = [f"{span(Duration(dt))} ({why})" for dt, why in advice.not_tried.items()]
-    tried, present = several([span(dt) for dt in advice.tried]), span(advice.question.present)
+    left_out = [f"{dt_text(Duration(dt))} ({why})" for dt, why in advice.not_tried.items()]
+    tried, present = join_words([dt_text(dt) for dt in advice.tried]), dt_text(advice.question.present)
     others = [
         *left_out,
-        f"cycle times other than {tried}{_edge(advice)}",
+        f"cycle times other than {tried}{_edge_remark(advice)}",
         f"values tuned anew at each of them (the rule {advice.question.rule} carried those of {present})",
         *_updates(advice),
-        f"runs longer than {_time(_run_s(advice))}",
+        f"runs longer than {_time_text(_run_s(advice))}",
         "delays, other machines, a real robot",
     ]
-    return [f"Not tried: {'; '.join(others)}.", _comparable(advice)]
+    return [f"Not tried: {'; '.join(others)}.", _comparability(advice)]
 
 
 def _updates(advice: Advice) -> list[str]:
@@ -173,19 +183,19 @@ def _updates(advice: Advice) -> list[str]:
     told = {dt: f"{rate:.3g}" for dt, rate in rates.items()}
     if len(set(told.values())) < 2:
         return []
-    made = several([f"{rate} at {span(dt)}" for dt, rate in told.items()])
+    made = join_words([f"{rate} at {dt_text(dt)}" for dt, rate in told.items()])
     return [f"as many updates a second at each of them (SAC made {made})"]
 
 
-def _edge(advice: Advice) -> str:
+def _edge_remark(advice: Advice) -> str:
     """Whether the best is the shortest or the longest that was tried, so that the true best may lie beyond."""
     if len(advice.tried) < 2 or advice.leader not in (advice.tried[0], advice.tried[-1]):
         return ""
     which = "shorter" if advice.leader == advice.tried[0] else "longer"
-    return f" ({span(advice.leader)} is the last on its side, so {which} ones may be better yet)"
+    return f" ({dt_text(advice.leader)} is the last on its side, so {which} ones may be better yet)"
 
 
-def _comparable(advice: Advice) -> str:
+def _comparability(advice: Advice) -> str:
     if advice.comparable is None:
         return (
             "Whether returns can be compared across cycle times could not be checked: the same seed did not give the "
@@ -199,22 +209,22 @@ def _comparable(advice: Advice) -> str:
     )
 
 
-def _gain(gain: Comparison) -> str:
+def _gain_text(gain: Comparison) -> str:
     told = gain.difference
     return f"{told.value:+.3g} ({told.low:+.3g} to {told.high:+.3g}, n = {told.runs} seeds)"
 
 
-def _lead(advice: Advice, dt: Duration) -> str:
+def _lead_text(advice: Advice, dt: Duration) -> str:
     assert advice.leader is not None, "there is one"
     told = advice.judgements[-1].lead(dt).difference
     return f"{told.value:+.3g}, from {told.low:+.3g} to {told.high:+.3g}"
 
 
-def _lacks(advice: Advice, dt: Duration) -> str:
+def _missing_mean(advice: Advice, dt: Duration) -> str:
     return f"since {advice.without_mean[dt]}"
 
 
-def _measure(advice: Advice) -> str:
+def _measure_name(advice: Advice) -> str:
     return next(words for key, words in MEASURES.values() if key == advice.question.measure)
 
 
@@ -222,7 +232,7 @@ def _run_s(advice: Advice) -> float:
     return float(advice.question.env_steps * advice.env_dt.exact_s)
 
 
-def _time(seconds: float) -> str:
+def _time_text(seconds: float) -> str:
     return next(f"{seconds / size:,.3g} {unit}" for most, size, unit in _UNITS if seconds < most)
 
 
@@ -230,13 +240,13 @@ def _percent(share: float) -> str:
     return f"{100 * share:.2g} %" if share < 1 else f"{100 * share:.0f} %"
 
 
-def _way(advice: Advice, dt: Duration) -> str:
+def _real_time_mode(advice: Advice, dt: Duration) -> str:
     if dt not in advice.in_time:
         return "not asked"
     return advice.in_time[dt].way or "no"
 
 
-def _mean(advice: Advice, dt: Duration) -> list[str]:
+def _mean_cells(advice: Advice, dt: Duration) -> list[str]:
     scores = advice.scores.get(dt, ())
     if not scores or dt in advice.without_mean:
         return [str(len(scores)), "none", ""]
@@ -252,6 +262,6 @@ def _verdict(advice: Advice, dt: Duration) -> str:
         return advice.without_mean[dt]
     words = ["leads"] if dt == advice.leader else []
     better = next((each.dropped[dt] for each in advice.judgements if dt in each.dropped), None)
-    words += [f"worse than {span(better)}"] if better is not None else []
+    words += [f"worse than {dt_text(better)}"] if better is not None else []
     words += ["present"] if dt == advice.question.present else []
     return ", ".join(words or ["not decided"])

@@ -5,14 +5,132 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cycletime.reports.power import MOST_SEEDS, POWER, seeds_needed
-from cycletime.reports.savings import Price, Saving
-from cycletime.reports.scores import AS_GIVEN, Ending, StudyScores
-from cycletime.reports.summary import Best, Summary
-from cycletime.reports.words import difference, hours, several, span, value_and_interval
+from cycletime.duration import Duration
+from cycletime.reports.formatting import difference_text, dt_text, estimate_text, hours_text, join_words
+from cycletime.reports.summary import MOST_SEEDS, POWER, BestCycleTime, Summary, panel_env_dt_s, seeds_needed
 from cycletime.statistics import Comparison, Estimate
+from cycletime.studies.scores import AS_GIVEN, Panel, RunOutcome, StudyScores
+from cycletime.studies.spec import Study, TunedSource
 
-_OUTCOMES: Mapping[Ending, str] = {
+PAPER_GRIDS = {"ppo": (25, "5 batch sizes x 5 mini-batch sizes"), "sac": (12, "12 discounts")}
+"""By algorithm, the points of the paper's grid, and what they are."""
+
+
+@dataclass(frozen=True)
+class RunCost:
+    """Runs, and what they take in hours of the environment's time; None where its time step is not known."""
+
+    runs: int
+    hours: float | None
+
+    def times(self, count: int) -> RunCost:
+        """So many of them."""
+        return RunCost(count * self.runs, None if self.hours is None else count * self.hours)
+
+    @property
+    def is_positive(self) -> bool:
+        """Whether it is more than nothing: by hours, which are what counts on a robot, where they are known."""
+        return (self.runs if self.hours is None else self.hours) > 0
+
+    def minus(self, other: RunCost) -> RunCost:
+        """What is left."""
+        known = self.hours is not None and other.hours is not None
+        return RunCost(self.runs - other.runs, (self.hours or 0.0) - (other.hours or 0.0) if known else None)
+
+
+@dataclass(frozen=True)
+class TuningSaving:
+    """The price of tuning each cycle time, and of tuning one and carrying its values."""
+
+    task: str
+    algorithm: str
+    how: str
+    """How each cycle time would be tuned: 'by the paper's grid', for example."""
+    points: int
+    """How many choices of values a tuning tries."""
+    seeds: int
+    """Of each."""
+    dts: int
+    tuning: RunCost
+    """Of one tuning."""
+    contains_tuning: bool
+    """Whether that tuning is a part of the study."""
+    study: RunCost
+    """Of all that the study plans for this task and algorithm."""
+
+    @property
+    def each(self) -> RunCost:
+        """Tuning each cycle time anew."""
+        return self.tuning.times(self.dts)
+
+    @property
+    def once(self) -> RunCost:
+        """What tuning one cycle time takes besides the study."""
+        return self.tuning.times(0 if self.contains_tuning else 1)
+
+    @property
+    def saved(self) -> RunCost:
+        """What the rule saves after all that the study takes; negative if the study takes more."""
+        return self.each.minus(self.once).minus(self.study)
+
+
+def tuning_savings(scores: StudyScores, grid_points: int | None = None) -> list[TuningSaving]:
+    """For each task and algorithm with a rule and several cycle times, what the rule saves.
+
+    Args:
+        scores: The study.
+        grid_points: The points of the grid that each cycle time would be tuned by. By default they are tuned as the
+            study's values were, where their file says how; else by the study's own grid, or by the paper's.
+    """
+    found: dict[tuple[str, str], list[Panel]] = {}
+    for panel in scores.panels:
+        found.setdefault((panel.task, panel.algorithm), []).append(panel)
+    told = [_saving(scores.folder.study, panels, grid_points) for panels in found.values()]
+    return [each for each in told if each is not None]
+
+
+def _saving(study: Study, panels: list[Panel], grid_points: int | None) -> TuningSaving | None:
+    first, own, seeds = panels[0], len(panels), len(study.seeds)
+    if first.rules == (AS_GIVEN,) or len(first.dts) < 2:
+        return None
+    tuned, env_dt_s = study.tuned.get(first.algorithm), panel_env_dt_s(first)
+    source = None if tuned is None or grid_points is not None or own > 1 else tuned.source
+    run = RunCost(1, None if env_dt_s is None else study.env_steps * env_dt_s / 3600)
+    tuned_at = Duration(next(first.runs()).spec.origin["tuned_at"])
+    points, how = _tuning_grid(first.algorithm, own, grid_points)
+    tuning = run.times(points * seeds)
+    if source is not None and source.runs is not None:
+        points, seeds, how = source.trials or source.runs, source.seeds or 1, _tuning_source(source)
+        tuning = RunCost(source.runs, source.simulated_hours)
+    return TuningSaving(
+        task=first.task,
+        algorithm=first.algorithm,
+        how=how,
+        points=points,
+        seeds=seeds,
+        dts=len(first.dts),
+        tuning=tuning,
+        contains_tuning=own > 1 and grid_points is None and tuned_at in first.dts,
+        study=run.times(len({run.name for panel in panels for run in panel.runs()})),
+    )
+
+
+def _tuning_grid(algorithm: str, own: int, grid_points: int | None) -> tuple[int, str]:
+    """The points of the grid, and whose it is."""
+    if grid_points is not None:
+        return grid_points, "by a grid as given"
+    if own > 1:
+        return own, "by the study's own grid"
+    points, what = PAPER_GRIDS[algorithm]
+    return points, f"by the paper's grid ({what}), since the study does not say how its values were tuned"
+
+
+def _tuning_source(source: TunedSource) -> str:
+    name = "the tuning" if source.tuning is None else f"the tuning {source.tuning!r}"
+    return f"like {name} that the study's values are from ({source.file})"
+
+
+_MISSING_RUNS: Mapping[RunOutcome, str] = {
     "unfinished": "{} not done yet",
     "failed": "{} failed and given up ('cycletime study status' says why)",
     "astray": "{} without a finite score, since learning diverged or no episode ended",
@@ -33,8 +151,8 @@ class Answer:
     @classmethod
     def of(cls, summary: Summary) -> Answer:
         """Tell what a panel says."""
-        best = [_best_of(rule, best) for rule, best in summary.best.items() if best is not None]
-        against = [each for rule in summary.panel.rules[1:] for each in _against(summary, rule)]
+        best = [_best_sentence(rule, best) for rule, best in summary.best.items() if best is not None]
+        against = [each for rule in summary.panel.rules[1:] for each in _rule_sentences(summary, rule)]
         undecided = [*_undecided_rules(summary), *_undecided_dts(summary)]
         if undecided:
             undecided.append(
@@ -50,8 +168,8 @@ def completeness(scores: StudyScores) -> tuple[str, ...]:
     if counts["scored"] == counts.total():
         told = [f"All {counts.total():,} runs have a score."]
     else:
-        others = [text.format(f"{counts[outcome]:,}") for outcome, text in _OUTCOMES.items() if counts[outcome]]
-        told = [f"{counts['scored']:,} of {counts.total():,} runs have a score; the others: {several(others)}."]
+        others = [text.format(f"{counts[outcome]:,}") for outcome, text in _MISSING_RUNS.items() if counts[outcome]]
+        told = [f"{counts['scored']:,} of {counts.total():,} runs have a score; the others: {join_words(others)}."]
     if counts["unfinished"]:
         told.append("The study is not complete: what follows is what there is so far.")
     if counts["astray"] + counts["failed"]:
@@ -64,22 +182,22 @@ def completeness(scores: StudyScores) -> tuple[str, ...]:
     return tuple(told)
 
 
-def saving_text(saving: Saving) -> tuple[str, ...]:
+def saving_sentences(saving: TuningSaving) -> tuple[str, ...]:
     """What a rule saves."""
     once = (
-        f"This study, which contains that grid where it is tuned, takes {_priced(saving.study)}"
+        f"This study, which contains that grid where it is tuned, takes {_cost_text(saving.study)}"
         if saving.contains_tuning
-        else f"Tuning at one of them and carrying the values by a rule takes {_priced(saving.once)}, and measuring "
-        f"that as this study does {_priced(saving.study)}"
+        else f"Tuning at one of them and carrying the values by a rule takes {_cost_text(saving.once)}, and measuring "
+        f"that as this study does {_cost_text(saving.study)}"
     )
     saved = (
-        f"; so the rule saves {_priced(saving.saved)}."
+        f"; so the rule saves {_cost_text(saving.saved)}."
         if saving.saved.is_positive
         else ", which is not less: measuring rules costs more here than tuning each would."
     )
     told = (
         f"Tuning each of {saving.dts} cycle times {saving.how}, {saving.points} points with {saving.seeds} seeds, "
-        f"would take {_priced(saving.each)}; hours are of the environment's time, on a robot those of the robot. "
+        f"would take {_cost_text(saving.each)}; hours are of the environment's time, on a robot those of the robot. "
         f"{once}{saved}"
     )
     caution = (
@@ -88,49 +206,51 @@ def saving_text(saving: Saving) -> tuple[str, ...]:
     return (told,) if saving.contains_tuning else (told, caution)
 
 
-def _priced(price: Price) -> str:
-    return f"{price.runs:,} runs ({hours(price.hours)})"
+def _cost_text(price: RunCost) -> str:
+    return f"{price.runs:,} runs ({hours_text(price.hours)})"
 
 
-def _best_of(rule: str, best: Best) -> str:
-    mean = f"a mean of {value_and_interval(best.mean)} (n = {best.mean.n})"
+def _best_sentence(rule: str, best: BestCycleTime) -> str:
+    mean = f"a mean of {estimate_text(best.mean)} (n = {best.mean.n})"
     name = "The best cycle time" if rule == AS_GIVEN else f"The best cycle time of {rule}"
     if best.runner_up is None:
-        return f"Only {span(best.dt)} has scores{'' if rule == AS_GIVEN else f' of {rule}'}: {mean}."
-    told = difference(best.against[best.runner_up].difference)
+        return f"Only {dt_text(best.dt)} has scores{'' if rule == AS_GIVEN else f' of {rule}'}: {mean}."
+    told = difference_text(best.against[best.runner_up].difference)
     if not best.undecided:
         decided = "decided against all others"
     elif best.runner_up in best.undecided:
-        decided = f"not decided against {several([span(dt) for dt in best.undecided])}"
+        decided = f"not decided against {join_words([dt_text(dt) for dt in best.undecided])}"
     else:
-        decided = f"decided against the runner-up, but not against {several([span(dt) for dt in best.undecided])}"
-    return f"{name} is {span(best.dt)} with {mean}; the runner-up is {span(best.runner_up)}, {told}: {decided}."
+        decided = f"decided against the runner-up, but not against {join_words([dt_text(dt) for dt in best.undecided])}"
+    return f"{name} is {dt_text(best.dt)} with {mean}; the runner-up is {dt_text(best.runner_up)}, {told}: {decided}."
 
 
-def _against(summary: Summary, rule: str) -> list[str]:
+def _rule_sentences(summary: Summary, rule: str) -> list[str]:
     panel, first = summary.panel, summary.panel.rules[0]
     places = {verdict: [dt for dt in panel.dts if summary.verdict((rule, dt)) == verdict] for verdict in
               ("better", "worse", "undecided", "same runs")}  # fmt: skip
     parts = [
-        f"{verdict} than {first} at {several([span(dt) for dt in places[verdict]])}"
+        f"{verdict} than {first} at {join_words([dt_text(dt) for dt in places[verdict]])}"
         for verdict in ("better", "worse")
         if places[verdict]
     ]
     if not parts and places["undecided"]:
         parts.append(f"neither better nor worse than {first} at any cycle time as far as the data decide")
     if places["undecided"] and (places["better"] or places["worse"]):
-        parts.append(f"undecided at {several([span(dt) for dt in places['undecided']])}")
+        parts.append(f"undecided at {join_words([dt_text(dt) for dt in places['undecided']])}")
     if places["same runs"]:
         parts.append(
-            f"the same as {first} at {several([span(dt) for dt in places['same runs']])}, with the same values"
+            f"the same as {first} at {join_words([dt_text(dt) for dt in places['same runs']])}, with the same values"
         )
     told = [f"{rule} is {'; '.join(parts)}."] if parts else []
     if (gain := summary.advantages[rule]) is not None:
-        told.append(f"Over all cycle times, {rule} minus {first} is {difference(gain)}: {_sign(gain)}.")
+        told.append(
+            f"Over all cycle times, {rule} minus {first} is {difference_text(gain)}: {_advantage_verdict(gain)}."
+        )
     return told
 
 
-def _sign(gain: Estimate) -> str:
+def _advantage_verdict(gain: Estimate) -> str:
     if gain.low is None or gain.high is None or gain.low <= 0 <= gain.high:
         return "undecided"
     return "better" if gain.low > 0 else "worse"
@@ -141,9 +261,10 @@ def _undecided_rules(summary: Summary) -> list[str]:
     for (rule, dt), each in summary.comparisons.items():
         alike = [other for other in panel.rules[1:] if panel.shares_runs(rule, other, dt)]
         if summary.verdict((rule, dt)) == "undecided" and rule == alike[0]:
-            needed = _needed(panel.scores(rule, dt), panel.scores(first, dt), each)
+            needed = _seeds_text(panel.scores(rule, dt), panel.scores(first, dt), each)
             told.append(
-                f"{several(alike)} against {first} at {span(dt)}: {difference(each.difference)}{_p(each)}; {needed}."
+                f"{join_words(alike)} against {first} at {dt_text(dt)}: "
+                f"{difference_text(each.difference)}{_p_value_text(each)}; {needed}."
             )
     return told
 
@@ -154,18 +275,18 @@ def _undecided_dts(summary: Summary) -> list[str]:
         if best is not None and best.runner_up in best.undecided:
             each = best.against[best.runner_up]
             x, y = (summary.panel.scores(rule, dt) for dt in (best.dt, best.runner_up))
-            what = f"{span(best.dt)} against {span(best.runner_up)}{'' if rule == AS_GIVEN else f' with {rule}'}"
-            told.append(f"{what}: {difference(each.difference)}{_p(each)}; {_needed(x, y, each)}.")
+            what = f"{dt_text(best.dt)} against {dt_text(best.runner_up)}{'' if rule == AS_GIVEN else f' with {rule}'}"
+            told.append(f"{what}: {difference_text(each.difference)}{_p_value_text(each)}; {_seeds_text(x, y, each)}.")
     return told
 
 
-def _p(each: Comparison) -> str:
+def _p_value_text(each: Comparison) -> str:
     if each.p_value is None:
         return ""
     return f", p = {each.p_value:.2g}{f' after {each.comparisons} comparisons' if each.comparisons > 1 else ''}"
 
 
-def _needed(x: Sequence[float], y: Sequence[float], each: Comparison) -> str:
+def _seeds_text(x: Sequence[float], y: Sequence[float], each: Comparison) -> str:
     n = min(len(x), len(y))
     if n < 2:
         return "one run says nothing of the spread, so at least 2 seeds are needed"

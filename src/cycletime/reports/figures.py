@@ -13,11 +13,20 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, FixedLocator, MaxNLocator, NullLocator
 
 from cycletime.duration import Duration
-from cycletime.reports.scores import MEASURES, Panel
-from cycletime.reports.style import COLOURS, DASHES, MARKERS, STYLE, TO_TITLE, add_seconds, name_steps, save_figure
-from cycletime.reports.summary import Place, Summary
-from cycletime.reports.words import span
+from cycletime.reports.figure_style import (
+    COLOURS,
+    DASHES,
+    MARKERS,
+    STYLE,
+    TITLE_PAD,
+    add_seconds_axis,
+    label_steps,
+    save_figure,
+)
+from cycletime.reports.formatting import dt_text
+from cycletime.reports.summary import CellKey, Summary
 from cycletime.statistics import Curve
+from cycletime.studies.scores import MEASURES, Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +42,7 @@ def save_figures(
     folder: Path,
     stem: str,
     summary: Summary,
-    curves: Mapping[Place, Curve | None],
+    curves: Mapping[CellKey, Curve | None],
     measure: str,
     env_dt_s: float | None,
 ) -> list[str]:
@@ -56,7 +65,7 @@ def performance_figure(summary: Summary, measure: str) -> Figure:
     axes = figure.add_subplot()
     times = {dt: float(dt) * 1e3 for dt in panel.dts}
     width = max(times.values()) / min(times.values()) if len(times) > 1 else 10.0
-    middle, apart = (len(panel.rules) - 1) / 2, _apart(list(times.values()), width, len(panel.rules))
+    middle, apart = (len(panel.rules) - 1) / 2, _dodge_factor(list(times.values()), width, len(panel.rules))
     for index, rule in enumerate(panel.rules):
         _draw_rule(axes, summary, rule, index, times, apart ** (index - middle))
     axes.set_xscale("log")
@@ -66,7 +75,7 @@ def performance_figure(summary: Summary, measure: str) -> Figure:
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
     axes.set_xlabel("cycle time (ms, logarithmic)")
     axes.set_ylabel(MEASURES[measure][1])
-    if _nearest(list(times.values()), width) < width**_CROWDED:
+    if _nearest_factor(list(times.values()), width) < width**_CROWDED:
         axes.tick_params(axis="x", labelrotation=60)
     words = (
         summary.statistics.words if any(each and each.low is not None for each in summary.estimates.values()) else ""
@@ -76,12 +85,12 @@ def performance_figure(summary: Summary, measure: str) -> Figure:
     return figure
 
 
-def _apart(times: list[float], width: float, rules: int) -> float:
+def _dodge_factor(times: list[float], width: float, rules: int) -> float:
     """The factor between neighbouring rules' places, such that all of a cycle time stay nearer to it than to others."""
-    return float(min(width**_DODGE, _nearest(times, width) ** (0.5 / rules)))
+    return float(min(width**_DODGE, _nearest_factor(times, width) ** (0.5 / rules)))
 
 
-def _nearest(times: list[float], width: float) -> float:
+def _nearest_factor(times: list[float], width: float) -> float:
     """The factor between the two cycle times that are nearest to each other."""
     return min((after / before for before, after in pairwise(times)), default=width)
 
@@ -101,11 +110,11 @@ def _draw_rule(axes: Axes, summary: Summary, rule: str, index: int, times: dict[
         marker=MARKERS[index % len(MARKERS)],
         linestyle=DASHES[index % len(DASHES)],
         capsize=3,
-        label=f"{rule} ({_seeds(seeds)})",
+        label=f"{rule} ({_seeds_text(seeds)})",
     )
 
 
-def curves_figure(panel: Panel, curves: Mapping[Place, Curve | None], env_dt_s: float | None) -> Figure:
+def curves_figure(panel: Panel, curves: Mapping[CellKey, Curve | None], env_dt_s: float | None) -> Figure:
     """Learning curves: a part for each cycle time, a line for each rule, against steps and seconds."""
     columns = min(_COLUMNS, len(panel.dts))
     rows = ceil(len(panel.dts) / columns)
@@ -117,10 +126,10 @@ def curves_figure(panel: Panel, curves: Mapping[Place, Curve | None], env_dt_s: 
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         axes.tick_params(labelbottom=True)
-        name_steps(axes)
+        label_steps(axes)
         if env_dt_s is not None:
-            add_seconds(axes, env_dt_s)
-        axes.set_title(span(dt), fontsize=9, fontweight="bold", pad=None if env_dt_s is None else TO_TITLE)
+            add_seconds_axis(axes, env_dt_s)
+        axes.set_title(dt_text(dt), fontsize=9, fontweight="bold", pad=None if env_dt_s is None else TITLE_PAD)
     for axes in every[len(panel.dts) :]:
         axes.remove()
     for axes in every[::columns]:
@@ -141,7 +150,7 @@ def _draw_curve(axes: Axes, curve: Curve | None, index: int) -> None:
         axes.fill_between(curve.env_steps, curve.low, curve.high, color=colour, alpha=0.2, linewidth=0)
 
 
-def _add_legend(figure: Figure, panel: Panel, curves: Mapping[Place, Curve | None]) -> None:
+def _add_legend(figure: Figure, panel: Panel, curves: Mapping[CellKey, Curve | None]) -> None:
     from matplotlib.lines import Line2D
 
     handles = []
@@ -149,11 +158,11 @@ def _add_legend(figure: Figure, panel: Panel, curves: Mapping[Place, Curve | Non
         seeds = sorted({curve.n for dt in panel.dts if (curve := curves[rule, dt]) is not None})
         colour, dash = COLOURS[index % len(COLOURS)], DASHES[index % len(DASHES)]
         if seeds:
-            handles.append(Line2D([], [], color=colour, linestyle=dash, label=f"{rule} ({_seeds(seeds)})"))
+            handles.append(Line2D([], [], color=colour, linestyle=dash, label=f"{rule} ({_seeds_text(seeds)})"))
     figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)
 
 
-def _seeds(numbers: list[int]) -> str:
+def _seeds_text(numbers: list[int]) -> str:
     """The number of seeds in a legend."""
     if len(numbers) > 1:
         return f"n = {numbers[0]} to {numbers[-1]} seeds"

@@ -20,18 +20,16 @@ import pyarrow as pa
 from pyarrow.csv import write_csv
 
 from cycletime.errors import InputError
-from cycletime.reports.answer import Answer, completeness, saving_text
-from cycletime.reports.choices import Choices, split
-from cycletime.reports.curves import env_dt_of, panel_curves
-from cycletime.reports.savings import Saving, savings
-from cycletime.reports.scores import MEASURES, StudyScores, load_scores
-from cycletime.reports.summary import Statistics, Summary
-from cycletime.runs.files import disk_errors, write_whole
-from cycletime.studies.results import StudyResults
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.reports.answer import Answer, TuningSaving, completeness, saving_sentences, tuning_savings
+from cycletime.reports.summary import Statistics, Summary, mean_curves, panel_env_dt_s
+from cycletime.reports.tables import RankedChoices, split_choices
+from cycletime.studies.scores import MEASURES, StudyScores, read_scores
+from cycletime.studies.study import StudyResults
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.training.atomic_files import disk_errors, write_whole
 
-PAGE = "report.html"
-MOST_DRAWN = 3
+PAGE_FILE = "report.html"
+MAX_DRAWN = 3
 """Of many choices of values for a task and an algorithm, so many are drawn."""
 
 
@@ -44,9 +42,9 @@ class Report:
     summaries: tuple[Summary, ...]
     answers: tuple[Answer, ...]
     """Of each panel in turn."""
-    choices: tuple[Choices, ...]
+    choices: tuple[RankedChoices, ...]
     """Panels of a single cell, many of which make one table."""
-    savings: tuple[Saving, ...]
+    savings: tuple[TuningSaving, ...]
     command: str
     """What made it."""
 
@@ -73,12 +71,12 @@ class Report:
             raise InputError(f"{measure!r} is not a measure: give one of {', '.join(MEASURES)}.")
         if grid_points is not None and grid_points < 1:
             raise InputError(f"The grid has {grid_points} points: it must have at least 1.")
-        statistics, scores = statistics or Statistics(), load_scores(folder, measure)
-        panels, groups = split(scores.panels)
+        statistics, scores = statistics or Statistics(), read_scores(folder, measure)
+        panels, groups = split_choices(scores.panels)
         summaries = tuple(Summary.of(panel, statistics) for panel in panels)
         answers = tuple(Answer.of(summary) for summary in summaries)
-        choices = tuple(Choices.of(group, statistics) for group in groups)
-        return cls(scores, statistics, summaries, answers, choices, tuple(savings(scores, grid_points)), command)
+        choices = tuple(RankedChoices.of(group, statistics) for group in groups)
+        return cls(scores, statistics, summaries, answers, choices, tuple(tuning_savings(scores, grid_points)), command)
 
     @property
     def name(self) -> str:
@@ -97,7 +95,7 @@ class Report:
         return tuple(
             f"{saving.task}, {saving.algorithm}: {sentence}" if several else sentence
             for saving in self.savings
-            for sentence in saving_text(saving)
+            for sentence in saving_sentences(saving)
         )
 
     def machines(self) -> list[tuple[str, int]]:
@@ -112,24 +110,23 @@ class Report:
 
     def write(self, out: Path) -> None:
         """Write all files of the report into a folder, which is made if it is not there."""
-        from cycletime.reports.as_json import as_json
         from cycletime.reports.figures import save_figures
-        from cycletime.reports.markdown import as_markdown
+        from cycletime.reports.output import report_as_json, report_as_markdown
 
         with disk_errors(out):
             out.mkdir(parents=True, exist_ok=True)
         drawn = self.drawn()
         figures = [
-            save_figures(out, stem, each, panel_curves(each.panel), self.scores.measure, env_dt_of(each.panel))
+            save_figures(out, stem, each, mean_curves(each.panel), self.scores.measure, panel_env_dt_s(each.panel))
             if index in drawn
             else []
             for index, (stem, each) in enumerate(zip(self.stems(), self.summaries, strict=True))
         ]
         table = StudyResults(self.scores.folder).scores()
         write_whole(out / "scores.csv", lambda file: _write_csv(file, table))
-        _write_text(out / "report.json", lambda: json.dumps(as_json(self), indent=1) + "\n")
-        _write_text(out / "report.md", lambda: as_markdown(self, figures))
-        self.write_page(out / PAGE)
+        _write_text(out / "report.json", lambda: json.dumps(report_as_json(self), indent=1) + "\n")
+        _write_text(out / "report.md", lambda: report_as_markdown(self, figures))
+        self.write_page(out / PAGE_FILE)
 
     def write_page(self, file: Path) -> None:
         """Write the page alone, into a folder that is there."""
@@ -145,7 +142,7 @@ class Report:
             means = [each.value for each in summary.estimates.values() if each is not None]
             if means:
                 kinds.setdefault((summary.panel.task, summary.panel.algorithm), []).append((-max(means), index))
-        return {index for found in kinds.values() for _, index in sorted(found)[:MOST_DRAWN]}
+        return {index for found in kinds.values() for _, index in sorted(found)[:MAX_DRAWN]}
 
     def stems(self) -> list[str]:
         """A file name for each panel; a number where two would have the same."""

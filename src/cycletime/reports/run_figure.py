@@ -1,29 +1,143 @@
-"""The figure of single runs: a line for each learning curve, and below it one panel for each metric."""
+"""The figure of single runs, finished or not: a line for each learning curve, and one panel for each metric."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
+from numpy.typing import NDArray
 
-from cycletime.errors import InputError
-from cycletime.reports.run_curves import RunLines
-from cycletime.reports.style import COLOURS, DASHES, FORMATS, STYLE, add_seconds, name_steps, save_figure
-from cycletime.reports.words import span
+from cycletime.errors import InputError, did_you_mean
+from cycletime.reports.figure_style import COLOURS, DASHES, FORMATS, STYLE, add_seconds_axis, label_steps, save_figure
+from cycletime.reports.formatting import dt_text
+from cycletime.studies.study_folder import open_run
+from cycletime.training.finished_run import FinishedRun
+from cycletime.training.learning_curve import Columns, EpisodeBins, Episodes, metrics_columns
+from cycletime.training.run_folder import RunFolder
+from cycletime.training.sealed_json import error_reason, parse_json
+from cycletime.training.spec import RunSpec
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_NOT_METRICS = ("env_steps", "agent_steps", "learnings")
+
+
+@dataclass(frozen=True, eq=False)
+class RunCurves:
+    """What there is to draw of a run."""
+
+    spec: RunSpec
+    where: str
+    """Where its data come from, such as 'closed form'."""
+    env_dt_s: float
+    env_steps: NDArray[np.float64]
+    """The bins' ends, as far as the run has come."""
+    returns: NDArray[np.float64]
+    """The mean return in each bin."""
+    episodes: Episodes | None
+    """Each by itself, where they were kept."""
+    metrics: Columns
+    """By name, a number for each line of the metrics, `env_steps` among them."""
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """Metrics of learning."""
+        return tuple(name for name in self.metrics if name not in _NOT_METRICS)
+
+
+def read_run_curves(path: Path) -> RunCurves:
+    """A run by the path of its folder, as far as it has come; the run may be in the store of its study.
+
+    Raises:
+        InputError: if there is none, or no episode of it has ended.
+        RunError: if its files are damaged.
+    """
+    run = open_run(path)
+    if isinstance(run, RunFolder) and not run.is_finished:
+        lines = _unfinished_curves(run)
+    else:
+        lines = _finished_curves(run.finished() if isinstance(run, RunFolder) else run)
+    if not len(lines.returns):
+        raise InputError(f"{run.spec.name} has no learning curve yet: none of its episodes has ended.")
+    return lines
+
+
+def chosen_metrics(runs: Sequence[RunCurves], asked: Sequence[str]) -> list[str]:
+    """The metrics that are asked for; 'all' is all that some run has.
+
+    Raises:
+        InputError: if no run has one of that name.
+    """
+    known = list(dict.fromkeys(name for run in runs for name in run.metric_names))
+    if list(asked) == ["all"]:
+        return known
+    for name in asked:
+        if name not in known:
+            raise InputError(
+                f"{name!r} is not a metric of these runs: give all, or some of {', '.join(known) or 'none'}"
+                f"{did_you_mean(name, known)}"
+            )
+    return list(dict.fromkeys(asked))
+
+
+def _finished_curves(run: FinishedRun) -> RunCurves:
+    where, env_dt_s = str(run.result["where"]), float(run.result["env_dt_s"])
+    return _run_curves(run.spec, where, env_dt_s, run.curve, run.metrics, run.spec.env_steps)
+
+
+def _unfinished_curves(folder: RunFolder) -> RunCurves:
+    from cycletime.training.curve_file import read_curve, step_in
+
+    if not folder.curve_file.exists():
+        raise InputError(f"{folder.spec.name} has no learning curve yet: it is written with the first checkpoint.")
+    env_dt = step_in(folder.curve_file)
+    if env_dt is None:
+        raise InputError(f"{folder.spec.name} has no learning curve yet: none of its episodes has ended.")
+    episodes = read_curve(folder.curve_file, env_dt)
+    done = int(episodes.env_steps[-1])
+    return _run_curves(folder.spec, "a run that is not finished", float(env_dt), episodes, _read_metrics(folder), done)
+
+
+def _read_metrics(folder: RunFolder) -> Columns:
+    try:
+        return metrics_columns([parse_json(line) for line in folder.metrics_file.read_bytes().splitlines()])
+    except FileNotFoundError:
+        return {}
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{folder.metrics_file} cannot be read: {error_reason(error)}.") from error
+
+
+def _run_curves(
+    spec: RunSpec, where: str, env_dt_s: float, curve: Episodes | EpisodeBins, metrics: Columns, done_steps: int
+) -> RunCurves:
+    """The bins are those of the whole run, without those that it has not come to."""
+    bins = curve if isinstance(curve, EpisodeBins) else EpisodeBins.none(spec.env_steps).plus(curve)
+    ends = np.linspace(0, spec.env_steps, len(bins.counts) + 1)[1:]
+    reached = slice(bins.index_of(np.array([done_steps]))[0] + 1 if len(curve) else 0)
+    return RunCurves(
+        spec=spec,
+        where=where,
+        env_dt_s=env_dt_s,
+        env_steps=np.minimum(ends[reached], done_steps),
+        returns=bins.means()[reached],
+        episodes=curve if isinstance(curve, Episodes) else None,
+        metrics=metrics,
+    )
+
+
 XAxis: TypeAlias = Literal["env-steps", "seconds"]
-_MOST_DOTS = 2
+_MAX_RUNS_WITH_EPISODES = 2
 """Of more runs than this, single episodes would hide each other."""
 
 
-def format_of(path: Path) -> str:
+def figure_format(path: Path) -> str:
     """The format that a file's ending names.
 
     Raises:
@@ -37,18 +151,18 @@ def format_of(path: Path) -> str:
     return ending
 
 
-def save_runs_figure(path: Path, runs: Sequence[RunLines], metrics: Sequence[str], x: XAxis = "env-steps") -> None:
+def save_runs_figure(path: Path, runs: Sequence[RunCurves], metrics: Sequence[str], x: XAxis = "env-steps") -> None:
     """Draw runs, and write the figure in the format of the file's ending.
 
     Raises:
         InputError: if the ending names no format, or there is no such folder.
     """
-    ending = format_of(path)
+    ending = figure_format(path)
     with mpl.rc_context(STYLE):
         save_figure(runs_figure(runs, metrics, x), path.parent, path.stem, (ending,))
 
 
-def runs_figure(runs: Sequence[RunLines], metrics: Sequence[str], x: XAxis = "env-steps") -> Figure:
+def runs_figure(runs: Sequence[RunCurves], metrics: Sequence[str], x: XAxis = "env-steps") -> Figure:
     """The learning curves, and a panel for each metric."""
     panels = 1 + len(metrics)
     figure = Figure(figsize=(6.4, 2.9 + 1.7 * (panels - 1) + 0.22 * len(runs)), layout="constrained")
@@ -56,25 +170,25 @@ def runs_figure(runs: Sequence[RunLines], metrics: Sequence[str], x: XAxis = "en
     top, *others = every.flatten().tolist()
     labels = _labels(runs)
     for index, run in enumerate(runs):
-        _draw_run(top, run, index, labels[index], x, with_episodes=len(runs) <= _MOST_DOTS)
+        _draw_run(top, run, index, labels[index], x, with_episodes=len(runs) <= _MAX_RUNS_WITH_EPISODES)
     top.set_ylabel("episodic return")
     for axes, name in zip(others, metrics, strict=True):
         for index, run in enumerate(runs):
             _draw_metric(axes, run, index, name, x)
         axes.set_ylabel(name)
-    _name_x(every[-1][0], top, runs, x)
+    _label_x(every[-1][0], top, runs, x)
     count = "1 run" if len(runs) == 1 else f"{len(runs)} runs, each a line by itself"
     where = " and ".join(dict.fromkeys(run.where for run in runs))
     told = f"{count}: mean return in each 1 % of a run, no interval; data: {where}"
-    figure.suptitle(f"{_shared(runs)}\n{told}", fontsize=9)
+    figure.suptitle(f"{_common_title(runs)}\n{told}", fontsize=9)
     figure.legend(loc="outside lower center", ncols=1, frameon=False)
     return figure
 
 
-def _labels(runs: Sequence[RunLines]) -> list[str]:
+def _labels(runs: Sequence[RunCurves]) -> list[str]:
     """What tells runs apart; where that is not enough, their identities do."""
     parts = [
-        (run.spec.world.name, run.spec.algorithm, span(run.spec.dt), f"seed {run.spec.seed}", *_unfinished(run))
+        (run.spec.world.name, run.spec.algorithm, dt_text(run.spec.dt), f"seed {run.spec.seed}", *_progress_label(run))
         for run in runs
     ]
     told = [", ".join(each) for each in parts]
@@ -84,12 +198,12 @@ def _labels(runs: Sequence[RunLines]) -> list[str]:
     ]
 
 
-def _unfinished(run: RunLines) -> tuple[str, ...]:
+def _progress_label(run: RunCurves) -> tuple[str, ...]:
     done, budget = int(run.env_steps[-1]), run.spec.env_steps
     return () if done >= budget else (f"so far {100 * done / budget:.0f} %",)
 
 
-def _shared(runs: Sequence[RunLines]) -> str:
+def _common_title(runs: Sequence[RunCurves]) -> str:
     worlds = dict.fromkeys(run.spec.world.name for run in runs)
     algorithms = dict.fromkeys(run.spec.algorithm for run in runs)
     return f"{' and '.join(worlds)}, {' and '.join(algorithms)}"
@@ -101,7 +215,7 @@ def _colour_and_dash(index: int) -> tuple[str, Literal["-", "--", "-.", ":"]]:
     return COLOURS[place], DASHES[round_ % len(DASHES)]
 
 
-def _draw_run(axes: Axes, run: RunLines, index: int, label: str, x: XAxis, *, with_episodes: bool) -> None:
+def _draw_run(axes: Axes, run: RunCurves, index: int, label: str, x: XAxis, *, with_episodes: bool) -> None:
     colour, dash = _colour_and_dash(index)
     scale = run.env_dt_s if x == "seconds" else 1.0
     if with_episodes and run.episodes is not None:
@@ -109,7 +223,7 @@ def _draw_run(axes: Axes, run: RunLines, index: int, label: str, x: XAxis, *, wi
     axes.plot(run.env_steps * scale, run.returns, color=colour, linestyle=dash, linewidth=1.4, label=label)
 
 
-def _draw_metric(axes: Axes, run: RunLines, index: int, name: str, x: XAxis) -> None:
+def _draw_metric(axes: Axes, run: RunCurves, index: int, name: str, x: XAxis) -> None:
     if name not in run.metrics:
         return
     colour, dash = _colour_and_dash(index)
@@ -117,13 +231,13 @@ def _draw_metric(axes: Axes, run: RunLines, index: int, name: str, x: XAxis) -> 
     axes.plot(run.metrics["env_steps"] * scale, run.metrics[name], color=colour, linestyle=dash, linewidth=1.0)
 
 
-def _name_x(bottom: Axes, top: Axes, runs: Sequence[RunLines], x: XAxis) -> None:
+def _label_x(bottom: Axes, top: Axes, runs: Sequence[RunCurves], x: XAxis) -> None:
     bottom.xaxis.set_major_locator(MaxNLocator(6))
     if x == "seconds":
         bottom.set_xlabel("environment time (s)")
         return
     bottom.xaxis.set_major_formatter(EngFormatter(sep=""))
-    name_steps(bottom)
+    label_steps(bottom)
     steps = {run.env_dt_s for run in runs}
     if len(steps) == 1:
-        add_seconds(top, steps.pop())
+        add_seconds_axis(top, steps.pop())

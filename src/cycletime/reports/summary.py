@@ -1,4 +1,4 @@
-"""The statistics of one panel: means with intervals, comparisons between rules and between cycle times."""
+"""The statistics of one panel: means with intervals, mean curves, comparisons, and seeds that would decide."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from math import comb
 from typing import TypeAlias
 
 import numpy as np
+from scipy import special
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.reports.scores import Panel
 from cycletime.statistics import (
     Comparison,
+    Curve,
     Estimate,
     bootstrap,
     compare,
@@ -22,11 +23,46 @@ from cycletime.statistics import (
     iqm,
     mean_and_error,
     mean_and_interval,
+    mean_curve,
 )
-from cycletime.statistics.means import NO_INTERVAL, mean, standard_error, t_errors
+from cycletime.statistics.means import NO_INTERVAL, mean, standard_error, t_quantile
+from cycletime.studies.scores import Panel
+
+POWER = 0.8
+"""How probable a verdict is to be, if the true difference is the one that was seen."""
+MOST_SEEDS = 1000
+"""Beyond that, no number is told: the difference, if there is any, is small."""
+
+
+def seeds_needed(x: Sequence[float], y: Sequence[float], comparisons: int = 1, confidence: float = 0.95) -> int | None:
+    """The seeds that each of two cells needs for a verdict, if difference and deviations stay what they are.
+
+    Args:
+        x: The scores of a cell.
+        y: Those of another.
+        comparisons: How many are made at once; the first of Holm's steps is taken for all.
+        confidence: What a verdict needs.
+
+    Returns:
+        At least one more than the smaller cell has; None where two runs of either are missing, so that nothing is
+        known of the spread, or where more than `MOST_SEEDS` are needed, as for a difference of zero.
+    """
+    n = min(len(x), len(y))
+    if n < 2:
+        return None
+    difference, variances = abs(np.mean(x) - np.mean(y)), np.var(x, ddof=1) + np.var(y, ddof=1)
+    if difference == 0:
+        return None
+    alpha = (1 - confidence) / comparisons
+    seeds = np.arange(n + 1, MOST_SEEDS + 1)
+    freedom = 2 * seeds - 2
+    errors = special.stdtrit(freedom, 1 - alpha / 2) + special.stdtrit(freedom, POWER)
+    enough = errors * np.sqrt(variances / seeds) <= difference
+    return int(seeds[np.argmax(enough)]) if enough.any() else None
+
 
 INTERVALS = ("se", "t", "bootstrap")
-Place: TypeAlias = tuple[str, Duration]
+CellKey: TypeAlias = tuple[str, Duration]
 
 
 @dataclass(frozen=True)
@@ -61,7 +97,7 @@ class Statistics:
 
 
 @dataclass(frozen=True)
-class Best:
+class BestCycleTime:
     """The cycle time of the highest mean of a rule, against the others."""
 
     dt: Duration
@@ -83,16 +119,16 @@ class Summary:
 
     panel: Panel
     statistics: Statistics
-    estimates: Mapping[Place, Estimate | None]
+    estimates: Mapping[CellKey, Estimate | None]
     """None for a cell without any score."""
-    comparisons: Mapping[Place, Comparison]
+    comparisons: Mapping[CellKey, Comparison]
     """Other rules against the first at the same cycle time, corrected for their number; none where runs are shared or
     missing."""
     averages: Mapping[str, Estimate | None]
     """By rule, the frequency-averaged score; None where a cycle time has no score."""
     advantages: Mapping[str, Estimate | None]
     """By rule but the first, its frequency-averaged score minus that of the first."""
-    best: Mapping[str, Best | None]
+    best: Mapping[str, BestCycleTime | None]
     """By rule, its best cycle time; None without any score."""
 
     @classmethod
@@ -106,10 +142,10 @@ class Summary:
             comparisons=_against_first(panel),
             averages={rule: _average(panel, rule) for rule in panel.rules},
             advantages={rule: _advantage(panel, rule) for rule in panel.rules[1:]},
-            best={rule: _best(panel, rule) for rule in panel.rules},
+            best={rule: _best_cycle_time(panel, rule) for rule in panel.rules},
         )
 
-    def verdict(self, place: Place) -> str:
+    def verdict(self, place: CellKey) -> str:
         """What stands beside a cell: better, worse, undecided, same runs, or nothing."""
         rule, dt = place
         if rule == self.panel.rules[0]:
@@ -120,9 +156,9 @@ class Summary:
         return "undecided" if verdict == "not decided by the data" else verdict
 
 
-def _against_first(panel: Panel) -> dict[Place, Comparison]:
+def _against_first(panel: Panel) -> dict[CellKey, Comparison]:
     """Rules that share their runs at a cycle time share a comparison too, which counts once."""
-    first, found, of = panel.rules[0], dict[Place, Comparison](), dict[Place, Place]()
+    first, found, of = panel.rules[0], dict[CellKey, Comparison](), dict[CellKey, CellKey]()
     for dt in panel.dts:
         for rule in panel.rules[1:]:
             ours, theirs = panel.scores(rule, dt), panel.scores(first, dt)
@@ -155,11 +191,11 @@ def _advantage(panel: Panel, rule: str) -> Estimate | None:
     error = float(np.hypot.reduce(errors))
     # Welch and Satterthwaite's, for a sum of many means; a bootstrap is too narrow for few runs.
     freedom = float(error**4 / np.sum(errors**4 / (np.array(runs) - 1))) if error > 0 else 1.0
-    half = t_errors(0.95, freedom) * error
+    half = t_quantile(0.95, freedom) * error
     return Estimate(value, value - half, value + half, "95 % Welch t", runs)
 
 
-def _best(panel: Panel, rule: str) -> Best | None:
+def _best_cycle_time(panel: Panel, rule: str) -> BestCycleTime | None:
     scores = {dt: each for dt in panel.dts if (each := panel.scores(rule, dt))}
     if not scores:
         return None
@@ -167,4 +203,26 @@ def _best(panel: Panel, rule: str) -> Best | None:
     # The data chose the best, so that all pairs count as compared.
     pairs = comb(len(scores), 2)
     against = holm({dt: compare(scores[first], scores[dt]) for dt in others}, comparisons=pairs)
-    return Best(first, mean_and_error(scores[first]), others[0] if others else None, against)
+    return BestCycleTime(first, mean_and_error(scores[first]), others[0] if others else None, against)
+
+
+def mean_curves(panel: Panel) -> dict[CellKey, Curve | None]:
+    """By rule and cycle time, the mean curve of the runs that are scored; None where there are none.
+
+    Its n says how many.
+    """
+    found: dict[CellKey, Curve | None] = {}
+    for place, runs in panel.cells.items():
+        curves = [run.means for run in runs if run.means is not None and np.isfinite(run.means).all()]
+        found[place] = mean_curve(curves, runs[0].spec.env_steps) if curves else None
+    return found
+
+
+def panel_env_dt_s(panel: Panel) -> float | None:
+    """The environment's time step in seconds, as the world knows it, or else as a finished run tells it."""
+    for run in panel.runs():
+        if (env_dt := run.spec.world.env_dt) is not None:
+            return float(env_dt)
+        if run.result:
+            return float(run.result["env_dt_s"])
+    return None

@@ -1,18 +1,21 @@
-"""A panel as a table of words: rows are cycle times, columns are rules."""
+"""Tables of text: a panel with a row per cycle time, and many choices of hyper-parameters at one cycle time."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import comb
 
-from cycletime.reports.scores import MEASURES, Ending, Panel
-from cycletime.reports.summary import Place, Summary
-from cycletime.reports.words import span, value_and_interval
+from cycletime.reports.formatting import difference_text, dt_text, estimate_text, settings_text, value_text
+from cycletime.reports.summary import CellKey, Statistics, Summary
+from cycletime.statistics import Comparison, Estimate, compare, holm, mean_and_error
+from cycletime.studies.scores import AS_GIVEN, MEASURES, Panel, RunOutcome
 
 NO_SCORE = "-"
 
 
 @dataclass(frozen=True)
-class Words:
+class TextTable:
     """A table."""
 
     title: str
@@ -24,12 +27,12 @@ class Words:
     """A row that sums up the others."""
 
 
-def table_of(summary: Summary, measure: str) -> Words:
+def summary_table(summary: Summary, measure: str) -> TextTable:
     """The table of a panel."""
     panel = summary.panel
-    rows = [(span(dt), *(_cell(summary, (rule, dt)) for rule in panel.rules)) for dt in panel.dts]
+    rows = [(dt_text(dt), *(_cell(summary, (rule, dt)) for rule in panel.rules)) for dt in panel.dts]
     averages = [summary.averages[rule] for rule in panel.rules]
-    last = ("frequency-averaged", *(value_and_interval(each) if each else NO_SCORE for each in averages))
+    last = ("frequency-averaged", *(estimate_text(each) if each else NO_SCORE for each in averages))
     notes = [
         f"Scores are the {MEASURES[measure][1]}; numbers are {summary.statistics.words} (number of runs). Data: "
         f"{panel.where}."
@@ -48,16 +51,16 @@ def table_of(summary: Summary, measure: str) -> Words:
         )
     if _fewest(summary) < 10:
         notes.append("Fewer than 10 runs in a cell: bootstrap intervals are too narrow then, and means uncertain.")
-    return Words(
+    return TextTable(
         panel.title, ("cycle time", *panel.rules), tuple(rows), tuple(notes), last if len(panel.dts) > 1 else None
     )
 
 
-def runs_of(panel: Panel, place: Place) -> str:
+def run_counts_text(panel: Panel, place: CellKey) -> str:
     """The runs of a cell that count, and what became of the others."""
     counts = panel.counts(place)
     scored, planned = counts["scored"], counts.total()
-    endings: dict[Ending, str] = {"astray": "not finite", "failed": "failed"}
+    endings: dict[RunOutcome, str] = {"astray": "not finite", "failed": "failed"}
     lost = [f"{counts[ending]} {said}" for ending, said in endings.items() if counts[ending]]
     return ", ".join([f"{scored} of {planned}" if counts["unfinished"] else str(scored), *lost])
 
@@ -70,11 +73,115 @@ def _rests_on(summary: Summary) -> str:
     return f" ({', '.join(f'{rule}: n = {each}' for rule, each in runs.items())})" if runs else ""
 
 
-def _cell(summary: Summary, place: Place) -> str:
+def _cell(summary: Summary, place: CellKey) -> str:
     estimate, verdict = summary.estimates[place], summary.verdict(place)
-    number = value_and_interval(estimate) if estimate else NO_SCORE
-    return f"{number} ({runs_of(summary.panel, place)}){f' {verdict}' if verdict else ''}"
+    number = estimate_text(estimate) if estimate else NO_SCORE
+    return f"{number} ({run_counts_text(summary.panel, place)}){f' {verdict}' if verdict else ''}"
 
 
 def _fewest(summary: Summary) -> int:
     return min(summary.panel.counts(place)["scored"] for place in summary.panel.cells)
+
+
+MAX_ROWS = 50
+"""A table has no more; the others are in scores.csv."""
+
+
+@dataclass(frozen=True)
+class RankedChoices:
+    """The panels of a task and an algorithm, each of which has a single cell."""
+
+    panels: tuple[Panel, ...]
+    """The one of the highest mean first, those without any score last."""
+    statistics: Statistics
+    against: Mapping[int, Comparison]
+    """By index, the first against the others that have scores, corrected for all pairs, since the data chose it."""
+
+    @classmethod
+    def of(cls, panels: Sequence[Panel], statistics: Statistics) -> RankedChoices:
+        """Rank them by their means."""
+        means = [mean_and_error(scores).value if (scores := _only_scores(panel)) else None for panel in panels]
+        order = sorted(range(len(panels)), key=lambda index: (means[index] is None, -(means[index] or 0.0)))
+        ranked = tuple(panels[index] for index in order)
+        scored = [index for index, panel in enumerate(ranked) if _only_scores(panel)]
+        alone = {index: compare(_only_scores(ranked[0]), _only_scores(ranked[index])) for index in scored[1:]}
+        return cls(ranked, statistics, holm(alone, comparisons=comb(len(scored), 2)))
+
+    @property
+    def title(self) -> str:
+        """What they have in common."""
+        first = self.panels[0]
+        ((rule, dt),) = first.cells
+        at = f"at {dt_text(dt)}" if rule == AS_GIVEN else f"{rule} at {dt_text(dt)}"
+        return f"{first.task}, {first.algorithm}, {at}: {len(self.panels):,} choices"
+
+    @property
+    def estimates(self) -> tuple[Estimate | None, ...]:
+        """The number of each."""
+        return tuple(self.statistics.of(scores) if (scores := _only_scores(panel)) else None for panel in self.panels)
+
+    def verdict(self, index: int) -> str:
+        """What stands beside a choice: worse than the first, undecided, or nothing."""
+        if index not in self.against:
+            return ""
+        return "worse" if self.against[index].verdict == "better" else "undecided"
+
+    def table(self, measure: str) -> TextTable:
+        """The table."""
+        names = tuple(self.panels[0].hyperparameters)
+        shown = list(zip(self.panels, self.estimates, strict=True))[:MAX_ROWS]
+        rows = [
+            (*(value_text(panel.hyperparameters[name]) for name in names), self._cell(index, panel, estimate))
+            for index, (panel, estimate) in enumerate(shown)
+        ]
+        notes = [
+            f"Scores are the {MEASURES[measure][1]}; numbers are {self.statistics.words} (number of runs). Data: "
+            f"{self.panels[0].where}.",
+            f"Sorted by the mean. Verdicts are against the first: means by Welch's t, p < 0.05, corrected for all "
+            f"{comb(len(self.against) + 1, 2):,} pairs (Holm).",
+        ]
+        if left := len(self.panels) - len(shown):
+            notes.append(f"{left:,} more are in scores.csv.")
+        return TextTable(self.title, (*names, "score"), tuple(rows), tuple(notes))
+
+    def sentences(self) -> tuple[str, ...]:
+        """What they say."""
+        best = _only_scores(self.panels[0])
+        if not best:
+            return ()
+        mean = mean_and_error(best)
+        told = f"The best choice is {settings_text(self.panels[0].hyperparameters)} with a mean of "
+        told += f"{estimate_text(mean)} (n = {mean.n})"
+        if not self.against:
+            return (f"{told}; no other has a score.",)
+        decided = sum(each.verdict == "better" for each in self.against.values())
+        return (
+            f"{told}; the runner-up is {difference_text(self.against[1].difference)} behind. It is better "
+            f"than {decided:,} "
+            f"of {len(self.against):,} others; for {len(self.against) - decided:,} that is not decided by the data.",
+            "The best of many looks better than it is: what it is worth, runs with other seeds tell.",
+        )
+
+    def _cell(self, index: int, panel: Panel, estimate: Estimate | None) -> str:
+        number = estimate_text(estimate) if estimate else NO_SCORE
+        return f"{number} ({run_counts_text(panel, _only_cell(panel))}) {self.verdict(index)}".rstrip()
+
+
+def split_choices(panels: Sequence[Panel]) -> tuple[list[Panel], list[list[Panel]]]:
+    """Panels that have a table of their own, and groups of panels that are choices of one."""
+    found: dict[tuple[str, str, CellKey], list[Panel]] = {}
+    for panel in panels:
+        if len(panel.cells) == 1:
+            found.setdefault((panel.task, panel.algorithm, _only_cell(panel)), []).append(panel)
+    groups = [group for group in found.values() if len(group) > 1]
+    grouped = {id(panel) for group in groups for panel in group}
+    return [panel for panel in panels if id(panel) not in grouped], groups
+
+
+def _only_cell(panel: Panel) -> CellKey:
+    (place,) = panel.cells
+    return place
+
+
+def _only_scores(panel: Panel) -> list[float]:
+    return panel.scores(*_only_cell(panel))

@@ -1,19 +1,23 @@
-"""Time for what must happen on time: clocks that can be replaced, and beats at absolute deadlines.
+"""Clocks that can be replaced, a ticker at absolute deadlines, and real-time priority for a process.
 
 A loop that sleeps for what is left of each cycle adds up all lateness; here cycle k is due at t0 + k * dt, whatever
-happened before. Who is late is told so and joins the grid again at its next point: no beats are made up for in a burst.
+happened before. After a late cycle the ticker joins the grid at its next point: missed ticks are never made up for in a
+burst.
 """
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import math
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from cycletime.duration import Duration, DurationLike
-from cycletime.errors import InputError, shown
+from cycletime.errors import InputError, quote
 
 _SPIN_S = 0.5e-3
 """The end of a wait is spent awake: the system wakes sleepers some 0.1 ms late, and more on a busy core."""
@@ -46,7 +50,7 @@ class WallClock:
             InputError: if the pace is no positive number.
         """
         if not 0 < pace < math.inf:
-            raise InputError(f"{shown(pace)} is no pace: give how many seconds pass in a real one, such as 1 or 20.")
+            raise InputError(f"{quote(pace)} is no pace: give how many seconds pass in a real one, such as 1 or 20.")
         self._pace = pace
 
     def now_s(self) -> float:
@@ -87,7 +91,7 @@ class RobotClock:
 
 
 @dataclass(frozen=True)
-class Beat:
+class Tick:
     """One wake-up on the grid."""
 
     number: int
@@ -102,7 +106,7 @@ class Beat:
     """By how much the first of those was over when it was asked for; zero if it was not."""
 
 
-class Beats:
+class Ticker:
     """Waits for the points of an absolute grid, one after the other."""
 
     def __init__(self, dt: DurationLike, clock: MonotonicClock) -> None:
@@ -112,7 +116,7 @@ class Beats:
         self._start_s = clock.now_s()
         self._number = 0
 
-    def wait(self) -> Beat:
+    def wait(self) -> Tick:
         """Wait for the next point; those that are over are counted and left out."""
         due, asked_s = self._number + 1, self._clock.now_s()
         late_s = max(0.0, asked_s - self._due_s(due))
@@ -120,7 +124,28 @@ class Beats:
         self._clock.sleep_until(self._due_s(number))
         woke_s = self._clock.now_s()
         self._number = max(number, math.floor((woke_s - self._start_s) / self._dt))
-        return Beat(self._number, self._due_s(self._number), woke_s, self._number - due, late_s)
+        return Tick(self._number, self._due_s(self._number), woke_s, self._number - due, late_s)
 
     def _due_s(self, number: int) -> float:
         return self._start_s + number * self._dt
+
+
+_PRIORITY = 10
+"""Of the real-time scheduler, on Linux from 1 to 99."""
+_NICE = -10
+
+
+def request_real_time_priority() -> bool:
+    """Ask for real-time scheduling, or else for a better place among the others; whether the first was granted.
+
+    Only for a process that mostly waits: while it works, others on its core do not.
+    """
+    gc.freeze()
+    gc.disable()
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.nice(_NICE)
+        return False
+    return True

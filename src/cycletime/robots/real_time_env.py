@@ -16,19 +16,19 @@ from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker
 from cycletime.errors import InputError
 from cycletime.robots.clock import MonotonicClock
 from cycletime.tasks.cycle_time import CycleTime
-from cycletime.tasks.own_faults import OwnFaults
-from cycletime.tasks.time_step import layers_of
+from cycletime.tasks.env_errors import EnvErrorWrapper
+from cycletime.tasks.time_step import wrapper_layers
 
-Where: TypeAlias = Literal["real robot", "simulated robot"]
+Provenance: TypeAlias = Literal["real robot", "simulated robot"]
 """Where results come from."""
 
 
-_SEEN_THROUGH = (OrderEnforcing, PassiveEnvChecker, OwnFaults, CycleTime)
+_TRANSPARENT_WRAPPERS = (OrderEnforcing, PassiveEnvChecker, EnvErrorWrapper, CycleTime)
 """Wrappers that change neither actions nor observations; a loop that holds actions itself needs no `CycleTime`."""
 
 
 @runtime_checkable
-class TwoParts(Protocol):
+class SendReceiveEnv(Protocol):
     """A step in two parts: a robot's, or that of a wrapper which changes what goes to it or comes from it."""
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -46,7 +46,7 @@ class TwoParts(Protocol):
 
 
 @runtime_checkable
-class RealTimeEnv(TwoParts, Protocol):
+class RealTimeEnv(SendReceiveEnv, Protocol):
     """What the loop asks of a robot, beside what Gymnasium does.
 
     ``info`` may tell: ``observed_s``, when the newest state was measured or came, by the environment's clock;
@@ -68,7 +68,7 @@ class RealTimeEnv(TwoParts, Protocol):
         """The clock of its world: the machine's for a robot, and the simulator's where that waits for the agent."""
 
     @property
-    def where(self) -> Where:
+    def where(self) -> Provenance:
         """Where results come from."""
 
     def close(self) -> None:
@@ -90,23 +90,23 @@ def real_time_env_of(env: gymnasium.Env[Any, Any]) -> RealTimeEnv:
     return robot
 
 
-def holds_s_of(robot: RealTimeEnv) -> float:
+def action_hold_s(robot: RealTimeEnv) -> float:
     """For how long a robot goes on with an action that is not sent again; without an end where it does not say."""
     return float(getattr(robot, "holds_s", math.inf))
 
 
-def two_parts_of(env: gymnasium.Env[Any, Any]) -> TwoParts:
+def send_receive_env_of(env: gymnasium.Env[Any, Any]) -> SendReceiveEnv:
     """The outermost layer of a robot's environment whose steps can be taken in two parts.
 
     Raises:
         InputError: if a wrapper around it has them in one part only, or it is no robot's.
     """
     robot = real_time_env_of(env)
-    for layer in layers_of(env):
-        if isinstance(layer, TwoParts):
-            _refuse_around_cycles(layer)
+    for layer in wrapper_layers(env):
+        if isinstance(layer, SendReceiveEnv):
+            _refuse_around_cycle_time(layer)
             return layer
-        if not isinstance(layer, _SEEN_THROUGH):
+        if not isinstance(layer, _TRANSPARENT_WRAPPERS):
             raise InputError(
                 f"{type(layer).__name__} is around {env.unwrapped}, and has no send and receive: the real-time loop "
                 "would pass it by, so leave it out, or do what it does in the environment."
@@ -114,9 +114,9 @@ def two_parts_of(env: gymnasium.Env[Any, Any]) -> TwoParts:
     return robot
 
 
-def _refuse_around_cycles(layer: gymnasium.Wrapper[Any, Any, Any, Any]) -> None:
+def _refuse_around_cycle_time(layer: gymnasium.Wrapper[Any, Any, Any, Any]) -> None:
     """Refuse what counts cycles: the loop takes the environment's own steps, and holds actions itself."""
-    if any(isinstance(inner, CycleTime) for inner in layers_of(layer)):
+    if any(isinstance(inner, CycleTime) for inner in wrapper_layers(layer)):
         raise InputError(
             f"{type(layer).__name__} is around a CycleTime: the real-time loop holds actions itself, so put it inside, "
             "where it counts the environment's own steps."

@@ -10,13 +10,11 @@ choice of `laws`.
 """
 
 from cycletime.rules import laws
-from cycletime.rules.a2c import A2C
 from cycletime.rules.hyperparameters import Hyperparameters
 from cycletime.rules.laws import Law
-from cycletime.rules.ppo import PPO
+from cycletime.rules.ppo import A2C, PPO
 from cycletime.rules.rule import Rule
-from cycletime.rules.sac import SAC, TQC
-from cycletime.rules.td3 import DDPG, TD3
+from cycletime.rules.sac import DDPG, SAC, TD3, TQC
 
 __all__ = [
     "A2C",

@@ -1,27 +1,28 @@
 """Hyper-parameters that know the cycle time they were tuned at, and how to be carried to another one.
 
-What PPO and SAC share: checking, carrying by a rule, rounding that is reported, and the meaning in seconds.
+What all algorithms share: checking, carrying by a rule, rounding that is reported, the meaning in seconds, and the
+table that explains a transfer.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from html import escape
-from math import isfinite
+from math import isfinite, isinf
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from cycletime.duration import Duration, DurationField, DurationLike
 from cycletime.errors import InputError, did_you_mean
 from cycletime.rules.laws import KEPT, Law, Number, nearest_whole
-from cycletime.rules.quantities import Quantity, in_seconds
+from cycletime.rules.library_source import LibrarySource
+from cycletime.rules.quantities import Quantity, format_seconds
 from cycletime.rules.rule import Rule
-from cycletime.rules.spoken import Spoken
 
 if TYPE_CHECKING:
-    from cycletime.rules.libraries import LibraryValues
+    from cycletime.libraries import LibraryValues
 
 REPORTED_SHIFT = 0.01
 """Rounding that moves a value or a ratio by more than this fraction is reported."""
@@ -82,7 +83,7 @@ class Hyperparameters:
     """The action-cycle time of these values. Subclasses repeat it: mypy forgets an inherited field's type."""
     origin: Origin | None = field(default=None, compare=False, repr=False)
     """The transfer that these values are the result of, if they are one."""
-    spoken: Spoken | None = field(default=None, compare=False, repr=False)
+    spoken: LibrarySource | None = field(default=None, compare=False, repr=False)
     """How a library said these values, if they come from one: `to` gives back to it what else it said."""
     defaults: Mapping[str, Number] = field(default_factory=dict, compare=False, repr=False)
     """By field, what a library takes where nothing is said, if these values come from one; parts start from it."""
@@ -145,15 +146,13 @@ class Hyperparameters:
 
     def explain(self) -> str:
         """A table of each value before and after, its formula and what it means in seconds, with the notes."""
-        from cycletime.rules.explain import explain
-
-        return explain(self)
+        return explain_values(self)
 
     def to(self, library: str, n_envs: int | None = None, **layout: int) -> LibraryValues:
         """These values in another library's words: a mapping to pass on as ``**values``, with notes."""
-        from cycletime.rules.libraries import export
+        from cycletime.libraries import export_values
 
-        return export(self, library, n_envs, layout)
+        return export_values(self, library, n_envs, layout)
 
     @classmethod
     def from_(cls, library: str, *, dt: DurationLike, n_envs: int | None = None, **values: object) -> Self:
@@ -162,9 +161,9 @@ class Hyperparameters:
         SAC's remain unstated, so that they are not exported, but `at` starts its parts from those defaults.
         Settings that do not depend on the cycle time are kept as they are, and `to` gives them back to the library.
         """
-        from cycletime.rules.libraries import read
+        from cycletime.libraries import read_settings
 
-        return read(cls, library, dt, n_envs, values)
+        return read_settings(cls, library, dt, n_envs, values)
 
     def _beat_s(self, quantity: Quantity) -> float:
         """The seconds between two of the events that this quantity counts or decays by: agent steps."""
@@ -186,7 +185,7 @@ class Hyperparameters:
                 raise InputError(f"{rule.name!r} is the name of another rule of {self.algorithm}: give yours its own.")
             return rule
         if rule not in self.rules:
-            raise InputError(f"Unknown rule {rule!r} for {self.algorithm}: choose {_any_of(self.rules, rule)}")
+            raise InputError(f"Unknown rule {rule!r} for {self.algorithm}: choose {_choices(self.rules, rule)}")
         return self.rules[rule]
 
     def _left_alone(self, rule: Rule, rho: Fraction) -> dict[str, str]:
@@ -213,7 +212,7 @@ class Hyperparameters:
             InputError: if there is none of this name, or it needs a value that was not given.
         """
         if name not in self.parts:
-            raise InputError(f"Unknown part {name!r} for {self.algorithm}: choose {_any_of(self.parts, name)}")
+            raise InputError(f"Unknown part {name!r} for {self.algorithm}: choose {_choices(self.parts, name)}")
         return self.parts[name]
 
     def _with_baselines(self, fields: Collection[str]) -> tuple[Self, tuple[str, ...]]:
@@ -289,8 +288,8 @@ def _horizon_notes(before: Hyperparameters, after: Hyperparameters, rule: Rule) 
     """What the agent will see less far than before, in seconds; the rules 'scaled' and 'horizons' keep that."""
     old, new = before.seconds(), after.seconds()
     shorter = [
-        f"{quantity.field} {after.stated()[quantity.field]:.6g} from {in_seconds(old[quantity.field])} to "
-        f"{in_seconds(new[quantity.field])}"
+        f"{quantity.field} {after.stated()[quantity.field]:.6g} from {format_seconds(old[quantity.field])} to "
+        f"{format_seconds(new[quantity.field])}"
         for quantity in after.quantities
         if quantity.is_horizon and new[quantity.field] < old[quantity.field] * (1 - REPORTED_SHIFT)
     ]
@@ -300,5 +299,98 @@ def _horizon_notes(before: Hyperparameters, after: Hyperparameters, rule: Rule) 
     return (f"Rule {rule.name!r} shrinks horizons: {', '.join(shorter)}{keeps}.",)
 
 
-def _any_of(names: Collection[str], instead_of: str) -> str:
+def _choices(names: Collection[str], instead_of: str) -> str:
     return ("one of " if len(names) > 1 else "") + ", ".join(names) + did_you_mean(instead_of, names)
+
+
+def explain_values(values: Hyperparameters, further_notes: Sequence[str] = ()) -> str:
+    """The values in a table; carried ones beside those they come from, with formulas and notes."""
+    if values.origin is None:
+        return _plain_table(values)
+    before, rho = values.origin.before, values.dt / values.origin.before.dt
+    title = (
+        f"{values.algorithm.upper()} from {before.dt} to {values.dt}, rule '{values.origin.rule}', rho = dt/dt0 = {rho}"
+    )
+    header = ("hyper-parameter", f"at {before.dt}", f"at {values.dt}", "formula of x0", "in seconds")
+    rows = [_row(quantity, before, values, values.origin) for quantity in values.quantities]
+    return "\n".join(
+        [title, "", *align_columns([header, *filter(None, rows)]), *_note_lines([*further_notes, *values.notes])]
+    )
+
+
+def transfer_as_json(values: Hyperparameters, further_notes: Sequence[str] = ()) -> dict[str, Any]:
+    """Carried values as plain JSON data. 'Unlimited' is null there, since JSON has no infinity.
+
+    Raises:
+        ValueError: if they were not carried.
+    """
+    if values.origin is None:
+        raise ValueError("Only hyper-parameters that were carried to another cycle time have a transfer to report.")
+    before = values.origin.before
+    return {
+        "algorithm": values.algorithm,
+        "rule": values.origin.rule,
+        "from": _json_values(before),
+        "to": _json_values(values),
+        "seconds": {"from": _json_seconds(before), "to": _json_seconds(values)},
+        "notes": [*further_notes, *values.notes],
+    }
+
+
+def _plain_table(values: Hyperparameters) -> str:
+    seconds = values.seconds()
+    rows = [
+        (_label(q), _number(values.stated()[q.field]), _seconds_cell(seconds.get(q.field)))
+        for q in values.quantities
+        if q.field in values.stated()
+    ]
+    header = ("hyper-parameter", f"at {values.dt}", "in seconds")
+    return "\n".join([f"{values.algorithm.upper()} at {values.dt}", "", *align_columns([header, *rows])])
+
+
+def _row(quantity: Quantity, before: Hyperparameters, after: Hyperparameters, origin: Origin) -> tuple[str, ...] | None:
+    if quantity.field not in after.stated():
+        return None
+    law = origin.laws.get(quantity.field)
+    return (
+        _label(quantity),
+        _number(before.stated()[quantity.field]),
+        _number(after.stated()[quantity.field]),
+        law.formula if law else "not touched",
+        _seconds_cell(before.seconds().get(quantity.field), after.seconds().get(quantity.field)),
+    )
+
+
+def _label(quantity: Quantity) -> str:
+    return f"{quantity.field} ({quantity.symbol})"
+
+
+def _seconds_cell(*spans_s: float | None) -> str:
+    known = [format_seconds(span_s) for span_s in spans_s if span_s is not None]
+    if len(set(known)) < 2:
+        return "".join(known[:1])
+    return " -> ".join(span.removesuffix(" s") for span in known[:-1]) + f" -> {known[-1]}"
+
+
+def _number(value: Number) -> str:
+    return str(value) if isinstance(value, int) else f"{float(value):.6g}"
+
+
+def align_columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Lines of a table, whose first row is the header."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [lines[0], "-" * max(map(len, lines)), *lines[1:]]
+
+
+def _note_lines(notes: Sequence[str]) -> list[str]:
+    return ["", *(f"note: {note}" for note in notes)] if notes else []
+
+
+def _json_values(values: Hyperparameters) -> dict[str, Number]:
+    return {"dt_s": float(values.dt), **values.stated()}
+
+
+def _json_seconds(values: Hyperparameters) -> dict[str, float | None]:
+    names = {quantity.field: quantity.span.replace("-", "").replace(" ", "_") for quantity in values.quantities}
+    return {names[field]: None if isinf(span_s) else span_s for field, span_s in values.seconds().items()}

@@ -1,7 +1,7 @@
 """How one number changes when the cycle time changes by a factor of rho = dt / dt0: laws, each with its source.
 
 A rule is a choice of laws (`cycletime.rules.rule`). A law with a number of its own is made by a function, such as
-`power_with_floor(6)`. Files call laws by their names (`cycletime.rules.own`). 'The paper' is Farrahi & Mahmood,
+`power_with_floor(6)`. Files call laws by their names (`cycletime.rules.rule`). 'The paper' is Farrahi & Mahmood,
 'Reducing the Cost of Cycle-Time Tuning for Real-World Policy Optimization'.
 """
 

@@ -1,12 +1,13 @@
-"""PPO's hyper-parameters as a function of the cycle time (the paper's section on PPO, with its two ablations).
+"""PPO's hyper-parameters as a function of the cycle time (the paper's, with its two ablations); and A2C's.
 
 dt-aware: b = b0/rho, m = m0/rho, gamma = min(gamma0, gamma0^rho), lambda = min(lambda0, lambda0^rho).
 horizons, which is ours: b and m the same, gamma0^rho and lambda0^rho, with horizons of at least some steps.
+A2C takes PPO's rules, with the whole batch in one gradient step.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil
 from typing import Any, ClassVar, Self
@@ -15,8 +16,8 @@ from cycletime.duration import DurationField
 from cycletime.errors import InputError
 from cycletime.rules.hyperparameters import REPORTED_SHIFT, Hyperparameters, Part
 from cycletime.rules.laws import CAPPED_POWER, COUNT, HORIZONS, KEPT, POWER, ROOT, TIMES_ROOT, Law, Number
-from cycletime.rules.quantities import Quantity, decay_in_seconds, whole_number
-from cycletime.rules.rule import Rule, by_name
+from cycletime.rules.quantities import Quantity, check_count, decay_in_seconds
+from cycletime.rules.rule import Rule, rules_by_name
 
 
 def _rule(name: str, *, sizes: Law, decays: Law) -> Rule:
@@ -59,7 +60,7 @@ class PPO(Hyperparameters):
         Quantity("learning_rate", "eta", low=0),
         Quantity("clip", "epsilon", low=0),
     )
-    rules: ClassVar = by_name(
+    rules: ClassVar = rules_by_name(
         _rule("baseline", sizes=KEPT, decays=KEPT),
         _rule("dt-aware", sizes=COUNT, decays=CAPPED_POWER),
         _rule("scaled", sizes=COUNT, decays=POWER),
@@ -79,7 +80,7 @@ class PPO(Hyperparameters):
         if self.minibatch > self.batch:
             raise InputError(f"minibatch is {self.minibatch}: it must be at most the batch, {self.batch}.")
         if self.minibatch_count is not None:
-            count = whole_number("minibatch_count", self.minibatch_count)
+            count = check_count("minibatch_count", self.minibatch_count)
             # Whichever way m was rounded; else b or m was replaced since, and the count belongs to the old ones.
             belongs = abs(Fraction(self.batch, count) - self.minibatch) < 1
             object.__setattr__(self, "minibatch_count", count if belongs else None)
@@ -143,3 +144,45 @@ class PPO(Hyperparameters):
 def _keeps_ratio(rule: Rule) -> bool:
     """Whether batch / minibatch stays, but for rounding."""
     return rule.law("batch") == rule.law("minibatch")
+
+
+_PPO_ONLY = ("minibatch", "clip")
+"""What PPO has and A2C has not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class A2C(Hyperparameters):
+    """A2C's batch, discount and trace decay; the defaults are Stable-Baselines3's, since the paper has no A2C."""
+
+    dt: DurationField = DurationField()
+    """The action-cycle time that these values were tuned at, or carried to."""
+    batch: int = 5
+    """b, the agent steps from one gradient step to the next, over all parallel environments."""
+    discount: float = 0.99
+    """gamma, per agent step."""
+    trace_decay: float = 1.0
+    """lambda, per agent step."""
+    noise_std: float | None = None
+    """sigma, the initial standard deviation of the action."""
+    learning_rate: float | None = None
+    """eta, the optimiser's."""
+
+    algorithm: ClassVar = "a2c"
+    quantities: ClassVar = tuple(quantity for quantity in PPO.quantities if quantity.field not in _PPO_ONLY)
+    rules: ClassVar = rules_by_name(*(rule.without(*_PPO_ONLY) for rule in PPO.rules.values()))
+    default_rule: ClassVar = PPO.default_rule
+    parts: ClassVar = {
+        "exploration-noise": PPO.parts["exploration-noise"],
+        "learning-rate": replace(PPO.parts["learning-rate"], baseline=7e-4, whose_baseline="Stable-Baselines3's"),
+    }
+    rules_of: ClassVar = "PPO"
+
+    @property
+    def minibatch(self) -> int:
+        """m, the samples of one gradient step: the whole batch."""
+        return self.batch
+
+    @property
+    def tuned_ratio(self) -> Fraction:
+        """The gradient steps of one batch."""
+        return Fraction(1)

@@ -11,11 +11,11 @@ from numbers import Integral, Real
 from cycletime.errors import InputError
 from cycletime.rules.laws import Number
 
-_MOST = 10**18
+_LARGEST_COUNT = 10**18
 """Greater whole numbers are a slip of the keyboard, and floats cannot hold all of them."""
-_LARGEST_IN_RHYTHM = 64
+_LARGEST_RHYTHM = 64
 """Agent steps after which several updates come, or updates that come after several steps."""
-Meaning = Callable[[float, float], float]
+SecondsFormula = Callable[[float, float], float]
 """Seconds (infinity is 'unlimited') from the value and the cycle time in seconds."""
 
 
@@ -45,11 +45,11 @@ def update_rhythm(updates_per_step: float) -> Fraction:
     """So many updates after so many steps: the nearest of which one number is small, within a percent."""
     exact = Fraction(updates_per_step)
     if exact < 1:
-        return 1 / (1 / exact).limit_denominator(_LARGEST_IN_RHYTHM)
-    return exact.limit_denominator(_LARGEST_IN_RHYTHM)
+        return 1 / (1 / exact).limit_denominator(_LARGEST_RHYTHM)
+    return exact.limit_denominator(_LARGEST_RHYTHM)
 
 
-def in_seconds(span_s: float) -> str:
+def format_seconds(span_s: float) -> str:
     """A span for people: three digits, and 'unlimited' for a discount of 1."""
     if isinf(span_s):
         return "unlimited"
@@ -74,7 +74,7 @@ class Quantity:
     """Whether it counts something."""
     span: str = ""
     """What its meaning in seconds is called; empty if it has none."""
-    seconds: Meaning = steps_in_seconds
+    seconds: SecondsFormula = steps_in_seconds
     """Its meaning in seconds."""
 
     @property
@@ -91,8 +91,8 @@ class Quantity:
         number = _plain_number(value, self.whole)
         in_range = number is not None and (self.low < number <= self.high or (self.low_allowed and number == self.low))
         if number is None or not in_range:
-            most = f", and at most {_MOST:g}" if isinstance(value, int) and value > _MOST else ""
-            raise InputError(f"{self.field} is {_shown(value)}: it must be {self._allowed()}{most}.")
+            most = f", and at most {_LARGEST_COUNT:g}" if isinstance(value, int) and value > _LARGEST_COUNT else ""
+            raise InputError(f"{self.field} is {_quote(value)}: it must be {self._allowed()}{most}.")
         return number
 
     def _allowed(self) -> str:
@@ -103,7 +103,7 @@ class Quantity:
         return f"a number greater than {self.low:g}" if isfinite(self.low) else "a finite number"
 
 
-def whole_number(name: str, value: object) -> int:
+def check_count(name: str, value: object) -> int:
     """A count of at least 1 that is not a hyper-parameter itself, such as a number of environments."""
     return int(Quantity(name, "n", low=1, low_allowed=True, whole=True).check(value))
 
@@ -113,12 +113,12 @@ def _plain_number(value: object, whole: bool) -> Number | None:
     if isinstance(value, bool) or not isinstance(value, Real):
         return None
     if isinstance(value, Integral):
-        return int(value) if abs(int(value)) <= _MOST else None
+        return int(value) if abs(int(value)) <= _LARGEST_COUNT else None
     if whole or not isfinite(value):
         return None
     return float(value)
 
 
-def _shown(value: object) -> str:
+def _quote(value: object) -> str:
     """The value for a message, which Python refuses to write out if it has too many digits."""
     return "a number of more than 60 digits" if isinstance(value, int) and abs(value) >= 10**60 else repr(value)

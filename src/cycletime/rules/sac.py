@@ -1,23 +1,99 @@
-"""SAC's hyper-parameters as a function of the cycle time (the paper's section on SAC), and TQC's, which is built on it.
+"""SAC's hyper-parameters as a function of the cycle time, and those of the others with a replay buffer: TQC, TD3, DDPG.
 
 The paper tunes gamma at one cycle time, then keeps it (gamma_2, here 'tuned') or scales it (gamma_1, 'tuned-scaled').
-Both are the plain rules 'baseline' and 'scaled' applied to a tuned gamma0, so they are aliases. The default is
+Both are the plain rules 'baseline' and 'scaled' applied to a tuned gamma0, so they are aliases. SAC's default is
 'horizons', the winner of the trial of 'cycletime horizons', which makes more updates at longer cycles as well.
+
+The policies of TD3 and DDPG are deterministic: there is no entropy, and all exploration is noise that is added to the
+action. TD3's policy_delay counts updates and its target_policy_noise smooths over actions, so that neither depends on
+the cycle time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf
 from typing import ClassVar, Self
 
 from cycletime.duration import DurationField
 from cycletime.errors import InputError
-from cycletime.rules.hyperparameters import Part
-from cycletime.rules.laws import KEPT, Number, entropy_shift
-from cycletime.rules.off_policy import OffPolicy
-from cycletime.rules.quantities import Quantity, whole_number
-from cycletime.rules.rule import Rule
+from cycletime.rules.hyperparameters import Hyperparameters, Part
+from cycletime.rules.laws import (
+    COUNT,
+    GROWN,
+    GROWN_SMOOTHING,
+    HORIZONS,
+    KEPT,
+    PER_UPDATE,
+    POWER,
+    PROPORTIONAL,
+    ROOT,
+    SMOOTHING,
+    Number,
+    entropy_shift,
+)
+from cycletime.rules.quantities import Quantity, check_count, decay_in_seconds, smoothing_in_seconds, updates_in_seconds
+from cycletime.rules.rule import Rule, rules_by_name
+
+_TARGETS = {PROPORTIONAL: PER_UPDATE, GROWN: GROWN_SMOOTHING}
+"""By the law of the updates, that of the targets: where updates come at the same times as before, scaling tau as well
+would correct twice."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OffPolicy(Hyperparameters):
+    """The discount, and what else is counted in agent steps; None means 'not stated, leave it alone'."""
+
+    dt: DurationField = DurationField()
+    """The action-cycle time that these values were tuned at, or carried to."""
+    discount: float = 0.99
+    """gamma, per agent step; the default is the paper's baseline."""
+    minibatch: int | None = None
+    """m, the samples of one update. No rule changes it."""
+    replay_capacity: int | None = None
+    """The transitions that the replay buffer holds."""
+    warmup_steps: int | None = None
+    """The agent steps of random actions before the policy takes over."""
+    target_smoothing: float | None = None
+    """tau, how far the target critics move to the critics at each update."""
+    updates_per_step: float | None = None
+    """Gradient steps per agent step."""
+    noise_std: float | None = None
+    """sigma of noise that is added to the action."""
+    learning_rate: float | None = None
+    """eta, of policy, action values and temperature alike."""
+
+    quantities: ClassVar[tuple[Quantity, ...]] = (
+        Quantity("discount", "gamma", low=0, high=1, span="discount horizon", seconds=decay_in_seconds),
+        Quantity("minibatch", "m", low=1, low_allowed=True, whole=True),
+        Quantity("replay_capacity", "N", low=1, low_allowed=True, whole=True, span="replay span"),
+        Quantity("warmup_steps", "W", low=0, low_allowed=True, whole=True, span="warm-up time"),
+        Quantity("target_smoothing", "tau", low=0, high=1, span="target time constant", seconds=smoothing_in_seconds),
+        Quantity("updates_per_step", "u", low=0, span="time between updates", seconds=updates_in_seconds),
+        Quantity("noise_std", "sigma", low=0),
+        Quantity("learning_rate", "eta", low=0),
+    )
+    rules: ClassVar = rules_by_name(
+        Rule("baseline", {"discount": KEPT}),
+        Rule("scaled", {"discount": POWER}),
+        Rule("tuned", {"discount": KEPT}),
+        Rule("tuned-scaled", {"discount": POWER}),
+        Rule("horizons", {"discount": HORIZONS, "updates_per_step": GROWN}),
+    )
+    default_rule: ClassVar = "tuned-scaled"
+    parts: ClassVar[Mapping[str, Part]] = {
+        "replay-capacity": Part("replay_capacity", COUNT, 1_000_000),
+        "warm-up": Part("warmup_steps", COUNT, 10_000, "the released code's value for 16 ms,"),
+        "target-smoothing": Part("target_smoothing", SMOOTHING, 0.005, with_updates=_TARGETS),
+        "updates-per-second": Part("updates_per_step", PROPORTIONAL, 1),
+        "exploration-noise": Part("noise_std", ROOT),
+        "learning-rate": Part("learning_rate", ROOT, 3e-4),
+    }
+
+    def _beat_s(self, quantity: Quantity) -> float:
+        per_update = quantity.field == "target_smoothing"
+        return float(self.dt) / (self.updates_per_step or 1.0) if per_update else float(self.dt)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +116,7 @@ class SAC(OffPolicy):
         """Refuse values out of range."""
         super().__post_init__()
         if self.action_size is not None:
-            whole_number("action_size", self.action_size)
+            check_count("action_size", self.action_size)
 
     def part(self, name: str) -> Part:
         """See `Hyperparameters.part`.
@@ -78,4 +154,26 @@ class TQC(SAC):
     """The action-cycle time that these values were tuned at, or carried to."""
 
     algorithm: ClassVar = "tqc"
+    rules_of: ClassVar = "SAC"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TD3(OffPolicy):
+    """TD3's discount, and what else of it is counted in agent steps; None means 'not stated, leave it alone'."""
+
+    dt: DurationField = DurationField()
+    """The action-cycle time that these values were tuned at, or carried to."""
+
+    algorithm: ClassVar = "td3"
+    rules_of: ClassVar = "SAC"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DDPG(OffPolicy):
+    """DDPG's discount, and what else of it is counted in agent steps; None means 'not stated, leave it alone'."""
+
+    dt: DurationField = DurationField()
+    """The action-cycle time that these values were tuned at, or carried to."""
+
+    algorithm: ClassVar = "ddpg"
     rules_of: ClassVar = "SAC"

@@ -5,13 +5,12 @@ Several cells are a mapping from their names to such sequences, so that runs and
 other. Resampling is over runs, within each cell by itself. A higher score is better.
 """
 
-from cycletime.extras import extras_named
+from cycletime.extras import require_extras
 
-with extras_named(__name__):
+with require_extras(__name__):
     from cycletime.statistics.comparisons import Comparison, compare, holm, holm_corrected
-    from cycletime.statistics.contrasts import Contrast
     from cycletime.statistics.curves import Curve, iqm_curve, mean_curve
-    from cycletime.statistics.means import Estimate, mean_and_error, mean_and_interval
+    from cycletime.statistics.means import Contrast, Estimate, mean_and_error, mean_and_interval
     from cycletime.statistics.resampling import (
         Options,
         bootstrap,
@@ -20,7 +19,7 @@ with extras_named(__name__):
         iqm,
         probability_of_improvement,
     )
-    from cycletime.statistics.sequential import Judgement, Looks
+    from cycletime.statistics.sequential import Judgement, SequentialDesign
 
 __all__ = [
     "Comparison",
@@ -28,8 +27,8 @@ __all__ = [
     "Curve",
     "Estimate",
     "Judgement",
-    "Looks",
     "Options",
+    "SequentialDesign",
     "bootstrap",
     "compare",
     "frequency_averaged_score",

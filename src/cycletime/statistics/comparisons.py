@@ -10,9 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.errors import InputError
-from cycletime.statistics.contrasts import Contrast
-from cycletime.statistics.means import NO_INTERVAL, Estimate, mean, percent
-from cycletime.statistics.scores import Failed, Scores, finite_scores, left_out, numbers
+from cycletime.statistics.means import (
+    NO_INTERVAL,
+    Contrast,
+    Estimate,
+    Failed,
+    Scores,
+    count_failed,
+    finite_scores,
+    mean,
+    percent,
+    score_array,
+)
 
 Label = TypeVar("Label", bound=Hashable)
 
@@ -55,7 +64,7 @@ def compare(
         InputError: if there are no scores, some are not finite, or pairs are wanted of unequal numbers of runs.
     """
     words = f"{percent(confidence)} {'paired' if paired else 'Welch'} t"
-    kept = [_differences(x, y, failed)] if paired else [finite_scores(x, failed), finite_scores(y, failed)]
+    kept = [_paired_differences(x, y, failed)] if paired else [finite_scores(x, failed), finite_scores(y, failed)]
     groups, n_failed = [values for values, _ in kept], sum(astray for _, astray in kept)
     n = tuple(map(len, groups))
     value = float(mean(groups[0])) - (0.0 if paired else float(mean(groups[1])))
@@ -100,10 +109,10 @@ def holm_corrected(p_values: Sequence[float], comparisons: int | None = None) ->
     return corrected
 
 
-def _differences(x: Scores, y: Scores, failed: Failed) -> tuple[NDArray[np.float64], int]:
+def _paired_differences(x: Scores, y: Scores, failed: Failed) -> tuple[NDArray[np.float64], int]:
     """Of the pairs in which both are finite, and how many others there are."""
-    a, b = numbers(x), numbers(y)
+    a, b = score_array(x), score_array(y)
     if len(a) != len(b):
         raise InputError(f"{len(a)} and {len(b)} runs cannot be paired: give as many of both, in the same order.")
     finite = np.isfinite(a) & np.isfinite(b)
-    return a[finite] - b[finite], left_out(finite, failed)
+    return a[finite] - b[finite], count_failed(finite, failed)

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cycletime.errors import InputError
-from cycletime.statistics.means import NO_INTERVAL, mean, standard_error
-from cycletime.statistics.resampling import RESAMPLES, interquartile_mean, resampled
-from cycletime.statistics.scores import Failed, left_out, numbers
+from cycletime.statistics.means import NO_INTERVAL, Failed, count_failed, mean, score_array, standard_error
+from cycletime.statistics.resampling import RESAMPLES, bootstrap_interval, interquartile_mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,10 +63,10 @@ def mean_curve(
     """
     if band not in ("standard error", "bootstrap"):
         raise InputError(f"{band!r} is not a band: take 'standard error' or 'bootstrap'.")
-    ends, values, n_failed = _aligned(runs, env_steps, failed)
+    ends, values, n_failed = _finite_curves(runs, env_steps, failed)
     means, n = mean(values), values.shape[-1]
     if band == "bootstrap":
-        low, high, interval, taken = resampled([values], np.mean, confidence, resamples, seed)
+        low, high, interval, taken = bootstrap_interval([values], np.mean, confidence, resamples, seed)
         return Curve(ends, means, low, high, interval, n, n_failed, taken)
     if n < 2:
         return Curve(ends, means, None, None, NO_INTERVAL, n, n_failed)
@@ -89,19 +88,21 @@ def iqm_curve(
     Raises:
         InputError: if there are no curves, they have different numbers of bins, or some are not finite.
     """
-    ends, values, n_failed = _aligned(runs, env_steps, failed)
+    ends, values, n_failed = _finite_curves(runs, env_steps, failed)
     places = np.arange(values.shape[-1])
-    low, high, interval, taken = resampled([places], partial(_iqms_of_drawn, values), confidence, resamples, seed)
+    low, high, interval, taken = bootstrap_interval(
+        [places], partial(_resampled_iqms, values), confidence, resamples, seed
+    )
     return Curve(ends, interquartile_mean(values, -1), low, high, interval, len(places), n_failed, taken)
 
 
-def _aligned(
+def _finite_curves(
     runs: Iterable[ArrayLike], env_steps: int, failed: Failed
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
     """The ends of the bins, [bins, runs] the curves that are finite, and how many are left out."""
-    curves = [numbers(run, "bin") for run in runs]
+    curves = [score_array(run, "bin") for run in runs]
     finite = np.array([np.isfinite(curve).all() for curve in curves], bool)
-    n_failed = left_out(finite, failed)
+    n_failed = count_failed(finite, failed)
     bins = sorted({len(curve) for curve in curves})
     if len(bins) > 1 or bins == [0]:
         raise InputError(f"The curves have {' or '.join(map(str, bins))} bins: bin all alike, such as into 100.")
@@ -109,7 +110,7 @@ def _aligned(
     return ends, np.stack(curves, axis=-1)[:, finite], n_failed
 
 
-def _iqms_of_drawn(values: NDArray[np.float64], drawn: NDArray[np.int64], axis: int) -> NDArray[np.float64]:
+def _resampled_iqms(values: NDArray[np.float64], drawn: NDArray[np.int64], axis: int) -> NDArray[np.float64]:
     """[bins, resamples] the interquartile means of runs drawn anew, [resamples, runs], the same in all bins.
 
     Only the runs are sorted, and no resample: it is enough to know how many times each run was drawn. With the runs'

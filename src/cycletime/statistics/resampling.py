@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.statistics.means import NO_INTERVAL, Estimate, percent
-from cycletime.statistics.scores import Failed, Scores, finite_scores
+from cycletime.statistics.means import NO_INTERVAL, Estimate, Failed, Scores, finite_scores, percent
 
 Array = NDArray[np.float64]
-Places = NDArray[np.int64]
+RunIndices = NDArray[np.int64]
 """Of runs in their cell."""
 Cells = Scores | Mapping[Any, Scores]
 """One cell, or several by their names."""
@@ -26,7 +25,7 @@ Method = Literal["percentile", "BCa"]
 RESAMPLES = 10_000
 """The ends of a 95 % interval then vary from seed to seed by about 1 % of its width."""
 _NO_CELLS = "There are no cells: give at least one, such as {'16ms': [...]}."
-_NUMBERS_AT_ONCE = 2e6  # which bounds the memory
+_MAX_NUMBERS_PER_CHUNK = 2e6  # which bounds the memory
 
 
 class Resampling(TypedDict, total=False):
@@ -68,11 +67,11 @@ def bootstrap(
     by_name = scores if isinstance(scores, Mapping) else {"": scores}
     if not by_name:
         raise InputError(_NO_CELLS)
-    cells, n_failed = _kept(by_name.values(), failed)
+    cells, n_failed = _finite_cells(by_name.values(), failed)
     return _estimate(cells, n_failed, statistic, options)
 
 
-def _kept(cells: Iterable[Scores], failed: Failed) -> tuple[list[Array], int]:
+def _finite_cells(cells: Iterable[Scores], failed: Failed) -> tuple[list[Array], int]:
     """The finite scores of each cell, and how many runs of all are left out."""
     kept = [finite_scores(cell, failed) for cell in cells]
     return [values for values, _ in kept], sum(astray for _, astray in kept)
@@ -81,7 +80,7 @@ def _kept(cells: Iterable[Scores], failed: Failed) -> tuple[list[Array], int]:
 def _estimate(
     cells: Sequence[NDArray[Any]], n_failed: int, statistic: Callable[..., Any], options: Resampling
 ) -> Estimate:
-    low, high, interval, resamples = resampled(cells, statistic, **options)
+    low, high, interval, resamples = bootstrap_interval(cells, statistic, **options)
     return Estimate(
         value=float(statistic(*cells, axis=-1)),
         low=None if low is None else float(low),
@@ -137,12 +136,12 @@ def probability_of_improvement(x: Cells, y: Cells, **options: Unpack[Options]) -
 
     if not pairs:
         raise InputError(_NO_CELLS)
-    cells, n_failed = _kept(chain.from_iterable(pairs), options.pop("failed", "refuse"))
-    tables = [_above(a, b) for a, b in zip(cells[::2], cells[1::2], strict=True)]
+    cells, n_failed = _finite_cells(chain.from_iterable(pairs), options.pop("failed", "refuse"))
+    tables = [_win_table(a, b) for a, b in zip(cells[::2], cells[1::2], strict=True)]
 
-    def statistic(*drawn: Places, axis: int) -> Array:
+    def statistic(*drawn: RunIndices, axis: int) -> Array:
         del axis  # always the last
-        shares = [_share(table, a, b) for table, a, b in zip(tables, drawn[::2], drawn[1::2], strict=True)]
+        shares = [_win_share(table, a, b) for table, a, b in zip(tables, drawn[::2], drawn[1::2], strict=True)]
         return np.asarray(np.mean(shares, axis=0))
 
     # Places of runs are drawn, and not their scores, so that each pair of scores is compared once and for all.
@@ -173,7 +172,7 @@ def frequency_averaged_score(scores: Mapping[Any, Scores], **options: Unpack[Opt
     return bootstrap(scores, statistic, **options)
 
 
-def means_drawn_anew(cells: Sequence[Array], resamples: int = RESAMPLES, seed: int = 0) -> Array:
+def resample_means(cells: Sequence[Array], resamples: int = RESAMPLES, seed: int = 0) -> Array:
     """[1 + resamples, cells] the mean of each cell, and again with its runs drawn anew: for what follows from all."""
     rng = np.random.default_rng(seed)
     drawn = [cell[rng.integers(len(cell), size=(resamples, len(cell)))].mean(axis=1) for cell in cells]
@@ -181,7 +180,7 @@ def means_drawn_anew(cells: Sequence[Array], resamples: int = RESAMPLES, seed: i
     return np.concatenate([means[np.newaxis], np.stack(drawn, axis=1)])
 
 
-def resampled(
+def bootstrap_interval(
     cells: Sequence[NDArray[Any]],
     statistic: Callable[..., Any],
     confidence: float = 0.95,
@@ -200,7 +199,7 @@ def resampled(
     tail = (1 - confidence) / 2
     ends = 100 * tail, 100 * (1 - tail)
     if method == "percentile":
-        low, high = np.percentile(_drawn_anew(cells, statistic, resamples, seed), ends, axis=-1)
+        low, high = np.percentile(_resample_statistic(cells, statistic, resamples, seed), ends, axis=-1)
         return low, high, words, resamples
     found = _bca(cells, statistic, confidence, resamples, seed)
     low, high = found.confidence_interval
@@ -210,15 +209,17 @@ def resampled(
     return low, high, f"{words} (percentile, as BCa is undefined)", resamples
 
 
-def _at_once(cells: Sequence[NDArray[Any]]) -> int:
+def _resamples_per_chunk(cells: Sequence[NDArray[Any]]) -> int:
     """How many resamples fit into the memory; the square is for statistics of all pairs."""
     largest = max(max(cell.size, cell.shape[-1] ** 2) for cell in cells)
-    return max(1, int(_NUMBERS_AT_ONCE / largest))
+    return max(1, int(_MAX_NUMBERS_PER_CHUNK / largest))
 
 
-def _drawn_anew(cells: Sequence[NDArray[Any]], statistic: Callable[..., Any], resamples: int, seed: int) -> Array:
+def _resample_statistic(
+    cells: Sequence[NDArray[Any]], statistic: Callable[..., Any], resamples: int, seed: int
+) -> Array:
     """The statistic of each resample, along the last axis: SciPy's draws, without its checks, which take longer."""
-    rng, most = np.random.default_rng(seed), _at_once(cells)
+    rng, most = np.random.default_rng(seed), _resamples_per_chunk(cells)
     parts = []
     for begin in range(0, resamples, most):
         count = min(most, resamples - begin)
@@ -241,24 +242,24 @@ def _bca(cells: Sequence[Array], statistic: Callable[..., Any], confidence: floa
             confidence_level=confidence,
             n_resamples=resamples,
             method="BCa",
-            batch=_at_once(cells),
+            batch=_resamples_per_chunk(cells),
             rng=np.random.default_rng(seed),
         )
 
 
-def _above(x: Array, y: Array) -> Array:
+def _win_table(x: Array, y: Array) -> Array:
     """[runs of x, runs of y] 1 where x is above y, and a half where they are equal."""
     return np.greater.outer(x, y) + np.equal.outer(x, y) / 2
 
 
-def _share(above: Array, x: Places, y: Places) -> Array:
+def _win_share(above: Array, x: RunIndices, y: RunIndices) -> Array:
     """The share of pairs of runs, given by their places, in which x is above y; all sums are exact."""
-    times_x, times_y = _times(x, above.shape[0]), _times(y, above.shape[1])
+    times_x, times_y = _draw_counts(x, above.shape[0]), _draw_counts(y, above.shape[1])
     shares: Array = ((times_x @ above) * times_y).sum(-1) / (x.shape[-1] * y.shape[-1])
     return shares
 
 
-def _times(places: Places, count: int) -> Array:
+def _draw_counts(places: RunIndices, count: int) -> Array:
     """[..., count] how many times each place is there."""
     *several, length = places.shape
     rows = places.reshape(-1, length)

@@ -34,7 +34,7 @@ GROWTH = 1.5
 
 
 @dataclass(frozen=True)
-class Looks:
+class SequentialDesign:
     """When to look, and how sure each comparison must be."""
 
     candidates: int
@@ -80,7 +80,7 @@ class Judgement(Generic[Label]):
     """The first of a pair against the second."""
 
     @classmethod
-    def of(cls, looks: Looks, look: int, scores: Mapping[Label, Sequence[float]]) -> Judgement[Label]:
+    def of(cls, looks: SequentialDesign, look: int, scores: Mapping[Label, Sequence[float]]) -> Judgement[Label]:
         """Compare all pairs.
 
         Raises:
@@ -116,7 +116,7 @@ class Judgement(Generic[Label]):
         """The leader against another."""
         if (self.leader, other) in self.pairs:
             return self.pairs[self.leader, other]
-        return _reversed(self.pairs[other, self.leader])
+        return _swapped(self.pairs[other, self.leader])
 
     def is_decided(self, enough: float = 0.0) -> bool:
         """Whether no other can be better than the leader by more than a difference that does not matter."""
@@ -124,7 +124,7 @@ class Judgement(Generic[Label]):
         return all(enough > 0 and lead.low is not None and -lead.low <= enough for lead in leads)
 
 
-def _reversed(comparison: Comparison) -> Comparison:
+def _swapped(comparison: Comparison) -> Comparison:
     """The second against the first."""
     told = comparison.difference
     low = None if told.high is None else -told.high

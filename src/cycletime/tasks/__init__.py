@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from cycletime.extras import lazily
+from cycletime.extras import lazy_exports
 
 CLOSED_FORMS = MappingProxyType(
     {
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from cycletime.tasks.cycle_time import CycleTime as CycleTime
     from cycletime.tasks.delays import ActionDelay as ActionDelay
     from cycletime.tasks.delays import ObservationDelay as ObservationDelay
-    from cycletime.tasks.delays_real_time import RealTime as RealTime
+    from cycletime.tasks.delays import RealTime as RealTime
     from cycletime.tasks.double_pendulum import DoublePendulum as DoublePendulum
     from cycletime.tasks.mountain_car import MountainCar as MountainCar
     from cycletime.tasks.pendulum import Pendulum as Pendulum
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from cycletime.tasks.vector_cycle_time import VectorCycleTime as VectorCycleTime
     from cycletime.tasks.vector_cycle_time import make_vec_with_cycle_time as make_vec_with_cycle_time
 else:
-    __getattr__, __dir__, __all__ = lazily(
+    __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
             **{task: f"cycletime.tasks.{name.replace('-', '_')}" for name, task in CLOSED_FORMS.items()},
@@ -64,7 +64,7 @@ else:
             "ActionDelay": "cycletime.tasks.delays",
             "CycleTime": "cycletime.tasks.cycle_time",
             "ObservationDelay": "cycletime.tasks.delays",
-            "RealTime": "cycletime.tasks.delays_real_time",
+            "RealTime": "cycletime.tasks.delays",
             "VectorCycleTime": "cycletime.tasks.vector_cycle_time",
             "make_vec_with_cycle_time": "cycletime.tasks.vector_cycle_time",
         },

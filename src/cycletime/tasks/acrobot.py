@@ -19,9 +19,8 @@ import numpy as np
 
 from cycletime.duration import Duration
 from cycletime.tasks.closed_form import ClosedFormTask, Numbers
+from cycletime.tasks.physics import Values, runge_kutta, sine_and_cosine
 from cycletime.tasks.render import AMBER, BLUE, FLOOR, INK, SHADE, WHITE, Canvas, Frame
-from cycletime.tasks.runge_kutta import Values, runge_kutta
-from cycletime.tasks.trigonometry import sine_and_cosine
 
 GRAVITY = 9.8
 MASS, LENGTH, CENTRE, INERTIA = 1.0, 1.0, 0.5, 1.0

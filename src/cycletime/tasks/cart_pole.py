@@ -17,9 +17,8 @@ import numpy as np
 
 from cycletime.duration import Duration
 from cycletime.tasks.closed_form import ClosedFormTask, Numbers
+from cycletime.tasks.physics import Values, runge_kutta, sine_and_cosine
 from cycletime.tasks.render import AMBER, FLOOR, INK, SLATE, WHITE, Canvas, Frame
-from cycletime.tasks.runge_kutta import Values, runge_kutta
-from cycletime.tasks.trigonometry import sine_and_cosine
 
 GRAVITY = 9.81
 CART_MASS, CART_DAMPING, STRONGEST_FORCE = 1.0, 5e-4, 10.0

@@ -2,22 +2,67 @@
 
 An action is held for a whole number of environment steps, its rewards are summed without discounting, and the agent
 sees the last observation. A cycle is cut short only by the end of the episode.
+
+Environments with goals have ``compute_reward``, which hindsight replay asks what another goal would have paid. A cycle
+pays the sum of its environment steps for that goal too, so the goals achieved at each step travel in the cycle's
+``info``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import gymnasium as gym
+import numpy as np
 
 from cycletime.duration import Duration, DurationLike, cycle_steps
 from cycletime.errors import InputError
-from cycletime.tasks.held_goals import HELD_STEPS, has_goals, reward_of_cycles
 from cycletime.tasks.render import frame_rate
-from cycletime.tasks.time_step import layers_of, recorded, refuse_shorter_limit, step_of, whole_steps
+from cycletime.tasks.time_step import (
+    duration_text,
+    refuse_unreachable_limit,
+    step_duration,
+    whole_steps,
+    wrapper_layers,
+)
+
+HELD_STEPS = "held_steps"
+"""In a cycle's info: what was achieved at each of its steps, and that step's own info."""
+
+
+def has_goals(env: gym.Env[Any, Any]) -> bool:
+    """Whether an environment observes what is achieved and can be asked what another goal would pay."""
+    space = env.observation_space
+    observes = isinstance(space, gym.spaces.Dict) and "achieved_goal" in space.spaces
+    return observes and env.has_wrapper_attr("compute_reward")
+
+
+def cycle_rewards(
+    of_step: Callable[[Any, Any, Any], Any],
+    achieved_goal: Any,  # noqa: ANN401 - any space
+    desired_goal: Any,  # noqa: ANN401
+    info: Any,  # noqa: ANN401 - one info, or as many as goals
+) -> Any:  # noqa: ANN401 - one number, or as many as goals
+    """What cycles pay for goals, from the environment's ``compute_reward`` of a step.
+
+    Raises:
+        InputError: if the infos were not kept.
+    """
+    if isinstance(info, Mapping):
+        return _cycle_reward(of_step, desired_goal, info)
+    return np.array([_cycle_reward(of_step, goal, each) for goal, each in zip(desired_goal, info, strict=True)])
+
+
+def _cycle_reward(of_step: Callable[[Any, Any, Any], Any], goal: Any, info: Mapping[str, Any]) -> float:  # noqa: ANN401
+    if HELD_STEPS not in info:
+        raise InputError(
+            f"A cycle's info has no {HELD_STEPS!r}, from which its reward for another goal is summed: keep the infos, "
+            "as in HerReplayBuffer(..., copy_info_dict=True)."
+        )
+    return sum(float(of_step(achieved, goal, of_its_own)) for achieved, of_its_own in info[HELD_STEPS])
 
 
 @runtime_checkable
@@ -67,20 +112,20 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
             InputError: if the time step is unknown, or a span is not a whole multiple of it.
         """
         gym.utils.RecordConstructorArgs.__init__(
-            self, dt=str(Duration(dt)), env_dt=recorded(env_dt), time_limit=recorded(time_limit)
+            self, dt=str(Duration(dt)), env_dt=duration_text(env_dt), time_limit=duration_text(time_limit)
         )
-        refuse_what_hides_episode_ends(env, "CycleTime")
+        refuse_hidden_resets(env, "CycleTime")
         gym.Wrapper.__init__(self, env)
-        step = step_of(env, env_dt)
+        step = step_duration(env, env_dt)
         self._dt = Duration(dt)
-        self._below = _clock_below(env)
+        self._below = _inner_clock(env)
         self._env_dt: Duration = Duration(self._below.env_dt) if self._below else step
         self._hold_steps = self._whole_inner_steps(step)
         self._cycle_steps = cycle_steps(self._dt, self._env_dt)
         self._sums_goals = self._hold_steps > 1 and has_goals(env)
         self._limit_steps = None
         if time_limit is not None:
-            refuse_shorter_limit(env, Duration(time_limit), step)
+            refuse_unreachable_limit(env, Duration(time_limit), step)
             self._limit_steps = whole_steps("time limit", Duration(time_limit).exact_s, step, least=1)
         self._held_steps = 0
         self._agent_steps = 0
@@ -125,7 +170,7 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
         ``HerReplayBuffer(..., copy_info_dict=True)``.
         """
         of_step: Callable[[Any, Any, Any], Any] = self.env.get_wrapper_attr("compute_reward")
-        return partial(reward_of_cycles, of_step) if self._sums_goals else of_step
+        return partial(cycle_rewards, of_step) if self._sums_goals else of_step
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
@@ -189,17 +234,17 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
         }
 
 
-def refuse_what_hides_episode_ends(env: gym.Env[Any, Any], wrapper: str) -> None:
+def refuse_hidden_resets(env: gym.Env[Any, Any], wrapper: str) -> None:
     """Refuse what would carry an action, or a delay's memory, from one episode into the next."""
     if not isinstance(env, gym.Env):
         raise InputError(
             f"{wrapper} wraps a single gymnasium.Env and not {env!r}: give it to gymnasium.make_vec among the "
             "wrappers, or to Stable-Baselines3's make_vec_env as the wrapper_class."
         )
-    if any(isinstance(layer, gym.wrappers.Autoreset) for layer in layers_of(env)):
+    if any(isinstance(layer, gym.wrappers.Autoreset) for layer in wrapper_layers(env)):
         raise InputError(f"{env} resets itself, and {wrapper} would not see it: put Autoreset around {wrapper}.")
 
 
-def _clock_below(env: gym.Env[Any, Any]) -> HoldsActions | None:
-    cycle_time = next((layer for layer in layers_of(env) if isinstance(layer, CycleTime)), None)
+def _inner_clock(env: gym.Env[Any, Any]) -> HoldsActions | None:
+    cycle_time = next((layer for layer in wrapper_layers(env) if isinstance(layer, CycleTime)), None)
     return cycle_time or (env.unwrapped if isinstance(env.unwrapped, HoldsActions) else None)

@@ -4,8 +4,11 @@ A delay is a whole number of steps of the wrapped environment, fixed or drawn fr
 step is the cycle, inside one it is the environment's own step. Rewards and the ends of episodes are never delayed.
 What is sent later never arrives as if sent earlier: the newest that has arrived counts, what it overtook is dropped,
 and while nothing new arrives the last one stays. So an age lies in the range, and a received frame never goes back in
-time. Real-time MDPs (Ramstedt & Pal 2019) are in `delays_real_time`. Around a robot's environment the steps have two
-parts, as the real-time loop takes them.
+time. Around a robot's environment the steps have two parts, as the real-time loop takes them.
+
+`RealTime` is the real-time Markov decision process of Ramstedt & Pal (2019, 'Real-time reinforcement learning',
+section 3). While the agent still chooses its action a_t, the world moves on with the previous one, so the environment
+steps with a_{t-1}. The agent observes x_{t+1} = (s_{t+1}, a_t): the state and the action that is already on its way.
 """
 
 from __future__ import annotations
@@ -22,12 +25,13 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 from gymnasium.wrappers.utils import create_zero_array
+from numpy.typing import NDArray
 
 from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError
-from cycletime.robots.real_time_env import two_parts_of
-from cycletime.tasks.cycle_time import refuse_what_hides_episode_ends
-from cycletime.tasks.time_step import layers_of, recorded, step_of, whole_steps
+from cycletime.robots.real_time_env import send_receive_env_of
+from cycletime.tasks.cycle_time import refuse_hidden_resets
+from cycletime.tasks.time_step import duration_text, step_duration, whole_steps, wrapper_layers
 
 DelayLike: TypeAlias = "DurationLike | tuple[DurationLike, DurationLike] | list[DurationLike]"
 """A span that may be zero, or the two ends of a range from which whole steps are drawn uniformly, ends included."""
@@ -66,19 +70,19 @@ class ActionDelay(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
             redraw: Draw from the range for each ``"step"`` or once per ``"episode"``.
             initial_action: What is applied before the first action arrives; zeros by default.
         """
-        refuse_what_hides_episode_ends(env, "ActionDelay")
+        refuse_hidden_resets(env, "ActionDelay")
         initial = initial_action_for(env.action_space, initial_action)
         gym.utils.RecordConstructorArgs.__init__(
             self,
-            delay=_recorded_delay(delay),
-            env_dt=recorded(env_dt),
+            delay=_delay_text(delay),
+            env_dt=duration_text(env_dt),
             redraw=redraw,
-            initial_action=None if initial_action is None else as_json(initial),
+            initial_action=None if initial_action is None else element_to_json(initial),
         )
         gym.Wrapper.__init__(self, env)
-        self._delays = _Delays(env, delay, env_dt, redraw)
+        self._delays = _DelaySampler(env, delay, env_dt, redraw)
         self._initial = initial
-        self._line = _Line(initial)
+        self._line = _DelayLine(initial)
 
     @property
     def dt(self) -> float:
@@ -88,7 +92,7 @@ class ActionDelay(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode, with no action under way."""
         self._delays.begin_episode(seed)
-        self._line = _Line(self._initial)
+        self._line = _DelayLine(self._initial)
         return self.env.reset(seed=seed, options=options)
 
     def step(self, action: Any) -> Step:  # noqa: ANN401
@@ -97,12 +101,12 @@ class ActionDelay(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
 
     def send(self, action: Any) -> None:  # noqa: ANN401
         """The first part of a robot's step: send the action, and do the newest that has arrived."""
-        two_parts_of(self.env).send(self._arrived(action))
+        send_receive_env_of(self.env).send(self._arrived(action))
 
     def receive(self, env_steps: int = 1) -> Step:
         """The second part; of steps that were missed, actions were on their way as well."""
         self._line.pass_steps(env_steps - 1)
-        return self._told(two_parts_of(self.env).receive(env_steps))
+        return self._told(send_receive_env_of(self.env).receive(env_steps))
 
     def _arrived(self, action: Any) -> Any:  # noqa: ANN401
         self._delay_steps = self._delays.next()
@@ -134,13 +138,13 @@ class ObservationDelay(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstruc
             env_dt: The environment's time step, where it does not publish it.
             redraw: Draw from the range for each ``"step"`` or once per ``"episode"``.
         """
-        refuse_what_hides_episode_ends(env, "ObservationDelay")
+        refuse_hidden_resets(env, "ObservationDelay")
         gym.utils.RecordConstructorArgs.__init__(
-            self, delay=_recorded_delay(delay), env_dt=recorded(env_dt), redraw=redraw
+            self, delay=_delay_text(delay), env_dt=duration_text(env_dt), redraw=redraw
         )
         gym.Wrapper.__init__(self, env)
-        self._delays = _Delays(env, delay, env_dt, redraw)
-        self._line = _Line(None)
+        self._delays = _DelaySampler(env, delay, env_dt, redraw)
+        self._line = _DelayLine(None)
 
     @property
     def dt(self) -> float:
@@ -151,7 +155,7 @@ class ObservationDelay(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstruc
         """Begin an episode, with no observation under way."""
         self._delays.begin_episode(seed)
         observation, info = self.env.reset(seed=seed, options=options)
-        self._line = _Line(observation)
+        self._line = _DelayLine(observation)
         return observation, info
 
     def step(self, action: Any) -> Step:  # noqa: ANN401
@@ -160,12 +164,12 @@ class ObservationDelay(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstruc
 
     def send(self, action: Any) -> None:  # noqa: ANN401
         """The first part of a robot's step."""
-        two_parts_of(self.env).send(action)
+        send_receive_env_of(self.env).send(action)
 
     def receive(self, env_steps: int = 1) -> Step:
         """The second part; during steps that were missed, observations were on their way as well."""
         self._line.pass_steps(env_steps - 1)
-        return self._arrived(two_parts_of(self.env).receive(env_steps))
+        return self._arrived(send_receive_env_of(self.env).receive(env_steps))
 
     def _arrived(self, step: Step) -> Step:
         observation, reward, terminated, truncated, info = step
@@ -175,7 +179,7 @@ class ObservationDelay(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstruc
         return received, reward, terminated, truncated, info
 
 
-class _Line:
+class _DelayLine:
     """What is under way within one episode, and the newest that has arrived."""
 
     def __init__(self, arrived: Any) -> None:  # noqa: ANN401
@@ -197,16 +201,16 @@ class _Line:
         self._now += steps
 
 
-class _Delays:
+class _DelaySampler:
     """Draws delays in steps, with random numbers of its own that follow from the seed of a reset."""
 
     def __init__(self, env: gym.Env[Any, Any], delay: DelayLike, env_dt: DurationLike | None, redraw: Redraw) -> None:
         if redraw not in ("step", "episode"):
             raise InputError(f"redraw is {redraw!r}: give 'step' or 'episode'.")
-        self._step = step_of(env, env_dt)
+        self._step = step_duration(env, env_dt)
         self._low, self._high = delay_steps(delay, self._step)
         self._once_per_episode = redraw == "episode"
-        self._index = sum(isinstance(layer, ActionDelay | ObservationDelay) for layer in layers_of(env))
+        self._index = sum(isinstance(layer, ActionDelay | ObservationDelay) for layer in wrapper_layers(env))
         self._random = np.random.default_rng()
         self._of_episode = self._low
 
@@ -232,7 +236,7 @@ def delay_steps(delay: DelayLike, step: Duration) -> tuple[int, int]:
     Raises:
         InputError: if it is not a span or range, or not a whole multiple of a step.
     """
-    ends = [whole_steps("delay", end_s, step, least=0) for end_s in ends_s(delay)]
+    ends = [whole_steps("delay", end_s, step, least=0) for end_s in delay_range_s(delay)]
     return ends[0], ends[-1]
 
 
@@ -251,11 +255,11 @@ def initial_action_for(space: spaces.Space[Any], given: Any) -> Any:  # noqa: AN
     raise InputError(f"initial_action is {given!r}: give one in the action space {space}.")
 
 
-def as_json(value: Any) -> Any:  # noqa: ANN401
+def element_to_json(value: Any) -> Any:  # noqa: ANN401
     """An element of a space in the types that JSON knows; `initial_action_for` reads it."""
     if isinstance(value, dict):
-        return {key: as_json(item) for key, item in value.items()}
-    return [as_json(item) for item in value] if isinstance(value, tuple) else np.asarray(value).tolist()
+        return {key: element_to_json(item) for key, item in value.items()}
+    return [element_to_json(item) for item in value] if isinstance(value, tuple) else np.asarray(value).tolist()
 
 
 def _as_element(space: spaces.Space[Any], value: Any) -> Any:  # noqa: ANN401
@@ -271,20 +275,20 @@ def _as_element(space: spaces.Space[Any], value: Any) -> Any:  # noqa: ANN401
     return element[()] if isinstance(space, spaces.Discrete) else element
 
 
-def ends_s(delay: DelayLike) -> list[Fraction]:
+def delay_range_s(delay: DelayLike) -> list[Fraction]:
     """The ends of a delay's range in seconds; one where it is fixed.
 
     Raises:
         InputError: if it is not a span or range.
     """
     ends = list(delay) if isinstance(delay, tuple | list) else [delay]
-    spans = [Fraction(0) if _is_no_time(end) else Duration(end).exact_s for end in ends]
+    spans = [Fraction(0) if _is_zero(end) else Duration(end).exact_s for end in ends]
     if len(spans) not in (1, 2) or spans[0] > spans[-1]:
         raise InputError(f"The delay is {delay!r}: give one span, such as '20ms', or a range such as ('10ms', '40ms').")
     return spans
 
 
-def _is_no_time(span: object) -> bool:
+def _is_zero(span: object) -> bool:
     """Zero, which is no `Duration`, since a cycle cannot last no time; a delay can."""
     if isinstance(span, str):
         # Whatever would be a span with a 1 in place of the 0, which needs no unit; but 0 Hz lasts for ever.
@@ -296,6 +300,106 @@ def _is_no_time(span: object) -> bool:
     return isinstance(span, int | float | Fraction | Decimal | np.number) and not isinstance(span, bool) and span == 0
 
 
-def _recorded_delay(delay: DelayLike) -> str | list[str]:
-    texts = [str(Duration(end_s)) if end_s else "0s" for end_s in ends_s(delay)]
+def _delay_text(delay: DelayLike) -> str | list[str]:
+    texts = [str(Duration(end_s)) if end_s else "0s" for end_s in delay_range_s(delay)]
     return texts if len(texts) > 1 else texts[0]
+
+
+class RealTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
+    """Applies each action one step late, and appends the latest actions to the observation.
+
+    The observation is a flat Box: the environment's observation, then the actions, oldest first and so the one under
+    way last; discrete actions are one-hot. It lies in its space as long as the actions lie in theirs. Around a
+    `CycleTime` a step is a cycle. For longer delays put an `ActionDelay` inside, and let ``history`` cover both.
+    """
+
+    dt: float
+    """How long one step lasts, in seconds; there only where ``history`` or ``env_dt`` is given."""
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any],
+        history: DurationLike | None = None,
+        env_dt: DurationLike | None = None,
+        initial_action: Any = None,  # noqa: ANN401 (any action space)
+    ) -> None:
+        """Wrap an environment.
+
+        Args:
+            env: The environment: its observations must be a flat Box, its actions such that they can be flattened.
+            history: How far back the observed actions go, a whole multiple of a step; one step by default.
+            env_dt: The environment's time step, where it does not publish it; needed only for ``history``.
+            initial_action: What is applied first, and fills the history at first; zeros by default.
+
+        Raises:
+            InputError: if the spaces are others, or the history does not fit.
+        """
+        refuse_hidden_resets(env, "RealTime")
+        initial = initial_action_for(env.action_space, initial_action)
+        gym.utils.RecordConstructorArgs.__init__(
+            self,
+            history=duration_text(history),
+            env_dt=duration_text(env_dt),
+            initial_action=None if initial_action is None else element_to_json(initial),
+        )
+        gym.Wrapper.__init__(self, env)
+        self._history_steps = 1
+        if history is not None or env_dt is not None:
+            step = step_duration(env, env_dt)
+            self.dt = float(step)
+            if history is not None:
+                self._history_steps = whole_steps("history", Duration(history).exact_s, step, least=1)
+        self._initial = initial
+        self._under_way = initial
+        self._actions: deque[NDArray[Any]] = deque(maxlen=self._history_steps)
+        self.observation_space = _augmented(env, self._history_steps)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode, as if the initial action had been given all along."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        self._under_way = self._initial
+        self._actions.extend([self._flat(self._initial)] * self._history_steps)
+        return self._augment(observation), info
+
+    def step(self, action: Any) -> Step:  # noqa: ANN401
+        """Step with the previous action, and set this one on its way."""
+        return self._seen(self.env.step(self._due(action)))
+
+    def send(self, action: Any) -> None:  # noqa: ANN401
+        """The first part of a robot's step: do the previous action, and set this one on its way."""
+        send_receive_env_of(self.env).send(self._due(action))
+
+    def receive(self, env_steps: int = 1) -> Step:
+        """The second part; in steps that were missed no other action was given."""
+        self._actions.extend([self._actions[-1]] * (env_steps - 1))
+        return self._seen(send_receive_env_of(self.env).receive(env_steps))
+
+    def _due(self, action: Any) -> Any:  # noqa: ANN401
+        due, self._under_way = self._under_way, deepcopy(action)
+        self._actions.append(self._flat(action))
+        return due
+
+    def _seen(self, step: Step) -> Step:
+        observation, reward, terminated, truncated, info = step
+        return self._augment(observation), reward, terminated, truncated, info
+
+    def _flat(self, action: Any) -> NDArray[Any]:  # noqa: ANN401
+        return np.asarray(spaces.flatten(self.env.action_space, action))
+
+    def _augment(self, observation: Any) -> NDArray[Any]:  # noqa: ANN401
+        return np.concatenate([observation, *self._actions]).astype(self.observation_space.dtype)
+
+
+def _augmented(env: gym.Env[Any, Any], history_steps: int) -> spaces.Box:
+    observation, action = env.observation_space, spaces.flatten_space(env.action_space)
+    if not isinstance(observation, spaces.Box) or len(observation.shape) != 1:
+        raise InputError(
+            f"RealTime appends actions to a flat Box, and the observations of {env} are {observation}: "
+            f"put gymnasium.wrappers.FlattenObservation between."
+        )
+    if not isinstance(action, spaces.Box):
+        raise InputError(f"RealTime appends actions that can be flattened (Box, Discrete), not {env.action_space}.")
+    dtype: Any = observation.dtype if np.issubdtype(observation.dtype, np.floating) else np.float32
+    low = np.concatenate([observation.low, np.tile(action.low, history_steps)])
+    high = np.concatenate([observation.high, np.tile(action.high, history_steps)])
+    return spaces.Box(low.astype(dtype), high.astype(dtype), dtype=dtype)

@@ -16,10 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from cycletime.duration import Duration
-from cycletime.tasks.bullet_physics import damping_factor, limit_impulse, limited_speed
 from cycletime.tasks.closed_form import ClosedFormTask, Numbers
+from cycletime.tasks.physics import damping_factor, limit_impulse, limited_speed, sine_and_cosine
 from cycletime.tasks.render import Frame, draw_double_pendulum
-from cycletime.tasks.trigonometry import sine_and_cosine
 
 CART_MASS, POLE_MASS, POLE_INERTIA = 10.47197598009977, 4.198739082051421, 0.217564678634353
 POLE_CENTRE, POLE_LENGTH = 0.30000001192092896, 0.6000000238418579

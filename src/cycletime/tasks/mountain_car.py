@@ -19,8 +19,8 @@ import numpy as np
 
 from cycletime.duration import Duration
 from cycletime.tasks.closed_form import ClosedFormTask, Numbers
+from cycletime.tasks.physics import sine_and_cosine
 from cycletime.tasks.render import BLUE, FLOOR, GREEN, INK, SLATE, WHITE, Canvas, Frame
-from cycletime.tasks.trigonometry import sine_and_cosine
 
 POWER, SLOPE = 0.0015, 0.0025
 LEFT_END, RIGHT_END, GOAL = -1.2, 0.6, 0.45

@@ -17,8 +17,8 @@ import numpy as np
 
 from cycletime.duration import Duration
 from cycletime.tasks.closed_form import ClosedFormTask, Numbers
+from cycletime.tasks.physics import sine_and_cosine
 from cycletime.tasks.render import AMBER, BLUE, FLOOR, INK, SLATE, WHITE, Canvas, Frame
-from cycletime.tasks.trigonometry import sine_and_cosine
 
 GRAVITY, MASS, LENGTH = 10.0, 1.0, 1.0
 STRONGEST_TORQUE, FASTEST = 2.0, 8.0

@@ -17,10 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from cycletime.duration import Duration
-from cycletime.tasks.bullet_physics import damping_factor, limit_impulse, limited_speed
 from cycletime.tasks.closed_form import ClosedFormTask, Numbers
+from cycletime.tasks.physics import damping_factor, limit_impulse, limited_speed, sine_and_cosine
 from cycletime.tasks.render import Frame, draw_reacher
-from cycletime.tasks.trigonometry import sine_and_cosine
 
 LINK_MASS, LINK_INERTIA = 0.03560471552353649, 1.4835298232074667e-4
 TIP_MASS, TIP_INERTIA = 0.0041887902047863905, 1.6755160819145562e-7

@@ -41,13 +41,13 @@ class Reference:
 
 def references(task: str, dt: DurationLike) -> tuple[Reference, ...]:
     """What is known of a task at a cycle time; nothing of those that were not measured."""
-    told = _kept()
+    told = _load()
     found = told["returns"].get(task, {}).get(str(Duration(dt)), {})
     return tuple(Reference(name, mean, error, told["episodes"]) for name, (mean, error) in found.items())
 
 
 @cache
-def _kept() -> Mapping[str, Any]:
+def _load() -> Mapping[str, Any]:
     told: Mapping[str, Any] = json.loads((files(__package__) / FILE).read_text(encoding="utf-8"))
     return told
 

@@ -22,7 +22,7 @@ AnyEnv: TypeAlias = "gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any]"
 _Wrapper: TypeAlias = "gym.Wrapper[Any, Any, Any, Any]"
 
 
-def step_of(env: AnyEnv, env_dt: DurationLike | None = None) -> Duration:
+def step_duration(env: AnyEnv, env_dt: DurationLike | None = None) -> Duration:
     """How long one ``env.step`` lasts: what the outermost layer with a ``dt`` says, else ``env_dt``.
 
     Raises:
@@ -31,20 +31,20 @@ def step_of(env: AnyEnv, env_dt: DurationLike | None = None) -> Duration:
     published = _published_step(env)
     if env_dt is not None:
         given = Duration(env_dt)
-        if published is None or given == published or _may_be_skipped_to(env, given / published):
+        if published is None or given == published or _may_repeat_steps(env, given / published):
             return given
         raise InputError(
-            f"env_dt is {given}, but a step of {_called(env)} lasts {published}: leave env_dt out; for another step "
+            f"env_dt is {given}, but a step of {_id_of(env)} lasts {published}: leave env_dt out; for another step "
             "see retime."
         )
     if published is None:
         raise InputError(
-            f"{_called(env)} publishes {_what(env)}: give it, for example env_dt='20ms' (--env-dt on the command line)."
+            f"{_id_of(env)} publishes {_dt_of(env)}: give it, for example env_dt='20ms' (--env-dt on the command line)."
         )
     return published
 
 
-def layers_of(env: AnyEnv) -> Iterator[_Wrapper]:
+def wrapper_layers(env: AnyEnv) -> Iterator[_Wrapper]:
     """The wrappers of an environment, from the outside in."""
     while isinstance(env, gym.Wrapper):
         yield env
@@ -68,9 +68,9 @@ def whole_steps(name: str, span_s: Fraction, step: Duration, least: int) -> int:
     )
 
 
-def refuse_shorter_limit(env: gym.Env[Any, Any], time_limit: Duration, step: Duration) -> None:
+def refuse_unreachable_limit(env: gym.Env[Any, Any], time_limit: Duration, step: Duration) -> None:
     """Refuse a time limit that is never reached, since a ``TimeLimit`` inside ends episodes before."""
-    for layer in layers_of(env):
+    for layer in wrapper_layers(env):
         if isinstance(layer, gym.wrappers.TimeLimit):
             inner = step * layer._max_episode_steps
             if inner < time_limit:
@@ -81,7 +81,7 @@ def refuse_shorter_limit(env: gym.Env[Any, Any], time_limit: Duration, step: Dur
         step = _published_step(layer.env) or step * Fraction(1, _repeats(layer))
 
 
-def recorded(span: DurationLike | None) -> str | None:
+def duration_text(span: DurationLike | None) -> str | None:
     """The span as it stands in the environment's specification, which must be JSON."""
     return None if span is None else str(Duration(span))
 
@@ -109,19 +109,19 @@ def _own_dt(env: AnyEnv) -> Duration | None:
         return None
 
 
-def _called(env: AnyEnv) -> str:
+def _id_of(env: AnyEnv) -> str:
     """Its id where it has one: the names of all its wrappers would hide it."""
     return str(env if env.spec is None else env.spec.id)
 
 
-def _what(env: AnyEnv) -> str:
+def _dt_of(env: AnyEnv) -> str:
     published = getattr(env.unwrapped, "dt", None)
     return "no time step (env.unwrapped.dt)" if published is None else f"dt = {published!r}, no time step"
 
 
-def _may_be_skipped_to(env: AnyEnv, steps: Fraction) -> bool:
+def _may_repeat_steps(env: AnyEnv, steps: Fraction) -> bool:
     """Whether a wrapper that nobody knows may make one step of several that are published inside of it."""
-    outside = takewhile(lambda layer: _own_dt(layer) is None, layers_of(env))
+    outside = takewhile(lambda layer: _own_dt(layer) is None, wrapper_layers(env))
     unknown = any(type(layer).__module__.partition(".")[0] not in ("gymnasium", "cycletime") for layer in outside)
     return unknown and steps.denominator == 1
 

@@ -1,6 +1,6 @@
 """UR-Reacher-2 in closed form: the paper's robot task on the simulated arm in lock-step, for studies.
 
-Rules and numbers are `cycletime.robots.ur.reacher`'s, the arm is that of `cycletime.robots.ur.arm`: a CB controller,
+Rules and numbers are `cycletime.ur5`'s, the arm is that of `cycletime.robots.ur.arm`: a CB controller,
 which sends a package every 8 ms. An environment step sees the newest one; steps of 10 ms see one, one, one, and two new
 ones. A command is sent when an observation was seen and with every package after it, and works two periods later.
 """
@@ -17,15 +17,23 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from cycletime import ur5
 from cycletime.duration import Duration
-from cycletime.robots.ur import reacher
 from cycletime.robots.ur.arm import ArmModel, servo
-from cycletime.robots.ur.kinematics import UR5
-from cycletime.robots.ur.reacher import JOINTS_HIGH, JOINTS_LOW, Excursion
-from cycletime.robots.ur.reacher_targets import HIGH, LOW, draw_target, target_of, way_back
 from cycletime.tasks.closed_form import ClosedFormTask, Numbers
+from cycletime.tasks.physics import sine_and_cosine
 from cycletime.tasks.render import BLUE, FLOOR, GREEN, GRID, INK, RED, SKY, SLATE, WHITE, Canvas, Frame
-from cycletime.tasks.trigonometry import sine_and_cosine
+from cycletime.ur5 import (
+    JOINTS_HIGH,
+    JOINTS_LOW,
+    TARGETS_HIGH,
+    TARGETS_LOW,
+    UR5,
+    Excursion,
+    draw_target,
+    return_pose,
+    target_of,
+)
 
 ARM = ArmModel()
 PERIOD = Duration("8ms")
@@ -73,12 +81,12 @@ class URReacher(ClosedFormTask):
     usual_env_dt: ClassVar = Duration("10ms")
     original_dt: ClassVar = Duration("40ms")
     baseline_dt: ClassVar = Duration("40ms")
-    time_limit: ClassVar = reacher.TIME_LIMIT
-    shortest_episode: ClassVar = reacher.TIME_LIMIT
+    time_limit: ClassVar = ur5.TIME_LIMIT
+    shortest_episode: ClassVar = ur5.TIME_LIMIT
     can_terminate: ClassVar = False
     observation_size: ClassVar = 8
     action_size: ClassVar = 2
-    observation_limits: ClassVar = reacher.OBSERVATION_LIMITS
+    observation_limits: ClassVar = ur5.OBSERVATION_LIMITS
     state_limits: ClassVar = MappingProxyType(
         {"shoulder": 2 * pi, "elbow": 2 * pi, "target_y": inf, "target_z": inf, "action_1": 1.0, "action_2": 1.0}
     )
@@ -87,7 +95,7 @@ class URReacher(ClosedFormTask):
         """The arm stands in its first pose; target and previous action are random."""
         target_key, action_key = jax.random.split(key)
         action = jax.random.uniform(action_key, (2,), self.dtype, -1, 1)
-        return self.start(*reacher.Q_REF[reacher.MOVED], *self._draw_target(target_key), *action)
+        return self.start(*ur5.Q_REF[ur5.MOVED_JOINTS], *self._draw_target(target_key), *action)
 
     def _draw_target(self, key: jax.Array) -> jax.Array:
         low, high = (jnp.asarray(bound, self.dtype) for bound in (JOINTS_LOW, JOINTS_HIGH))
@@ -105,7 +113,7 @@ class URReacher(ClosedFormTask):
         shoulder, elbow, y, z, *action = (jnp.asarray(number, self.dtype) for number in numbers)
         zero = jnp.zeros_like(shoulder)
         q, rest = (shoulder, elbow), (zero, zero)
-        pending = (Sent(rest, jnp.full_like(zero, reacher.ACCELERATION)),) * (1 + LATENCY_PERIODS)
+        pending = (Sent(rest, jnp.full_like(zero, ur5.ACCELERATION)),) * (1 + LATENCY_PERIODS)
         inside = Excursion(jnp.zeros_like(zero, jnp.bool), rest, zero)
         return URReacherState(
             q, rest, q, rest, pending, (action[0], action[1]), (y, z), inside, jnp.zeros_like(zero, jnp.int32)
@@ -118,15 +126,15 @@ class URReacher(ClosedFormTask):
     def draw_start(self, rng: np.random.Generator) -> Numbers:
         """As `reset`; the previous action is drawn first, as in the original."""
         action = rng.uniform(-1, 1, 2).tolist()
-        return (*reacher.Q_REF[reacher.MOVED], *draw_target(rng), *action)
+        return (*ur5.Q_REF[ur5.MOVED_JOINTS], *draw_target(rng), *action)
 
     def picture(self, numbers: Numbers, caption: str = "") -> Frame:
         """The arm from the side, the box of targets, and the target."""
         target, shoulder = (numbers[2], numbers[3]), (0.0, UR5.d1)
-        elbow, flange = reacher.elbow_at(numbers[0])[1:], reacher.flange_at(numbers[:2])[1:]
+        elbow, flange = ur5.elbow_at(numbers[0])[1:], ur5.flange_at(numbers[:2])[1:]
         canvas = Canvas(560, 560, pixels_per_m=270, origin=(280, 440))
         canvas.box((-0.9, -0.3), (0.9, 1.4), 0.03, FLOOR)
-        canvas.box(LOW[1:], HIGH[1:], 0.005, GRID)
+        canvas.box(TARGETS_LOW[1:], TARGETS_HIGH[1:], 0.005, GRID)
         canvas.bar((-0.9, 0.0), (0.9, 0.0), 0.008, SLATE)
         canvas.bar((0.0, 0.0), shoulder, 0.06, INK)
         canvas.disc(target, 0.03, RED)
@@ -140,18 +148,18 @@ class URReacher(ClosedFormTask):
 
     def observe(self, state: URReacherState) -> jax.Array:
         """Angles, speeds, from the target to the flange, and the previous action."""
-        seen: jax.Array = reacher.observation(state.q, state.qd, _away(state), state.action, jnp)
+        seen: jax.Array = ur5.observation(state.q, state.qd, _away(state), state.action, jnp)
         return seen
 
     def _advance(self, state: URReacherState, action: jax.Array) -> tuple[URReacherState, jax.Array, jax.Array]:
         # What is outside of its bounds, and how it comes back, is a choice without a slope.
         excursion, q, qd, target_q = lax.stop_gradient((_followed(state), state.q, state.qd, state.target_q))
-        speeds, acceleration = reacher.guarded(tuple(action), q, qd, target_q, excursion, jnp)
+        speeds, acceleration = ur5.guard_action(tuple(action), q, qd, target_q, excursion, jnp)
         shoulder, elbow = jnp.clip(action, -1, 1)
         after = self._with_new_packages(state, Sent(speeds, acceleration))._replace(
             action=(shoulder, elbow), excursion=excursion, env_steps=state.env_steps + 1
         )
-        return after, reacher.reward(_away(after), self.env_dt, jnp), jnp.zeros((), jnp.bool)
+        return after, ur5.reward(_away(after), self.env_dt, jnp), jnp.zeros((), jnp.bool)
 
     def _with_new_packages(self, state: URReacherState, sent: Sent) -> URReacherState:
         """The controller's periods that end within this environment step."""
@@ -174,17 +182,17 @@ def _away(state: URReacherState) -> Pair:
 
 def flange_of(q: Pair) -> tuple[jax.Array, jax.Array, jax.Array]:
     """The flange's place."""
-    return reacher.flange(sine_and_cosine(q[0]), sine_and_cosine(q[0] + q[1]))
+    return ur5.flange(sine_and_cosine(q[0]), sine_and_cosine(q[0] + q[1]))
 
 
 def _followed(state: URReacherState) -> Excursion:
-    """As `cycletime.robots.ur.reacher_targets.followed`, for all copies together."""
+    """As `cycletime.ur5.update_excursion`, for all copies together."""
     before = state.excursion
-    outside = ~reacher.in_box(flange_of(state.target_q))
+    outside = ~ur5.in_box(flange_of(state.target_q))
     begins = outside & ~before.outside
     found = _way_back_where(begins, state.q, state.target_q)
     back = jnp.where(begins, found[0], before.back[0]), jnp.where(begins, found[1], before.back[1])
-    return Excursion(outside, back, jnp.where(begins, reacher.fastest(state.qd, jnp), before.entry_speed))
+    return Excursion(outside, back, jnp.where(begins, ur5.fastest_joint(state.qd, jnp), before.entry_speed))
 
 
 def _way_back_where(needed: jax.Array, q: Pair, target_q: Pair) -> Pair:
@@ -195,7 +203,7 @@ def _way_back_where(needed: jax.Array, q: Pair, target_q: Pair) -> Pair:
 
     def find(carry: tuple[jax.Array, Pair, Pair]) -> tuple[jax.Array, Pair, Pair]:
         _, q, target_q = carry
-        shoulder, elbow = way_back(jnp.stack(q), jnp.stack(target_q), jnp)
+        shoulder, elbow = return_pose(jnp.stack(q), jnp.stack(target_q), jnp)
         return jnp.zeros_like(needed), (shoulder, elbow), (shoulder, elbow)
 
     begin = lax.stop_gradient((needed, q, target_q))
@@ -207,7 +215,7 @@ def _period(state: URReacherState, sent: Sent) -> URReacherState:
     works, *waits = state.pending
     changes = [wanted - speed for wanted, speed in zip(works.speeds, state.target_qd, strict=True)]
     most = works.acceleration * ARM.period_s
-    share = jnp.minimum(1, most / jnp.maximum(reacher.fastest(changes, jnp), _TINY))
+    share = jnp.minimum(1, most / jnp.maximum(ur5.fastest_joint(changes, jnp), _TINY))
     speeds = tuple(speed + share * change for speed, change in zip(state.target_qd, changes, strict=True))
     targets = tuple(angle + ARM.period_s * speed for angle, speed in zip(state.target_q, speeds, strict=True))
     followed = (servo(ARM, *joint) for joint in zip(state.q, state.qd, state.target_q, targets, strict=True))

@@ -23,7 +23,7 @@ from cycletime.duration import Duration, DurationLike, cycle_steps
 from cycletime.errors import InputError
 from cycletime.tasks.cycle_time import CycleTime
 from cycletime.tasks.render import frame_rate
-from cycletime.tasks.time_step import recorded, step_of, whole_steps
+from cycletime.tasks.time_step import duration_text, step_duration, whole_steps
 
 Infos = dict[str, Any]
 Transition = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Infos]
@@ -105,9 +105,9 @@ class VectorCycleTime(VectorWrapper, gym.utils.RecordConstructorArgs):
         """
         gym.utils.RecordConstructorArgs.__init__(
             self,
-            dt=recorded(dt),
-            env_dt=recorded(env_dt),
-            time_limit=recorded(time_limit),
+            dt=duration_text(dt),
+            env_dt=duration_text(env_dt),
+            time_limit=duration_text(time_limit),
             steps_past_end=steps_past_end,
         )
         _refuse_other_kinds(env)
@@ -118,7 +118,7 @@ class VectorCycleTime(VectorWrapper, gym.utils.RecordConstructorArgs):
             self._env_dt = _hold_inside(env, partial(CycleTime, dt=dt, env_dt=env_dt, time_limit=time_limit))
         else:
             _refuse_unless_ended_copies_wait(env, steps_past_end)
-            self._env_dt = step_of(env, env_dt)
+            self._env_dt = step_duration(env, env_dt)
         self._cycle_steps = cycle_steps(self._dt, self._env_dt)
         self._limit_steps = None
         if time_limit is not None:

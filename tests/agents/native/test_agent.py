@@ -13,11 +13,19 @@ import pytest
 from numpy.typing import NDArray
 
 from cycletime.agents import PPOAgent
-from cycletime.agents.learning import EPSILON, MEAN_DECAY, SQUARE_DECAY, AdamState
 from cycletime.agents.native import agent as native
 from cycletime.agents.native.agent import NativePPOAgent
 from cycletime.agents.native.library import native_library
-from cycletime.agents.networks import GaussianPolicy, Layer, Network, Parameters
+from cycletime.agents.networks import (
+    EPSILON,
+    MEAN_DECAY,
+    SQUARE_DECAY,
+    AdamState,
+    GaussianPolicy,
+    Layer,
+    Network,
+    Parameters,
+)
 from cycletime.agents.ppo import PPOState, Sample
 from cycletime.errors import InputError
 

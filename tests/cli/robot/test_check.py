@@ -6,9 +6,9 @@ import socket
 import pytest
 
 from cycletime.cli import main
-from cycletime.robots.ur.connection import Address
-from cycletime.robots.ur.link import StandardLink
-from cycletime.robots.ur.simulator.launch import Simulated, simulated
+from cycletime.robots.ur.links import StandardLink
+from cycletime.robots.ur.rtde_client import Address
+from cycletime.robots.ur.simulator.launch import SimulatedController, simulated_controller
 from tests.robots.ur.scripted import serving, until_closed
 
 
@@ -18,14 +18,14 @@ def check(capsys: pytest.CaptureFixture[str], host: str, *ports: int) -> tuple[i
     return status, told.out + told.err
 
 
-def check_it(capsys: pytest.CaptureFixture[str], robot: Simulated) -> tuple[int, list[str]]:
+def check_it(capsys: pytest.CaptureFixture[str], robot: SimulatedController) -> tuple[int, list[str]]:
     """The exit status, and what is missing."""
     status, said = check(capsys, robot.address, robot.ports.rtde, robot.ports.realtime, robot.ports.dashboard)
     return status, [line for line in said.splitlines() if line.startswith("missing: ")]
 
 
 def test_a_controller_from_ready_through_all_that_may_be_missing(capsys: pytest.CaptureFixture[str]) -> None:
-    with simulated("e", pace=None) as robot:  # in lock-step its time stands still, and it does not move
+    with simulated_controller("e", pace=None) as robot:  # in lock-step its time stands still, and it does not move
         ports = robot.ports
         status, said = check(capsys, robot.address, ports.rtde, ports.realtime, ports.dashboard)
         assert status == 0
@@ -54,7 +54,7 @@ def test_a_controller_from_ready_through_all_that_may_be_missing(capsys: pytest.
 
 
 def test_power_that_is_off_and_an_emergency_stop(capsys: pytest.CaptureFixture[str]) -> None:
-    with simulated(pace=None) as robot:
+    with simulated_controller(pace=None) as robot:
         dashboard = StandardLink(Address(robot.address, dashboard=robot.ports.dashboard))
         for line, why in (
             ("power off", "The arm has no power: press ON, and then START"),

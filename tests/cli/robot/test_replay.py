@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from cycletime.cli import main
-from cycletime.runs.folder import RunFolder
-from cycletime.runs.journal import NAME
-from tests.engines.live.recorded import entries
-from tests.runs.finished import make_run
+from cycletime.training.journal import JOURNAL_FILE
+from cycletime.training.run_folder import RunFolder
+from tests.robots.live.recorded import entries
+from tests.training.runs.finished import make_run
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_where_there_is_no_terminal_episodes_are_played_as_lines(capsys: pytest.
 
 
 def test_what_was_torn_is_left_out(capsys: pytest.CaptureFixture[str], run: Path) -> None:
-    journal = run / NAME
+    journal = run / JOURNAL_FILE
     journal.write_bytes(journal.read_bytes()[:-1])
     status, out, _ = replayed(capsys, str(run))
     assert status == 0

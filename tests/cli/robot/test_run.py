@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from cycletime.cli import main
-from cycletime.engines.live.board import Keeper
-from cycletime.loops.real_time.calibration import Calibration
-from cycletime.loops.real_time.cycles import Cycle
-from cycletime.robots.ur.simulator.launch import simulated
-from cycletime.runs.folder import RunFolder
+from cycletime.robots.calibration import Calibration
+from cycletime.robots.status_board import BoardObserver
+from cycletime.robots.ur.simulator.launch import simulated_controller
+from cycletime.training.journal import Cycle
+from cycletime.training.run_folder import RunFolder
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 
@@ -39,15 +39,15 @@ def at_cycle(patch: pytest.MonkeyPatch, count: int, happen: Callable[[], object]
     """Something in the middle of a cycle."""
     counted = 0
 
-    def cycled(keeper: Keeper, cycle: Cycle, reward: float, info: Mapping[str, Any]) -> None:
+    def cycled(keeper: BoardObserver, cycle: Cycle, reward: float, info: Mapping[str, Any]) -> None:
         nonlocal counted
         counted += 1
         usual(keeper, cycle, reward, info)
         if counted == count:
             happen()
 
-    usual = Keeper.cycled
-    patch.setattr(Keeper, "cycled", cycled)
+    usual = BoardObserver.cycled
+    patch.setattr(BoardObserver, "cycled", cycled)
 
 
 def test_a_run_is_interrupted_goes_on_and_is_replayed(
@@ -89,7 +89,7 @@ def test_a_signal_lets_the_arm_of_a_controller_stand(
 ) -> None:
     # Whether act fits into 2 ms is the machine's business, and not this test's.
     monkeypatch.setattr(Calibration, "refuse_unless_it_fits", lambda calibration: None)
-    with simulated(pace=20) as controller:
+    with simulated_controller(pace=20) as controller:
         ports = controller.ports
         at = ["--host", "localhost", "--ports", *map(str, (ports.rtde, ports.realtime, ports.dashboard))]
         interrupt_at(monkeypatch, 30, signal.SIGTERM)
@@ -105,7 +105,7 @@ def test_a_signal_lets_the_arm_of_a_controller_stand(
 def test_an_arm_that_does_not_obey_any_more_ends_the_run_and_what_was_learned_before_stays(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with simulated("e", pace=None) as controller:
+    with simulated_controller("e", pace=None) as controller:
         ports = controller.ports
         at = ["--host", "127.0.0.1", "--ports", *map(str, (ports.rtde, ports.realtime, ports.dashboard))]
         at_cycle(monkeypatch, 101, lambda: controller.fault("remote control off"))
@@ -131,7 +131,7 @@ def test_a_run_without_room_in_its_cycle_is_refused_and_leaves_no_folder(
         assert "and there is no room in it: here act takes" in err.splitlines()[-1]
         assert err.endswith("--learner background with SAC, --set learn_when=episode_end with PPO.\n")
         assert not list(tmp_path.iterdir())
-        patch.setattr(Keeper, "calibrated", lambda keeper, calibration: os.kill(os.getpid(), signal.SIGTERM))
+        patch.setattr(BoardObserver, "calibrated", lambda keeper, calibration: os.kill(os.getpid(), signal.SIGTERM))
         patch.setattr(Calibration, "refuse_unless_it_fits", lambda calibration: None)
         status, _, err = robot(capsys, *words)
         assert (status, err.splitlines()[-1]) == (143, "Stopped, and the robot stands.")
@@ -139,7 +139,7 @@ def test_a_run_without_room_in_its_cycle_is_refused_and_leaves_no_folder(
 
 
 def test_an_arm_that_is_not_ready_is_not_moved(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    with simulated(pace=None) as controller:
+    with simulated_controller(pace=None) as controller:
         controller.fault("emergency stop")
         ports = controller.ports
         at = ["--host", "127.0.0.1", "--ports", *map(str, (ports.rtde, ports.realtime, ports.dashboard))]
@@ -156,7 +156,7 @@ def test_a_controller_in_lock_step_is_driven_in_lock_step_alone(
         (None, [], "The controller at 127.0.0.1 waits for its client, so give --pace lockstep."),
         (1.0, ["--pace", "lockstep"], "The controller at 127.0.0.1 does not wait for its client, so leave out --pace"),
     ):
-        with simulated(pace=pace) as controller:
+        with simulated_controller(pace=pace) as controller:
             ports = controller.ports
             at = ["--host", "127.0.0.1", "--ports", *map(str, (ports.rtde, ports.realtime, ports.dashboard))]
             status, _, err = robot(capsys, "run", *at, *words, *LEARNS, "--env-steps", "300", "--out", str(tmp_path))
@@ -190,8 +190,8 @@ def test_an_arm_elsewhere_needs_somebody_beside_it(
 
 def a_robot_s_run(out: Path, kind: str = "real") -> Path:
     from cycletime.agents import PPOAgent
-    from cycletime.runs.spec import EngineSpec, RunSpec
-    from cycletime.runs.worlds import RobotEnv
+    from cycletime.training.spec import EngineSpec, RunSpec
+    from cycletime.training.worlds import RobotEnv
 
     world = RobotEnv("cycletime/URReacher2-v0", "40ms", kind)  # type: ignore[arg-type]
     spec = RunSpec(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cycletime.cli import main
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.study_folder import StudyFolder
 from tests.studies.small import finish, small_study, specs_of
 
 STUDY = """\

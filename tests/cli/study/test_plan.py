@@ -4,12 +4,12 @@ from pathlib import Path
 import pytest
 
 from cycletime.cli import main
-from cycletime.cli.study.plan import PlanStudy
-from cycletime.engines.engine import Cost
+from cycletime.cli.study import PlanStudy
 from cycletime.errors import InputError
-from cycletime.studies.plan import estimate
-from cycletime.studies.spec.file import read_study
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies import hardware_estimates
+from cycletime.studies.spec_file import read_study
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.training.engine import Cost
 from tests.studies.small import finish, specs_of
 
 STUDY = """\
@@ -61,7 +61,9 @@ def test_it_says_how_long_it_takes_and_why(
     file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cost = Cost(agent_step_s=0.01, program_s=10.0)
-    monkeypatch.setattr(estimate, "calibrate", lambda plan, runs: ({("reacher", "ppo", "compiled"): cost}, 4.0))
+    monkeypatch.setattr(
+        hardware_estimates, "measure_costs", lambda plan, runs: ({("reacher", "ppo", "compiled"): cost}, 4.0)
+    )
     assert PlanStudy(file=file, workers=2).run() == 0
     # Two runs of 200 and four of 100 agent steps are 8 s, three programs 30 s.
     lines = capsys.readouterr().out.splitlines()
@@ -80,7 +82,9 @@ def test_a_single_program_is_one_and_an_environment_has_no_time_on_a_card(
 ) -> None:
     file.write_text('name = "one"\nenv = "Pendulum-v1"\nalgorithm = "ppo"\ndt = "50ms"\nseeds = 3\nenv_steps = 2000\n')
     cost = Cost(agent_step_s=0.01, program_s=10.0)
-    monkeypatch.setattr(estimate, "calibrate", lambda plan, runs: ({("Pendulum-v1", "ppo", "stepped"): cost}, 4.0))
+    monkeypatch.setattr(
+        hardware_estimates, "measure_costs", lambda plan, runs: ({("Pendulum-v1", "ppo", "stepped"): cost}, 4.0)
+    )
     assert PlanStudy(file=file, workers=1).run() == 0
     told = capsys.readouterr().out
     assert "and 10 s for 1 program\n" in told

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from cycletime.cli import main
-from cycletime.cli.study.report import StudyReport
+from cycletime.cli.report import StudyReport
 from cycletime.errors import InputError
 from cycletime.reports import figures
-from cycletime.studies.spec.file import study_from
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.spec_file import study_from_table
+from cycletime.studies.study_folder import StudyFolder
 from tests.studies.small import finished, specs_of
 
 FILES = {"report.html", "report.md", "report.json", "scores.csv"}
@@ -30,7 +30,7 @@ TABLE = {
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three of four runs are done; a run's episodes return the seed, and 10 more at 32 ms."""
-    folder = StudyFolder.create(tmp_path_factory.mktemp("s") / "study", study_from(TABLE))
+    folder = StudyFolder.create(tmp_path_factory.mktemp("s") / "study", study_from_table(TABLE))
     done = specs_of(folder)[:3]
     folder.store.add([finished(spec, spec.seed + (10.0 if str(spec.dt) == "32ms" else 0.0)) for spec in done])
     return folder.path

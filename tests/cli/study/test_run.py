@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from cycletime.cli import main
-from cycletime.runs.result import FinishedRun
-from cycletime.studies.plan.plan import Plan
-from cycletime.studies.spec.file import read_study
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.plan import Plan
+from cycletime.studies.spec_file import read_study
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.training.finished_run import FinishedRun
 from tests.cli.conftest import QUICK
 from tests.processes import started
 from tests.studies.small import bits_of

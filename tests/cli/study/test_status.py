@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from cycletime.cli import main
-from cycletime.studies.running.lease import leased
-from cycletime.studies.spec.file import study_from
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.leases import hold_lease
+from cycletime.studies.spec_file import study_from_table
+from cycletime.studies.study_folder import StudyFolder
 from tests.studies.small import finish, specs_of
 
 TABLE = {"name": "s", "task": "reacher", "algorithm": "actor-critic", "dt": "16ms", "seeds": 5, "env_steps": 1200}
@@ -14,7 +14,7 @@ TABLE = {"name": "s", "task": "reacher", "algorithm": "actor-critic", "dt": "16m
 @pytest.fixture
 def folder(tmp_path: Path) -> StudyFolder:
     """Of five runs, the first is done, the second stopped, the third failed; the others are pending."""
-    folder = StudyFolder.create(tmp_path / "s", study_from(TABLE))
+    folder = StudyFolder.create(tmp_path / "s", study_from_table(TABLE))
     done, stopped, failed, *_ = specs_of(folder)
     finish(folder, [done])
     (folder.runs / stopped.name / "checkpoints" / "000001").mkdir(parents=True)
@@ -28,14 +28,14 @@ def folder(tmp_path: Path) -> StudyFolder:
 
 
 def test_a_study_that_has_not_begun_is_pending(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = StudyFolder.create(tmp_path / "s", study_from(TABLE))
+    folder = StudyFolder.create(tmp_path / "s", study_from_table(TABLE))
     assert main(["study", "status", str(folder.path)]) == 0
     assert capsys.readouterr().out == "s: 5 pending\n"
 
 
 def test_it_counts_states_and_says_what_went_wrong(folder: StudyFolder, capsys: pytest.CaptureFixture[str]) -> None:
     names = [spec.name for spec in specs_of(folder)]
-    with leased(folder.leases, names[3], "w"):
+    with hold_lease(folder.leases, names[3], "w"):
         assert main(["study", "status", str(folder.path)]) == 1
     assert capsys.readouterr().out == (
         f"s: 1 done, 1 failed, 1 pending, 1 running, 1 stopped\n  {names[2]}: LookupError: last\n"

@@ -9,15 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from cycletime.cli import main
-from cycletime.cli.options import Names
-from cycletime.cli.study.export import ExportStudy
-from cycletime.cli.study.import_ import ImportRuns
-from cycletime.cli.study.retry import RetryStudy
-from cycletime.cli.study.verify import VerifyStudy
+from cycletime.cli.options import NameList
+from cycletime.cli.study import ExportStudy, ImportRuns, RetryStudy, VerifyStudy
 from cycletime.errors import InputError
-from cycletime.studies.running.failures import MOST
-from cycletime.studies.running.single import finish_run
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.study_folder import MAX_FAILURES, StudyFolder
+from cycletime.studies.worker import finish_run
 from tests.studies.small import bits_of, finish, names_of, specs_of
 
 
@@ -40,7 +36,7 @@ def file_in(folder: StudyFolder) -> Path:
 
 def test_failures_are_forgotten_for_all_or_for_one(empty: StudyFolder, capsys: pytest.CaptureFixture[str]) -> None:
     names = names_of(empty)
-    for name in names * MOST:
+    for name in names * MAX_FAILURES:
         empty.failures(name).add("no")
     assert RetryStudy(folder=empty.path, only=names[0]).run() == 0
     assert capsys.readouterr().out == "quick: 1 run to be tried again\n"
@@ -99,13 +95,13 @@ def test_runs_are_imported_and_damaged_ones_named(
     file = file_in(copy)
     content = file.read_bytes()
     file.write_bytes(content[:-1])
-    assert ImportRuns(folder=empty.path, sources=Names([str(copy.path)])).run() == 1
+    assert ImportRuns(folder=empty.path, sources=NameList([str(copy.path)])).run() == 1
     told = capsys.readouterr().out.splitlines()
     assert told[0] == f"  {file}: File is not a zip file"
     assert told[1] == "quick: 0 taken, 0 known already, 0 not planned, 0 being trained, 1 damaged"
     file.write_bytes(content)
     for count in ("3 taken, 0 known already", "0 taken, 3 known already"):
-        assert ImportRuns(folder=empty.path, sources=Names([str(copy.path)])).run() == 0
+        assert ImportRuns(folder=empty.path, sources=NameList([str(copy.path)])).run() == 0
         assert capsys.readouterr().out == f"quick: {count}, 0 not planned, 0 being trained, 0 damaged\n"
     assert bits_of(empty) == bits_of(copy)
     with pytest.raises(InputError, match=r"^There is nothing to import: give folders of runs"):

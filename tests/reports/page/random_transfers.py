@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from cycletime.errors import InputError
+from cycletime.libraries import LIBRARIES
 from cycletime.rules import ALGORITHMS
-from cycletime.rules.explain import as_json
-from cycletime.rules.libraries import LIBRARIES
+from cycletime.rules.hyperparameters import transfer_as_json
 from cycletime.rules.quantities import Quantity
 
 _TIMES: tuple[Callable[[random.Random], str], ...] = (
@@ -60,7 +60,7 @@ def by_python(asked: dict[str, Any]) -> dict[str, Any]:
     return {
         "after": carried.stated(),
         "seconds": carried.seconds(),
-        "notes": as_json(carried)["notes"],
+        "notes": transfer_as_json(carried)["notes"],
         "settings": {name: str(value) for name, value in exported.items()},
         "library_notes": list(exported.notes),
     }

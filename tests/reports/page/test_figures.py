@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy.stats import sem, trim_mean
 
-from cycletime.reports.page.figures import FigureData, Line, PageFigure, PagePanel, ShownCell
+from cycletime.reports.page.figures import FigureCell, FigureData, FigureLine, PageFigure, PagePanel
 
 
-def cell(runs: int = 8, bins: int = 100) -> ShownCell:
+def cell(runs: int = 8, bins: int = 100) -> FigureCell:
     rng = np.random.default_rng(1)
     curves = np.cumsum(rng.normal(size=(runs, bins)), axis=1)
-    return ShownCell(curves.mean(axis=1).tolist(), curves, 4800)
+    return FigureCell(curves.mean(axis=1).tolist(), curves, 4800)
 
 
 def test_a_score_is_the_mean_with_its_error_and_the_interquartile_mean() -> None:
@@ -40,7 +40,7 @@ def test_curves_of_means_and_of_interquartile_means_have_a_band_in_each_bin() ->
 
 
 def test_a_single_run_has_no_interval() -> None:
-    told = ShownCell([3.0], np.full((1, 10), 3.0), 100)
+    told = FigureCell([3.0], np.full((1, 10), 3.0), 100)
     assert told.summary()["mean"] == [3.0, None, None]
     curve = told.curve()
     assert curve is not None
@@ -61,15 +61,17 @@ def test_single_curves_come_back_within_half_a_step(runs: int, every: int) -> No
 
 
 def test_curves_that_never_change_can_be_told() -> None:
-    told = ShownCell([1.0, 1.0], np.ones((2, 4)), 100).seeds()
+    told = FigureCell([1.0, 1.0], np.ones((2, 4)), 100).seeds()
     assert told is not None
     assert np.cumsum(told["deltas"], axis=1).tolist() == [[1] * 4] * 2
 
 
 def test_cells_of_several_figures_are_told_once_and_curves_of_those_that_draw_them() -> None:
     data = FigureData()
-    points = PageFigure("a", "A", "points", (PagePanel("", (Line("x", ("one", None)),), (1.0, 2.0)),), "", "", "score")
-    curves = PageFigure("b", "B", "curves", (PagePanel("", (Line("x", ("two",)),)),), "", "", "return", pack="b")
+    points = PageFigure(
+        "a", "A", "points", (PagePanel("", (FigureLine("x", ("one", None)),), (1.0, 2.0)),), "", "", "score"
+    )
+    curves = PageFigure("b", "B", "curves", (PagePanel("", (FigureLine("x", ("two",)),)),), "", "", "return", pack="b")
     data.add(points, {"one": cell()})
     data.add(curves, {"two": cell()})
     told = data.as_json()

@@ -15,13 +15,12 @@ import numpy as np
 import pytest
 
 from cycletime.cli import main
-from cycletime.reports.page.calculator import calculator_html
-from cycletime.reports.page.embedding import embedded
+from cycletime.reports.page.document import calculator_html, embedded_html
 from cycletime.reports.page.figures import FigureData
 from cycletime.reports.report import Report
-from cycletime.studies.plan.plan import Plan
-from cycletime.studies.spec.file import study_from
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.plan import Plan
+from cycletime.studies.spec_file import study_from_table
+from cycletime.studies.study_folder import StudyFolder
 from tests.reports.conftest import TABLE, finished
 from tests.reports.page.random_transfers import by_python, draw_transfer
 
@@ -51,7 +50,9 @@ def study_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A study of three rules, of which dt-aware is 2 better than the baseline at each cycle time but 16 ms."""
     path = tmp_path_factory.mktemp("page") / "study"
     table = {**TABLE, "dts": ["4ms", "16ms", "64ms"], "rules": ["baseline", "dt-aware", "scaled"]}
-    folder = StudyFolder.create(path, study_from({**table, "tuned": {"dt": "16ms", "batch": 400, "minibatch": 50}}))
+    folder = StudyFolder.create(
+        path, study_from_table({**table, "tuned": {"dt": "16ms", "batch": 400, "minibatch": 50}})
+    )
     plan, rng = Plan.of(folder.study), np.random.default_rng(0)
     better = {"baseline": 0.0, "dt-aware": 2.0, "scaled": 1.0}
     runs = [(plan.spec(each), better[plan.cells[each.cell].labels["rule"]]) for each in plan.runs]
@@ -369,7 +370,7 @@ def test_on_paper_all_figures_are_there(browser: Browser, study_file: Path) -> N
 
 def test_the_calculator_works_inside_another_page(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "docs.html"
-    file.write_text(f"<html data-ready><body>{calculator_html()}{embedded(FigureData())}</body></html>")
+    file.write_text(f"<html data-ready><body>{calculator_html()}{embedded_html(FigureData())}</body></html>")
     opened = Opened(browser, file)
     opened.page.get_by_label("new cycle time").first.fill("64ms")
     assert opened.page.locator("td.changed").first.inner_text() == "500"

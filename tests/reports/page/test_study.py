@@ -9,7 +9,7 @@ import pytest
 from cycletime.reports.page.document import Page, render
 from cycletime.reports.page.study import study_page
 from cycletime.reports.report import Report
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.study_folder import StudyFolder
 from tests.reports.conftest import MakeStudy
 from tests.reports.page.unpacking import blocks, unpacked
 

@@ -10,12 +10,10 @@ from dataclasses import dataclass, field
 from threading import Condition, Thread
 from typing import TypeAlias
 
-from cycletime.robots.ur.connection import Address
+from cycletime.robots.ur.rtde_client import Address
 from cycletime.robots.ur.types import RobotMode, SafetyMode
-from cycletime.robots.ur.wire import messages
-from cycletime.robots.ur.wire.frames import Frame, FrameParser, FrameType
-from cycletime.robots.ur.wire.messages import ControllerVersion, TextMessage
-from cycletime.robots.ur.wire.recipes import Recipe, Value
+from cycletime.robots.ur.wire import rtde as messages
+from cycletime.robots.ur.wire.rtde import ControllerVersion, Frame, FrameParser, FrameType, Recipe, TextMessage, Value
 
 Talk: TypeAlias = Callable[[socket.socket], object]
 """What is said to one client, until that ends."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cycletime.robots.ur.arm import Arm, ArmModel, advance, halt, plan, receive, servo, standing
+from cycletime.robots.ur.arm import Arm, ArmModel, advance, arm_at_rest, halt, plan_move, receive_command, servo
 from cycletime.robots.ur.types import Command, Joints, MoveJ, ServoJ, SpeedJ, StopJ
 
 MODEL = ArmModel()
@@ -20,7 +20,7 @@ def streamed(arm: Arm, command: Command, periods: int) -> list[Arm]:
     """The arm after each period, with the command sent again with every package."""
     arms = []
     for _ in range(periods):
-        arm = advance(MODEL, receive(arm, command))
+        arm = advance(MODEL, receive_command(arm, command))
         arms.append(arm)
     return arms
 
@@ -34,7 +34,7 @@ def left_alone(arm: Arm, periods: int) -> list[Arm]:
 
 
 def after_move(arm: Arm, command: MoveJ) -> list[Arm]:
-    arm, arms = receive(arm, command, latency_ticks=0), []
+    arm, arms = receive_command(arm, command, latency_ticks=0), []
     while arm.pending or arm.program:
         arm = advance(MODEL, arm)
         arms.append(arm)
@@ -43,14 +43,14 @@ def after_move(arm: Arm, command: MoveJ) -> list[Arm]:
 
 @pytest.mark.parametrize("latency", [0, 1, 3])
 def test_a_command_works_one_period_and_the_latency_after_it_came(latency: int) -> None:
-    arm = receive(standing(START), SpeedJ(joints(1.0, 0.0), 2.0, 0.008), latency)
+    arm = receive_command(arm_at_rest(START), SpeedJ(joints(1.0, 0.0), 2.0, 0.008), latency)
     speeds = [float(each.target_qd[1]) for each in left_alone(arm, latency + 2)]
     assert speeds[:-1] == [0.0] * (latency + 1)
     assert speeds[-1] == pytest.approx(2.0 * H)
 
 
 def test_the_joint_that_changes_the_most_gets_the_acceleration_and_others_their_part() -> None:
-    arms = streamed(standing(START), SpeedJ(joints(0.8, -0.4), 2.0, 0.008), 60)
+    arms = streamed(arm_at_rest(START), SpeedJ(joints(0.8, -0.4), 2.0, 0.008), 60)
     speeds = np.array([arm.target_qd for arm in arms])
     np.testing.assert_allclose(speeds[:, 2], -0.5 * speeds[:, 1], atol=1e-15)
     np.testing.assert_allclose(np.diff(speeds[1:51, 1]), 2.0 * H, atol=1e-12)
@@ -60,7 +60,7 @@ def test_the_joint_that_changes_the_most_gets_the_acceleration_and_others_their_
 
 
 def test_a_line_that_ends_leaves_the_arm_braking() -> None:
-    moving = streamed(standing(START), SpeedJ(joints(0.5, 0.0), 40.0, 0.016), 10)[-1]._replace(pending=())
+    moving = streamed(arm_at_rest(START), SpeedJ(joints(0.5, 0.0), 40.0, 0.016), 10)[-1]._replace(pending=())
     speeds = [float(arm.target_qd[1]) for arm in left_alone(moving, 10)]
     assert speeds[0] == 0.5, "the last line has one more of its two periods"
     np.testing.assert_allclose(speeds[1:7], 0.5 - 10.0 * H * np.arange(1, 7), atol=1e-12)
@@ -68,24 +68,26 @@ def test_a_line_that_ends_leaves_the_arm_braking() -> None:
 
 
 def test_a_line_without_a_time_ends_when_its_speeds_are_reached() -> None:
-    arm = receive(standing(START), SpeedJ(joints(0.04, 0.0), 2.0), 0)
+    arm = receive_command(arm_at_rest(START), SpeedJ(joints(0.04, 0.0), 2.0), 0)
     programs = [each.program for each in left_alone(arm, 4)]
     assert [program is not None for program in programs] == [False, True, True, False]  # 0.016, 0.032, 0.04 rad/s
 
 
 def test_the_newest_of_commands_that_came_together_counts() -> None:
-    arm = receive(receive(standing(START), SpeedJ(joints(1.0, 0.0), 2.0)), SpeedJ(joints(-1.0, 0.0), 2.0))
+    arm = receive_command(
+        receive_command(arm_at_rest(START), SpeedJ(joints(1.0, 0.0), 2.0)), SpeedJ(joints(-1.0, 0.0), 2.0)
+    )
     assert left_alone(arm, 3)[-1].target_qd[1] < 0
 
 
 def test_commands_beyond_the_arm_s_speed_are_scaled() -> None:
-    arm = streamed(standing(START), SpeedJ(joints(8.0, 4.0), 40.0, 0.008), 60)[-1]
+    arm = streamed(arm_at_rest(START), SpeedJ(joints(8.0, 4.0), 40.0, 0.008), 60)[-1]
     np.testing.assert_allclose(arm.target_qd, joints(np.pi, np.pi / 2), atol=1e-12)
 
 
 def test_a_stop_takes_its_deceleration() -> None:
-    moving = streamed(standing(START), SpeedJ(joints(0.5, 0.25), 2.0, 0.008), 60)[-1]
-    arms = left_alone(receive(moving._replace(pending=()), StopJ(2.0), 0), 40)
+    moving = streamed(arm_at_rest(START), SpeedJ(joints(0.5, 0.25), 2.0, 0.008), 60)[-1]
+    arms = left_alone(receive_command(moving._replace(pending=()), StopJ(2.0), 0), 40)
     speeds = np.array([arm.target_qd[1:3] for arm in arms])
     np.testing.assert_allclose(speeds[1, 0], 0.5 - 10 * H - 2.0 * H, atol=1e-12)  # a period without a line came first
     np.testing.assert_allclose(speeds[:30, 1], speeds[:30, 0] / 2, atol=1e-12)
@@ -94,14 +96,14 @@ def test_a_stop_takes_its_deceleration() -> None:
 
 
 def test_what_is_halted_forgets_what_was_on_its_way() -> None:
-    arm = receive(standing(START), SpeedJ(joints(1.0, 0.0), 2.0, 0.008))
+    arm = receive_command(arm_at_rest(START), SpeedJ(joints(1.0, 0.0), 2.0, 0.008))
     np.testing.assert_array_equal(left_alone(halt(arm, 20.0), 10)[-1].target_q, START)
 
 
 @pytest.mark.parametrize("time_s", [2.0, 0.4])
 def test_a_timed_move_speeds_up_for_a_quarter_of_its_time(time_s: float) -> None:
     goal = np.array(START) + np.array([0.3, -0.9, 0.6, 0.0, 0.0, 0.1])
-    arms = after_move(standing(START), MoveJ(tuple(goal.tolist()), time_s=time_s))
+    arms = after_move(arm_at_rest(START), MoveJ(tuple(goal.tolist()), time_s=time_s))
     assert len(arms) == 1 + round(time_s / H)
     np.testing.assert_array_equal(arms[-1].target_q, goal)
     speeds = np.array([arm.target_qd for arm in arms])
@@ -114,8 +116,8 @@ def test_a_timed_move_speeds_up_for_a_quarter_of_its_time(time_s: float) -> None
 @pytest.mark.parametrize(("distance", "expected_s"), [(2.1, 1.05 / 1.4 + 2.1 / 1.05), (0.35, 2 * np.sqrt(0.35 / 1.4))])
 def test_a_move_takes_the_time_of_its_speed_and_acceleration(distance: float, expected_s: float) -> None:
     move = MoveJ((START[0] + distance, *START[1:]))
-    assert plan(MODEL, np.array(START), move).total_s == pytest.approx(expected_s)
-    arms = after_move(standing(START), move)
+    assert plan_move(MODEL, np.array(START), move).total_s == pytest.approx(expected_s)
+    arms = after_move(arm_at_rest(START), move)
     assert len(arms) == 1 + np.ceil(expected_s / H)
     speeds = np.array([arm.target_qd[0] for arm in arms])
     assert speeds.max() <= 1.05 + 1e-12
@@ -123,13 +125,13 @@ def test_a_move_takes_the_time_of_its_speed_and_acceleration(distance: float, ex
 
 
 def test_a_move_to_where_the_arm_is_ends_at_once() -> None:
-    arms = after_move(standing(START), MoveJ(START))
+    arms = after_move(arm_at_rest(START), MoveJ(START))
     assert len(arms) == 2
     np.testing.assert_array_equal(arms[-1].q, START)
 
 
 def test_an_arm_that_moves_brakes_before_a_move() -> None:
-    moving = streamed(standing(START), SpeedJ(joints(0.5, 0.0), 2.0, 0.008), 60)[-1]
+    moving = streamed(arm_at_rest(START), SpeedJ(joints(0.5, 0.0), 2.0, 0.008), 60)[-1]
     arms = after_move(moving._replace(pending=()), MoveJ(START, acceleration=2.0, time_s=1.0))
     stood = next(index for index, arm in enumerate(arms) if not arm.target_qd.any())
     assert arms[stood].target_q[1] > moving.target_q[1]
@@ -139,12 +141,12 @@ def test_an_arm_that_moves_brakes_before_a_move() -> None:
 
 def test_angles_that_are_followed_are_reached() -> None:
     goal = joints(-1.4, 1.1)
-    arm = streamed(standing(joints(-1.5, 1.0)), ServoJ(goal), 200)[-1]
+    arm = streamed(arm_at_rest(joints(-1.5, 1.0)), ServoJ(goal), 200)[-1]
     np.testing.assert_allclose(arm.q, goal, atol=1e-5)
 
 
 def test_at_a_constant_speed_nothing_lags() -> None:
-    arm = streamed(standing(START), SpeedJ(joints(0.7, -0.2), 2.0, 0.008), 200)[-1]
+    arm = streamed(arm_at_rest(START), SpeedJ(joints(0.7, -0.2), 2.0, 0.008), 200)[-1]
     np.testing.assert_allclose(arm.qd, arm.target_qd, atol=1e-12)
     np.testing.assert_allclose(arm.q, arm.target_q, atol=1e-12)
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from cycletime.robots.ur.connection import Address
-from cycletime.robots.ur.inspection import _missing, inspect
-from cycletime.robots.ur.reacher import Q_REF
+from cycletime.robots.ur.inspection import _problems, inspect
+from cycletime.robots.ur.rtde_client import Address
 from cycletime.robots.ur.types import ArmState, LinkError, RobotMode, RuntimeState, SafetyMode
+from cycletime.ur5 import Q_REF
 from tests.robots.ur.scripted import Realtime, ScriptedRtde, scripted, serving
 from tests.robots.ur.test_link import old_packet
 
@@ -14,7 +14,7 @@ ZEROS = (0.0,) * 6
 
 def missing(**state: object) -> list[str]:
     values = {"time_s": 0.0, "q": Q_REF, "qd": ZEROS, "target_q": Q_REF, "target_qd": ZEROS} | state
-    return _missing(ArmState(**values), {"is in remote control": "true"})  # type: ignore[arg-type]
+    return _problems(ArmState(**values), {"is in remote control": "true"})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("mode", [mode for mode in RobotMode if mode is not RobotMode.RUNNING])
@@ -53,7 +53,7 @@ def test_an_arm_in_reduced_mode_is_ready() -> None:
 
 def test_another_arm_is_not_the_task_s() -> None:
     state = ArmState(0.0, Q_REF, ZEROS, Q_REF, ZEROS)
-    assert "The arm is a 'UR10'" in _missing(state, {"get robot model": "UR10"})[0]
+    assert "The arm is a 'UR10'" in _problems(state, {"get robot model": "UR10"})[0]
 
 
 def test_all_that_is_missing_is_told_together_and_nothing_was_sent() -> None:

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cycletime.robots.ur.kinematics import UR5, UR5E, Geometry, flange_place, forward, inverse, nearest
-from cycletime.robots.ur.reacher import Q_REF
+from cycletime.ur5 import Q_REF, UR5, UR5E, Geometry, flange_position, forward, inverse, nearest_solution
 
 ARMS = pytest.mark.parametrize("arm", [UR5, UR5E], ids=["UR5", "UR5e"])
 
@@ -24,7 +23,7 @@ def product_of_joints(q: NDArray[np.float64], arm: Geometry) -> NDArray[np.float
 def test_the_flange_is_where_the_joints_put_it_one_after_another(arm: Geometry) -> None:
     for q in np.random.default_rng(0).uniform(-np.pi, np.pi, (30, 6)):
         np.testing.assert_allclose(forward(q, arm), product_of_joints(q, arm), atol=1e-14)
-        np.testing.assert_allclose(flange_place(q.tolist(), arm), product_of_joints(q, arm)[:3, 3], atol=1e-15)
+        np.testing.assert_allclose(flange_position(q.tolist(), arm), product_of_joints(q, arm)[:3, 3], atol=1e-15)
 
 
 def test_many_poses_at_once_are_the_single_ones() -> None:
@@ -40,7 +39,7 @@ def test_every_solution_reaches_the_pose_and_one_is_what_it_came_from(arm: Geome
         assert solutions.valid.any()
         for angles in solutions.angles[solutions.valid]:
             np.testing.assert_allclose(product_of_joints(angles, arm), pose, atol=1e-7)
-        found, any_found = nearest(solutions, q)
+        found, any_found = nearest_solution(solutions, q)
         assert any_found
         np.testing.assert_allclose(solutions.angles[found], q, atol=1e-6)
 
@@ -56,7 +55,7 @@ def test_an_arm_well_within_reach_has_eight_different_solutions() -> None:
 def test_where_the_wrist_is_straight_its_last_angle_is_the_wished_one(q5: float) -> None:
     q = np.array([0.4, -1.3, 1.1, -0.6, q5, 0.9])
     solutions = inverse(forward(q), 0.9)
-    found, _ = nearest(solutions, q)
+    found, _ = nearest_solution(solutions, q)
     np.testing.assert_allclose(solutions.angles[found], q, atol=1e-5)
 
 
@@ -66,4 +65,4 @@ def test_what_is_out_of_reach_has_no_solution(place: tuple[float, float, float])
     pose[:3, 3] = place
     solutions = inverse(pose, 0.0)
     assert not solutions.valid.any()
-    assert not nearest(solutions, np.zeros(6))[1]
+    assert not nearest_solution(solutions, np.zeros(6))[1]

@@ -8,19 +8,19 @@ from collections.abc import Iterator
 import pytest
 
 from cycletime.errors import InputError
-from cycletime.robots.ur.connection import Address
-from cycletime.robots.ur.link import StandardLink
+from cycletime.robots.ur.links import StandardLink
+from cycletime.robots.ur.rtde_client import Address
 from cycletime.robots.ur.types import (
     ArmState,
     LinkError,
     RobotMode,
     RuntimeState,
     SafetyMode,
-    SilentError,
     SpeedJ,
+    StateTimeoutError,
     StopJ,
 )
-from cycletime.robots.ur.wire.messages import ControllerVersion
+from cycletime.robots.ur.wire.rtde import ControllerVersion
 from tests.robots.ur.scripted import Realtime, ScriptedRtde, Talk, scripted, serving, until_closed
 
 STATE = ArmState(
@@ -63,7 +63,7 @@ def test_of_merged_packages_the_newest_counts_and_none_twice(links: list[Standar
     with scripted(ScriptedRtde(packages=(1.0, 2.0, 3.0))) as address:
         link = connected(links, address)
         assert link.receive(5.0).time_s == 3.0
-        with pytest.raises(SilentError, match=r"The controller at 127\.0\.0\.1 sent no state for 0\.01 s"):
+        with pytest.raises(StateTimeoutError, match=r"The controller at 127\.0\.0\.1 sent no state for 0\.01 s"):
             link.receive(0.01)
 
 
@@ -72,7 +72,7 @@ def test_half_a_package_is_no_state_until_the_rest_comes(links: list[StandardLin
     with scripted(server) as address:
         link = connected(links, address)
         assert link.receive(5.0).time_s == 1.0
-        with pytest.raises(SilentError):
+        with pytest.raises(StateTimeoutError):
             link.receive(0.01)
         link._states._connection.send(b"x")  # type: ignore[union-attr]  # the server goes on
         assert link.receive(5.0).time_s == 2.0

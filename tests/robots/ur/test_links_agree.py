@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cycletime.robots.ur.connection import Address
-from cycletime.robots.ur.link import StandardLink
-from cycletime.robots.ur.lockstep_link import LockstepLink
-from cycletime.robots.ur.reacher import Q_REF, tip
+from cycletime.robots.ur.links import LockstepLink, StandardLink
 from cycletime.robots.ur.reacher_env import URReacher2Env
-from cycletime.robots.ur.simulator.launch import simulated
+from cycletime.robots.ur.rtde_client import Address
+from cycletime.robots.ur.simulator.launch import simulated_controller
 from cycletime.robots.ur.simulator.server import Ports
 from cycletime.robots.ur.types import RobotLink
 from cycletime.robots.ur.ur_rtde_link import UrRtdeLink
+from cycletime.ur5 import Q_REF, tip
 
 pytestmark = pytest.mark.robot
 ADDRESS = "127.0.0.51"
@@ -36,7 +35,7 @@ def resolved_rate(observation: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def episode_return(link: type[RobotLink], pace: float | None) -> float:
-    with simulated("cb3", pace, address=ADDRESS, ports=STANDARD):
+    with simulated_controller("cb3", pace, address=ADDRESS, ports=STANDARD):
         env = URReacher2Env(link(Address(ADDRESS)), "40ms")  # type: ignore[call-arg]
         observation, _ = env.reset(seed=1)
         total, truncated = 0.0, False

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from cycletime.errors import RunError
-from cycletime.robots.ur.obedience import Obedience
-from cycletime.robots.ur.reacher import Q_REF
+from cycletime.robots.ur.motion_check import MotionCheck
 from cycletime.robots.ur.reacher_env import URReacher2Env
 from cycletime.robots.ur.types import ArmState, Command, MoveJ, SafetyMode, SpeedJ, StopJ
+from cycletime.ur5 import Q_REF
 from tests.robots.ur.virtual import Supervising, VirtualArm, VirtualClock, elbow
 
 STILL = (0.0,) * 6
@@ -22,7 +22,7 @@ def seen(time_s: float, qd: tuple[float, ...] = STILL, target_qd: tuple[float, .
 
 def noticed_s(commands: list[float], period_s: float = 0.008, **state: Any) -> float | None:  # noqa: ANN401
     """When it is noticed that the elbow stands, which is given these speeds in turn."""
-    watch = Obedience(0.2)
+    watch = MotionCheck(0.2)
     watch.see(seen(0.0), None)
     for count, speed in enumerate(commands, 1):
         try:
@@ -48,7 +48,7 @@ def test_speeds_that_change_their_sign_at_once_are_not_expected_to_show() -> Non
 
 
 def test_the_sentence_says_what_was_sent_what_was_seen_and_what_to_look_at() -> None:
-    watch = Obedience(10.0)
+    watch = MotionCheck(10.0)
     command = SpeedJ(elbow(-0.75), 2.0)
     watch.see(seen(0.0), command)
     watch.see(seen(0.4), command)
@@ -63,13 +63,13 @@ def test_the_sentence_says_what_was_sent_what_was_seen_and_what_to_look_at() -> 
 
 @pytest.mark.parametrize("moves", [{"qd": elbow(0.02)}, {"target_qd": elbow(-0.02)}])
 def test_a_sign_of_motion_is_enough_to_begin_anew(moves: dict[str, Any]) -> None:
-    watch = Obedience(0.2)
+    watch = MotionCheck(0.2)
     for count in range(500):
         watch.see(seen(0.008 * count, **(moves if count % 60 == 59 else {})), SpeedJ(elbow(1.0), 2.0))
 
 
 def test_what_somebody_else_replaced_and_what_nobody_saw_does_not_count() -> None:
-    watch = Obedience(0.2)
+    watch = MotionCheck(0.2)
     for count in range(500):
         watch.see(seen(0.008 * count), None)
         watch.see(seen(100 + 0.3 * count), SpeedJ(elbow(1.0), 2.0))

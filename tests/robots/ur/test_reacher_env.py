@@ -9,8 +9,8 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from cycletime.errors import InputError
-from cycletime.robots.ur.reacher import Q_REF
 from cycletime.robots.ur.types import ArmState, SpeedJ, StopJ
+from cycletime.ur5 import Q_REF
 from tests.robots.ur.reachers import an_arm, make, sent
 from tests.robots.ur.virtual import VirtualArm, VirtualClock
 

@@ -4,10 +4,10 @@ import gymnasium
 import numpy as np
 import pytest
 
-from cycletime.robots.clock import Beats
-from cycletime.robots.ur.reacher import BOX_LOW, tip
+from cycletime.robots.clock import Ticker
 from cycletime.robots.ur.reacher_env import URReacher2Env
 from cycletime.robots.ur.types import StopJ
+from cycletime.ur5 import BOX_LOW, tip
 from tests.robots.ur.reachers import an_arm, sent
 from tests.robots.ur.virtual import Driven, Supervising
 
@@ -32,7 +32,7 @@ def test_a_step_has_two_parts_between_which_others_may_work() -> None:
     action = np.array([0.5, -0.5])
     for env in (one, other):
         env.reset(seed=0)
-    beats = Beats("40ms", other.clock)
+    beats = Ticker("40ms", other.clock)
     for _ in range(3):
         expected = one.step(action)
         other.send(action)

@@ -12,12 +12,12 @@ from cycletime.robots.ur.reacher_env import URReacher2Env
 from cycletime.robots.ur.types import (
     ArmState,
     LinkError,
+    MoveInterruptedError,
     MoveJ,
     RobotMode,
     SafetyMode,
-    SilentError,
+    StateTimeoutError,
     StopJ,
-    UnheardError,
 )
 from tests.robots.ur.reachers import ID, an_arm, make, sent
 from tests.robots.ur.virtual import VirtualArm, VirtualClock
@@ -58,7 +58,7 @@ def test_a_silent_controller_is_given_up_after_as_long_as_a_driver_tries() -> No
     env = make(arm)
     env.reset(seed=0)
     arm.frozen, began_s = True, arm.clock.time_s
-    with pytest.raises(SilentError):
+    with pytest.raises(StateTimeoutError):
         env.step(np.zeros(2))
     assert arm.clock.time_s - began_s == DriverTimeouts().give_up_s == 10
 
@@ -72,7 +72,7 @@ class ForgetfulArm(VirtualArm):
         if self.left and self.commands and isinstance(self.commands[-1][1], MoveJ):
             self.left -= 1
             self.commands.append((self.clock.time_s, StopJ()))
-            raise UnheardError("The driver did not let the arm complete a move.")
+            raise MoveInterruptedError("The driver did not let the arm complete a move.")
         return super().receive(timeout_s)
 
 

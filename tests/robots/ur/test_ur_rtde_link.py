@@ -13,15 +13,15 @@ import pytest
 
 from cycletime.errors import InputError, NotInstalledError
 from cycletime.robots.ur import ur_rtde_link
-from cycletime.robots.ur.connection import Address
+from cycletime.robots.ur.driver.driver import DriverSettings
 from cycletime.robots.ur.driver.link import DriverLink
-from cycletime.robots.ur.driver.settings import DriverSettings
-from cycletime.robots.ur.link import StandardLink
-from cycletime.robots.ur.reacher import Q_REF
-from cycletime.robots.ur.simulator.launch import Simulated, simulated
+from cycletime.robots.ur.links import StandardLink
+from cycletime.robots.ur.rtde_client import Address
+from cycletime.robots.ur.simulator.launch import SimulatedController, simulated_controller
 from cycletime.robots.ur.simulator.server import Ports
 from cycletime.robots.ur.types import Command, LinkError, MoveJ, SafetyMode, ServoJ, SpeedJ, StopJ
 from cycletime.robots.ur.ur_rtde_link import UrRtdeLink
+from cycletime.ur5 import Q_REF
 from tests.robots.ur.virtual import VirtualArm, VirtualClock, elbow
 
 
@@ -161,15 +161,15 @@ def test_after_closing_nothing_works(link: UrRtdeLink) -> None:
 
 
 @pytest.fixture
-def robot() -> Iterator[Simulated]:
+def robot() -> Iterator[SimulatedController]:
     """At the standard ports, of an address of its own."""
     address = f"127.0.{os.getpid() % 250 + 1}.87"
-    with simulated(address=address, ports=Ports(30004, 30003, 29999, 0)) as running:
+    with simulated_controller(address=address, ports=Ports(30004, 30003, 29999, 0)) as running:
         yield running
 
 
 @pytest.mark.robot
-def test_the_package_drives_the_simulated_arm_and_its_watchdog_stops_it(robot: Simulated) -> None:
+def test_the_package_drives_the_simulated_arm_and_its_watchdog_stops_it(robot: SimulatedController) -> None:
     link = DriverLink(DriverSettings(Address(robot.address), link="ur_rtde"))
     link.connect()
     for _ in range(100):
@@ -192,7 +192,7 @@ def test_the_package_drives_the_simulated_arm_and_its_watchdog_stops_it(robot: S
 
 
 @pytest.mark.robot
-def test_after_a_stop_the_arm_stands_until_it_is_told_a_new_speed(robot: Simulated) -> None:
+def test_after_a_stop_the_arm_stands_until_it_is_told_a_new_speed(robot: SimulatedController) -> None:
     link, watcher = UrRtdeLink(Address(robot.address)), StandardLink(Address(robot.address))
     link.connect()
     for _ in range(60):

@@ -8,15 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.robots.ur.arm import Arm, ArmModel, advance, halt, receive, standing
-from cycletime.robots.ur.driver.driver import Driver, DriverTimeouts
+from cycletime.robots.ur.arm import Arm, ArmModel, advance, arm_at_rest, halt, receive_command
+from cycletime.robots.ur.driver.channel import DriverReport, Order, Phase
+from cycletime.robots.ur.driver.driver import REACHER_LIMITS, Driver, DriverTimeouts
 from cycletime.robots.ur.driver.link import DriverLink
-from cycletime.robots.ur.driver.messages import DriverReport, Order, Phase
-from cycletime.robots.ur.driver.settings import REACHER_LIMITS
-from cycletime.robots.ur.reacher import Q_REF, tip
 from cycletime.robots.ur.reacher_env import URReacher2Env
-from cycletime.robots.ur.safety.stops import Stops
-from cycletime.robots.ur.safety.supervisor import Override, Supervisor
+from cycletime.robots.ur.safety import Override, StopHandler, Supervisor
 from cycletime.robots.ur.types import (
     ArmState,
     Command,
@@ -24,9 +21,10 @@ from cycletime.robots.ur.types import (
     LinkError,
     RobotMode,
     SafetyMode,
-    SilentError,
     SpeedJ,
+    StateTimeoutError,
 )
+from cycletime.ur5 import Q_REF, tip
 
 
 @dataclass
@@ -47,7 +45,7 @@ class VirtualArm:
     """A controller as a link; its faults are set by who holds it."""
 
     clock: VirtualClock
-    arm: Arm = field(default_factory=lambda: standing(Q_REF))
+    arm: Arm = field(default_factory=lambda: arm_at_rest(Q_REF))
     model: ArmModel = field(default_factory=ArmModel)
     safety_mode: SafetyMode = SafetyMode.NORMAL
     robot_mode: RobotMode = RobotMode.RUNNING
@@ -73,7 +71,7 @@ class VirtualArm:
             raise LinkError("The connection was lost.")
         if self.frozen:
             self.pass_time(timeout_s)
-            raise SilentError("No state came.")
+            raise StateTimeoutError("No state came.")
         self.pass_time(self.period_s)
         q, qd, target_q, target_qd = (
             tuple(part.tolist()) for part in (self.arm.q, self.arm.qd, self.arm.target_q, self.arm.target_qd)
@@ -92,7 +90,7 @@ class VirtualArm:
             raise LinkError("The connection was lost.")
         self.commands.append((self.clock.time_s, command))
         if self.safety_mode is SafetyMode.NORMAL:
-            self.arm = receive(self.arm, command)
+            self.arm = receive_command(self.arm, command)
 
     def dashboard(self, line: str) -> str:
         self.questions.append((self.clock.time_s, line))
@@ -188,7 +186,7 @@ class Driven(DriverLink):
         if timeout_s:
             self.drive(1)
         if self._received.packages == self.came:
-            raise SilentError("None since then.")
+            raise StateTimeoutError("None since then.")
         self._received = self._report
         return self._newest
 
@@ -224,7 +222,7 @@ class Supervising(Driven):
 
 
 def make_driver(arm: VirtualArm, agent: VirtualAgent, timeouts: DriverTimeouts | None = None) -> Driver:
-    return Driver(arm, Supervisor(REACHER_LIMITS, tip), Stops(), agent, arm.clock, timeouts)
+    return Driver(arm, Supervisor(REACHER_LIMITS, tip), StopHandler(), agent, arm.clock, timeouts)
 
 
 def elbow(speed: float) -> Joints:

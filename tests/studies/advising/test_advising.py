@@ -10,9 +10,9 @@ import pytest
 
 from cycletime.errors import InputError, RunError
 from cycletime.reports.report import Report
-from cycletime.studies.advising.advice import read_advice, write_advice
-from cycletime.studies.advising.spending import Budget
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.advice import read_advice, write_advice
+from cycletime.studies.advise import Budget
+from cycletime.studies.study_folder import StudyFolder
 from tests.studies.advising.virtual import ENV_STEPS, VirtualTime, advised, asked, comparable, ms, scores
 from tests.studies.tuning.toy_tuning import Killed
 

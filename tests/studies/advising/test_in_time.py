@@ -2,15 +2,14 @@
 
 import pytest
 
-from cycletime.loops import latency
-from cycletime.loops.latency import Times
-from cycletime.studies.advising.in_time import InTime, machine, measured_in_time
-from cycletime.studies.advising.worlds import WorldFacts
+from cycletime.studies.cycle_time_checks import RealTimeFit, WorldFacts, describe_machine, measure_real_time_fit
+from cycletime.training import latency
+from cycletime.training.latency import CallTimes
 from tests.studies.advising.virtual import asked, ms
 
 
-def times(seconds: float) -> Times:
-    return Times(first_s=1.0, median_s=seconds, mean_s=seconds, p99_s=seconds, worst_s=seconds, count=9)
+def times(seconds: float) -> CallTimes:
+    return CallTimes(first_s=1.0, median_s=seconds, mean_s=seconds, p99_s=seconds, worst_s=seconds, count=9)
 
 
 @pytest.mark.parametrize(
@@ -28,12 +27,12 @@ def test_half_of_a_cycle_stays_free_and_learning_ends_before_the_next(
     monkeypatch.setattr(latency, "measure_act", lambda *_: times(act_s))
     monkeypatch.setattr(latency, "measure_learn", lambda *_: times(learn_s))
     told: list[str] = []
-    found = measured_in_time(asked().agents([ms(8), ms(32)]), WorldFacts(ms(2), 9, 2), told.append)
+    found = measure_real_time_fit(asked().agents([ms(8), ms(32)]), WorldFacts(ms(2), 9, 2), told.append)
     assert {dt: each.way for dt, each in found.items()} == {ms(dt): way for dt, way in ways.items()}
     # A batch of 100 at 16 ms is 1.6 s at every cycle time.
-    assert found[ms(8)] == InTime(act_s, learn_s, act_s / 8e-3, pytest.approx(learn_s / 1.6), ways[8])  # type: ignore[arg-type]
+    assert found[ms(8)] == RealTimeFit(act_s, learn_s, act_s / 8e-3, pytest.approx(learn_s / 1.6), ways[8])  # type: ignore[arg-type]
     assert told == ["Timing act ...", "Timing learn at 8ms ...", "Timing learn at 32ms ..."]
 
 
 def test_the_machine_is_named() -> None:
-    assert set(machine()) == {"processor", "cores", "load"}
+    assert set(describe_machine()) == {"processor", "cores", "load"}

@@ -7,8 +7,8 @@ import pytest
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.rules import PPO, SAC
-from cycletime.runs.worlds import GymnasiumEnv
-from cycletime.studies.advising.question import Question
+from cycletime.studies.advice import Question
+from cycletime.training.worlds import GymnasiumEnv
 from tests.studies.advising.virtual import asked, ms
 
 

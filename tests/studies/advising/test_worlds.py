@@ -8,9 +8,9 @@ import pytest
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.runs.worlds import ClosedFormWorld, GymnasiumEnv, World
-from cycletime.studies.advising import worlds
-from cycletime.studies.advising.worlds import WorldFacts, facts_of, returns_are_comparable
+from cycletime.studies import cycle_time_checks
+from cycletime.studies.cycle_time_checks import WorldFacts, returns_are_comparable, world_facts
+from cycletime.training.worlds import ClosedFormWorld, GymnasiumEnv, World
 from tests.studies.advising.virtual import ms
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
@@ -45,7 +45,7 @@ class Paying(gymnasium.Env[Any, Any]):
 def test_worlds_that_pay_for_environment_steps_compare(
     world: World, facts: WorldFacts, dts: tuple[Duration, ...]
 ) -> None:
-    assert facts_of(world, dts[0]) == facts
+    assert world_facts(world, dts[0]) == facts
     assert returns_are_comparable(world, facts.env_dt, dts) is True
 
 
@@ -53,7 +53,7 @@ def test_worlds_that_pay_for_environment_steps_compare(
 def test_worlds_that_pay_otherwise_do_not(
     monkeypatch: pytest.MonkeyPatch, at_random: bool, answer: bool | None
 ) -> None:
-    monkeypatch.setattr(worlds, "make_env", lambda world, dt: Paying(dt, at_random=at_random))
+    monkeypatch.setattr(cycle_time_checks, "make_env", lambda world, dt: Paying(dt, at_random=at_random))
     assert returns_are_comparable(GymnasiumEnv("Paying-v0"), ms(2), (ms(4), ms(8))) is answer
 
 
@@ -64,4 +64,4 @@ def test_cycle_times_without_a_common_multiple_that_is_soon_reached_are_not_trie
 
 def test_a_cycle_time_that_the_world_does_not_have_is_refused() -> None:
     with pytest.raises(InputError, match="not a whole multiple"):
-        facts_of(GymnasiumEnv("Pendulum-v1"), ms(70))
+        world_facts(GymnasiumEnv("Pendulum-v1"), ms(70))

@@ -12,24 +12,21 @@ import pytest
 
 from cycletime.agents import Agent
 from cycletime.duration import Duration
-from cycletime.engines.engine import Cost
-from cycletime.runs.spec import RunSpec
-from cycletime.runs.worlds import ClosedFormWorld
-from cycletime.studies.advising import advising
-from cycletime.studies.advising.advice import Advice
-from cycletime.studies.advising.advising import Instruments, advise
-from cycletime.studies.advising.in_time import InTime
-from cycletime.studies.advising.question import Question
-from cycletime.studies.advising.spending import Budget
-from cycletime.studies.advising.worlds import WorldFacts
-from cycletime.studies.plan.estimate import Costs, kind_of
-from cycletime.studies.plan.plan import Plan
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies import advise as advising
+from cycletime.studies.advice import Advice, Question
+from cycletime.studies.advise import Budget, MachineMeasurements, advise
+from cycletime.studies.cycle_time_checks import RealTimeFit, WorldFacts
+from cycletime.studies.hardware_estimates import Costs, cost_key
+from cycletime.studies.plan import Plan
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.training.engine import Cost
+from cycletime.training.spec import RunSpec
+from cycletime.training.worlds import ClosedFormWorld
 from tests.studies.small import finished, specs_of
 from tests.studies.tuning.toy_tuning import MACHINE, Killed, Toy
 
-IN_TIME = InTime(act_s=1e-4, learn_s=0.1, act_share=0.01, learn_share=0.02, way="background")
-LATE = InTime(act_s=1e-2, learn_s=0.1, act_share=2.5, learn_share=0.02, way=None)
+IN_TIME = RealTimeFit(act_s=1e-4, learn_s=0.1, act_share=0.01, learn_share=0.02, way="background")
+LATE = RealTimeFit(act_s=1e-2, learn_s=0.1, act_share=2.5, learn_share=0.02, way=None)
 ENV_STEPS = 4800
 RUN_S = 10.0
 Score = Callable[[RunSpec], float | None]
@@ -87,8 +84,8 @@ class VirtualTime:
     """What the try says of it."""
     measured: list[str] = field(default_factory=list)
 
-    def instruments(self) -> Instruments:
-        return Instruments(clock=lambda: self.now_s, in_time=self._in_time, costs=self._costs)
+    def instruments(self) -> MachineMeasurements:
+        return MachineMeasurements(clock=lambda: self.now_s, in_time=self._in_time, costs=self._costs)
 
     def executor(self, score: Score, kill_after: int | None = None) -> Toy:
         def timed(spec: RunSpec) -> float | None:
@@ -99,7 +96,7 @@ class VirtualTime:
 
     def _in_time(
         self, agents: Mapping[Duration, Agent], facts: WorldFacts, tell: Callable[[str], object]
-    ) -> Mapping[Duration, InTime]:
+    ) -> Mapping[Duration, RealTimeFit]:
         self.measured.append("in time")
         return {dt: LATE if dt in self.late else IN_TIME for dt in agents}
 
@@ -107,7 +104,7 @@ class VirtualTime:
         """The same for a run at every cycle time would be no cost of an agent step: that of 16 ms is taken."""
         self.measured.append("costs")
         agent_steps = ENV_STEPS / 8
-        return {kind_of(plan.cells[0]): Cost(self.expected_s / agent_steps, 0.0)}, 0.0
+        return {cost_key(plan.cells[0]): Cost(self.expected_s / agent_steps, 0.0)}, 0.0
 
 
 def advised(

@@ -6,10 +6,10 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from cycletime.studies.executors.local import Local
-from cycletime.studies.running.running import run_study
-from cycletime.studies.spec.file import study_from
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.executors import LocalExecutor
+from cycletime.studies.spec_file import study_from_table
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.studies.worker_pool import run_study
 from tests.studies.small import bits_of
 
 MakeStudy: TypeAlias = Callable[..., StudyFolder]
@@ -29,7 +29,7 @@ TABLE = {
 
 @pytest.fixture
 def make_study(tmp_path: Path) -> MakeStudy:
-    return lambda **keys: StudyFolder.create(tmp_path / "study", study_from({**TABLE, **keys}))
+    return lambda **keys: StudyFolder.create(tmp_path / "study", study_from_table({**TABLE, **keys}))
 
 
 @pytest.fixture(scope="session")
@@ -39,8 +39,8 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, A
 
     def run(**keys: Any) -> dict[str, Any]:  # noqa: ANN401
         if repr(keys) not in known:
-            folder = StudyFolder.create(tmp_path_factory.mktemp("alone"), study_from({**TABLE, **keys}))
-            run_study(folder, Local(2))
+            folder = StudyFolder.create(tmp_path_factory.mktemp("alone"), study_from_table({**TABLE, **keys}))
+            run_study(folder, LocalExecutor(2))
             known[repr(keys)] = bits_of(folder)
         return known[repr(keys)]
 

@@ -7,29 +7,28 @@ from typing import Any
 import pytest
 
 from cycletime.errors import InputError
-from cycletime.studies.executors.choose import ExecutorOptions, executor_for
-from cycletime.studies.executors.local import Local
+from cycletime.studies.executors import ExecutorOptions, LocalExecutor, make_executor
 
 
 def test_local_is_one_process_for_each_core_or_as_many_as_are_given() -> None:
-    assert executor_for("local", ExecutorOptions()) == Local()
-    assert executor_for("local", ExecutorOptions(workers=3)).workers == 3
+    assert make_executor("local", ExecutorOptions()) == LocalExecutor()
+    assert make_executor("local", ExecutorOptions(workers=3)).workers == 3
 
 
 def test_each_gpu_has_one_process_unless_more_are_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert executor_for("local", ExecutorOptions(), device="gpu") == Local(1), "nothing tells of any"
+    assert make_executor("local", ExecutorOptions(), device="gpu") == LocalExecutor(1), "nothing tells of any"
     smi = tmp_path / "nvidia-smi"
     smi.write_text("#!/bin/sh\necho GPU-1\necho GPU-2\n")
     smi.chmod(0o755)
-    assert executor_for("local", ExecutorOptions(), device="gpu") == Local(2, ("GPU-1", "GPU-2"))
-    assert executor_for("local", ExecutorOptions(workers=3), device="gpu") == Local(3, ("GPU-1", "GPU-2"))
+    assert make_executor("local", ExecutorOptions(), device="gpu") == LocalExecutor(2, ("GPU-1", "GPU-2"))
+    assert make_executor("local", ExecutorOptions(workers=3), device="gpu") == LocalExecutor(3, ("GPU-1", "GPU-2"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5, 3,7")
-    assert executor_for("local", ExecutorOptions(), device="gpu") == Local(3, ("5", "3", "7"))
+    assert make_executor("local", ExecutorOptions(), device="gpu") == LocalExecutor(3, ("5", "3", "7"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert executor_for("local", ExecutorOptions(), device="gpu") == Local(1)
-    assert executor_for("local", ExecutorOptions(workers=2)) == Local(2)
+    assert make_executor("local", ExecutorOptions(), device="gpu") == LocalExecutor(1)
+    assert make_executor("local", ExecutorOptions(workers=2)) == LocalExecutor(2)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +49,7 @@ def test_each_gpu_has_one_process_unless_more_are_given(tmp_path: Path, monkeypa
 )
 def test_what_is_wrong_is_said_in_a_sentence(name: str, given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError) as caught:
-        executor_for(name, ExecutorOptions(**given))
+        make_executor(name, ExecutorOptions(**given))
     assert str(caught.value) == sentence
 
 
@@ -64,7 +63,7 @@ def test_what_is_wrong_is_said_in_a_sentence(name: str, given: dict[str, Any], s
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, name: str, package: str, sentence: str) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(InputError) as caught:
-        executor_for(name, ExecutorOptions())
+        make_executor(name, ExecutorOptions())
     assert str(caught.value) == sentence
 
 
@@ -72,4 +71,4 @@ def test_without_slurm_s_commands_there_is_no_slurm(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "submitit", sys)
     monkeypatch.setenv("PATH", "")
     with pytest.raises(InputError, match="Slurm's sbatch is not on this machine"):
-        executor_for("slurm", ExecutorOptions())
+        make_executor("slurm", ExecutorOptions())

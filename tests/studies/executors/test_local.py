@@ -12,21 +12,21 @@ from pathlib import Path
 import pytest
 
 from cycletime.errors import MachineError
-from cycletime.studies.executors import local
-from cycletime.studies.executors.local import Local
-from cycletime.studies.running.diary import diary_file
-from cycletime.studies.running.running import run_study
-from cycletime.studies.running.worker import LACKING
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies import executors
+from cycletime.studies.events import events_file
+from cycletime.studies.executors import LocalExecutor
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.studies.worker import EXIT_MACHINE_ERROR
+from cycletime.studies.worker_pool import run_study
 from tests.studies.running.slowly import slow_workers
 from tests.studies.small import bits_of, names_of, quick_study, wait_until
 
 Behave = Callable[[str], None]
 COMMAND = """
 import sys
-from cycletime.studies.executors.local import Local
-from cycletime.studies.running.running import run_study
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.executors import LocalExecutor
+from cycletime.studies.worker_pool import run_study
+from cycletime.studies.study_folder import StudyFolder
 run_study(StudyFolder.open(sys.argv[1]), Local(1))
 """
 
@@ -37,12 +37,12 @@ def behave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Behave:
 
     def be(script: str) -> None:
         (tmp_path / "worker.sh").write_text(script)
-        monkeypatch.setattr(local, "WORKER", ("/bin/sh", str(tmp_path / "worker.sh")))
+        monkeypatch.setattr(executors, "WORKER_COMMAND", ("/bin/sh", str(tmp_path / "worker.sh")))
 
     return be
 
 
-def all_ended(executor: Local, but: int = 0) -> dict[str, str]:
+def all_ended(executor: LocalExecutor, but: int = 0) -> dict[str, str]:
     """What is told of all workers, or of all but some."""
     told: dict[str, str] = {}
 
@@ -62,7 +62,7 @@ def is_dead(pid: str) -> bool:
 
 def test_workers_have_names_of_their_own_one_thread_and_a_session(behave: Behave, tmp_path: Path) -> None:
     behave('echo "$2 $3 $OMP_NUM_THREADS $(ps -o sid= -p $$ | tr -d " ") $$" > "$1/$2"')
-    executor = Local(3)
+    executor = LocalExecutor(3)
     names = [*executor.start(tmp_path, "cycletime-1", 2, "cpu"), *executor.start(tmp_path, "cycletime-1", 1, "cpu")]
     assert names == ["cycletime-1-0", "cycletime-1-1", "cycletime-1-2"]
     assert all_ended(executor) == dict.fromkeys(names, "")
@@ -79,7 +79,7 @@ def test_each_worker_has_a_gpu_of_its_own_also_one_that_takes_the_place_of_a_dea
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setenv("OMP_NUM_THREADS", "6")  # the user's own, which workers on a GPU are left
     behave('echo "$CUDA_VISIBLE_DEVICES $OMP_NUM_THREADS" > "$1/$2"')
-    executor = Local(2, ("GPU-1", "GPU-2"))
+    executor = LocalExecutor(2, ("GPU-1", "GPU-2"))
     names = [*executor.start(tmp_path, "c", 2, "gpu"), *executor.start(tmp_path, "c", 1, "gpu")]
     all_ended(executor)
     assert [(tmp_path / name).read_text() for name in names] == ["GPU-1 6\n", "GPU-2 6\n", "GPU-1 6\n"]
@@ -87,7 +87,7 @@ def test_each_worker_has_a_gpu_of_its_own_also_one_that_takes_the_place_of_a_dea
 
 def test_who_ends_is_told_once_with_its_status(behave: Behave, tmp_path: Path) -> None:
     behave('case "$2" in *-0) exit 0;; *-1) exit 7;; *-2) kill -9 $$;; *) read line;; esac')
-    executor = Local(4)
+    executor = LocalExecutor(4)
     names = executor.start(tmp_path, "c", 4, "cpu")
     assert all_ended(executor, but=1) == {
         names[0]: "",
@@ -100,8 +100,8 @@ def test_who_ends_is_told_once_with_its_status(behave: Behave, tmp_path: Path) -
 
 
 def test_what_a_machine_lacks_is_the_worker_s_sentence(behave: Behave, tmp_path: Path) -> None:
-    behave(f'printf "On here: the disk is full." && exit {LACKING}')
-    executor = Local(1)
+    behave(f'printf "On here: the disk is full." && exit {EXIT_MACHINE_ERROR}')
+    executor = LocalExecutor(1)
     executor.start(tmp_path, "c", 1, "cpu")
     with pytest.raises(MachineError, match=r"^On here: the disk is full\.$"):
         all_ended(executor)
@@ -110,7 +110,7 @@ def test_what_a_machine_lacks_is_the_worker_s_sentence(behave: Behave, tmp_path:
 
 def test_asked_to_stop_workers_save_and_leave_and_nobody_is_left_behind(behave: Behave, tmp_path: Path) -> None:
     behave('touch "$1/began-$2"; cat > /dev/null; touch "$1/left-$2"')
-    executor = Local(2)
+    executor = LocalExecutor(2)
     names = executor.start(tmp_path, "c", 2, "cpu")
     wait_until(lambda: len(list(tmp_path.glob("began-*"))) == 2)
     executor.stop(tmp_path)
@@ -127,7 +127,7 @@ def test_one_that_does_not_go_is_ended_with_all_that_it_has_started(
     behave: Behave, tmp_path: Path, ending: str
 ) -> None:
     behave('trap "" TERM HUP; sleep 1000 & echo "$$ $!" > "$1/new"; mv "$1/new" "$1/pids"; while :; do wait; done')
-    executor = Local(1)
+    executor = LocalExecutor(1)
     (name,) = executor.start(tmp_path, "c", 1, "cpu")
     wait_until((tmp_path / "pids").exists)
     if ending == "killed":
@@ -150,12 +150,12 @@ def test_workers_do_not_outlive_a_killed_command_and_save_before_they_go(
         (worker,) = (path.stem for path in folder.workers.glob("*.jsonl"))
         (run,) = folder.states(names_of(folder)).keys() & {path.stem for path in folder.leases.glob("*.json")}
         os.kill(command.pid, signal.SIGKILL)
-    wait_until(lambda: '{"left": true}' in diary_file(folder.workers, worker).read_text())
+    wait_until(lambda: '{"left": true}' in events_file(folder.workers, worker).read_text())
     wait_until(lambda: not list(folder.leases.glob("*.json")))
     assert folder.state_of(run) == "stopped"
     assert (tmp_path / "trainings").read_text().split() == [run], "it began no other"
 
-    assert run_study(folder, Local(1)) == {"done": 3}
+    assert run_study(folder, LocalExecutor(1)) == {"done": 3}
     assert bits_of(folder) == bits_of(undisturbed)
     assert folder.store.result(run)["resumed"] == "resumed, identical"
     assert folder.store.result(run)["sessions"] == 2
@@ -168,6 +168,6 @@ def test_a_real_worker_without_what_it_needs_ends_the_command_with_its_sentence(
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     folder = StudyFolder.create(tmp_path, quick_study(device="gpu", width=1))
     with pytest.raises(MachineError, match=r"^On .*: The run is for a GPU, and JAX finds none here"):
-        run_study(folder, Local(1))
+        run_study(folder, LocalExecutor(1))
     assert set(folder.states(names_of(folder)).values()) == {"pending"}
     assert not list(folder.runs.iterdir()), "nothing is noted"

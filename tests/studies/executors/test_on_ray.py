@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from cycletime.errors import InputError
-from cycletime.studies.executors.on_ray import OnRay
-from cycletime.studies.running.diary import Event
-from cycletime.studies.running.running import run_study
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.events import RunEvent
+from cycletime.studies.ray_executor import RayExecutor
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.studies.worker_pool import run_study
 from tests.studies.small import bits_of, names_of
 
 pytestmark = pytest.mark.ray
@@ -73,7 +73,7 @@ def cluster() -> Iterator[str]:
 class Killer:
     """Kills the worker of a run with SIGKILL when the run is told of."""
 
-    def __init__(self, folder: StudyFolder, when: Callable[[Event], bool]) -> None:
+    def __init__(self, folder: StudyFolder, when: Callable[[RunEvent], bool]) -> None:
         self.folder, self.when = folder, when
         self.killed: list[str] = []
         self.outcomes: dict[str, list[str]] = {}
@@ -81,7 +81,7 @@ class Killer:
     def begin(self, plan: object, states: object) -> None:
         pass
 
-    def update(self, event: Event) -> None:
+    def update(self, event: RunEvent) -> None:
         if event.outcome:
             self.outcomes.setdefault(event.name, []).append(event.outcome)
         elif self.when(event):
@@ -102,12 +102,12 @@ def test_runs_are_stopped_and_their_workers_killed_and_end_with_the_same_bits(
     cluster: str, make_study: Callable[..., StudyFolder], alone: Callable[..., Any]
 ) -> None:
     folder = make_study(**LONG)
-    executor = OnRay.connect(cluster)
+    executor = RayExecutor.connect(cluster)
     assert executor.workers == 2
     under_way: dict[str, int] = {}
 
     class Watcher(Killer):
-        def update(self, event: Event) -> None:
+        def update(self, event: RunEvent) -> None:
             super().update(event)
             if event.env_steps:
                 under_way[event.name] = event.env_steps
@@ -119,7 +119,7 @@ def test_runs_are_stopped_and_their_workers_killed_and_end_with_the_same_bits(
 
     begun: set[str] = set()
 
-    def second_time(event: Event) -> bool:
+    def second_time(event: RunEvent) -> bool:
         """A while after the run went on from its checkpoint."""
         if event.env_steps is None:
             return False
@@ -143,24 +143,24 @@ def test_a_run_that_kills_every_worker_fails_and_the_others_are_done(
     folder = make_study(**LONG)
     bad, good = names_of(folder)
     killer = Killer(folder, lambda event: event.name == bad)
-    assert run_study(folder, OnRay.connect(cluster), watcher=killer) == {"done": 1, "failed": 1}
+    assert run_study(folder, RayExecutor.connect(cluster), watcher=killer) == {"done": 1, "failed": 1}
     assert folder.failures(bad).last["error"]
     assert folder.states([bad, good]) == {bad: "failed", good: "done"}
 
 
 def test_a_cluster_is_started_here(make_study: Callable[..., StudyFolder], alone: Callable[..., Any]) -> None:
     folder = make_study(seeds=12)
-    assert run_study(folder, OnRay.connect(workers=2)) == {"done": 12}
+    assert run_study(folder, RayExecutor.connect(workers=2)) == {"done": 12}
     assert bits_of(folder) == alone(seeds=12)
     assert not [*folder.workers.iterdir(), *folder.leases.iterdir()]
 
 
 def test_a_cluster_without_gpus_cannot_serve_runs_that_need_some(cluster: str) -> None:
     with pytest.raises(InputError, match=r"has 2 CPUs and 0 GPUs: a task needs a CPU and 0\.5 GPUs"):
-        OnRay.connect(cluster, gpus=0.5)
+        RayExecutor.connect(cluster, gpus=0.5)
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9", "127.0.0.1:port"])
 def test_where_there_is_no_cluster_that_is_said(address: str) -> None:
     with pytest.raises(InputError, match=f"There is no Ray cluster at '{address}' "):
-        OnRay.connect(address)
+        RayExecutor.connect(address)

@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 
 from cycletime.errors import RunError
-from cycletime.studies.executors.on_slurm import OnSlurm, queued
-from cycletime.studies.running.crew import MOST_SILENT
-from cycletime.studies.running.diary import Event
-from cycletime.studies.running.running import run_study
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.events import RunEvent
+from cycletime.studies.slurm_executor import SlurmExecutor, queued_jobs
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.studies.worker_pool import MAX_SILENT_WORKERS, run_study
 from tests.studies.small import bits_of, names_of
 
 pytestmark = pytest.mark.slurm
@@ -55,7 +54,7 @@ class Hand:
     def begin(self, plan: object, states: object) -> None:
         pass
 
-    def update(self, event: Event) -> None:
+    def update(self, event: RunEvent) -> None:
         if event.outcome:
             self.outcomes.setdefault(event.name, []).append(event.outcome)
         elif event.env_steps and event.name in self.deeds and event.name not in self.done:
@@ -105,7 +104,7 @@ def test_jobs_that_are_requeued_preempted_and_killed_end_with_the_same_bits(
 ) -> None:
     folder = make_study(**LONG)
     hand = Hand(folder, requeue, preempt, kill)
-    assert run_study(folder, OnSlurm(workers=3, minutes=30), watcher=hand) == {"done": 3}
+    assert run_study(folder, SlurmExecutor(workers=3, minutes=30), watcher=hand) == {"done": 3}
     assert len(hand.done) == 3
     assert bits_of(folder) == alone(**LONG)
     assert sessions(folder)[:2] == [2, 2], "who is asked saves first"
@@ -118,9 +117,9 @@ def test_who_submitted_is_killed_and_comes_back_and_finds_its_jobs(
     folder = make_study(**LONG)
     program = """
 import sys
-from cycletime.studies.executors.on_slurm import OnSlurm
-from cycletime.studies.running.running import run_study
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.slurm_executor import SlurmExecutor
+from cycletime.studies.worker_pool import run_study
+from cycletime.studies.study_folder import StudyFolder
 
 class Watcher:
     def begin(self, plan, states): pass
@@ -135,8 +134,8 @@ run_study(StudyFolder.open(sys.argv[1]), OnSlurm(workers=2, minutes=30), watcher
         assert driver.stdout.readline()
         driver.kill()
     (array,) = arrays_of(folder)
-    assert set(queued() or ()) == {f"{array}-0", f"{array}-1"}
-    assert run_study(folder, OnSlurm(workers=2, minutes=30), watcher=Hand(folder)) == {"done": 3}
+    assert set(queued_jobs() or ()) == {f"{array}-0", f"{array}-1"}
+    assert run_study(folder, SlurmExecutor(workers=2, minutes=30), watcher=Hand(folder)) == {"done": 3}
     assert arrays_of(folder) == {array}, "no job was submitted again"
     assert bits_of(folder) == alone(**LONG)
     assert set(sessions(folder)) == {1}
@@ -146,24 +145,24 @@ def test_who_is_asked_to_stop_lets_jobs_save_and_takes_back_those_that_wait(
     make_study: Callable[..., StudyFolder],
 ) -> None:
     """One job at a time has all the CPUs, and more wait than may end without a word."""
-    runs = MOST_SILENT + 3
+    runs = MAX_SILENT_WORKERS + 3
     folder = make_study(env_steps=80_000_000, seeds=runs)  # nobody waits for their ends
-    under_way: list[Event] = []
+    under_way: list[RunEvent] = []
 
     class Watcher(Hand):
-        def update(self, event: Event) -> None:
+        def update(self, event: RunEvent) -> None:
             super().update(event)
             if event.env_steps:
                 under_way.append(event)
 
     watcher = Watcher(folder)
-    executor = OnSlurm(workers=runs, minutes=30, cpus=os.cpu_count() or 1, options={"comment": "wide"})
+    executor = SlurmExecutor(workers=runs, minutes=30, cpus=os.cpu_count() or 1, options={"comment": "wide"})
     counts = run_study(folder, executor, watcher=watcher, stop=lambda: bool(under_way))
     assert counts == {"stopped": 1, "pending": runs - 1}
-    assert queued() == {}
+    assert queued_jobs() == {}
     assert list(watcher.outcomes.values()) == [["stopped"]]
 
 
 def test_what_slurm_refuses_is_said_in_a_sentence(make_study: Callable[..., StudyFolder]) -> None:
     with pytest.raises(RunError, match=r"Slurm takes no jobs: .*nvalid partition"):
-        run_study(make_study(), OnSlurm(workers=1, partition="nowhere"))
+        run_study(make_study(), SlurmExecutor(workers=1, partition="nowhere"))

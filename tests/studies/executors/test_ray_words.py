@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cycletime.errors import MachineError
-from cycletime.studies.executors.on_ray import OnRay
-from cycletime.studies.running.diary import diary_file
+from cycletime.studies.events import events_file
+from cycletime.studies.ray_executor import RayExecutor
 
 
 class RayError(Exception):
@@ -74,7 +74,7 @@ def caused_by(cause: Exception) -> RayError:
 
 
 def test_a_task_is_a_worker_that_is_not_tried_again_by_ray_itself(ray: Ray, tmp_path: Path) -> None:
-    executor = OnRay(3, gpus=0.25)
+    executor = RayExecutor(3, gpus=0.25)
     names = executor.start(tmp_path, "cycletime-ab", 2, "gpu")
     assert ray.given == [(str(tmp_path.resolve()), name, 3) for name in names]
     assert all(name.startswith("cycletime-ab-") for name in names)
@@ -84,7 +84,7 @@ def test_a_task_is_a_worker_that_is_not_tried_again_by_ray_itself(ray: Ray, tmp_
 
 
 def test_who_ends_is_told_once_and_why(ray: Ray, tmp_path: Path) -> None:
-    executor = OnRay(4)
+    executor = RayExecutor(4)
     fine, died, raised, cancelled = executor.start(tmp_path, "c", 4, "cpu")
     assert executor.ended(0.1) == {}
     ray.results = {
@@ -106,7 +106,7 @@ def test_who_ends_is_told_once_and_why(ray: Ray, tmp_path: Path) -> None:
 
 
 def test_what_a_machine_lacks_is_told_as_that(ray: Ray, tmp_path: Path) -> None:
-    executor = OnRay(1)
+    executor = RayExecutor(1)
     executor.start(tmp_path, "c", 1, "cpu")
     ray.results = {0: caused_by(MachineError("On node-7: the disk is full."))}
     with pytest.raises(MachineError, match=r"^On node-7: the disk is full\.$"):
@@ -114,17 +114,17 @@ def test_what_a_machine_lacks_is_told_as_that(ray: Ray, tmp_path: Path) -> None:
 
 
 def test_asked_to_stop_only_those_that_have_not_come_are_cancelled(ray: Ray, tmp_path: Path) -> None:
-    executor = OnRay(2)
+    executor = RayExecutor(2)
     trains, _waits = executor.start(tmp_path, "c", 2, "cpu")
     (tmp_path / "workers").mkdir()
-    diary_file(tmp_path / "workers", trains).touch()
+    events_file(tmp_path / "workers", trains).touch()
     executor.stop(tmp_path)
     executor.close(60.0)
     assert ray.cancelled == [1]
 
 
 def test_a_task_that_does_not_answer_is_ended_by_force(ray: Ray, tmp_path: Path) -> None:
-    executor = OnRay(2)
+    executor = RayExecutor(2)
     _, stuck = executor.start(tmp_path, "c", 2, "cpu")
     executor.kill(stuck)
     assert (ray.cancelled, ray.forced) == ([1], {1})

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cycletime.errors import RunError
-from cycletime.studies.executors import on_slurm
-from cycletime.studies.executors.on_slurm import GRACE_S, OnSlurm, queued
+from cycletime.studies import slurm_executor
+from cycletime.studies.slurm_executor import QUEUE_GRACE_S, SlurmExecutor, queued_jobs
 
 
 class FailedJobError(Exception):
@@ -74,13 +74,13 @@ def test_the_queue_names_workers_by_array_and_index(tmp_path: Path) -> None:
     (tmp_path / "queue").write_text(
         "17_0|cycletime-ab.0\n17_12|cycletime-ab.0\n 18_1|cycletime-ab.1 \n20|bash\n19_[3-7]|other\n"
     )
-    assert set(queued() or ()) == {"cycletime-ab.0-0", "cycletime-ab.0-12", "cycletime-ab.1-1", "bash-0"}
+    assert set(queued_jobs() or ()) == {"cycletime-ab.0-0", "cycletime-ab.0-12", "cycletime-ab.1-1", "bash-0"}
     (tmp_path / "queue").unlink()
-    assert queued() is None, "it does not answer"
+    assert queued_jobs() is None, "it does not answer"
 
 
 def test_workers_are_an_array_of_jobs_that_come_back_by_themselves(arrays: type[Arrays], tmp_path: Path) -> None:
-    slurm = OnSlurm(workers=5, partition="long", memory_gb=3, gres="gpu:1", options={"account": "lab"})
+    slurm = SlurmExecutor(workers=5, partition="long", memory_gb=3, gres="gpu:1", options={"account": "lab"})
     assert slurm.start(tmp_path, "cycletime-ab", 2, "cpu") == ["cycletime-ab.0-0", "cycletime-ab.0-1"]
     assert slurm.start(tmp_path, "cycletime-ab", 1, "cpu") == ["cycletime-ab.1-0"]
     first, second = arrays.made
@@ -93,7 +93,7 @@ def test_workers_are_an_array_of_jobs_that_come_back_by_themselves(arrays: type[
 
 
 def test_what_slurm_refuses_is_said_unless_jobs_are_there_already(arrays: type[Arrays], tmp_path: Path) -> None:
-    slurm = OnSlurm()
+    slurm = SlurmExecutor()
     arrays.refuses = "sbatch: error: first\nsbatch: error: invalid partition."
     with pytest.raises(RunError, match=r"^Slurm takes no jobs: sbatch: error: invalid partition\.$"):
         slurm.start(tmp_path, "c", 1, "cpu")
@@ -106,7 +106,7 @@ def test_what_slurm_refuses_is_said_unless_jobs_are_there_already(arrays: type[A
 
 @pytest.mark.usefixtures("arrays")
 def test_a_job_that_is_out_of_the_queue_for_a_while_has_ended(tmp_path: Path, now: list[float]) -> None:
-    slurm = OnSlurm()
+    slurm = SlurmExecutor()
     slurm.start(tmp_path, "c", 2, "cpu")
     (tmp_path / "queue").write_text("1_0|c.0\n1_1|c.0\n")
     assert slurm.ended(0.5) == {}
@@ -116,7 +116,7 @@ def test_a_job_that_is_out_of_the_queue_for_a_while_has_ended(tmp_path: Path, no
     assert told == {}, "its last lines may come late"
     while not told:
         told = dict(slurm.ended(0.5))
-    assert now[0] - began >= GRACE_S
+    assert now[0] - began >= QUEUE_GRACE_S
     assert list(told) == ["c.0-0"]
     assert str(tmp_path / "jobs" / "c.0") in told["c.0-0"]
     assert list(slurm.jobs) == ["c.0-1"]
@@ -124,7 +124,7 @@ def test_a_job_that_is_out_of_the_queue_for_a_while_has_ended(tmp_path: Path, no
 
 @pytest.mark.usefixtures("arrays", "now")
 def test_a_job_that_comes_back_into_the_queue_or_a_slurm_that_does_not_answer_is_no_end(tmp_path: Path) -> None:
-    slurm = OnSlurm()
+    slurm = SlurmExecutor()
     slurm.start(tmp_path, "c", 1, "cpu")
     for queue in ("", "1_0|c.0\n", "", None, "1_0|c.0\n") * 3:
         if queue is None:
@@ -138,7 +138,7 @@ def test_a_job_that_comes_back_into_the_queue_or_a_slurm_that_does_not_answer_is
 def test_jobs_of_an_earlier_command_are_found_by_the_study_s_own_arrays(tmp_path: Path) -> None:
     (tmp_path / "jobs" / "cycletime-old.0").mkdir(parents=True)
     (tmp_path / "queue").write_text("1_0|cycletime-old.0\n1_4|cycletime-old.0\n2_0|cycletime-else.0\n")
-    slurm = OnSlurm()
+    slurm = SlurmExecutor()
     assert sorted(slurm.found(tmp_path)) == ["cycletime-old.0-0", "cycletime-old.0-4"]
     (tmp_path / "queue").write_text("")
     for _ in range(5):
@@ -150,7 +150,7 @@ def test_jobs_of_an_earlier_command_are_found_by_the_study_s_own_arrays(tmp_path
 
 @pytest.mark.usefixtures("arrays")
 def test_asked_to_stop_jobs_that_wait_are_taken_back_and_others_left_to_save(tmp_path: Path) -> None:
-    slurm = OnSlurm()
+    slurm = SlurmExecutor()
     slurm.start(tmp_path, "c", 2, "cpu")
     slurm.start(tmp_path, "c", 1, "cpu")
     slurm.stop(tmp_path)
@@ -162,7 +162,7 @@ def test_asked_to_stop_jobs_that_wait_are_taken_back_and_others_left_to_save(tmp
 
 @pytest.mark.usefixtures("arrays")
 def test_a_job_that_does_not_answer_is_cancelled_by_its_number(tmp_path: Path) -> None:
-    slurm = OnSlurm()
+    slurm = SlurmExecutor()
     (tmp_path / "queue").write_text("17_0|c.0\n17_1|c.0\n")
     slurm.kill("c.0-1")
     slurm.kill("c.0-2")  # which is gone by now
@@ -170,6 +170,6 @@ def test_a_job_that_does_not_answer_is_cancelled_by_its_number(tmp_path: Path) -
 
 
 def test_the_time_to_save_is_never_longer_than_half_a_job(arrays: type[Arrays], tmp_path: Path) -> None:
-    for minutes, delay_s in ((240, on_slurm.SAVE_S), (1, 30)):
-        OnSlurm(minutes=minutes).start(tmp_path / str(minutes), "c", 1, "cpu")
+    for minutes, delay_s in ((240, slurm_executor.SIGNAL_DELAY_S), (1, 30)):
+        SlurmExecutor(minutes=minutes).start(tmp_path / str(minutes), "c", 1, "cpu")
         assert arrays.made[-1].given["signal_delay_s"] == delay_s

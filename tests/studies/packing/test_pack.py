@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from cycletime.engines.record import Keep
 from cycletime.errors import InputError
-from cycletime.studies.packing.pack import pack_studies
-from cycletime.studies.packing.unpacking import PACK, unpacked
-from cycletime.studies.plan.plan import Plan
-from cycletime.studies.spec.file import study_from
-from cycletime.studies.spec.study import Study
+from cycletime.studies.pack import pack_studies
+from cycletime.studies.pack_main import MANIFEST, unpack
+from cycletime.studies.plan import Plan
+from cycletime.studies.spec import Study
+from cycletime.studies.spec_file import study_from_table
+from cycletime.training.run_recorder import SaveOptions
 from tests.studies.small import small_study
 
 
 def packed(*studies: Study, file: Path, **options: Any) -> list[dict[str, Any]]:  # noqa: ANN401
     pack_studies(studies, file, **options)
     with zipfile.ZipFile(file) as pack:
-        told: list[dict[str, Any]] = json.loads(pack.read(PACK))["studies"]
+        told: list[dict[str, Any]] = json.loads(pack.read(MANIFEST))["studies"]
     return told
 
 
@@ -28,14 +28,14 @@ def packed(*studies: Study, file: Path, **options: Any) -> list[dict[str, Any]]:
 def test_a_pack_plans_the_runs_that_the_study_plans(tmp_path: Path, keys: dict[str, Any]) -> None:
     study = small_study(**keys)
     (told,) = packed(study, file=tmp_path / "pack.zip")
-    assert Plan.of(study_from(told["study"])).runs == Plan.of(study).runs
+    assert Plan.of(study_from_table(told["study"])).runs == Plan.of(study).runs
     assert told["study"]["width"] == Plan.of(study).study.width
     assert told["folder"] == "", "OUT is the study itself"
 
 
 def test_several_studies_have_a_folder_and_what_is_kept_each(tmp_path: Path) -> None:
     studies = [small_study(name=name) for name in ("one", "two")]
-    told = packed(*studies, file=tmp_path / "pack.zip", keeps=[Keep(False, True), Keep(True, False)])
+    told = packed(*studies, file=tmp_path / "pack.zip", keeps=[SaveOptions(False, True), SaveOptions(True, False)])
     assert [each["folder"] for each in told] == ["one", "two"]
     assert [each["keep"] for each in told] == [
         {"episodes": False, "policies": True},
@@ -80,19 +80,19 @@ def test_a_pack_has_the_sources_and_the_kernel_and_is_the_same_each_time(tmp_pat
 def test_environments_are_not_packed(tmp_path: Path) -> None:
     table = {"name": "s", "task": "reacher", "env": "Pendulum-v1", "env_dt": "50ms", "algorithm": "sac", "dt": "50ms"}
     with pytest.raises(InputError, match="'Pendulum-v1' is an environment"):
-        pack_studies([study_from({**table, "env_steps": 100})], tmp_path / "pack.zip")
+        pack_studies([study_from_table({**table, "env_steps": 100})], tmp_path / "pack.zip")
     assert not list(tmp_path.iterdir())
 
 
 def test_what_was_unpacked_by_half_is_unpacked_again_and_packs_do_not_share_it(tmp_path: Path) -> None:
     pack_studies([small_study()], tmp_path / "one.zip")
     pack_studies([small_study(seeds=3)], tmp_path / "two.zip")
-    code = unpacked(tmp_path / "one.zip", tmp_path / "out")
+    code = unpack(tmp_path / "one.zip", tmp_path / "out")
     (code / "whole").unlink()
     (code / "cycletime" / "__init__.py").write_text("torn")
-    assert unpacked(tmp_path / "one.zip", tmp_path / "out") == code
+    assert unpack(tmp_path / "one.zip", tmp_path / "out") == code
     assert (code / "cycletime" / "__init__.py").read_text() != "torn"
     (code / "cycletime" / "mark").touch()
-    assert unpacked(tmp_path / "one.zip", tmp_path / "out") == code
+    assert unpack(tmp_path / "one.zip", tmp_path / "out") == code
     assert (code / "cycletime" / "mark").exists(), "what is whole is left alone"
-    assert unpacked(tmp_path / "two.zip", tmp_path / "out") != code
+    assert unpack(tmp_path / "two.zip", tmp_path / "out") != code

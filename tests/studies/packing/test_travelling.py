@@ -16,24 +16,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cycletime.engines.record import Keep
 from cycletime.errors import MachineError
-from cycletime.loops import EpisodeBins, Episodes
-from cycletime.studies.executors.local import Local
-from cycletime.studies.packing import travelling
-from cycletime.studies.packing.pack import KEEP_LITTLE, pack_studies
-from cycletime.studies.running.running import run_study
-from cycletime.studies.running.sessions import worked_s
-from cycletime.studies.spec.file import as_table, study_from
-from cycletime.studies.store.folder import StudyFolder
-from cycletime.studies.store.importing import study_folder_for, take_runs
+from cycletime.studies import pack_runner
+from cycletime.studies.executors import LocalExecutor
+from cycletime.studies.pack import KEEP_SCORES, pack_studies
+from cycletime.studies.run_import import import_runs, open_or_create_study
+from cycletime.studies.spec_file import study_from_table, study_table
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.studies.wall_time import recorded_wall_s
+from cycletime.studies.worker_pool import run_study
+from cycletime.training.learning_curve import EpisodeBins, Episodes
+from cycletime.training.run_recorder import SaveOptions
 from tests.studies.running.slowly import slow_workers
 from tests.studies.small import bits_of, names_of, quick_study, wait_until
 from tests.studies.stand_ins import InTurn, Trained
 
 THERE = ("numpy", "numpy.libs", "jax", "jaxlib", "ml_dtypes", "opt_einsum")
 """All that such a machine has; JAX asks for the last two."""
-STUDY = study_from(
+STUDY = study_from_table(
     {
         "name": "packed",
         "task": "reacher",
@@ -83,7 +83,7 @@ def here(tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str]) 
     with pytest.MonkeyPatch.context() as patch:
         for name, value in environment.items():
             patch.setenv(name, value)
-        assert run_study(folder, Local(1)) == {"done": 3}
+        assert run_study(folder, LocalExecutor(1)) == {"done": 3}
     return folder
 
 
@@ -109,13 +109,13 @@ def test_killed_on_a_machine_with_little_installed_it_comes_back_with_the_same_b
     (code,) = out.glob("code-*")
     assert not list(code.rglob("*.npz")), "results are beside the code"
 
-    folder = study_folder_for(tmp_path / "study", [out])
+    folder = open_or_create_study(tmp_path / "study", [out])
     assert (folder.study, names_of(folder)) == (here.study, names_of(here))
-    taken = take_runs(folder, [out])
+    taken = import_runs(folder, [out])
     assert (taken.taken, taken.damaged, taken.not_planned) == (3, {}, 0)
     assert bits_of(folder) == bits_of(here)
     assert set(folder.states(names_of(folder)).values()) == {"done"}
-    assert take_runs(folder, [out]).known == 3
+    assert import_runs(folder, [out]).known == 3
 
 
 def test_what_is_missing_there_is_one_sentence(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_what_is_missing_there_is_one_sentence(tmp_path: Path) -> None:
 @pytest.fixture
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> InTurn:
     executor = InTurn()
-    monkeypatch.setattr(travelling, "executor_for", lambda *_: executor)
+    monkeypatch.setattr(pack_runner, "make_executor", lambda *_: executor)
     return executor
 
 
@@ -138,11 +138,11 @@ def run(out: Path, *, episodes: bool = False, policies: bool = False, **keys: An
 
 
 def run_all(out: Path, *parts: dict[str, Any], episodes: bool = False, policies: bool = False) -> int:
-    return travelling.run({"studies": parts}, out, None, episodes=episodes, policies=policies)
+    return pack_runner.run_pack({"studies": parts}, out, None, episodes=episodes, policies=policies)
 
 
-def part(folder: str, keep: Keep = KEEP_LITTLE, **keys: Any) -> dict[str, Any]:  # noqa: ANN401
-    return {"folder": folder, "study": as_table(quick_study(**keys).resolved()), "keep": asdict(keep)}
+def part(folder: str, keep: SaveOptions = KEEP_SCORES, **keys: Any) -> dict[str, Any]:  # noqa: ANN401
+    return {"folder": folder, "study": study_table(quick_study(**keys).resolved()), "keep": asdict(keep)}
 
 
 @pytest.mark.usefixtures("in_this_process")
@@ -153,7 +153,7 @@ def test_runs_come_back_with_what_was_asked_for_and_the_same_performance(
     assert run(tmp_path / "out", episodes=episodes, policies=policies) == 0
     shutil.move(tmp_path / "out", tmp_path / "back")
     folder = StudyFolder.create(tmp_path / "study", quick_study())
-    assert take_runs(folder, [tmp_path / "back"]).taken == 3
+    assert import_runs(folder, [tmp_path / "back"]).taken == 3
     for name in names_of(folder):
         ours, theirs = folder.store.run(name), undisturbed.store.run(name)
         assert isinstance(ours.curve, Episodes if episodes else EpisodeBins)
@@ -171,7 +171,7 @@ def test_several_studies_run_one_after_the_other_and_go_on_where_they_were_stopp
     tmp_path: Path, trained: Trained, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
-    both = part("one", name="one", seeds=2), part("two", Keep(False, True), name="two", seeds=[2, 3])
+    both = part("one", name="one", seeds=2), part("two", SaveOptions(False, True), name="two", seeds=[2, 3])
 
     def stop_in_the_second(names: Sequence[str]) -> None:
         if any("seed2" in name for name in names):
@@ -189,7 +189,7 @@ def test_several_studies_run_one_after_the_other_and_go_on_where_they_were_stopp
     assert (said[2], said[-1]) == ("one: 2 done", "two: 2 done")
     assert not any("seed0" in name or "seed1" in name for name in trained.runs[len(before) :]), "done means done"
     assert [StudyFolder.open(out / name).keep.policies for name in ("one", "two")] == [False, True]
-    assert all(worked_s(out / name) is not None for name in ("one", "two"))
+    assert all(recorded_wall_s(out / name) is not None for name in ("one", "two"))
 
 
 def test_a_failure_in_one_study_leaves_the_next_alone_and_is_the_status(

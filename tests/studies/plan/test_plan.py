@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cycletime.studies.plan.plan import Plan, agent_steps_of, names_of
-from cycletime.studies.spec.file import study_from
+from cycletime.studies.plan import Plan, agent_steps_per_run, run_names
+from cycletime.studies.spec_file import study_from_table
 from tests.studies.small import small_study
 
 MANY = """
 import json, sys
 from pathlib import Path
-from cycletime.studies.plan.plan import Plan
-from cycletime.studies.spec.file import study_from
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.plan import Plan
+from cycletime.studies.spec_file import study_from_table
+from cycletime.studies.study_folder import StudyFolder
 
 told = {"name": "many", "task": "reacher", "algorithm": "ppo", "dts": ["4ms", "8ms", "16ms", "32ms", "64ms"]}
 told |= {"rules": ["baseline", "dt-aware"], "seeds": 4000, "env_steps": 100_000}
@@ -40,9 +40,9 @@ print(json.dumps([len(states), shared, memory_mb]))
     seeds=st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=5, unique=True),
 )
 def test_names_are_those_of_the_runs(world: dict[str, str], algorithm: str, dt: str, seeds: list[int]) -> None:
-    study = study_from({"name": "s", **world, "algorithm": algorithm, "dt": dt, "seeds": seeds, "env_steps": 9})
+    study = study_from_table({"name": "s", **world, "algorithm": algorithm, "dt": dt, "seeds": seeds, "env_steps": 9})
     for cell in study.cells():
-        assert names_of(cell, study.seeds) == tuple(cell.run(seed).name for seed in seeds)
+        assert run_names(cell, study.seeds) == tuple(cell.run(seed).name for seed in seeds)
 
 
 def test_a_run_that_two_cells_share_is_planned_once_and_named_in_both() -> None:
@@ -76,7 +76,7 @@ def test_steps_and_hours_are_those_of_all_runs() -> None:
     plan = Plan.of(small_study(seeds=3, env_steps=9000))
     assert plan.env_steps == 9 * 9000
     assert plan.simulated_h == pytest.approx(9 * 9000 * 0.002 / 3600)
-    assert [agent_steps_of(cell) for cell in plan.cells] == [9000 / 8, 9000 / 8, 9000 / 16, 9000 / 16]
+    assert [agent_steps_per_run(cell) for cell in plan.cells] == [9000 / 8, 9000 / 8, 9000 / 16, 9000 / 16]
 
 
 def wide(**keys: Any) -> Plan:  # noqa: ANN401

@@ -6,9 +6,9 @@ from pathlib import Path
 SITE = """
 # Read by each process of Python's: chunks are as short as can be and checkpoints frequent, and each training is logged.
 import os, sys, time
-if any("cycletime.studies.running.worker" in word for word in sys.orig_argv):
-    import cycletime.engines.training as training
-    import cycletime.loops.compiled as compiled
+if any("cycletime.studies.worker" in word for word in sys.orig_argv):
+    import cycletime.training.trainer as training
+    import cycletime.training.compiled_loop as compiled
     compiled.CHUNK_S, training.MOST_TIME_SAVING = 0.0, 1.0
     really = training.train_together
     def train(trainees, shelf, *, stop):

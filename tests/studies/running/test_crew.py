@@ -8,12 +8,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from cycletime.studies.running import crew
-from cycletime.studies.running.crew import LEAVE_S, SIGNS_S
-from cycletime.studies.running.diary import Event, diary_of
-from cycletime.studies.running.lease import STALE_S, leased
-from cycletime.studies.running.running import run_study
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies import worker_pool
+from cycletime.studies.events import RunEvent, open_event_writer
+from cycletime.studies.leases import STALE_S, hold_lease
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.studies.worker_pool import HEARTBEAT_CHECK_S, STOP_TIMEOUT_S, run_study
 from tests.studies.small import finish, make_old, names_of
 from tests.studies.stand_ins import Notes
 
@@ -47,8 +46,8 @@ class Frozen:
             self.over[name] = ""
             return [name]
         self.worker = name
-        self.stack.enter_context(leased(self.folder.leases, run, name))
-        with diary_of(self.folder.workers, name) as diary:
+        self.stack.enter_context(hold_lease(self.folder.leases, run, name))
+        with open_event_writer(self.folder.workers, name) as diary:
             diary.write({"worker": name})
             diary.begin(run)
         return [name]
@@ -73,7 +72,7 @@ class Frozen:
 @pytest.fixture
 def frozen(make_folder: Callable[..., StudyFolder], monkeypatch: pytest.MonkeyPatch) -> Iterable[Frozen]:
     now_s = [1000.0]
-    monkeypatch.setattr(crew, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    monkeypatch.setattr(worker_pool, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
     with ExitStack() as stack:
         yield Frozen(make_folder(**ONE), stack, now_s)
 
@@ -82,8 +81,8 @@ def test_one_that_touches_its_leases_no_more_is_ended_and_another_takes_its_run(
     notes = Notes()
     assert run_study(frozen.folder, frozen, watcher=notes) == {"done": 1}
     assert frozen.killed_s is not None
-    assert STALE_S < frozen.killed_s - 1000.0 <= STALE_S + 2 * SIGNS_S
-    (told,) = (each for each in notes.heard if isinstance(each, Event) and each.error)
+    assert STALE_S < frozen.killed_s - 1000.0 <= STALE_S + 2 * HEARTBEAT_CHECK_S
+    (told,) = (each for each in notes.heard if isinstance(each, RunEvent) and each.error)
     assert (told.outcome, told.error) == (None, "its worker gave no sign of life for 135 s")
 
 
@@ -95,7 +94,7 @@ def test_one_that_ends_amid_a_run_without_a_word_has_died_whatever_its_status(fr
 
     frozen.each, notes = end, Notes()
     assert run_study(frozen.folder, frozen, watcher=notes) == {"done": 1}
-    (told,) = (each for each in notes.heard if isinstance(each, Event) and each.error)
+    (told,) = (each for each in notes.heard if isinstance(each, RunEvent) and each.error)
     assert (told.outcome, told.error) == (None, "its worker ended before it was done")
 
 
@@ -127,5 +126,5 @@ def test_a_command_that_was_frozen_itself_does_not_blame_its_workers(frozen: Fro
 def test_one_that_is_asked_to_stop_and_gives_no_sign_is_ended_soon_and_its_run_is_no_failure(frozen: Frozen) -> None:
     assert run_study(frozen.folder, frozen, stop=lambda: frozen.looks >= 2) == {"pending": 1}
     assert frozen.killed_s is not None
-    assert LEAVE_S <= frozen.killed_s - 1000.0 <= LEAVE_S + 5 * TICK_S
+    assert STOP_TIMEOUT_S <= frozen.killed_s - 1000.0 <= STOP_TIMEOUT_S + 5 * TICK_S
     assert not list(frozen.folder.runs.iterdir())

@@ -7,12 +7,10 @@ from typing import Any
 import pytest
 
 from cycletime.errors import RunError
-from cycletime.studies.running import worker
-from cycletime.studies.running.crew import MOST_SILENT
-from cycletime.studies.running.diary import Event, diary_file, diary_of
-from cycletime.studies.running.failures import MOST
-from cycletime.studies.running.running import run_study
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies import worker
+from cycletime.studies.events import RunEvent, events_file, open_event_writer
+from cycletime.studies.study_folder import MAX_FAILURES, StudyFolder
+from cycletime.studies.worker_pool import MAX_SILENT_WORKERS, run_study
 from tests.studies.small import finished, names_of, specs_of
 from tests.studies.stand_ins import Death, InTurn, Notes, Trained
 
@@ -37,16 +35,16 @@ def test_a_run_whose_workers_die_over_it_alone_at_the_same_place_is_given_up(
     bad = names_of(folder)[0]
     trained.before = killer_of(bad)
     assert run_study(folder, InTurn(), watcher=notes) == {"done": 5, "failed": 1}
-    assert trained.runs.count(bad) == MOST
-    assert len(trained.runs) == len(set(trained.runs)) + MOST - 1
+    assert trained.runs.count(bad) == MAX_FAILURES
+    assert len(trained.runs) == len(set(trained.runs)) + MAX_FAILURES - 1
     noted = folder.failures(bad).read()
     assert [(each["error"], each["begun_at"], each["died_among"]) for each in noted] == [
         ("its worker died with status -9", 0, 1)
-    ] * MOST
-    assert Event(bad, outcome="failed", error="its worker died with status -9") in notes.heard
+    ] * MAX_FAILURES
+    assert RunEvent(bad, outcome="failed", error="its worker died with status -9") in notes.heard
     assert notes.outcomes.count((bad, "failed")) == 1
     assert run_study(folder, InTurn()) == {"done": 5, "failed": 1}
-    assert trained.runs.count(bad) == MOST
+    assert trained.runs.count(bad) == MAX_FAILURES
 
 
 def test_a_run_that_gets_further_each_time_is_not_given_up(
@@ -116,24 +114,24 @@ def test_workers_that_die_before_their_first_word_end_it_with_a_sentence(
         raise Death("its worker died with status 7")
 
     executor, notes = InTurn(work=silent), Notes()
-    with pytest.raises(RunError, match=f"^{MOST_SILENT} workers in a row .* its worker died with status 7"):
+    with pytest.raises(RunError, match=f"^{MAX_SILENT_WORKERS} workers in a row .* its worker died with status 7"):
         run_study(make_folder(), executor, watcher=notes)
-    assert len(executor.started) == MOST_SILENT
+    assert len(executor.started) == MAX_SILENT_WORKERS
     assert (executor.calls[-1], notes.heard[-1]) == ("close", "end")
 
 
 def test_a_word_from_anybody_ends_the_silence(make_folder: Callable[..., StudyFolder], trained: Trained) -> None:
-    folder = make_folder(**ONE, seeds=2 * MOST_SILENT)
+    folder = make_folder(**ONE, seeds=2 * MAX_SILENT_WORKERS)
     executor = InTurn()
 
     def mostly_silent(study: str, name: str, workers: int) -> None:
-        if len(executor.started) % MOST_SILENT:
+        if len(executor.started) % MAX_SILENT_WORKERS:
             raise Death("no")
-        worker.work(study, name, workers, stop=lambda: len(trained.runs) * MOST_SILENT >= len(executor.started))
+        worker.work(study, name, workers, stop=lambda: len(trained.runs) * MAX_SILENT_WORKERS >= len(executor.started))
 
     executor.work = mostly_silent
-    assert run_study(folder, executor) == {"done": 2 * MOST_SILENT}
-    assert len(executor.started) > MOST_SILENT
+    assert run_study(folder, executor) == {"done": 2 * MAX_SILENT_WORKERS}
+    assert len(executor.started) > MAX_SILENT_WORKERS
 
 
 def test_a_worker_of_the_same_name_that_begins_anew_tells_of_a_death(
@@ -150,7 +148,7 @@ def test_a_worker_of_the_same_name_that_begins_anew_tells_of_a_death(
         try:
             worker.work(study, name, workers)
         except Death:
-            with diary_file(Path(study) / "workers", name).open("a") as file:
+            with events_file(Path(study) / "workers", name).open("a") as file:
                 file.write('{"name": "to')
             worker.work(study, name, workers)
 
@@ -176,7 +174,7 @@ def test_a_worker_that_left_in_order_and_comes_back_is_no_death(
     first, second = names_of(folder)
 
     def preempted(study: str, name: str, workers: int) -> None:
-        with diary_of(Path(study) / "workers", name) as diary:
+        with open_event_writer(Path(study) / "workers", name) as diary:
             diary.write({"worker": name})
             diary.begin(first)
             diary.end(first, "stopped")

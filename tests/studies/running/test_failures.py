@@ -5,24 +5,24 @@ from pathlib import Path
 import pytest
 
 from cycletime.errors import InputError
-from cycletime.studies.running.failures import MOST, Failures
+from cycletime.studies.study_folder import MAX_FAILURES, RunFailures
 
 
 def test_a_run_that_raises_three_times_is_left_alone_until_a_retry(tmp_path: Path) -> None:
-    failures = Failures(tmp_path / "run")
+    failures = RunFailures(tmp_path / "run")
     assert (failures.read(), failures.last, failures.is_hopeless) == ([], {}, False)
-    for number in range(MOST):
+    for number in range(MAX_FAILURES):
         assert not failures.is_hopeless
         failures.add(f"no {number}")
     assert failures.is_hopeless
-    assert failures.last["error"] == f"no {MOST - 1}"
+    assert failures.last["error"] == f"no {MAX_FAILURES - 1}"
     failures.forget()
     assert (failures.is_hopeless, failures.read()) == (False, [])
     failures.forget()
 
 
 def test_a_wrong_input_is_tried_once(tmp_path: Path) -> None:
-    failures = Failures(tmp_path / "run")
+    failures = RunFailures(tmp_path / "run")
     failures.add(ValueError("may pass"))
     assert not failures.is_hopeless
     failures.add(InputError("'no:Hopper-v5' needs a module that cannot be imported."))
@@ -32,8 +32,8 @@ def test_a_wrong_input_is_tried_once(tmp_path: Path) -> None:
 
 
 def test_a_run_over_which_workers_die_alone_at_the_same_place_is_left_alone(tmp_path: Path) -> None:
-    failures = Failures(tmp_path / "run")
-    for _ in range(MOST):
+    failures = RunFailures(tmp_path / "run")
+    for _ in range(MAX_FAILURES):
         assert not failures.is_hopeless
         failures.add_death("killed", 500, among=1)
     assert failures.is_hopeless
@@ -41,15 +41,15 @@ def test_a_run_over_which_workers_die_alone_at_the_same_place_is_left_alone(tmp_
 
 @pytest.mark.parametrize("place", [None, 0])
 def test_a_place_can_be_unknown_or_the_beginning(tmp_path: Path, place: int | None) -> None:
-    failures = Failures(tmp_path / "run")
-    for _ in range(MOST):
+    failures = RunFailures(tmp_path / "run")
+    for _ in range(MAX_FAILURES):
         failures.add_death("killed", place, among=1)
     assert failures.is_hopeless
 
 
 def test_a_run_that_gets_further_each_time_or_dies_among_others_is_not(tmp_path: Path) -> None:
-    further, among = Failures(tmp_path / "further"), Failures(tmp_path / "among")
-    for number in range(10 * MOST):
+    further, among = RunFailures(tmp_path / "further"), RunFailures(tmp_path / "among")
+    for number in range(10 * MAX_FAILURES):
         further.add_death("killed", 100 * number, among=1)
         among.add_death("killed", 0, among=2)
     assert not further.is_hopeless
@@ -57,8 +57,8 @@ def test_a_run_that_gets_further_each_time_or_dies_among_others_is_not(tmp_path:
 
 
 def test_deaths_are_no_failures_of_its_own_nor_the_other_way_round(tmp_path: Path) -> None:
-    failures = Failures(tmp_path / "run")
-    for number in range(MOST - 1):
+    failures = RunFailures(tmp_path / "run")
+    for number in range(MAX_FAILURES - 1):
         failures.add("no")
         failures.add_death("killed", 0, among=1)
         failures.add_death("killed", 1, among=number + 2)
@@ -66,7 +66,7 @@ def test_deaths_are_no_failures_of_its_own_nor_the_other_way_round(tmp_path: Pat
 
 
 def test_after_each_death_fewer_are_trained_together_until_a_run_is_alone(tmp_path: Path) -> None:
-    failures = Failures(tmp_path / "run")
+    failures = RunFailures(tmp_path / "run")
     assert failures.most_together() is None
     failures.add("raised by itself")
     assert failures.most_together() is None
@@ -76,7 +76,7 @@ def test_after_each_death_fewer_are_trained_together_until_a_run_is_alone(tmp_pa
 
 
 def test_they_survive_a_torn_line(tmp_path: Path) -> None:
-    failures = Failures(tmp_path / "run")
+    failures = RunFailures(tmp_path / "run")
     try:
         _ = 1 / 0
     except ZeroDivisionError as error:
@@ -103,7 +103,7 @@ def test_they_survive_a_torn_line(tmp_path: Path) -> None:
     ],
 )
 def test_a_spoilt_line_does_not_count_and_is_forgotten_by_a_retry(tmp_path: Path, line: bytes) -> None:
-    failures = Failures(tmp_path / "run")
+    failures = RunFailures(tmp_path / "run")
     failures.add("first")
     failures.file.write_bytes(line + b"\n" + failures.file.read_bytes())
     assert [each["error"] for each in failures.read()] == ["first"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.study_folder import StudyFolder
 from tests.studies.small import bits_of, names_of
 
 STUDY = """\

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.study_folder import StudyFolder
 from tests.studies.running.slowly import slow_workers
 from tests.studies.small import bits_of, names_of
 

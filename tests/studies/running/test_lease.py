@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from cycletime.errors import RunError
-from cycletime.studies.running import lease as lease_module
-from cycletime.studies.running.lease import holders, leased, sweep_leases
+from cycletime.studies import leases as lease_module
+from cycletime.studies.leases import hold_lease, lease_holders, sweep_leases
 from tests.processes import started
 from tests.studies.small import make_old, wait_until
 
@@ -26,7 +26,7 @@ FILE = "run.json"
 CONTEST = f"""
 import os, sys, time
 from pathlib import Path
-from cycletime.studies.running.lease import leased
+from cycletime.studies.leases import hold_lease
 
 def contend(folder, begins):
     time.sleep(max(0, begins - time.time()))
@@ -51,7 +51,7 @@ for folder in sorted(Path(sys.argv[1]).iterdir()):
 HOLDER = """
 import os, sys, time
 from pathlib import Path
-from cycletime.studies.running import lease as leases
+from cycletime.studies import leases as leases
 
 leases.BEAT_S = 0.1
 folder = Path(sys.argv[1])
@@ -67,7 +67,7 @@ with leases.leased(folder, "run", "holder", on_loss=lambda: os._exit(75)) as lea
 
 
 def told(**overrides: object) -> str:
-    mine = {"token": "old", "worker": "w", "host": "h", "processes": lease_module._processes(), "pid": os.getpid()}
+    mine = {"token": "old", "worker": "w", "host": "h", "processes": lease_module._pid_namespace(), "pid": os.getpid()}
     return json.dumps({**mine, **overrides})
 
 
@@ -87,8 +87,8 @@ def dead_pid() -> int:
 
 
 def beat_quickly(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(lease_module, "BEAT_S", 0.01)
-    patch.setattr(lease_module, "_HEART", lease_module._Heart())  # the other one may be waiting
+    patch.setattr(lease_module, "HEARTBEAT_S", 0.01)
+    patch.setattr(lease_module, "_HEARTBEAT", lease_module._HeartbeatThread())  # the other one may be waiting
 
 
 @contextmanager
@@ -100,25 +100,25 @@ def holding(folder: Path) -> Iterator["tuple[subprocess.Popen[str], str]"]:
 
 
 def is_taken(folder: Path) -> bool:
-    with leased(folder, RUN, "somebody") as lease:
+    with hold_lease(folder, RUN, "somebody") as lease:
         return lease is not None
 
 
 def test_one_holds_it_and_gives_it_back_without_a_trace(tmp_path: Path) -> None:
-    with leased(tmp_path, RUN, "one") as lease:
+    with hold_lease(tmp_path, RUN, "one") as lease:
         assert lease is not None
         assert not lease.is_lost()
-        assert holders(tmp_path) == {RUN: who("one")}
+        assert lease_holders(tmp_path) == {RUN: who("one")}
         assert not is_taken(tmp_path)
         assert not lease.is_lost()
         assert [path.name for path in tmp_path.iterdir()] == [FILE]
     assert not list(tmp_path.iterdir())
-    assert not holders(tmp_path)
+    assert not lease_holders(tmp_path)
     assert is_taken(tmp_path)
 
 
 def test_it_is_given_back_whatever_is_raised(tmp_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), leased(tmp_path, RUN, "one"):
+    with pytest.raises(ZeroDivisionError), hold_lease(tmp_path, RUN, "one"):
         _ = 1 / 0
     assert not list(tmp_path.iterdir())
 
@@ -149,7 +149,7 @@ def test_a_contender_that_is_overtaken_leaves_no_successor_of_the_new_holder(
     path.write_text(told(token="old", processes="elsewhere"))
     make_old(path, 300)
     asked: list[str] = []
-    link, read = lease_module._linked, lease_module._told
+    link, read = lease_module._link_if_free, lease_module._read_lease
 
     def linked(draft: Path, place: Path) -> bool:
         asked.append(place.name)
@@ -161,8 +161,8 @@ def test_a_contender_that_is_overtaken_leaves_no_successor_of_the_new_holder(
             return dict(json.loads(told(token="heir")))
         return read(place)
 
-    monkeypatch.setattr(lease_module, "_linked", linked)
-    monkeypatch.setattr(lease_module, "_told", read_of)
+    monkeypatch.setattr(lease_module, "_link_if_free", linked)
+    monkeypatch.setattr(lease_module, "_read_lease", read_of)
     assert not is_taken(tmp_path)
     assert asked == [FILE, after_old], "who sees a successor takes the lease for lost"
 
@@ -173,7 +173,7 @@ def test_a_killed_holder_loses_it_at_once_even_if_nobody_buried_it(tmp_path: Pat
         process.kill()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it is dead now, and still has its number
         os.kill(process.pid, 0)
-        assert not holders(tmp_path)
+        assert not lease_holders(tmp_path)
         assert is_taken(tmp_path)
 
 
@@ -185,8 +185,8 @@ def test_a_frozen_holder_that_wakes_up_writes_nothing_any_more(tmp_path: Path) -
         os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
         assert not is_taken(tmp_path)
         make_old(tmp_path / FILE, 300)
-        assert not holders(tmp_path)
-        with leased(tmp_path, RUN, "heir") as lease:
+        assert not lease_holders(tmp_path)
+        with hold_lease(tmp_path, RUN, "heir") as lease:
             assert lease is not None
             before = (tmp_path / "written").stat().st_size
             process.send_signal(signal.SIGCONT)
@@ -202,12 +202,12 @@ def test_a_beating_heart_touches_all_leases_of_a_process_and_none_that_was_given
 ) -> None:
     beat_quickly(monkeypatch)
     paths = [tmp_path / f"{run}.json" for run in ("a", "b")]
-    with leased(tmp_path, "a", "one"):
-        with leased(tmp_path, "b", "one"):
+    with hold_lease(tmp_path, "a", "one"):
+        with hold_lease(tmp_path, "b", "one"):
             for path in paths:
                 make_old(path, 3600)
             wait_until(lambda: all(time.time() - path.stat().st_mtime < 1800 for path in paths))
-            assert holders(tmp_path).keys() == {"a", "b"}
+            assert lease_holders(tmp_path).keys() == {"a", "b"}
         make_old(paths[0], 3600)
         wait_until(lambda: time.time() - paths[0].stat().st_mtime < 1800)
         assert [path.name for path in tmp_path.glob("*.json")] == ["a.json"]
@@ -218,7 +218,7 @@ def test_a_lease_that_is_lost_is_told_by_the_next_beat_and_touched_no_more(
 ) -> None:
     beat_quickly(monkeypatch)
     told: list[str] = []
-    with leased(tmp_path, RUN, "one", lambda: told.append("lost")) as lease, leased(tmp_path, "b", "one"):
+    with hold_lease(tmp_path, RUN, "one", lambda: told.append("lost")) as lease, hold_lease(tmp_path, "b", "one"):
         assert lease is not None
         (tmp_path / FILE).write_text(heir_of(tmp_path / FILE))
         make_old(tmp_path / FILE, 3600)
@@ -243,20 +243,20 @@ def test_a_lease_that_is_lost_in_the_middle_of_a_beat_is_told_by_the_next_one(
 
     beat_quickly(monkeypatch)
     monkeypatch.setattr(os, "utime", touch_what_an_heir_has)
-    with leased(tmp_path, RUN, "one", lambda: told.append("lost")):
+    with hold_lease(tmp_path, RUN, "one", lambda: told.append("lost")):
         wait_until(lambda: told)
 
 
 def test_the_leases_of_runs_do_not_touch_one_another(tmp_path: Path) -> None:
-    with leased(tmp_path, "a", "one"):
-        with leased(tmp_path, "b", "two") as lease:
+    with hold_lease(tmp_path, "a", "one"):
+        with hold_lease(tmp_path, "b", "two") as lease:
             assert lease is not None
-            assert holders(tmp_path) == {"a": who("one"), "b": who("two")}
-        assert holders(tmp_path).keys() == {"a"}
+            assert lease_holders(tmp_path) == {"a": who("one"), "b": who("two")}
+        assert lease_holders(tmp_path).keys() == {"a"}
 
 
 def test_losing_it_is_noticed_and_what_the_heir_has_is_not_given_back(tmp_path: Path) -> None:
-    with leased(tmp_path, RUN, "one") as lease:
+    with hold_lease(tmp_path, RUN, "one") as lease:
         assert lease is not None
         (tmp_path / FILE).unlink()
         (tmp_path / FILE).write_text(told(token="heir"))
@@ -265,7 +265,7 @@ def test_losing_it_is_noticed_and_what_the_heir_has_is_not_given_back(tmp_path: 
 
 
 def test_one_who_is_about_to_be_succeeded_has_lost_it(tmp_path: Path) -> None:
-    with leased(tmp_path, RUN, "one") as lease:
+    with hold_lease(tmp_path, RUN, "one") as lease:
         assert lease is not None
         (tmp_path / f".lease-after-{lease.token}").write_text(told(token="heir"))
         assert lease.is_lost()
@@ -304,14 +304,14 @@ def test_one_who_finds_the_lease_replaced_gives_up(tmp_path: Path, monkeypatch: 
     """Between reading a stale lease and the right to succeed it, somebody else was faster and is through."""
     path = tmp_path / FILE
     path.write_text(told(pid=dead_pid()))
-    really = lease_module._linked
+    really = lease_module._link_if_free
 
     def slowly(draft: Path, place: Path) -> bool:
         if place.name == ".lease-after-old":
             path.write_text(told(token="faster"))
         return really(draft, place)
 
-    monkeypatch.setattr(lease_module, "_linked", slowly)
+    monkeypatch.setattr(lease_module, "_link_if_free", slowly)
     assert not is_taken(tmp_path)
     assert json.loads(path.read_text())["token"] == "faster"
     assert [each.name for each in tmp_path.iterdir()] == [FILE]
@@ -322,7 +322,7 @@ def test_the_signs_of_life_of_a_worker_are_the_last_touch_of_any_of_its_leases(t
         (tmp_path / f"{run}.json").write_text(told(worker=worker))
         make_old(tmp_path / f"{run}.json", age_s)
     touched = {run: (tmp_path / f"{run}.json").stat().st_mtime for run in "abc"}
-    assert lease_module.signs_of_life(tmp_path) == {"one": touched["b"], "two": touched["c"]}
+    assert lease_module.last_heartbeats(tmp_path) == {"one": touched["b"], "two": touched["c"]}
 
 
 def test_old_leftovers_are_swept(tmp_path: Path) -> None:
@@ -339,12 +339,12 @@ def test_old_leftovers_are_swept(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_a_lease_that_cannot_be_read_is_somebody_s_until_it_is_stale(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "run.json").write_bytes(content)
-    assert holders(tmp_path).keys() == {"run"}
-    with leased(tmp_path, "run", "me") as lease:
+    assert lease_holders(tmp_path).keys() == {"run"}
+    with hold_lease(tmp_path, "run", "me") as lease:
         assert lease is None
     make_old(tmp_path / "run.json")
-    assert not holders(tmp_path)
-    with leased(tmp_path, "run", "me") as lease:
+    assert not lease_holders(tmp_path)
+    with hold_lease(tmp_path, "run", "me") as lease:
         assert lease is not None
     assert not list(tmp_path.iterdir())
 
@@ -356,6 +356,6 @@ def test_a_file_system_without_hard_links_is_told_of(tmp_path: Path, monkeypatch
     monkeypatch.setattr(os, "link", link)
     with (
         pytest.raises(RunError, match=f"The file system of {tmp_path} has no hard links"),
-        leased(tmp_path, "run", "me"),
+        hold_lease(tmp_path, "run", "me"),
     ):
         pass

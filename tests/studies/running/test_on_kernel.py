@@ -7,24 +7,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cycletime.engines import training
-from cycletime.engines.cuda import engine
-from cycletime.engines.cuda.device import Done
-from cycletime.engines.cuda.group import CudaGroup
-from cycletime.engines.cuda.kernels import PPO, kernel_digest
-from cycletime.engines.record import Keep
-from cycletime.studies.running import worker
-from cycletime.studies.running.worker import work
-from cycletime.studies.spec.file import study_from
-from cycletime.studies.store import importing
-from cycletime.studies.store.folder import StudyFolder
-from cycletime.studies.store.importing import take_runs
-from tests.engines.cuda.emulated import Emulated, build
+from cycletime.cuda import engine
+from cycletime.cuda.device import SliceResult
+from cycletime.cuda.kernels import PPO, kernel_digest
+from cycletime.cuda.run_batch import CudaRunBatch
+from cycletime.studies import run_import, worker
+from cycletime.studies.run_import import import_runs
+from cycletime.studies.spec_file import study_from_table
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.studies.worker import work
+from cycletime.training import trainer
+from cycletime.training.run_recorder import SaveOptions
+from tests.cuda.emulated import Emulated, build
 from tests.studies.small import bits_of, names_of
 from tests.studies.stand_ins import Death
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
-STUDY = study_from(
+STUDY = study_from_table(
     {
         "name": "kernel",
         "tasks": ["reacher", "double-pendulum"],
@@ -49,7 +48,7 @@ def device(shared_folder: Path) -> Emulated:
 def _on_the_kernel(device: Emulated) -> Iterator[None]:
     """Let workers use the emulated kernel, a learning at a time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "CudaGroup", partial(CudaGroup, device=device, slices_s=(1e6,), most_periods=1))
+        patch.setattr(engine, "CudaRunBatch", partial(CudaRunBatch, device=device, slices_s=(1e6,), most_periods=1))
         yield
 
 
@@ -59,7 +58,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, _on_the_kernel: None) -> Stu
     return trained(tmp_path_factory.mktemp("whole"))
 
 
-def trained(path: Path, keep: Keep | None = None) -> StudyFolder:
+def trained(path: Path, keep: SaveOptions | None = None) -> StudyFolder:
     folder = StudyFolder.create(path, STUDY, keep=keep)
     folder.workers.mkdir(exist_ok=True)
     work(str(path), "cycletime-1-0", 1)
@@ -73,12 +72,12 @@ def test_killed_in_the_middle_all_runs_go_on_together_to_the_same_bits(
 
     def train(trainees: list[object], *given: object, **options: object) -> object:
         groups.append(len(trainees))
-        return training.train_together(trainees, *given, **options, checkpoint_s=0.0)  # type: ignore[arg-type]
+        return trainer.train_together(trainees, *given, **options, checkpoint_s=0.0)  # type: ignore[arg-type]
 
     monkeypatch.setattr(worker, "train_together", train)
     finish, killed_at = device.finish, device.launches + 2
 
-    def finish_or_die() -> Done:
+    def finish_or_die() -> SliceResult:
         if device.launches == killed_at:
             raise Death
         return finish()
@@ -99,7 +98,7 @@ def test_killed_in_the_middle_all_runs_go_on_together_to_the_same_bits(
 def test_in_bins_it_has_the_same_performance_and_only_the_same_kernel_imports_it(
     tmp_path: Path, whole: StudyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    little = trained(tmp_path / "little", Keep(episodes=False, policies=False))
+    little = trained(tmp_path / "little", SaveOptions(episodes=False, policies=False))
     for name in names_of(whole):
         for measure in ("average_return", "last_tenth_return", "episodes", "agent_steps"):
             assert little.store.result(name)[measure] == whole.store.result(name)[measure]
@@ -107,8 +106,8 @@ def test_in_bins_it_has_the_same_performance_and_only_the_same_kernel_imports_it
     assert len(list((tmp_path / "little" / "finished").iterdir())) <= 4
     folder = StudyFolder.create(tmp_path / "study", STUDY)
     with monkeypatch.context() as patch:
-        patch.setattr(importing, "kernel_digest", lambda kernel: "0" * 64)
-        refused = take_runs(folder, [little.path])
+        patch.setattr(run_import, "kernel_digest", lambda kernel: "0" * 64)
+        refused = import_runs(folder, [little.path])
     assert (refused.taken, len(refused.damaged)) == (0, len(list((tmp_path / "little" / "finished").iterdir())))
     assert all("another kernel" in said for said in refused.damaged.values())
-    assert take_runs(folder, [little.path]).taken == 4
+    assert import_runs(folder, [little.path]).taken == 4

@@ -12,13 +12,11 @@ from pathlib import Path
 import pytest
 
 from cycletime.errors import MachineError, RunError
-from cycletime.studies.running import running, worker
-from cycletime.studies.running.crew import MOST_SILENT
-from cycletime.studies.running.diary import diary_of
-from cycletime.studies.running.failures import MOST
-from cycletime.studies.running.lease import leased
-from cycletime.studies.running.running import run_study
-from cycletime.studies.store.folder import State, StudyFolder
+from cycletime.studies import worker, worker_pool
+from cycletime.studies.events import open_event_writer
+from cycletime.studies.leases import hold_lease
+from cycletime.studies.study_folder import MAX_FAILURES, RunState, StudyFolder
+from cycletime.studies.worker_pool import MAX_SILENT_WORKERS, run_study
 from tests.studies.small import finish, names_of, specs_of, wait_until
 from tests.studies.stand_ins import Death, InThreads, InTurn, Notes, Trained
 
@@ -143,7 +141,7 @@ def test_runs_of_others_are_waited_for_and_told_of(
     folder, notes = make_folder(), Notes()
     theirs = specs_of(folder)[3]
     waits: list[float] = []
-    with leased(folder.leases, theirs.name, "other") as lease:
+    with hold_lease(folder.leases, theirs.name, "other") as lease:
         assert lease is not None
 
         def sleep(seconds: float) -> None:
@@ -154,7 +152,7 @@ def test_runs_of_others_are_waited_for_and_told_of(
 
         monkeypatch.setattr(time, "sleep", sleep)
         assert run_study(folder, InTurn(), watcher=notes) == {"done": 6}
-    assert waits == [running.OTHERS_S] * 3
+    assert waits == [worker_pool.OTHERS_POLL_S] * 3
     assert theirs.name not in trained.runs
     told = [each[1] for each in notes.heard if isinstance(each, tuple)]
     assert told == [{theirs.name: f"other on {socket.gethostname()}, process {os.getpid()}"}] * 3
@@ -164,10 +162,10 @@ def test_runs_of_others_are_waited_for_and_told_of(
 def test_two_commands_at_once_share_the_runs(
     make_folder: Callable[..., StudyFolder], trained: Trained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "OTHERS_S", 0.01)
+    monkeypatch.setattr(worker_pool, "OTHERS_POLL_S", 0.01)
     folder = make_folder(seeds=4)
     meeting = threading.Barrier(2)
-    counts: list[Counter[State]] = []
+    counts: list[Counter[RunState]] = []
     met: set[str] = set()
 
     def both_are_there(names: Sequence[str]) -> None:
@@ -193,7 +191,7 @@ def test_two_commands_at_once_share_the_runs(
 def test_asked_to_stop_workers_leave_the_rest_for_later(
     make_folder: Callable[..., StudyFolder], trained: Trained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "STOP_S", 0.0)
+    monkeypatch.setattr(worker, "STOP_POLL_S", 0.0)
     folder, notes, executor = make_folder(), Notes(), InThreads()
 
     def wait_for_the_word(names: Sequence[str]) -> None:
@@ -226,10 +224,10 @@ def test_workers_that_never_came_before_they_were_asked_to_stop_are_no_silence(
             self.waiting.clear()
             return dict.fromkeys(over, "its job ended early")
 
-    executor = Queue(workers=3 * MOST_SILENT)
+    executor = Queue(workers=3 * MAX_SILENT_WORKERS)
     asked = iter([False] * 2)
     counts = run_study(make_folder(**ONE, seeds=40), executor, stop=lambda: next(asked, True))
-    assert len(executor.started) == 3 * MOST_SILENT
+    assert len(executor.started) == 3 * MAX_SILENT_WORKERS
     assert counts == {"pending": 40}
 
 
@@ -251,8 +249,8 @@ def test_workers_of_an_earlier_command_are_found_and_what_was_told_then_is_not_c
     folder, notes = make_folder(**ONE, seeds=2), Notes()
     first, second = names_of(folder)
     folder.workers.mkdir()
-    with diary_of(folder.workers, "cycletime-old-0") as diary:
-        for _ in range(MOST):  # each of which the earlier command has noted, if it was there
+    with open_event_writer(folder.workers, "cycletime-old-0") as diary:
+        for _ in range(MAX_FAILURES):  # each of which the earlier command has noted, if it was there
             diary.write({"worker": "cycletime-old-0"})
             diary.begin(first)
             diary.write({"name": first, "env_steps": 0})

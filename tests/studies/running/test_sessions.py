@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from cycletime.studies.plan.plan import Plan
-from cycletime.studies.running.diary import Event
-from cycletime.studies.running.sessions import SAVE_S, Timed, worked_s
+from cycletime.studies.events import RunEvent
+from cycletime.studies.plan import Plan
+from cycletime.studies.wall_time import SAVE_INTERVAL_S, WallTimeRecorder, recorded_wall_s
 from tests.studies.small import quick_study
 from tests.studies.stand_ins import Notes
 
@@ -23,27 +23,27 @@ class Clock:
 
 def test_the_time_is_written_while_it_runs_so_that_a_kill_loses_little(tmp_path: Path) -> None:
     clock, notes = Clock(), Notes()
-    timed = Timed(tmp_path, notes, clock)
+    timed = WallTimeRecorder(tmp_path, notes, clock)
     timed.begin(PLAN, {"a": "pending", "b": "done"})
-    assert worked_s(tmp_path) == 0.0
-    clock.now += SAVE_S / 2
-    timed.update(Event("a", 1))
-    assert worked_s(tmp_path) == 0.0, "too soon"
-    clock.now += SAVE_S
-    timed.update(Event("a", 2))
-    assert worked_s(tmp_path) == 1.5 * SAVE_S
+    assert recorded_wall_s(tmp_path) == 0.0
+    clock.now += SAVE_INTERVAL_S / 2
+    timed.update(RunEvent("a", 1))
+    assert recorded_wall_s(tmp_path) == 0.0, "too soon"
+    clock.now += SAVE_INTERVAL_S
+    timed.update(RunEvent("a", 2))
+    assert recorded_wall_s(tmp_path) == 1.5 * SAVE_INTERVAL_S
     clock.now += 1.0
     timed.end()
-    assert worked_s(tmp_path) == 1.5 * SAVE_S + 1
-    assert notes.heard == [{"a": "pending", "b": "done"}, Event("a", 1), Event("a", 2), "end"]
+    assert recorded_wall_s(tmp_path) == 1.5 * SAVE_INTERVAL_S + 1
+    assert notes.heard == [{"a": "pending", "b": "done"}, RunEvent("a", 1), RunEvent("a", 2), "end"]
 
 
 def test_who_finds_nothing_to_do_does_not_count(tmp_path: Path) -> None:
-    timed = Timed(tmp_path, Notes(), Clock())
+    timed = WallTimeRecorder(tmp_path, Notes(), Clock())
     timed.begin(PLAN, {"a": "done"})
-    timed.update(Event("a", outcome="done"))
+    timed.update(RunEvent("a", outcome="done"))
     timed.end()
-    assert worked_s(tmp_path) is None
+    assert recorded_wall_s(tmp_path) is None
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_what_counts_is_the_time_in_which_at_least_one_worked(
     (tmp_path / "sessions").mkdir()
     for index, (began, ended) in enumerate(times):
         (tmp_path / "sessions" / f"{index}.json").write_text(json.dumps({"began": began, "ended": ended}))
-    assert worked_s(tmp_path) == seconds
+    assert recorded_wall_s(tmp_path) == seconds
 
 
 @pytest.mark.parametrize(
@@ -66,4 +66,4 @@ def test_a_time_that_cannot_be_read_is_not_known(tmp_path: Path, content: bytes)
     (tmp_path / "sessions").mkdir()
     (tmp_path / "sessions" / "good.json").write_text('{"began": 1, "ended": 2}')
     (tmp_path / "sessions" / "spoilt.json").write_bytes(content)
-    assert worked_s(tmp_path) is None
+    assert recorded_wall_s(tmp_path) is None

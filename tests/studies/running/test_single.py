@@ -5,17 +5,17 @@ from pathlib import Path
 import pytest
 
 from cycletime.errors import InputError, RunError
-from cycletime.loops import compiled
-from cycletime.studies.running.lease import leased
-from cycletime.studies.running.single import finish_run
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.leases import hold_lease
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.studies.worker import finish_run
+from cycletime.training import compiled_loop
 from tests.studies.small import bits_of, names_of, quick_study
 
 
 def test_it_is_trained_from_its_checkpoint_to_its_end_into_the_study_s_store(
     tmp_path: Path, undisturbed: StudyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compiled, "CHUNK_S", 0.0)
+    monkeypatch.setattr(compiled_loop, "CHUNK_S", 0.0)
     folder = StudyFolder.create(tmp_path, quick_study())
     name = names_of(folder)[1]
     asked = iter([False] * 5)
@@ -37,7 +37,7 @@ def test_what_is_no_run_of_the_study_or_a_worker_s_is_refused(tmp_path: Path) ->
     with pytest.raises(InputError, match="'somebody-else' is not a run of"):
         finish_run(folder, "somebody-else")
     with (
-        leased(folder.leases, name, "worker"),
+        hold_lease(folder.leases, name, "worker"),
         pytest.raises(RunError, match=r"is being trained by worker on .*, process [0-9]+: wait"),
     ):
         finish_run(folder, name)

@@ -8,26 +8,26 @@ from pathlib import Path
 
 import pytest
 
-from cycletime.loops.pulse import PULSE
-from cycletime.studies.plan.plan import Plan
-from cycletime.studies.running import lease, taking
-from cycletime.studies.running.lease import holders, leased
-from cycletime.studies.running.taking import Taken, Taking
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies import claim_runs, leases
+from cycletime.studies.claim_runs import ClaimedRun, RunClaimer
+from cycletime.studies.leases import hold_lease, lease_holders
+from cycletime.studies.plan import Plan
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.training.process import HEARTBEAT
 from tests.studies.small import finish, finished, make_old, names_of, specs_of
 
 ONE = {"dts": ["16ms"], "rules": ["baseline"]}
 """Of a study with one program."""
-MakeTaking = Callable[..., Taking]
+MakeTaking = Callable[..., RunClaimer]
 
 
 @pytest.fixture
 def make(make_folder: Callable[..., StudyFolder]) -> MakeTaking:
     """Somebody who takes runs of the small study, with some keys of its file changed."""
 
-    def of(worker: str = "me", workers: int = 1, **keys: object) -> Taking:
+    def of(worker: str = "me", workers: int = 1, **keys: object) -> RunClaimer:
         folder = make_folder(**keys)
-        return Taking(StudyFolder.open(folder.path), Plan.of(folder.study), worker, workers, lambda: os._exit(99))
+        return RunClaimer(StudyFolder.open(folder.path), Plan.of(folder.study), worker, workers, lambda: os._exit(99))
 
     return of
 
@@ -38,15 +38,15 @@ def stack() -> Iterator[ExitStack]:
         yield stack
 
 
-def names(taken: list[Taken]) -> list[str]:
+def names(taken: list[ClaimedRun]) -> list[str]:
     return [run.name for run in taken]
 
 
-def program_of(taking: Taking, name: str) -> str:
+def program_of(taking: RunClaimer, name: str) -> str:
     return next(program for program, group in taking.plan.groups().items() if name in [each.name for each in group])
 
 
-def all_taken(taking: Taking) -> list[list[str]]:
+def all_taken(taking: RunClaimer) -> list[list[str]]:
     """All that somebody takes, turn after turn, where each run is finished at once."""
     turns: list[list[str]] = []
     while True:
@@ -71,8 +71,11 @@ def test_runs_are_held_until_the_turn_is_over_and_by_one_worker_each(make: MakeT
         (first,) = names(mine.take(turn))
         (second,) = names(yours.take(stack))
         assert first != second
-        assert {run: who.split()[0] for run, who in holders(mine.folder.leases).items()} == {first: "me", second: "you"}
-    assert list(holders(mine.folder.leases)) == [second]
+        assert {run: who.split()[0] for run, who in lease_holders(mine.folder.leases).items()} == {
+            first: "me",
+            second: "you",
+        }
+    assert list(lease_holders(mine.folder.leases)) == [second]
 
 
 def test_workers_spread_over_programs(make: MakeTaking, stack: ExitStack) -> None:
@@ -98,7 +101,7 @@ def test_runs_that_a_program_carries_are_taken_together_and_shared_where_some_ar
     assert [len(turn) for turn in all_taken(make(seeds=7, width=3, **ONE))] == [3, 3, 1]
     kernel = make("a", workers=2, name="kernel", device="gpu", seeds=600, **ONE)
     assert len(kernel.take(stack)) == 300
-    other = Taking(StudyFolder.open(kernel.folder.path), kernel.plan, "b", 2, lambda: os._exit(99))
+    other = RunClaimer(StudyFolder.open(kernel.folder.path), kernel.plan, "b", 2, lambda: os._exit(99))
     assert len(other.take(stack)) == 150, "half of what is left, since the first may have as much again"
 
 
@@ -116,7 +119,7 @@ def test_what_is_done_or_given_up_is_not_taken_and_what_was_stopped_is(make: Mak
 def test_where_others_have_all_that_is_left_there_is_nothing_to_take(make: MakeTaking, stack: ExitStack) -> None:
     taking = make(**ONE)
     for name in names_of(taking.folder):
-        stack.enter_context(leased(taking.folder.leases, name, "other"))
+        stack.enter_context(hold_lease(taking.folder.leases, name, "other"))
     assert taking.take(stack) == []
 
 
@@ -127,11 +130,11 @@ def test_a_run_that_another_takes_in_the_same_moment_is_left_to_it(
     first, second, third = names_of(mine.folder)
 
     def taken_before(folder: Path, run: str, worker: str, on_loss: Callable[[], object], stale_s: float) -> object:
-        if run == first and run not in holders(folder):
-            stack.enter_context(leased(folder, run, "faster"))
-        return leased(folder, run, worker, on_loss)
+        if run == first and run not in lease_holders(folder):
+            stack.enter_context(hold_lease(folder, run, "faster"))
+        return hold_lease(folder, run, worker, on_loss)
 
-    monkeypatch.setattr(taking, "leased", taken_before)
+    monkeypatch.setattr(claim_runs, "hold_lease", taken_before)
     assert names(mine.take(stack)) == [second, third]
 
 
@@ -174,9 +177,9 @@ def test_runs_over_which_a_worker_died_are_trained_in_ever_smaller_groups(make: 
 def test_who_asks_whether_it_may_write_gets_further(make: MakeTaking, stack: ExitStack) -> None:
     """As every engine does with each chunk and each checkpoint."""
     (run, *_) = make("me", **ONE).take(stack)
-    before = PULSE.count
+    before = HEARTBEAT.count
     run.check()
-    assert PULSE.count == before + 1
+    assert HEARTBEAT.count == before + 1
 
 
 @pytest.mark.parametrize(("patience", "stale_s"), [("10min", 120.0), ("2s", 120.0), ("1h", 720.0)])
@@ -185,7 +188,7 @@ def test_leases_of_a_study_with_more_patience_are_stale_later(
 ) -> None:
     mine = make("me", **ONE, patience=patience)
     (run, *_) = mine.take(stack)
-    lease._HEART.end(run.lease)  # which would touch it now and then
+    leases._HEARTBEAT.end(run.lease)  # which would touch it now and then
     for age_s, is_held in ((stale_s - 30, True), (stale_s + 30, False)):
         make_old(run.lease.path, age_s)
-        assert (run.name in holders(mine.folder.leases)) is is_held
+        assert (run.name in lease_holders(mine.folder.leases)) is is_held

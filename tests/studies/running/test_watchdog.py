@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from cycletime.loops.pulse import PULSE
-from cycletime.studies.running import watchdog
-from cycletime.studies.running.watchdog import GRACE_S, MOST_PASSED_S, Watchdog, watched
+from cycletime.studies import watchdog
+from cycletime.studies.watchdog import MAX_ELAPSED_S, STOP_GRACE_S, Watchdog, run_watchdog
+from cycletime.training.process import HEARTBEAT
 
 PATIENCE_S = 600.0
 LOCKED = """
 import ctypes, time
-from cycletime.studies.running import watchdog
+from cycletime.studies import watchdog
 watchdog.LOCKED_S = 0.1
 
 def step():
@@ -44,7 +44,7 @@ class Watched:
         for _ in range(int(seconds)):
             self.now_s += 1.0
             if ticks:
-                PULSE.tick()
+                HEARTBEAT.tick()
             self.dog.look()
             if self.ends:
                 break
@@ -80,15 +80,15 @@ def test_where_it_hangs_is_told() -> None:
 
 def test_work_that_was_asked_to_stop_has_a_grace_in_which_it_must_get_further() -> None:
     watched = Watched()
-    assert watched.goes_on(GRACE_S + 100) == [], "a long step, perhaps"
+    assert watched.goes_on(STOP_GRACE_S + 100) == [], "a long step, perhaps"
     watched.asked = True
-    assert watched.goes_on(GRACE_S) == []
+    assert watched.goes_on(STOP_GRACE_S) == []
     assert watched.goes_on(1) == ["late"]
 
 
 def test_who_saves_for_long_is_let_but_not_for_ever() -> None:
     watched = Watched(asked=True)
-    assert watched.goes_on(PATIENCE_S + GRACE_S, ticks=True) == []
+    assert watched.goes_on(PATIENCE_S + STOP_GRACE_S, ticks=True) == []
     assert watched.goes_on(1, ticks=True) == ["late"]
 
 
@@ -97,11 +97,11 @@ def test_time_in_which_the_process_was_frozen_does_not_count() -> None:
     watched.now_s += 10 * PATIENCE_S
     watched.dog.look()
     assert watched.ends == []
-    assert watched.dog.still_s == MOST_PASSED_S
+    assert watched.dog.still_s == MAX_ELAPSED_S
 
 
 def test_a_thread_looks_until_the_work_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watchdog, "LOOK_S", 0.0)
+    monkeypatch.setattr(watchdog, "CHECK_INTERVAL_S", 0.0)
     seen, ended = threading.Event(), list[str]()
     threads = threading.active_count()
 
@@ -110,7 +110,7 @@ def test_a_thread_looks_until_the_work_is_over(monkeypatch: pytest.MonkeyPatch) 
         seen.set()
 
     ticking: Callable[[], float] = iter(map(float, range(10**9))).__next__
-    with watched(Watchdog(3.0, lambda: False, end, ticking)):
+    with run_watchdog(Watchdog(3.0, lambda: False, end, ticking)):
         assert seen.wait(timeout=120)
     assert ended[0] == "hangs"
     assert threading.active_count() == threads

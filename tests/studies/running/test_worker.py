@@ -16,20 +16,16 @@ from typing import Any
 
 import pytest
 
-from cycletime.engines import training
-from cycletime.engines.record import Trainee
-from cycletime.engines.training import Last
 from cycletime.errors import DiskFullError, InputError, MachineError, NoGpuError, RunError
-from cycletime.loops import compiled
-from cycletime.runs import files
-from cycletime.studies.running import lease as lease_module
-from cycletime.studies.running import worker
-from cycletime.studies.running.diary import DiaryReader, diary_file, stop_file
-from cycletime.studies.running.environment import environment_for
-from cycletime.studies.running.lease import leased
-from cycletime.studies.running.shelf import StudyShelf
-from cycletime.studies.running.worker import LOST, work
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies import leases as lease_module
+from cycletime.studies import worker
+from cycletime.studies.events import EventReader, events_file, stop_file
+from cycletime.studies.leases import hold_lease
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.studies.worker import EXIT_LEASE_LOST, StudyResultSink, work, worker_environment
+from cycletime.training import atomic_files, compiled_loop, trainer
+from cycletime.training.run_recorder import TrainingJob
+from cycletime.training.trainer import CompletedRun
 from tests.processes import started
 from tests.studies.small import bits_of, finished, make_old, names_of, quick_study, wait_until
 from tests.studies.stand_ins import Death, Trained
@@ -40,10 +36,10 @@ HELD_UP = """
 import sys, time
 from functools import partial
 from pathlib import Path
-from cycletime.engines import training
-from cycletime.loops import compiled
-from cycletime.runs.checkpoints import Checkpoints
-from cycletime.studies.running import lease, worker
+from cycletime.training import trainer
+from cycletime.training import compiled_loop
+from cycletime.training.checkpoints import Checkpoints
+from cycletime.studies import leases, worker
 
 lease.BEAT_S = 0.05
 compiled.CHUNK_S = 0.0
@@ -70,7 +66,7 @@ def folder(make_folder: Callable[..., StudyFolder]) -> StudyFolder:
 
 
 def told(folder: StudyFolder, name: str = NAME) -> list[Any]:
-    return list(DiaryReader(diary_file(folder.workers, name)).lines())
+    return list(EventReader(events_file(folder.workers, name)).lines())
 
 
 def test_it_trains_all_that_is_left_and_writes_what_happens(folder: StudyFolder, trained: Trained) -> None:
@@ -98,7 +94,7 @@ def test_it_trains_all_that_is_left_and_writes_what_happens(folder: StudyFolder,
 
 def test_what_others_hold_is_left_to_them(folder: StudyFolder, trained: Trained) -> None:
     first, *others = names_of(folder)
-    with leased(folder.leases, first, "other"):
+    with hold_lease(folder.leases, first, "other"):
         work(str(folder.path), NAME, 1)
     assert trained.runs == others
     assert folder.state_of(first) == "pending"
@@ -125,7 +121,9 @@ def test_a_lost_lease_is_no_failure_of_the_run(
 ) -> None:
     lost, *others = names_of(folder)
 
-    def train(trainees: Sequence[Trainee], shelf: StudyShelf, *, stop: Callable[[], bool]) -> list[str | Exception]:
+    def train(
+        trainees: Sequence[TrainingJob], shelf: StudyResultSink, *, stop: Callable[[], bool]
+    ) -> list[str | Exception]:
         if trainees[0].folder.spec.name != lost:
             return trained(trainees, shelf, stop=stop)
         lease = folder.leases / f"{lost}.json"
@@ -162,15 +160,17 @@ def test_a_disk_that_is_full_is_one_sentence(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    def put_on_the_shelf(trainees: Sequence[Trainee], shelf: StudyShelf, *, stop: object) -> list[Exception | None]:
+    def put_on_the_shelf(
+        trainees: Sequence[TrainingJob], shelf: StudyResultSink, *, stop: object
+    ) -> list[Exception | None]:
         runs = [(SimpleNamespace(folder=each.folder), finished(each.folder.spec)) for each in trainees]
-        return shelf.finish([Last(record, run) for record, run in runs])  # type: ignore[arg-type]
+        return shelf.finish([CompletedRun(record, run) for record, run in runs])  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
         if where == "taking a lease":
-            patch.setattr(lease_module, "_linked", full)
+            patch.setattr(lease_module, "_link_if_free", full)
         else:
-            patch.setattr(files, "_flush", full)
+            patch.setattr(atomic_files, "_flush", full)
             patch.setattr(worker, "train_together", put_on_the_shelf)
         with pytest.raises(MachineError, match=r"cannot be written: the disk is full; make room and resume"):
             work(str(folder.path), NAME, 1)
@@ -183,7 +183,7 @@ def test_a_disk_that_is_full_is_one_sentence(
 def test_asked_to_stop_it_begins_nothing_more_and_leaves(
     folder: StudyFolder, trained: Trained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "STOP_S", 0.0)
+    monkeypatch.setattr(worker, "STOP_POLL_S", 0.0)
     trained.before = lambda names: stop_file(folder.workers, NAME).touch()
     work(str(folder.path), NAME, 1)
     assert len(trained.runs) == 1
@@ -198,7 +198,7 @@ def test_asked_to_stop_it_begins_nothing_more_and_leaves(
 def test_a_run_that_is_stopped_is_told(folder: StudyFolder, trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
-    def train(trainees: Sequence[Trainee], shelf: StudyShelf, *, stop: Callable[[], bool]) -> list[str]:
+    def train(trainees: Sequence[TrainingJob], shelf: StudyResultSink, *, stop: Callable[[], bool]) -> list[str]:
         asked.append(trainees[0].folder.spec.name)
         assert stop()
         return ["stopped"] * len(trainees)
@@ -219,12 +219,12 @@ def test_a_worker_has_one_thread_on_a_cpu_and_takes_memory_of_a_gpu_as_it_needs_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("CYCLETIME_CACHE", "/programs")
-    on_cpu, on_gpu = environment_for("cpu"), environment_for("gpu")
+    on_cpu, on_gpu = worker_environment("cpu"), worker_environment("gpu")
     assert (on_cpu["OMP_NUM_THREADS"], on_cpu["CYCLETIME_CACHE"]) == ("1", "/programs")
     assert on_gpu == {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "CYCLETIME_CACHE": "/programs"}
     monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "true")
     monkeypatch.delenv("CYCLETIME_CACHE")
-    assert environment_for("gpu") == {"XLA_PYTHON_CLIENT_PREALLOCATE": "true"}
+    assert worker_environment("gpu") == {"XLA_PYTHON_CLIENT_PREALLOCATE": "true"}
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
@@ -232,7 +232,7 @@ def test_stopped_and_killed_again_and_again_runs_have_the_same_bits_in_the_end(
     tmp_path: Path, undisturbed: StudyFolder, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     """Chunks are as short as can be, and the clock ticks with each look at it, so that nothing hangs on the machine."""
-    monkeypatch.setattr(compiled, "CHUNK_S", 0.0)
+    monkeypatch.setattr(compiled_loop, "CHUNK_S", 0.0)
     folder = StudyFolder.create(tmp_path, quick_study())
     folder.workers.mkdir()
     draws, ends, lives = random.Random(seed), [], 0
@@ -251,7 +251,7 @@ def test_stopped_and_killed_again_and_again_runs_have_the_same_bits_in_the_end(
             return left < 0
 
         ticks = map(float, itertools.count())
-        train = partial(training.train_together, checkpoint_s=draws.randint(1, 30), clock=partial(next, ticks))
+        train = partial(trainer.train_together, checkpoint_s=draws.randint(1, 30), clock=partial(next, ticks))
         monkeypatch.setattr(worker, "train_together", train)
         try:
             work(str(folder.path), f"cycletime-{lives}-0", 1, stop)
@@ -284,6 +284,6 @@ def test_a_frozen_worker_that_wakes_up_does_not_spoil_the_runs_of_its_heir(
         folder.store.refresh()
         assert folder.store.result(held.stem)["sessions"] == 2
         frozen.send_signal(signal.SIGCONT)
-        assert frozen.wait(timeout=120) == LOST
+        assert frozen.wait(timeout=120) == EXIT_LEASE_LOST
     assert bits_of(folder) == bits_of(undisturbed)
     assert not list(folder.leases.iterdir())

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.runs.tuned_file import TunedValues, read_tuned, write_tuned
-from cycletime.runs.worlds import ClosedFormWorld
-from cycletime.studies.spec.file import as_table, read_study, study_from
-from cycletime.studies.spec.study import Source, Study
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.spec import Study, TunedSource
+from cycletime.studies.spec_file import read_study, study_from_table, study_table
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.training.toml_files import TunedValues, read_tuned, write_tuned
+from cycletime.training.worlds import ClosedFormWorld
 from tests.studies.small import small_study
 from tests.studies.spec.tables import GOOD, OWN
 
@@ -56,7 +56,7 @@ def test_one_value_is_a_list_of_one() -> None:
     lists = {"name": "s", "tasks": ["reacher"], "algorithms": ["ppo"], "dts": ["8ms"], "rules": ["baseline"]}
     single = {"name": "s", "task": "reacher", "algorithm": "ppo", "dt": "8ms", "rule": "baseline"}
     budget = {"seeds": [0, 1], "env_steps": 1e3}
-    assert identities(study_from({**lists, **budget})) == identities(study_from({**single, **budget}))
+    assert identities(study_from_table({**lists, **budget})) == identities(study_from_table({**single, **budget}))
 
 
 @given(
@@ -81,32 +81,32 @@ def test_a_table_is_read_as_the_study_that_it_was_written_from(
     told |= {} if rules is None or algorithms == ["actor-critic"] else {"rules": rules}
     told |= {} if hidden is None else {"set": {"hidden": hidden}}
     told |= {} if discount is None else {"tuned": {"dt": "16ms", "discount": discount}}
-    study = study_from(told)
-    again = study_from(json.loads(json.dumps(as_table(study))))
+    study = study_from_table(told)
+    again = study_from_table(json.loads(json.dumps(study_table(study))))
     assert list(again.runs()) == list(study.runs())
-    assert as_table(again) == as_table(study)
+    assert study_table(again) == study_table(study)
 
 
 def test_environments_are_read_with_their_time_step() -> None:
     told = {**GOOD, "env": "Pendulum-v1", "env_dt": "4ms", "dts": ["8ms"]}
     del told["task"]
-    study = study_from(told)
+    study = study_from_table(told)
     assert [(cell.world.name, str(cell.world.env_dt), cell.engine.name) for cell in study.cells()] == [
         ("Pendulum-v1", "4ms", "stepped")
     ]
-    assert identities(study_from(as_table(study))) == identities(study)
+    assert identities(study_from_table(study_table(study))) == identities(study)
 
 
 def test_patience_is_no_part_of_what_is_run() -> None:
-    usual, patient = study_from(GOOD), study_from({**GOOD, "patience": "2h"})
+    usual, patient = study_from_table(GOOD), study_from_table({**GOOD, "patience": "2h"})
     assert (float(usual.patience), float(patient.patience)) == (600.0, 7200.0)
-    assert study_from(as_table(patient)) == patient
-    assert "patience" not in as_table(usual)
+    assert study_from_table(study_table(patient)) == patient
+    assert "patience" not in study_table(usual)
     assert identities(patient) == identities(usual)
 
 
 def test_a_table_for_each_algorithm() -> None:
-    study = study_from(
+    study = study_from_table(
         {
             **GOOD,
             "algorithm": ["ppo", "sac"],
@@ -124,47 +124,47 @@ def test_a_table_for_each_algorithm() -> None:
 
 def test_an_algorithm_that_a_table_of_rules_leaves_out_has_its_own() -> None:
     told = {**GOOD, "algorithm": ["ppo", "sac", "actor-critic"], "rules": {"ppo": "baseline"}}
-    study = study_from(told)
+    study = study_from_table(told)
     assert [cell.labels["rule"] for cell in study.cells()] == ["baseline", "horizons", None]
-    assert study_from(as_table(study)).rules == study.rules
-    none = study_from({**told, "rules": {"ppo": [], "sac": []}})
-    assert [cell.labels["rule"] for cell in study_from(as_table(none)).cells()] == [None, None, None]
+    assert study_from_table(study_table(study)).rules == study.rules
+    none = study_from_table({**told, "rules": {"ppo": [], "sac": []}})
+    assert [cell.labels["rule"] for cell in study_from_table(study_table(none)).cells()] == [None, None, None]
 
 
 def test_points_are_read_for_all_algorithms_or_for_each() -> None:
     points = [{"discount": 0.9}, {"discount": 0.99}]
     told = {**GOOD, "algorithms": ["ppo", "sac"]}
     del told["algorithm"]
-    both = study_from({**told, "points": points})
+    both = study_from_table({**told, "points": points})
     found = [(cell.labels["algorithm"], cell.labels["discount"]) for cell in both.cells()]
     assert found == [("ppo", 0.9), ("ppo", 0.99), ("sac", 0.9), ("sac", 0.99)]
-    own = study_from({**told, "points": {"ppo": [{"hidden": [8, 8], "discount": 0.9}]}})
+    own = study_from_table({**told, "points": {"ppo": [{"hidden": [8, 8], "discount": 0.9}]}})
     assert own.points == {"ppo": ({"hidden": (8, 8), "discount": 0.9},)}
-    at = study_from(
+    at = study_from_table(
         {**GOOD, "dts": ["8ms", "16ms"], "points": [{"dt": 0.008, "epochs": 2}, {"dt": "16ms", "epochs": 1}]}
     )
     assert at.points["ppo"][0] == {"dt": Duration("8ms"), "epochs": 2}
     for study in (both, own, at):
-        assert list(study_from(json.loads(json.dumps(as_table(study)))).runs()) == list(study.runs())
+        assert list(study_from_table(json.loads(json.dumps(study_table(study)))).runs()) == list(study.runs())
 
 
 def test_the_time_step_of_a_study_is_that_of_its_tasks_where_it_has_no_environments() -> None:
     told = {**GOOD, "task": ["pendulum", "cart-pole"], "env_dt": "4ms"}
-    study = study_from(told)
+    study = study_from_table(told)
     assert {str(world.env_dt) for world in study.worlds} == {"4ms"}
-    assert study_from(as_table(study)) == study
-    usual = study_from({**GOOD, "task": ["reacher", "pendulum"]})
-    assert "env_dt" not in as_table(usual)
+    assert study_from_table(study_table(study)) == study
+    usual = study_from_table({**GOOD, "task": ["reacher", "pendulum"]})
+    assert "env_dt" not in study_table(usual)
     mixed = replace(study, worlds=(ClosedFormWorld("pendulum"), ClosedFormWorld("cart-pole", Duration("4ms"))))
     with pytest.raises(InputError, match=r"different env_dt \(pendulum 2ms, cart-pole 4ms\): make a study of each"):
-        as_table(mixed)
+        study_table(mixed)
 
 
 def test_left_out_rules_are_the_algorithms_own_and_none_where_values_are_from_no_cycle_time() -> None:
     told = {**GOOD, "algorithm": ["ppo", "sac", "actor-critic"]}
     del told["rules"]
-    assert [cell.labels["rule"] for cell in study_from(told).cells()] == ["dt-aware", "horizons", None]
-    bare = study_from({**told, "algorithm": "ppo", "tuned": {"batch": 500}, "dts": ["8ms", "16ms"]})
+    assert [cell.labels["rule"] for cell in study_from_table(told).cells()] == ["dt-aware", "horizons", None]
+    bare = study_from_table({**told, "algorithm": "ppo", "tuned": {"batch": 500}, "dts": ["8ms", "16ms"]})
     assert [cell.labels["rule"] for cell in bare.cells()] == [None, None]
     assert {cell.run(0).as_json()["agent"]["batch"] for cell in bare.cells()} == {500}
 
@@ -179,8 +179,8 @@ def test_tuned_values_in_a_file_of_their_own(tmp_path: Path) -> None:
     (cell,) = study.cells()
     assert cell.run(0).as_json()["agent"]["batch"] == 800
     source = study.tuned["ppo"].source
-    assert source == Source("values.toml", sha256((tmp_path / "values.toml").read_bytes()).hexdigest())
-    assert study_from(json.loads(json.dumps(as_table(study)))).tuned == study.tuned
+    assert source == TunedSource("values.toml", sha256((tmp_path / "values.toml").read_bytes()).hexdigest())
+    assert study_from_table(json.loads(json.dumps(study_table(study)))).tuned == study.tuned
 
 
 def test_a_study_keeps_which_tuning_its_values_come_from(tmp_path: Path) -> None:
@@ -190,17 +190,17 @@ def test_a_study_keeps_which_tuning_its_values_come_from(tmp_path: Path) -> None
         write_tuned(tmp_path / name, "ppo", TunedValues(Duration("16ms"), {"batch": 400}), told)
     sources = []
     for name in ("a", "b"):
-        study = study_from({**GOOD, "tuned": name}, tmp_path)
+        study = study_from_table({**GOOD, "tuned": name}, tmp_path)
         again = StudyFolder.open(StudyFolder.create(tmp_path / f"study-{name}", study).path).study
         assert again.tuned == study.tuned
-        sources.append(replace(study.tuned["ppo"].source or Source("", ""), sha256=""))
-    assert sources == [Source("a", "", "t", trials=9, seeds=3, runs=45, simulated_hours=2.5), Source("b", "")]
+        sources.append(replace(study.tuned["ppo"].source or TunedSource("", ""), sha256=""))
+    assert sources == [TunedSource("a", "", "t", trials=9, seeds=3, runs=45, simulated_hours=2.5), TunedSource("b", "")]
 
 
 def test_counts_may_be_written_as_in_2e3(tmp_path: Path) -> None:
     values = {"dt": "16ms", "batch": [2e3, 500], "minibatch": 5e1}
-    study = study_from({**GOOD, "tuned": values, "set": {"epochs": 3.0}})
-    plain = study_from({**GOOD, "tuned": {**values, "batch": [2000, 500], "minibatch": 50}, "set": {"epochs": 3}})
+    study = study_from_table({**GOOD, "tuned": values, "set": {"epochs": 3.0}})
+    plain = study_from_table({**GOOD, "tuned": {**values, "batch": [2000, 500], "minibatch": 50}, "set": {"epochs": 3}})
     assert identities(study) == identities(plain)
     assert [str(cell.labels["batch"]) for cell in study.cells()] == ["2000", "500"]
     (tmp_path / "tuned.toml").write_text("[tuned]\ndt = '16ms'\nbatch = 2e3\n")
@@ -215,9 +215,9 @@ def test_the_size_is_known_without_making_the_runs() -> None:
         "dts": ["8ms", "16ms"],
     }
     points = {"ppo": [{"discount": 0.9}, {"discount": 0.99}], "actor-critic": [{"discount": 0.9}]}
-    study = study_from({**told, "points": points, "set": {"hidden": [[8], [16], [8, 8]]}})
+    study = study_from_table({**told, "points": points, "set": {"hidden": [[8], [16], [8, 8]]}})
     assert study.size == len(list(study.runs())) == (2 * 2 * 3 + 1 * 3) * 2 * 2
-    assert study_from({**GOOD, "seeds": 1_000_000, "dts": [f"{2 * k}ms" for k in range(1, 1001)]}).size == 10**9
+    assert study_from_table({**GOOD, "seeds": 1_000_000, "dts": [f"{2 * k}ms" for k in range(1, 1001)]}).size == 10**9
 
 
 def test_a_study_with_one_more_seed_has_the_others_too() -> None:
@@ -227,8 +227,8 @@ def test_a_study_with_one_more_seed_has_the_others_too() -> None:
 
 
 def test_rules_of_one_s_own_are_tables_of_laws() -> None:
-    own = study_from({**GOOD, "dts": ["64ms"], "rules": ["dt-aware", *OWN], "own_rules": OWN})
-    assert study_from(json.loads(json.dumps(as_table(own)))) == own
+    own = study_from_table({**GOOD, "dts": ["64ms"], "rules": ["dt-aware", *OWN], "own_rules": OWN})
+    assert study_from_table(json.loads(json.dumps(study_table(own)))) == own
     aware, floor, also_aware = own.cells()
     assert floor.agent.batch == 500  # type: ignore[attr-defined]
     assert floor.agent.minibatch == 50  # type: ignore[attr-defined]

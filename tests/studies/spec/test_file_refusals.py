@@ -8,9 +8,9 @@ import pytest
 
 from cycletime.cli import main
 from cycletime.errors import InputError
-from cycletime.runs.worlds import GymnasiumEnv
-from cycletime.studies.spec.file import as_table, read_study, study_from
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.spec_file import read_study, study_from_table, study_table
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.training.worlds import GymnasiumEnv
 from tests.studies.small import small_study
 from tests.studies.spec.tables import GOOD, OWN
 
@@ -18,10 +18,10 @@ from tests.studies.spec.tables import GOOD, OWN
 def test_environments_of_several_time_steps_cannot_be_kept_in_one_study() -> None:
     told = {**GOOD, "envs": ["A-v0", "B-v0"], "env_dt": "4ms"}
     del told["task"]
-    study = study_from(told)
+    study = study_from_table(told)
     other = replace(study, worlds=(study.worlds[0], GymnasiumEnv("B-v0")))
     with pytest.raises(InputError, match=r"different env_dt \(A-v0 4ms, B-v0 none\): make a study of each"):
-        as_table(other)
+        study_table(other)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_what_is_wrong_is_one_sentence_and_nothing_is_written(
     tmp_path: Path, change: dict[str, Any], says: str
 ) -> None:
     with pytest.raises(InputError) as refusal:
-        StudyFolder.create(tmp_path / "study", study_from({**GOOD, **change}))
+        StudyFolder.create(tmp_path / "study", study_from_table({**GOOD, **change}))
     assert str(refusal.value).startswith(says)
     assert len(str(refusal.value)) < 400
     assert not (tmp_path / "study").exists()
@@ -184,7 +184,7 @@ def test_names_that_are_nearly_known_or_known_elsewhere_are_told_as_they_are_her
     change: dict[str, Any], ends: str
 ) -> None:
     with pytest.raises(InputError) as refusal:
-        study_from({**GOOD, **change})
+        study_from_table({**GOOD, **change})
     assert str(refusal.value).endswith(ends)
 
 
@@ -214,7 +214,7 @@ def test_the_file_is_named_whatever_is_wrong_in_it(
 def test_what_is_missing_is_named(key: str) -> None:
     told = {name: value for name, value in GOOD.items() if name != key}
     with pytest.raises(InputError, match=rf"^'{key.rstrip('s') if key == 'dts' else key}' is missing: a study needs"):
-        study_from(told)
+        study_from_table(told)
 
 
 def test_a_study_of_python_is_kept_only_if_it_can_be_read_again(tmp_path: Path) -> None:
@@ -239,5 +239,5 @@ def test_a_study_of_python_is_kept_only_if_it_can_be_read_again(tmp_path: Path) 
 )
 def test_own_rules_that_make_no_sense_are_refused(rules: list[str], own: dict[str, Any], says: str) -> None:
     with pytest.raises(InputError) as refused:
-        list(study_from({**GOOD, "dts": ["4ms"], "rules": rules, "own_rules": own}).cells())
+        list(study_from_table({**GOOD, "dts": ["4ms"], "rules": rules, "own_rules": own}).cells())
     assert says in str(refused.value)

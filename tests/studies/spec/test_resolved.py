@@ -11,15 +11,15 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from cycletime.engines import compiled
-from cycletime.engines.compiled import GPU_BYTES, MOST_LANES
 from cycletime.errors import InputError
-from cycletime.studies.packing.pack import pack_studies
-from cycletime.studies.packing.unpacking import PACK
-from cycletime.studies.plan.plan import Plan
-from cycletime.studies.spec.file import as_table, read_study, study_from
-from cycletime.studies.spec.study import Study
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies.pack import pack_studies
+from cycletime.studies.pack_main import MANIFEST
+from cycletime.studies.plan import Plan
+from cycletime.studies.spec import Study
+from cycletime.studies.spec_file import read_study, study_from_table, study_table
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.training import compiled_engine
+from cycletime.training.compiled_engine import GPU_BYTES, MOST_LANES
 
 RoomFor: TypeAlias = Callable[[int], None]
 MIXED = """
@@ -42,7 +42,7 @@ def mixed(**keys: Any) -> Study:  # noqa: ANN401
         "dts": ["16ms", "32ms"],
         "seeds": 6,
     }
-    return study_from({**table, "env_steps": 100_000, "device": "gpu", **keys})
+    return study_from_table({**table, "env_steps": 100_000, "device": "gpu", **keys})
 
 
 def one_step(seeds: int, **keys: Any) -> Study:  # noqa: ANN401
@@ -56,10 +56,10 @@ def names(study: Study) -> list[str]:
 @pytest.fixture(autouse=True)
 def room_for(monkeypatch: pytest.MonkeyPatch) -> RoomFor:
     """Let a run take a byte, which is told at once, and a GPU have room for so many; at first for many."""
-    monkeypatch.setattr(compiled, "lane_bytes", lambda loop: 1)
+    monkeypatch.setattr(compiled_engine, "lane_bytes", lambda loop: 1)
 
     def has(lanes: int) -> None:
-        monkeypatch.setattr(compiled, "GPU_BYTES", lanes)
+        monkeypatch.setattr(compiled_engine, "GPU_BYTES", lanes)
 
     return has
 
@@ -129,10 +129,10 @@ def test_the_same_runs_are_planned_by_file_folder_and_pack_and_in_another_proces
     assert names(folder.study) == names(StudyFolder.open(folder.path).study) == planned
     pack_studies([read_study(file)], tmp_path / "pack.zip")
     with zipfile.ZipFile(tmp_path / "pack.zip") as pack:
-        packed = study_from(json.loads(pack.read(PACK))["studies"][0]["study"])
+        packed = study_from_table(json.loads(pack.read(MANIFEST))["studies"][0]["study"])
     assert names(StudyFolder.create(tmp_path / "packed", packed).study) == planned
     program = (
-        "import sys; from cycletime.studies.spec.study import Study; from cycletime.studies.plan.plan import Plan; "
+        "import sys; from cycletime.studies.spec import Study; from cycletime.studies.plan import Plan; "
         "print(*(planned.name for planned in Plan.of(Study.read(sys.argv[1])).runs))"
     )
     ran = subprocess.run([sys.executable, "-c", program, str(file)], capture_output=True, text=True, check=True)
@@ -168,7 +168,7 @@ def test_a_study_goes_on_with_the_engine_that_it_began_with(tmp_path: Path) -> N
     with pytest.raises(InputError, match="began on gpu, and is now to go on with gpu with the engine compiled"):
         StudyFolder.create(tmp_path, mixed(**only, engine="compiled"))
     assert (tmp_path / "study.json").read_bytes() == before
-    assert study_from(as_table(mixed().resolved())) == mixed().resolved()
+    assert study_from_table(study_table(mixed().resolved())) == mixed().resolved()
     assert replace(mixed(), width=6) == mixed().resolved()
 
 

@@ -7,9 +7,9 @@ from cycletime import rules
 from cycletime.agents import agent_for
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.runs.spec import EngineSpec, RunSpec
-from cycletime.runs.worlds import ClosedFormWorld, GymnasiumEnv
-from cycletime.studies.spec.study import Study, Tuned
+from cycletime.studies.spec import Study, Tuned
+from cycletime.training.spec import EngineSpec, RunSpec
+from cycletime.training.worlds import ClosedFormWorld, GymnasiumEnv
 
 
 def a_study(**overrides: Any) -> Study:  # noqa: ANN401 - any field

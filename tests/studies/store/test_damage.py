@@ -14,21 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cycletime.cli.options import Names
-from cycletime.cli.study.export import ExportStudy
-from cycletime.cli.study.import_ import ImportRuns
-from cycletime.cli.study.report import StudyReport
-from cycletime.cli.study.retry import RetryStudy
-from cycletime.cli.study.status import StudyStatus
-from cycletime.cli.study.verify import VerifyStudy
+from cycletime.cli.options import NameList
+from cycletime.cli.report import StudyReport
+from cycletime.cli.study import ExportStudy, ImportRuns, RetryStudy, StudyStatus, VerifyStudy
 from cycletime.errors import InputError, RunError
-from cycletime.runs.checkpoints import Checkpoint, Manifest
-from cycletime.runs.folder import RunFolder
-from cycletime.studies.results import StudyResults
-from cycletime.studies.running import worker
-from cycletime.studies.running.lease import leased
-from cycletime.studies.running.running import run_study
-from cycletime.studies.store.folder import StudyFolder
+from cycletime.studies import worker
+from cycletime.studies.leases import hold_lease
+from cycletime.studies.study import StudyResults
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.studies.worker_pool import run_study
+from cycletime.training.checkpoints import Checkpoint, Manifest
+from cycletime.training.run_folder import RunFolder
 from tests.studies.small import finished, make_old, small_study, specs_of
 from tests.studies.stand_ins import InTurn, Trained
 
@@ -60,7 +56,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
         manifest = Manifest(specs[4].identity, env_steps, 1, **RUNNING)
         stopped.checkpoints.save(Checkpoint(manifest, {"position/x": np.arange(3)}))
     folder.failures(specs[5].name).add("it burnt down")
-    with leased(folder.leases, specs[5].name, "somebody"):
+    with hold_lease(folder.leases, specs[5].name, "somebody"):
         file = folder.leases / f"{specs[5].name}.json"
         lease = json.loads(file.read_text())
     file.write_text(json.dumps({**lease, "pid": 2**22}))  # of one who died over the run
@@ -152,7 +148,7 @@ def check_scores(whole: Whole, path: Path, there: set[str]) -> None:
 def check_import(whole: Whole, path: Path, lost: set[str]) -> None:
     """Runs that nothing happened to can be taken into another study."""
     other = StudyFolder.create(path.parent / "other", small_study())
-    told(ImportRuns(folder=other.path, sources=Names([str(path)])))
+    told(ImportRuns(folder=other.path, sources=NameList([str(path)])))
     check_scores(whole, other.path, whole.scores.keys() - lost)
 
 

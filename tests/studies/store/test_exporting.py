@@ -9,11 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from cycletime.errors import InputError, RunError
-from cycletime.loops import Episodes
-from cycletime.studies.store.exporting import curves, export
-from cycletime.studies.store.folder import StudyFolder
-from tests.runs.finished import recomputed
+from cycletime.studies.curve_export import export_curves, study_curves
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.training.learning_curve import Episodes
 from tests.studies.small import finish, finished, specs_of
+from tests.training.runs.finished import recomputed
 
 COLUMNS = ["task", "algorithm", "rule", "dt", "seed", "env_step", "seconds", "return"]
 
@@ -33,7 +33,7 @@ def make_done(make_folder: Callable[..., StudyFolder]) -> Callable[..., StudyFol
 def test_a_row_for_each_episode_of_each_run_that_is_done(make_done: Callable[..., StudyFolder], tmp_path: Path) -> None:
     folder = make_done(seeds=3, but=(1,))
     # Four cells of two done seeds; at 16 ms two cells have the same runs.
-    assert export(folder, tmp_path / "curves.parquet") == (6, 32)
+    assert export_curves(folder, tmp_path / "curves.parquet") == (6, 32)
     table = pq.read_table(tmp_path / "curves.parquet")
     assert table.column_names == COLUMNS
     rows = table.to_pylist()
@@ -53,7 +53,7 @@ def test_a_row_for_each_episode_of_each_run_that_is_done(make_done: Callable[...
         "return": 2.0,
     }
     assert [row["env_step"] for row in mine] == [1200, 2400, 3600, 4800]
-    assert curves(folder).equals(table)
+    assert study_curves(folder).equals(table)
 
 
 def test_rows_are_in_the_plan_s_order_whatever_order_runs_were_finished_in(
@@ -66,9 +66,9 @@ def test_rows_are_in_the_plan_s_order_whatever_order_runs_were_finished_in(
         runs = [finished(spec) for spec in specs_of(folder)[::step]]
         folder.store.add(runs[:4])
         folder.store.add(runs[4:])
-        export(folder, tmp_path / f"{name}.csv")
+        export_curves(folder, tmp_path / f"{name}.csv")
         tables.append((tmp_path / f"{name}.csv").read_bytes())
-        assert curves(folder).num_rows == 32
+        assert study_curves(folder).num_rows == 32
     assert tables[0] == tables[1]
     with (tmp_path / "one.csv").open() as file:
         found = dict.fromkeys((row["dt"], row["rule"], row["seed"]) for row in csv.DictReader(file))
@@ -78,7 +78,11 @@ def test_rows_are_in_the_plan_s_order_whatever_order_runs_were_finished_in(
 
 def test_csv_says_the_same_as_parquet(make_done: Callable[..., StudyFolder], tmp_path: Path) -> None:
     folder = make_done()
-    assert export(folder, tmp_path / "c.csv", bins=8) == export(folder, tmp_path / "c.parquet", bins=8) == (6, 64)
+    assert (
+        export_curves(folder, tmp_path / "c.csv", bins=8)
+        == export_curves(folder, tmp_path / "c.parquet", bins=8)
+        == (6, 64)
+    )
     with (tmp_path / "c.csv").open() as file:
         rows = list(csv.DictReader(file))
     for row, wanted in zip(rows, pq.read_table(tmp_path / "c.parquet").to_pylist(), strict=True):
@@ -94,12 +98,12 @@ def test_a_folder_whose_name_is_not_utf_8_gets_the_same_table(
     odd.mkdir()
     folder = make_done()
     for each in (odd, tmp_path):
-        export(folder, each / name)
+        export_curves(folder, each / name)
     assert (odd / name).read_bytes() == (tmp_path / name).read_bytes()
 
 
 def test_bins_are_the_paper_s(make_done: Callable[..., StudyFolder], tmp_path: Path) -> None:
-    export(make_done(seeds=2, rules=["baseline"], dts=["16ms"]), tmp_path / "c.parquet", bins=100)
+    export_curves(make_done(seeds=2, rules=["baseline"], dts=["16ms"]), tmp_path / "c.parquet", bins=100)
     table = pq.read_table(tmp_path / "c.parquet")
     assert table.num_rows == 200
     assert table["env_step"].to_pylist()[:100] == list(range(48, 4801, 48))
@@ -110,7 +114,7 @@ def test_bins_are_the_paper_s(make_done: Callable[..., StudyFolder], tmp_path: P
 def test_hyper_parameters_that_vary_are_columns(make_done: Callable[..., StudyFolder], tmp_path: Path) -> None:
     tuned = {"dt": "16ms", "batch": [100, 200], "minibatch": 50, "discount": [0.9, 1]}
     folder = make_done(tuned=tuned, set={"hidden": [[8], [16, 16]]}, seeds=1, rules=["baseline"], dts=["16ms"])
-    assert export(folder, tmp_path / "c.parquet") == (8, 32)
+    assert export_curves(folder, tmp_path / "c.parquet") == (8, 32)
     table = pq.read_table(tmp_path / "c.parquet")
     assert table.column_names == [*COLUMNS[:4], "batch", "discount", "hidden", *COLUMNS[4:]]
     found = {(row["batch"], row["discount"], row["hidden"]) for row in table.to_pylist()}
@@ -125,14 +129,14 @@ def test_algorithms_without_a_hyper_parameter_have_none(make_done: Callable[...,
         dts=["16ms"],
         rules={"ppo": ["baseline"]},
     )
-    export(folder, tmp_path / "c.csv", bins=1)
+    export_curves(folder, tmp_path / "c.csv", bins=1)
     with (tmp_path / "c.csv").open() as file:
         rows = [(row["algorithm"], row["rule"], row["batch"]) for row in csv.DictReader(file)]
     assert sorted(rows) == [("actor-critic", "", ""), ("ppo", "baseline", "100"), ("ppo", "baseline", "200")]
 
 
 def test_nothing_done_is_a_table_without_rows(make_done: Callable[..., StudyFolder], tmp_path: Path) -> None:
-    assert export(make_done(but=(0, 1)), tmp_path / "c.parquet") == (0, 0)
+    assert export_curves(make_done(but=(0, 1)), tmp_path / "c.parquet") == (0, 0)
     assert pq.read_table(tmp_path / "c.parquet").column_names == COLUMNS
 
 
@@ -148,7 +152,7 @@ def test_what_cannot_be_written_is_refused(
     make_done: Callable[..., StudyFolder], tmp_path: Path, name: str, bins: int | None, says: str
 ) -> None:
     with pytest.raises(InputError) as refusal:
-        export(make_done(), tmp_path / name, bins)
+        export_curves(make_done(), tmp_path / name, bins)
     assert str(refusal.value).endswith(says)
     assert not (tmp_path / name).exists()
 
@@ -161,7 +165,7 @@ def test_a_file_of_runs_that_is_damaged_is_named_and_no_table_written(
     bad = folder.store.places[specs_of(folder)[0].name][0].path
     bad.write_bytes(bad.read_bytes()[:200])
     with pytest.raises(RunError, match=bad.name):
-        export(folder, tmp_path / "c.csv", bins)
+        export_curves(folder, tmp_path / "c.csv", bins)
     assert not list(tmp_path.glob("*.csv"))
 
 
@@ -172,20 +176,20 @@ def test_runs_that_are_kept_in_bins_have_no_episodes_to_export(
     run = finished(specs_of(folder)[0])
     folder.store.add([recomputed(run, curve=run.bins)])
     with pytest.raises(InputError, match="is kept in bins: export with --bins 100"):
-        export(folder, tmp_path / "c.csv")
-    assert export(folder, tmp_path / "c.csv", bins=100) == (1, 100)
+        export_curves(folder, tmp_path / "c.csv")
+    assert export_curves(folder, tmp_path / "c.csv", bins=100) == (1, 100)
 
 
 def test_a_run_that_ended_no_episode_has_no_rows(make_folder: Callable[..., StudyFolder], tmp_path: Path) -> None:
     folder = make_folder(rules=["baseline"], dts=["16ms"], seeds=1)
     run = finished(specs_of(folder)[0])
     folder.store.add([recomputed(run, curve=Episodes.none())])
-    assert export(folder, tmp_path / "c.csv", bins=10) == (1, 0)
+    assert export_curves(folder, tmp_path / "c.csv", bins=10) == (1, 0)
 
 
 def test_points_are_columns(make_done: Callable[..., StudyFolder], tmp_path: Path) -> None:
     points = [{"batch": 100, "discount": 0.9}, {"batch": 200, "discount": 0.5}]
     folder = make_done(points=points, tuned={"dt": "16ms", "minibatch": 50}, rules=["baseline"], seeds=1, dts=["16ms"])
-    assert export(folder, tmp_path / "c.parquet", bins=1) == (2, 2)
+    assert export_curves(folder, tmp_path / "c.parquet", bins=1) == (2, 2)
     rows = pq.read_table(tmp_path / "c.parquet").to_pylist()
     assert sorted(({name: row[name] for name in ("batch", "discount")} for row in rows), key=str) == points

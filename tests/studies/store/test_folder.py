@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from cycletime.engines.record import Keep
 from cycletime.errors import InputError
-from cycletime.runs.folder import RunFolder
-from cycletime.runs.result import FinishedRun
-from cycletime.runs.told import sealed_text
-from cycletime.studies.running import lease as lease_module
-from cycletime.studies.running.lease import leased
-from cycletime.studies.store import folder as folder_module
-from cycletime.studies.store.folder import StudyFolder, open_run, policy_of
+from cycletime.studies import leases as lease_module
+from cycletime.studies import study_folder as folder_module
+from cycletime.studies.leases import hold_lease
+from cycletime.studies.study_folder import StudyFolder, open_run, policy_of
+from cycletime.training.finished_run import FinishedRun
+from cycletime.training.run_folder import RunFolder
+from cycletime.training.run_recorder import SaveOptions
+from cycletime.training.sealed_json import sealed_text
 from tests.studies.small import finish, finished, names_of, small_study, specs_of
 
 
@@ -40,10 +40,12 @@ def test_creating_it_again_keeps_what_is_there(make_folder: Callable[..., StudyF
 
 
 def test_what_is_wanted_of_runs_is_kept_with_it(tmp_path: Path) -> None:
-    StudyFolder.create(tmp_path, small_study(), keep=Keep(episodes=False, policies=False))
-    assert StudyFolder.open(tmp_path).keep == Keep(episodes=False, policies=False)
-    assert StudyFolder.create(tmp_path, small_study(seeds=3)).keep == Keep(episodes=False, policies=False)
-    assert StudyFolder.create(tmp_path, small_study(), keep=Keep(policies=False)).keep == Keep(True, False)
+    StudyFolder.create(tmp_path, small_study(), keep=SaveOptions(episodes=False, policies=False))
+    assert StudyFolder.open(tmp_path).keep == SaveOptions(episodes=False, policies=False)
+    assert StudyFolder.create(tmp_path, small_study(seeds=3)).keep == SaveOptions(episodes=False, policies=False)
+    assert StudyFolder.create(tmp_path, small_study(), keep=SaveOptions(policies=False)).keep == SaveOptions(
+        True, False
+    )
 
 
 def test_another_study_or_another_engine_is_refused_and_nothing_changes(
@@ -103,8 +105,8 @@ def test_many_may_create_it_at_once(tmp_path: Path) -> None:
     program = """
 import json, os, sys
 from pathlib import Path
-from cycletime.studies.store.folder import StudyFolder
-from cycletime.studies.spec.file import study_from
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.studies.spec_file import study_from_table
 table = json.loads(sys.argv[2])
 children = []
 for number in range(8):
@@ -171,7 +173,7 @@ def test_a_run_goes_through_its_states(make_folder: Callable[..., StudyFolder]) 
     folder = make_folder()
     spec, failures = specs_of(folder)[0], folder.failures(names_of(folder)[0])
     assert folder.state_of(spec.name) == "pending"
-    with leased(folder.leases, spec.name, "somebody"):
+    with hold_lease(folder.leases, spec.name, "somebody"):
         assert folder.state_of(spec.name) == "running"
     failures.add("no")
     assert folder.state_of(spec.name) == "pending"
@@ -180,12 +182,12 @@ def test_a_run_goes_through_its_states(make_folder: Callable[..., StudyFolder]) 
     for _ in range(2):
         failures.add("no")
     assert folder.state_of(spec.name) == "failed"
-    with leased(folder.leases, spec.name, "resume"):
+    with hold_lease(folder.leases, spec.name, "resume"):
         assert folder.state_of(spec.name) == "running"
     failures.forget()
     assert folder.state_of(spec.name) == "stopped"
     finish(folder, [spec])
-    with leased(folder.leases, spec.name, "late"):
+    with hold_lease(folder.leases, spec.name, "late"):
         assert folder.state_of(spec.name) == "done"
     assert list(folder.states(names_of(folder)).values()) == ["done", *["pending"] * 5]
 
@@ -196,13 +198,13 @@ def test_a_run_that_is_finished_in_the_very_moment_is_done_or_running_and_never_
     """Its worker puts it into the store first, and then gives its lease back."""
     folder = make_folder()
     spec = specs_of(folder)[0]
-    really = lease_module.holders
+    really = lease_module.lease_holders
 
     def just_finished(leases: Path) -> dict[str, str]:
         StudyFolder.open(folder.path).store.add([finished(spec)])
         return really(leases)
 
-    monkeypatch.setattr(folder_module, "holders", just_finished)
+    monkeypatch.setattr(folder_module, "lease_holders", just_finished)
     assert folder.state_of(spec.name) == "done"
 
 
@@ -210,7 +212,7 @@ def test_a_lease_of_the_dead_makes_no_run_running(make_folder: Callable[..., Stu
     folder = make_folder()
     name = names_of(folder)[0]
     lease = folder.leases / f"{name}.json"
-    with leased(folder.leases, name, "somebody"):
+    with hold_lease(folder.leases, name, "somebody"):
         text = lease.read_text()
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         pass

@@ -7,19 +7,18 @@ from typing import Any
 
 import pytest
 
+from cycletime.cuda.kernels import PPO, kernel_digest
 from cycletime.duration import Duration
-from cycletime.engines.cuda.kernels import PPO, kernel_digest
-from cycletime.engines.record import Keep
 from cycletime.errors import InputError
-from cycletime.runs.bundle import write_bundles
-from cycletime.runs.folder import RunFolder
-from cycletime.runs.result import FinishedRun
-from cycletime.studies.running.lease import leased
-from cycletime.studies.store.folder import StudyFolder
-from cycletime.studies.store.importing import study_folder_for, take_runs
-from cycletime.studies.store.verifying import put_aside
-from tests.runs.finished import recomputed
+from cycletime.studies.leases import hold_lease
+from cycletime.studies.run_import import import_runs, open_or_create_study
+from cycletime.studies.study_folder import StudyFolder, move_aside
+from cycletime.training.finished_run import FinishedRun
+from cycletime.training.run_folder import RunFolder
+from cycletime.training.run_recorder import SaveOptions
+from cycletime.training.run_store import write_bundles
 from tests.studies.small import bits_of, finish, finished, names_of, small_study, specs_of
+from tests.training.runs.finished import recomputed
 
 
 @pytest.fixture
@@ -47,13 +46,13 @@ def as_folder(path: Path, run: FinishedRun) -> RunFolder:
 
 def test_planned_runs_are_taken_once_and_whole(elsewhere: StudyFolder, make_folder: Callable[..., StudyFolder]) -> None:
     folder = make_folder(seeds=2)  # 0 and 1
-    taken = take_runs(folder, [elsewhere.path])
+    taken = import_runs(folder, [elsewhere.path])
     assert (taken.taken, taken.known, taken.not_planned, taken.damaged) == (3, 0, 3, {})
     states = folder.states(names_of(folder))
     assert {spec.seed: states[spec.name] for spec in specs_of(folder)} == {0: "pending", 1: "done"}
     theirs = bits_of(elsewhere)
     assert bits_of(folder) == {name: theirs[name] for name in bits_of(folder)}
-    again = take_runs(folder, [elsewhere.path])
+    again = import_runs(folder, [elsewhere.path])
     assert (again.taken, again.known, again.not_planned) == (0, 3, 3)
 
 
@@ -63,7 +62,7 @@ def test_of_a_file_with_some_planned_runs_these_are_taken(
     elsewhere.store.tidy()
     assert len(files_of(elsewhere)) == 1
     folder = make_folder(seeds=2)
-    taken = take_runs(folder, files_of(elsewhere))
+    taken = import_runs(folder, files_of(elsewhere))
     assert (taken.taken, taken.not_planned) == (3, 3)
     assert len(bits_of(folder)) == 3
 
@@ -77,8 +76,8 @@ def test_single_files_and_folders_of_runs_are_taken(
     as_folder(tmp_path / "more", two)
     as_folder(tmp_path / "more", three)
     a_file = file_of(elsewhere, names_of(elsewhere)[0])
-    assert take_runs(folder, [alone.path, tmp_path / "more", a_file]).taken == 4
-    assert take_runs(folder, [alone.path, tmp_path / "more", a_file]).known == 4
+    assert import_runs(folder, [alone.path, tmp_path / "more", a_file]).taken == 4
+    assert import_runs(folder, [alone.path, tmp_path / "more", a_file]).known == 4
     assert bits_of(folder)[one.name]["policy"]
 
 
@@ -95,7 +94,7 @@ def test_damaged_files_are_left_where_they_are_and_give_no_run(
     (run.path / "metrics.jsonl").write_text("")
     none = tmp_path / "none.npz"
     none.write_bytes(b"PK and no more")
-    taken = take_runs(folder, [elsewhere.path, tmp_path / "runs", none])
+    taken = import_runs(folder, [elsewhere.path, tmp_path / "runs", none])
     assert (taken.taken, sorted(taken.damaged)) == (2, sorted([path, run.path, none]))
     assert "its hash is another" in taken.damaged[path]
     assert "metrics.jsonl" in taken.damaged[run.path]
@@ -106,7 +105,7 @@ def test_numbers_that_do_not_fit_together_are_refused(make_folder: Callable[...,
     folder = make_folder()
     run = finished(specs_of(folder)[0])
     (path,) = write_bundles(tmp_path, [replace(run, result={**run.result, "average_return": 1e9})])
-    taken = take_runs(folder, [path])
+    taken = import_runs(folder, [path])
     assert (taken.taken, list(taken.damaged)) == (0, [path])
 
 
@@ -119,7 +118,7 @@ def test_runs_of_another_kernel_are_refused(
     folder = make_folder()
     machine: dict[str, Any] = {"device": "A card", **({} if kernel is None else {"kernel": kernel})}
     (path,) = write_bundles(tmp_path, [finished(specs_of(folder)[0], machine=machine)])
-    taken = take_runs(folder, [path])
+    taken = import_runs(folder, [path])
     assert (taken.taken, len(taken.damaged)) == (int(not refused), int(refused))
     assert all("another kernel" in said and "abcdef012345" in said for said in taken.damaged.values())
 
@@ -129,11 +128,11 @@ def test_what_another_study_has_put_aside_or_not_finished_is_not_looked_at(
 ) -> None:
     folder = make_folder(seeds=2)
     bad = next(spec for spec in specs_of(elsewhere) if spec.seed == 1)
-    put_aside(elsewhere, file_of(elsewhere, bad.name))
+    move_aside(elsewhere, file_of(elsewhere, bad.name))
     checkpoint = elsewhere.runs / bad.name / "checkpoints" / "000001"
     checkpoint.mkdir(parents=True)
     (checkpoint / "arrays.npz").write_bytes(b"PK")
-    taken = take_runs(folder, [elsewhere.path])
+    taken = import_runs(folder, [elsewhere.path])
     assert (taken.taken, taken.damaged) == (2, {})
 
 
@@ -143,28 +142,28 @@ def test_a_run_that_is_being_trained_is_left_to_its_worker_and_a_stopped_one_is_
     folder = make_folder(seeds=2)
     held, stopped, _ = (spec.name for spec in specs_of(folder) if spec.seed == 1)
     (folder.runs / stopped / "checkpoints" / "000001").mkdir(parents=True)
-    with leased(folder.leases, held, "worker"):
-        taken = take_runs(folder, [elsewhere.path])
+    with hold_lease(folder.leases, held, "worker"):
+        taken = import_runs(folder, [elsewhere.path])
     assert (taken.taken, taken.busy) == (2, 1)
     assert (folder.state_of(stopped), folder.state_of(held)) == ("done", "pending")
-    assert take_runs(folder, [elsewhere.path]).taken == 1
+    assert import_runs(folder, [elsewhere.path]).taken == 1
 
 
 def test_what_holds_no_run_is_refused(make_folder: Callable[..., StudyFolder], tmp_path: Path) -> None:
     folder = make_folder()
     with pytest.raises(InputError, match="nowhere is not there"):
-        take_runs(folder, [tmp_path / "nowhere"])
+        import_runs(folder, [tmp_path / "nowhere"])
     with pytest.raises(InputError, match=f"There is no finished run in {folder.path}"):
-        take_runs(folder, [folder.path])
+        import_runs(folder, [folder.path])
 
 
 def test_a_new_folder_is_made_of_the_study_that_a_source_is(elsewhere: StudyFolder, tmp_path: Path) -> None:
-    made = study_folder_for(tmp_path / "new", [tmp_path, elsewhere.path])
+    made = open_or_create_study(tmp_path / "new", [tmp_path, elsewhere.path])
     assert made.study == elsewhere.study
-    assert take_runs(made, [elsewhere.path]).taken == 6
-    assert study_folder_for(tmp_path / "new", [tmp_path]).study == made.study
+    assert import_runs(made, [elsewhere.path]).taken == 6
+    assert open_or_create_study(tmp_path / "new", [tmp_path]).study == made.study
     with pytest.raises(InputError, match="There is no folder"):
-        study_folder_for(tmp_path / "other", [elsewhere.runs])
+        open_or_create_study(tmp_path / "other", [elsewhere.runs])
 
 
 def test_runs_in_bins_without_policies_are_taken_into_a_study_that_keeps_all(
@@ -174,8 +173,8 @@ def test_runs_in_bins_without_policies_are_taken_into_a_study_that_keeps_all(
     run = finished(specs_of(folder)[0])
     little = recomputed(run, curve=run.bins, policy=None)
     (path,) = write_bundles(tmp_path, [little])
-    assert take_runs(folder, [path]).taken == 1
-    assert folder.keep == Keep()
+    assert import_runs(folder, [path]).taken == 1
+    assert folder.keep == SaveOptions()
     finish(folder, specs_of(folder)[1:])
     folder.store.tidy()
     assert bits_of(folder)[run.name]["curve"]["sums"] == run.bins.sums.tobytes()

@@ -8,16 +8,15 @@ import numpy as np
 import pytest
 
 from cycletime.errors import RunError
-from cycletime.loops import Episodes
-from cycletime.runs.bundle import Bundle, write_bundles
-from cycletime.runs.checkpoints import Checkpoint, Manifest
-from cycletime.runs.folder import RunFolder
-from cycletime.runs.result import FinishedRun
-from cycletime.studies.running.lease import leased
-from cycletime.studies.store.folder import StudyFolder
-from cycletime.studies.store.verifying import damaged_runs, put_aside
-from tests.runs.finished import recomputed
+from cycletime.studies.leases import hold_lease
+from cycletime.studies.study_folder import StudyFolder, damaged_runs, move_aside
+from cycletime.training.checkpoints import Checkpoint, Manifest
+from cycletime.training.finished_run import FinishedRun
+from cycletime.training.learning_curve import Episodes
+from cycletime.training.run_folder import RunFolder
+from cycletime.training.run_store import Bundle, write_bundles
 from tests.studies.small import finish, finished, names_of, specs_of
+from tests.training.runs.finished import recomputed
 
 
 @pytest.fixture
@@ -107,7 +106,7 @@ def test_a_damaged_file_is_put_aside_under_its_own_name_and_its_runs_run_again(
         finish(folder, [spec])
         (path,) = (folder.path / "finished").iterdir()
         assert folder.state_of(spec.name) == "done"
-        aside = put_aside(folder, path)
+        aside = move_aside(folder, path)
         assert aside.parent == folder.path / "damaged"
         assert len(list(aside.parent.iterdir())) == number
         assert folder.state_of(spec.name) == "pending"
@@ -137,12 +136,12 @@ def test_a_run_whose_checkpoints_are_all_damaged_is_told_of_and_begins_anew_when
         run.checkpoints.save(Checkpoint(manifest, {"x": np.arange(3)}))
     for spec in specs[:2]:
         (folder.runs / spec.name / "checkpoints" / "000001" / "manifest.json").write_bytes(b"\xff")
-    with leased(folder.leases, specs[1].name, "worker"):
+    with hold_lease(folder.leases, specs[1].name, "worker"):
         ((path, wrong),) = damaged_runs(folder)
     assert path == folder.runs / specs[0].name
     assert "No other is left" in wrong
     assert not list(damaged_runs(folder, [specs[2].name]))
-    put_aside(folder, path)
+    move_aside(folder, path)
     assert folder.states([spec.name for spec in specs[:3]]) == {
         specs[0].name: "pending",
         specs[1].name: "stopped",

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cycletime.errors import InputError
-from cycletime.studies.tuning.file import Range, Tuning, read_tuning, tuning_from
+from cycletime.studies.tuning_spec import Range, Tuning, read_tuning, tuning_from_table
 from tests.studies.tuning.toy_tuning import GRID
 
 
@@ -120,7 +120,7 @@ def test_what_is_no_tuning_is_refused_with_a_sentence(changed: dict[str, Any], s
     if "algorithm" in changed or "algorithms" in changed:
         table.pop("set")
     with pytest.raises(InputError, match="^" + re.escape(sentence).replace(r"\*", ".*") + "$"):
-        tuning_from(table)
+        tuning_from_table(table)
 
 
 def test_options_replace_what_the_file_says(tmp_path: Path) -> None:

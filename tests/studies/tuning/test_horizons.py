@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cycletime.errors import InputError
-from cycletime.studies.tuning.file import Tuning, tuning_from
+from cycletime.studies.tuning_spec import Tuning, tuning_from_table
 
 PPO: dict[str, Any] = {
     "name": "toy",
@@ -23,7 +23,9 @@ def horizons_s(tuning: Tuning, name: str) -> list[float]:
 
 
 def test_a_table_says_which_horizons_are_tried_in_seconds() -> None:
-    tuning = tuning_from({**PPO, "horizons": {"discount": ["200ms", 1.5, "0.25Hz"], "trace_decay": ["0.1s", "0.4s"]}})
+    tuning = tuning_from_table(
+        {**PPO, "horizons": {"discount": ["200ms", 1.5, "0.25Hz"], "trace_decay": ["0.1s", "0.4s"]}}
+    )
     assert horizons_s(tuning, "discount") == pytest.approx([0.2, 1.5, 4.0])
     assert horizons_s(tuning, "trace_decay") == pytest.approx([0.1, 0.4])
     assert len(tuning.grid()) == 6
@@ -33,7 +35,7 @@ def test_a_table_says_which_horizons_are_tried_in_seconds() -> None:
 
 @pytest.mark.parametrize(("algorithm", "trials"), [("ppo", 28), ("sac", 7), ("actor-critic", 7)])
 def test_the_usual_ones_follow_the_cycle_time(algorithm: str, trials: int) -> None:
-    tuning = tuning_from({**PPO, "algorithm": algorithm, "tuned": {}, "horizons": True})
+    tuning = tuning_from_table({**PPO, "algorithm": algorithm, "tuned": {}, "horizons": True})
     assert horizons_s(tuning, "discount") == pytest.approx([0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2])
     assert len(tuning.grid()) == trials
 
@@ -63,4 +65,4 @@ def test_the_usual_ones_follow_the_cycle_time(algorithm: str, trials: int) -> No
 )
 def test_what_makes_no_sense_is_refused(changed: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
-        tuning_from({**PPO, **changed})
+        tuning_from_table({**PPO, **changed})

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from cycletime.agents import PPOAgent
-from cycletime.runs.tuned_file import read_tuned
-from cycletime.studies.spec.file import study_from
+from cycletime.studies.spec_file import study_from_table
+from cycletime.training.toml_files import read_tuned
 from tests.studies.tuning.toy_tuning import BEST, GRID, TABLE, Toy, noise, toy, tuned
 
 
@@ -56,7 +56,7 @@ def test_the_file_gives_studies_the_winner_s_own_runs(tmp_path: Path) -> None:
     read = read_tuned(tmp_path / "tuned.toml")
     assert read.algorithms == ("ppo",)
     assert read.of("ppo") == outcome.tuned()
-    study = study_from(
+    study = study_from_table(
         {
             **{name: TABLE[name] for name in ("name", "task", "env_steps")},
             "algorithm": "ppo",

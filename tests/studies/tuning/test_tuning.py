@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from cycletime.errors import InputError, RunError
-from cycletime.loops import Episodes
-from cycletime.runs.spec import RunSpec
-from cycletime.runs.tuned_file import TunedValues
-from cycletime.studies.plan.plan import Plan
-from cycletime.studies.store.folder import StudyFolder
-from cycletime.studies.tuning import tuning as tuning_module
-from cycletime.studies.tuning.file import tuning_from
-from cycletime.studies.tuning.tuning import tune
+from cycletime.studies import tuning as tuning_module
+from cycletime.studies.plan import Plan
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.studies.tuning import tune
+from cycletime.studies.tuning_spec import tuning_from_table
+from cycletime.training.learning_curve import Episodes
+from cycletime.training.spec import RunSpec
+from cycletime.training.toml_files import TunedValues
 from tests.studies.stand_ins import InTurn
 from tests.studies.tuning.toy_tuning import BEST, GRID, SEARCH, TABLE, Killed, Toy, discount_of, files_of, toy, tuned
 
@@ -74,7 +74,7 @@ def test_killed_anywhere_it_goes_on_to_the_same_files(
 def test_asked_to_stop_it_has_no_outcome_and_goes_on_later(tmp_path: Path) -> None:
     executor = Toy()
     for table in (GRID, SEARCH):
-        assert tune(tuning_from(table), tmp_path / str(len(table)), executor, stop=lambda: True) is None
+        assert tune(tuning_from_table(table), tmp_path / str(len(table)), executor, stop=lambda: True) is None
     assert executor.done == []
 
 
@@ -224,7 +224,7 @@ def test_what_is_no_search_is_one_sentence(text: str, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("compiled_quickly")
 def test_the_objective_is_the_mean_over_100_bins_of_real_curves(tmp_path: Path) -> None:
     table = {**TABLE, "dt": "32ms", "tuned": {"discount": [0.5, 0.9]}, "env_steps": 6400, "seeds": 1, "fresh_seeds": 1}
-    outcome = tune(tuning_from(table), tmp_path, InTurn())
+    outcome = tune(tuning_from_table(table), tmp_path, InTurn())
     assert outcome is not None
     store = StudyFolder.open(tmp_path / "trials").store
     for trial in outcome.ranking:

@@ -8,11 +8,10 @@ from random import Random
 from typing import Any
 
 from cycletime.agents import ActorCriticAgent, PPOAgent
-from cycletime.runs.spec import RunSpec
-from cycletime.studies.store.folder import StudyFolder
-from cycletime.studies.tuning.file import tuning_from
-from cycletime.studies.tuning.outcome import TuningResult
-from cycletime.studies.tuning.tuning import tune
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.studies.tuning import TuningResult, tune
+from cycletime.studies.tuning_spec import tuning_from_table
+from cycletime.training.spec import RunSpec
 from tests.studies.small import finished, specs_of
 
 BEST = 0.9
@@ -92,7 +91,7 @@ class Toy:
 
 
 def tuned(table: dict[str, Any], path: Path, executor: Toy | None = None) -> TuningResult:
-    outcome = tune(tuning_from(table), path, executor or Toy())
+    outcome = tune(tuning_from_table(table), path, executor or Toy())
     assert outcome is not None
     return outcome
 

@@ -13,7 +13,7 @@ from gymnasium.utils.env_checker import check_env
 
 from cycletime.errors import InputError
 from cycletime.tasks.bullet import BulletDoublePendulumEnv, BulletReacherEnv
-from cycletime.tasks.bullet.world import BulletEnv, BulletWorld
+from cycletime.tasks.bullet.envs import BulletEnv, BulletWorld
 
 BOTH = pytest.mark.parametrize("make", [BulletReacherEnv, BulletDoublePendulumEnv])
 

@@ -10,8 +10,8 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from cycletime.agents.agent import pytree_of_rates
-from cycletime.agents.learning import AdamState, adam_scales
 from cycletime.agents.native.library import TARGET, native_library
+from cycletime.agents.networks import AdamState, adam_scales
 from cycletime.agents.ppo import PPOAgent, PPOState, Sample, as_rows
 from cycletime.errors import InputError
 

@@ -1,24 +1,48 @@
-"""A page as one HTML file: its words, its data in compressed form, and the scripts and styles that show them."""
+"""A page as one HTML file: its text, its data in compressed form, and the scripts and styles that show them.
+
+Parts of it also go into other pages, such as the docs' calculator.
+"""
 
 from __future__ import annotations
 
 import gzip
 import json
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib.resources import files
+from typing import Any
 
 from cycletime import __version__
+from cycletime.libraries.calculator_data import calculator_data
 from cycletime.reports.page.figures import CYCLE_TIME, FigureData, PageFigure
-from cycletime.reports.page.html import code, details, paragraphs
-from cycletime.rules.as_data import rules_as_data
+from cycletime.reports.page.html import code_block, details, paragraphs
+
+
+def calculator_html(
+    algorithm: str = "ppo", dt: str = "16ms", values: Mapping[str, Any] | None = None, to: str = "4ms"
+) -> str:
+    """The place of the calculator, with what it begins with.
+
+    Args:
+        algorithm: One of `cycletime.rules.ALGORITHMS`.
+        dt: The cycle time that the values were tuned at.
+        values: Values by field; those that are left out are the algorithm's defaults.
+        to: The cycle time to carry them to.
+    """
+    told = {name: str(value) for name, value in (values or {}).items() if value is not None}
+    start = json.dumps({"algorithm": algorithm, "from": dt, "to": to, "values": told})
+    return (
+        f'<div class="calculator" data-start="{escape(start)}"><p class="notice">The calculator needs JavaScript; '
+        "<code>cycletime transfer</code> does the same.</p></div>"
+    )
+
 
 SCRIPTS = ("uplot.min.js", "numbers.js", "rules.js", "libraries.js", "calculator.js", "plot.js", "chart.js", "page.js")
 """In the order in which they need each other."""
 STYLES = ("uplot.min.css", "theme.css", "page.css", "chart.css", "calculator.css")
-_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+_CONTENT_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 """What the browser may load: nothing from anywhere."""
 
 
@@ -63,15 +87,15 @@ def render(page: Page) -> str:
     first, *others = page.answer or ("There is nothing to tell yet.",)
     links = "".join(f'<a href="#{each.anchor}">{escape(each.anchor.capitalize())}</a>' for each in page.sections)
     sections = "".join(map(_section, page.sections))
-    blocks = [_block("main", _packed({**page.data.as_json(), "rules": rules_as_data()}))]
-    blocks += [_block(f"seeds-{pack}", _packed(page.data.seeds(pack))) for pack in page.data.packs]
-    blocks += [_block(f"film-{index}", b64encode(film.content).decode()) for index, film in enumerate(page.films)]
+    blocks = [_data_block("main", _compressed({**page.data.as_json(), "rules": calculator_data()}))]
+    blocks += [_data_block(f"seeds-{pack}", _compressed(page.data.seeds(pack))) for pack in page.data.packs]
+    blocks += [_data_block(f"film-{index}", b64encode(film.content).decode()) for index, film in enumerate(page.films)]
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+<meta http-equiv="Content-Security-Policy" content="{_CONTENT_POLICY}">
 <meta name="color-scheme" content="light dark">
 <meta name="generator" content="cycletime {__version__}">
 <title>{escape(page.title)}</title>
@@ -106,7 +130,7 @@ def figure_html(figure: PageFigure) -> str:
     return (
         f'<figure class="chart" id="{escape(figure.name)}" data-figure="{escape(figure.name)}"{marks}><h3>'
         f"{escape(figure.title)}</h3><div class='canvas' aria-busy='true'></div><figcaption>{escape(figure.caption)}"
-        f"</figcaption>{details('The command that makes it again', code(figure.command))}</figure>"
+        f"</figcaption>{details('The command that makes it again', code_block(figure.command))}</figure>"
     )
 
 
@@ -127,11 +151,38 @@ def _section(section: Section) -> str:
     )
 
 
-def _packed(told: object) -> str:
+def _compressed(told: object) -> str:
     text = json.dumps(told, separators=(",", ":"), allow_nan=False)
     return b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
-def _block(name: str, content: str) -> str:
+def _data_block(name: str, content: str) -> str:
     """Data that the browser keeps as text until a script asks for it."""
     return f'<script type="text/plain" id="data-{name}">{content}</script>\n'
+
+
+_EMBEDDED_SCRIPTS = [name for name in SCRIPTS if name != "page.js"]
+_EMBEDDED_STYLES = [name for name in STYLES if name != "page.css"]
+_START_SCRIPT = """
+document.documentElement.dataset.theme = "light"; // as the page around it
+{
+  const data = %s, charts = [];
+  for (const place of document.querySelectorAll("[data-figure]")) {
+    charts.push(new cycletime.Chart(place, data.figures[place.dataset.figure], data, async () => ({})));
+  }
+  document.addEventListener("cycletime:carried", ({ detail }) => {
+    for (const chart of charts) { chart.state.mark = detail; chart.draw(); }
+  });
+  for (const place of document.querySelectorAll(".calculator")) cycletime.calculator(place, data.rules);
+}
+"""
+
+
+def embedded_html(data: FigureData) -> str:
+    """What makes figures and calculators work whose places stand before it. Figures are of points, not of curves."""
+    told = json.dumps({**data.as_json(), "rules": calculator_data()}, separators=(",", ":"), allow_nan=False)
+    begin = _START_SCRIPT % told.replace("</", "<\\/")
+    return (
+        f"<style>{''.join(map(asset, _EMBEDDED_STYLES))}</style><script>"
+        f"{''.join(map(asset, _EMBEDDED_SCRIPTS))}{begin}</script>"
+    )

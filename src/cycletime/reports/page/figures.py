@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.reports.style import COLOURS, DASHES
+from cycletime.reports.figure_style import COLOURS, DASHES
 from cycletime.statistics import Curve, Estimate, iqm, iqm_curve, mean_and_error, mean_curve
 
 CYCLE_TIME = "cycle time (ms)"
@@ -24,15 +24,15 @@ _CURVE_RESAMPLES = 250
 """Of the bands around their curves, whose edges then vary by about 4 % of the band's width."""
 _DIGITS = 5
 """Of numbers that figures show."""
-_LEVELS = 400
+_CURVE_LEVELS = 400
 """Steps that single curves are told in, from the least return of a cell to the greatest: finer than a pixel."""
-_MOST_BINS = 50
+_MAX_BINS = 50
 """Of single curves, where there are so many that it matters."""
 _MANY_RUNS = 200
 
 
 @dataclass(frozen=True, eq=False)
-class ShownCell:
+class FigureCell:
     """Runs that differ in their seeds alone."""
 
     scores: Sequence[float]
@@ -46,8 +46,8 @@ class ShownCell:
         """Its score: mean and interquartile mean, each with its interval."""
         return {
             "n": len(self.scores),
-            "mean": _interval(mean_and_error(self.scores)),
-            "iqm": _interval(iqm(self.scores, resamples=_RESAMPLES)),
+            "mean": _estimate_as_json(mean_and_error(self.scores)),
+            "iqm": _estimate_as_json(iqm(self.scores, resamples=_RESAMPLES)),
             "scores": _rounded(self.scores),
         }
 
@@ -57,8 +57,8 @@ class ShownCell:
             return None
         return {
             "env_steps": self.env_steps,
-            "mean": _with_band(mean_curve(self.curves, self.env_steps)),
-            "iqm": _with_band(iqm_curve(self.curves, self.env_steps, resamples=_CURVE_RESAMPLES)),
+            "mean": _curve_as_json(mean_curve(self.curves, self.env_steps)),
+            "iqm": _curve_as_json(iqm_curve(self.curves, self.env_steps, resamples=_CURVE_RESAMPLES)),
         }
 
     def seeds(self) -> dict[str, Any] | None:
@@ -66,15 +66,15 @@ class ShownCell:
         if self.curves is None or not len(self.curves):
             return None
         runs, bins = self.curves.shape
-        every = 2 if runs * bins > _MANY_RUNS * _MOST_BINS and bins % 2 == 0 else 1
+        every = 2 if runs * bins > _MANY_RUNS * _MAX_BINS and bins % 2 == 0 else 1
         kept = self.curves[:, every - 1 :: every]
-        step = float(kept.max() - kept.min()) / _LEVELS or 1.0
+        step = float(kept.max() - kept.min()) / _CURVE_LEVELS or 1.0
         whole = np.rint(kept / step).astype(np.int64)
         return {"step": step, "every": every, "deltas": np.diff(whole, axis=1, prepend=0).tolist()}
 
 
 @dataclass(frozen=True)
-class Line:
+class FigureLine:
     """A line of a panel."""
 
     name: str
@@ -97,7 +97,7 @@ class PagePanel:
     """A pair of axes."""
 
     title: str
-    lines: tuple[Line, ...]
+    lines: tuple[FigureLine, ...]
     places: tuple[float, ...] = ()
     """Where points stand on the horizontal axis; none of learning curves."""
     names: tuple[str, ...] = ()
@@ -156,11 +156,11 @@ class FigureData:
     """The figures of a page, and the cells that they show, each once."""
 
     figures: list[PageFigure] = field(default_factory=list)
-    cells: dict[str, ShownCell] = field(default_factory=dict)
+    cells: dict[str, FigureCell] = field(default_factory=dict)
     packs: dict[str, set[str]] = field(default_factory=dict)
     """By pack of single curves, its cells."""
 
-    def add(self, figure: PageFigure, cells: Mapping[str, ShownCell]) -> None:
+    def add(self, figure: PageFigure, cells: Mapping[str, FigureCell]) -> None:
         """A further figure, with the cells that it shows."""
         self.figures.append(figure)
         self.cells |= cells
@@ -183,11 +183,11 @@ class FigureData:
         return {name: self.cells[name].seeds() for name in sorted(self.packs[pack])}
 
 
-def _interval(estimate: Estimate) -> list[float | None]:
+def _estimate_as_json(estimate: Estimate) -> list[float | None]:
     return [None if each is None else _round(each) for each in (estimate.value, estimate.low, estimate.high)]
 
 
-def _with_band(curve: Curve) -> list[list[float] | None]:
+def _curve_as_json(curve: Curve) -> list[list[float] | None]:
     return [None if each is None else _rounded(each) for each in (curve.mean, curve.low, curve.high)]
 
 

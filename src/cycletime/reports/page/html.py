@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from cycletime.reports.tables import Words
+from cycletime.reports.tables import TextTable
 
-_VERDICTS = {
+_VERDICT_CLASSES = {
     "better": "good",
     "confirmed": "good",
     "worse": "bad",
@@ -16,7 +16,7 @@ _VERDICTS = {
     "undecided": "open",
     "not decided": "open",
 }
-_AT_END = re.compile(rf" ({'|'.join(_VERDICTS)}|same runs)$")
+_VERDICT_AT_END = re.compile(rf" ({'|'.join(_VERDICT_CLASSES)}|same runs)$")
 
 
 def paragraphs(sentences: Iterable[str], kind: str = "") -> str:
@@ -24,12 +24,12 @@ def paragraphs(sentences: Iterable[str], kind: str = "") -> str:
     return "".join(f"<p{_class(kind)}>{escape(sentence)}</p>" for sentence in sentences)
 
 
-def listed(sentences: Sequence[str]) -> str:
+def bullet_list(sentences: Sequence[str]) -> str:
     """A list, or nothing."""
     return f"<ul>{''.join(f'<li>{escape(each)}</li>' for each in sentences)}</ul>" if sentences else ""
 
 
-def table(
+def html_table(
     header: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "", last: Sequence[str] | None = None
 ) -> str:
     """A table whose first column names its rows, in a box of its own, which scrolls where the page is narrow."""
@@ -44,10 +44,10 @@ def table(
     )
 
 
-def words_table(words: Words) -> str:
+def table_with_notes(words: TextTable) -> str:
     """A table of a report, with its notes."""
-    notes = f'<div class="notes">{listed(words.notes)}</div>'
-    return table(words.header, words.rows, words.title, words.last) + notes
+    notes = f'<div class="notes">{bullet_list(words.notes)}</div>'
+    return html_table(words.header, words.rows, words.title, words.last) + notes
 
 
 def details(title: str, content: str) -> str:
@@ -55,14 +55,14 @@ def details(title: str, content: str) -> str:
     return f"<details><summary>{escape(title)}</summary>{content}</details>"
 
 
-def code(text: str) -> str:
+def code_block(text: str) -> str:
     """Text that can be copied."""
     return f'<div class="copies"><pre tabindex="0"><code>{escape(text)}</code></pre></div>'
 
 
-def verdict(text: str) -> str:
+def verdict_badge(text: str) -> str:
     """A verdict in its colour."""
-    return f'<span class="verdict {_VERDICTS.get(text, "none")}">{escape(text)}</span>'
+    return f'<span class="verdict {_VERDICT_CLASSES.get(text, "none")}">{escape(text)}</span>'
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -71,8 +71,8 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _cell(text: str) -> str:
-    found = _AT_END.search(text)
-    return escape(text) if found is None else f"{escape(text[: found.start()])} {verdict(found[1])}"
+    found = _VERDICT_AT_END.search(text)
+    return escape(text) if found is None else f"{escape(text[: found.start()])} {verdict_badge(found[1])}"
 
 
 def _class(kind: str) -> str:

@@ -10,21 +10,18 @@ import numpy as np
 
 from cycletime.duration import Duration
 from cycletime.reports.answer import Answer
-from cycletime.reports.curves import env_dt_of
-from cycletime.reports.markdown import sections as answer_parts
-from cycletime.reports.page.calculator import calculator_html
-from cycletime.reports.page.document import Page, Section, figure_html
-from cycletime.reports.page.figures import CYCLE_TIME, FigureData, Line, PageFigure, PagePanel, ShownCell
-from cycletime.reports.page.html import code, details, listed, table, words_table
-from cycletime.reports.page.references import reference_lines, reference_table
-from cycletime.reports.page.values import Used, settings_table, values_table
-from cycletime.reports.report import MOST_DRAWN, Report
-from cycletime.reports.scores import MEASURES, Panel, RunScore
-from cycletime.reports.style import COLOURS, DASHES
-from cycletime.reports.summary import Place, Summary
-from cycletime.reports.tables import table_of
-from cycletime.reports.words import span
-from cycletime.studies.spec.file import as_table
+from cycletime.reports.figure_style import COLOURS, DASHES
+from cycletime.reports.formatting import dt_text
+from cycletime.reports.output import answer_sections as answer_parts
+from cycletime.reports.page.document import Page, Section, calculator_html, figure_html
+from cycletime.reports.page.figures import CYCLE_TIME, FigureCell, FigureData, FigureLine, PageFigure, PagePanel
+from cycletime.reports.page.html import bullet_list, code_block, details, html_table, table_with_notes
+from cycletime.reports.page.values import UsedValues, reference_lines, reference_table, settings_table, values_table
+from cycletime.reports.report import MAX_DRAWN, Report
+from cycletime.reports.summary import CellKey, Summary, panel_env_dt_s
+from cycletime.reports.tables import summary_table
+from cycletime.studies.scores import MEASURES, Panel, RunScore
+from cycletime.studies.spec_file import study_table
 
 
 def study_page(report: Report) -> Page:
@@ -70,7 +67,7 @@ def _add_figures(data: FigureData, report: Report, summary: Summary, stem: str) 
     n = f"n = {seeds[0]}" if len(seeds) == 1 else f"n = {seeds[0]} to {seeds[-1]}"
     milliseconds = tuple(float(dt) * 1e3 for dt in panel.dts)
     lines = [
-        Line(rule, tuple(_named(cells, stem, (rule, dt)) for dt in panel.dts), *_look(index))
+        FigureLine(rule, tuple(_cell_name_if_shown(cells, stem, (rule, dt)) for dt in panel.dts), *_line_look(index))
         for index, rule in enumerate(panel.rules)
     ]
     lines += reference_lines(panel.task, panel.dts) if report.scores.measure in ("average", "last-tenth") else []
@@ -89,16 +86,16 @@ def _add_figures(data: FigureData, report: Report, summary: Summary, stem: str) 
         data.add(_curves(report, panel, stem, cells, f"{n} seeds. {where}"), cells)
 
 
-def _curves(report: Report, panel: Panel, stem: str, cells: dict[str, ShownCell], where: str) -> PageFigure:
+def _curves(report: Report, panel: Panel, stem: str, cells: dict[str, FigureCell], where: str) -> PageFigure:
     panels = []
     for dt in panel.dts:
         lines = [
-            Line(rule, (name,), *_look(index))
+            FigureLine(rule, (name,), *_line_look(index))
             for index, rule in enumerate(panel.rules)
-            if (name := _named(cells, stem, (rule, dt))) is not None
+            if (name := _cell_name_if_shown(cells, stem, (rule, dt))) is not None
         ]
         if lines:
-            panels.append(PagePanel(span(dt), tuple(lines)))
+            panels.append(PagePanel(dt_text(dt), tuple(lines)))
     return PageFigure(
         name=f"{stem}-curves",
         title=f"{panel.title}: learning curves",
@@ -108,18 +105,20 @@ def _curves(report: Report, panel: Panel, stem: str, cells: dict[str, ShownCell]
         f"means with 95 % bootstrap, {where}",
         command=report.command,
         y_label="episodic return",
-        step_s=env_dt_of(panel),
+        step_s=panel_env_dt_s(panel),
         pack=stem,
     )
 
 
-def _cells(panel: Panel, stem: str) -> dict[str, ShownCell]:
+def _cells(panel: Panel, stem: str) -> dict[str, FigureCell]:
     """By name, the cells that have scores; rules that share runs share them."""
     found = {}
     for place, runs in panel.cells.items():
         scored = [run for run in runs if run.score is not None]
         if scored:
-            found[_name(stem, place)] = ShownCell(panel.scores(*place), _stacked(scored), scored[0].spec.env_steps)
+            found[_cell_name(stem, place)] = FigureCell(
+                panel.scores(*place), _stacked(scored), scored[0].spec.env_steps
+            )
     return found
 
 
@@ -128,22 +127,22 @@ def _stacked(runs: list[RunScore]) -> np.ndarray | None:
     return np.stack(curves) if curves else None
 
 
-def _name(stem: str, place: Place) -> str:
+def _cell_name(stem: str, place: CellKey) -> str:
     return f"{stem}/{place[0]}/{place[1]}"
 
 
-def _named(cells: dict[str, ShownCell], stem: str, place: Place) -> str | None:
-    return name if (name := _name(stem, place)) in cells else None
+def _cell_name_if_shown(cells: dict[str, FigureCell], stem: str, place: CellKey) -> str | None:
+    return name if (name := _cell_name(stem, place)) in cells else None
 
 
-def _look(index: int) -> tuple[str, str]:
+def _line_look(index: int) -> tuple[str, str]:
     return COLOURS[index % len(COLOURS)], DASHES[index % len(DASHES)]
 
 
 def _figures(report: Report, data: FigureData) -> str:
     told = "".join(map(figure_html, data.figures))
     if data.figures and len(report.drawn()) < len(report.summaries):
-        told += f"<p>Figures are of the {MOST_DRAWN} best choices of values for each task and algorithm.</p>"
+        told += f"<p>Figures are of the {MAX_DRAWN} best choices of values for each task and algorithm.</p>"
     return told
 
 
@@ -152,7 +151,9 @@ def _values(report: Report) -> str:
     for summary in report.summaries:
         panel = summary.panel
         used = [
-            Used(rule, dt, panel.cells[rule, dt][0].spec.as_json()["agent"]) for rule in panel.rules for dt in panel.dts
+            UsedValues(rule, dt, panel.cells[rule, dt][0].spec.as_json()["agent"])
+            for rule in panel.rules
+            for dt in panel.dts
         ]
         parts.append(
             values_table(panel.algorithm, used, f"{panel.title}: values, in brackets what they mean in seconds")
@@ -164,16 +165,16 @@ def _values(report: Report) -> str:
 def _tables(report: Report) -> str:
     parts = []
     for summary, answer in zip(report.summaries, report.answers, strict=True):
-        parts += [words_table(table_of(summary, report.scores.measure)), _open_questions(answer)]
+        parts += [table_with_notes(summary_table(summary, report.scores.measure)), _answer_details(answer)]
     for choices in report.choices:
-        parts += [words_table(choices.table(report.scores.measure)), listed(choices.sentences())]
+        parts += [table_with_notes(choices.table(report.scores.measure)), bullet_list(choices.sentences())]
     if report.saving_sentences:
-        parts += ["<h3>What a rule saves</h3>", listed(report.saving_sentences)]
+        parts += ["<h3>What a rule saves</h3>", bullet_list(report.saving_sentences)]
     return "".join(parts)
 
 
-def _open_questions(answer: Answer) -> str:
-    return "".join(details(heading, listed(sentences)) for heading, sentences in answer_parts(answer))
+def _answer_details(answer: Answer) -> str:
+    return "".join(details(heading, bullet_list(sentences)) for heading, sentences in answer_parts(answer))
 
 
 def _calculator(report: Report) -> str:
@@ -191,11 +192,11 @@ def _settings(report: Report) -> str:
     for run in report.scores.runs():
         agents.setdefault(run.spec.algorithm, []).append(run.spec.as_json()["agent"])
     told = "".join(settings_table(every, f"{name}: all settings of the agent") for name, every in agents.items())
-    study = json.dumps(as_table(report.scores.folder.study), indent=1, default=str)
-    return told + details("The study as it was planned", code(study))
+    study = json.dumps(study_table(report.scores.folder.study), indent=1, default=str)
+    return told + details("The study as it was planned", code_block(study))
 
 
 def _origin(report: Report) -> str:
     rows = [(f"{count:,}", told) for told, count in report.machines()]
-    machines = table(("runs", "code and machine"), rows, "What computed the runs") if rows else ""
-    return code(report.command) + listed(report.completeness) + machines
+    machines = html_table(("runs", "code and machine"), rows, "What computed the runs") if rows else ""
+    return code_block(report.command) + bullet_list(report.completeness) + machines

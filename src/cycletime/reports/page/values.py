@@ -1,23 +1,26 @@
-"""Which values were used, and what they mean in seconds."""
+"""Which values were used and what they mean in seconds, and reference scores without learning."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cycletime.duration import Duration
-from cycletime.reports.page.html import table
-from cycletime.reports.words import span, value
+from cycletime.reports.figure_style import DASHES
+from cycletime.reports.formatting import dt_text, value_text
+from cycletime.reports.page.figures import FigureLine
+from cycletime.reports.page.html import html_table
 from cycletime.rules import ALGORITHMS
-from cycletime.rules.quantities import in_seconds
+from cycletime.rules.quantities import format_seconds
+from cycletime.tasks.references import NOTHING, SCRIPTED, Reference, references
 
 _NO_BREAK = "\u00a0"
 """A space at which no line ends, so that a number keeps its unit."""
 
 
 @dataclass(frozen=True)
-class Used:
+class UsedValues:
     """The values of a rule at a cycle time."""
 
     rule: str
@@ -25,15 +28,18 @@ class Used:
     values: Mapping[str, Any]
 
 
-def values_table(algorithm: str, used: Iterable[Used], caption: str) -> str:
+def values_table(algorithm: str, used: Iterable[UsedValues], caption: str) -> str:
     """A row for each rule and cycle time; in brackets what a value means in seconds."""
     told = [(each, _meanings(algorithm, each)) for each in used]
     fields = list(dict.fromkeys(field for _, meanings in told for field in meanings))
     rows = [
-        (f"{each.rule}, {span(each.dt)}", *(_cell(each.values.get(field), meanings.get(field)) for field in fields))
+        (
+            f"{each.rule}, {dt_text(each.dt)}",
+            *(_value_cell(each.values.get(field), meanings.get(field)) for field in fields),
+        )
         for each, meanings in told
     ]
-    return table(("values", *map(_label(algorithm).__getitem__, fields)), rows, caption) if fields else ""
+    return html_table(("values", *map(_column_labels(algorithm).__getitem__, fields)), rows, caption) if fields else ""
 
 
 def settings_table(every: Iterable[Mapping[str, Any]], caption: str) -> str:
@@ -41,12 +47,12 @@ def settings_table(every: Iterable[Mapping[str, Any]], caption: str) -> str:
     found: dict[str, dict[str, None]] = {}
     for values in every:
         for name, each in values.items():
-            found.setdefault(name, {})[_plain(each)] = None
+            found.setdefault(name, {})[_setting_text(each)] = None
     rows = [(name, ", ".join(values)) for name, values in sorted(found.items())]
-    return table(("setting", "value"), rows, caption)
+    return html_table(("setting", "value"), rows, caption)
 
 
-def _meanings(algorithm: str, used: Used) -> dict[str, str]:
+def _meanings(algorithm: str, used: UsedValues) -> dict[str, str]:
     """By hyper-parameter that a rule knows and the agent has, its meaning in seconds; empty where it has none."""
     kind = ALGORITHMS.get(algorithm)
     if kind is None:
@@ -54,10 +60,10 @@ def _meanings(algorithm: str, used: Used) -> dict[str, str]:
     known = [quantity.field for quantity in kind.quantities]
     stated = {name: used.values[name] for name in known if used.values.get(name) is not None}
     seconds = kind(dt=used.dt, **stated).seconds()
-    return {name: in_seconds(seconds[name]) if name in seconds else "" for name in stated}
+    return {name: format_seconds(seconds[name]) if name in seconds else "" for name in stated}
 
 
-def _label(algorithm: str) -> dict[str, str]:
+def _column_labels(algorithm: str) -> dict[str, str]:
     kind = ALGORITHMS.get(algorithm)
     if kind is None:
         return {"discount": "discount"}
@@ -67,13 +73,47 @@ def _label(algorithm: str) -> dict[str, str]:
     }
 
 
-def _cell(number: object, meaning: str | None) -> str:
+def _value_cell(number: object, meaning: str | None) -> str:
     if number is None:
         return "-"
-    return f"{value(number)} ({meaning.replace(' ', _NO_BREAK)})" if meaning else value(number)
+    return f"{value_text(number)} ({meaning.replace(' ', _NO_BREAK)})" if meaning else value_text(number)
 
 
-def _plain(told: object) -> str:
+def _setting_text(told: object) -> str:
     if told is None or isinstance(told, bool):
         return str(told).lower()  # as it is typed after --set
-    return " x ".join(map(str, told)) if isinstance(told, list | tuple) else value(told)
+    return " x ".join(map(str, told)) if isinstance(told, list | tuple) else value_text(told)
+
+
+_COLOURS = {NOTHING: "#8c959f", SCRIPTED: "#8250df"}
+"""Of lines that belong to no rule."""
+
+
+def reference_lines(task: str, dts: Sequence[Duration]) -> list[FigureLine]:
+    """Lines for a figure against the cycle time; none of a task that nothing is known of."""
+    found = _references_by_name(task, dts)
+    return [
+        FigureLine(name, (), _COLOURS[name], DASHES[3], tuple(None if each is None else each.mean for each in told))
+        for name, told in found.items()
+    ]
+
+
+def reference_table(task: str, dts: Sequence[Duration]) -> str:
+    """A table; nothing of a task that nothing is known of."""
+    found = _references_by_name(task, dts)
+    if not found:
+        return ""
+    rows = [(name, *map(_reference_text, told)) for name, told in found.items()]
+    episodes = max(each.episodes for told in found.values() for each in told if each is not None)
+    caption = f"{task}: what needs no learning gets (means of {episodes:,} episodes ± one standard error)"
+    return html_table(("mean return", *map(dt_text, dts)), rows, caption)
+
+
+def _reference_text(reference: Reference | None) -> str:
+    return "-" if reference is None else f"{reference.mean:,.5g} ± {reference.error:.2g}"
+
+
+def _references_by_name(task: str, dts: Sequence[Duration]) -> dict[str, list[Reference | None]]:
+    known = [{each.name: each for each in references(task, dt)} for dt in dts]
+    names = [name for name in (NOTHING, SCRIPTED) if any(name in each for each in known)]
+    return {name: [each.get(name) for each in known] for name in names}

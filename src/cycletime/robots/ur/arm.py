@@ -19,7 +19,7 @@ from cycletime.robots.ur.types import Command, Joints, MoveJ, ServoJ, SpeedJ, St
 Vector: TypeAlias = NDArray[np.float64]
 """[6] one number per joint."""
 
-_STANDING = 1e-9
+_STOPPED_SPEED = 1e-9
 """rad/s: slower than this, an arm that brakes has stopped."""
 _PERIOD_TOLERANCE = 1e-6
 """Of a period: what is forgiven where a time in seconds is counted in periods."""
@@ -84,13 +84,13 @@ class Arm(NamedTuple):
     """Commands on their way, each with the tick from which it works."""
 
 
-def standing(q: Joints | Vector) -> Arm:
+def arm_at_rest(q: Joints | Vector) -> Arm:
     """An arm at rest."""
     angles = np.array(q, np.float64)
     return Arm(0, angles, np.zeros_like(angles), angles.copy(), np.zeros_like(angles))
 
 
-def receive(arm: Arm, command: Command, latency_ticks: int = 1) -> Arm:
+def receive_command(arm: Arm, command: Command, latency_ticks: int = 1) -> Arm:
     """The command has arrived, between this tick and the next; it works after the latency."""
     return arm._replace(pending=(*arm.pending, (arm.tick + 1 + latency_ticks, command)))
 
@@ -121,7 +121,7 @@ def servo(model: ArmModel, q: Any, qd: Any, before: Any, after: Any) -> tuple[An
     return after + fade * (error + h * pull), slope + fade * (drift - rate * h * pull)
 
 
-def towards(speeds: Vector, wanted: Vector, most: float) -> Vector:
+def accelerate_towards(speeds: Vector, wanted: Vector, most: float) -> Vector:
     """Speeds after a period in which the leading joint changes by no more than ``most``, the others in proportion."""
     change = wanted - speeds
     largest = float(np.abs(change).max())
@@ -156,12 +156,12 @@ def _speedj(
     model: ArmModel, arm: Arm, program: RunningLine, command: SpeedJ
 ) -> tuple[Vector, Vector, RunningLine | None]:
     wanted = _within_limit(model, np.array(command.qd, np.float64))
-    target_qd = towards(arm.target_qd, wanted, command.acceleration * model.period_s)
+    target_qd = accelerate_towards(arm.target_qd, wanted, command.acceleration * model.period_s)
     if command.time_s > 0:
         ended = program.periods + 1 >= _periods(model, command.time_s)
     else:
         ended = bool(np.array_equal(target_qd, wanted))
-    return arm.target_q + model.period_s * target_qd, target_qd, None if ended else _one_more(program)
+    return arm.target_q + model.period_s * target_qd, target_qd, None if ended else _one_period_more(program)
 
 
 def _servoj(
@@ -169,9 +169,9 @@ def _servoj(
 ) -> tuple[Vector, Vector, RunningLine | None]:
     away = np.array(command.q, np.float64) - arm.target_q
     wanted = _within_limit(model, away / max(command.lookahead_s, model.period_s))
-    target_qd = towards(arm.target_qd, wanted, model.servoj_acceleration * model.period_s)
+    target_qd = accelerate_towards(arm.target_qd, wanted, model.servoj_acceleration * model.period_s)
     ended = program.periods + 1 >= _periods(model, command.time_s)
-    return arm.target_q + model.period_s * target_qd, target_qd, None if ended else _one_more(program)
+    return arm.target_q + model.period_s * target_qd, target_qd, None if ended else _one_period_more(program)
 
 
 def _movej(
@@ -179,7 +179,7 @@ def _movej(
 ) -> tuple[Vector, Vector, RunningLine | None]:
     if program.path is None and _moving(arm.target_qd):
         return (*_brake(model, arm, command.acceleration), program)
-    path = program.path or plan(model, arm.target_q, command)
+    path = program.path or plan_move(model, arm.target_q, command)
     elapsed_s = (program.periods + 1) * model.period_s
     if elapsed_s >= path.total_s - _PERIOD_TOLERANCE * model.period_s:
         return path.goal.copy(), np.zeros_like(path.goal), None
@@ -188,7 +188,7 @@ def _movej(
     return path.start + share * way, rate * way, RunningLine(command, program.periods + 1, path)
 
 
-def plan(model: ArmModel, start: Vector, command: MoveJ) -> Path:
+def plan_move(model: ArmModel, start: Vector, command: MoveJ) -> Path:
     """The path of a move from a stand: its leading joint takes the longest way."""
     goal = np.array(command.q, np.float64)
     if command.time_s > 0:
@@ -212,21 +212,21 @@ def _along(path: Path, elapsed_s: float) -> tuple[float, float]:
 
 
 def _brake(model: ArmModel, arm: Arm, deceleration: float) -> tuple[Vector, Vector]:
-    target_qd = towards(arm.target_qd, np.zeros_like(arm.target_qd), deceleration * model.period_s)
+    target_qd = accelerate_towards(arm.target_qd, np.zeros_like(arm.target_qd), deceleration * model.period_s)
     return arm.target_q + model.period_s * target_qd, target_qd
 
 
 def _moving(target_qd: Vector) -> bool:
-    return bool(np.abs(target_qd).max() > _STANDING)
+    return bool(np.abs(target_qd).max() > _STOPPED_SPEED)
 
 
 def _within_limit(model: ArmModel, speeds: Vector) -> Vector:
-    return speeds * min(1.0, model.speed_limit / max(float(np.abs(speeds).max()), _STANDING))
+    return speeds * min(1.0, model.speed_limit / max(float(np.abs(speeds).max()), _STOPPED_SPEED))
 
 
 def _periods(model: ArmModel, time_s: float) -> int:
     return max(1, ceil(time_s / model.period_s - _PERIOD_TOLERANCE))
 
 
-def _one_more(program: RunningLine) -> RunningLine:
+def _one_period_more(program: RunningLine) -> RunningLine:
     return program._replace(periods=program.periods + 1)

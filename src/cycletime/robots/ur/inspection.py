@@ -7,26 +7,34 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cycletime.errors import shown
-from cycletime.robots.ur import reacher
-from cycletime.robots.ur.connection import Address
-from cycletime.robots.ur.link import StandardLink
-from cycletime.robots.ur.types import GIVE_UP_S, ArmState, LinkError, RobotMode, RuntimeState, SafetyMode, SilentError
+from cycletime import ur5
+from cycletime.errors import quote
+from cycletime.robots.ur.links import StandardLink
+from cycletime.robots.ur.rtde_client import Address
+from cycletime.robots.ur.types import (
+    CONNECTION_TIMEOUT_S,
+    ArmState,
+    LinkError,
+    RobotMode,
+    RuntimeState,
+    SafetyMode,
+    StateTimeoutError,
+)
 
-_START = "on the teach pendant's screen for starting the robot"
-_FOR_THE_POWER = {
+_START_SCREEN = "on the teach pendant's screen for starting the robot"
+_POWER_REMEDIES = {
     RobotMode.NO_CONTROLLER: "The controller does not reach its arm, or is in a mode that is not known: restart it.",
     RobotMode.DISCONNECTED: "The controller does not reach its arm: look after the cable between them.",
     RobotMode.CONFIRM_SAFETY: "The controller waits for its safety settings to be confirmed on the teach pendant.",
     RobotMode.BOOTING: "The arm is still starting: wait, and check again.",
-    RobotMode.POWER_OFF: f"The arm has no power: press ON, and then START, {_START}.",
-    RobotMode.POWER_ON: f"The arm's brakes are on: press START {_START}.",
-    RobotMode.IDLE: f"The arm's brakes are on: press START {_START}.",
+    RobotMode.POWER_OFF: f"The arm has no power: press ON, and then START, {_START_SCREEN}.",
+    RobotMode.POWER_ON: f"The arm's brakes are on: press START {_START_SCREEN}.",
+    RobotMode.IDLE: f"The arm's brakes are on: press START {_START_SCREEN}.",
     RobotMode.BACKDRIVE: "The arm is being moved by hand: leave freedrive.",
     RobotMode.UPDATING_FIRMWARE: "The arm's firmware is being updated: wait, and check again.",
 }
-_RESTART = "then restart the safety system on the teach pendant"
-_FOR_THE_SAFETY = {
+_RESTART_SAFETY = "then restart the safety system on the teach pendant"
+_SAFETY_REMEDIES = {
     SafetyMode.UNKNOWN: "The controller does not tell its safety mode: it needs software from 3.0 on.",
     SafetyMode.PROTECTIVE_STOP: (
         "The arm is in a protective stop: look for what it ran into, then enable it on the teach pendant."
@@ -37,19 +45,19 @@ _FOR_THE_SAFETY = {
     SafetyMode.ROBOT_EMERGENCY_STOP: (
         "The emergency stop is pressed: make sure that all is well, turn the button back, and start the robot again."
     ),
-    SafetyMode.VIOLATION: f"A safety limit was violated: look for the reason in the log, {_RESTART}.",
-    SafetyMode.FAULT: f"The safety system has a fault: look for the reason in the log, {_RESTART}.",
+    SafetyMode.VIOLATION: f"A safety limit was violated: look for the reason in the log, {_RESTART_SAFETY}.",
+    SafetyMode.FAULT: f"The safety system has a fault: look for the reason in the log, {_RESTART_SAFETY}.",
     SafetyMode.AUTOMATIC_MODE_SAFEGUARD_STOP: "The arm is in a safeguard stop: close the gate, and reset it.",
     SafetyMode.SYSTEM_THREE_POSITION_ENABLING_STOP: "The enabling switch is not held in its middle position.",
 }
-_LOCAL = (
+_LOCAL_CONTROL = (
     "The controller is in local control and takes no scripts: enable remote control in the teach pendant's settings "
     "(System, Remote Control), and choose it at the top right of its screen."
 )
-_NO_ANSWER = "could not understand"
+_UNKNOWN_COMMAND = "could not understand"
 """How the dashboard begins its reply to what its version does not know."""
 _FULL_SPEED = 0.995
-_NEXT_S = 1.0
+_NEXT_STATE_S = 1.0
 """For the next state, of which others send more than a hundred in this time."""
 
 
@@ -72,11 +80,11 @@ def inspect(address: Address) -> Inspection:
     link = StandardLink(address)
     try:
         link.connect()
-        state, told, rate_hz = link.receive(GIVE_UP_S), link.version, 1 / link.period_s
-        answers, unheard = _asked(link)
+        state, told, rate_hz = link.receive(CONNECTION_TIMEOUT_S), link.version, 1 / link.period_s
+        answers, unheard = _ask_dashboard(link)
     finally:
         link.close()
-    version = told or _version_in(answers.get("PolyscopeVersion", ""))
+    version = told or _parse_version(answers.get("PolyscopeVersion", ""))
     facts = (
         ("software", f"{version or 'not told'}, {rate_hz:g} states a second"),
         ("arm", answers.get("get robot model", "not told")),
@@ -84,12 +92,12 @@ def inspect(address: Address) -> Inspection:
         ("safety mode", state.safety_mode.name),
         ("remote control", _remote_control(answers.get("is in remote control"), version)),
         ("speed slider", f"{state.speed_scaling:.0%}"),
-        ("flange", "x {:.3f}, y {:.3f}, z {:.3f} m".format(*_flange(state))),
+        ("flange", "x {:.3f}, y {:.3f}, z {:.3f} m".format(*_flange_position(state))),
     )
-    return Inspection(facts, (*_missing(state, answers), *unheard))
+    return Inspection(facts, (*_problems(state, answers), *unheard))
 
 
-def waits_for_its_client(address: Address) -> bool:
+def is_in_lockstep(address: Address) -> bool:
     """Whether no state follows the first: a simulated controller in lock-step has time pass only as it is told.
 
     Raises:
@@ -98,26 +106,26 @@ def waits_for_its_client(address: Address) -> bool:
     link = StandardLink(address)
     try:
         link.connect()
-        link.receive(GIVE_UP_S)
-        link.receive(_NEXT_S)
-    except SilentError:
+        link.receive(CONNECTION_TIMEOUT_S)
+        link.receive(_NEXT_STATE_S)
+    except StateTimeoutError:
         return True
     finally:
         link.close()
     return False
 
 
-def _asked(link: StandardLink) -> tuple[dict[str, str], tuple[str, ...]]:
+def _ask_dashboard(link: StandardLink) -> tuple[dict[str, str], tuple[str, ...]]:
     """The dashboard's answers, and a sentence where it has none."""
     questions = ("PolyscopeVersion", "get robot model", "is in remote control")
     try:
         replies = {question: link.dashboard(question).strip() for question in questions}
     except LinkError as error:
         return {}, (f"{error} Without it no protective stop can be released: look after firewalls and its settings.",)
-    return {question: reply for question, reply in replies.items() if not reply.startswith(_NO_ANSWER)}, ()
+    return {question: reply for question, reply in replies.items() if not reply.startswith(_UNKNOWN_COMMAND)}, ()
 
 
-def _version_in(reply: str) -> str:
+def _parse_version(reply: str) -> str:
     """The version in a reply such as 'URSoftware 3.15.8.106339 (Oct 25 2022)'."""
     words = reply.split()
     return words[1] if len(words) > 1 and words[0] == "URSoftware" else ""
@@ -130,28 +138,28 @@ def _remote_control(reply: str | None, version: str) -> str:
     return "on" if reply == "true" else "off"
 
 
-def _missing(state: ArmState, answers: dict[str, str]) -> list[str]:
+def _problems(state: ArmState, answers: dict[str, str]) -> list[str]:
     model = answers.get("get robot model", "UR5")
-    inside = reacher.in_box(_flange(state)) and reacher.within(
-        state.q[reacher.MOVED], reacher.JOINTS_LOW, reacher.JOINTS_HIGH
+    inside = ur5.in_box(_flange_position(state)) and ur5.within(
+        state.q[ur5.MOVED_JOINTS], ur5.JOINTS_LOW, ur5.JOINTS_HIGH
     )
     is_safe = state.safety_mode.allows_motion
     found = {
-        _FOR_THE_SAFETY.get(state.safety_mode, ""): not is_safe,
-        _FOR_THE_POWER.get(state.robot_mode, ""): is_safe and state.robot_mode is not RobotMode.RUNNING,
-        _LOCAL: answers.get("is in remote control") == "false",
+        _SAFETY_REMEDIES.get(state.safety_mode, ""): not is_safe,
+        _POWER_REMEDIES.get(state.robot_mode, ""): is_safe and state.robot_mode is not RobotMode.RUNNING,
+        _LOCAL_CONTROL: answers.get("is in remote control") == "false",
         "A program runs on the controller: stop it, since two cannot drive one arm.": (
             state.runtime_state is not RuntimeState.STOPPED
         ),
         f"The speed slider is at {state.speed_scaling:.0%}: set it to 100 %, or the arm does less than it is told.": (
             state.speed_scaling < _FULL_SPEED
         ),
-        f"The arm is a {shown(model)}: the task's geometry and limits are those of a UR5.": not model.startswith("UR5"),
+        f"The arm is a {quote(model)}: the task's geometry and limits are those of a UR5.": not model.startswith("UR5"),
         "The arm is outside of the task's safety box or joint bounds: move it inside by hand (freedrive).": not inside,
     }
     return [sentence for sentence, applies in found.items() if applies]
 
 
-def _flange(state: ArmState) -> tuple[float, ...]:
+def _flange_position(state: ArmState) -> tuple[float, ...]:
     """Where it is in the task's frame."""
-    return tuple(reacher.tip(state.q).tolist())
+    return tuple(ur5.tip(state.q).tolist())

@@ -19,30 +19,36 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
+from cycletime import ur5
 from cycletime.duration import Duration, DurationLike, cycle_steps
-from cycletime.errors import InputError, RunError, shown
-from cycletime.robots.clock import Beats, MonotonicClock, RobotClock
-from cycletime.robots.real_time_env import Where
-from cycletime.robots.ur import reacher
+from cycletime.errors import InputError, RunError, quote
+from cycletime.robots.clock import MonotonicClock, RobotClock, Ticker
+from cycletime.robots.real_time_env import Provenance
 from cycletime.robots.ur.driver.link import DriverLink
-from cycletime.robots.ur.obedience import LOOK_AT, Obedience
-from cycletime.robots.ur.pace import check_pace
-from cycletime.robots.ur.reacher import MOVED, Q_REF, SEEN, Excursion
-from cycletime.robots.ur.reacher_targets import draw_target, followed
-from cycletime.robots.ur.types import GIVE_UP_S, ArmState, Command, RobotLink, RobotMode, SilentError, UnheardError
-from cycletime.tasks.actions import Action, read_action
+from cycletime.robots.ur.motion_check import STANDSTILL_CAUSES, MotionCheck, check_pace
+from cycletime.robots.ur.types import (
+    CONNECTION_TIMEOUT_S,
+    ArmState,
+    Command,
+    MoveInterruptedError,
+    RobotLink,
+    RobotMode,
+    StateTimeoutError,
+)
 from cycletime.tasks.cycle_time import CycleTime
+from cycletime.tasks.env_errors import Action, read_action
 from cycletime.tasks.time_step import whole_steps
+from cycletime.ur5 import MOVED_JOINTS, Q_REF, TARGET_AXES, Excursion, draw_target, update_excursion
 
 Observation: TypeAlias = NDArray[np.float32]
 
 AT_START = 0.002
 """rad within which the arm is at its first pose."""
-_RESET_S = 8.0
+_RESET_TIMEOUT_S = 8.0
 """The controller's time that a stop, or the move to the first pose, may take."""
-_UNLOCK_S = 30.0
+_UNLOCK_TIMEOUT_S = 30.0
 """The controller's time in which a stop may be ended between episodes."""
-_NEXT = 1.5
+_NEXT_PACKAGE_PERIODS = 1.5
 """Periods within which the next package comes, where none is lost."""
 
 
@@ -54,7 +60,7 @@ def make_ur_reacher(
     reset_time: DurationLike | None = None,
     action_history: DurationLike | None = None,
     stale_first_obs: bool = False,
-    where: Where = "simulated robot",
+    where: Provenance = "simulated robot",
 ) -> CycleTime:
     """UR-Reacher-2 at a cycle time.
 
@@ -73,7 +79,7 @@ def make_ur_reacher(
     """
     if not callable(link):
         raise InputError(
-            f"link is {shown(link)}: UR-Reacher-2 moves an arm, so give a function that makes a link to its "
+            f"link is {quote(link)}: UR-Reacher-2 moves an arm, so give a function that makes a link to its "
             "controller, or use cycletime robot run."
         )
     cycle_steps(dt or env_dt, env_dt)  # before anything is connected
@@ -108,7 +114,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         reset_time: DurationLike | None = None,
         action_history: DurationLike | None = None,
         stale_first_obs: bool = False,
-        where: Where = "simulated robot",
+        where: Provenance = "simulated robot",
     ) -> None:
         """Connect.
 
@@ -126,16 +132,16 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
             LinkError: if the controller cannot be reached.
         """
         self._env_dt = Duration(env_dt)
-        self._limit_steps = cycle_steps(reacher.TIME_LIMIT, self._env_dt)
+        self._limit_steps = cycle_steps(ur5.TIME_LIMIT, self._env_dt)
         self._reset_s = 0.0 if reset_time is None else float(Duration(reset_time))
         self._stale_first_obs = stale_first_obs
-        self.where: Where = where
+        self.where: Provenance = where
         self._history_steps = 1
         if action_history is not None:
             history_s = Duration(action_history).exact_s
             self._history_steps = whole_steps("action history", history_s, self._env_dt, least=1)
         self._actions: deque[tuple[float, ...]] = deque(maxlen=self._history_steps)
-        limits = np.array(reacher.OBSERVATION_LIMITS + (1.0, 1.0) * (self._history_steps - 1), np.float32)
+        limits = np.array(ur5.OBSERVATION_LIMITS + (1.0, 1.0) * (self._history_steps - 1), np.float32)
         self.observation_space = gymnasium.spaces.Box(-limits, limits, dtype=np.float32)
         self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (2,), np.float32)
         self._seen: Observation = np.zeros(len(limits), np.float32)
@@ -186,9 +192,11 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         self._target = draw_target(self.np_random)
         self._excursion = Excursion()
         self._state = self._receive()
-        self._obedience = Obedience(self._driver.holds_s if self._driver else _NEXT * self._link.period_s)
+        self._obedience = MotionCheck(
+            self._driver.holds_s if self._driver else _NEXT_PACKAGE_PERIODS * self._link.period_s
+        )
         self._obedience.see(self._state, None)
-        self._beats, self._env_steps, self._came = Beats(self._env_dt, self._clock), 0, 1
+        self._beats, self._env_steps, self._came = Ticker(self._env_dt, self._clock), 0, 1
         self._before = self._state
         fresh = self._observe(self._away())
         first = self._seen if self._stale_first_obs else fresh
@@ -218,7 +226,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         self._env_steps += env_steps
         away = self._away()
         self._seen = self._observe(away)
-        paid = paid_steps * float(reacher.reward(away, self._env_dt))
+        paid = paid_steps * float(ur5.reward(away, self._env_dt))
         truncated = self._is_stopped() or self._is_out_of_sight() or self._env_steps >= self._limit_steps
         if truncated:
             self._let_stand()
@@ -230,9 +238,9 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         self._link.close()
 
     def _commanded(self, action: list[float]) -> Command:
-        q, qd, target_q = (joints[MOVED] for joints in (self._state.q, self._state.qd, self._state.target_q))
-        self._excursion = followed(self._excursion, q, qd, target_q)
-        return reacher.speed_command(*reacher.guarded(action, q, qd, target_q, self._excursion))
+        q, qd, target_q = (joints[MOVED_JOINTS] for joints in (self._state.q, self._state.qd, self._state.target_q))
+        self._excursion = update_excursion(self._excursion, q, qd, target_q)
+        return ur5.speed_command(*ur5.guard_action(action, q, qd, target_q, self._excursion))
 
     def _pass_package(self) -> None:
         """Wait for the next package, and send the command again."""
@@ -246,7 +254,9 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         """Behind a driver, take the newest package that has come; without one, it was waited for already."""
         if self._driver is not None:
             before = self._driver.received
-            with suppress(SilentError):  # since the last look; a controller that is silent for long ends the driver
+            with suppress(
+                StateTimeoutError
+            ):  # since the last look; a controller that is silent for long ends the driver
                 self._state = self._receive(0.0)
                 passed_on = self._driver.received.overridden == before.overridden
                 self._check_obedience(self._command if passed_on else None)
@@ -262,36 +272,36 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
     def _let_stand(self) -> None:
         """The episode is over."""
         self._command = self._env_steps = None
-        self._link.send(reacher.STOP)
+        self._link.send(ur5.STOP)
 
     def _move_to_start(self) -> None:
         self._state = self._receive()
         begin_s, driver = self._state.time_s, self._driver
         received_s = driver.received.received_s if driver else 0.0
         while not self._moved_to_start():
-            self._wait("unlocked", lambda _: not self._is_stopped(), _UNLOCK_S)
+            self._wait("unlocked", lambda _: not self._is_stopped(), _UNLOCK_TIMEOUT_S)
         if driver and not self._is_paced:  # without one there is one clock
             check_pace(self._state.time_s - begin_s, driver.received.received_s - received_s, driver.pace)
             self._is_paced = True
-        self._wait("ready", lambda state: state.time_s >= begin_s + self._reset_s, self._reset_s + _RESET_S)
+        self._wait("ready", lambda state: state.time_s >= begin_s + self._reset_s, self._reset_s + _RESET_TIMEOUT_S)
 
     def _moved_to_start(self) -> bool:
         """Try; whether neither a stop nor a silence of the controller came between."""
-        with suppress(UnheardError):
+        with suppress(MoveInterruptedError):
             return self._tried_to_move_to_start()
         return False
 
     def _tried_to_move_to_start(self) -> bool:
-        self._link.send(reacher.STOP)
-        self._wait("at a stand", lambda state: state.stands or self._is_stopped(), _RESET_S)
+        self._link.send(ur5.STOP)
+        self._wait("at a stand", lambda state: state.stands or self._is_stopped(), _RESET_TIMEOUT_S)
         if self._is_stopped():
             return False
-        self._link.send(reacher.MOVE_TO_START)
-        moved_s = self._state.time_s + reacher.MOVE_TO_START.time_s
+        self._link.send(ur5.MOVE_TO_START)
+        moved_s = self._state.time_s + ur5.MOVE_TO_START.time_s
         self._wait(
             "in its first pose",
             lambda state: (state.time_s > moved_s and _is_at_start(state)) or self._is_stopped(),
-            _RESET_S,
+            _RESET_TIMEOUT_S,
         )
         return not self._is_stopped()
 
@@ -308,13 +318,13 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         while not reached(self._state):
             if self._state.time_s - begin_s > most_s:
                 mode = self._state.safety_mode
-                look_at = LOOK_AT if mode.allows_motion else "at it"
+                look_at = STANDSTILL_CAUSES if mode.allows_motion else "at it"
                 raise RunError(
                     f"The arm is not {what} after {most_s:g} s, with the safety mode {mode.name}: look {look_at}."
                 )
             self._state = self._receive()
 
-    def _receive(self, timeout_s: float = GIVE_UP_S) -> ArmState:
+    def _receive(self, timeout_s: float = CONNECTION_TIMEOUT_S) -> ArmState:
         """The newest state.
 
         Raises:
@@ -332,12 +342,12 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         return state
 
     def _away(self) -> tuple[float, ...]:
-        return tuple((reacher.tip(self._state.q)[SEEN] - self._target).tolist())
+        return tuple((ur5.tip(self._state.q)[TARGET_AXES] - self._target).tolist())
 
     def _observe(self, away: tuple[float, ...]) -> Observation:
-        q, qd = self._state.q[MOVED], self._state.qd[MOVED]
+        q, qd = self._state.q[MOVED_JOINTS], self._state.qd[MOVED_JOINTS]
         history = [number for action in self._actions for number in action]
-        return np.asarray(reacher.observation(q, qd, away, history), np.float32)
+        return np.asarray(ur5.observation(q, qd, away, history), np.float32)
 
     def _info(self, missed_steps: int) -> dict[str, Any]:
         passed = round((self._state.time_s - self._before.time_s) / self._link.period_s)

@@ -1,4 +1,4 @@
-"""What an arm says, what it is told, and the link between: the words that driver, simulator and tasks share."""
+"""What an arm reports, the commands it takes, and the link between: shared by driver, simulator and environment."""
 
 from __future__ import annotations
 
@@ -8,13 +8,18 @@ from typing import Protocol, TypeAlias
 
 from cycletime.errors import RunError
 
+
+class WireError(RunError):
+    """Bytes that no peer of this protocol would send: the connection is of no more use."""
+
+
 JOINTS = 6
 """Base, shoulder, elbow, and three of the wrist."""
 Joints: TypeAlias = tuple[float, ...]
 """One number per joint, from the base to the tool: rad, or rad/s."""
-STANDING = 0.01
+STANDING_SPEED = 0.01
 """rad/s: an arm all of whose joints are slower stands."""
-GIVE_UP_S = 10.0
+CONNECTION_TIMEOUT_S = 10.0
 """Without a state for this long a controller is given up, by whoever waits for it: a connection that was lost is made
 again in less, also where the network has to find it first, and nobody beside an arm should wait for longer. The arm was
 stopped long before."""
@@ -24,11 +29,11 @@ class LinkError(RunError):
     """The controller cannot be reached, or does not answer as it should: one sentence."""
 
 
-class SilentError(LinkError):
+class StateTimeoutError(LinkError):
     """No state came in time, over a connection that stands."""
 
 
-class UnheardError(LinkError):
+class MoveInterruptedError(LinkError):
     """A move was not done, since the controller could not be heard: it may be ordered again."""
 
 
@@ -130,7 +135,7 @@ class ArmState:
     @property
     def stands(self) -> bool:
         """Whether no joint is seen to move."""
-        return max(map(abs, self.qd)) < STANDING
+        return max(map(abs, self.qd)) < STANDING_SPEED
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,3 +247,30 @@ class RobotLink(Protocol):
 
     def close(self) -> None:
         """End the connection; closing twice is fine."""
+
+
+DASHBOARD_PORT, REALTIME_PORT, RTDE_PORT = 29999, 30003, 30004
+LARGEST_PORT = 65535
+"""That any computer has."""
+
+_SAFETY_BITS = {
+    SafetyMode.NORMAL: (0,),
+    SafetyMode.REDUCED: (1,),
+    SafetyMode.PROTECTIVE_STOP: (2, 10),
+    SafetyMode.RECOVERY: (3,),
+    SafetyMode.SAFEGUARD_STOP: (4, 10),
+    SafetyMode.SYSTEM_EMERGENCY_STOP: (5, 7, 10),
+    SafetyMode.ROBOT_EMERGENCY_STOP: (6, 7, 10),
+    SafetyMode.VIOLATION: (8, 10),
+    SafetyMode.FAULT: (9, 10),
+}
+
+
+def safety_status_bits(mode: SafetyMode) -> int:
+    """RTDE's `safety_status_bits` in a safety mode; bit 10, 'stopped due to safety', may stand alone."""
+    return sum(1 << bit for bit in _SAFETY_BITS.get(mode, (10,)))
+
+
+def robot_status_bits(mode: RobotMode, *, program_running: bool) -> int:
+    """RTDE's `robot_status_bits`: bit 0 is 'power is on', bit 1 'program is running'."""
+    return int(mode >= RobotMode.POWER_ON) | int(program_running) << 1

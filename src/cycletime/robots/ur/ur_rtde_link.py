@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import Any, assert_never
 
 from cycletime.errors import InputError
-from cycletime.extras import extras_named
-from cycletime.robots.ur.connection import Address
-from cycletime.robots.ur.link import StandardLink
+from cycletime.extras import require_extras
+from cycletime.robots.ur.links import StandardLink
+from cycletime.robots.ur.rtde_client import Address
 from cycletime.robots.ur.types import ArmState, Command, LinkError, MoveJ, ServoJ, SpeedJ, StopJ
 
 _WATCHDOG_HZ = 10.0
@@ -31,7 +31,7 @@ class UrRtdeLink:
             NotInstalledError: if the package is missing.
             InputError: if the controller is not at the standard ports, as the package expects.
         """
-        with extras_named("The link 'ur_rtde'"):
+        with require_extras("The link 'ur_rtde'"):
             import rtde_control
         if address != Address(address.host):
             raise InputError(f"The link 'ur_rtde' speaks to the standard ports alone, and not to {address}.")

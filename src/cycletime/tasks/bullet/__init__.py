@@ -7,11 +7,10 @@ to the standard error.
 from __future__ import annotations
 
 from cycletime.duration import DurationLike
-from cycletime.extras import extras_named
+from cycletime.extras import require_extras
 
-with extras_named(__name__):
-    from cycletime.tasks.bullet.double_pendulum import BulletDoublePendulumEnv
-    from cycletime.tasks.bullet.reacher import BulletReacherEnv
+with require_extras(__name__):
+    from cycletime.tasks.bullet.envs import BulletDoublePendulumEnv, BulletReacherEnv
     from cycletime.tasks.cycle_time import CycleTime
 
 __all__ = ["BulletDoublePendulumEnv", "BulletReacherEnv", "make_double_pendulum", "make_reacher"]

@@ -4,11 +4,19 @@
 second, and the time limit stays the same in seconds. What is known of each environment's reward stands in `table`.
 """
 
-from cycletime.tasks.retime.clocks import AttributeClock, Clock, MujocoClock, TimeStep
-from cycletime.tasks.retime.making import own_time_limit, own_time_step, retime
-from cycletime.tasks.retime.rewards import Kind, RewardTerm
-from cycletime.tasks.retime.table import BUILT_IN, RETIMINGS, Retiming, register_retiming
-from cycletime.tasks.retime.worlds import WorldComparison, compare_worlds
+from cycletime.tasks.retime.env import WorldComparison, compare_worlds, own_time_limit, own_time_step, retime
+from cycletime.tasks.retime.reward_terms import (
+    BUILT_IN,
+    RETIMINGS,
+    AttributeClock,
+    Clock,
+    Kind,
+    MujocoClock,
+    Retiming,
+    RewardTerm,
+    TimeStep,
+    register_retiming,
+)
 
 __all__ = [
     "BUILT_IN",

@@ -5,15 +5,13 @@ from collections.abc import Iterator
 import pytest
 
 from cycletime.errors import InputError
-from cycletime.robots.ur.connection import Address
-from cycletime.robots.ur.driver.driver import RobotStoppedError
+from cycletime.robots.ur.driver.channel import DriverReport, Phase, SharedMemory
+from cycletime.robots.ur.driver.driver import DriverSettings, RobotStoppedError
 from cycletime.robots.ur.driver.link import DriverLink
-from cycletime.robots.ur.driver.memory import SharedMemory
-from cycletime.robots.ur.driver.messages import DriverReport, Phase
-from cycletime.robots.ur.driver.settings import DriverSettings
-from cycletime.robots.ur.reacher import MOVE_TO_START
-from cycletime.robots.ur.safety.supervisor import Override
-from cycletime.robots.ur.types import ArmState, LinkError, SilentError, SpeedJ, UnheardError
+from cycletime.robots.ur.rtde_client import Address
+from cycletime.robots.ur.safety import Override
+from cycletime.robots.ur.types import ArmState, LinkError, MoveInterruptedError, SpeedJ, StateTimeoutError
+from cycletime.ur5 import MOVE_TO_START
 
 ZEROS = (0.0,) * 6
 STATE = ArmState(1.0, ZEROS, ZEROS, ZEROS, ZEROS)
@@ -37,7 +35,7 @@ def test_a_state_is_received_once_and_the_newest_counts(driver: SharedMemory, li
     for packages in (1, 2, 3):
         driver.leave_report(DriverReport(Phase.DRIVING, period_s=0.002, packages=packages, state=STATE))
     assert (link.receive(10.0), link.period_s) == (STATE, 0.002)
-    with pytest.raises(SilentError, match=r"The driver sent no state for 0\.01 s"):
+    with pytest.raises(StateTimeoutError, match=r"The driver sent no state for 0\.01 s"):
         link.receive(0.01)
 
 
@@ -55,7 +53,7 @@ def test_asking_is_a_sign_of_life_and_changes_no_order(driver: SharedMemory, lin
 
 def test_silence_is_explained_by_the_driver(driver: SharedMemory, link: DriverLink) -> None:
     driver.leave_report(DriverReport(Phase.RECONNECTING, text="The connection was lost."))
-    with pytest.raises(SilentError, match=r"^The connection was lost\.$"):
+    with pytest.raises(StateTimeoutError, match=r"^The connection was lost\.$"):
         link.receive(0.01)
 
 
@@ -72,7 +70,7 @@ def test_the_end_is_final(driver: SharedMemory, link: DriverLink) -> None:
         (Override.NOT_A_NUMBER, InputError, r"The arm must not do MoveJ"),
         (Override.TOO_OLD, LinkError, "complete a move, since the agent gave no sign of life for 1 s"),
         (Override.BOX, LinkError, "complete a move, since it would have left the safety box"),
-        (Override.UNSEEN, UnheardError, "complete a move, since the controller could not be heard"),
+        (Override.UNSEEN, MoveInterruptedError, "complete a move, since the controller could not be heard"),
     ],
 )
 def test_a_move_that_will_not_be_completed_is_not_waited_for(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cycletime.robots.ur.driver.mailbox import Mailbox
+from cycletime.robots.ur.driver.channel import Mailbox
 
 
 def test_a_new_box_is_empty() -> None:

@@ -5,17 +5,17 @@ import math
 import pytest
 
 from cycletime.errors import InputError
-from cycletime.robots.ur.driver.memory import SharedMemory
-from cycletime.robots.ur.driver.messages import (
+from cycletime.robots.ur.driver.channel import (
     DriverReport,
     Order,
     Phase,
+    SharedMemory,
     decode_order,
     decode_report,
     encode_order,
     encode_report,
 )
-from cycletime.robots.ur.safety.supervisor import Override
+from cycletime.robots.ur.safety import Override
 from cycletime.robots.ur.types import (
     ArmState,
     Command,

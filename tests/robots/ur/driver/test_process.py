@@ -12,14 +12,13 @@ from contextlib import closing, suppress
 import pytest
 
 from cycletime.errors import InputError
-from cycletime.robots.ur.connection import Address
-from cycletime.robots.ur.driver.driver import RobotStoppedError
+from cycletime.robots.ur.driver.channel import DriverReport, Phase
+from cycletime.robots.ur.driver.driver import DriverSettings, RobotStoppedError
 from cycletime.robots.ur.driver.link import DriverLink
-from cycletime.robots.ur.driver.messages import DriverReport, Phase
-from cycletime.robots.ur.driver.settings import DriverSettings
-from cycletime.robots.ur.reacher import Q_REF
-from cycletime.robots.ur.simulator.launch import Simulated, simulated
-from cycletime.robots.ur.types import LinkError, MoveJ, SilentError, SpeedJ
+from cycletime.robots.ur.rtde_client import Address
+from cycletime.robots.ur.simulator.launch import SimulatedController, simulated_controller
+from cycletime.robots.ur.types import LinkError, MoveJ, SpeedJ, StateTimeoutError
+from cycletime.ur5 import Q_REF
 from tests.processes import started
 from tests.robots.ur.virtual import elbow
 
@@ -29,27 +28,27 @@ LONG_S = 60.0
 """Within which everything happens, on however busy a machine."""
 
 
-def settings_for(robot: Simulated, pace: float = 1.0) -> DriverSettings:
+def settings_for(robot: SimulatedController, pace: float = 1.0) -> DriverSettings:
     return DriverSettings(
         Address(robot.address, robot.ports.rtde, robot.ports.realtime, robot.ports.dashboard), pace=pace
     )
 
 
 @pytest.fixture(scope="module")
-def robot() -> Iterator[Simulated]:
-    with simulated() as running:
+def robot() -> Iterator[SimulatedController]:
+    with simulated_controller() as running:
         yield running
 
 
 @pytest.fixture
-def link(robot: Simulated) -> Iterator[DriverLink]:
+def link(robot: SimulatedController) -> Iterator[DriverLink]:
     driven = DriverLink(settings_for(robot))
     driven.connect()
     yield driven
     driven.close()
 
 
-def speed_of(robot: Simulated) -> float:
+def speed_of(robot: SimulatedController) -> float:
     speeds: list[float] = json.loads(robot.fault("state"))["qd"]
     return max(map(abs, speeds))
 
@@ -61,7 +60,7 @@ def wait_until(what: Callable[[], bool], meanwhile: Callable[[], object] = lambd
         meanwhile()
 
 
-def bring_to_speed(robot: Simulated, link: DriverLink) -> None:
+def bring_to_speed(robot: SimulatedController, link: DriverLink) -> None:
     """Elbow forth, and back where a test before has left it far away."""
     speed = -0.3 if link.receive(LONG_S).q[2] > 0 else 0.3
 
@@ -80,7 +79,7 @@ def test_the_driver_loads_neither_jax_nor_any_other_heavy_package() -> None:
     assert not loaded & {"jax", "jaxlib", "torch", "gymnasium", "pyarrow", "scipy", "rich", "tyro"}
 
 
-def test_an_agent_drives_the_arm_and_leaves_it_standing(robot: Simulated, link: DriverLink) -> None:
+def test_an_agent_drives_the_arm_and_leaves_it_standing(robot: SimulatedController, link: DriverLink) -> None:
     bring_to_speed(robot, link)
     times = [link.receive(LONG_S).time_s for _ in range(5)]
     assert times == sorted(set(times))
@@ -99,7 +98,7 @@ def test_orders_outside_the_limits_are_refused_with_the_command(link: DriverLink
         wait_until(lambda: False, lambda: link.receive(LONG_S))
 
 
-def test_a_killed_driver_is_noticed_and_the_arm_stops_by_itself(robot: Simulated, link: DriverLink) -> None:
+def test_a_killed_driver_is_noticed_and_the_arm_stops_by_itself(robot: SimulatedController, link: DriverLink) -> None:
     bring_to_speed(robot, link)
     assert link.driver_id is not None
     os.kill(link.driver_id, signal.SIGKILL)
@@ -108,7 +107,7 @@ def test_a_killed_driver_is_noticed_and_the_arm_stops_by_itself(robot: Simulated
     wait_until(lambda: speed_of(robot) < 0.01)
 
 
-def test_a_driver_that_is_asked_to_end_stops_the_arm_first(robot: Simulated, link: DriverLink) -> None:
+def test_a_driver_that_is_asked_to_end_stops_the_arm_first(robot: SimulatedController, link: DriverLink) -> None:
     bring_to_speed(robot, link)
     assert link.driver_id is not None
     os.kill(link.driver_id, signal.SIGTERM)
@@ -120,7 +119,7 @@ def test_a_driver_that_is_asked_to_end_stops_the_arm_first(robot: Simulated, lin
 AGENT = """
 import sys
 from cycletime.robots.ur.driver.link import DriverLink
-from cycletime.robots.ur.driver.settings import DriverSettings
+from cycletime.robots.ur.driver.driver import DriverSettings
 from cycletime.robots.ur.types import SpeedJ
 link = DriverLink(DriverSettings.from_text(sys.argv[1]))
 link.connect()
@@ -132,7 +131,7 @@ while True:
 """
 
 
-def test_when_the_agent_is_killed_the_driver_stops_the_arm_and_ends(robot: Simulated) -> None:
+def test_when_the_agent_is_killed_the_driver_stops_the_arm_and_ends(robot: SimulatedController) -> None:
     words = [sys.executable, "-c", AGENT, settings_for(robot).as_text()]
     with started(words, stderr=None) as agent:
         assert agent.stdout is not None
@@ -159,13 +158,13 @@ def test_where_there_is_no_controller_the_sentence_says_so() -> None:
 
 
 def receive_if_any(link: DriverLink) -> None:
-    with suppress(SilentError):
+    with suppress(StateTimeoutError):
         link.receive(0.02)
 
 
 def test_stops_and_losses_on_a_network_are_survived_until_a_person_intervenes() -> None:
     """One fault after the other, on one controller that is 20 times as fast."""
-    with simulated(pace=PACE) as robot, closing(DriverLink(settings_for(robot, PACE))) as link:
+    with simulated_controller(pace=PACE) as robot, closing(DriverLink(settings_for(robot, PACE))) as link:
         link.connect()
 
         def wait_for(what: Callable[[DriverReport], bool]) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cycletime.robots.ur.safety.stops import StopRules, Stops, Wish
+from cycletime.robots.ur.safety import StopAction, StopHandler, StopRules
 from cycletime.robots.ur.types import ArmState, RobotMode, SafetyMode
 
 ZEROS = (0.0,) * 6
@@ -18,69 +18,69 @@ STOPPED = package(SafetyMode.PROTECTIVE_STOP)
 @pytest.mark.parametrize(
     ("mode", "wish"),
     [
-        (SafetyMode.NORMAL, Wish.GO_ON),
-        (SafetyMode.REDUCED, Wish.GO_ON),
-        (SafetyMode.PROTECTIVE_STOP, Wish.WAIT),
-        (SafetyMode.SAFEGUARD_STOP, Wish.WAIT),
-        (SafetyMode.AUTOMATIC_MODE_SAFEGUARD_STOP, Wish.WAIT),
-        (SafetyMode.UNKNOWN, Wish.ABORT),
-        (SafetyMode.RECOVERY, Wish.ABORT),
-        (SafetyMode.SYSTEM_EMERGENCY_STOP, Wish.ABORT),
-        (SafetyMode.ROBOT_EMERGENCY_STOP, Wish.ABORT),
-        (SafetyMode.VIOLATION, Wish.ABORT),
-        (SafetyMode.FAULT, Wish.ABORT),
-        (SafetyMode(99), Wish.ABORT),
+        (SafetyMode.NORMAL, StopAction.GO_ON),
+        (SafetyMode.REDUCED, StopAction.GO_ON),
+        (SafetyMode.PROTECTIVE_STOP, StopAction.WAIT),
+        (SafetyMode.SAFEGUARD_STOP, StopAction.WAIT),
+        (SafetyMode.AUTOMATIC_MODE_SAFEGUARD_STOP, StopAction.WAIT),
+        (SafetyMode.UNKNOWN, StopAction.ABORT),
+        (SafetyMode.RECOVERY, StopAction.ABORT),
+        (SafetyMode.SYSTEM_EMERGENCY_STOP, StopAction.ABORT),
+        (SafetyMode.ROBOT_EMERGENCY_STOP, StopAction.ABORT),
+        (SafetyMode.VIOLATION, StopAction.ABORT),
+        (SafetyMode.FAULT, StopAction.ABORT),
+        (SafetyMode(99), StopAction.ABORT),
     ],
 )
-def test_what_each_mode_asks_for(mode: SafetyMode, wish: Wish) -> None:
-    assert Stops().see(package(mode), 0.0) is wish
+def test_what_each_mode_asks_for(mode: SafetyMode, wish: StopAction) -> None:
+    assert StopHandler().see(package(mode), 0.0) is wish
 
 
 @pytest.mark.parametrize("mode", [mode for mode in RobotMode if mode is not RobotMode.RUNNING])
 def test_an_arm_that_does_not_run_ends_it(mode: RobotMode) -> None:
-    stops = Stops()
-    assert stops.see(package(robot=mode), 0.0) is Wish.ABORT
+    stops = StopHandler()
+    assert stops.see(package(robot=mode), 0.0) is StopAction.ABORT
     assert f"The robot's mode is {mode.name}" in stops.reason
 
 
 def test_release_is_asked_for_after_a_while_and_again_until_the_mode_is_normal() -> None:
-    stops = Stops()
+    stops = StopHandler()
     wishes = {time_s: stops.see(STOPPED, time_s) for time_s in (10.0, 12.0, 15.4, 15.5, 15.6, 16.4, 16.5)}
-    assert [time_s for time_s, wish in wishes.items() if wish is Wish.UNLOCK] == [15.5, 16.5]
-    assert stops.see(package(), 16.6) is Wish.GO_ON
+    assert [time_s for time_s, wish in wishes.items() if wish is StopAction.UNLOCK] == [15.5, 16.5]
+    assert stops.see(package(), 16.6) is StopAction.GO_ON
     assert stops.count == 1
 
 
 def test_requests_without_success_end_it_with_the_last_reply() -> None:
-    stops = Stops(StopRules(requests=2))
+    stops = StopHandler(StopRules(requests=2))
     stops.see(STOPPED, 0.0)
     for time_s in (5.5, 6.5):
-        assert stops.see(STOPPED, time_s) is Wish.UNLOCK
+        assert stops.see(STOPPED, time_s) is StopAction.UNLOCK
         stops.unlock_replied("Cannot unlock")
-    assert stops.see(STOPPED, 7.0) is Wish.WAIT
-    assert stops.see(STOPPED, 7.5) is Wish.ABORT
+    assert stops.see(STOPPED, 7.0) is StopAction.WAIT
+    assert stops.see(STOPPED, 7.5) is StopAction.ABORT
     assert "asked 2 times; it said 'Cannot unlock'" in stops.reason
 
 
-def stop_at(stops: Stops, time_s: float) -> Wish:
+def stop_at(stops: StopHandler, time_s: float) -> StopAction:
     wish = stops.see(STOPPED, time_s)
-    if wish is not Wish.ABORT:
+    if wish is not StopAction.ABORT:
         stops.see(package(), time_s + 6)
     return wish
 
 
 def test_ten_in_a_window_are_released_and_the_eleventh_ends_it() -> None:
-    stops = Stops()
-    assert [stop_at(stops, 59.0 * number) for number in range(11)] == [Wish.WAIT] * 10 + [Wish.ABORT]
+    stops = StopHandler()
+    assert [stop_at(stops, 59.0 * number) for number in range(11)] == [StopAction.WAIT] * 10 + [StopAction.ABORT]
 
 
 def test_the_window_moves_on() -> None:
-    stops = Stops()
-    assert {stop_at(stops, 60.0 * number) for number in range(50)} == {Wish.WAIT}
+    stops = StopHandler()
+    assert {stop_at(stops, 60.0 * number) for number in range(50)} == {StopAction.WAIT}
     assert stops.count == 50
 
 
 def test_what_has_ended_stays_so_even_if_the_mode_is_normal_again() -> None:
-    stops = Stops()
-    assert stops.see(package(SafetyMode.ROBOT_EMERGENCY_STOP), 0.0) is Wish.ABORT
-    assert stops.see(package(), 1.0) is Wish.ABORT
+    stops = StopHandler()
+    assert stops.see(package(SafetyMode.ROBOT_EMERGENCY_STOP), 0.0) is StopAction.ABORT
+    assert stops.see(package(), 1.0) is StopAction.ABORT

@@ -6,12 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cycletime.robots.ur.arm import Arm, ArmModel, advance, receive, standing
-from cycletime.robots.ur.driver.settings import REACHER_LIMITS
-from cycletime.robots.ur.reacher import Q_REF, tip
-from cycletime.robots.ur.safety.limits import ArmLimits
-from cycletime.robots.ur.safety.supervisor import Override, Supervisor
+from cycletime.robots.ur.arm import Arm, ArmModel, advance, arm_at_rest, receive_command
+from cycletime.robots.ur.driver.driver import REACHER_LIMITS
+from cycletime.robots.ur.safety import ArmLimits, Override, Supervisor
 from cycletime.robots.ur.types import ArmState, Command, Joints, MoveJ, ServoJ, SpeedJ, StopJ
+from cycletime.ur5 import Q_REF, tip
 
 MODEL = ArmModel()
 WIDE = replace(REACHER_LIMITS, box_low=(-9, -9, -9), box_high=(9, 9, 9))
@@ -32,7 +31,7 @@ def speeds(shoulder: float, elbow: float) -> Joints:
 
 
 def standing_at(q: Joints) -> ArmState:
-    return state_of(standing(q))
+    return state_of(arm_at_rest(q))
 
 
 def test_what_is_within_the_limits_passes_as_it_is() -> None:
@@ -132,7 +131,7 @@ def test_no_agent_brings_the_arm_out_of_its_limits(box: bool, latency_ticks: int
     """Agents that hold random actions for a while, mostly towards corners; targets are what is bounded."""
     limits = REACHER_LIMITS if box else WIDE
     supervisor, rng = Supervisor(limits, tip), np.random.default_rng(3)
-    arm, wanted, overrides, least = standing(at(-2.7, 2.0)), np.zeros(2), set(), math.inf
+    arm, wanted, overrides, least = arm_at_rest(at(-2.7, 2.0)), np.zeros(2), set(), math.inf
     low, high, box_low, box_high = (
         np.array(each) for each in (limits.low, limits.high, limits.box_low, limits.box_high)
     )
@@ -141,7 +140,7 @@ def test_no_agent_brings_the_arm_out_of_its_limits(box: bool, latency_ticks: int
             wanted = rng.choice([-1.0, 1.0], 2) if rng.random() < 0.6 else rng.uniform(-1, 1, 2)
         ruling = supervisor.rule(state_of(arm), SpeedJ(speeds(*wanted.tolist()), 2.0, 0.016))
         overrides.add(ruling.override)
-        arm = advance(MODEL, receive(arm, ruling.command, latency_ticks))
+        arm = advance(MODEL, receive_command(arm, ruling.command, latency_ticks))
         place = tip(arm.target_q)
         distances = (arm.target_q - low, high - arm.target_q, place - box_low, box_high - place)
         least = min(least, *(float(each.min()) for each in distances))

@@ -6,12 +6,10 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from cycletime.robots.ur.simulator.launch import Simulated
+from cycletime.robots.ur.simulator.launch import SimulatedController
 from cycletime.robots.ur.types import Command
-from cycletime.robots.ur.wire import messages
-from cycletime.robots.ur.wire.frames import Frame, FrameParser, FrameType
-from cycletime.robots.ur.wire.lockstep import INPUTS, lockstep_values
-from cycletime.robots.ur.wire.recipes import Recipe, Value
+from cycletime.robots.ur.wire import rtde
+from cycletime.robots.ur.wire.rtde import LOCKSTEP_INPUTS, Frame, FrameParser, FrameType, Recipe, Value, lockstep_values
 
 NAMES = ("timestamp", "actual_q", "actual_qd", "target_q", "target_qd", "safety_mode", "robot_mode", "runtime_state")
 _TIMEOUT_S = 60.0
@@ -24,19 +22,19 @@ class LockstepClient:
         self._socket = connection
         self._parser = FrameParser()
         self._frames: list[Frame] = []
-        self._ask(messages.protocol_version_request(2), FrameType.PROTOCOL_VERSION)
-        self._output = self._recipe(messages.output_recipe_request(NAMES, 125.0), FrameType.OUTPUT_RECIPE, NAMES)
-        self._input = self._recipe(messages.input_recipe_request(INPUTS), FrameType.INPUT_RECIPE, INPUTS)
-        self._ask(messages.start_request(), FrameType.START)
+        self._ask(rtde.protocol_version_request(2), FrameType.PROTOCOL_VERSION)
+        self._output = self._recipe(rtde.output_recipe_request(NAMES, 125.0), FrameType.OUTPUT_RECIPE, NAMES)
+        self._input = self._recipe(rtde.input_recipe_request(LOCKSTEP_INPUTS), FrameType.INPUT_RECIPE, LOCKSTEP_INPUTS)
+        self._ask(rtde.start_request(), FrameType.START)
         self._next(FrameType.DATA)
 
     def advance(self, to_tick: int, ticks: int, command: Command | None = None) -> list[dict[str, Value]]:
         """Grant so many ticks, up to one; what the controller tells of each."""
-        self._socket.sendall(messages.data_package(self._input, lockstep_values(to_tick, command)))
+        self._socket.sendall(rtde.data_package(self._input, lockstep_values(to_tick, command)))
         return [self._output.unpack(self._next(FrameType.DATA).payload) for _ in range(ticks)]
 
     def _recipe(self, request: bytes, kind: FrameType, names: tuple[str, ...]) -> Recipe:
-        return messages.read_recipe_reply(self._ask(request, kind).payload, names)
+        return rtde.read_recipe_reply(self._ask(request, kind).payload, names)
 
     def _ask(self, request: bytes, kind: FrameType) -> Frame:
         self._socket.sendall(request)
@@ -52,7 +50,7 @@ class LockstepClient:
 
 
 @contextmanager
-def lockstep_client(controller: Simulated) -> Iterator[LockstepClient]:
+def lockstep_client(controller: SimulatedController) -> Iterator[LockstepClient]:
     """A client of a simulated controller that runs."""
     with socket.create_connection((controller.address, controller.ports.rtde), timeout=_TIMEOUT_S) as connection:
         yield LockstepClient(connection)

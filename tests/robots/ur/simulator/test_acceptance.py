@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from cycletime.robots.ur.simulator.acceptance import why_refused
+from cycletime.robots.ur.simulator.safety import refusal_reason
 from cycletime.robots.ur.types import Command, MoveJ, ServoJ, SpeedJ, StopJ
 
 Q = (0.0,) * 6
@@ -12,7 +12,7 @@ Q = (0.0,) * 6
     "command", [SpeedJ(Q), SpeedJ(Q, 40.0, 0.008), MoveJ(Q), MoveJ(Q, time_s=2.0), StopJ(), ServoJ(Q)]
 )
 def test_what_makes_sense_is_taken(command: Command) -> None:
-    assert why_refused(command) is None
+    assert refusal_reason(command) is None
 
 
 @pytest.mark.parametrize(
@@ -32,4 +32,4 @@ def test_what_makes_sense_is_taken(command: Command) -> None:
     ],
 )
 def test_what_makes_none_is_refused(command: Command, why: str) -> None:
-    assert why in (why_refused(command) or "")
+    assert why in (refusal_reason(command) or "")

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cycletime.robots.ur.kinematics import UR5, UR5E
-from cycletime.robots.ur.simulator.launch import Simulated, simulated
-from cycletime.robots.ur.simulator.pose import tool_pose
-from cycletime.robots.ur.simulator.profile import ProfileName, Settings
+from cycletime.robots.ur.simulator.controller import tool_pose
+from cycletime.robots.ur.simulator.launch import SimulatedController, simulated_controller
+from cycletime.robots.ur.simulator.profile import ProfileName, SimulatorSettings
 from cycletime.robots.ur.simulator.server import Ports
+from cycletime.ur5 import UR5, UR5E
 from tests.processes import started
 
 pytestmark = pytest.mark.robot
@@ -36,8 +36,8 @@ def profile(request: pytest.FixtureRequest) -> ProfileName:
 
 
 @pytest.fixture
-def controller(profile: ProfileName) -> Iterator[Simulated]:
-    with simulated(profile, 1.0, address=next(ADDRESSES), ports=STANDARD) as it:
+def controller(profile: ProfileName) -> Iterator[SimulatedController]:
+    with simulated_controller(profile, 1.0, address=next(ADDRESSES), ports=STANDARD) as it:
         yield it
 
 
@@ -48,30 +48,30 @@ def wait_for(what: Callable[[], bool]) -> None:
         time.sleep(0.002)
 
 
-def state(controller: Simulated) -> dict[str, Any]:
+def state(controller: SimulatedController) -> dict[str, Any]:
     told: dict[str, Any] = json.loads(controller.fault("state"))
     return told
 
 
-def shoulder_speed(controller: Simulated) -> float:
+def shoulder_speed(controller: SimulatedController) -> float:
     return float(state(controller)["qd"][1])
 
 
-def test_ur_rtde_receives_the_state(controller: Simulated, profile: ProfileName) -> None:
+def test_ur_rtde_receives_the_state(controller: SimulatedController, profile: ProfileName) -> None:
     from rtde_receive import RTDEReceiveInterface
 
     receiver = RTDEReceiveInterface(controller.address)
-    assert receiver.getActualQ() == pytest.approx(Settings.start_q)
+    assert receiver.getActualQ() == pytest.approx(SimulatorSettings.start_q)
     assert receiver.getActualQd() == receiver.getTargetQd() == [0.0] * 6
     assert (receiver.getRobotMode(), receiver.getSafetyMode(), receiver.isProtectiveStopped()) == (7, 1, False)
-    told = tool_pose(np.array(Settings.start_q), UR5 if profile == "cb3" else UR5E)
+    told = tool_pose(np.array(SimulatorSettings.start_q), UR5 if profile == "cb3" else UR5E)
     assert receiver.getActualTCPPose() == pytest.approx(told)
     first_s = receiver.getTimestamp()
     wait_for(lambda: receiver.getTimestamp() > first_s + 0.1)
     receiver.disconnect()
 
 
-def test_ur_rtde_controls_the_arm(controller: Simulated) -> None:
+def test_ur_rtde_controls_the_arm(controller: SimulatedController) -> None:
     from rtde_control import RTDEControlInterface
     from rtde_receive import RTDEReceiveInterface
 
@@ -106,7 +106,7 @@ def test_ur_rtde_trips_and_recovers_a_protective_stop(profile: ProfileName) -> N
     from rtde_receive import RTDEReceiveInterface
 
     # Ten times faster than real time, since a stop is locked for 5 s.
-    with simulated(profile, 10.0, address=next(ADDRESSES), ports=STANDARD) as controller:
+    with simulated_controller(profile, 10.0, address=next(ADDRESSES), ports=STANDARD) as controller:
         receiver, control = RTDEReceiveInterface(controller.address), RTDEControlInterface(controller.address)
         dashboard = DashboardClient(controller.address)
         dashboard.connect()
@@ -133,7 +133,9 @@ def test_ur_rtde_trips_and_recovers_a_protective_stop(profile: ProfileName) -> N
 
 
 @pytest.mark.parametrize("watchdog", [True, False])
-def test_a_killed_client_of_ur_rtde_stops_the_arm_only_with_its_watchdog(controller: Simulated, watchdog: bool) -> None:
+def test_a_killed_client_of_ur_rtde_stops_the_arm_only_with_its_watchdog(
+    controller: SimulatedController, watchdog: bool
+) -> None:
     moves = f"""
 import time
 from rtde_control import RTDEControlInterface
@@ -164,7 +166,7 @@ for beat in range(100_000):
 def test_universal_robots_own_client_does_its_handshake_and_recipes(profile: ProfileName) -> None:
     from third_party.rtde.rtde import RTDE
 
-    with simulated(profile, 1.0) as controller:
+    with simulated_controller(profile, 1.0) as controller:
         client, other = (RTDE(controller.address, controller.ports.rtde) for _ in range(2))
         client.connect()
         assert client.get_controller_version()[:2] == ((3, 15) if profile == "cb3" else (5, 12))
@@ -181,7 +183,7 @@ def test_universal_robots_own_client_does_its_handshake_and_recipes(profile: Pro
         values.input_int_register_3, values.input_double_register_3 = -5, 0.25
         client.send(values)
         first = client.receive()
-        assert first.actual_q == pytest.approx(Settings.start_q)
+        assert first.actual_q == pytest.approx(SimulatorSettings.start_q)
         wait_for(lambda: other.receive().input_int_register_3 == -5)
         controller.fault("say a line of the log between packages")
         wait_for(lambda: client.receive().timestamp > first.timestamp + 0.1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cycletime.robots.ur.simulator.controller import Controller
-from cycletime.robots.ur.simulator.profile import PROFILES, Settings, TripLimits
+from cycletime.robots.ur.simulator.profile import PROFILES, SimulatorSettings, TripLimits
 from cycletime.robots.ur.types import RobotMode, RuntimeState, SafetyMode, SpeedJ
 from cycletime.robots.ur.wire.dashboard import UNLOCK_REFUSED, UNLOCKED
 from cycletime.robots.ur.wire.script import Program
@@ -30,7 +30,7 @@ def said(controller: Controller) -> str:
 
 @pytest.mark.parametrize("latency_ticks", [0, 1, 3])
 def test_a_line_works_after_its_latency(latency_ticks: int) -> None:
-    controller = advanced(Controller(Settings(latency_ticks=latency_ticks)), 5)
+    controller = advanced(Controller(SimulatorSettings(latency_ticks=latency_ticks)), 5)
     controller.run_line(FAST)
     advanced(controller, 1 + latency_ticks)
     assert controller.state.target_qd == (0.0,) * 6
@@ -87,7 +87,7 @@ def test_only_the_programs_that_are_known_are_run() -> None:
     ],
 )
 def test_the_safety_system_stops_what_goes_too_far(limits: TripLimits, line: str, why: str) -> None:
-    controller = Controller(Settings(limits=limits))
+    controller = Controller(SimulatorSettings(limits=limits))
     controller.run_line(line)
     for _ in range(125):
         controller.advance()
@@ -152,7 +152,7 @@ def test_a_lesser_stop_does_not_lift_a_worse_one() -> None:
 
 def test_out_of_remote_control_an_e_series_takes_no_scripts_and_a_cb3_does() -> None:
     for profile, runs in ((PROFILES["e"], False), (PROFILES["cb3"], True)):
-        controller = Controller(Settings(profile=profile))
+        controller = Controller(SimulatorSettings(profile=profile))
         controller.in_remote_control = False
         controller.run_line(FAST)
         assert controller.runs_program is runs
@@ -162,7 +162,7 @@ def test_out_of_remote_control_an_e_series_takes_no_scripts_and_a_cb3_does() -> 
 
 
 def test_of_many_lines_that_are_refused_only_the_first_is_told_of() -> None:
-    controller = Controller(Settings(profile=PROFILES["e"]))
+    controller = Controller(SimulatorSettings(profile=PROFILES["e"]))
     for is_remote in (False, False, False, True, False, False):
         controller.in_remote_control = is_remote
         controller.run_line(FAST)
@@ -172,7 +172,7 @@ def test_of_many_lines_that_are_refused_only_the_first_is_told_of() -> None:
 
 def test_noise_and_jitter_come_from_the_seed_alone() -> None:
     def states(seed: int) -> list[tuple[float, ...]]:
-        controller = Controller(Settings(noise=True, jitter_ticks=3, seed=seed))
+        controller = Controller(SimulatorSettings(noise=True, jitter_ticks=3, seed=seed))
         seen = []
         for _ in range(40):
             controller.run_line(FAST)
@@ -185,7 +185,7 @@ def test_noise_and_jitter_come_from_the_seed_alone() -> None:
 
 
 def test_the_noise_is_as_large_as_it_should_be() -> None:
-    controller = Controller(Settings(noise=True))
+    controller = Controller(SimulatorSettings(noise=True))
     states = [advanced(controller, 1).state for _ in range(300)]
     still = np.array([(state.q, state.qd) for state in states])
     assert still[:, 0].std(axis=0) == pytest.approx(np.full(6, 5e-5), rel=0.2)

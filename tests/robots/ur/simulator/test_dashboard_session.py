@@ -1,13 +1,13 @@
 import pytest
 
 from cycletime.robots.ur.simulator.controller import Controller
-from cycletime.robots.ur.simulator.dashboard_session import DashboardSession
-from cycletime.robots.ur.simulator.profile import PROFILES, ProfileName, Settings
+from cycletime.robots.ur.simulator.profile import PROFILES, ProfileName, SimulatorSettings
+from cycletime.robots.ur.simulator.text_sessions import DashboardSession
 from cycletime.robots.ur.types import SafetyMode
 
 
 def session(profile: ProfileName = "cb3") -> DashboardSession:
-    return DashboardSession(Controller(Settings(profile=PROFILES[profile])))
+    return DashboardSession(Controller(SimulatorSettings(profile=PROFILES[profile])))
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_violation_needs_a_restart_of_the_safety_system() -> None:
 
 
 def test_out_of_remote_control_an_e_series_only_answers_questions() -> None:
-    controller = Controller(Settings(profile=PROFILES["e"]))
+    controller = Controller(SimulatorSettings(profile=PROFILES["e"]))
     controller.in_remote_control = False
     it = DashboardSession(controller)
     assert it.reply("is in remote control") == "false"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cycletime.robots.ur.arm import Vector
-from cycletime.robots.ur.simulator.pose import rotation_vector
+from cycletime.robots.ur.simulator.controller import rotation_vector
 
 
 def rotated(vector: tuple[float, float, float]) -> Vector:

@@ -1,15 +1,15 @@
 import pytest
 
 from cycletime.robots.ur.simulator.controller import Controller
-from cycletime.robots.ur.simulator.profile import PROFILES, ProfileName, Settings
-from cycletime.robots.ur.simulator.realtime_session import RealtimeSession
+from cycletime.robots.ur.simulator.profile import PROFILES, ProfileName, SimulatorSettings
+from cycletime.robots.ur.simulator.text_sessions import RealtimeSession
 from cycletime.robots.ur.types import RuntimeState
 from cycletime.robots.ur.wire.stream import PacketParser
 
 
 @pytest.mark.parametrize(("profile", "length"), [("cb3", 1140), ("e", 1220)])
 def test_packets_tell_the_state_in_the_length_of_their_version(profile: ProfileName, length: int) -> None:
-    controller = Controller(Settings(profile=PROFILES[profile]))
+    controller = Controller(SimulatorSettings(profile=PROFILES[profile]))
     session = RealtimeSession(controller)
     session.receive(b"speedj([0, 0.1, 0, 0, 0, 0], 2, 1)\n")
     for _ in range(5):
@@ -25,7 +25,7 @@ def test_packets_tell_the_state_in_the_length_of_their_version(profile: ProfileN
 
 @pytest.mark.parametrize(("version", "length"), [("3.1", 1044), ("3.3.4.310", 1060), ("3.9.1.2", 1108)])
 def test_older_software_sends_shorter_packets(version: str, length: int) -> None:
-    controller = Controller(Settings(profile=PROFILES["cb3"].with_version(version)))
+    controller = Controller(SimulatorSettings(profile=PROFILES["cb3"].with_version(version)))
     data = RealtimeSession(controller).stream()
     assert len(data) == length
     assert PacketParser().feed(data)[0].safety_mode == 1

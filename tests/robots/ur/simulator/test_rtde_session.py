@@ -3,15 +3,11 @@ import struct
 import pytest
 
 from cycletime.robots.ur.simulator.controller import Controller
-from cycletime.robots.ur.simulator.profile import PROFILES, ProfileName, Settings
-from cycletime.robots.ur.simulator.rtde_session import Owners, RtdeSession
-from cycletime.robots.ur.simulator.variables import output_variable
-from cycletime.robots.ur.types import SpeedJ
-from cycletime.robots.ur.wire import messages
-from cycletime.robots.ur.wire.errors import WireError
-from cycletime.robots.ur.wire.frames import Frame, FrameParser, FrameType
-from cycletime.robots.ur.wire.lockstep import INPUTS, lockstep_values
-from cycletime.robots.ur.wire.recipes import Recipe
+from cycletime.robots.ur.simulator.profile import PROFILES, ProfileName, SimulatorSettings
+from cycletime.robots.ur.simulator.rtde_session import InputOwners, RtdeSession, output_variable
+from cycletime.robots.ur.types import SpeedJ, WireError
+from cycletime.robots.ur.wire import rtde
+from cycletime.robots.ur.wire.rtde import LOCKSTEP_INPUTS, Frame, FrameParser, FrameType, Recipe, lockstep_values
 
 NAMES = ("timestamp", "actual_q", "actual_qd", "target_q", "target_qd", "safety_mode", "robot_mode", "runtime_state")
 # All that ur_rtde's receive interface asks for, as captured from version 1.6.5 with a controller of version 5.12.
@@ -65,12 +61,14 @@ RECEIVED_BY_UR_RTDE += [f"output_{kind}_register_{number}" for kind in ("int", "
 class Client:
     """Speaks RTDE with a session, without a network."""
 
-    def __init__(self, controller: Controller | None = None, owners: Owners | None = None, version: int = 2) -> None:
+    def __init__(
+        self, controller: Controller | None = None, owners: InputOwners | None = None, version: int = 2
+    ) -> None:
         self.controller = controller or Controller()
-        self.session = RtdeSession(self.controller, owners or Owners())
+        self.session = RtdeSession(self.controller, owners or InputOwners())
         self.parser = FrameParser()
         self.version = version
-        self.ask(messages.protocol_version_request(version))
+        self.ask(rtde.protocol_version_request(version))
 
     def ask(self, data: bytes) -> list[Frame]:
         return self.parser.feed(self.session.receive(data))
@@ -80,23 +78,23 @@ class Client:
         return self.parser.feed(self.session.stream())
 
     def outputs(self, names: tuple[str, ...] = NAMES, frequency_hz: float = 125.0) -> Recipe:
-        (reply,) = self.ask(messages.output_recipe_request(names, frequency_hz, self.version))
-        return messages.read_recipe_reply(reply.payload, names, numbered=self.version > 1)
+        (reply,) = self.ask(rtde.output_recipe_request(names, frequency_hz, self.version))
+        return rtde.read_recipe_reply(reply.payload, names, numbered=self.version > 1)
 
     def inputs(self, names: tuple[str, ...]) -> Recipe:
-        (reply,) = self.ask(messages.input_recipe_request(names))
-        return messages.read_recipe_reply(reply.payload, names)
+        (reply,) = self.ask(rtde.input_recipe_request(names))
+        return rtde.read_recipe_reply(reply.payload, names)
 
     def start(self) -> bool:
-        reply, *_ = self.ask(messages.start_request())
-        return messages.read_accepted(reply.payload)
+        reply, *_ = self.ask(rtde.start_request())
+        return rtde.read_accepted(reply.payload)
 
 
 @pytest.mark.parametrize(("profile", "version"), [("cb3", (3, 15)), ("e", (5, 12))])
 def test_the_handshake_of_both_profiles(profile: ProfileName, version: tuple[int, int]) -> None:
-    client = Client(Controller(Settings(profile=PROFILES[profile])))
-    (reply,) = client.ask(messages.controller_version_request())
-    assert messages.read_controller_version(reply.payload)[:2] == version
+    client = Client(Controller(SimulatorSettings(profile=PROFILES[profile])))
+    (reply,) = client.ask(rtde.controller_version_request())
+    assert rtde.read_controller_version(reply.payload)[:2] == version
     recipe = client.outputs(frequency_hz=500.0)
     assert recipe.types == ("DOUBLE", *["VECTOR6D"] * 4, "INT32", "INT32", "UINT32")
     assert client.start()
@@ -110,7 +108,7 @@ def test_the_handshake_of_both_profiles(profile: ProfileName, version: tuple[int
 def test_the_first_package_comes_with_the_start() -> None:
     client = Client()
     recipe = client.outputs()
-    _, package = client.ask(messages.start_request())
+    _, package = client.ask(rtde.start_request())
     assert recipe.unpack(package.payload)["timestamp"] == 0.0
 
 
@@ -120,8 +118,8 @@ def test_version_1_has_no_recipe_numbers_and_a_version_from_the_future_is_refuse
     assert (recipe.id, recipe.types) == (None, ("DOUBLE",))
     assert client.start()
     assert client.tick() == [Frame(FrameType.DATA, struct.pack(">d", 0.008))]
-    (reply,) = client.ask(messages.protocol_version_request(3))
-    assert not messages.read_accepted(reply.payload)
+    (reply,) = client.ask(rtde.protocol_version_request(3))
+    assert not rtde.read_accepted(reply.payload)
 
 
 def test_all_that_ur_rtde_receives_is_there() -> None:
@@ -157,7 +155,7 @@ def test_recipes_change_only_while_the_packages_pause() -> None:
     client.outputs(("actual_q",))
     (package,) = client.tick()
     assert len(package.payload) == 1 + 8
-    client.ask(messages.pause_request())
+    client.ask(rtde.pause_request())
     assert client.tick() == []
     client.outputs(("actual_q",))
     client.start()
@@ -166,7 +164,7 @@ def test_recipes_change_only_while_the_packages_pause() -> None:
 
 
 def test_an_input_has_one_client_until_that_is_gone() -> None:
-    controller, owners = Controller(), Owners()
+    controller, owners = Controller(), InputOwners()
     first, second = Client(controller, owners), Client(controller, owners)
     assert first.inputs(("input_int_register_0",)).id == 1
     assert first.inputs(("input_int_register_0", "input_double_register_3")).id == 2
@@ -181,7 +179,7 @@ def test_inputs_are_written_and_keep_their_values() -> None:
     client = Client()
     recipe = client.inputs(("input_int_register_3", "input_double_register_4"))
     client.start()
-    client.ask(messages.data_package(recipe, (-7, 2.5)))
+    client.ask(rtde.data_package(recipe, (-7, 2.5)))
     assert (client.controller.registers.whole(3), client.controller.registers.doubles(4, 5)) == (-7, (2.5,))
 
 
@@ -190,7 +188,7 @@ def test_a_package_without_a_recipe_ends_the_connection() -> None:
     client.outputs()
     client.start()
     with pytest.raises(WireError, match="no recipe"):
-        client.ask(messages.data_package(Recipe(9, ("a",), ("INT32",)), (1,)))
+        client.ask(rtde.data_package(Recipe(9, ("a",), ("INT32",)), (1,)))
 
 
 def test_what_the_log_says_comes_between_packages() -> None:
@@ -199,19 +197,19 @@ def test_what_the_log_says_comes_between_packages() -> None:
     client.start()
     client.controller.say("hello", level=2)
     text, package = client.tick()
-    assert messages.read_text_message(text.payload) == messages.TextMessage("hello", "cycletime", 2)
+    assert rtde.read_text_message(text.payload) == rtde.TextMessage("hello", "cycletime", 2)
     assert package.kind == FrameType.DATA
     assert [frame.kind for frame in client.tick()] == [FrameType.DATA]
 
 
 def test_a_lock_step_package_carries_a_command() -> None:
     client = Client()
-    recipe = client.inputs(INPUTS)
+    recipe = client.inputs(LOCKSTEP_INPUTS)
     client.start()
-    client.ask(messages.data_package(recipe, lockstep_values(3, SpeedJ((0, 0.1, 0, 0, 0, 0), 2.0, 1.0))))
+    client.ask(rtde.data_package(recipe, lockstep_values(3, SpeedJ((0, 0.1, 0, 0, 0, 0), 2.0, 1.0))))
     for _ in range(3):
         client.tick()
     assert client.controller.state.target_qd[1] == pytest.approx(0.016)
-    client.ask(messages.data_package(recipe, lockstep_values(4)))
+    client.ask(rtde.data_package(recipe, lockstep_values(4)))
     client.tick()
     assert client.controller.state.target_qd[1] == pytest.approx(0.032)

@@ -8,17 +8,17 @@ import pytest
 
 from cycletime.errors import InputError
 from cycletime.robots.ur.simulator.controller import Controller
-from cycletime.robots.ur.simulator.server import Ports, Server
-from cycletime.robots.ur.simulator.timing import FreeRunning, LockStep, Timing
+from cycletime.robots.ur.simulator.server import FreeRunning, LockStep, Ports, Server, Timing
 from cycletime.robots.ur.types import SpeedJ
-from cycletime.robots.ur.wire import messages
-from cycletime.robots.ur.wire.frames import Frame, FrameParser, FrameType
-from cycletime.robots.ur.wire.lockstep import INPUTS, lockstep_values
-from cycletime.robots.ur.wire.recipes import Recipe
+from cycletime.robots.ur.wire import rtde
+from cycletime.robots.ur.wire.rtde import LOCKSTEP_INPUTS, Frame, FrameParser, FrameType, Recipe, lockstep_values
 
 FREE = Ports(0, 0, 0, 0)
 NAMES = ("timestamp", "actual_q", "target_qd")
-IN, OUT = Recipe(1, INPUTS, ("INT32", *["DOUBLE"] * 10, "INT32")), Recipe(1, NAMES, ("DOUBLE", "VECTOR6D", "VECTOR6D"))
+IN, OUT = (
+    Recipe(1, LOCKSTEP_INPUTS, ("INT32", *["DOUBLE"] * 10, "INT32")),
+    Recipe(1, NAMES, ("DOUBLE", "VECTOR6D", "VECTOR6D")),
+)
 
 
 class Bench:
@@ -43,16 +43,16 @@ class Bench:
         """A client that has done its handshake, and its way to send a package and see what comes of it."""
         client, parser = self.connect("rtde"), FrameParser()
         client.sendall(
-            messages.protocol_version_request(2)
-            + messages.output_recipe_request(NAMES, 125.0)
-            + messages.input_recipe_request(INPUTS)
-            + messages.start_request()
+            rtde.protocol_version_request(2)
+            + rtde.output_recipe_request(NAMES, 125.0)
+            + rtde.input_recipe_request(LOCKSTEP_INPUTS)
+            + rtde.start_request()
         )
         self.server.step()
         assert [frame.kind for frame in parser.feed(client.recv(1 << 16))] == [*map(ord, "VOISU")]
 
         def grant(tick: int, command: SpeedJ | None = None) -> list[Frame]:
-            client.sendall(messages.data_package(IN, lockstep_values(tick, command)))
+            client.sendall(rtde.data_package(IN, lockstep_values(tick, command)))
             self.server.step()
             client.setblocking(False)
             try:
@@ -180,7 +180,7 @@ def test_faults_are_done(bench: Bench, line: str, told: dict[str, int]) -> None:
 
 def test_registers_can_be_somebody_elses(bench: Bench) -> None:
     admin, client = bench.connect("admin"), bench.connect("rtde")
-    request = messages.protocol_version_request(2) + messages.input_recipe_request(("input_int_register_0",))
+    request = rtde.protocol_version_request(2) + rtde.input_recipe_request(("input_int_register_0",))
     assert bench.ask(admin, "in use input_int_register_0") == "ok"
     client.sendall(request)
     bench.server.step()

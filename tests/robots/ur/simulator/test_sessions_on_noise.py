@@ -6,12 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cycletime.robots.ur.simulator.controller import Controller
-from cycletime.robots.ur.simulator.dashboard_session import DashboardSession
-from cycletime.robots.ur.simulator.realtime_session import RealtimeSession
-from cycletime.robots.ur.simulator.rtde_session import Owners, RtdeSession
-from cycletime.robots.ur.wire.errors import WireError
-from cycletime.robots.ur.wire.frames import FrameType, encode_frame
-from cycletime.robots.ur.wire.lockstep import INPUTS
+from cycletime.robots.ur.simulator.rtde_session import InputOwners, RtdeSession
+from cycletime.robots.ur.simulator.text_sessions import DashboardSession, RealtimeSession
+from cycletime.robots.ur.types import WireError
+from cycletime.robots.ur.wire.rtde import LOCKSTEP_INPUTS, FrameType, encode_frame
 
 NUMBERS = st.sampled_from(["0", "1", "-1", "1e400", "nan", "inf", "1e-300", "6.3", "x"])
 LINES = st.builds(
@@ -23,7 +21,7 @@ LINES = st.builds(
 FRAMES = st.builds(encode_frame, st.sampled_from(FrameType), st.binary(max_size=120))
 RECIPES = st.sampled_from(
     [
-        encode_frame(FrameType.INPUT_RECIPE, ",".join(INPUTS).encode()),
+        encode_frame(FrameType.INPUT_RECIPE, ",".join(LOCKSTEP_INPUTS).encode()),
         encode_frame(FrameType.OUTPUT_RECIPE, b"\0" * 8 + b"timestamp,actual_TCP_pose"),
         encode_frame(FrameType.START),
     ]
@@ -46,7 +44,7 @@ def feed(session: RtdeSession | RealtimeSession | DashboardSession, controller: 
 @given(st.lists(RECIPES | FRAMES | st.binary(max_size=20), max_size=12))
 def test_rtde(parts: list[bytes]) -> None:
     controller = Controller()
-    feed(RtdeSession(controller, Owners()), controller, parts)
+    feed(RtdeSession(controller, InputOwners()), controller, parts)
 
 
 @given(st.lists(LINES | st.binary(max_size=40), max_size=8))

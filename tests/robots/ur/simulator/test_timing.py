@@ -1,5 +1,5 @@
 from cycletime.robots.ur.simulator.controller import Controller
-from cycletime.robots.ur.simulator.timing import FreeRunning, LockStep
+from cycletime.robots.ur.simulator.server import FreeRunning, LockStep
 
 
 class Hands:

@@ -1,9 +1,7 @@
 import pytest
 
-from cycletime.robots.ur.types import RobotMode, SafetyMode
-from cycletime.robots.ur.wire.codes import robot_status_bits, safety_status_bits
+from cycletime.robots.ur.types import RobotMode, SafetyMode, WireError, robot_status_bits, safety_status_bits
 from cycletime.robots.ur.wire.dashboard import LineParser, encode_line
-from cycletime.robots.ur.wire.errors import WireError
 
 
 def test_lines_are_found_however_tcp_tears_and_merges_them() -> None:

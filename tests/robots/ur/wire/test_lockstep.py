@@ -1,8 +1,7 @@
 import pytest
 
-from cycletime.robots.ur.types import Command, MoveJ, ServoJ, SpeedJ, StopJ
-from cycletime.robots.ur.wire.errors import WireError
-from cycletime.robots.ur.wire.lockstep import INPUTS, lockstep_command, lockstep_values
+from cycletime.robots.ur.types import Command, MoveJ, ServoJ, SpeedJ, StopJ, WireError
+from cycletime.robots.ur.wire.rtde import LOCKSTEP_INPUTS, lockstep_command, lockstep_values
 
 Q = (0.1, -0.2, 0.3, 0.4, 0.5, 0.6)
 
@@ -10,7 +9,7 @@ Q = (0.1, -0.2, 0.3, 0.4, 0.5, 0.6)
 @pytest.mark.parametrize("command", [SpeedJ(Q, 2.0, 0.04), MoveJ(Q, time_s=2.0), StopJ(3.0), ServoJ(Q), None])
 def test_a_command_comes_back_from_the_registers(command: Command | None) -> None:
     kind, *values, grant = lockstep_values(17, command)
-    assert len(values) + 2 == len(INPUTS)
+    assert len(values) + 2 == len(LOCKSTEP_INPUTS)
     assert grant == 17
     assert lockstep_command(int(kind), values) == command
 

@@ -6,31 +6,38 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cycletime.robots.ur.wire import messages
-from cycletime.robots.ur.wire.errors import WireError
-from cycletime.robots.ur.wire.frames import Frame, FrameParser, FrameType, encode_frame
-from cycletime.robots.ur.wire.messages import ControllerVersion, TextMessage
-from cycletime.robots.ur.wire.recipes import Recipe, Value
+from cycletime.robots.ur.types import WireError
+from cycletime.robots.ur.wire import rtde
+from cycletime.robots.ur.wire.rtde import (
+    ControllerVersion,
+    Frame,
+    FrameParser,
+    FrameType,
+    Recipe,
+    TextMessage,
+    Value,
+    encode_frame,
+)
 
 GOLDEN = {
-    messages.protocol_version_request(2): b"\x00\x05V\x00\x02",
-    messages.accepted_reply(FrameType.PROTOCOL_VERSION, accepted=True): b"\x00\x04V\x01",
-    messages.controller_version_request(): b"\x00\x03v",
-    messages.controller_version_reply(ControllerVersion(3, 15, 8, 1)): b"\x00\x13v\0\0\0\3\0\0\0\x0f\0\0\0\x08\0\0\0\1",
-    messages.output_recipe_request(("timestamp", "actual_q"), 125.0): b"\0\x1dO@_@\0\0\0\0\0timestamp,actual_q",
-    messages.output_recipe_request(("timestamp",), 125.0, version=1): b"\0\x0cOtimestamp",
-    messages.recipe_reply(FrameType.OUTPUT_RECIPE, Recipe(1, ("a", "b"), ("DOUBLE", "VECTOR6D"))): (
+    rtde.protocol_version_request(2): b"\x00\x05V\x00\x02",
+    rtde.accepted_reply(FrameType.PROTOCOL_VERSION, accepted=True): b"\x00\x04V\x01",
+    rtde.controller_version_request(): b"\x00\x03v",
+    rtde.controller_version_reply(ControllerVersion(3, 15, 8, 1)): b"\x00\x13v\0\0\0\3\0\0\0\x0f\0\0\0\x08\0\0\0\1",
+    rtde.output_recipe_request(("timestamp", "actual_q"), 125.0): b"\0\x1dO@_@\0\0\0\0\0timestamp,actual_q",
+    rtde.output_recipe_request(("timestamp",), 125.0, version=1): b"\0\x0cOtimestamp",
+    rtde.recipe_reply(FrameType.OUTPUT_RECIPE, Recipe(1, ("a", "b"), ("DOUBLE", "VECTOR6D"))): (
         b"\0\x13O\x01DOUBLE,VECTOR6D"
     ),
-    messages.recipe_reply(FrameType.OUTPUT_RECIPE, Recipe(None, ("a",), ("DOUBLE",))): b"\0\x09ODOUBLE",
-    messages.input_recipe_request(("input_int_register_0",)): b"\0\x17Iinput_int_register_0",
-    messages.start_request(): b"\0\x03S",
-    messages.pause_request(): b"\0\x03P",
-    messages.accepted_reply(FrameType.START, accepted=False): b"\0\x04S\0",
-    messages.data_package(Recipe(2, ("a", "b"), ("INT32", "BOOL")), (-2, True)): b"\0\x09U\x02\xff\xff\xff\xfe\x01",
-    messages.data_package(Recipe(None, ("a",), ("UINT32",)), (7,)): b"\0\x07U\0\0\0\x07",
-    messages.text_message(TextMessage("hi", "me", 3)): b"\0\x0aM\x02hi\x02me\x03",
-    messages.text_message(TextMessage("hi", "", 1), version=1): b"\0\x06M\x01hi",
+    rtde.recipe_reply(FrameType.OUTPUT_RECIPE, Recipe(None, ("a",), ("DOUBLE",))): b"\0\x09ODOUBLE",
+    rtde.input_recipe_request(("input_int_register_0",)): b"\0\x17Iinput_int_register_0",
+    rtde.start_request(): b"\0\x03S",
+    rtde.pause_request(): b"\0\x03P",
+    rtde.accepted_reply(FrameType.START, accepted=False): b"\0\x04S\0",
+    rtde.data_package(Recipe(2, ("a", "b"), ("INT32", "BOOL")), (-2, True)): b"\0\x09U\x02\xff\xff\xff\xfe\x01",
+    rtde.data_package(Recipe(None, ("a",), ("UINT32",)), (7,)): b"\0\x07U\0\0\0\x07",
+    rtde.text_message(TextMessage("hi", "me", 3)): b"\0\x0aM\x02hi\x02me\x03",
+    rtde.text_message(TextMessage("hi", "", 1), version=1): b"\0\x06M\x01hi",
 }
 
 
@@ -86,7 +93,7 @@ def test_every_type_comes_back_as_it_went() -> None:
 def test_the_links_package_has_216_bytes() -> None:
     types = ("DOUBLE", *["VECTOR6D"] * 4, "INT32", "INT32", "UINT32")
     names = tuple("abcdefgh")
-    package = messages.data_package(Recipe(1, names, types), (0.0, *[(0.0,) * 6] * 4, 1, 7, 2))
+    package = rtde.data_package(Recipe(1, names, types), (0.0, *[(0.0,) * 6] * 4, 1, 7, 2))
     assert len(package) == 216
     assert struct.unpack_from(">H", package)[0] == 216
 
@@ -102,7 +109,7 @@ def test_a_package_of_another_recipe_or_size_is_an_error() -> None:
 
 
 def test_what_a_controller_lacks_or_another_client_holds_is_told() -> None:
-    recipe = messages.read_recipe_reply(b"\0NOT_FOUND,DOUBLE,IN_USE", ("no_such", "timestamp", "mine"))
+    recipe = rtde.read_recipe_reply(b"\0NOT_FOUND,DOUBLE,IN_USE", ("no_such", "timestamp", "mine"))
     assert recipe.refused("NOT_FOUND") == ("no_such",)
     assert recipe.refused("IN_USE") == ("mine",)
     with pytest.raises(WireError, match="'NOT_FOUND'"):
@@ -111,25 +118,25 @@ def test_what_a_controller_lacks_or_another_client_holds_is_told() -> None:
 
 def test_a_reply_with_too_few_types_is_an_error() -> None:
     with pytest.raises(WireError, match="1 types for 2 variables"):
-        messages.read_recipe_reply(b"\x01DOUBLE", ("a", "b"))
+        rtde.read_recipe_reply(b"\x01DOUBLE", ("a", "b"))
 
 
 def test_requests_are_read_back_in_both_versions() -> None:
-    assert messages.read_protocol_version_request(b"\0\x02") == 2
+    assert rtde.read_protocol_version_request(b"\0\x02") == 2
     # ur_rtde ends its list with a comma.
-    assert messages.read_output_recipe_request(struct.pack(">d", 500.0) + b"a,b,") == (("a", "b"), 500.0)
-    assert messages.read_output_recipe_request(b"a,b", version=1) == (("a", "b"), None)
-    assert messages.read_input_recipe_request(b"a") == ("a",)
-    assert messages.read_controller_version(struct.pack(">4I", 5, 12, 0, 9)) == ControllerVersion(5, 12, 0, 9)
+    assert rtde.read_output_recipe_request(struct.pack(">d", 500.0) + b"a,b,") == (("a", "b"), 500.0)
+    assert rtde.read_output_recipe_request(b"a,b", version=1) == (("a", "b"), None)
+    assert rtde.read_input_recipe_request(b"a") == ("a",)
+    assert rtde.read_controller_version(struct.pack(">4I", 5, 12, 0, 9)) == ControllerVersion(5, 12, 0, 9)
     assert str(ControllerVersion(5, 12, 0, 9)) == "5.12.0.9"
     with pytest.raises(WireError, match="3 bytes of payload, and should have 16"):
-        messages.read_controller_version(b"abc")
+        rtde.read_controller_version(b"abc")
 
 
 def test_text_messages_are_read_in_both_versions_and_never_past_their_end() -> None:
     text = TextMessage("Überlast", "joint 2", 2)
-    assert messages.read_text_message(messages.text_message(text)[3:]) == text
-    assert messages.read_text_message(b"\x01hi", version=1) == TextMessage("hi", "", 1)
+    assert rtde.read_text_message(rtde.text_message(text)[3:]) == text
+    assert rtde.read_text_message(b"\x01hi", version=1) == TextMessage("hi", "", 1)
     for payload in (b"", b"\x05hi", b"\x02hi", b"\x02hi\x02me"):
         with pytest.raises(WireError, match="shorter than it says"):
-            messages.read_text_message(payload)
+            rtde.read_text_message(payload)

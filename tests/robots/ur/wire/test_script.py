@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cycletime.errors import InputError
-from cycletime.robots.ur.types import Command, MoveJ, ServoJ, SpeedJ, StopJ
-from cycletime.robots.ur.wire.errors import WireError
+from cycletime.robots.ur.types import Command, MoveJ, ServoJ, SpeedJ, StopJ, WireError
 from cycletime.robots.ur.wire.script import Call, Program, ScriptParser, command_of, parse_call, script_line
 
 Q = (0.1, -0.2, 0.0, 1e-05, 2.0, 3.0)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cycletime.robots.ur.wire.errors import WireError
-from cycletime.robots.ur.wire.messages import ControllerVersion
+from cycletime.robots.ur.types import WireError
+from cycletime.robots.ur.wire.rtde import ControllerVersion
 from cycletime.robots.ur.wire.stream import PacketParser, StreamPacket, decode_packet, encode_packet, packet_length
 
 PACKET = StreamPacket(

@@ -1,4 +1,4 @@
-// Carried values in other libraries' words. The words come from cycletime.rules.libraries as data, each with the name
+// Carried values in other libraries' words. The words come from cycletime.libraries as data, each with the name
 // of the class that writes them; an export is read back, and what comes out differently is noted, as in Python.
 (() => {
   const app = globalThis.cycletime;

@@ -1,4 +1,4 @@
-"""The driver's loop: on each package of the controller, tell the agent, check what it wants, send one command.
+"""The driver's loop: on each package of the controller, report to the agent, check its command, send one command.
 
 The dead-man chain, each level for itself: an order that grows too old makes the driver stop the arm; a driver that dies
 sends no more lines, and each line ends by itself after some milliseconds, whereupon the arm brakes.
@@ -6,28 +6,33 @@ sends no more lines, and each line ends by itself after some milliseconds, where
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Protocol
+import json
+from dataclasses import asdict, dataclass, field, replace
+from math import pi
+from typing import Any, Literal, Protocol, TypeAlias, get_args
 
-from cycletime.errors import RunError
-from cycletime.robots.clock import MonotonicClock
-from cycletime.robots.ur.driver.messages import DriverReport, Order, Phase
-from cycletime.robots.ur.safety.stops import Stops, Wish
-from cycletime.robots.ur.safety.supervisor import Override, Supervisor
+from cycletime import ur5
+from cycletime.errors import InputError, RunError
+from cycletime.robots.clock import MonotonicClock, WallClock
+from cycletime.robots.ur.driver.channel import DriverReport, Order, Phase
+from cycletime.robots.ur.links import StandardLink
+from cycletime.robots.ur.rtde_client import Address
+from cycletime.robots.ur.safety import ArmLimits, Override, StopAction, StopHandler, StopRules, Supervisor
 from cycletime.robots.ur.types import (
-    GIVE_UP_S,
+    CONNECTION_TIMEOUT_S,
     ArmState,
     Command,
     LinkError,
     MoveJ,
     RobotLink,
     ServoJ,
-    SilentError,
     SpeedJ,
+    StateTimeoutError,
     StopJ,
 )
+from cycletime.robots.ur.ur_rtde_link import UrRtdeLink
 
-_STANDS_FOR_PACKAGES = 5
+_REST_PACKAGES = 5
 """In a row: an arm that swings back passes through a stand."""
 
 
@@ -51,13 +56,13 @@ class DriverTimeouts:
     """Without a state for this long, the connection is made again."""
     retry_s: float = 0.5
     """Between attempts to do so."""
-    give_up_s: float = GIVE_UP_S
+    give_up_s: float = CONNECTION_TIMEOUT_S
     """Without a state for this long they end, and the run with them."""
     rest_s: float = 3.0
     """For how long an arm that was told to stop is watched at the end, at most."""
 
 
-class Desk(Protocol):
+class DriverChannel(Protocol):
     """Where the agent's orders lie, and the driver's reports go."""
 
     def order(self) -> Order | None:
@@ -77,8 +82,8 @@ class Driver:
         self,
         link: RobotLink,
         supervisor: Supervisor,
-        stops: Stops,
-        desk: Desk,
+        stops: StopHandler,
+        desk: DriverChannel,
         clock: MonotonicClock,
         timeouts: DriverTimeouts | None = None,
     ) -> None:
@@ -109,7 +114,7 @@ class Driver:
     def _beat(self) -> None:
         try:
             state = self._link.receive(self._timeouts.silent_s)
-        except SilentError as error:
+        except StateTimeoutError as error:
             self._bear_silence(error)
         except LinkError as error:
             self._connect_again(error)
@@ -121,16 +126,16 @@ class Driver:
         if self._report.state is None or state.time_s != self._report.state.time_s:  # else it was sent before
             self._heard_s = self._clock.now_s()
         wish = self._stops.see(state, state.time_s)  # the controller refuses a release by its own clock
-        self._take_down(state, Phase.DRIVING if wish is Wish.GO_ON else Phase.HELD)
+        self._take_down(state, Phase.DRIVING if wish is StopAction.GO_ON else Phase.HELD)
         try:
             match wish:
-                case Wish.GO_ON:
+                case StopAction.GO_ON:
                     self._obey(state)
-                case Wish.UNLOCK:
+                case StopAction.UNLOCK:
                     self._ask_for_release()
-                case Wish.ABORT:
+                case StopAction.ABORT:
                     raise RobotStoppedError(self._stops.reason)
-                case Wish.WAIT:
+                case StopAction.WAIT:
                     self._void_orders()
         except LinkError as error:
             self._connect_again(error)
@@ -207,7 +212,7 @@ class Driver:
         except LinkError as error:
             self._stops.unlock_replied(str(error))
 
-    def _bear_silence(self, error: SilentError) -> None:
+    def _bear_silence(self, error: StateTimeoutError) -> None:
         silence_s = self._clock.now_s() - max(self._heard_s, self._connected_s)
         if silence_s >= self._timeouts.lost_s:
             self._connect_again(error)
@@ -253,7 +258,7 @@ class Driver:
             if self._report.packages:
                 self._stop()
                 stands = 0
-                while stands < _STANDS_FOR_PACKAGES and self._clock.now_s() < until_s:
+                while stands < _REST_PACKAGES and self._clock.now_s() < until_s:
                     state = self._link.receive(self._timeouts.silent_s)
                     self._take_down(state, self._report.phase)
                     stands = stands + 1 if state.stands else 0
@@ -280,3 +285,74 @@ class Driver:
     def _tell(self, **news: object) -> None:
         self._report = replace(self._report, **news)  # type: ignore[arg-type]  # fields of a report
         self._desk.tell(self._report)
+
+
+LinkName: TypeAlias = Literal["standard", "ur_rtde"]
+"""The standard library alone, or the package ur_rtde."""
+
+REACHER_LIMITS = ArmLimits(
+    low=(-2 * pi, *ur5.JOINTS_LOW, -2 * pi, -2 * pi, -2 * pi),
+    high=(2 * pi, *ur5.JOINTS_HIGH, 2 * pi, 2 * pi, 2 * pi),
+    box_low=ur5.BOX_LOW,
+    box_high=ur5.BOX_HIGH,
+    speed=ur5.SPEED_MAX,
+    joint_margin=ur5.JOINT_MARGIN,
+    box_margin=ur5.BOX_MARGIN_M,
+)
+"""Those of UR-Reacher-2, in the frame of `reacher.tip`."""
+
+
+@dataclass(frozen=True)
+class DriverSettings:
+    """Which arm a driver drives, by which rules."""
+
+    address: Address
+    """Where its controller is."""
+    limits: ArmLimits = REACHER_LIMITS
+    """What the supervisor keeps."""
+    stops: StopRules = field(default_factory=StopRules)
+    """How protective stops are met."""
+    timeouts: DriverTimeouts = field(default_factory=DriverTimeouts)
+    """How long what may last."""
+    link: LinkName = "standard"
+    """What speaks with the controller."""
+    pace: float = 1.0
+    """Seconds of a simulated controller in a real one."""
+
+    def __post_init__(self) -> None:
+        """Refuse what no driver could use.
+
+        Raises:
+            InputError: if there is no such link, or the pace is no positive number.
+        """
+        if self.link not in get_args(LinkName):
+            raise InputError(f"{self.link!r} is no link: give one of {', '.join(get_args(LinkName))}.")
+        WallClock(self.pace)
+
+    def make_link(self) -> RobotLink:
+        """What speaks with the controller, not connected yet.
+
+        Raises:
+            NotInstalledError: if its package is missing.
+        """
+        return UrRtdeLink(self.address) if self.link == "ur_rtde" else StandardLink(self.address)
+
+    def as_text(self) -> str:
+        """All of it, as JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_text(cls, text: str) -> DriverSettings:
+        """What `as_text` wrote."""
+        parts = json.loads(text)
+        limits: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in parts["limits"].items()
+        }
+        return cls(
+            Address(**parts["address"]),
+            ArmLimits(**limits),
+            StopRules(**parts["stops"]),
+            DriverTimeouts(**parts["timeouts"]),
+            parts["link"],
+            parts["pace"],
+        )

@@ -7,21 +7,19 @@ from dataclasses import replace
 
 from cycletime.errors import InputError
 from cycletime.robots.clock import MonotonicClock, WallClock
-from cycletime.robots.ur.connection import Countdown
-from cycletime.robots.ur.driver.driver import RobotStoppedError
-from cycletime.robots.ur.driver.memory import SharedMemory
-from cycletime.robots.ur.driver.messages import DriverReport, Order, Phase
-from cycletime.robots.ur.driver.process import words
-from cycletime.robots.ur.driver.settings import DriverSettings
-from cycletime.robots.ur.link import StandardLink
-from cycletime.robots.ur.safety.supervisor import Override
-from cycletime.robots.ur.types import ArmState, Command, LinkError, MoveJ, SilentError, UnheardError
+from cycletime.robots.ur.driver.channel import DriverReport, Order, Phase, SharedMemory
+from cycletime.robots.ur.driver.driver import DriverSettings, RobotStoppedError
+from cycletime.robots.ur.driver.process import driver_command
+from cycletime.robots.ur.links import StandardLink
+from cycletime.robots.ur.rtde_client import Countdown
+from cycletime.robots.ur.safety import Override
+from cycletime.robots.ur.types import ArmState, Command, LinkError, MoveInterruptedError, MoveJ, StateTimeoutError
 
-_STAND_S = 2.0
+_CLOSE_TIMEOUT_S = 2.0
 """For a driver to end, beyond the time in which the arm comes to rest."""
-_SIGNS_S = 0.05
+_HEARTBEAT_S = 0.05
 """Between signs of life, while a state is waited for."""
-_START_S = 20.0
+_START_TIMEOUT_S = 20.0
 """For a driver to start and connect, on a busy machine."""
 
 
@@ -92,14 +90,14 @@ class DriverLink:
         self.close()
         self._memory, self._received = SharedMemory(), DriverReport(Phase.STARTING)
         self._process = subprocess.Popen(
-            words(self._settings, self._memory.files),
+            driver_command(self._settings, self._memory.files),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             pass_fds=self._memory.files,
             start_new_session=True,  # Ctrl-C is for the agent, which then closes
         )
         try:
-            self.receive(_START_S)
+            self.receive(_START_TIMEOUT_S)
         except RobotStoppedError as error:
             self.close()
             raise LinkError(str(error)) from None
@@ -125,8 +123,8 @@ class DriverLink:
                 self._received = report
                 return report.state
             if not left_s:
-                raise SilentError(report.text or f"The driver sent no state for {timeout_s:g} s.")
-            memory.wait_for_bell(min(left_s, _SIGNS_S))
+                raise StateTimeoutError(report.text or f"The driver sent no state for {timeout_s:g} s.")
+            memory.wait_for_bell(min(left_s, _HEARTBEAT_S))
 
     def send(self, command: Command) -> None:
         """Order something; it holds until it is too old, or something else is ordered.
@@ -154,7 +152,7 @@ class DriverLink:
         if self._process is not None:
             self._process.terminate()
             try:
-                self._process.wait(self._settings.timeouts.rest_s + _STAND_S)
+                self._process.wait(self._settings.timeouts.rest_s + _CLOSE_TIMEOUT_S)
             except subprocess.TimeoutExpired:
                 self._process.kill()  # its last line ends by itself
                 self._process.wait()
@@ -194,5 +192,5 @@ class DriverLink:
             Override.UNSEEN: "the controller could not be heard",
         }
         if override in why:
-            kind = UnheardError if override is Override.UNSEEN else LinkError
+            kind = MoveInterruptedError if override is Override.UNSEEN else LinkError
             raise kind(f"The driver did not let the arm complete a move, since {why[override]}.")

@@ -12,25 +12,21 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
-from cycletime.robots.clock import WallClock
-from cycletime.robots.priority import ask_to_be_on_time
-from cycletime.robots.ur import reacher
-from cycletime.robots.ur.driver.driver import Driver
-from cycletime.robots.ur.driver.memory import SharedMemory
-from cycletime.robots.ur.driver.messages import DriverReport, Order, Phase
-from cycletime.robots.ur.driver.settings import DriverSettings
-from cycletime.robots.ur.safety.stops import Stops
-from cycletime.robots.ur.safety.supervisor import Supervisor
+from cycletime import ur5
+from cycletime.robots.clock import WallClock, request_real_time_priority
+from cycletime.robots.ur.driver.channel import DriverReport, Order, Phase, SharedMemory
+from cycletime.robots.ur.driver.driver import Driver, DriverSettings
+from cycletime.robots.ur.safety import StopHandler, Supervisor
 
 _MODULE = "cycletime.robots.ur.driver"
 
 
-def words(settings: DriverSettings, files: tuple[int, int]) -> list[str]:
+def driver_command(settings: DriverSettings, files: tuple[int, int]) -> list[str]:
     """The command line of a driver that this process starts with these open files."""
     return [sys.executable, "-m", _MODULE, settings.as_text(), *map(str, (*files, os.getpid()))]
 
 
-class AgentDesk:
+class AgentChannel:
     """The shared memory, as the driver sees it, and whether there is anybody at the other end."""
 
     def __init__(self, memory: SharedMemory, agent: int) -> None:
@@ -61,12 +57,14 @@ def main(arguments: Sequence[str]) -> int:
     settings = DriverSettings.from_text(arguments[0])
     memory_file, bell, agent = map(int, arguments[1:])
     memory = SharedMemory((memory_file, bell))
-    desk = AgentDesk(memory, agent)
-    ask_to_be_on_time()
+    desk = AgentChannel(memory, agent)
+    request_real_time_priority()
     try:
         link = settings.make_link()
-        supervisor = Supervisor(settings.limits, reacher.tip)
-        ended = Driver(link, supervisor, Stops(settings.stops), desk, WallClock(settings.pace), settings.timeouts).run()
+        supervisor = Supervisor(settings.limits, ur5.tip)
+        ended = Driver(
+            link, supervisor, StopHandler(settings.stops), desk, WallClock(settings.pace), settings.timeouts
+        ).run()
     except Exception as error:  # the agent must know, whatever it is
         memory.leave_report(DriverReport(Phase.ENDED, text=f"The driver failed with {type(error).__name__}: {error}"))
         raise

@@ -3,8 +3,8 @@
 import signal
 import sys
 
-from cycletime.robots.ur.simulator.launch import serve_as_told
+from cycletime.robots.ur.simulator.launch import serve_from_json
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever started it, and it ends with them
-    sys.exit(serve_as_told(sys.argv[1]))
+    sys.exit(serve_from_json(sys.argv[1]))

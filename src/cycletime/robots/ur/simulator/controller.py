@@ -4,45 +4,69 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from math import acos, pi, sin
 
 import numpy as np
 
 from cycletime.robots.ur import arm as arms
-from cycletime.robots.ur.simulator.acceptance import why_refused
-from cycletime.robots.ur.simulator.pose import tool_pose
-from cycletime.robots.ur.simulator.profile import Settings
-from cycletime.robots.ur.simulator.register_program import RegisterProgram
-from cycletime.robots.ur.simulator.registers import Registers
-from cycletime.robots.ur.simulator.safety import Safety, violated
-from cycletime.robots.ur.types import ArmState, Command, Joints, RobotMode, RuntimeState, SafetyMode
-from cycletime.robots.ur.wire.errors import WireError
-from cycletime.robots.ur.wire.messages import TextMessage
+from cycletime.robots.ur.arm import Vector
+from cycletime.robots.ur.simulator.profile import SimulatorSettings
+from cycletime.robots.ur.simulator.register_program import RegisterProgram, Registers
+from cycletime.robots.ur.simulator.safety import SafetySystem, refusal_reason, violation_reason
+from cycletime.robots.ur.types import ArmState, Command, Joints, RobotMode, RuntimeState, SafetyMode, WireError
+from cycletime.robots.ur.wire.rtde import TextMessage
 from cycletime.robots.ur.wire.script import Program, command_of, parse_call
+from cycletime.ur5 import Geometry, forward
+
+_SMALL = 1e-6
+"""An angle so near to 0 or to half a turn that its axis cannot be had from differences."""
+
+
+def tool_pose(q: Vector, geometry: Geometry) -> tuple[float, ...]:
+    """x, y, z of the flange in the base's frame, and its rotation vector."""
+    pose = forward(q, geometry)
+    return (*map(float, pose[:3, 3]), *rotation_vector(pose[:3, :3]))
+
+
+def rotation_vector(rotation: Vector) -> tuple[float, ...]:
+    """The axis of a rotation, as long as its angle is large."""
+    angle = acos(min(1.0, max(-1.0, (float(np.trace(rotation)) - 1) / 2)))
+    if angle < _SMALL:
+        return (0.0, 0.0, 0.0)
+    if angle > pi - _SMALL:  # R = 2 a a' - 1, of which the longest column is the axis
+        columns = (rotation + np.eye(3)) / 2
+        longest = columns[:, int(np.argmax(np.diag(columns)))]
+        return tuple(map(float, angle * longest / np.linalg.norm(longest)))
+    across = (rotation[2, 1] - rotation[1, 2], rotation[0, 2] - rotation[2, 0], rotation[1, 0] - rotation[0, 1])
+    return tuple(float(each) * angle / (2 * sin(angle)) for each in across)
+
 
 _STOP_DECELERATION = 20.0
 """rad/s^2, of a protective or an emergency stop."""
 _ANGLE_NOISE, _SPEED_NOISE = 5e-5, 2e-3
 """Standard deviations of what encoders tell, rad and rad/s."""
-_LOGGED = 1000
+_LOG_LINES = 1000
 """Lines of the log that are kept."""
 
 
 class Controller:
     """A controller that is switched on, with its brakes released."""
 
-    def __init__(self, settings: Settings | None = None, tell: Callable[[str], None] = lambda text: None) -> None:
+    def __init__(
+        self, settings: SimulatorSettings | None = None, tell: Callable[[str], None] = lambda text: None
+    ) -> None:
         """Stand at the pose where settings say so, and tell what the log says to whoever runs this."""
-        self.settings = settings or Settings()
+        self.settings = settings or SimulatorSettings()
         self.model = self.settings.arm
-        self.arm = arms.standing(self.settings.start_q)
-        self.safety = Safety()
+        self.arm = arms.arm_at_rest(self.settings.start_q)
+        self.safety = SafetySystem()
         self.registers = Registers()
         self.program: RegisterProgram | None = None
         """ur_rtde's program, while it runs; lines are the arm's own."""
         self.in_remote_control = True
         self._has_refused = False
         self.latency_ticks = self.settings.latency_ticks
-        self.log: deque[tuple[int, TextMessage]] = deque(maxlen=_LOGGED)
+        self.log: deque[tuple[int, TextMessage]] = deque(maxlen=_LOG_LINES)
         """What the controller said, numbered."""
         self._said = 0
         self._tell = tell
@@ -76,7 +100,7 @@ class Controller:
         before = self.arm
         self.arm = arms.advance(self.model, before)
         if self.safety.safety_mode <= SafetyMode.REDUCED:
-            why = violated(self.settings.limits, before, self.arm, self.model.period_s, self._tip_height())
+            why = violation_reason(self.settings.limits, before, self.arm, self.model.period_s, self._tip_height())
             if why is not None:
                 self.stop(SafetyMode.PROTECTIVE_STOP, why)
         self.state = self._measured()
@@ -98,12 +122,12 @@ class Controller:
         """Let a command through to the arm."""
         if not self.safety.allows_motion:
             return
-        if why := why_refused(command):
+        if why := refusal_reason(command):
             self.say(f"Refused: {why}.", level=1)
             return
         self.program = None
         jitter = int(self._random.integers(self.settings.jitter_ticks + 1)) if self.settings.jitter_ticks else 0
-        self.arm = arms.receive(self.arm, command, self.latency_ticks + jitter)
+        self.arm = arms.receive_command(self.arm, command, self.latency_ticks + jitter)
 
     def run_program(self, program: Program) -> None:
         """A program of many lines has arrived; only those that are known are run."""

@@ -14,13 +14,13 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Protocol
 
-from cycletime.errors import InputError, did_you_mean, shown
+from cycletime.errors import InputError, did_you_mean, quote
 from cycletime.robots.ur.simulator.controller import Controller
-from cycletime.robots.ur.simulator.rtde_session import Owners
+from cycletime.robots.ur.simulator.rtde_session import InputOwners
 from cycletime.robots.ur.types import SafetyMode
 from cycletime.robots.ur.wire.dashboard import LineParser, encode_line
 
-PORT = 30020
+FAULT_PORT = 30020
 """Where faults are asked for, by default."""
 _INTERFACES = ("rtde", "realtime", "dashboard")
 
@@ -45,7 +45,7 @@ class FaultSession:
     greeting = b""
     wants_to_leave = False
 
-    def __init__(self, controller: Controller, owners: Owners, network: Network) -> None:
+    def __init__(self, controller: Controller, owners: InputOwners, network: Network) -> None:
         """A client has connected."""
         self._controller = controller
         self._owners = owners
@@ -84,7 +84,7 @@ class FaultSession:
                 act(_value(name, line))
                 return "ok"
         known = [*plain, *with_value, "state", "quit"]
-        raise InputError(f"There is no fault {shown(line)}: give one of {', '.join(known)}{did_you_mean(line, known)}")
+        raise InputError(f"There is no fault {quote(line)}: give one of {', '.join(known)}{did_you_mean(line, known)}")
 
     def _state(self) -> str:
         """The last tick's state, with the modes of this moment."""
@@ -123,13 +123,13 @@ class FaultSession:
 def _value(name: str, line: str) -> str:
     value = line.removeprefix(name).strip()
     if not value:
-        raise InputError(f"The fault {shown(name)} needs a value after it, as in 'freeze 0.5' or 'drop rtde'.")
+        raise InputError(f"The fault {quote(name)} needs a value after it, as in 'freeze 0.5' or 'drop rtde'.")
     return value
 
 
 def _interface(name: str) -> str:
     if name not in _INTERFACES:
-        raise InputError(f"There is no interface {shown(name)}: give one of {', '.join(_INTERFACES)}.")
+        raise InputError(f"There is no interface {quote(name)}: give one of {', '.join(_INTERFACES)}.")
     return name
 
 
@@ -139,11 +139,11 @@ def _seconds(text: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 <= value < math.inf:
-        raise InputError(f"{shown(text)} is no time in seconds such as 0.5.")
+        raise InputError(f"{quote(text)} is no time in seconds such as 0.5.")
     return value
 
 
 def _ticks(text: str) -> int:
     if not text.isdecimal():
-        raise InputError(f"{shown(text)} is not a whole number of ticks such as 1.")
+        raise InputError(f"{quote(text)} is not a whole number of ticks such as 1.")
     return int(text)

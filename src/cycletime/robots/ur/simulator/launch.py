@@ -13,11 +13,10 @@ from socket import create_connection
 from typing import TextIO
 
 from cycletime.errors import InputError, RunError
-from cycletime.robots.priority import ask_to_be_on_time
+from cycletime.robots.clock import request_real_time_priority
 from cycletime.robots.ur.simulator.controller import Controller
-from cycletime.robots.ur.simulator.profile import PROFILES, ProfileName, Settings, TripLimits
-from cycletime.robots.ur.simulator.server import Ports, Server
-from cycletime.robots.ur.simulator.timing import FreeRunning, LockStep
+from cycletime.robots.ur.simulator.profile import PROFILES, ProfileName, SimulatorSettings, TripLimits
+from cycletime.robots.ur.simulator.server import FreeRunning, LockStep, Ports, Server
 from cycletime.robots.ur.wire.dashboard import encode_line
 
 FREE_PORTS = Ports(0, 0, 0, 0)
@@ -26,7 +25,7 @@ _FAULT_TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True)
-class Simulated:
+class SimulatedController:
     """A simulated controller that runs."""
 
     address: str
@@ -42,10 +41,10 @@ class Simulated:
         Raises:
             InputError: if it is refused.
         """
-        return ask_for_fault(self.address, self.ports.admin, line)
+        return request_fault(self.address, self.ports.admin, line)
 
 
-def ask_for_fault(address: str, port: int, line: str) -> str:
+def request_fault(address: str, port: int, line: str) -> str:
     """Ask the simulated controller at an address for a fault; the reply.
 
     Raises:
@@ -64,7 +63,7 @@ def ask_for_fault(address: str, port: int, line: str) -> str:
 
 
 @contextmanager
-def simulated(
+def simulated_controller(
     profile: ProfileName = "cb3",
     pace: float | None = 1.0,
     *,
@@ -72,7 +71,7 @@ def simulated(
     ports: Ports = FREE_PORTS,
     limits: TripLimits | None = None,
     **settings: float,
-) -> Iterator[Simulated]:
+) -> Iterator[SimulatedController]:
     """A simulated controller for the time of a block; a pace of None is lock-step.
 
     Args:
@@ -94,13 +93,17 @@ def simulated(
             line = process.stdout.readline() if process.stdout else ""
             if not line.startswith("{"):
                 raise RunError(f"The simulated controller did not start: {line.strip() or 'it said nothing'}")
-            yield Simulated(address, Ports(**json.loads(line)), process.pid)
+            yield SimulatedController(address, Ports(**json.loads(line)), process.pid)
         finally:
             process.kill()
 
 
 def open_server(
-    settings: Settings, pace: float | None, address: str, ports: Ports, tell: Callable[[str], None] = lambda text: None
+    settings: SimulatorSettings,
+    pace: float | None,
+    address: str,
+    ports: Ports,
+    tell: Callable[[str], None] = lambda text: None,
 ) -> Server:
     """Listen as a simulated controller, and tell what its log says.
 
@@ -114,14 +117,16 @@ def open_server(
 def serve(server: Server, pace: float | None, until_ends: TextIO | None = None) -> None:
     """Serve, for the rest of a process; in real time ahead of others, as a real one is on a busy machine as well."""
     if pace == 1:
-        ask_to_be_on_time()
+        request_real_time_priority()
     server.serve(until_ends)
 
 
-def serve_as_told(text: str) -> int:
+def serve_from_json(text: str) -> int:
     """What the process does: listen, tell the ports, and serve until standard input ends; the exit status."""
     told = json.loads(text)
-    settings = Settings(profile=PROFILES[told["profile"]], limits=TripLimits(**told["limits"]), **told["settings"])
+    settings = SimulatorSettings(
+        profile=PROFILES[told["profile"]], limits=TripLimits(**told["limits"]), **told["settings"]
+    )
     try:
         server = open_server(settings, told["pace"], told["address"], Ports(**told["ports"]))
     except InputError as error:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from cycletime.errors import InputError, shown
+from cycletime.errors import InputError, quote
 from cycletime.robots.ur.arm import ArmModel
-from cycletime.robots.ur.kinematics import UR5, UR5E, Geometry
 from cycletime.robots.ur.types import Joints
-from cycletime.robots.ur.wire.messages import ControllerVersion
+from cycletime.robots.ur.wire.rtde import ControllerVersion
 from cycletime.robots.ur.wire.stream import packet_length
+from cycletime.ur5 import UR5, UR5E, Geometry
 
 ProfileName: TypeAlias = Literal["cb3", "e"]
 
 
 @dataclass(frozen=True)
-class Profile:
+class ControllerProfile:
     """What differs between the generations of controllers."""
 
     name: ProfileName
@@ -32,7 +32,7 @@ class Profile:
     geometry: Geometry
     """Of its arm."""
 
-    def with_version(self, text: str) -> Profile:
+    def with_version(self, text: str) -> ControllerProfile:
         """The same with other software, such as 3.3.4.310; parts that are left out are 0.
 
         Raises:
@@ -42,7 +42,7 @@ class Profile:
         numbers = [int(part) if part.isdecimal() and len(part) < 10 else -1 for part in parts]
         if numbers[0] != self.version.major or min(numbers) < 0 or len(parts) > len(self.version):
             raise InputError(
-                f"{shown(text)} is no version of a {self.name} controller: give one such as {self.version}."
+                f"{quote(text)} is no version of a {self.name} controller: give one such as {self.version}."
             )
         return replace(self, version=ControllerVersion(*[*numbers, 0, 0, 0][: len(self.version)]))
 
@@ -52,11 +52,13 @@ class Profile:
         return packet_length(self.version)
 
 
-PROFILES: dict[ProfileName, Profile] = {
-    "cb3": Profile(
+PROFILES: dict[ProfileName, ControllerProfile] = {
+    "cb3": ControllerProfile(
         "cb3", ControllerVersion(3, 15, 8, 106339), "Oct 25 2022", 0.008, remote_control=False, geometry=UR5
     ),
-    "e": Profile("e", ControllerVersion(5, 12, 5, 1101319), "Jul 06 2022", 0.002, remote_control=True, geometry=UR5E),
+    "e": ControllerProfile(
+        "e", ControllerVersion(5, 12, 5, 1101319), "Jul 06 2022", 0.002, remote_control=True, geometry=UR5E
+    ),
 }
 
 
@@ -75,10 +77,10 @@ class TripLimits:
 
 
 @dataclass(frozen=True)
-class Settings:
+class SimulatorSettings:
     """A simulated controller."""
 
-    profile: Profile = PROFILES["cb3"]
+    profile: ControllerProfile = PROFILES["cb3"]
     """Which controller it is."""
     latency_ticks: int = 1
     """Ticks that a script line waits, after the one in which it arrives."""

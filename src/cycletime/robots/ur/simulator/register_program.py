@@ -1,7 +1,7 @@
-"""ur_rtde's control script, which takes its commands from RTDE registers, in place of a URScript interpreter.
+"""RTDE's registers, and ur_rtde's control script, which takes its commands from them.
 
-The numbers are those of ur_rtde 1.6. Its `speedJ` and `servoJ` go on until they are stopped, also when the client is
-gone, unless the client has set a watchdog.
+The script stands in place of a URScript interpreter; the numbers are those of ur_rtde 1.6. Its `speedJ` and `servoJ` go
+on until they are stopped, also when the client is gone, unless the client has set a watchdog.
 """
 
 from __future__ import annotations
@@ -12,10 +12,81 @@ from enum import IntEnum
 import numpy as np
 
 from cycletime.robots.ur.arm import Arm, RunningLine, Vector
-from cycletime.robots.ur.simulator.acceptance import why_refused
-from cycletime.robots.ur.simulator.registers import Registers
+from cycletime.robots.ur.simulator.safety import refusal_reason
 from cycletime.robots.ur.types import Command, MoveJ, ServoJ, SpeedJ, StopJ
+from cycletime.robots.ur.wire.rtde import Value
 from cycletime.robots.ur.wire.script import Program
+
+REGISTER_COUNT = 48
+_NUMBERED = {"int": "INT32", "double": "DOUBLE"}
+
+
+def register_types(direction: str) -> dict[str, str]:
+    """The names of all registers of a direction, 'input' or 'output', with their types."""
+    types = {
+        f"{direction}_{kind}_register_{number}": of
+        for kind, of in _NUMBERED.items()
+        for number in range(REGISTER_COUNT)
+    }
+    bits = {f"{direction}_bit_registers0_to_31": "UINT32", f"{direction}_bit_registers32_to_63": "UINT32"}
+    return types | bits | {f"{direction}_bit_register_{number}": "BOOL" for number in range(64, 128)}
+
+
+INPUT_TYPES = register_types("input") | {
+    "speed_slider_mask": "UINT32",
+    "speed_slider_fraction": "DOUBLE",
+    "standard_digital_output_mask": "UINT8",
+    "standard_digital_output": "UINT8",
+    "configurable_digital_output_mask": "UINT8",
+    "configurable_digital_output": "UINT8",
+    "tool_digital_output_mask": "UINT8",
+    "tool_digital_output": "UINT8",
+    "standard_analog_output_mask": "UINT8",
+    "standard_analog_output_type": "UINT8",
+    "standard_analog_output_0": "DOUBLE",
+    "standard_analog_output_1": "DOUBLE",
+    "external_force_torque": "VECTOR6D",
+}
+"""All that a client may write; what is not a register is taken and has no effect."""
+OUTPUT_TYPES = register_types("output")
+
+
+class Registers:
+    """Values by name; each is zero until it is written, and keeps what was written last."""
+
+    def __init__(self) -> None:
+        """All zero, as after the controller has started."""
+        self._values: dict[str, Value] = {}
+
+    def __getitem__(self, name: str) -> Value:
+        """The value of a register."""
+        return self._values.get(name, 0)
+
+    def __setitem__(self, name: str, value: Value) -> None:
+        """Write a register."""
+        self._values[name] = value
+
+    def number(self, name: str) -> float:
+        """The value of a register that holds one number."""
+        value = self._values.get(name, 0)
+        return 0.0 if isinstance(value, tuple) else value
+
+    def whole(self, number: int) -> int:
+        """An input register for whole numbers."""
+        return int(self.number(f"input_int_register_{number}"))
+
+    def doubles(self, start: int, end: int) -> tuple[float, ...]:
+        """A range of input registers for numbers."""
+        return tuple(float(self.number(f"input_double_register_{number}")) for number in range(start, end))
+
+    def tell_int(self, number: int, value: int) -> None:
+        """Write an output register for whole numbers."""
+        self._values[f"output_int_register_{number}"] = value
+
+    def tell_doubles(self, values: tuple[float, ...]) -> None:
+        """Write the first output registers for numbers."""
+        self._values |= {f"output_double_register_{number}": value for number, value in enumerate(values)}
+
 
 _NAME, _BANNER = "rtde_control", "RTDE Control Script Loaded"
 _READY, _DONE = 1, 2
@@ -29,7 +100,7 @@ _REISSUED_S = 1.0
 """How long one speedj or servoj of the program would last; it is given anew in each period."""
 
 
-class _Asked(IntEnum):
+class _Request(IntEnum):
     IDLE = 0
     MOVE_J = 1
     SPEED_J = 9
@@ -76,10 +147,10 @@ class RegisterProgram:
         """One period of the program: read the command, and move the arm."""
         self._bark(arm.tick, period_s)
         asked = registers.whole(_COMMAND)
-        if asked in (_Asked.SPEED_J, _Asked.SERVO_J):
-            self._followed = self._accepted(_followed(asked, registers))
+        if asked in (_Request.SPEED_J, _Request.SERVO_J):
+            self._followed = self._accepted(_continuous_command(asked, registers))
             registers.tell_int(_COMMAND, _READY)
-        elif asked == _Asked.IDLE:
+        elif asked == _Request.IDLE:
             self._done, self._waits_for = False, None
             registers.tell_int(_COMMAND, _READY)
         elif not self._done:
@@ -98,7 +169,7 @@ class RegisterProgram:
             if moves is not None:
                 self._followed = None
                 arm = arm._replace(program=RunningLine(moves))
-                if not registers.whole(_ASYNC) or asked in (_Asked.SPEED_STOP, _Asked.SERVO_STOP):
+                if not registers.whole(_ASYNC) or asked in (_Request.SPEED_STOP, _Request.SERVO_STOP):
                     self._waits_for = moves
                     return arm
                 registers.tell_int(_PROGRESS, 0)
@@ -111,20 +182,20 @@ class RegisterProgram:
     def _begun(self, asked: int, registers: Registers, arm: Arm) -> Command | None:
         """Do what a command asks for at once; the motion that it begins, if any."""
         match asked:
-            case _Asked.MOVE_J:
+            case _Request.MOVE_J:
                 speed, acceleration = registers.doubles(6, 8)
                 return MoveJ(registers.doubles(0, 6), acceleration, speed)
-            case _Asked.SPEED_STOP | _Asked.SERVO_STOP | _Asked.STOP_J | _Asked.STOP_L:
+            case _Request.SPEED_STOP | _Request.SERVO_STOP | _Request.STOP_J | _Request.STOP_L:
                 return StopJ(registers.doubles(0, 1)[0])
-            case _Asked.SET_WATCHDOG:
+            case _Request.SET_WATCHDOG:
                 (self._watchdog_hz,) = registers.doubles(0, 1)
-            case _Asked.FORWARD_KINEMATICS:
+            case _Request.FORWARD_KINEMATICS:
                 registers.tell_doubles(self._pose_at(arm.q))
-            case _Asked.IS_STEADY:
+            case _Request.IS_STEADY:
                 registers.tell_int(_ANSWER, int(np.abs(arm.qd).max() < _STEADY))
-            case _Asked.PROTECTIVE_STOP:
+            case _Request.PROTECTIVE_STOP:
                 self.asks_for_stop = True
-            case _Asked.STOP_SCRIPT:
+            case _Request.STOP_SCRIPT:
                 self.ended = "The program was stopped by its client."
             case _:
                 self.ended = f"ur_rtde's command {asked} is not simulated; the program has ended."
@@ -132,7 +203,7 @@ class RegisterProgram:
 
     def _accepted(self, command: Command) -> Command | None:
         """A command, unless it ends the program as a wrong argument does."""
-        if why := why_refused(command):
+        if why := refusal_reason(command):
             self.ended = f"Refused: {why}; the program has ended."
             return None
         return command
@@ -142,8 +213,8 @@ class RegisterProgram:
             self.ended = f"The watchdog saw no command for {1 / self._watchdog_hz:g} s; the program has ended."
 
 
-def _followed(asked: int, registers: Registers) -> Command:
-    if asked == _Asked.SPEED_J:
+def _continuous_command(asked: int, registers: Registers) -> Command:
+    if asked == _Request.SPEED_J:
         (acceleration,) = registers.doubles(6, 7)
         return SpeedJ(registers.doubles(0, 6), acceleration, _REISSUED_S)
     lookahead_s, gain = registers.doubles(9, 11)

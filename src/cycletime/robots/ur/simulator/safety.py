@@ -1,15 +1,65 @@
-"""The safety system: what it stops for, what it refuses, and how a stop is left again."""
+"""The simulated safety system: commands that it refuses, what it stops for, and how a stop is left again."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from cycletime.robots.ur.arm import Arm
 from cycletime.robots.ur.simulator.profile import TripLimits
-from cycletime.robots.ur.types import RobotMode, SafetyMode
+from cycletime.robots.ur.types import (
+    Command,
+    MoveJ,
+    RobotMode,
+    SafetyMode,
+    ServoJ,
+    SpeedJ,
+    StopJ,
+    joints_of,
+    numbers_of,
+)
 from cycletime.robots.ur.wire.dashboard import UNLOCK_REFUSED, UNLOCKED
+
+_LOOKAHEAD_S, _GAIN = (0.03, 0.2), (100.0, 2000.0)
+
+
+def refusal_reason(command: Command) -> str | None:
+    """What is wrong with a command's numbers, if anything."""
+    joints = joints_of(command)
+    if not all(map(math.isfinite, numbers_of(command))):
+        return f"{_command_name(command)} has a number that is not finite"
+    if len(joints) not in (0, 6):
+        return f"{_command_name(command)} has {len(joints)} joint values, and the arm 6 joints"
+    match command:
+        case SpeedJ(_, acceleration, time_s):
+            return _refuse_unless(
+                command, acceleration > 0 and time_s >= 0, "an acceleration above 0, and no negative time"
+            )
+        case MoveJ(_, acceleration, speed, time_s, _):
+            given = acceleration > 0 and speed > 0 and time_s >= 0
+            return _refuse_unless(command, given, "an acceleration and a speed above 0, and no negative time")
+        case StopJ(deceleration):
+            return _refuse_unless(command, deceleration > 0, "a deceleration above 0")
+        case ServoJ(_, time_s, lookahead_s, gain):
+            given = time_s > 0 and _within(lookahead_s, _LOOKAHEAD_S) and _within(gain, _GAIN)
+            return _refuse_unless(
+                command, given, "a time above 0, a lookahead of 0.03 to 0.2 s and a gain of 100 to 2000"
+            )
+
+
+def _refuse_unless(command: Command, given: bool, needed: str) -> str | None:
+    return None if given else f"{_command_name(command)} needs {needed}"
+
+
+def _within(value: float, bounds: tuple[float, float]) -> bool:
+    return bounds[0] <= value <= bounds[1]
+
+
+def _command_name(command: Command) -> str:
+    return type(command).__name__.lower()
+
 
 UNLOCK_AFTER_S = 5.0
 _POWER_CUT = (
@@ -21,7 +71,7 @@ _POWER_CUT = (
 
 
 @dataclass
-class Safety:
+class SafetySystem:
     """Both modes, and since when a protective stop holds."""
 
     robot_mode: RobotMode = RobotMode.RUNNING
@@ -76,7 +126,7 @@ class Safety:
             self.robot_mode = RobotMode.RUNNING
 
 
-def violated(limits: TripLimits, before: Arm, after: Arm, period_s: float, tip_m: float) -> str | None:
+def violation_reason(limits: TripLimits, before: Arm, after: Arm, period_s: float, tip_m: float) -> str | None:
     """Why a tick leads to a protective stop, if it does."""
     asked = float(np.abs(after.target_qd - before.target_qd).max()) / period_s
     speed, angle = float(np.abs(after.qd).max()), float(np.abs(after.q).max())

@@ -1,28 +1,153 @@
 """The simulated controller on the network: moves bytes between sessions and sockets, and keeps the time.
 
 One thread does all, so that what arrives between two ticks is done between them. Ticks are due on a grid of absolute
-deadlines; in lock-step they are due when a client has granted them.
+deadlines, at any pace; in lock-step they are due when a client has granted them.
 """
 
 from __future__ import annotations
 
+import math
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from random import Random
 from selectors import EVENT_READ, EVENT_WRITE, SelectSelector
 from socket import AF_INET, IPPROTO_TCP, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, TCP_NODELAY, socket
-from typing import TextIO
+from typing import Protocol, TextIO
 
 from cycletime.errors import InputError
-from cycletime.robots.ur.simulator.client import Client, Session
 from cycletime.robots.ur.simulator.controller import Controller
-from cycletime.robots.ur.simulator.dashboard_session import DashboardSession
 from cycletime.robots.ur.simulator.faults import FaultSession
-from cycletime.robots.ur.simulator.realtime_session import RealtimeSession
-from cycletime.robots.ur.simulator.rtde_session import Owners, RtdeSession
-from cycletime.robots.ur.simulator.timing import Timing
-from cycletime.robots.ur.wire.errors import WireError
+from cycletime.robots.ur.simulator.rtde_session import InputOwners, RtdeSession
+from cycletime.robots.ur.simulator.text_sessions import DashboardSession, RealtimeSession
+from cycletime.robots.ur.types import WireError
+from cycletime.robots.ur.wire.rtde import LOCKSTEP_GRANT
+
+
+class Session(Protocol):
+    """What the controller says to one client."""
+
+    greeting: bytes
+    """What is sent first."""
+    wants_to_leave: bool
+    """Whether the client has said so."""
+
+    def receive(self, data: bytes) -> bytes:
+        """Take what the client sends; the replies.
+
+        Raises:
+            WireError: if the connection should end.
+        """
+
+    def stream(self) -> bytes:
+        """What is sent at the end of a tick."""
+
+    def close(self) -> None:
+        """The client is gone."""
+
+
+@dataclass(eq=False)
+class Client:
+    """A connection, with what is still to be sent."""
+
+    interface: str
+    """Which of the controller's interfaces it uses."""
+    socket: socket
+    """Non-blocking."""
+    session: Session
+    """What it is told."""
+    outgoing: bytearray = field(default_factory=bytearray)
+    """What the socket has not taken yet."""
+    waits_to_send: bool = False
+    """Whether the socket is watched for room."""
+    _on_the_way: deque[tuple[float, bytes]] = field(default_factory=deque)
+
+    def send_later(self, data: bytes, arrival_s: float) -> None:
+        """Send when the controller's time has come, and not before what was sent before: TCP keeps the order."""
+        last_s = self._on_the_way[-1][0] if self._on_the_way else arrival_s
+        self._on_the_way.append((max(arrival_s, last_s), data))
+
+    def let_arrive(self, time_s: float) -> None:
+        """What is due by now goes to the socket next."""
+        while self._on_the_way and self._on_the_way[0][0] <= time_s:
+            self.outgoing += self._on_the_way.popleft()[1]
+
+    def flush(self) -> bool:
+        """Give the socket what it takes; whether something is left.
+
+        Raises:
+            OSError: if the connection is lost.
+        """
+        try:
+            sent = self.socket.send(self.outgoing) if self.outgoing else 0
+        except BlockingIOError:
+            sent = 0
+        del self.outgoing[:sent]
+        return bool(self.outgoing)
+
+
+_MAX_CATCH_UP_S = 0.01
+"""Lateness beyond this is not made up for, but time stood still: in a burst of ticks no client could send commands, and
+lines would end and watchdogs bark for want of them."""
+
+
+class Timing(Protocol):
+    """Decides how fast a controller's time passes."""
+
+    skips_packages: bool
+    """Whether a client that reads too slowly misses packages, as with a real controller."""
+
+    def due_in_s(self, controller: Controller) -> float | None:
+        """Real seconds to the next tick; None where only a client can bring one about."""
+
+    def ticks_due(self, controller: Controller) -> int:
+        """How many ticks are to be done now."""
+
+
+class FreeRunning:
+    """A controller whose time passes by itself."""
+
+    skips_packages = True
+
+    def __init__(self, pace: float, now_s: Callable[[], float]) -> None:
+        """Say how many of the controller's seconds pass in a real one."""
+        self._pace = pace
+        self._now_s = now_s
+        self._start_s, self._start_tick = now_s(), 0
+
+    def due_in_s(self, controller: Controller) -> float:
+        """Real seconds to the next tick."""
+        return max(0.0, self._due_s(controller, controller.tick + 1) - self._now_s())
+
+    def ticks_due(self, controller: Controller) -> int:
+        """All whose deadline is over; where that is long ago, one, and the grid begins anew."""
+        now_s = self._now_s()
+        late_s = now_s - self._due_s(controller, controller.tick + 1)
+        if late_s < 0:
+            return 0
+        if late_s > _MAX_CATCH_UP_S:
+            self._start_s, self._start_tick = now_s, controller.tick + 1
+            return 1
+        return 1 + math.floor(late_s * self._pace / controller.model.period_s)
+
+    def _due_s(self, controller: Controller, tick: int) -> float:
+        return self._start_s + (tick - self._start_tick) * controller.model.period_s / self._pace
+
+
+class LockStep:
+    """A controller whose time passes as far as a client has granted."""
+
+    skips_packages = False
+
+    def due_in_s(self, controller: Controller) -> float | None:
+        """At once, or when a grant arrives."""
+        return 0.0 if self.ticks_due(controller) else None
+
+    def ticks_due(self, controller: Controller) -> int:
+        """What is left of the grant."""
+        return max(0, int(controller.registers.number(LOCKSTEP_GRANT)) - controller.tick)
+
 
 _BACKLOG_BYTES = 200_000
 """A client that leaves so much unread misses packages, as with a real controller."""
@@ -58,7 +183,7 @@ class Server:
         self._selector = SelectSelector()  # which waits more finely than in whole milliseconds
         self._clients: list[Client] = []
         self._finished = False
-        owners = Owners()
+        owners = InputOwners()
         self._listeners: dict[str, socket] = {}
         sessions: dict[str, Callable[[], Session]] = {
             "rtde": lambda: RtdeSession(controller, owners),

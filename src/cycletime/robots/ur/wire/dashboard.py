@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from cycletime.robots.ur.wire.errors import WireError
+from cycletime.robots.ur.types import WireError
 
 GREETING = "Connected: Universal Robots Dashboard Server"
 UNLOCK = "unlock protective stop"
 UNLOCKED = "Protective stop releasing"
 UNLOCK_REFUSED = "Cannot unlock protective stop until 5s after occurrence"
 """How the reply begins that refuses to unlock so early."""
-_LONGEST = 65536
+_MAX_LINE_BYTES = 65536
 
 
 class LineParser:
@@ -26,8 +26,8 @@ class LineParser:
             WireError: if a line does not end.
         """
         *lines, self._buffer = (self._buffer + data).split(b"\n")
-        if len(self._buffer) > _LONGEST:
-            raise WireError(f"A line has not ended after {_LONGEST} bytes.")
+        if len(self._buffer) > _MAX_LINE_BYTES:
+            raise WireError(f"A line has not ended after {_MAX_LINE_BYTES} bytes.")
         return [line.rstrip(b"\r").decode("utf-8", "replace") for line in lines]
 
 

@@ -11,11 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from cycletime.errors import InputError, shown
-from cycletime.robots.ur.types import JOINTS, Command, Joints, MoveJ, ServoJ, SpeedJ, StopJ
-from cycletime.robots.ur.wire.errors import WireError
+from cycletime.errors import InputError, quote
+from cycletime.robots.ur.types import JOINTS, Command, Joints, MoveJ, ServoJ, SpeedJ, StopJ, WireError
 
-_LONGEST = 1 << 20
+_MAX_PROGRAM_BYTES = 1 << 20
 
 Argument: TypeAlias = float | tuple[float, ...] | bool | str
 
@@ -142,7 +141,7 @@ def parse_call(line: str) -> Call:
     """
     whole = _CALL.fullmatch(line)
     if whole is None:
-        raise WireError(f"The line {shown(line)} is no call of one function.")
+        raise WireError(f"The line {quote(line)} is no call of one function.")
     name, rest = whole[1], whole[2]
     positional: list[Argument] = []
     named: dict[str, Argument] = {}
@@ -150,7 +149,7 @@ def parse_call(line: str) -> Call:
     while rest[start:].strip():
         found = _ARGUMENT.match(rest, start)
         if found is None or (named and not found["key"]):
-            raise WireError(f"The arguments of {shown(line)} cannot be read.")
+            raise WireError(f"The arguments of {quote(line)} cannot be read.")
         value = _argument(found, line)
         if found["key"]:
             named[found["key"]] = value
@@ -170,7 +169,7 @@ def _argument(found: re.Match[str], line: str) -> Argument:
             return tuple(float(part) for part in found["list"].split(",")) if found["list"].strip() else ()
         return float(found["word"])
     except ValueError:
-        raise WireError(f"The line {shown(line)} has an argument that is no number.") from None
+        raise WireError(f"The line {quote(line)} has an argument that is no number.") from None
 
 
 _QUOTED = re.compile(r'"[^"\n]*"')
@@ -195,8 +194,8 @@ class ScriptParser:
             WireError: if a line or a program does not end.
         """
         *lines, self._rest = (self._rest + data).split(b"\n")
-        if len(self._rest) + sum(map(len, self._block)) > _LONGEST:
-            raise WireError(f"A program has not ended after {_LONGEST} bytes.")
+        if len(self._rest) + sum(map(len, self._block)) > _MAX_PROGRAM_BYTES:
+            raise WireError(f"A program has not ended after {_MAX_PROGRAM_BYTES} bytes.")
         found = (self._taken(line.decode("utf-8", "replace").rstrip("\r")) for line in lines)
         return [each for each in found if each is not None]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from cycletime.robots.ur.wire.errors import WireError
-from cycletime.robots.ur.wire.messages import ControllerVersion
+from cycletime.robots.ur.types import WireError
+from cycletime.robots.ur.wire.rtde import ControllerVersion
 
 _LENGTH = struct.Struct(">i")
 _SHORTEST, _LONGEST = 756, 65536

@@ -1,0 +1,297 @@
+"""`cycletime watch`, `evaluate`, `plot` and `export`: what a training leaves."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from tyro.conf import Positional, arg
+
+from cycletime.cli.options import NO_NAMES, Count, NameListOption, Real, SingleRunOptions, Text
+from cycletime.duration import Duration
+from cycletime.errors import InputError, printable
+
+if TYPE_CHECKING:
+    from cycletime.agents.numpy_policy import NumpyPolicy
+    from cycletime.policies.evaluate import EvaluatedEpisodes, Evaluation
+    from cycletime.policies.watch import Act, Playback, WatchedEpisode
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watch(SingleRunOptions):
+    """Watch a run's policy, as it was at the last checkpoint, in real time.
+
+    For example: cycletime watch runs/reacher-ppo-16ms-seed0-1f0c7c38a2 --to film.gif
+    """
+
+    to: Annotated[Text, arg(metavar="FILM", help_behavior_hint="(default: a window)")] = None
+    """Write a film, whose name ends in .gif or .mp4."""
+    episodes: Annotated[Count, arg(help_behavior_hint="(default: 3)")] = None
+    """How many episodes to play."""
+    seed: Annotated[Count, arg(help_behavior_hint="(default: 0)")] = None
+    """The seed of the first episode; each next one has one more."""
+    sampled: bool = False
+    """Draw actions with the policy's noise, as in training, instead of taking its mean."""
+    speed: Real = 1.0
+    """How much faster than the real world; 0.5 is slow motion."""
+
+    def run(self) -> int:
+        """Play the episodes, and print each one's return and length."""
+        from cycletime.training.jax_setup import prepare_jax
+
+        prepare_jax("cpu")  # a GPU is of no use here, and someone may be training on it
+        from cycletime.policies.films import film_writer
+        from cycletime.policies.watch import Playback as Showing
+        from cycletime.policies.watch import drawing_errors, refuse_without_display
+        from cycletime.studies.study_folder import open_run, policy_of
+        from cycletime.training.worlds import ActionBounds, make_env, observation_size
+
+        seed = self.seed or 0
+        if seed < 0:
+            raise InputError(f"--seed is {seed}: it must be at least 0.")
+        run = open_run(self.folder)
+        spec = run.spec
+        # What can go wrong is asked before anything slow is done.
+        if self.to is None:
+            refuse_without_display()
+        else:
+            film_writer(Path(self.to))
+        saved = policy_of(run)
+        policy = saved.in_numpy()
+        with drawing_errors(spec.world.name):
+            env = make_env(spec.world, spec.dt, render_mode="rgb_array")
+        try:
+            saved.refuse_other_sizes(observation_size(env), ActionBounds.of(env).size, env)
+            showing = Showing(
+                env=env,
+                act=self._act(policy, seed),
+                dt=spec.dt,
+                episodes=3 if self.episodes is None else self.episodes,
+                seed=seed,
+                speed=self.speed,
+                tell=lambda seen: _print_episode(seen, float(spec.dt)),
+            )
+            self._show(showing, spec.world.name)
+        finally:
+            env.close()
+        return 0
+
+    def _show(self, showing: Playback, name: str) -> None:
+        from cycletime.policies.watch import show_in_window, write_film
+
+        if self.to is None:
+            show_in_window(showing, name)
+        else:
+            write_film(showing, Path(self.to))
+            print(f"wrote {printable(str(self.to))} ({Path(self.to).stat().st_size:,} bytes)")
+
+    def _act(self, policy: NumpyPolicy, seed: int) -> Act:
+        import numpy as np
+
+        if not self.sampled:
+            return policy.act
+        # Not the environment's numbers, so that episodes begin as they do without noise.
+        rng = np.random.default_rng([seed, 1])
+        return lambda observation: policy.act(observation, rng)
+
+
+def _print_episode(seen: WatchedEpisode, dt_s: float) -> None:
+    why = "terminated" if seen.terminated else "truncated"
+    print(
+        f"episode {seen.number + 1}: return {seen.total_reward:.2f}, {seen.agent_steps} agent steps, "
+        f"{seen.agent_steps * dt_s:.2f} s, {why}",
+        flush=True,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluate(SingleRunOptions):
+    """Play episodes with a run's policy, as it was at the last checkpoint, and print the mean return and its spread.
+
+    For example: cycletime evaluate runs/reacher-ppo-16ms-seed0-1f0c7c38a2 --dt 32ms --delay 20ms
+    """
+
+    episodes: Annotated[Count, arg(help_behavior_hint="(default: 100)")] = None
+    """How many episodes to play."""
+    seed: Annotated[Count, arg(help_behavior_hint="(default: 0)")] = None
+    """The seed of the first episode; each next one has one more, as in 'cycletime watch'."""
+    dt: Annotated[Text, arg(metavar="TIME", help_behavior_hint="(default: the run's)")] = None
+    """Act at this cycle time instead of the one that the policy was trained at."""
+    delay: Annotated[Text, arg(metavar="TIME", help_behavior_hint="(default: none)")] = None
+    """Delay each action by this time, a whole multiple of the environment's step."""
+    sampled: bool = False
+    """Draw actions with the policy's noise, as in training, instead of taking its mean."""
+    json: bool = False
+    """Print JSON instead of text."""
+
+    def run(self) -> int:
+        """Play the episodes, and print what they earned."""
+        from cycletime.training.jax_setup import prepare_jax
+
+        prepare_jax("cpu")  # a GPU is of no use here, and someone may be training on it
+        from cycletime.policies.evaluate import Evaluation
+        from cycletime.studies.study_folder import open_run, policy_of
+
+        run = open_run(self.folder)
+        evaluation = Evaluation(
+            policy=policy_of(run),
+            world=run.spec.world,
+            dt=run.spec.dt if self.dt is None else Duration(self.dt),
+            delay=self.delay,
+            episodes=100 if self.episodes is None else self.episodes,
+            seed=0 if self.seed is None else self.seed,
+            sampled=self.sampled,
+        )
+        told = evaluation_as_json(self.folder.name, evaluation, evaluation.play())
+        print(json.dumps(told, indent=2) if self.json else evaluation_as_text(told))
+        return 0
+
+
+def evaluation_as_json(run: str, evaluation: Evaluation, played: EvaluatedEpisodes) -> dict[str, Any]:
+    """What `--json` prints."""
+    import numpy as np
+
+    from cycletime.statistics import mean_and_interval
+
+    mean = mean_and_interval(played.returns)
+    returns = played.returns
+    return {
+        "run": run,
+        "world": evaluation.policy.world,
+        "dt_s": float(evaluation.dt),
+        "trained_dt_s": float(evaluation.policy.dt),
+        "trained_env_steps": evaluation.policy.env_steps,
+        "delay_s": 0.0 if evaluation.delay is None else _delay_s(evaluation.delay),
+        "actions": "sampled" if evaluation.sampled else "mean",
+        "episodes": evaluation.episodes,
+        "seed": evaluation.seed,
+        "mean": mean.value,
+        "standard_deviation": float(np.std(returns, ddof=1)) if len(returns) > 1 else None,
+        "low": mean.low,
+        "high": mean.high,
+        "interval": mean.interval,
+        "min": float(returns.min()),
+        "median": float(np.median(returns)),
+        "max": float(returns.max()),
+        "mean_agent_steps": float(played.agent_steps.mean()),
+        "terminated": int(played.terminated.sum()),
+        "returns": returns.tolist(),
+    }
+
+
+def evaluation_as_text(told: dict[str, Any]) -> str:
+    """What is printed for people."""
+    n, first = told["episodes"], told["seed"]
+    late = f" with actions {Duration(told['delay_s'])} late" if told["delay_s"] else ""
+    seeds = f"seed {first}" if n == 1 else f"seeds {first} to {first + n - 1}"
+    whose = "sampled from" if told["actions"] == "sampled" else "the mean of"
+    spread = told["standard_deviation"]
+    interval = "no interval from 1 episode"
+    if told["low"] is not None:
+        interval = f"{told['interval']} interval of the mean {told['low']:,.2f} to {told['high']:,.2f}"
+    seconds = told["mean_agent_steps"] * told["dt_s"]
+    lines = [
+        f"{told['world']} at {Duration(told['dt_s'])}{late}: actions are {whose} a policy trained at "
+        f"{Duration(told['trained_dt_s'])} for {told['trained_env_steps']:,} environment steps",
+        f"mean return {told['mean']:,.2f}"
+        + ("" if spread is None else f", standard deviation {spread:,.2f}")
+        + f", {interval} (n = {n} episode{'' if n == 1 else 's'}, {seeds})",
+        f"from {told['min']:,.2f} to {told['max']:,.2f}, median {told['median']:,.2f}; an episode has "
+        f"{told['mean_agent_steps']:,.1f} agent steps ({seconds:,.2f} s) on average, {told['terminated']} of {n} "
+        "terminated",
+    ]
+    return printable("\n".join(lines))
+
+
+def _delay_s(delay: str) -> float:
+    from cycletime.tasks.delays import delay_range_s
+
+    return float(delay_range_s(delay)[0])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plot:
+    """Draw the learning curves of one or several runs, finished or not.
+
+    For example: cycletime plot runs/reacher-ppo-* --metrics entropy --to curves.svg
+    """
+
+    folders: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN", help_behavior_hint="(required)")]
+    """The runs' folders."""
+    to: Annotated[Path, arg(metavar="FILE")] = Path("learning-curve.png")
+    """The figure, whose name ends in .png, .svg or .pdf."""
+    metrics: Annotated[NameListOption, arg(metavar="NAME ...")] = NO_NAMES
+    """Draw these metrics of learning below, each in a panel; 'all' for all that there are."""
+    x: Literal["env-steps", "seconds"] = "env-steps"
+    """What the x-axis counts: environment steps, or seconds of the environment's time."""
+
+    def run(self) -> int:
+        """Draw, write, and say where."""
+        if not self.folders:
+            raise InputError("There is no run to plot: give at least one run's folder.")
+        from cycletime.reports.run_figure import chosen_metrics, figure_format, read_run_curves, save_runs_figure
+
+        figure_format(self.to)  # refuses before anything is read
+        runs = [read_run_curves(path) for path in dict.fromkeys(self.folders)]
+        save_runs_figure(self.to, runs, chosen_metrics(runs, self.metrics), self.x)
+        print(f"wrote {printable(str(self.to))} ({self.to.stat().st_size:,} bytes)")
+        return 0
+
+
+FORMATS = ("onnx", "numpy")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Export(SingleRunOptions):
+    """Export a run's policy, as it was at the last checkpoint, to ONNX or to a folder that needs NumPy alone.
+
+    For example: cycletime export runs/reacher-ppo-16ms-seed0-1f0c7c38a2 --to onnx
+    """
+
+    to: Annotated[str, arg(metavar="FORMAT")]
+    """onnx: one file. numpy: a folder with the weights and a program that acts with them."""
+    out: Annotated[Text, arg(metavar="PATH", help_behavior_hint="(default: policy.onnx or numpy/ in the run)")] = None
+    """The file, or for numpy the folder, to write."""
+    force: bool = False
+    """Replace what is there."""
+
+    def run(self) -> int:
+        """Export, compare with the JAX policy, and say how far it is from it."""
+        if self.to not in FORMATS:
+            raise InputError(f"{self.to!r} is not a format: give --to onnx or --to numpy.")
+        from cycletime.training.jax_setup import prepare_jax
+
+        prepare_jax("cpu")  # a GPU is of no use here, and someone may be training on it
+        from cycletime.policies.export import NUMPY_FILES, OBSERVATIONS, TOLERANCE, export_numpy, export_onnx
+        from cycletime.studies.study_folder import open_run, policy_of
+
+        path = self.folder
+        policy = policy_of(open_run(path))
+        if self.out is None and not path.exists():
+            raise InputError(f"--out is missing: {path.name} is in the store of its study, and has no folder.")
+        out = Path(self.out) if self.out else path / ("policy.onnx" if self.to == "onnx" else "numpy")
+        written = [out] if self.to == "onnx" else [out / name for name in NUMPY_FILES]
+        self._refuse_to_replace(out, written)
+        worst = export_onnx(policy, out) if self.to == "onnx" else export_numpy(policy, out)
+        network = policy.network
+        print(f"{policy.world} at {policy.dt}, trained for {policy.env_steps:,} environment steps")
+        print(f"observations of {network.observation_size} numbers, actions of {network.action_size}")
+        for path in written:
+            print(f"wrote {printable(str(path))} ({path.stat().st_size:,} bytes)")
+        print(
+            f"worst difference from the JAX policy: {worst:.1e} ({OBSERVATIONS:,} observations, limit {TOLERANCE:.0e})"
+        )
+        return 0
+
+    def _refuse_to_replace(self, out: Path, written: list[Path]) -> None:
+        if self.to == "onnx" and out.is_dir():
+            raise InputError(f"{str(out)!r} is a folder: give the name of a file, such as --out policy.onnx.")
+        if self.to == "numpy" and out.exists() and not out.is_dir():
+            raise InputError(f"{str(out)!r} is a file: give the name of a folder.")
+        if self.force:
+            return
+        for path in written:
+            if path.exists():
+                raise InputError(f"{str(path)!r} exists already: add --force to replace it, or give another --out.")

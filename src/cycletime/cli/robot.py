@@ -1,0 +1,349 @@
+"""`cycletime robot`: train on an arm of Universal Robots in real time, check its controller, or replay a run."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
+
+from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, arg, subcommand
+
+from cycletime.cli.options import Real, SingleRunOptions, Text
+from cycletime.cli.robot_simulator import (
+    STANDARD_PORTS,
+    ControllerPorts,
+    RobotFault,
+    SimulateRobot,
+    parse_address,
+    parse_pace,
+)
+from cycletime.cli.run_options import AgentOptions, RunOptions, result_line
+from cycletime.cli.train import RealTimeRun
+from cycletime.errors import InputError, RunError, printable, quote
+
+if TYPE_CHECKING:
+    import gymnasium
+
+    from cycletime.robots.real_time_env import Provenance
+    from cycletime.robots.ur.rtde_client import Address
+    from cycletime.robots.ur.types import RobotLink
+    from cycletime.training.journal import JournalEntry
+    from cycletime.training.run_folder import RunFolder
+    from cycletime.training.spec import RunSpec
+    from cycletime.training.worlds import RobotKind
+
+
+class SelectedArm(NamedTuple):
+    """An arm that may be moved."""
+
+    kind: RobotKind
+    """What it is."""
+    make_link: Callable[[], RobotLink]
+    """What leads to it; nothing is connected yet."""
+
+    @property
+    def where(self) -> Provenance:
+        """Where results come from."""
+        return "real robot" if self.kind == "real" else "simulated robot"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmOptions:
+    """The options of all commands that move an arm."""
+
+    host: Annotated[Text, arg(metavar="HOST", help_behavior_hint="(or --simulate)")] = None
+    """The controller's name or number. One that is not on this machine needs --i-am-at-the-robot."""
+    i_am_at_the_robot: bool = False
+    """Say that you stand beside the arm, with its emergency stop in your hand."""
+    ports: ControllerPorts = STANDARD_PORTS
+    """The controller's ports, where they are not a real one's."""
+    link: Literal["standard", "ur_rtde"] = "standard"
+    """What speaks with the controller: the standard library alone, or the package ur_rtde."""
+    simulate: bool = False
+    """Start a simulated controller, and move its arm."""
+    profile: Annotated[Text, arg(metavar="cb3|e", help_behavior_hint="(default: cb3)")] = None
+    """Which controller to simulate."""
+    pace: Annotated[Text, arg(metavar="X|lockstep", help_behavior_hint="(default: 1)")] = None
+    """How many times faster than real time a simulated controller is; in lock-step it waits for the agent."""
+
+    def words(self) -> str:
+        """These options, as they are typed."""
+        words = ["--simulate"] if self.simulate else ["--host", str(self.host)]
+        words += ["--i-am-at-the-robot"] if self.i_am_at_the_robot else []
+        words += ["--ports", *self.ports] if self.ports != STANDARD_PORTS else []
+        words += ["--link", self.link] if self.link != "standard" else []
+        for name in ("profile", "pace"):
+            if (value := getattr(self, name)) is not None:
+                words += [f"--{name}", value]
+        return shlex.join(words)
+
+    @contextmanager
+    def arm(self) -> Iterator[SelectedArm]:
+        """The arm, for the time of a block.
+
+        Raises:
+            InputError: if it is not said which, or it may not be moved.
+            RunError: if it is not there, or not ready.
+        """
+        if self.simulate == (self.host is not None):
+            raise InputError("Give either --host with a controller's name or number, or --simulate.")
+        pace = parse_pace("1" if self.pace is None else self.pace)
+        if self.host is not None:
+            yield self._at_host(self.host, pace)
+            return
+        from cycletime.robots.ur.rtde_client import Address
+        from cycletime.robots.ur.simulator.launch import simulated_controller
+
+        if self.ports != STANDARD_PORTS:
+            raise InputError("--ports is for a controller at --host: one of --simulate listens where there is room.")
+        with simulated_controller(self._profile(), pace) as robot:
+            ports = robot.ports
+            yield self._simulated(Address(robot.address, ports.rtde, ports.realtime, ports.dashboard), pace)
+
+    def _at_host(self, host: str, pace: float | None) -> SelectedArm:
+        from cycletime.robots.operator_check import check_operator, is_loopback
+        from cycletime.robots.ur.inspection import inspect, is_in_lockstep
+
+        if self.profile is not None:
+            raise InputError(f"--profile is {quote(self.profile)}: it is for --simulate, and --host is what it is.")
+        address = parse_address(check_operator(host, at_the_robot=self.i_am_at_the_robot), self.ports)
+        here = is_loopback(address.host)
+        if self.pace is not None and not here:
+            raise InputError(f"--pace is {quote(self.pace)}: an arm that is not simulated has its own.")
+        if missing := inspect(address).missing:
+            raise RunError(f"The arm at {host} is not ready: {' '.join(missing)}")
+        if not here:
+            return SelectedArm("real", self._driven(address, 1.0))
+        if (waits := is_in_lockstep(address)) != (pace is None):
+            told = "waits for its client, so give" if waits else "does not wait for its client, so leave out"
+            raise InputError(f"The controller at {host} {told} --pace lockstep.")
+        return self._simulated(address, pace)
+
+    def _simulated(self, address: Address, pace: float | None) -> SelectedArm:
+        from cycletime.robots.ur.links import LockstepLink
+
+        if pace is None:
+            return SelectedArm("lockstep", lambda: LockstepLink(address))
+        return SelectedArm("simulated", self._driven(address, pace))
+
+    def _driven(self, address: Address, pace: float) -> Callable[[], RobotLink]:
+        from cycletime.robots.ur.driver.driver import DriverSettings
+        from cycletime.robots.ur.driver.link import DriverLink
+
+        settings = DriverSettings(address, link=self.link, pace=pace)
+        return lambda: DriverLink(settings)
+
+    def _profile(self) -> Literal["cb3", "e"]:
+        if self.profile not in (None, "cb3", "e"):
+            raise InputError(f"--profile is {quote(self.profile)}: give cb3 or e.")
+        return cast('Literal["cb3", "e"]', self.profile or "cb3")
+
+
+def train_on_arm(folder: RunFolder, arm: SelectedArm, options: RunOptions, moved_by: ArmOptions) -> int:
+    """Train a run on an arm; the exit status.
+
+    Raises:
+        InputError: if the run is refused; the arm has not moved, and there is no new folder.
+        LinkError: if the arm cannot be reached.
+    """
+    return RealTimeRun(
+        folder,
+        lambda: make_arm_env(folder.spec, arm),
+        options,
+        f"cycletime robot resume {shlex.quote(str(folder.path))} {moved_by.words()}",
+    ).run()
+
+
+def make_arm_env(spec: RunSpec, arm: SelectedArm) -> gymnasium.Env[Any, Any]:
+    """The environment of a run, connected to the arm.
+
+    Raises:
+        LinkError: if it cannot be reached.
+    """
+    import gymnasium
+
+    import cycletime.tasks  # noqa: F401 - registers the id
+
+    world = spec.world
+    made: gymnasium.Env[Any, Any] = gymnasium.make(
+        world.name,
+        link=arm.make_link,
+        dt=spec.dt,
+        env_dt=world.env_dt,
+        where=arm.where,
+        disable_env_checker=True,  # it would move the arm to try it out
+    )
+    return made
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckRobot:
+    """Ask a controller for its versions and modes, and say what is missing before its arm can be driven.
+
+    Nothing moves. The exit status is 0 if the arm is ready. For example: cycletime robot check --host 192.168.1.10
+    """
+
+    host: Annotated[str, arg(metavar="HOST")]
+    """The controller's name or number."""
+    ports: ControllerPorts = STANDARD_PORTS
+    """Its ports, where they are not a real controller's."""
+
+    def run(self) -> int:
+        """Ask, and print what was found."""
+        from cycletime.robots.ur.inspection import inspect
+
+        found = inspect(parse_address(self.host, self.ports))
+        for name, value in found.facts:
+            print(printable(f"{name:<16}{value}"))
+        for sentence in found.missing:
+            print(printable(f"missing: {sentence}"))
+        print("Not ready; nothing was moved." if found.missing else "Ready; nothing was moved.")
+        return 1 if found.missing else 0
+
+
+_TASK = "cycletime/URReacher2-v0"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRobot(AgentOptions, ArmOptions):
+    """Train on UR-Reacher-2 in real time, on an arm or on a simulated one, and keep the run in a folder.
+
+    Ctrl-C stops the arm at once; the run can go on later, without the episode in progress. For example:
+    cycletime robot run --simulate --algorithm ppo --dt 40ms --batch 400 --minibatch 10 --env-steps 6000
+    """
+
+    env_dt: Annotated[str, arg(metavar="TIME")] = "10ms"
+    """The environment's time step, after which rewards are paid; the authors' runs of SAC had 40ms."""
+
+    def run(self) -> int:
+        """Train."""
+        from cycletime.training.jax_setup import use_device
+        from cycletime.training.run_folder import RunFolder
+
+        self.check()
+        use_device("cpu")
+        with self.arm() as arm:
+            spec = self.spec(arm)
+            folder = RunFolder(self.out / spec.name, spec)
+            _refuse_begun(folder, self.words())
+            return train_on_arm(folder, arm, self, self)
+
+    def spec(self, arm: SelectedArm) -> RunSpec:
+        """What was asked for."""
+        from cycletime.training.make_specs import make_specs
+
+        asked: dict[str, Any] = self.asked()
+        if self.algorithm == "ppo":
+            asked["others"] = {"learn_when": "episode_end", **asked["others"]}
+        (spec,) = make_specs(
+            task=None,
+            env=_TASK,
+            env_dt=self.env_dt,
+            seeds=[self.seed or 0],
+            engine="real-time",
+            robot=arm.kind,
+            **asked,
+        )
+        return spec
+
+
+def _refuse_begun(folder: RunFolder, words: str) -> None:
+    if folder.is_finished:
+        raise InputError(f"{folder.path} has this run already, and it is finished: give another --seed.")
+    if folder.has_begun:
+        raise InputError(
+            f"{folder.path} has a run of this spec that was stopped: go on with 'cycletime robot resume {folder.path} "
+            f"{words}', or delete the folder to begin anew."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResumeRobot(RunOptions, ArmOptions, SingleRunOptions):
+    """Continue a run on an arm that was stopped or killed.
+
+    For example: cycletime robot resume runs/cycletime-URReacher2-v0-ppo-10ms-seed0-1f0c7c38a2 --simulate
+    """
+
+    def run(self) -> int:
+        """Train it to its end."""
+        from cycletime.training.jax_setup import use_device
+        from cycletime.training.run_folder import RunFolder
+        from cycletime.training.worlds import RobotEnv
+
+        self.check()
+        folder = RunFolder.open(self.folder)
+        world = folder.spec.world
+        if not isinstance(world, RobotEnv):
+            raise InputError(f"{folder.path} is no run on an arm: go on with 'cycletime resume {folder.path}'.")
+        if folder.is_finished:
+            print(f"finished before: {result_line(folder.result(), folder.path)}")
+            return 0
+        use_device(folder.spec.engine.device)
+        with self.arm() as arm:
+            if arm.kind != world.robot:
+                raise InputError(
+                    f"{folder.path} is a run on a robot of the kind {world.robot!r}, and this one is {arm.kind!r}: "
+                    "a run goes on where it began."
+                )
+            return train_on_arm(folder, arm, self, self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplayRobot(SingleRunOptions):
+    """Show what was recorded of a run on a robot: returns, stops, and how its cycles were in time.
+
+    For example: cycletime robot replay runs/cycletime-URReacher2-v0-ppo-10ms-seed0-1f0c7c38a2 --play --speed 10
+    """
+
+    play: bool = False
+    """Show its cycles one after the other, as they were shown live."""
+    speed: Real = 1.0
+    """How much faster than they were."""
+
+    def run(self) -> int:
+        """Read the journal, and print or play it."""
+        from cycletime.robots.replay import summarize_journal
+        from cycletime.training.run_folder import RunFolder
+
+        folder = RunFolder.open(self.folder)
+        entries = list(folder.journal.entries())
+        if not entries:
+            raise InputError(
+                f"{folder.path} has no journal with episodes of a robot: give the folder of a 'cycletime robot run'."
+            )
+        if self.play:
+            self._play(folder, entries)
+        print(printable(f"{folder.spec.label}, seed {folder.spec.seed}"))
+        for line in summarize_journal(entries, float(folder.spec.dt)):
+            print(line)
+        return 0
+
+    def _play(self, folder: RunFolder, entries: list[JournalEntry]) -> None:
+        from cycletime.robots.clock import WallClock
+        from cycletime.robots.live_view import show_live
+        from cycletime.robots.replay import replay_journal
+        from cycletime.robots.status_board import StatusBoard
+
+        steps = sum(entry.episode.env_steps for entry in entries)
+        cycle_steps = int(entries[0].episode.length_steps[0])
+        board = StatusBoard(f"{folder.spec.label} seed {folder.spec.seed}, recorded", steps)
+        with show_live(board, cycle_steps) as keeper:
+            replay_journal(entries, keeper, WallClock(), self.speed)
+
+
+@dataclass(frozen=True)
+class RobotCommand:
+    """Train on an arm in real time; check its controller, or simulate one."""
+
+    command: OmitSubcommandPrefixes[
+        OmitArgPrefixes[
+            Annotated[CheckRobot, subcommand("check")]
+            | Annotated[RunRobot, subcommand("run")]
+            | Annotated[ResumeRobot, subcommand("resume")]
+            | Annotated[ReplayRobot, subcommand("replay")]
+            | Annotated[SimulateRobot, subcommand("simulate")]
+            | Annotated[RobotFault, subcommand("fault")]
+        ]
+    ]

@@ -1,0 +1,181 @@
+"""`cycletime robot simulate` and `robot fault`: a simulated controller that speaks the language of real ones."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+
+from tyro.conf import Positional, arg
+from tyro.constructors import PrimitiveConstructorSpec
+
+from cycletime.cli.options import Count, NameList, Rate, Text, Whole
+from cycletime.errors import InputError, RunError, printable, quote
+from cycletime.robots.ur.types import DASHBOARD_PORT, LARGEST_PORT, REALTIME_PORT, RTDE_PORT
+
+if TYPE_CHECKING:
+    from cycletime.robots.ur.rtde_client import Address
+    from cycletime.robots.ur.simulator.profile import SimulatorSettings
+    from cycletime.robots.ur.simulator.server import Ports
+
+STANDARD_PORTS = NameList(map(str, (RTDE_PORT, REALTIME_PORT, DASHBOARD_PORT)))
+
+ControllerPorts: TypeAlias = Annotated[
+    NameList,
+    PrimitiveConstructorSpec(3, "RTDE REALTIME DASHBOARD", NameList, lambda x: True, list),
+    arg(help_behavior_hint=f"(default: {' '.join(STANDARD_PORTS)})"),
+]
+
+
+def parse_address(host: str, ports: NameList) -> Address:
+    """The address that was typed.
+
+    Raises:
+        InputError: if it is none.
+    """
+    from cycletime.robots.ur.rtde_client import Address
+
+    for word in ports:
+        if not word.isdecimal():
+            raise InputError(f"--ports has {quote(word)}: a port is a number from 1 to {LARGEST_PORT}.")
+    return Address(host, *map(int, ports))
+
+
+_STANDARD_SIMULATOR_PORTS = NameList((*STANDARD_PORTS, "30020"))
+_LOCK_STEP = "lockstep"
+
+PortNumbers: TypeAlias = Annotated[
+    NameList,
+    PrimitiveConstructorSpec(4, "RTDE REALTIME DASHBOARD ADMIN", NameList, lambda x: True, list),
+    arg(help_behavior_hint=f"(default: {' '.join(_STANDARD_SIMULATOR_PORTS)})"),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulateRobot:
+    """Simulate the controller of a UR5 until Ctrl-C: RTDE, the real-time interface, the dashboard, and faults.
+
+    For example: cycletime robot simulate --address 127.0.0.2 --pace 20
+    """
+
+    address: str = "127.0.0.1"
+    """Where to listen; several run side by side on 127.0.0.2, 127.0.0.3 and so on."""
+    profile: Literal["cb3", "e"] = "cb3"
+    """A CB3 controller, with 125 ticks a second, or one of the e-Series, with 500."""
+    software: Annotated[Text, arg(metavar="VERSION", help_behavior_hint="(default: 3.15.8, of e 5.12.5)")] = None
+    """The version of its software, which decides the length of packets."""
+    pace: Annotated[str, arg(metavar="X|lockstep")] = "1"
+    """How many times faster than real time; in lock-step, time passes as a client grants it."""
+    ports: PortNumbers = _STANDARD_SIMULATOR_PORTS
+    """Ports, by default a real controller's; 0 is any that is free. The last, for faults, is on loopback only."""
+    latency_ticks: Annotated[Count, arg(help_behavior_hint="(default: 1)")] = None
+    """Ticks that a script line waits, after the one in which it arrives."""
+    jitter_ticks: Annotated[Count, arg(help_behavior_hint="(default: 0)")] = None
+    """Up to as many more, at random."""
+    noise: bool = False
+    """Measure angles and speeds with the noise of encoders."""
+    seed: Annotated[Count, arg(help_behavior_hint="(default: 0)")] = None
+    """Decides noise and jitter."""
+    floor: Annotated[Rate, arg(metavar="METRES", help_behavior_hint="(default: none)")] = None
+    """The height of the tip below which a protective stop follows."""
+    speed_limit: Annotated[Rate, arg(metavar="RAD/S", help_behavior_hint="(default: 3.3)")] = None
+    """The speed of a joint above which a protective stop follows."""
+
+    def run(self) -> int:
+        """Listen, say where, and serve."""
+        from cycletime.robots.ur.simulator.launch import open_server, serve
+
+        ports, pace = self._ports(), parse_pace(self.pace)
+        server = open_server(self._settings(), pace, self.address, ports, print_line)
+        where = ", ".join(f"{name} {port}" for name, port in asdict(server.ports).items())
+        print_line(f"A simulated {self.profile} controller listens on {self.address}: {where}. Ctrl-C ends it.")
+        try:
+            serve(server, pace)
+        except KeyboardInterrupt:
+            print_line("The simulated controller has ended.")
+        finally:
+            server.close()
+        return 0
+
+    def _settings(self) -> SimulatorSettings:
+        from cycletime.robots.ur.simulator.profile import PROFILES, TripLimits
+        from cycletime.robots.ur.simulator.profile import SimulatorSettings as Settings
+
+        for name in ("latency_ticks", "jitter_ticks", "seed"):
+            if (getattr(self, name) or 0) < 0:
+                raise InputError(f"--{name.replace('_', '-')} is {getattr(self, name)}: it must be at least 0.")
+        if self.speed_limit is not None and not self.speed_limit > 0:
+            raise InputError(f"--speed-limit is {self.speed_limit}: it must be above 0 rad/s.")
+        if self.floor is not None and not math.isfinite(self.floor):
+            raise InputError(f"--floor is {self.floor}: give a height in metres.")
+        speed = TripLimits.speed if self.speed_limit is None else self.speed_limit
+        profile = PROFILES[self.profile]
+        return Settings(
+            profile=profile if self.software is None else profile.with_version(self.software),
+            latency_ticks=Settings.latency_ticks if self.latency_ticks is None else self.latency_ticks,
+            jitter_ticks=self.jitter_ticks or 0,
+            noise=self.noise,
+            seed=self.seed or 0,
+            limits=TripLimits(speed=speed, floor_m=self.floor),
+        )
+
+    def _ports(self) -> Ports:
+        from cycletime.robots.ur.simulator.server import Ports
+
+        for word in self.ports:
+            if not word.isdecimal() or int(word) > LARGEST_PORT:
+                raise InputError(f"--ports has {quote(word)}: a port is a number from 0 to {LARGEST_PORT}.")
+        return Ports(*map(int, self.ports))
+
+
+def parse_pace(text: str) -> float | None:
+    """How many of a controller's seconds pass in a real one; None is lock-step.
+
+    Raises:
+        InputError: if it is neither.
+    """
+    if text == _LOCK_STEP:
+        return None
+    try:
+        pace = float(text)
+    except ValueError:
+        pace = math.nan
+    if not 0 < pace < math.inf:
+        raise InputError(f"--pace is {quote(text)}: give a number such as 1 or 20, or lockstep.")
+    return pace
+
+
+def print_line(text: str) -> None:
+    """Print at once, since what happens is watched as it happens."""
+    print(printable(text), flush=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RobotFault:
+    """Ask a simulated controller for a fault.
+
+    For example: cycletime robot fault protective stop
+    """
+
+    words: Annotated[Positional[tuple[str, ...]], arg(metavar="FAULT", help_behavior_hint="(required)")]
+    """protective stop, emergency stop, freeze 0.5, drop rtde, state, ..."""
+    address: str = "127.0.0.1"
+    """Where the simulated controller listens."""
+    port: Whole = 30020
+    """Its port for faults, the last of --ports."""
+
+    def run(self) -> int:
+        """Ask, and print the reply."""
+        from cycletime.robots.ur.simulator.launch import request_fault
+
+        if not self.words:
+            raise InputError("No fault is named: give one such as protective stop.")
+        if not 0 < self.port <= LARGEST_PORT:
+            raise InputError(f"--port is {self.port}: a port is a number from 1 to {LARGEST_PORT}.")
+        try:
+            print(printable(request_fault(self.address, self.port, " ".join(self.words))))
+        except OSError as error:
+            raise RunError(
+                f"No simulated controller answers at {self.address}:{self.port}: {error.strerror or error}."
+            ) from None
+        return 0

@@ -1,0 +1,260 @@
+"""The options of commands that train: the agent, its values and how they are carried, checkpoints and trackers.
+
+NAME=VALUE settings are fields of an agent, as in ``--set hidden=32,32 learn_when=episode_end``.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tyro.conf import arg
+
+from cycletime.cli.options import (
+    NO_NAMES,
+    Count,
+    NameListOption,
+    OwnRulesFile,
+    Rate,
+    Text,
+    paper_default,
+    parse_whole_number,
+    select_rule,
+)
+from cycletime.duration import Duration
+from cycletime.errors import InputError, did_you_mean, printable, quote, shorten, unknown_name_error
+from cycletime.rules import PPO
+from cycletime.training.run_spec import LearnerName
+
+if TYPE_CHECKING:
+    from cycletime.training.engine import RunBatch
+    from cycletime.training.run_folder import RunFolder
+    from cycletime.training.run_recorder import TrainingObserver
+    from cycletime.training.trainer import RunOutcome
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """The options of both."""
+
+    checkpoint_every: Annotated[str, arg(metavar="TIME")] = "30s"
+    """The time between two checkpoints, at least."""
+    track: Annotated[NameListOption, arg(metavar="TRACKER ...")] = NO_NAMES
+    """Log to these as well: tensorboard, wandb, mlflow, trackio."""
+
+    @property
+    def checkpoint_s(self) -> float:
+        """The seconds between two checkpoints."""
+        return float(Duration(self.checkpoint_every))
+
+    def check(self) -> None:
+        """Refuse trackers that there are not, and a time that is none."""
+        from cycletime.training.trackers import trackers_for
+
+        _ = self.checkpoint_s, trackers_for(self.track)
+
+    def beside(self, bar: TrainingObserver) -> list[TrainingObserver]:
+        """A bar and the trackers."""
+        if not self.track:
+            return [bar]
+        from cycletime.training.trackers import tracker_observers, trackers_for
+
+        return [bar, *tracker_observers(trackers_for(self.track), bar.remark)]
+
+
+def train_all(folders: list[RunFolder], options: RunOptions, group: RunBatch | None = None) -> int:
+    """Train runs one after another, or as many together as their engine takes; the exit status.
+
+    Args:
+        folders: The runs, all of one engine.
+        options: How.
+        group: The first of them, if they were made ready before.
+    """
+    from cycletime.training.engine_registry import engine_for
+    from cycletime.training.process import stopping
+
+    failed, left, size = False, list(folders), engine_for(folders[0].spec).together(folders[0].spec)
+    with stopping() as stopper:
+        while left:
+            ends = _train_some(left[:size], options, stopper, group)
+            failed |= any(isinstance(ended, Exception) for ended in ends)
+            stopped = [folder for folder, ended in zip(left, ends, strict=False) if ended == "stopped"]
+            left, group = [*stopped, *left[size:]], None
+            if stopped or (stopper() and left):
+                print_status(f"Stopped. To go on: cycletime resume {shlex.join(str(folder.path) for folder in left)}")
+                return stopper.status
+    return 1 if failed else 0
+
+
+def _train_some(
+    folders: list[RunFolder], options: RunOptions, stop: Callable[[], bool], group: RunBatch | None
+) -> list[RunOutcome | Exception]:
+    """Train runs together, and print what became of them."""
+    from cycletime.training.progress_bar import show_progress
+    from cycletime.training.trainer import train_folders
+
+    before = [folder.is_finished for folder in folders]
+    kinds = sorted({folder.spec.label for folder in folders})
+    name = f"{kinds[0]}, {len(folders)} seeds" if len(kinds) == 1 else f"{len(folders)} runs"
+    name = name if len(folders) > 1 else f"{kinds[0]} seed {folders[0].spec.seed}"
+    with show_progress(name, len(folders), alike=len(kinds) == 1) as bars:
+        listeners = [options.beside(bar) for bar in bars]
+        ends = train_folders(folders, listeners=listeners, stop=stop, checkpoint_s=options.checkpoint_s, group=group)
+    if isinstance(ends[0], Exception) and all(ended is ends[0] for ended in ends):
+        raise ends[0]
+    for folder, ended, was in zip(folders, ends, before, strict=True):
+        if ended == "finished":
+            print(f"{'finished before: ' if was else ''}{result_line(folder.result(), folder.path)}", flush=True)
+        elif ended != "stopped":
+            print_status(f"seed {folder.spec.seed} failed: {ended}")
+    return ends
+
+
+def print_status(text: str) -> None:
+    """Tell on standard error."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def result_line(told: Mapping[str, Any], path: Path) -> str:
+    """What became of a run, and where it is."""
+    numbers = "learning diverged, and some returns are not finite"
+    if not told["episodes"]:
+        numbers = f"no episode ended within {told['env_steps']:,} environment steps, so that there is no return"
+    if told["average_return"] is not None:
+        numbers = (
+            f"average return {told['average_return']:,.2f}, last tenth {told['last_tenth_return']:,.2f} "
+            f"({told['episodes']:,} episodes)"
+        )
+    resumed = "" if told["resumed"] == "never" else f", {told['resumed']}"
+    return f"seed {told['seed']}: {numbers}, {told['wall_s']:,.0f} s{resumed}\n  {printable(str(path))}"
+
+
+_LIST = re.compile(r"^\[(.*)\]$")
+
+
+def parse_settings(words: Iterable[str], algorithm: str, but_not: Collection[str]) -> dict[str, Any]:
+    """The fields that the words set, but those that have an option of their own."""
+    from cycletime.training.spec import AGENTS
+
+    if algorithm not in AGENTS:
+        raise unknown_name_error(algorithm, "an algorithm", AGENTS)
+    kinds = {each.name: str(each.type) for each in fields(AGENTS[algorithm]) if each.name != "exploration"}
+    found: dict[str, Any] = {}
+    for word in words:
+        name, value = _setting(word, kinds, algorithm)
+        if name in but_not:
+            raise InputError(f"--set {shorten(word)}: give --{name.replace('_', '-')} instead, which rules can carry.")
+        if name in found:
+            raise InputError(f"--set {shorten(word)}: {name} is given twice.")
+        found[name] = value
+    return found
+
+
+def _setting(word: str, kinds: dict[str, str], algorithm: str) -> tuple[str, Any]:
+    name, separator, text = word.partition("=")
+    if not separator or name not in kinds:
+        near = "." if name in kinds else did_you_mean(name, kinds)
+        known = ", ".join(sorted(kinds))
+        raise InputError(f"--set {shorten(word)}: give NAME=VALUE with a field of {algorithm}: {known}{near}")
+    try:
+        return name, _value(text, kinds[name])
+    except ValueError:
+        right = f", which is {kinds[name]}"
+        if "tuple" in right:
+            right = f": give whole numbers with commas, as in {name}=32,32"
+        raise InputError(f"--set {shorten(word)}: {quote(text)} does not fit {name}{right}.") from None
+
+
+def _value(text: str, kind: str) -> Any:  # noqa: ANN401 - any field
+    if text == "none" and "None" in kind:
+        return None
+    if "tuple" in kind:
+        return tuple(
+            parse_whole_number(part) for part in _LIST.sub(r"\1", text).split(",")
+        )  # a study's file has [32, 32]
+    if "int" in kind:
+        return parse_whole_number(text)
+    return float(text) if "float" in kind else text
+
+
+CARRIED_VALUES = ("batch", "minibatch", "discount", "trace_decay")
+"""The values that rules carry."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentOptions(RunOptions):
+    """The options of all commands that train one agent."""
+
+    algorithm: Annotated[str, arg(metavar="ALGORITHM")] = "ppo"
+    """ppo, sac or actor-critic."""
+    dt: Annotated[str, arg(metavar="TIME")]
+    """The action-cycle time: 16ms, 0.016, 62.5Hz."""
+    env_steps: Annotated[Count, arg(help_behavior_hint="(required)")] = None
+    """How long to train, in environment steps."""
+    seed: Annotated[Count, arg(help_behavior_hint="(default: 0)")] = None
+    """The run's seed."""
+    batch: Annotated[Count, paper_default(PPO.batch)] = None
+    """b of PPO, the agent steps between two updates."""
+    minibatch: Annotated[Count, arg(help_behavior_hint="(default: the paper's, 50 for ppo and 256 for sac)")] = None
+    """m, the samples of one gradient step."""
+    discount: Annotated[Rate, paper_default(PPO.discount)] = None
+    """gamma, per agent step."""
+    trace_decay: Annotated[Rate, paper_default(PPO.trace_decay)] = None
+    """lambda of PPO, per agent step."""
+    tuned_at: Annotated[Text, arg(metavar="TIME", help_behavior_hint="(default: --dt, so that nothing is carried)")] = (
+        None
+    )
+    """The cycle time that these values were tuned at."""
+    tuned: Annotated[Text, arg(metavar="FILE", help_behavior_hint="(instead of --tuned-at)")] = None
+    """A file of 'cycletime tune' with the values and their cycle time; options given beside it replace its values."""
+    rule: Annotated[Text, arg(metavar="RULE", help_behavior_hint="(default: dt-aware for ppo, horizons for sac)")] = (
+        None
+    )
+    """How they are carried to --dt: baseline, dt-aware, scaled, constant or horizons; for sac baseline, scaled or
+    horizons, of a tuned discount the first two are also called tuned and tuned-scaled."""
+    own_rules: OwnRulesFile = None
+    """A TOML file with tables [own_rules.NAME], such as a study's, for a --rule of your own."""
+    also: NameListOption = NO_NAMES
+    """Carry as well, as in 'cycletime transfer': learning-rate, of ppo clip, of sac replay-capacity, target-smoothing
+    and updates-per-second; the random start always lasts as long in seconds."""
+    set: Annotated[NameListOption, arg(metavar="NAME=VALUE ...")] = NO_NAMES
+    """Other fields of the agent, such as learn_when=episode_end hidden=32,32 learning_rate=1e-3."""
+    noise: Annotated[str, arg(metavar="NOISE")] = "white"
+    """The exploration's noise: white, ornstein-uhlenbeck, autoregressive or pink."""
+    correlation: Annotated[Text, arg(metavar="TIME", help_behavior_hint="(for pink 10s by default)")] = None
+    """The correlation time of Ornstein-Uhlenbeck and autoregressive noise; for pink its longest time."""
+    order: Annotated[Count, arg(help_behavior_hint="(default: 2)")] = None
+    """The order of autoregressive noise."""
+    learner: LearnerName = "inline"
+    """Who learns while a robot moves: the loop, within the cycle, or a thread beside it; PPO waits for the pauses."""
+    out: Annotated[Path, arg(metavar="FOLDER")] = Path("runs")
+    """Where runs are kept, each in a folder of its own."""
+
+    def asked(self) -> dict[str, Any]:
+        """What `specs_of` takes of these options: all but the world, the seeds and what computes them.
+
+        Raises:
+            InputError: if it is not said how long to train, or something makes no sense.
+        """
+        from cycletime.training.make_specs import make_exploration
+
+        if self.env_steps is None:
+            raise InputError("--env-steps is missing: say how long to train, such as --env-steps 1e6.")
+        return {
+            "algorithm": self.algorithm,
+            "dt": self.dt,
+            "env_steps": self.env_steps,
+            "values": {name: getattr(self, name) for name in CARRIED_VALUES if getattr(self, name) is not None},
+            "tuned_at": self.tuned_at,
+            "tuned": self.tuned,
+            "rule": select_rule(self.rule, self.own_rules),
+            "also": self.also,
+            "others": parse_settings(self.set, self.algorithm, but_not=CARRIED_VALUES),
+            "exploration": make_exploration(self.noise, self.correlation, self.order),
+            "learner": self.learner,
+        }

@@ -1,0 +1,384 @@
+"""`cycletime study`: many runs from one file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, fields
+from pathlib import Path
+from textwrap import indent
+from typing import TYPE_CHECKING, Annotated, Optional
+
+from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, Positional, arg, subcommand
+
+from cycletime.cli.options import NO_NAMES, Count, NameListOption, Rate, Text
+from cycletime.cli.report import StudyReport
+from cycletime.errors import InputError, printable
+
+if TYPE_CHECKING:
+    from cycletime.studies.executors import Executor
+    from cycletime.studies.pack import PackSummary
+    from cycletime.studies.plan import Plan, PlannedRun
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerOptions:
+    """The options of all."""
+
+    executor: Annotated[str, arg(metavar="EXECUTOR")] = "local"
+    """Where workers run: local, ray or slurm."""
+    workers: Annotated[Count, arg(help_behavior_hint="(default: one for each core, or for each GPU)")] = None
+    """Processes, tasks or jobs at a time."""
+    change_engine: bool = False
+    """Continue although the study began on another device or with another width."""
+    address: Annotated[Text, arg(metavar="ADDRESS", help_behavior_hint="(default: a cluster on this machine)")] = None
+    """Ray's cluster: auto, HOST:PORT or ray://HOST:PORT."""
+    gpus: Annotated[Rate, arg(help_behavior_hint="(default: none, or 1 where the study is for GPUs)")] = None
+    """GPUs for each task on Ray; 0.25 lets four share one."""
+    partition: Annotated[Text, arg(metavar="NAME", help_behavior_hint="(default: Slurm's)")] = None
+    """Slurm's partition."""
+    minutes: Annotated[Count, arg(help_behavior_hint="(default: the executor's)")] = None
+    """How long a Slurm job may take until it goes back into the queue."""
+    cpus: Annotated[Count, arg(help_behavior_hint="(default: the executor's)")] = None
+    """CPUs of a Slurm job."""
+    memory_gb: Annotated[Count, arg(help_behavior_hint="(default: the executor's)")] = None
+    """Memory of a Slurm job."""
+    gres: Annotated[Text, arg(metavar="GRES", help_behavior_hint="(default: none)")] = None
+    """Slurm's generic resources, such as gpu:1."""
+    sbatch: Annotated[NameListOption, arg(metavar="NAME=VALUE ...")] = NO_NAMES
+    """Further options of sbatch, such as account=lab."""
+
+    def executor_for(self, device: str) -> Executor:
+        """Who computes studies on a device."""
+        from cycletime.studies.executors import ExecutorOptions, make_executor
+
+        own = {each.name: getattr(self, each.name) for each in fields(ExecutorOptions) if each.name != "options"}
+        return make_executor(self.executor, ExecutorOptions(**own, options=tuple(self.sbatch)), device)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunStudy(WorkerOptions):
+    """Run a study, or continue it: what is done already is not run again."""
+
+    file: Annotated[Positional[Path], arg(metavar="FILE")]
+    """The study, a TOML file."""
+    out: Annotated[Path, arg(metavar="FOLDER")]
+    """Where the study is kept."""
+
+    def run(self) -> int:
+        """Run what is left; status 1 if some runs failed."""
+        from cycletime.cli.run_options import print_status
+        from cycletime.studies.progress import StudyProgress
+        from cycletime.studies.spec_file import read_study
+        from cycletime.studies.study_folder import StudyFolder, format_states
+        from cycletime.studies.worker_pool import run_study
+        from cycletime.training.process import stopping
+
+        study = read_study(self.file)
+        executor = self.executor_for(study.device)
+        folder = StudyFolder.create(self.out, study, change_engine=self.change_engine)
+        for told in folder.damage():
+            print_status(told)
+        with stopping() as stopper:
+            watcher = StudyProgress(executor.workers)
+            counts = run_study(folder, executor, watcher=watcher, stop=stopper)
+        print(f"{folder.study.name}: {format_states(counts)}")
+        if stopper():
+            print_status("Stopped. The same command goes on with it.")
+            return stopper.status
+        return 1 if counts["failed"] else 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanStudy:
+    """Print how many runs a study has, how many simulated hours, and how long they take on this machine."""
+
+    file: Annotated[Positional[Path], arg(metavar="FILE")]
+    """The study, a TOML file."""
+    out: Annotated[Optional[Path], arg(metavar="FOLDER", help_behavior_hint="(default: nothing is done)")] = None  # noqa: UP045
+    """Where the study is kept, to see what is done already."""
+    workers: Annotated[Count, arg(help_behavior_hint="(default: one for each core, or for each GPU)")] = None
+    """Processes at a time."""
+    no_calibration: bool = False
+    """Do not try runs to estimate the time."""
+
+    def run(self) -> int:
+        """Print it."""
+        from cycletime.studies.plan import Plan
+        from cycletime.studies.spec_file import read_study
+        from cycletime.studies.study_folder import StudyFolder, format_states
+
+        if self.workers is not None and self.workers < 1:
+            raise InputError(f"--workers is {self.workers}: it must be at least 1.")
+        begun = StudyFolder.open(self.out) if self.out is not None and (self.out / "study.json").exists() else None
+        study = read_study(self.file).resolved(begun.study if begun else None)
+        plan = Plan.of(study)
+        left = plan.runs
+        _print_size(plan)
+        if begun is not None:
+            states = begun.states(planned.name for planned in plan.runs)
+            print(f"  {format_states(Counter(states.values()))}")
+            left = tuple(planned for planned in plan.runs if states[planned.name] != "done")
+        elif self.out is not None:
+            print(f"  there is no study in {printable(str(self.out))} yet")
+        if not self.no_calibration and (tried := _that_may_be_tried(plan, left)):
+            _print_estimate(plan, tried, self.workers)
+        return 0
+
+
+def _print_size(plan: Plan) -> None:
+    from cycletime.studies.progress import format_groups
+
+    study = plan.study
+    hours = "" if plan.simulated_h is None else f", {plan.simulated_h:,.2f} simulated hours"
+    print(f"{study.name}: {format_groups(plan)}\n  {plan.env_steps:,} environment steps{hours}")
+    engines = plan.engines().items()
+    words = (f"{count:,} run{'' if count == 1 else 's'} by the engine {name}" for name, count in engines)
+    print(f"  {', '.join(words)}")
+    if (study.width or 1) > 1:
+        print(f"  up to {study.width:,} runs of a group side by side in one program, on the {study.device}")
+    shared = len(plan.cells) * len(study.seeds) - len(plan.runs)
+    if shared:
+        print(f"  {shared:,} more are the same as others, since their rules agree, and run once")
+
+
+def _that_may_be_tried(plan: Plan, left: tuple[PlannedRun, ...]) -> tuple[PlannedRun, ...]:
+    """The runs that an estimate is of; the others are named."""
+    from cycletime.studies.hardware_estimates import can_measure
+
+    for world in plan.study.worlds:
+        if not can_measure(world):
+            print(f"  {world.name}: no estimate, since to try it would import its module")
+    return tuple(planned for planned in left if can_measure(plan.cells[planned.cell].world))
+
+
+def _print_estimate(plan: Plan, left: tuple[PlannedRun, ...], given_workers: int | None) -> None:
+    from cycletime.studies.executors import ExecutorOptions, make_executor
+    from cycletime.studies.hardware_estimates import CORE_COUNTS, estimate_wall_time, measure_costs
+    from cycletime.studies.progress import format_seconds
+    from cycletime.training.machine import processor
+
+    workers = make_executor("local", ExecutorOptions(workers=given_workers), plan.study.device).workers
+    costs, start_s = measure_costs(plan, left)
+    for (task, algorithm, _), cost in costs.items():
+        runs = max(cost.runs_at_once, plan.study.width or 1)
+        of_all = f" of {runs:,} runs" if runs > 1 else ""
+        where = f" on {cost.where}" if cost.where else ""
+        print(
+            f"  {task} {algorithm}: {cost.agent_step_s * 1e6:,.1f} µs an agent step{of_all}, {cost.program_s:,.1f} s "
+            f"until a program is ready{where}"
+        )
+    told = estimate_wall_time(plan, left, costs, start_s, workers)
+    count = len(plan.groups(left))
+    programs = f"{count:,} program{'' if count == 1 else 's'}"
+    elsewhere = sorted({cost.where for cost in costs.values() if cost.where})
+    print(
+        f"about {format_seconds(told.wall_s)} with {workers} worker{'' if workers == 1 else 's'}: in all "
+        f"{format_seconds(told.computing_s)} of computing and {format_seconds(told.programs_s)} for {programs}"
+    )
+    if elsewhere:
+        print(f"  on {' and '.join(elsewhere)}, which is not here")
+    else:
+        print(f"  tried just now on {processor()}; busy cores make it longer, programs on the disk shorter")
+        _print_elsewhere(
+            plan, left, {count: estimate_wall_time(plan, left, costs, start_s, count).wall_s for count in CORE_COUNTS}
+        )
+
+
+def _print_elsewhere(plan: Plan, left: tuple[PlannedRun, ...], by_cores_s: dict[int, float]) -> None:
+    """What other machines would take, so that one sees when to rent one."""
+    from cycletime.studies.hardware_estimates import h200_wall_s
+    from cycletime.studies.progress import format_seconds as spelled
+
+    if plan.study.device == "cpu":
+        words = [f"about {spelled(wall_s)} on {count}" for count, wall_s in by_cores_s.items()]
+        print(f"  {', '.join(words[:-1])} and {words[-1]} such cores", end="")
+        card_s = h200_wall_s(plan, left)
+        print("" if card_s is None else f'; about {spelled(card_s)} on one H200 (device = "gpu")')
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyStatus:
+    """Print how many runs of a study are done, running, failed, stopped or pending, and what went wrong."""
+
+    folder: Annotated[Positional[Path], arg(metavar="STUDY")]
+    """The study's folder."""
+    runs: bool = False
+    """Print the name and the state of every run; STUDY/runs/NAME is what 'watch', 'export' and 'resume' take."""
+    tracebacks: bool = False
+    """Print where in the code runs failed, too."""
+
+    def run(self) -> int:
+        """Print it; status 1 if some runs failed, or files are damaged."""
+        from cycletime.studies.plan import Plan
+        from cycletime.studies.study_folder import StudyFolder, format_states
+
+        folder = StudyFolder.open(self.folder)
+        states = folder.states(planned.name for planned in Plan.of(folder.study).runs)
+        counts = Counter(states.values())
+        print(f"{folder.study.name}: {format_states(counts)}")
+        for name, state in states.items():
+            if state == "failed":
+                last = folder.failures(name).last
+                print(f"  {name}: {printable(str(last.get('error')))}")
+                if self.tracebacks and last.get("traceback"):
+                    print(indent(printable(str(last["traceback"]).rstrip()), "    "))
+            elif self.runs:
+                print(f"  {name}: {state}")
+        damage = folder.damage()
+        for told in damage:
+            print(printable(f"  {told}"))
+        return 1 if counts["failed"] or damage else 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetryStudy:
+    """Forget what went wrong, so that the next 'study run' tries again; what is done stays."""
+
+    folder: Annotated[Positional[Path], arg(metavar="STUDY")]
+    """The study's folder."""
+    only: Annotated[Text, arg(name="run", metavar="NAME", help_behavior_hint="(default: all that failed)")] = None
+    """One run."""
+
+    def run(self) -> int:
+        """Forget it."""
+        from cycletime.studies.study_folder import StudyFolder, damaged_runs, move_aside
+
+        folder = StudyFolder.open(self.folder)
+        if self.only is not None and not (folder.runs / self.only).is_dir():
+            raise InputError(f"{self.only!r} has not failed in {self.folder}: 'cycletime study status' names those.")
+        runs = [self.only] if self.only is not None else [path.name for path in folder.runs.iterdir()]
+        failed = [name for name in runs if folder.failures(name).are_noted and name not in folder.store]
+        for name in failed:
+            folder.failures(name).forget()
+        for path, wrong in damaged_runs(folder, failed):
+            print(printable(f"  {wrong}; it begins anew, and what there was is now {move_aside(folder, path)}"))
+        print(f"{folder.study.name}: {len(failed):,} run{'' if len(failed) == 1 else 's'} to be tried again")
+        return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyStudy:
+    """Read every run completely, and report what is damaged."""
+
+    folder: Annotated[Positional[Path], arg(metavar="STUDY")]
+    """The study's folder."""
+    repair: bool = False
+    """Move what is damaged to STUDY/damaged, so that the next 'study run' runs those runs again."""
+
+    def run(self) -> int:
+        """Print what is damaged; status 1 if anything is."""
+        from cycletime.studies.study_folder import StudyFolder, damaged_runs, move_aside
+
+        folder = StudyFolder.open(self.folder).checked()
+        files, runs, disputes = folder.store.damaged, dict(damaged_runs(folder)), folder.disputes()
+        good = len(folder.store.places)
+        for path, wrong in {**files, **runs}.items():
+            aside = f"; it is now {move_aside(folder, path)}" if self.repair else ""
+            print(printable(f"  {path}: {wrong}{aside}"))
+        for dispute in disputes:
+            print(printable(f"  {dispute}"))
+        unfinished = f", {len(runs):,} unfinished runs that cannot go on" if runs else ""
+        print(f"{folder.study.name}: {good:,} runs good, {len(files):,} files damaged{unfinished}")
+        return 1 if files or runs or disputes else 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportStudy:
+    """Write all learning curves into one tidy table: task, algorithm, rule, dt, seed, env_step, seconds, return."""
+
+    folder: Annotated[Positional[Path], arg(metavar="STUDY")]
+    """The study's folder."""
+    file: Annotated[Positional[Path], arg(metavar="FILE")]
+    """The table; its name ends with .parquet or .csv."""
+    bins: Annotated[Count, arg(help_behavior_hint="(default: a row for each episode)")] = None
+    """How many equal bins of environment steps, each with its mean return."""
+
+    def run(self) -> int:
+        """Write it; status 1 if some runs are missing in it, since their files are damaged."""
+        from cycletime.studies.curve_export import export_curves
+        from cycletime.studies.study_folder import StudyFolder
+
+        folder = StudyFolder.open(self.folder).checked()
+        runs, rows = export_curves(folder, self.file, self.bins)
+        damage = folder.damage()
+        for told in damage:
+            print(printable(f"  {told}"))
+        print(f"{folder.study.name}: {rows:,} rows of {runs:,} runs in {printable(str(self.file))}")
+        return 1 if damage else 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackStudy:
+    """Pack studies, and the code that they need, for a machine that has JAX and NumPy, and for the engine cuda CuPy."""
+
+    files: Annotated[Positional[tuple[Path, ...]], arg(metavar="FILE ...", help_behavior_hint="(required)")]
+    """The study, a TOML file; or several, which run one after the other, each in a folder of OUT."""
+    output: Annotated[Path, arg(metavar="PACK", aliases=["-o"])]
+    """The pack, such as pack.zip."""
+
+    def run(self) -> int:
+        """Write it."""
+        if self.output.is_dir() or not self.output.parent.is_dir():
+            what = "is a folder" if self.output.is_dir() else "is in a folder that is not there"
+            raise InputError(f"{str(self.output)!r} {what}: give the name of a file, such as pack.zip.")
+        from cycletime.studies.pack import pack_studies
+        from cycletime.studies.spec_file import read_study
+
+        if not self.files:
+            raise InputError("There is nothing to pack: give the file of a study.")
+        print_packed(pack_studies([read_study(file) for file in self.files], self.output), self.output)
+        return 0
+
+
+def print_packed(packed: PackSummary, file: Path) -> None:
+    """Tell what is in a pack, and what to do with it."""
+    size = file.stat().st_size / 2**20
+    engines = " and ".join(packed.engines)
+    print(f"{packed.runs:,} runs of the engine {engines} in {printable(str(file))}, {size:,.1f} MiB.")
+    print(f"There: python {printable(file.name)} OUT")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportRuns:
+    """Add finished runs to a study that plans them, after verifying them."""
+
+    folder: Annotated[Positional[Path], arg(metavar="STUDY")]
+    """The study's folder; a new one where another study is given, such as one that a pack has computed."""
+    sources: Annotated[Positional[NameListOption], arg(metavar="FROM ...")] = NO_NAMES
+    """Folders of runs, or folders that contain some, such as other studies; or files of finished runs."""
+
+    def run(self) -> int:
+        """Copy them; status 1 if some are damaged."""
+        from cycletime.studies.run_import import import_runs, open_or_create_study
+
+        if not self.sources:
+            raise InputError("There is nothing to import: give folders of runs, or folders that contain some.")
+        sources = [Path(source) for source in self.sources]
+        folder = open_or_create_study(self.folder, sources)
+        taken = import_runs(folder, sources)
+        for run, wrong in taken.damaged.items():
+            print(printable(f"  {run}: {wrong}"))
+        print(
+            f"{folder.study.name}: {taken.taken:,} taken, {taken.known:,} known already, {taken.not_planned:,} not "
+            f"planned, {taken.busy:,} being trained, {len(taken.damaged):,} damaged"
+        )
+        return 1 if taken.damaged else 0
+
+
+@dataclass(frozen=True)
+class StudyCommand:
+    """Run many trainings from one file, and judge them."""
+
+    command: OmitSubcommandPrefixes[
+        OmitArgPrefixes[
+            Annotated[RunStudy, subcommand("run")]
+            | Annotated[PlanStudy, subcommand("plan")]
+            | Annotated[StudyStatus, subcommand("status")]
+            | Annotated[RetryStudy, subcommand("retry")]
+            | Annotated[VerifyStudy, subcommand("verify")]
+            | Annotated[ExportStudy, subcommand("export")]
+            | Annotated[PackStudy, subcommand("pack")]
+            | Annotated[ImportRuns, subcommand("import")]
+            | Annotated[StudyReport, subcommand("report")]
+        ]
+    ]

@@ -1,0 +1,183 @@
+"""The first GPU that CUDA finds: whether it can be used, which form of a kernel fits, and that kernel compiled for it.
+
+Kernels are compiled for the card that is there, by NVRTC through CuPy, which keeps the outcome on disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cycletime.cuda.kernels import FORMS, OPTIONS, THREADS, Form, form_within, kernel_source
+from cycletime.errors import InputError, NoGpuError, RunError
+
+OLDEST = (8, 0)
+"""The compute capability that the kernels' instructions need."""
+_NO_DEVICE, _OLD_DRIVER = 100, 35
+"""Error numbers of CUDA's runtime."""
+
+
+def import_cupy() -> Any:  # noqa: ANN401 - a module without types
+    """CuPy, where it is installed and finds a GPU that can be used.
+
+    Raises:
+        NoGpuError: if not.
+    """
+    if find_spec("cupy") is None:
+        raise NoGpuError("The engine cuda needs CuPy, which is not installed: pip install 'cycletime[cuda]'.")
+    try:
+        import cupy
+    except ImportError as error:
+        raise NoGpuError(f"The engine cuda needs CuPy, which cannot be imported: {first_line(error)}.") from error
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except Exception as error:  # CUDA's own kind, of which there are several
+        raise NoGpuError(_runtime_error_text(cupy, error)) from error
+    if not count:
+        raise NoGpuError("The engine cuda needs an NVIDIA GPU, and CUDA finds none here.")
+    card = cupy.cuda.runtime.getDeviceProperties(0)
+    check_capability(card["name"].decode(), (int(card["major"]), int(card["minor"])))
+    return cupy
+
+
+def check_capability(name: str, capability: tuple[int, int]) -> None:
+    """Refuse a card without the kernel's instructions."""
+    if capability < OLDEST:
+        has, needed = (f"{major}.{minor}" for major, minor in (capability, OLDEST))
+        raise NoGpuError(f"{name} has compute capability {has}: the engine cuda needs at least {needed}.")
+
+
+def choose_form(kernel: str, most_bytes: int | None = None) -> Form:
+    """The fastest form of a kernel that the card here has room for; with a limit, one that takes no more.
+
+    Raises:
+        NoGpuError: if there is no GPU that can run it.
+        InputError: if the limit is beyond what the card has.
+    """
+    card = import_cupy().cuda.runtime.getDeviceProperties(0)
+    name, there = str(card["name"].decode()), int(card["sharedMemPerBlockOptin"])
+    given = there if most_bytes is None else most_bytes
+    if given > there:
+        raise InputError(
+            f"The shared memory of a thread block is {_kb(given)}: {name} has {_kb(there)}, so give no more."
+        )
+    if form := form_within(kernel, given):
+        return form
+    least = min(form.shared_bytes for form in FORMS[kernel])
+    raise NoGpuError(
+        f"{name} gives a thread block {_kb(given)} of shared memory: the engine cuda needs {_kb(least)}, which "
+        "cards of compute capability 8.0 and more have."
+    )
+
+
+def _kb(count: int) -> str:
+    """Shared memory in the units of NVIDIA's tables."""
+    return f"{count / 1024:.4g} KB" if count >= 1024 else f"{count} bytes"
+
+
+def _runtime_error_text(cupy: Any, error: Exception) -> str:  # noqa: ANN401 - a module without types
+    status = getattr(error, "status", None)
+    if status == _OLD_DRIVER and cupy.cuda.runtime.driverGetVersion():  # 0 where there is none at all
+        return "The NVIDIA driver here is too old for CuPy's CUDA: update it, or pip install cupy-cuda12x instead."
+    if status in (_NO_DEVICE, _OLD_DRIVER):
+        return "The engine cuda needs an NVIDIA GPU, and CUDA finds none here."
+    return f"The engine cuda needs an NVIDIA GPU, and CUDA does not answer: {first_line(error)}."
+
+
+def first_line(error: Exception) -> str:
+    """What an error of CUDA's says, for a sentence."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+
+
+class Card:
+    """A card and a kernel for it."""
+
+    def __init__(self, kernel: str, form: Form | None = None) -> None:
+        """Compile the kernel, in the fastest form that fits if none is given.
+
+        Raises:
+            NoGpuError: if there is no GPU that can run it; the sentence says why, and what would help.
+        """
+        self.cupy = cupy = import_cupy()
+        self._properties = card = cupy.cuda.runtime.getDeviceProperties(0)
+        self.name = str(card["name"].decode())
+        self._form = form or choose_form(kernel)
+        self.blocks = int(card["multiProcessorCount"])
+        try:
+            options = (*OPTIONS, *self._form.options)
+            module = cupy.RawModule(code=kernel_source(kernel), options=options, backend="nvrtc")
+            self._kernel = module.get_function("train")
+            self._kernel.max_dynamic_shared_size_bytes = self._form.shared_bytes
+            self._stream = cupy.cuda.Stream(non_blocking=True)
+        except cupy.cuda.compiler.CompileException as error:
+            raise NoGpuError(f"NVRTC cannot compile the kernel for {self.name}: {first_line(error)}.") from error
+        except _errors_of(cupy) as error:  # a full card has no memory for the first of all calls
+            raise NoGpuError(
+                f"{self.name} takes no work: {first_line(error)}. End what else computes there."
+            ) from error
+
+    @property
+    def about(self) -> Mapping[str, str]:
+        """Its generation, and the software that drives it."""
+        return _card_properties(self.cupy, self._properties, self._form)
+
+    @property
+    def free_bytes(self) -> int:
+        """The memory that can be had."""
+        return int(self.cupy.cuda.runtime.memGetInfo()[0] + self.cupy.get_default_memory_pool().free_bytes())
+
+    def check_memory(self, needed: int) -> None:
+        """Refuse to take more memory than there is."""
+        check_memory(self.name, self.free_bytes, needed)
+
+    def launch(self, argument: NDArray[Any], blocks: int) -> Any:  # noqa: ANN401 - an array of CuPy's
+        """Begin to compute; the argument on the card, which has to be kept until the end."""
+        given = self.cupy.asarray(argument.view(np.uint8))
+        self._kernel((blocks,), (THREADS,), (given,), shared_mem=self._form.shared_bytes)
+        return given
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Have the card do things in their order; what CUDA says against it, as a sentence."""
+        try:
+            with self._stream:
+                yield
+        except _errors_of(self.cupy) as error:
+            raise RunError(f"{self.name} failed: {first_line(error)}.") from error
+
+
+def _card_properties(cupy: Any, card: Mapping[str, Any], form: Form) -> dict[str, str]:  # noqa: ANN401
+    runtime, words = cupy.cuda.runtime, f" ({form.about})" if form.about else ""
+    return {
+        "compute capability": f"{card['major']}.{card['minor']}",
+        "multiprocessors": str(card["multiProcessorCount"]),
+        "shared memory": f"{card['sharedMemPerBlockOptin']} bytes for a block, {form.shared_bytes} taken{words}",
+        "driver": f"for CUDA {_cuda_version(runtime.driverGetVersion())}",
+        "CUDA": _cuda_version(runtime.runtimeGetVersion()),
+        "NVRTC": ".".join(map(str, cupy.cuda.nvrtc.getVersion())),
+        "CuPy": str(cupy.__version__),
+    }
+
+
+def _cuda_version(number: int) -> str:
+    major, rest = divmod(number, 1000)
+    return f"{major}.{round(rest / 10)}"
+
+
+def check_memory(name: str, free: int, needed: int) -> None:
+    """Refuse to take more memory than there is."""
+    if free < needed:
+        raise NoGpuError(
+            f"{name} has {free / 2**20:,.0f} MiB free, and the runs need {needed / 2**20:,.0f} MiB: end what else "
+            "computes there, or give fewer runs with smaller batches."
+        )
+
+
+def _errors_of(cupy: Any) -> tuple[type[Exception], ...]:  # noqa: ANN401 - a module without types
+    cuda = cupy.cuda
+    return cuda.runtime.CUDARuntimeError, cuda.driver.CUDADriverError, cuda.memory.OutOfMemoryError

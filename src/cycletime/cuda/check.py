@@ -1,0 +1,262 @@
+"""Whether the kernel computes on this very card what it should: for whoever is about to trust its results.
+
+Batches are replayed in float64, the tasks are followed in JAX in float64, runs are trained once more in another order
+and in slices, and a short learning is compared with the compiled loop's. Takes about a minute.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cycletime.agents import PPOAgent
+from cycletime.cuda import replay
+from cycletime.cuda import sac_check as sac_checking
+from cycletime.cuda.device import Device, find_device
+from cycletime.cuda.layout import networks_of, position_of
+from cycletime.cuda.philox import PhiloxStream, normals, philox
+from cycletime.cuda.ppo import describe_run, initial_states, timed_task_of
+from cycletime.cuda.replay import Check, deviation, last_batch, run_slice, slice_of, train_runs
+from cycletime.cuda.sac_device import SACDevice, find_sac_device
+from cycletime.training.compiled_loop import CompiledLoop
+from cycletime.training.learning_curve import Episodes
+from cycletime.training.spec import EngineSpec, RunSpec
+from cycletime.training.worlds import ClosedFormWorld
+
+MOST_APART = 1e-4
+"""Of observations, rewards and advantages; and of what learning changes, relative to the change."""
+MOST_ERRORS = 3.0
+"""Standard errors between the means of two engines."""
+_ENGINE = EngineSpec("cuda", "gpu")
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is checked."""
+
+    batches: tuple[RunSpec, ...]
+    """Whose first two batches are replayed."""
+    ordered: tuple[RunSpec, ...]
+    """That are trained in two orders."""
+    learning: RunSpec
+    """The run that both engines learn, with several seeds."""
+    kernel_seeds: int = 128
+    jax_seeds: int = 8
+    slice_s: float = 0.02
+    """How long a slice is when runs are cut into slices."""
+
+
+@dataclass(frozen=True)
+class CardCheck:
+    """What was found."""
+
+    card: str
+    about: dict[str, str]
+    checks: list[Check] = field(default_factory=list)
+
+    @property
+    def passed(self) -> bool:
+        """Whether all is well."""
+        return all(check.passed for check in self.checks)
+
+
+def run_of(task: str, dt: str, env_steps: int = 10**7, seed: int = 1, **agent: Any) -> RunSpec:  # noqa: ANN401
+    """A run on the kernel."""
+    return RunSpec(
+        world=ClosedFormWorld(task), agent=PPOAgent(**agent), dt=dt, env_steps=env_steps, seed=seed, engine=_ENGINE
+    )
+
+
+def full_sizes() -> Sizes:
+    """What a user's card is checked with: all tasks, with short last mini-batches, and longer ones than a chunk.
+
+    Actions of half a second swing the car and the acrobot up to their goals by chance.
+    """
+    return Sizes(
+        batches=(
+            run_of("reacher", "6ms", batch=1700, minibatch=37),
+            run_of("double-pendulum", "12ms", batch=1700, minibatch=37),
+            run_of("reacher", "16ms", batch=2000, minibatch=50),
+            run_of("double-pendulum", "16ms", batch=2000, minibatch=12),
+            run_of("reacher", "16ms", batch=500, minibatch=200),
+            run_of("pendulum", "18ms", batch=1700, minibatch=37),
+            run_of("cart-pole", "64ms", batch=1000, minibatch=50),
+            run_of("mountain-car", "500ms", batch=1000, minibatch=50),
+            run_of("acrobot", "500ms", batch=1000, minibatch=100),
+        ),
+        ordered=tuple(
+            run_of(task, dt, 60_000, seed, batch=batch, minibatch=minibatch)
+            for seed in range(20)
+            for task, dt, batch, minibatch in (
+                ("reacher", "16ms", 500, 50),
+                ("double-pendulum", "12ms", 1000, 37),
+                ("reacher", "64ms", 300, 200),
+                ("double-pendulum", "32ms", 400, 12),
+                ("pendulum", "64ms", 300, 50),
+                ("cart-pole", "32ms", 500, 37),
+                ("mountain-car", "16ms", 1000, 100),
+                ("acrobot", "64ms", 300, 25),
+            )
+        ),
+        learning=run_of("reacher", "32ms", 300_000),
+    )
+
+
+def checks(device: Device, sizes: Sizes) -> Iterator[Check]:
+    """Look at one thing after the other."""
+    for spec in sizes.batches:
+        yield from _batches(device, spec)
+    yield _order(device, sizes)
+    yield _learning(device, sizes)
+
+
+def print_checks(
+    device: Device | None = None,
+    sizes: Sizes | None = None,
+    sac_device: SACDevice | None = None,
+    *,
+    most_bytes: int | None = None,
+    as_json: bool = False,
+) -> int:
+    """Check the kernels, PPO's and then SAC's, and tell of each check as soon as it is done; the exit status.
+
+    On a device that is given, only what it has is checked. With a limit, a thread block takes no more shared memory, so
+    that a large card checks the forms of the kernels for smaller ones.
+
+    Raises:
+        InputError: if there is no GPU that can be used.
+    """
+    if device is None:
+        device, sac_device = find_device(most_bytes), find_sac_device(most_bytes)
+
+    def tell(line: str) -> None:
+        if not as_json:
+            print(line, flush=True)
+
+    outcome = CardCheck(device.name, dict(device.about))
+    if sac_device:
+        outcome.about["shared memory, SAC"] = sac_device.memory.about["shared memory"]
+    tell(device.name)
+    for name, value in outcome.about.items():
+        tell(f"  {name}: {value}")
+    further = sac_checking.checks(sac_device) if sac_device else ()
+    for check in chain(checks(device, sizes or full_sizes()), further):
+        outcome.checks.append(check)
+        verdict = "ok" if check.passed else "FAILED"
+        tell(f"{verdict:>6}  {check.name}: {check.found:.2g}{check.unit}, at most {check.most:.2g}")
+    failed = sum(not check.passed for check in outcome.checks)
+    tell(
+        f"{failed} of {len(outcome.checks)} checks failed: do not use the engine cuda on this card."
+        if failed
+        else f"All {len(outcome.checks)} checks passed."
+    )
+    if as_json:
+        told = [{**asdict(check), "passed": check.passed} for check in outcome.checks]
+        print(json.dumps({"card": outcome.card, **outcome.about, "checks": told, "passed": outcome.passed}, indent=1))
+    return 0 if outcome.passed else 1
+
+
+def _batches(device: Device, spec: RunSpec) -> Iterator[Check]:
+    """A run's first two batches: the task, values and advantages, and what is learned from them."""
+    agent, k = spec.agent, timed_task_of(spec).cycle_steps
+    assert isinstance(agent, PPOAgent), "the kernel has no other agent"
+    name = f"{spec.world.name}, k {k}, b {agent.batch}, m {agent.minibatch}"
+    run, (before,) = describe_run(spec), initial_states([spec])
+    changed, values, actions = [], [], []
+    for learning in range(2):
+        work = slice_of([spec], [before], most_periods=1)
+        done = run_slice(device, work)
+        rows, beside = last_batch(device, work)
+        if learning == 0:
+            apart = deviation(spec, rows, beside, done.records[0])
+            yield Check(f"{name}: observations", apart.observation, MOST_APART)
+            yield Check(f"{name}: rewards", apart.reward, MOST_APART)
+            yield Check(f"{name}: ends of {apart.episodes} episodes that are wrong", apart.wrong_ends, 0)
+        truth = replay.replay_update(run, before, rows, beside)
+        actions.append(_actions_apart(run, before, rows[: agent.batch], beside[: agent.batch]))
+        changed.append(_changed_apart(before, done.states[0], truth))
+        values.append(_values_apart(rows[: agent.batch], truth))
+        before = done.states[0]
+    yield Check(f"{name}: actions", _largest(actions), MOST_APART)
+    yield Check(f"{name}: values, advantages and log-probabilities", _largest(values), MOST_APART)
+    yield Check(f"{name}: what is learned, relative to the change", _largest(changed), MOST_APART)
+
+
+def _largest(found: Sequence[float]) -> float:
+    """The largest of some numbers, or no number if one of them is none: max() would pass over it."""
+    return float(np.max(found))
+
+
+def _actions_apart(run: Any, before: NDArray[np.float32], rows: NDArray[Any], beside: NDArray[Any]) -> float:  # noqa: ANN401
+    """How far actions are from the policy's means for what stands in the rows, and the noise of their steps.
+
+    This also tells whether all lanes of the acting warp saw the same.
+    """
+    steps = int(position_of(before)["agent_steps"]) + np.arange(len(rows))
+    noise = normals(philox(int(run["seed"]), PhiloxStream.NOISE, steps))
+    std = np.exp(networks_of(before)[0]["log_std"].astype(np.float64))
+    apart = np.abs(rows["action"] - (beside["old_mean"] + std * noise))
+    return float(apart[:, : int(run["actions"])].max())
+
+
+def _changed_apart(before: NDArray[np.float32], after: NDArray[np.float32], truth: dict[str, Any]) -> float:
+    """How far a layer's weights are from the replay's, relative to how far they moved; of the worst layer.
+
+    In the Euclidean norm: where a gradient is nearly zero, Adam makes a step of its rounding.
+    """
+    worst = []
+    for index, name in enumerate(("policy", "value_network")):
+        first, last = networks_of(before)[index], networks_of(after)[index]
+        for part, expected in truth[name].items():
+            moved = np.linalg.norm(expected - first[part])
+            apart = np.linalg.norm(last[part] - expected)
+            worst.append(float(apart / moved if moved else apart))
+    return _largest(worst)
+
+
+def _values_apart(rows: NDArray[Any], truth: dict[str, Any]) -> float:
+    names = ("advantage", "old_log_probability", "lambda_return")
+    apart = [np.abs(rows[name] - truth[name]).max() / max(1.0, np.abs(truth[name]).max()) for name in names]
+    return _largest(apart)
+
+
+def _order(device: Device, sizes: Sizes) -> Check:
+    """Runs in one launch, and once more in the reverse order and in slices: how many differ in any bit.
+
+    Diverged runs are alike whatever went wrong, and count as well.
+    """
+    once = train_runs(device, sizes.ordered)
+    again = train_runs(device, sizes.ordered[::-1], sizes.slice_s)[::-1]
+    differ = sum(one.bits != other.bits or not one.is_sound for one, other in zip(once, again, strict=True))
+    return Check(f"runs of {len(once)} that differ in another order and in slices, or diverged", differ, 0)
+
+
+def _learning(device: Device, sizes: Sizes) -> Check:
+    """Mean returns over a short learning of both engines, in standard errors of their difference."""
+    spec = sizes.learning
+    trained = train_runs(device, [replace(spec, seed=seed) for seed in range(sizes.kernel_seeds)])
+    ours = np.array([each.episodes.mean_return for each in trained])
+    theirs = _in_jax(spec, sizes.jax_seeds)
+    error = np.sqrt(sum(each.var(ddof=1) / len(each) for each in (ours, theirs)))
+    name = (
+        f"{spec.world.name} at {spec.dt}, {spec.env_steps:,} environment steps: mean return {ours.mean():.2f} of "
+        f"{len(ours)} seeds, {theirs.mean():.2f} of {len(theirs)} in JAX"
+    )
+    return Check(name, float(abs(ours.mean() - theirs.mean()) / error), MOST_ERRORS, " standard errors apart")
+
+
+def _in_jax(spec: RunSpec, seeds: int) -> NDArray[np.float64]:
+    """The mean return over the learning of each seed, in the compiled loop."""
+    task = timed_task_of(spec).task
+    loop = CompiledLoop(task=task, agent=spec.agent, dt=spec.dt, env_steps=spec.env_steps, width=seeds)
+    curves = [[Episodes.none()] for _ in range(seeds)]
+    for chunk in loop.run(list(range(seeds))):
+        for curve, episodes in zip(curves, chunk.episodes, strict=True):
+            curve.append(episodes)
+    return np.array([Episodes.joined(curve).mean_return for curve in curves])

@@ -1,0 +1,122 @@
+"""The engine cuda: which runs it takes, what they cost, and how they are trained.
+
+The kernels were made for some tasks, and for networks of one size.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from cycletime.agents import PPOAgent, SACAgent
+from cycletime.cuda import sac as sac_expecting
+from cycletime.cuda.device import find_device
+from cycletime.cuda.layout import HIDDEN
+from cycletime.cuda.ppo import expected_s, expected_updates
+from cycletime.cuda.run_batch import CudaRunBatch
+from cycletime.cuda.sac import refusal as sac_refusal
+from cycletime.cuda.sac_device import find_sac_device
+from cycletime.cuda.sac_run_batch import SACRunBatch
+from cycletime.cuda.tasks import TASKS
+from cycletime.duration import cycle_steps
+from cycletime.errors import NoGpuError
+from cycletime.training.engine import Cost, EngineOption
+from cycletime.training.spec import RunSpec
+from cycletime.training.worlds import ClosedFormWorld
+
+LONGEST_SLICE = 512
+"""The most samples of one gradient step."""
+MOST_STEPS = 2**31
+"""Steps are counted in 32 bits."""
+
+
+def refusal(spec: RunSpec) -> str | None:
+    """In a sentence, why the kernel cannot take a run; None where it can."""
+    agent, world = spec.agent, spec.world
+    if spec.engine.device != "gpu":
+        return f"The engine cuda has the device {spec.engine.device!r}: it needs 'gpu'."
+    if not isinstance(world, ClosedFormWorld) or world.name not in TASKS:
+        return f"The engine cuda cannot run {world.name!r}: it has {', '.join(TASKS)}."
+    if not isinstance(agent, PPOAgent | SACAgent):
+        return f"The engine cuda cannot train {spec.algorithm}: it has ppo and sac."
+    if spec.exploration is not None:
+        return "The engine cuda explores with white noise only: leave the exploration out."
+    # A run ends with the learning period, and perhaps the episode, in which it reaches its budget.
+    beyond = agent.period * cycle_steps(spec.dt, world.env_dt) + 2 * world.task.limit_steps
+    if spec.env_steps + beyond >= MOST_STEPS:
+        return f"env_steps is {spec.env_steps}: the engine cuda counts to {MOST_STEPS - beyond - 1} for this run."
+    return sac_refusal(agent) if isinstance(agent, SACAgent) else _ppo_refusal(agent)
+
+
+def _ppo_refusal(agent: PPOAgent) -> str | None:
+    if agent.hidden != (HIDDEN, HIDDEN):
+        return f"hidden is {agent.hidden}: the engine cuda has networks of {(HIDDEN, HIDDEN)} only."
+    if agent.period != agent.batch:
+        return f"learning_period is {agent.learning_period}: the engine cuda learns once for each batch, {agent.batch}."
+    size = agent.slice_sizes[1]
+    if size > LONGEST_SLICE:
+        return f"Mini-batches have {size} samples: the engine cuda takes {LONGEST_SLICE} at most."
+    return None
+
+
+MOST_TOGETHER = 1024
+"""Runs that one process trains: enough to keep a GPU busy, and few enough for its leases."""
+H200_BLOCKS = 132
+"""The multiprocessors of an H200, and so the runs that it trains at a time."""
+
+
+@dataclass(frozen=True)
+class CudaEngine:
+    """Whole runs in thread blocks of a kernel, PPO's or SAC's, of any tasks, cycle times and rates that it takes."""
+
+    name: ClassVar[str] = "cuda"
+    options: ClassVar[frozenset[EngineOption]] = frozenset()
+
+    def refusal(self, spec: RunSpec) -> str | None:
+        """What the kernel was not made for."""
+        return refusal(spec)
+
+    def program(self, spec: RunSpec) -> str:
+        """One kernel for all runs of an algorithm."""
+        return f"{self.name} {spec.algorithm}"
+
+    def most_lanes(self, spec: RunSpec) -> int:
+        """It has none."""
+        return 1
+
+    def together(self, spec: RunSpec) -> int:
+        """As many as one process should have."""
+        return MOST_TOGETHER
+
+    def enough(self, spec: RunSpec) -> int:
+        """As many as keep a large GPU busy."""
+        return H200_BLOCKS
+
+    def jax_device(self, spec: RunSpec) -> str:
+        """JAX draws the first weights only."""
+        return "cpu"
+
+    def group(self, specs: Sequence[RunSpec]) -> CudaRunBatch | SACRunBatch:
+        """The runs on the GPU that is here."""
+        return SACRunBatch(specs) if specs[0].algorithm == "sac" else CudaRunBatch(specs)
+
+    def cost(self, spec: RunSpec) -> Cost:
+        """As expected by the run's sizes, on the GPU that is here or else on an H200."""
+        began = time.monotonic()
+        known = self.known_cost(spec)
+        try:
+            blocks = find_sac_device().memory.blocks if spec.algorithm == "sac" else find_device().blocks
+        except NoGpuError:
+            return known
+        return Cost(known.agent_step_s, time.monotonic() - began, blocks)
+
+    def expected_s(self, spec: RunSpec) -> float:
+        """About how long a whole run takes in a thread block of an H200, with all its multiprocessors busy."""
+        return sac_expecting.expected_s(spec) if spec.algorithm == "sac" else expected_s(spec)
+
+    def known_cost(self, spec: RunSpec) -> Cost:
+        """As expected by the run's sizes."""
+        step_s = self.expected_s(spec) / (expected_updates(spec) * spec.agent.period)
+        return Cost(step_s, 20.0, H200_BLOCKS, where="an H200")

@@ -1,0 +1,308 @@
+"""SAC's runs as the kernel has them: layout, description, initial state, what was learned, limits and expected time.
+
+kernel/sac/layout.cuh, and the launch in kernel/sac.cu, say the same in C++.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from math import ceil
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from cycletime.agents import SACAgent
+from cycletime.agents.networks import AdamState, Layer, Network
+from cycletime.agents.sac import Critics, SACState
+from cycletime.cuda.layout import ACTIONS, INPUTS, OBSERVATION, POSITION_WORDS, Status, position_of
+from cycletime.cuda.ppo import State, expected_updates, report_interval, timed_task_of
+from cycletime.cuda.tasks import TASKS
+from cycletime.training.algorithm_1 import initial_agent_state
+from cycletime.training.jax_setup import keep_compiled_programs
+from cycletime.training.random_numbers import seed_key
+from cycletime.training.spec import RunSpec
+
+UNITS, SAMPLES, WARPS, OUTPUTS = 256, 256, 8, 4
+"""Sizes that the kernel was made for."""
+ONE, ACTION = 9, 10
+"""Where the inputs of a network that are no observation lie: the one of the biases, and the actions."""
+POLICY, CRITIC, TARGET, NETWORKS = 0, 1, 3, 5
+"""Networks of a run; the second critic and target follow the first."""
+
+RUN = np.dtype(
+    [
+        *((name, np.int32) for name in ("task", "cycle_steps", "limit_steps", "env_steps", "actions", "capacity")),
+        *((name, np.int32) for name in ("period", "gradient_steps", "warmup_steps", "learns_from")),
+        *((name, np.int32) for name in ("limit_is_terminal", "metrics_every", "most_episodes")),
+        ("seed", np.uint32),
+        *((name, np.float32) for name in ("discount", "learning_rate", "target_smoothing", "critic_weight")),
+        *((name, np.float32) for name in ("target_entropy", "env_dt_s")),
+        ("state", np.uint64),
+        ("replay", np.uint64),
+        ("unused", np.int32, 8),
+    ]
+)
+"""A run as the host describes it; addresses are of the device's memory."""
+
+ROW = np.dtype(
+    [
+        ("observation", np.float32, OBSERVATION),
+        ("one", np.float32),
+        ("action", np.float32, ACTIONS),
+        ("next_observation", np.float32, OBSERVATION),
+        ("reward", np.float32),
+        ("goes_on", np.float32),
+        ("unused", np.float32),
+    ]
+)
+"""A row of the replay."""
+
+REPORT = np.dtype(
+    [
+        ("agent_steps", np.int32),
+        *((name, np.float32) for name in ("critics_loss", "policy_loss", "entropy", "alpha", "action_value")),
+        ("unused", np.float32, 2),
+    ]
+)
+METRICS = ("critics_loss", "policy_loss", "entropy", "alpha", "action_value")
+
+_SIZES = {
+    "second": UNITS * UNITS,
+    "first": INPUTS * UNITS,
+    "second_bias": UNITS,
+    "last": UNITS * OUTPUTS,
+    "last_bias": OUTPUTS,
+}
+"""The numbers of one network, in the order in which they are kept."""
+NUMBERS = sum(_SIZES.values())
+STATE_WORDS = POSITION_WORDS + 11 * NUMBERS
+"""A run's state: its position, weights of all networks, then means and squares of the three that learn."""
+
+LAUNCH = np.dtype(
+    [
+        ("runs", np.uint64),
+        ("queued", np.int32),
+        ("tickets", np.uint64),
+        ("records", np.uint64),
+        ("most_records", np.int32),
+        ("reports", np.uint64),
+        ("most_reports", np.int32),
+        ("scratch", np.uint64),
+        ("time_ns", np.int64),
+        ("most_periods", np.int32),
+    ],
+    align=True,
+)
+"""The kernel's argument."""
+
+_MATRIX, _FIRST_MATRIX = UNITS * UNITS // 2, INPUTS * UNITS // 2
+SCRATCH_WORDS = NETWORKS * (_MATRIX + _FIRST_MATRIX) + 3 * _MATRIX + 2 * 4 * 32 * WARPS + (1 + OUTPUTS) * WARPS * UNITS
+"""A block's own memory."""
+
+
+def network_of(state: NDArray[np.float32], network: int, kept: int = 0) -> dict[str, NDArray[np.float32]]:
+    """A copy of a network's numbers in a run's state, matrices by row; weights, means (kept = 1) or squares (2)."""
+    found, begin = {}, _begin(network, kept)
+    for name, size in _SIZES.items():
+        found[name] = state[begin : begin + size]
+        begin += size
+    rows, columns = _second_order()
+    second = np.empty((UNITS, UNITS), np.float32)
+    second[rows, columns] = found["second"]
+    rows, columns = _first_order()
+    first = np.empty((INPUTS, UNITS), np.float32)
+    first[rows, columns] = found["first"]
+    return {**found, "second": second, "first": first, "last": found["last"].reshape(UNITS, OUTPUTS)}
+
+
+def set_network(state: NDArray[np.float32], network: int, numbers: dict[str, NDArray[Any]], kept: int = 0) -> None:
+    """Write a network's numbers into a run's state."""
+    ordered = {**numbers, "second": numbers["second"][_second_order()], "first": numbers["first"][_first_order()]}
+    begin = _begin(network, kept)
+    for name, size in _SIZES.items():
+        state[begin : begin + size] = np.reshape(ordered[name], size)
+        begin += size
+
+
+def _begin(network: int, kept: int) -> int:
+    """Where a network's numbers begin."""
+    place = network if kept == 0 else NETWORKS + 3 * (kept - 1) + network
+    return POSITION_WORDS + place * NUMBERS
+
+
+@cache
+def _second_order() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Row and column of each kept number of the second layer's matrix; kernel/sac/memory.cuh's SecondPlace."""
+    half, warp, down, beside, lane, i = np.indices((2, WARPS, 4, 8, 32, 4)).reshape(6, -1)
+    rows = warp % 4 * 64 + down * 16 + lane // 4 + i // 2 * 8
+    return rows, half * 128 + warp // 4 * 64 + beside * 8 + lane % 4 * 2 + i % 2
+
+
+@cache
+def _first_order() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The same of the first layer's; FirstPlace."""
+    quarter, warp, lane, i = np.indices((4, WARPS, 32, 4)).reshape(4, -1)
+    return lane // 4 + i // 2 * 8, quarter * 64 + warp * 8 + lane % 4 * 2 + i % 2
+
+
+def describe_run(spec: RunSpec) -> NDArray[Any]:
+    """A run, one record of `layout.RUN`; where its state and replay are is not known yet."""
+    world, agent = timed_task_of(spec), agent_of(spec)
+    run = np.zeros((), RUN)
+    entropy = -float(world.task.action_size) if agent.target_entropy is None else agent.target_entropy
+    numbers = {
+        "task": list(TASKS).index(spec.world.name),
+        "cycle_steps": world.cycle_steps,
+        "limit_steps": world.task.limit_steps,
+        "env_steps": spec.env_steps,
+        "actions": world.task.action_size,
+        "capacity": replay_capacity(spec),
+        "period": agent.period,
+        "gradient_steps": agent.gradient_steps,
+        "warmup_steps": agent.warmup_steps,
+        "learns_from": agent.learns_from,
+        "limit_is_terminal": agent.time_limit == "terminal",
+        "metrics_every": report_interval(spec),
+        "most_episodes": world.most_episodes(agent.period),
+        "seed": spec.seed,
+        "discount": agent.discount,
+        "learning_rate": agent.learning_rate,
+        "target_smoothing": agent.target_smoothing,
+        "critic_weight": agent.critic_weight,
+        "target_entropy": entropy,
+        "env_dt_s": float(world.task.env_dt),
+    }
+    for name, number in numbers.items():
+        run[name] = number
+    return run
+
+
+def agent_of(spec: RunSpec) -> SACAgent:
+    """A run's agent."""
+    assert isinstance(spec.agent, SACAgent), "others are for another kernel"
+    return spec.agent
+
+
+def replay_capacity(spec: RunSpec) -> int:
+    """The rows of a run's replay: no more than it can fill, with its last learning period."""
+    world, agent = timed_task_of(spec), agent_of(spec)
+    # Episodes end with a short cycle where their length is no multiple of it, so that there are a few steps more.
+    full_cycles = ceil(spec.env_steps / world.cycle_steps)
+    return min(agent.replay_capacity, full_cycles + world.most_episodes(full_cycles) + agent.period)
+
+
+def initial_states(specs: Sequence[RunSpec]) -> list[State]:
+    """The states that runs begin with; their weights are those of the compiled loop for the same seed."""
+    keep_compiled_programs()
+    return [
+        _initial_state(timed_task_of(spec).task.observation_size, timed_task_of(spec).task.action_size, spec.seed)
+        for spec in specs
+    ]
+
+
+def initial_state_of(psi: SACState) -> State:
+    """The state of a run before its first step, with an agent that has not learned yet."""
+    state = np.zeros(STATE_WORDS, np.float32)
+    sizes = len(psi.policy[0].weight), len(psi.policy[-1].bias) // 2
+    set_network(state, POLICY, _numbers(psi.policy, *_policy_places(*sizes)))
+    for index, (critic, target) in enumerate(zip(psi.critics, psi.targets, strict=True)):
+        set_network(state, CRITIC + index, _numbers(critic, *_critic_places(*sizes)))
+        set_network(state, TARGET + index, _numbers(target, *_critic_places(*sizes)))
+    position = position_of(state)
+    position["status"] = Status.FRESH
+    position["mean_decay"] = position["square_decay"] = 1.0
+    position["temperature"][0] = float(psi.temperature)
+    return state
+
+
+def agent_state_of(state: State, spec: RunSpec) -> SACState:
+    """What the agent has learned, as the agent itself has it."""
+    task = timed_task_of(spec).task
+    sizes = task.observation_size, task.action_size
+    position = position_of(state)
+    taken = jnp.asarray(int(position["updates"]), jnp.int32)
+    policies = [_network(network_of(state, POLICY, kept), *_policy_places(*sizes)) for kept in range(3)]
+
+    def pair(first: int, kept: int = 0) -> Critics:
+        return Critics(*(_network(network_of(state, first + i, kept), *_critic_places(*sizes)) for i in range(2)))
+
+    critics, targets = [pair(CRITIC, kept) for kept in range(3)], pair(TARGET)
+    temperature = [jnp.asarray(each) for each in position["temperature"]]
+    return SACState(
+        policy=policies[0],
+        policy_optimizer=AdamState(taken, *policies[1:]),
+        critics=critics[0],
+        critics_optimizer=AdamState(taken, *critics[1:]),
+        targets=targets,
+        temperature=temperature[0],
+        temperature_optimizer=AdamState(taken, *temperature[1:]),
+        acting=None,
+    )
+
+
+@lru_cache(maxsize=64)
+def _initial_state(observation_size: int, action_size: int, seed: int) -> State:
+    with jax.default_device(jax.local_devices(backend="cpu")[0]):
+        state = initial_state_of(
+            jax.device_get(initial_agent_state(SACAgent(), seed_key(seed), observation_size, action_size))
+        )
+    state.flags.writeable = False
+    return state
+
+
+def _numbers(network: Network, inputs: Sequence[int], outputs: Sequence[int]) -> dict[str, NDArray[np.float32]]:
+    """A network with its inputs and outputs at the places that the kernel has for them."""
+    first, second, last = ((np.asarray(layer.weight), np.asarray(layer.bias)) for layer in network)
+    kept = {
+        "first": np.zeros((INPUTS, UNITS), np.float32),
+        "second": second[0],
+        "second_bias": second[1],
+        "last": np.zeros((UNITS, OUTPUTS), np.float32),
+        "last_bias": np.zeros(OUTPUTS, np.float32),
+    }
+    kept["first"][list(inputs)], kept["first"][ONE] = first
+    kept["last"][:, list(outputs)], kept["last_bias"][list(outputs)] = last
+    return kept
+
+
+def _network(kept: dict[str, NDArray[np.float32]], inputs: Sequence[int], outputs: Sequence[int]) -> Network:
+    layers = (
+        (kept["first"][list(inputs)], kept["first"][ONE]),
+        (kept["second"], kept["second_bias"]),
+        (kept["last"][:, list(outputs)], kept["last_bias"][list(outputs)]),
+    )
+    return tuple(Layer(jnp.asarray(weight), jnp.asarray(bias)) for weight, bias in layers)
+
+
+def _policy_places(observations: int, actions: int) -> tuple[list[int], list[int]]:
+    """Of a policy's inputs and outputs: means come first, and log sigmas after the places of two."""
+    return list(range(observations)), [*range(actions), *range(OUTPUTS // 2, OUTPUTS // 2 + actions)]
+
+
+def _critic_places(observations: int, actions: int) -> tuple[list[int], list[int]]:
+    return [*range(observations), *range(ACTION, ACTION + actions)], [0]
+
+
+_ONLY = {"hidden": (UNITS, UNITS), "minibatch": SAMPLES, "temperature": "log_alpha", "acts": "after_learning"}
+
+
+def refusal(agent: SACAgent) -> str | None:
+    """In a sentence, why the kernel cannot train an agent; None where it can."""
+    for name, only in _ONLY.items():
+        if (given := getattr(agent, name)) != only:
+            return f"{name} is {given!r}: the engine cuda trains SAC with {only!r} only."
+    return None
+
+
+UPDATE_S, ACTING_S = 700e-6, 20e-6
+"""Of a gradient step, and of an agent step by itself."""
+
+
+def expected_s(spec: RunSpec) -> float:
+    """The seconds of a whole run."""
+    agent = agent_of(spec)
+    return expected_updates(spec) * (agent.gradient_steps * UPDATE_S + agent.period * ACTING_S)

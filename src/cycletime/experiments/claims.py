@@ -1,0 +1,242 @@
+"""Claims with their criteria: conditions on means over runs, and the verdict that they amount to.
+
+A condition holds where its interval of 95 % is wholly on the right side of its bound, and fails where it is wholly on
+the other: one-sided tests at 2.5 %, so that whoever reads an interval sees the verdict. A claim is confirmed where
+every condition holds: since all must, none needs a correction (an intersection-union test). It is refuted where one
+fails after Holm's correction for their number. Else the data do not decide. Where 'almost all' must hold, some may
+fail, and both directions are corrected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import isnan, nan
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cycletime.experiments.paper.data import NotRunError, PaperResults
+from cycletime.statistics import Contrast, Estimate, holm_corrected
+from cycletime.statistics.means import NO_INTERVAL, mean, percent
+
+CONFIDENCE = 0.95
+TAIL = (1 - CONFIDENCE) / 2
+"""How improbable data must be, on either side."""
+Verdict: TypeAlias = Literal["confirmed", "refuted", "not decided", "not run"]
+PerRun: TypeAlias = NDArray[np.float64]
+"""A number for each run; one that diverged is NaN."""
+ContrastTerms: TypeAlias = list[tuple[float, PerRun]]
+"""A contrast: means over runs, each with its weight, that are added up."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A contrast of means over runs, and the bound that it must keep to."""
+
+    name: str
+    """What is measured, such as 'final return at 4 ms'."""
+    estimate: Estimate
+    """With its interval of 95 %."""
+    bound: float
+    is_above: bool
+    """Whether it must be above the bound, and not below."""
+    p_holds: float
+    """How probable such data are if it does not hold."""
+    p_fails: float
+    """How probable such data are if it holds."""
+
+    def __str__(self) -> str:
+        """In words, such as 'final return at 4 ms: 0.71 (-0.6 to 2.0), to be below 2'."""
+        low, high = self.estimate.low, self.estimate.high
+        ends = "no interval" if low is None or high is None else f"{low:,.4g} to {high:,.4g}"
+        return (
+            f"{self.name}: {self.estimate.value:,.4g} ({ends}; n = {self.estimate.runs}), "
+            f"to be {'above' if self.is_above else 'below'} {self.bound:,.4g}"
+        )
+
+
+def above(name: str, bound: float, terms: ContrastTerms) -> Condition:
+    """A contrast must be above a bound."""
+    return _condition(name, bound, terms, is_above=True)
+
+
+def below(name: str, bound: float, terms: ContrastTerms) -> Condition:
+    """A contrast must be below a bound."""
+    return _condition(name, bound, terms, is_above=False)
+
+
+def within(name: str, bound: float, terms: ContrastTerms) -> list[Condition]:
+    """A contrast must be nearer to zero than a bound: two one-sided tests."""
+    return [above(name, -bound, terms), below(name, bound, terms)]
+
+
+def mean_of(runs: PerRun) -> ContrastTerms:
+    """The contrast that is a mean."""
+    return [(1.0, runs)]
+
+
+def difference(runs: PerRun, *others: PerRun) -> ContrastTerms:
+    """The contrast of a mean with that of others, or with the mean of several such."""
+    return [(1.0, runs), *((-1.0 / len(others), each) for each in others)]
+
+
+def mean_difference(pairs: Sequence[tuple[PerRun, PerRun]]) -> ContrastTerms:
+    """The contrast that is the mean of several differences."""
+    return [(weight / len(pairs), runs) for pair in pairs for weight, runs in zip((1.0, -1.0), pair, strict=True)]
+
+
+def _condition(name: str, bound: float, terms: ContrastTerms, *, is_above: bool) -> Condition:
+    """By Welch's t, as `cycletime.statistics.compare`; runs that diverged are left out and counted."""
+    kept = [(weight, runs[np.isfinite(runs)]) for weight, runs in terms]
+    n = tuple(len(runs) for _, runs in kept)
+    astray = sum(len(runs) for _, runs in terms) - sum(n)
+    if min(n) < 2:
+        value = sum(weight * float(mean(runs)) for weight, runs in kept) if min(n) else nan
+        return Condition(name, Estimate(value, None, None, NO_INTERVAL, n, astray), bound, is_above, 1.0, 1.0)
+    found = Contrast.of(kept)
+    half = found.half_width(CONFIDENCE)
+    interval = f"{percent(CONFIDENCE)} {'Welch ' if len(n) > 1 else ''}t"
+    estimate = Estimate(found.value, found.value - half, found.value + half, interval, n, astray)
+    inside = (found.value - bound) * (1 if is_above else -1)
+    return Condition(name, estimate, bound, is_above, found.tail(inside), found.tail(-inside))
+
+
+def verdict_of(conditions: Sequence[Condition], may_fail: int = 0) -> Verdict:
+    """What conditions amount to, of which all must hold, or all but so many."""
+    holds = [each.p_holds for each in conditions]
+    holding = sum(p < TAIL for p in (holm_corrected(holds) if may_fail else holds))
+    failing = sum(p < TAIL for p in holm_corrected([each.p_fails for each in conditions]))
+    if failing > may_fail:
+        return "refuted"
+    return "confirmed" if holding >= len(conditions) - may_fail else "not decided"
+
+
+ConditionGroup: TypeAlias = Callable[[PaperResults], Sequence[Condition]]
+"""Conditions that need the same studies: they can be asked together, or not at all."""
+
+
+@dataclass(frozen=True)
+class OtherSetting:
+    """A claim asked where the paper did not ask it: on the other task, or with the released code's ways."""
+
+    where: str
+    parts: tuple[ConditionGroup, ...]
+    may_fail: int = 0
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim, and the criterion by which it is judged."""
+
+    number: str
+    statement: str
+    """The paper's, in short."""
+    criterion: str
+    """What must hold, in words: statistic, margin, test. The conditions are the same in code."""
+    refuted_by: str
+    """What would refute it."""
+    figure: str | None
+    """Ours that shows it."""
+    parts: tuple[ConditionGroup, ...]
+    """The conditions that must hold."""
+    may_fail: int = 0
+    """How many of them need not."""
+    elsewhere: tuple[OtherSetting, ...] = ()
+
+
+@dataclass(frozen=True)
+class JudgedClaim:
+    """What the data say of a claim, at one place."""
+
+    verdict: Verdict
+    conditions: tuple[Condition, ...] = ()
+    may_fail: int = 0
+    missing: tuple[str, ...] = ()
+    """What was not run, if something was not."""
+    scale: float | None = None
+    """The least share of the paper's environment steps among the studies that it rests on."""
+    sources: tuple[str, ...] = ()
+    """Where the runs of these studies come from: closed form, or a simulated robot."""
+    with_plain_mean: Verdict | None = None
+    """By the plain mean over episodes, where the claim is about scores."""
+
+    @property
+    def decisive(self) -> Condition | None:
+        """The condition that the verdict hangs on: the last that must hold, the surest first."""
+        if self.verdict == "not run":
+            return None
+        needed = len(self.conditions) - self.may_fail
+        return sorted(self.conditions, key=lambda each: each.p_holds)[needed - 1]
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        decisive = None if self.decisive is None else _condition_as_json(self.decisive)
+        return {
+            "verdict": self.verdict,
+            "statistic": decisive and {"name": decisive["name"], "value": decisive["value"]},
+            "interval": decisive and decisive["interval"],
+            "n": decisive and decisive["n"],
+            "missing": list(self.missing),
+            "scale": self.scale,
+            "sources": list(self.sources),
+            "with_plain_mean": self.with_plain_mean,
+            "conditions": [_condition_as_json(each) for each in self.conditions],
+        }
+
+
+def judge(data: PaperResults, asked: Claim | OtherSetting) -> JudgedClaim:
+    """Judge a claim by what there is: a part of it can refute it already, and all of it must be there to confirm it."""
+    found, plain = _judge_once(data, asked), _judge_once(data.with_plain_means(), asked)
+    return replace(found, with_plain_mean=plain.verdict if plain.conditions != found.conditions else None)
+
+
+def _judge_once(data: PaperResults, asked: Claim | OtherSetting) -> JudgedClaim:
+    """By the measure that the data have."""
+    data, found, missing = replace(data, used=set()), list[Condition](), list[str]()
+    for part in asked.parts:
+        try:
+            found += part(data)
+        except NotRunError as error:
+            missing += error.needed
+    verdict = verdict_of(found, asked.may_fail)
+    if missing and verdict != "refuted":
+        verdict = "not run"
+    used = [data.outcomes[name] for name in data.used]
+    scale = min((outcome.scale for outcome in used), default=None)
+    sources = tuple(sorted({where for outcome in used for where in outcome.sources}))
+    return JudgedClaim(verdict, tuple(found), asked.may_fail, tuple(dict.fromkeys(missing)), scale, sources)
+
+
+def claims_as_json(claims: Sequence[Claim], data: PaperResults) -> list[dict[str, Any]]:
+    """Claims with their verdicts, for programs."""
+    return [claim_as_json(claim, data) for claim in claims]
+
+
+def claim_as_json(claim: Claim, data: PaperResults) -> dict[str, Any]:
+    """A claim with its verdict, for programs."""
+    return {
+        "number": claim.number,
+        "statement": claim.statement,
+        **judge(data, claim).as_json(),
+        "figure": claim.figure,
+        "criterion": claim.criterion,
+        "refuted_by": claim.refuted_by,
+        "elsewhere": [{"where": each.where, **judge(data, each).as_json()} for each in claim.elsewhere],
+    }
+
+
+def _condition_as_json(condition: Condition) -> dict[str, Any]:
+    estimate = condition.estimate
+    return {
+        "name": condition.name,
+        "value": None if isnan(estimate.value) else estimate.value,
+        "interval": [estimate.low, estimate.high],
+        "n": list(estimate.cells),
+        "astray": estimate.n_failed,
+        "must_be": "above" if condition.is_above else "below",
+        "bound": condition.bound,
+        "p_holds": condition.p_holds,
+        "p_fails": condition.p_fails,
+    }

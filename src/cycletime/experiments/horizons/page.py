@@ -1,0 +1,292 @@
+"""The page's parts that are made from results: what stands between <!-- made: NAME --> and <!-- end -->.
+
+SAC's parts have names that begin with 'sac-'. A part may have text before it, <!-- made: NAME; text -->. Of parts
+whose results are not there, an algorithm's first one says so, and the others are empty.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import product
+from pathlib import Path
+from statistics import median_low
+
+from cycletime.agents import SACAgent
+from cycletime.bounded import read_bounded_text
+from cycletime.duration import Duration
+from cycletime.errors import InputError
+from cycletime.experiments.collection import winners
+from cycletime.experiments.horizons.ranking import MEASURES, START_KINDS, Interval, RuleComparison
+from cycletime.experiments.horizons.results import Evidence
+from cycletime.experiments.horizons.verdicts import JudgedTrial, decision_text, excluded_text
+from cycletime.experiments.outcome import NoResultsError, Outcome, OutcomeCell
+from cycletime.reports.formatting import estimate_text
+from cycletime.rules.quantities import decay_in_seconds
+from cycletime.statistics import Estimate, mean_and_error
+from cycletime.training.atomic_files import write_whole
+
+_HORIZON_NAMES = {"discount": "discount", "trace_decay": "trace"}
+_MEASURE_NAMES = {"average": "average", "worst": "worst cycle time"}
+
+
+def best_horizons_table(evidence: Evidence) -> str:
+    """By task and cycle time the horizons that tuning found best, and between which those lie that are as good."""
+    rows = []
+    for task, tuning in evidence.tunings.items():
+        found = winners(tuning)
+        for rate in evidence.subject.horizons:
+            cells = [_horizon_range(rate, [each.cell, *each.as_good]) for each in found.values()]
+            rows.append(
+                (task, _HORIZON_NAMES[rate], f"{_milliseconds(min(found))} to {_milliseconds(max(found))}", *cells)
+            )
+    names = ("task", "horizon", "cycle times")
+    return markdown_table((*names, *_dt_names(len(rows[0]) - len(names))), rows)
+
+
+def _dt_names(count: int) -> list[str]:
+    """Of cycle times in their order: those that are starting points."""
+    names = ["shortest", *[""] * (count - 2), "longest"]
+    names[median_low(range(count))] = "middle"
+    return names
+
+
+def measures_table(comparison: RuleComparison, rules: Iterable[str]) -> str:
+    """Of rules the average and the worst cycle time, from tuned and untuned values."""
+    header = ("rule", *(f"{kind}, {_MEASURE_NAMES[measure]}" for kind in START_KINDS for measure in MEASURES))
+    return markdown_table(
+        header,
+        [
+            (
+                f"`{rule}`",
+                *(
+                    _interval_text(comparison.interval(rule, kind, measure))
+                    for kind in START_KINDS
+                    for measure in MEASURES
+                ),
+            )
+            for rule in rules
+        ],
+    )
+
+
+def task_table(comparison: RuleComparison) -> str:
+    """Of rules the average on each task that judges."""
+    header = ("values", "rule", *comparison.dts)
+    return markdown_table(
+        header,
+        [
+            (
+                kind,
+                f"`{rule}`",
+                *(_interval_text(comparison.interval(rule, kind, "average", task=task)) for task in comparison.dts),
+            )
+            for kind in START_KINDS
+            for rule in comparison.ranked(kind, "average")
+        ],
+    )
+
+
+def updates_table(comparison: RuleComparison) -> str:
+    """By task, cycle time and SAC's updates in a second, the return of the best discount, with its standard error."""
+    best: dict[tuple[str, Duration], dict[float, Estimate]] = {}
+    for task, outcome in comparison.outcomes.items():
+        for cell in sorted(outcome.cells, key=lambda cell: cell.dt):
+            if cell.values["target_smoothing"] == SACAgent.target_smoothing:
+                row, rate = best.setdefault((task, cell.dt), {}), _updates_per_s(cell)
+                found = mean_and_error(cell.scores, failed="exclude")
+                row[rate] = max(row.get(rate, found), found, key=lambda each: each.value)
+    rates = sorted({rate for row in best.values() for rate in row})
+    header = ("task", "cycle time", *(f"{rate:.3g} updates/s" for rate in rates))
+    return markdown_table(
+        header,
+        [
+            (task, _milliseconds(dt), *(estimate_text(row[rate]) if rate in row else "" for rate in rates))
+            for (task, dt), row in best.items()
+        ],
+    )
+
+
+def verdicts_table(trial: JudgedTrial) -> str:
+    """Of candidates the verdict, and the differences that it rests on."""
+    references = trial.comparison.subject.references
+    header = ("candidate", "verdict", *(f"more than `{other}`" for other in references))
+    rows = [
+        (f"`{name}`", f"**{trial.verdict(name)}**", *(str(trial.more(name, other)) for other in references))
+        for name in trial.candidates
+    ]
+    return markdown_table(header, rows)
+
+
+def default_table(trial: JudgedTrial) -> str:
+    """What the winner has more than the default rule, in everything that decides."""
+    rows = [(where, str(trial.more(trial.winner, trial.default, *what))) for where, what in trial.conditions.items()]
+    return markdown_table(("", f"`{trial.winner}` more than `{trial.default}`"), rows)
+
+
+def predictions_table(evidence: Evidence) -> str:
+    """What became of the predictions of each candidate."""
+    rows = []
+    for name in evidence.trial.candidates:
+        found = evidence.trial.of_predictions(evidence.predictions, name)
+        counts = Counter(found.values())
+        wrong = ", ".join(key.replace("_", " ") for key, became in found.items() if became != "held")
+        rows.append((f"`{name}`", *(str(counts[word]) for word in ("held", "refuted", "not decided")), wrong))
+    return markdown_table(("candidate", "held", "refuted", "not decided", "which did not hold"), rows)
+
+
+def post_hoc_table(evidence: Evidence) -> str:
+    """What the rule that the trial suggested has more than the paper's and than the winner, on all tasks."""
+    trial, rule = evidence.trial, evidence.subject.afterwards
+    assert rule is not None, "of this algorithm, a trial has suggested one"
+    others = (*evidence.subject.references, trial.winner)
+    rows = []
+    for comparison in (trial.comparison, evidence.search):
+        beside = replace(comparison, rules={**comparison.rules, rule.name: rule})
+        for kind, measure in product(START_KINDS, MEASURES):
+            more = (str(beside.interval(rule.name, kind, measure, less=other)) for other in others)
+            own = _interval_text(beside.interval(rule.name, kind, measure))
+            rows.append((", ".join(comparison.dts), f"{kind}, {_MEASURE_NAMES[measure]}", own, *more))
+    return markdown_table(("tasks", "values", f"`{rule.name}`", *(f"more than `{other}`" for other in others)), rows)
+
+
+def provenance_table(outcomes: Iterable[Outcome]) -> str:
+    """Where the runs come from."""
+    header = ("study", "runs", "environment steps", "made by", "code", "on", "wall time")
+    return markdown_table(header, [tuple(_provenance(outcome)) for outcome in outcomes])
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _provenance(outcome: Outcome) -> Iterator[str]:
+    about = outcome.about
+    yield from (outcome.name, f"{about['runs']:,}", f"{outcome.env_steps:,}", f"`{about['command']}`")
+    for key in ("cycletime", "device"):
+        yield ", ".join(sorted({str(each[key]) for each in about["machines"]}))
+    yield "not known" if about.get("wall_s") is None else f"{about['wall_s']:.0f} s"
+
+
+def _updates_per_s(cell: OutcomeCell) -> float:
+    return float(cell.values["gradient_steps"] / cell.values["learning_period"] / float(cell.dt))
+
+
+def _horizon_range(rate: str, cells: Sequence[OutcomeCell]) -> str:
+    best, *others = (decay_in_seconds(cell.values[rate], float(cell.dt)) for cell in cells)
+    every = (best, *others)
+    around = f" ({min(every):.2g} to {max(every):.2g})" if min(every) < max(every) else ""
+    return f"{best:.2g} s{around}"
+
+
+def _interval_text(found: Interval) -> str:
+    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+
+
+def _milliseconds(dt: Duration) -> str:
+    return f"{float(dt) * 1e3:g} ms"
+
+
+FIGURES = Path("figures", "horizons")
+"""Beside the page."""
+NOT_RUN_TEXT = "What is missing here has not been run yet."
+IMAGES: Mapping[str, tuple[str, Callable[[Evidence], object]]] = {
+    "tuned-horizons": (
+        "Maps of discount horizons against the cycle time, one for each task",
+        lambda evidence: evidence.tunings,
+    ),
+    "search": ("Scores on Reacher and Double Pendulum against the cycle time", lambda evidence: evidence.search),
+    "trial": ("Scores on the four other tasks against the cycle time", lambda evidence: evidence.trial),
+}
+"""By figure, what it is called for those who do not see it, and what must have been run."""
+
+
+def _image(name: str, evidence: Evidence) -> str:
+    words, needed = IMAGES[name]
+    needed(evidence)
+    return f"![{words}]({(FIGURES / f'{evidence.subject.prefix}{name}.png').as_posix()})"
+
+
+PARTS: Mapping[str, Callable[[Evidence], str]] = {
+    "tuned-horizons": best_horizons_table,
+    "search": lambda evidence: measures_table(evidence.search, evidence.search.ranked("tuned", "average")),
+    "trial": lambda evidence: measures_table(
+        evidence.trial.comparison, evidence.trial.comparison.ranked("tuned", "average")
+    ),
+    "trial-by-task": lambda evidence: task_table(evidence.trial.comparison),
+    "left-out": lambda evidence: excluded_text(evidence.trial.comparison),
+    "verdicts": lambda evidence: verdicts_table(evidence.trial),
+    "against-default": lambda evidence: default_table(evidence.trial),
+    "decision": lambda evidence: decision_text(evidence.trial),
+    "predictions": predictions_table,
+    "origins": lambda evidence: provenance_table(evidence.outcomes),
+    **{f"{name}-figure": partial(_image, name) for name in IMAGES},
+}
+"""By name, what makes it."""
+SAC_PARTS: Mapping[str, Callable[[Evidence], str]] = {
+    **PARTS,
+    "search-updates": lambda evidence: updates_table(evidence.search),
+    "trial-updates": lambda evidence: updates_table(evidence.trial.comparison),
+    "afterwards": post_hoc_table,
+}
+"""The same of SAC, whose candidates change how many updates there are, and whose trial has suggested one more."""
+PARTS_BY_ALGORITHM = {"ppo": PARTS, "sac": SAC_PARTS}
+"""By algorithm."""
+_PART = re.compile(r"(<!-- made: ([\w-]+)(?:; ([^\n]*))? -->\n).*?(<!-- end -->)", re.DOTALL)
+_MAX_BYTES = 2**20
+
+
+def write_page(page: Path, evidence: Sequence[Evidence]) -> list[Path]:
+    """Fill a page and write its figures beside it; the files.
+
+    Args:
+        page: The page.
+        evidence: Of each algorithm.
+
+    Raises:
+        InputError: if the page or all results are missing, or a part of it has no name that is known.
+    """
+    from cycletime.experiments.horizons.figures import save_figures
+
+    text = fill_page(read_bounded_text(page, _MAX_BYTES, encoding="utf-8"), evidence)
+    figures = [path for each in evidence for path in save_figures(each, page.parent / FIGURES)]
+    write_whole(page, lambda file: file.write_text(text, encoding="utf-8"))
+    return [page, *figures]
+
+
+def fill_page(text: str, evidence: Sequence[Evidence]) -> str:
+    """A page's text with its parts made anew.
+
+    Raises:
+        InputError: if a part has no name that is known, or nothing was run of what it shows.
+    """
+    known = {
+        each.subject.prefix + name: (make, each)
+        for each in evidence
+        for name, make in PARTS_BY_ALGORITHM[each.algorithm].items()
+    }
+    missing: list[NoResultsError] = []
+    told = set[str]()
+
+    def made(part: re.Match[str]) -> str:
+        begin, name, words, end = part.groups()
+        if name not in known:
+            raise InputError(f"The page has a part {name!r}: there are {', '.join(known)}.")
+        make, whose = known[name]
+        try:
+            content = [words, make(whose)]
+        except NoResultsError as error:
+            missing.append(error)
+            content = [NOT_RUN_TEXT] if whose.subject.prefix not in told else []
+            told.add(whose.subject.prefix)
+        return "\n".join([begin, *(f"{each}\n" for each in content if each), end])
+
+    text, parts = _PART.subn(made, text)
+    if parts and len(missing) == parts:
+        raise missing[0]  # what is there must not be lost by looking in the wrong folder
+    return text

@@ -1,0 +1,158 @@
+"""The frozen list: which candidates go to the trial, what is predicted of them there, and the file that says so.
+
+Who goes is decided by criteria, of which all but the last were fixed before the search was run:
+
+1. the best average from tuned values,
+2. the best worst cycle time from tuned values,
+3. the best average from untuned values,
+4. of the candidates with the fewest numbers that are not behind the first for sure, the best,
+5. what users have already, which is so of SAC alone: PPO's trial has given it its name,
+6. what the search of the others suggested, which is so of SAC alone, too, and stands back in the others.
+
+What the search has found of their differences from the paper's rules, the trial is predicted to find too: 'more' or
+'less' where the interval excludes zero, 'undecided' elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from cycletime.experiments.horizons.candidates import AlgorithmSpec, count_parameters
+from cycletime.experiments.horizons.ranking import MEASURES, START_KINDS, Interval, Measure, RuleComparison
+from cycletime.experiments.outcome import require_file
+from cycletime.rules import Rule
+from cycletime.rules.rule import own_rules_as_table
+from cycletime.training.atomic_files import disk_errors, write_whole
+from cycletime.training.toml_files import read_own_rules, read_toml, toml_text
+
+_MEASURE_TEXT: Mapping[Measure, str] = {"average": "on average", "worst": "at the worst cycle time"}
+_DIGITS = 3
+
+
+def chosen_candidates(comparison: RuleComparison) -> dict[str, str]:
+    """By candidate, why it goes to the trial."""
+    chosen: dict[str, str] = {}
+
+    def choose(name: str, why: str) -> None:
+        chosen[name] = f"{chosen[name]}; {why}" if name in chosen else why
+
+    best = _best(comparison, "tuned", "average")
+    choose(best, "the best average from tuned values")
+    choose(_best(comparison, "tuned", "worst"), "the best worst cycle time from tuned values")
+    choose(_best(comparison, "untuned", "average"), "the best average from untuned values")
+    choose(_simplest(comparison, best), "the best of those with the fewest numbers that are not behind for sure")
+    if comparison.subject.in_use is not None:
+        choose(comparison.subject.in_use, "what users have already")
+    if comparison.subject.suggested is not None:
+        choose(comparison.subject.suggested, "suggested by the search of the others")
+    return chosen
+
+
+def write_preregistration(comparison: RuleComparison, results: Path) -> Path:
+    """Write the list, with laws and predictions; the file."""
+    chosen = chosen_candidates(comparison)
+    subject = comparison.subject
+    own = own_rules_as_table({name: comparison.candidates[name] for name in chosen})
+    tables: dict[str, dict[str, Any]] = {f"own_rules.{name}": table for name, table in own.items()}
+    for name, why in chosen.items():
+        tables[f"predictions.{name}"] = {
+            "chosen": why,
+            "words": list(prediction_sentences(comparison, name)),
+            **dict(predictions(comparison, name)),
+        }
+    head = f"# Candidates for the trial, frozen before it. Made by: {preregistration_command(subject)}\n\n"
+    file = results / preregistration_file(subject)
+    with disk_errors(results):
+        results.mkdir(parents=True, exist_ok=True)
+    write_whole(file, lambda unfinished: unfinished.write_text(head + toml_text(tables), encoding="utf-8"))
+    return file
+
+
+def preregistration_file(subject: AlgorithmSpec) -> str:
+    """What the file is called."""
+    return f"{subject.prefix}candidates.toml"
+
+
+def preregistration_command(subject: AlgorithmSpec) -> str:
+    """What makes it."""
+    return f"cycletime horizons freeze{subject.option}"
+
+
+def preregistered_rules(results: Path, subject: AlgorithmSpec) -> dict[str, Rule]:
+    """The candidates of the frozen list.
+
+    Raises:
+        NoResultsError: if it is not there.
+    """
+    return read_own_rules(_require_preregistration(results, subject))
+
+
+def preregistered_predictions(results: Path, subject: AlgorithmSpec) -> dict[str, Any]:
+    """By candidate of the frozen list, what is predicted of it.
+
+    Raises:
+        NoResultsError: if it is not there.
+    """
+    return dict(read_toml(_require_preregistration(results, subject))["predictions"])
+
+
+def _require_preregistration(results: Path, subject: AlgorithmSpec) -> Path:
+    makes = f"'{preregistration_command(subject)}' makes it, once the search has been run."
+    return require_file(results / preregistration_file(subject), makes)
+
+
+def planned_comparisons(subject: AlgorithmSpec) -> tuple[tuple[str, Measure, str], ...]:
+    """Kinds of starting points, measures, and rules of the paper that every candidate is compared with."""
+    return tuple(product(START_KINDS, MEASURES, subject.references))
+
+
+def predictions(comparison: RuleComparison, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What a candidate has more than each of the paper's rules, by the name of the comparison."""
+    for kind, measure, other in planned_comparisons(comparison.subject):
+        more = comparison.interval(name, kind, measure, less=other)
+        numbers = [round(number, _DIGITS) for number in (more.value, more.low, more.high)]
+        yield comparison_key(kind, measure, other), {"predicted": sign_of(more), "search": numbers}
+
+
+def prediction_sentences(comparison: RuleComparison, name: str) -> Iterator[str]:
+    """What is predicted of a candidate, in a sentence for each kind of starting points and each measure."""
+    for kind, (measure, what) in product(START_KINDS, _MEASURE_TEXT.items()):
+        references = comparison.subject.references
+        signs = {other: sign_of(comparison.interval(name, kind, measure, less=other)) for other in references}
+        told = {sign: [other for other, each in signs.items() if each == sign] for sign in ("more", "less")}
+        parts = [f"{sign} than {', '.join(others)}" for sign, others in told.items() if others]
+        yield f"From {kind} values {what}: {' and '.join(parts) or 'nothing that can be told from the others'}."
+
+
+def comparison_key(kind: str, measure: Measure, other: str) -> str:
+    """What a comparison with one of the paper's rules is called in the file."""
+    return f"{measure}_from_{kind}_than_{other.replace('-', '_')}"
+
+
+def sign_of(difference: Interval) -> str:
+    """What an interval says of a difference."""
+    return "more" if difference.low > 0 else "less" if difference.high < 0 else "undecided"
+
+
+def _best(comparison: RuleComparison, kind: str, measure: Measure) -> str:
+    return _ranked_candidates(comparison, kind, measure)[0]
+
+
+def _simplest(comparison: RuleComparison, best: str) -> str:
+    near = [
+        name
+        for name in _ranked_candidates(comparison, "tuned", "average")
+        if comparison.interval(best, "tuned", "average", less=name).low <= 0
+    ]
+    return min(
+        near, key=lambda name: count_parameters(comparison.candidates[name])
+    )  # the first of them, which is the best
+
+
+def _ranked_candidates(comparison: RuleComparison, kind: str, measure: Measure) -> list[str]:
+    """The candidates that were there before the search, the best first."""
+    candidates = comparison.candidates.keys() - {comparison.subject.suggested}
+    return [name for name in comparison.ranked(kind, measure) if name in candidates]

@@ -1,0 +1,188 @@
+"""How rules compare: scores between doing nothing (0) and tuning at each cycle time (1), from several starting points.
+
+Of a rule and a kind of starting points, the *average* is over the cycle times, the starting points on a task and then
+the tasks; the *worst* has the lowest of the cycle times in place of their mean. Intervals are of a bootstrap that draws
+runs anew in every cell, those of the scale's upper end too; all rules have the same draws, so that differences between
+them have intervals as well.
+
+A cycle time counts where tuning there has learned something: else there is no scale. It has if its score is above that
+of doing nothing by a fifth at least of the most that it has gained on the task, with the lower end of its interval. A
+starting point where it has not is none either, and a task with fewer than three such cycle times, or without starting
+points, says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cycletime.duration import Duration
+from cycletime.errors import InputError
+from cycletime.experiments.horizons.candidates import AlgorithmSpec, PointKey, Rules, StartingPoint
+from cycletime.experiments.outcome import Outcome
+from cycletime.rules import Rule
+from cycletime.statistics.resampling import resample_means
+
+CONFIDENCE = 0.95
+RESAMPLES = 4000
+LEARNED_SHARE = 0.2
+"""The least share of the most that tuning has gained on a task at which it has learned something."""
+MIN_CYCLE_TIMES = 3
+"""Cycle times of a task that judges."""
+Measure: TypeAlias = Literal["average", "worst"]
+MEASURES: tuple[Measure, ...] = ("average", "worst")
+START_KINDS = ("tuned", "untuned")
+"""Of starting points."""
+Array: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A number, and between which two it lies with 95 % confidence."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, drawn: Array, *, together: int = 1) -> Interval:
+        """From the number itself, and those of runs that were drawn anew.
+
+        Args:
+            drawn: All of them.
+            together: How many intervals are to hold together with that confidence (Bonferroni's correction).
+        """
+        tail = (1 - CONFIDENCE) / 2 / together
+        low, high = np.quantile(drawn[1:], [tail, 1 - tail])
+        return cls(float(drawn[0]), float(low), float(high))
+
+    def __str__(self) -> str:
+        """Such as '0.92 [0.90, 0.94]'."""
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+@dataclass(frozen=True)
+class ScoreScale:
+    """What scores on a task are measured against."""
+
+    nothing: float
+    """The score of doing nothing."""
+    retuned: Mapping[Duration, Mapping[str, Any]]
+    """By cycle time, the point that tuning there found best."""
+
+
+@dataclass(frozen=True, eq=False)
+class RuleComparison:
+    """Rules from starting points, and the outcomes of their runs."""
+
+    rules: Rules
+    starts: Sequence[StartingPoint]
+    outcomes: Mapping[str, Outcome]
+    """By task."""
+    scales: Mapping[str, ScoreScale]
+    """By task."""
+
+    @property
+    def subject(self) -> AlgorithmSpec:
+        """The algorithm whose rules they are."""
+        return self.starts[0].subject
+
+    @property
+    def candidates(self) -> dict[str, Rule]:
+        """By name, the rules that are not the paper's."""
+        return {name: rule for name, rule in self.rules.items() if isinstance(rule, Rule)}
+
+    def scores(self, rule: str, start: StartingPoint) -> Array:
+        """[1 + resamples, cycle times that count] normalised scores of a rule from a starting point."""
+        scale, dts = self.scales[start.task], self.dts[start.task]
+        ours = self._means(start.task, [start.point(dt, self.rules[rule]) for dt in dts])
+        best = self._means(start.task, [scale.retuned[dt] for dt in dts])
+        return (ours - scale.nothing) / (best - scale.nothing)
+
+    @cached_property
+    def dts(self) -> Mapping[str, tuple[Duration, ...]]:
+        """By task that judges, the cycle times that count."""
+        found = {task: self._learned(task, scale) for task, scale in self.scales.items()}
+        begun = {(start.task, start.values.dt) for start in self.starts}
+        return {
+            task: dts
+            for task, dts in found.items()
+            if len(dts) >= MIN_CYCLE_TIMES and any((task, dt) in begun for dt in dts)
+        }
+
+    def begun(self, kind: str, task: str | None = None) -> list[StartingPoint]:
+        """The starting points of a kind at cycle times that count, on all tasks that judge or on one."""
+        return [
+            start
+            for start in self.starts
+            if start.kind == kind and task in (None, start.task) and start.values.dt in self.dts.get(start.task, ())
+        ]
+
+    @cached_property
+    def measured(self) -> Mapping[tuple[str, str, Measure, str], Array]:
+        """By rule, kind of starting points, measure and task, [1 + resamples] numbers."""
+        found: dict[tuple[str, str, Measure, str], Array] = {}
+        for rule, kind, task in product(self.rules, START_KINDS, self.dts):
+            scores = np.stack([self.scores(rule, start) for start in self.begun(kind, task)], axis=1)
+            found[rule, kind, "average", task] = scores.mean(axis=(1, 2))
+            found[rule, kind, "worst", task] = scores.min(axis=2).mean(axis=1)
+        return found
+
+    def interval(
+        self,
+        rule: str,
+        kind: str,
+        measure: Measure,
+        less: str | None = None,
+        *,
+        task: str | None = None,
+        together: int = 1,
+    ) -> Interval:
+        """A measure of a rule, or what it has more of it than another rule, on all tasks that judge or on one."""
+        drawn = self._drawn_of(rule, kind, measure, task)
+        if less is not None:
+            drawn = drawn - self._drawn_of(less, kind, measure, task)
+        return Interval.of(drawn, together=together)
+
+    def ranked(self, kind: str, measure: Measure) -> list[str]:
+        """The rules, the best first."""
+        return sorted(self.rules, key=lambda rule: -float(self._drawn_of(rule, kind, measure)[0]))
+
+    def _drawn_of(self, rule: str, kind: str, measure: Measure, task: str | None = None) -> Array:
+        tasks = self.dts if task is None else (task,)
+        drawn: Array = np.mean([self.measured[rule, kind, measure, each] for each in tasks], axis=0)
+        return drawn
+
+    def _learned(self, task: str, scale: ScoreScale) -> tuple[Duration, ...]:
+        gained = self._means(task, list(scale.retuned.values())) - scale.nothing
+        lows = [Interval.of(each).low for each in gained.T]
+        return tuple(
+            dt for dt, low in zip(scale.retuned, lows, strict=True) if low > LEARNED_SHARE * gained[0].max() > 0
+        )
+
+    def _means(self, task: str, points: Sequence[Mapping[str, Any]]) -> Array:
+        columns, means = self._drawn[task]
+        place_of = self.subject.place
+        for point in points:
+            if place_of(point) not in columns:
+                raise InputError(f"{self.outcomes[task].name} has no runs of {dict(point)}: it is of other candidates.")
+        return means[:, [columns[place_of(point)] for point in points]]
+
+    @cached_property
+    def _drawn(self) -> dict[str, tuple[dict[PointKey, int], Array]]:
+        """By task, where the cells of its points are, and their means."""
+        return {task: _resampled_means(outcome, self.subject) for task, outcome in self.outcomes.items()}
+
+
+def _resampled_means(outcome: Outcome, subject: AlgorithmSpec) -> tuple[dict[PointKey, int], Array]:
+    columns = {subject.place({**cell.values, "dt": cell.dt}): index for index, cell in enumerate(outcome.cells)}
+    every = np.concatenate([cell.scores for cell in outcome.cells])
+    worst = float(np.min(every[np.isfinite(every)]))  # which runs that went astray count as, as in a sweep
+    cells = [np.where(np.isfinite(cell.scores), cell.scores, worst) for cell in outcome.cells]
+    return columns, resample_means(cells, RESAMPLES)

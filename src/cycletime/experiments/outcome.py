@@ -1,0 +1,234 @@
+"""The results of a study, small enough to be kept with the code: of every run its curve and its scores.
+
+A file is NumPy's .npz without pickles. Curves are kept in hundredths of a return (whole returns where they go into the
+thousands), which no figure shows; scores are exact.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cycletime.duration import Duration
+from cycletime.errors import InputError
+from cycletime.statistics import Estimate, mean_and_error
+from cycletime.training.atomic_files import write_whole
+from cycletime.training.bounded_npz import BoundedNpz, open_npz
+from cycletime.training.sealed_json import error_reason, parse_json
+
+
+class NoResultsError(InputError):
+    """Results that are not there: the sentence says what makes them."""
+
+
+def require_file(file: Path, what_makes_it: str) -> Path:
+    """The file itself.
+
+    Raises:
+        NoResultsError: if it is not there.
+    """
+    if not file.exists():
+        raise NoResultsError(f"{file} is not there: {what_makes_it}")
+    return file
+
+
+FORMAT = 1
+MAX_BYTES = 2**28
+"""What no study of the paper takes: a file that declares more is refused before it is unpacked."""
+NAN_CODE = -(2**30)
+"""Stands for a return that is no number, where learning diverged."""
+CURVE_RESOLUTION = {
+    "reacher": 0.01,
+    "double-pendulum": 1.0,
+    "pendulum": 0.1,
+    "cart-pole": 0.1,
+    "mountain-car": 0.01,
+    "acrobot": 0.1,
+    "ur-reacher": 0.1,
+}
+"""By task, the difference between two returns that a curve can tell."""
+FINAL_SHARE = 0.1
+"""The share of learning whose mean stands for what was learned in the end."""
+_ARRAY_TYPES: Mapping[str, tuple[type[np.generic], int]] = {
+    "about": (np.uint8, 1),
+    "scores": (np.float64, 1),
+    "plain": (np.float64, 1),
+    "steps": (np.float64, 1),
+    "curves": (np.int32, 2),
+}
+"""By array of a file, its type and its dimensions."""
+
+
+@dataclass(frozen=True, eq=False)
+class OutcomeCell:
+    """Runs that differ in their seeds alone."""
+
+    labels: Mapping[str, Any]
+    """Task, algorithm, rule, dt in seconds, and whatever else the study varies."""
+    values: Mapping[str, Any]
+    """The agent's hyper-parameters at this cycle time."""
+    seeds: tuple[int, ...]
+    scores: NDArray[np.float64]
+    """[runs] the paper's measure: the mean return over learning; NaN where learning diverged."""
+    plain: NDArray[np.float64]
+    """[runs] the plain mean over episodes."""
+    curves: NDArray[np.float64]
+    """[runs, bins] the mean return in equal bins of environment steps."""
+
+    @property
+    def dt(self) -> Duration:
+        """The cycle time."""
+        return Duration(self.labels["dt"])
+
+    @property
+    def final(self) -> NDArray[np.float64]:
+        """[runs] the mean return over the last tenth of learning."""
+        return self.part(1 - FINAL_SHARE, 1.0)
+
+    def part(self, begin: float, end: float) -> NDArray[np.float64]:
+        """[runs] the mean return over a part of learning, given as shares of it."""
+        bins = self.curves.shape[1]
+        means: NDArray[np.float64] = self.curves[:, round(begin * bins) : round(end * bins)].mean(axis=1)
+        return means
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What came of a study."""
+
+    name: str
+    """The study's."""
+    env_steps: int
+    """Of each run."""
+    cells: tuple[OutcomeCell, ...]
+    about: Mapping[str, Any]
+    """Where it comes from: scale, command, code, machines, wall time."""
+
+    @property
+    def scale(self) -> float:
+        """The share of the paper's environment steps."""
+        return float(self.about["scale"])
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Where its runs come from, such as 'closed form' or 'simulated robot'."""
+        return tuple(self.about["where"])
+
+    @cached_property
+    def n(self) -> tuple[int, ...]:
+        """How many seeds cells have, each number once."""
+        return tuple(sorted({len(cell.seeds) for cell in self.cells}))
+
+    def where(self, **labels: object) -> list[OutcomeCell]:
+        """The cells with some labels or values; a cycle time may be a text such as '4ms'."""
+        wanted = {name: float(Duration(value)) if name == "dt" else value for name, value in labels.items()}  # type: ignore[arg-type]
+        return [
+            cell for cell in self.cells if all(_label_or_value(cell, name) == value for name, value in wanted.items())
+        ]
+
+    def cell(self, **labels: object) -> OutcomeCell:
+        """The one cell with some labels or values.
+
+        Raises:
+            InputError: if there is none, or several.
+        """
+        found = self.where(**labels)
+        if len(found) != 1:
+            words = ", ".join(f"{name} {value}" for name, value in labels.items())
+            raise InputError(f"{self.name} has {len(found)} cells with {words}, and not one.")
+        return found[0]
+
+    def save(self, path: Path) -> None:
+        """Write it."""
+        told = {
+            "format": FORMAT,
+            "name": self.name,
+            "env_steps": self.env_steps,
+            "about": dict(self.about),
+            "cells": [
+                {"labels": dict(cell.labels), "values": dict(cell.values), "seeds": list(cell.seeds)}
+                for cell in self.cells
+            ],
+        }
+        steps = np.concatenate([np.full(len(cell.seeds), CURVE_RESOLUTION[cell.labels["task"]]) for cell in self.cells])
+        curves = np.concatenate([cell.curves for cell in self.cells])
+        content = BytesIO()
+        np.savez_compressed(
+            content,
+            about=np.frombuffer(json.dumps(told).encode(), np.uint8),
+            scores=np.concatenate([cell.scores for cell in self.cells]),
+            plain=np.concatenate([cell.plain for cell in self.cells]),
+            steps=steps,
+            # Differences from bin to bin are small numbers, of which a file needs fewer bytes.
+            curves=np.diff(_as_integers(curves / steps[:, None]), axis=1, prepend=0).astype(np.int32),
+        )
+        write_whole(path, lambda unfinished: unfinished.write_bytes(content.getvalue()))
+
+    @classmethod
+    def load(cls, path: Path) -> Outcome:
+        """Read it.
+
+        Raises:
+            InputError: if it is not there, or no such file.
+        """
+        try:
+            with path.open("rb") as raw, open_npz(raw, MAX_BYTES) as file:
+                columns = {name: _read_array(file, name) for name in _ARRAY_TYPES}
+            told = parse_json(columns.pop("about").tobytes())
+            if told["format"] != FORMAT:
+                raise ValueError(f"it has the format {told['format']}, and this version of cycletime reads {FORMAT}")
+            if told["name"] != path.stem:
+                raise ValueError(f"it has the study {told['name']}, and not the one that it is named after")
+            found = cls(told["name"], int(told["env_steps"]), _read_cells(told["cells"], columns), told["about"])
+            if not 0 < found.scale <= 1:
+                raise ValueError(f"it has {found.scale} of the paper's environment steps")
+        except FileNotFoundError:
+            raise InputError(f"{path} is not there: 'cycletime paper run' makes its runs.") from None
+        except Exception as error:  # NumPy, zipfile and json have a dozen of them for what is damaged
+            raise InputError(f"{path} cannot be read as an outcome of the paper: {error_reason(error)}.") from error
+        return found
+
+
+def _as_integers(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.where(np.isfinite(numbers), np.rint(numbers), NAN_CODE).astype(np.int64)
+
+
+def _label_or_value(cell: OutcomeCell, name: str) -> object:
+    return cell.labels[name] if name in cell.labels else cell.values.get(name)
+
+
+def _read_array(file: BoundedNpz, name: str) -> NDArray[Any]:
+    found, (dtype, dimensions) = file[name], _ARRAY_TYPES[name]
+    if found.dtype != dtype or found.ndim != dimensions:
+        raise ValueError(f"{name!r} is {found.dtype}{list(found.shape)}")
+    return found
+
+
+def _read_cells(told: Sequence[Mapping[str, Any]], columns: Mapping[str, NDArray[Any]]) -> tuple[OutcomeCell, ...]:
+    """Cells from what is told of each and the arrays of all runs, cell after cell."""
+    sizes = [len(each["seeds"]) for each in told]
+    lengths = {name: len(column) for name, column in columns.items()}
+    if not columns["curves"].size or set(lengths.values()) != {sum(sizes)}:
+        raise ValueError(f"it has {sum(sizes)} runs, and of its arrays {lengths}")
+    whole = np.cumsum(columns["curves"], axis=1)
+    curves = np.where(whole == NAN_CODE, np.nan, whole * columns["steps"][:, None])
+    splits = (np.split(each, np.cumsum(sizes)[:-1]) for each in (columns["scores"], columns["plain"], curves))
+    return tuple(
+        OutcomeCell(
+            {**each["labels"], "dt": float(each["labels"]["dt"])}, each["values"], tuple(each["seeds"]), *arrays
+        )
+        for each, *arrays in zip(told, *splits, strict=True)
+    )
+
+
+def mean_score(cell: OutcomeCell) -> Estimate | None:
+    """The mean score and its standard error; None if every run diverged."""
+    return mean_and_error(cell.scores, failed="exclude") if np.isfinite(cell.scores).any() else None

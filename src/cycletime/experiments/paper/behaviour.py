@@ -1,0 +1,207 @@
+"""What learned policies do: how far from the target the fingertip ends, and how long the pendulum stays up.
+
+Policies act with their mean, without the noise that they learned with: that is what they know. All have the same
+episodes, which they begin alike.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import nan
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from numpy.typing import NDArray
+
+from cycletime.agents.networks import ActivationName, PolicyNetwork
+from cycletime.duration import Duration, cycle_steps
+from cycletime.errors import InputError
+from cycletime.experiments.collection import verified_folder
+from cycletime.studies.plan import Plan
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.tasks.closed_form import State
+from cycletime.training.atomic_files import write_whole
+from cycletime.training.machine import code_version
+from cycletime.training.sealed_json import error_reason, parse_json
+from cycletime.training.worlds import ClosedFormWorld
+
+FORMAT = 1
+EPISODES = 50
+MEASURED_STUDIES: Mapping[str, Mapping[str, object]] = {
+    "ppo-baseline": {},
+    "ppo-dt-aware": {"batch": 2000},
+    "ppo-pendulum": {},
+}
+"""By study, the labels of the cells that are measured; claims ask for no others."""
+_SEED = 0
+"""Of the episodes' beginnings."""
+_DIGITS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Behaviour:
+    """Of a study's policies, a share for each run.
+
+    On Reacher it is the fingertip's distance from the target at the end of episodes, as a share of that at their
+    beginning; on the Double Pendulum the time upright, as a share of the longest. NaN where a policy is astray.
+    """
+
+    shares: Mapping[tuple[str, float], Mapping[int, float]]
+    """By rule and cycle time in seconds, and then by seed."""
+    episodes: int = EPISODES
+    """Of each policy."""
+    code: str = "unknown"
+    """The version that measured it."""
+
+    def of(self, rule: str, dt: str) -> NDArray[np.float64]:
+        """[runs] those of a rule at a cycle time."""
+        return np.array(list(self.shares[rule, float(Duration(dt))].values()))
+
+
+def measure(folders: Mapping[str, StudyFolder], episodes: int = EPISODES) -> dict[str, Behaviour]:
+    """What the policies of studies do, of those whose behaviour is asked for and whose policies were kept.
+
+    Args:
+        folders: By study.
+        episodes: Of each policy.
+
+    Raises:
+        InputError: if runs cannot be trusted.
+    """
+    found = {
+        name: _measure_study(folder, MEASURED_STUDIES[name], episodes)
+        for name, folder in folders.items()
+        if name in MEASURED_STUDIES
+    }
+    return {name: behaviour for name, behaviour in found.items() if behaviour.shares}
+
+
+def save(behaviours: Mapping[str, Behaviour], path: Path) -> None:
+    """Write a JSON file."""
+    told = {name: _as_json(behaviour) for name, behaviour in behaviours.items()}
+    text = json.dumps({"format": FORMAT, "behaviours": told}, allow_nan=False) + "\n"
+    write_whole(path, lambda unfinished: unfinished.write_text(text))
+
+
+def read(path: Path) -> dict[str, Behaviour]:
+    """Read it.
+
+    Raises:
+        InputError: if it is not there, or no such file.
+    """
+    try:
+        told = parse_json(path.read_bytes())
+        if told["format"] != FORMAT:
+            raise ValueError(f"it has the format {told['format']}, and this version of cycletime reads {FORMAT}")
+        return {name: _from_json(each) for name, each in told["behaviours"].items()}
+    except FileNotFoundError:
+        raise InputError(f"{path} is not there: 'cycletime paper collect' measures what policies do.") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path} cannot be read as behaviour of policies: {error_reason(error)}.") from error
+
+
+def policy_shares(task: str, dt: Duration, policies: Sequence[PolicyNetwork], episodes: int) -> NDArray[np.float64]:
+    """[policies] what policies of the same shape do on a task."""
+    world = ClosedFormWorld(task)
+    weights = jax.tree.map(lambda *each: np.stack(each), *((policy.layers, policy.log_std) for policy in policies))
+    keys = jax.random.split(jax.random.key(_SEED), episodes)
+    simulated = _program(world, policies[0].activation, policies[0].squashed)(
+        weights, keys, cycle_steps(dt, world.env_dt)
+    )
+    first, last, env_steps = (np.asarray(each, np.float64) for each in simulated)
+    if task == "reacher":
+        shares = _target_distance(last).mean(axis=1) / _target_distance(first).mean(axis=1)
+    else:
+        shares = env_steps.mean(axis=1) / world.task.limit_steps
+    # Nothing falls that is nowhere: a pendulum whose place is no number would stay up for ever.
+    return np.where(np.isfinite(last).all(axis=(1, 2)), shares, nan)
+
+
+def _measure_study(folder: StudyFolder, labels: Mapping[str, object], episodes: int) -> Behaviour:
+    plan = Plan.of(folder.study)
+    cells = {
+        index: cell
+        for index, cell in enumerate(plan.cells)
+        if all(cell.labels.get(name, value) == value for name, value in labels.items())
+    }
+    wanted = {name for index in cells for name in plan.names[index]}
+    networks = {
+        run.name: run.policy.network
+        for run in verified_folder(folder).store.runs()
+        if run.name in wanted and run.policy is not None
+    }
+    shares = {}
+    for index, cell in cells.items():
+        named = dict(zip(plan.study.seeds, plan.names[index], strict=True))
+        kept = {seed: networks[name] for seed, name in named.items() if name in networks}
+        if kept:
+            told = policy_shares(cell.world.name, cell.dt, list(kept.values()), episodes).round(_DIGITS)
+            shares[str(cell.labels["rule"]), float(cell.dt)] = dict(zip(kept, told.tolist(), strict=True))
+    return Behaviour(shares, episodes, code_version())
+
+
+def _target_distance(observations: NDArray[np.float64]) -> NDArray[np.float64]:
+    """[policies, episodes] the fingertip's distance from the target, which Reacher's observations tell."""
+    distance: NDArray[np.float64] = np.hypot(observations[..., 2], observations[..., 3])
+    return distance
+
+
+@lru_cache
+def _program(world: ClosedFormWorld, activation: ActivationName, squashed: bool) -> Any:  # noqa: ANN401 - compiled by JAX
+    """From [policies] weights, [episodes] keys and k to each episode's first and last observation and its steps.
+
+    The hold is a loop of its own, and not the task's `cycle`: k is then a number like others, and one program serves
+    all cycle times.
+    """
+    task = world.task
+    Walk: TypeAlias = tuple[State, jax.Array]
+
+    def episode(weights: Any, key: jax.Array, k: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:  # noqa: ANN401
+        policy = PolicyNetwork(weights[0], activation, weights[1], squashed)
+
+        def cycle(walk: Walk) -> Walk:
+            action = policy.act(task.observe(walk[0]), jnp.zeros(task.action_size))
+
+            def hold(_: jax.Array, before: Walk) -> Walk:
+                step = task.step(before[0], action)
+                after = step.state, step.terminated | step.truncated
+                held: Walk = jax.tree.map(lambda old, new: jnp.where(before[1], old, new), before, after)
+                return held
+
+            after: Walk = lax.fori_loop(0, k, hold, walk)
+            return after
+
+        start = task.reset(key)
+        end, _ = lax.while_loop(lambda walk: ~walk[1], cycle, (start, jnp.zeros((), jnp.bool)))
+        return task.observe(start), task.observe(end), end.env_steps
+
+    return jax.jit(jax.vmap(jax.vmap(episode, (None, 0, None)), (0, None, None)))
+
+
+def _as_json(behaviour: Behaviour) -> dict[str, Any]:
+    cells = [
+        {
+            "rule": rule,
+            "dt": str(Duration(dt)),
+            "shares": {str(seed): None if np.isnan(share) else share for seed, share in shares.items()},
+        }
+        for (rule, dt), shares in behaviour.shares.items()
+    ]
+    return {"episodes": behaviour.episodes, "code": behaviour.code, "cells": cells}
+
+
+def _from_json(told: Mapping[str, Any]) -> Behaviour:
+    shares = {
+        (str(cell["rule"]), float(Duration(cell["dt"]))): {
+            int(seed): nan if share is None else float(share) for seed, share in cell["shares"].items()
+        }
+        for cell in told["cells"]
+    }
+    return Behaviour(shares, int(told["episodes"]), str(told["code"]))

@@ -1,0 +1,415 @@
+"""The report of the paper's results: verdicts, tables, figures, and the pages that show them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cycletime.duration import Duration
+from cycletime.errors import InputError
+from cycletime.experiments.claims import JudgedClaim, Verdict
+from cycletime.experiments.outcome import Outcome
+from cycletime.experiments.paper.claims import CLAIMS, Claim, claims_as_json, judge
+from cycletime.experiments.paper.clips import CAPTIONS_FILE
+from cycletime.experiments.paper.data import (
+    BASELINE_BATCH,
+    DTS,
+    NotRunError,
+    PaperResults,
+    PPORuns,
+    final_or_zero,
+    paper_pendulum_runs,
+    reacher_runs,
+)
+from cycletime.experiments.paper.experiments import STUDY_NAMES, scale_label
+from cycletime.experiments.paper.figures import add_paper_figures, missing_figures
+from cycletime.experiments.paper.tables import PUBLISHED_TABLES
+from cycletime.reports.formatting import dt_text, join_words, rough_number
+from cycletime.reports.page.document import Film, Page, Section, calculator_html, figure_html, films_html
+from cycletime.reports.page.figures import FigureData
+from cycletime.reports.page.html import bullet_list, code_block, details, html_table, paragraphs, verdict_badge
+from cycletime.reports.page.values import UsedValues, reference_table, settings_table, values_table
+from cycletime.reports.report import PAGE_FILE
+from cycletime.statistics import compare
+from cycletime.tasks.references import references
+from cycletime.training.atomic_files import disk_errors, write_whole
+from cycletime.training.make_specs import TUNABLE
+from cycletime.training.worlds import TASKS
+
+if TYPE_CHECKING:
+    from cycletime.experiments.paper.tables import TunedTable
+
+_COLUMNS, _INDENT = 80, "    "
+
+
+def claims_text(data: PaperResults) -> str:
+    """All claims with their verdicts and what these hang on, in lines of 80 characters."""
+    return "\n".join(_claim_text(claim, judge(data, claim)) for claim in CLAIMS)
+
+
+def _claim_text(claim: Claim, found: JudgedClaim) -> str:
+    title = f"{claim.number:>2}  {found.verdict}{verdict_label(found)}"
+    below = [
+        fill(text, _COLUMNS, initial_indent=_INDENT, subsequent_indent=_INDENT)
+        for text in claim_sentences(claim, found)
+    ]
+    return "\n".join([title, *below]) + "\n"
+
+
+def claim_sentences(claim: Claim, found: JudgedClaim) -> list[str]:
+    """A claim's statement, and then what its verdict hangs on."""
+    told = [claim.statement]
+    if found.missing:
+        told.append(f"Not run: {', '.join(found.missing)}.")
+    if found.decisive is not None:
+        told.append(f"{found.decisive}.")
+    if found.with_plain_mean not in (None, found.verdict):
+        told.append(f"By the plain mean over episodes: {found.with_plain_mean}.")
+    return told
+
+
+def verdict_label(found: JudgedClaim) -> str:
+    """What a verdict must say of the runs that it rests on: that they are scaled down, or on a simulated robot."""
+    robot = " (simulated robot)" if "simulated robot" in found.sources else ""
+    return robot if found.scale is None else f"{robot}{scale_label(found.scale)}"
+
+
+def find_table(data: PaperResults, name: str) -> TunedTable:
+    """A table of tuned values.
+
+    Raises:
+        InputError: if there is none of this name, or its study has not been run.
+    """
+    from cycletime.experiments.paper.tables import tuned_table
+
+    try:
+        return tuned_table(data, name)
+    except NotRunError as error:
+        raise InputError(f"The table {name} needs {error}, which has not been run: 'cycletime paper list'.") from None
+
+
+def write_report(data: PaperResults, folder: Path, results: Path | None = None) -> None:
+    """Write figures, tables, verdicts, and pages that show them all.
+
+    Args:
+        data: What came of the studies.
+        folder: Where they go; it is made.
+        results: The folder that the data are from, which may have films.
+    """
+    from cycletime.experiments.paper.figures import missing_figures, save_figures
+    from cycletime.experiments.paper.tables import PUBLISHED_TABLES
+
+    with disk_errors(folder):
+        (folder / "tables").mkdir(parents=True, exist_ok=True)
+    figures = dict.fromkeys(path.stem for path in save_figures(data, folder / "figures"))
+    tables = {}
+    for name, published in PUBLISHED_TABLES.items():
+        if published.sweep in data.outcomes:
+            tables[name] = find_table(data, name)
+            _write_text(folder / "tables" / f"{name}.md", tables[name].as_markdown())
+            _write_text(folder / "tables" / f"{name}.json", _json_text(tables[name].as_json()))
+    _write_text(folder / "claims.json", _json_text(claims_as_json(CLAIMS, data)))
+    _write_text(folder / "index.md", index_markdown(data, list(figures), tables, missing_figures(data)))
+    write_page(data, folder / PAGE_FILE, results)
+
+
+def write_page(data: PaperResults, file: Path, results: Path | None = None) -> None:
+    """Write the HTML page alone, into a folder that is there."""
+    from cycletime.reports.page.document import render
+
+    _write_text(file, render(paper_page(data, results)))
+
+
+def index_markdown(
+    data: PaperResults, figures: list[str], tables: dict[str, TunedTable], missing: dict[str, str]
+) -> str:
+    """The page: verdicts, tables, figures, and where the runs come from."""
+    lines = ["# What came of the paper's experiments", "", "Made by `cycletime paper report`.", "", "## Claims", ""]
+    lines += ["| | verdict | claim | what it hangs on |", "|---|---|---|---|"]
+    for claim in CLAIMS:
+        found = judge(data, claim)
+        statement, *rest = claim_sentences(claim, found)
+        verdict = f"**{found.verdict}**{verdict_label(found)}"
+        lines.append(f"| {claim.number} | {verdict} | {statement} | {' '.join(rest)} |")
+    for name, table in tables.items():
+        lines += ["", f"## Table {name}", "", table.as_markdown().strip()]
+    lines += ["", "## Figures"]
+    for stem in figures:
+        files = ", ".join(f"[{kind}](figures/{stem}.{kind.lower()})" for kind in ("PDF", "SVG"))
+        lines += ["", f"![{stem}](figures/{stem}.png)", "", f"{stem}: {files}"]
+    lines += ["", *(f"- {stem}: not run ({needs})" for stem, needs in missing.items())]
+    lines += ["", "## Where the runs come from", ""]
+    lines += [f"| {' | '.join(PROVENANCE_COLUMNS)} |", "|---" * len(PROVENANCE_COLUMNS) + "|"]
+    for part in STUDY_NAMES:
+        if part in data.outcomes:
+            study, runs, source, scale, command, *others = provenance_row(data.outcomes[part])
+            lines.append(f"| {' | '.join((study, runs, source, scale, f'`{command}`', *others))} |")
+    return "\n".join(lines) + "\n"
+
+
+PROVENANCE_COLUMNS = ("study", "runs", "data", "scale", "command", "code", "computed on", "wall time")
+
+
+def provenance_row(outcome: Outcome) -> tuple[str, ...]:
+    """What `ORIGIN` names, of a study."""
+    about = outcome.about
+    codes = sorted({str(each["cycletime"]) for each in about["machines"]})
+    # A CPU is told by its name, as a card is.
+    devices = sorted({str(each["processor" if each["device"] == "cpu" else "device"]) for each in about["machines"]})
+    wall = "not known" if about.get("wall_s") is None else f"{about['wall_s']:,.0f} s"
+    return (
+        outcome.name,
+        f"{about['runs']:,} x {outcome.env_steps:,} environment steps",
+        ", ".join(outcome.sources),
+        f"{outcome.scale:.3g}",
+        str(about["command"]),
+        ", ".join(codes),
+        ", ".join(devices),
+        wall,
+    )
+
+
+def _json_text(told: object) -> str:
+    return json.dumps(told, indent=1, allow_nan=False) + "\n"
+
+
+def _write_text(path: Path, text: str) -> None:
+    write_whole(path, lambda unfinished: unfinished.write_text(text, encoding="utf-8"))
+
+
+_TUNED_AT = "16ms"
+_SAC_STUDIES = (
+    ("sac-baseline", "sac-dt-aware", "Reacher"),
+    ("sac-pendulum-baseline", "sac-pendulum-dt-aware", "the Double Pendulum"),
+)
+"""The studies of .99 and of a tuned gamma, and their task."""
+
+
+def summary_sentences(data: PaperResults, judged: dict[str, JudgedClaim]) -> Iterator[str]:
+    """What the rule is worth on each task, then how the claims came out."""
+    if {"ppo-baseline", "ppo-dt-aware"} <= set(data.outcomes):
+        yield _rule_worth(reacher_runs(data), "Reacher")
+    if "ppo-pendulum" in data.outcomes:
+        yield _rule_worth(paper_pendulum_runs(data), "the Double Pendulum")
+    yield from _tuned_gamma_sentences(data)
+    if "ppo-robot" in data.outcomes:
+        yield _robot_sentence(data)
+    counts = Counter(found.verdict for found in judged.values())
+    verdicts: tuple[Verdict, ...] = ("confirmed", "refuted", "not decided", "not run")
+    known = [(counts[name], name) for name in verdicts if counts[name]]
+    told = join_words([f"{count} {'is' if count == 1 else 'are'} {name}" for count, name in known])
+    yield f"Of the paper's {len(CLAIMS)} claims, each judged by a written criterion, {told}."
+
+
+def _rule_worth(runs: PPORuns, task: str) -> str:
+    """Where values that the rule carries from 16 ms are better than the same values kept, and what a return means."""
+    others = [dt for dt in DTS if dt != _TUNED_AT]
+    better = _gains({dt: [runs.runs(rule, dt).scores for rule in ("dt-aware", "baseline")] for dt in others})
+    known = [f"{each.name} gets {rough_number(each.mean)}" for each in references(runs.task, _TUNED_AT)]
+    scale = f" (For scale, at 16 ms: {join_words(known)}.)" if known else ""
+    if not better:
+        return (
+            f"On {task} PPO's values for 16 ms do better carried than kept at none of {len(others)} cycle times.{scale}"
+        )
+    where = (
+        "each of the four other" if len(better) == len(others) else join_words([dt_text(Duration(dt)) for dt in better])
+    )
+    low, high = min(better.values()), max(better.values())
+    return (
+        f"On {task}, PPO's values for 16 ms do better at {where} cycle times when the dt-aware rule carries them than "
+        f"when they are kept: by {rough_number(low)} to {rough_number(high)} in mean return over learning.{scale}"
+    )
+
+
+def _tuned_gamma_sentences(data: PaperResults) -> Iterator[str]:
+    """What SAC's tuned gamma is worth, on each task that was run."""
+    here = [each for each in _SAC_STUDIES if {*each[:2]} <= set(data.outcomes)]
+    found = [_gamma_gain(data, kept, carried, task) for kept, carried, task in here]
+    if gained := [told for told in found if told]:
+        yield f"SAC's gamma, tuned at 16 ms and scaled from there, does better than .99 at {', and at '.join(gained)}."
+
+
+def _gamma_gain(data: PaperResults, kept: str, carried: str, task: str) -> str:
+    """Where a tuned gamma that is scaled beats .99; '' where it does at no cycle time."""
+    cells = {dt: (data.outcome(carried).cell(rule="tuned-scaled", dt=dt), data.outcome(kept).cell(dt=dt)) for dt in DTS}
+    better = _gains({dt: [cell.scores for cell in pair] for dt, pair in cells.items()})
+    if not better:
+        return ""
+    where = "all five cycle times" if len(better) == len(DTS) else join_words([dt_text(Duration(dt)) for dt in better])
+    return f"{where} on {task}, by {rough_number(min(better.values()))} to {rough_number(max(better.values()))}"
+
+
+def _gains(pairs: Mapping[str, Sequence[NDArray[np.float64]]]) -> dict[str, float]:
+    """By cycle time, how much better the first of two sets of runs is, where it is better."""
+    gains = {dt: compare(*scores, failed="exclude") for dt, scores in pairs.items()}
+    return {dt: each.difference.value for dt, each in gains.items() if each.verdict == "better"}
+
+
+def _robot_sentence(data: PaperResults) -> str:
+    """What became of values from 40 ms at 10 ms, in the end."""
+    outcome = data.outcomes["ppo-robot"]
+    places = (("dt-aware", "10ms"), ("baseline", "10ms"), ("baseline", "40ms"))
+    aware, kept, start = (outcome.cell(rule=rule, dt=dt) for rule, dt in places)
+    ends = [f"{final_or_zero(cell).mean():,.3g}" for cell in (start, kept, aware)]
+    return (
+        f"On a simulated robot PPO's values for 40 ms end at a return of {ends[0]} there, at {ends[1]} when they are "
+        f"kept at 10 ms, and at {ends[2]} when the rule carries them (n = {len(aware.seeds)})."
+    )
+
+
+_COMPARED = (
+    *("ppo-baseline", "ppo-dt-aware", "ppo-scaled", "ppo-constant", "ppo-pendulum"),
+    *("sac-baseline", "sac-dt-aware", "sac-pendulum-baseline", "sac-pendulum-dt-aware"),
+    *("ppo-robot", "ppo-robot-2000"),
+)
+"""Studies that compare rules from one set of values."""
+_MAX_FILM_BYTES = 2**20
+_MAX_CAPTION_BYTES = 2**16
+
+
+def paper_page(data: PaperResults, folder: Path | None = None) -> Page:
+    """The page.
+
+    Args:
+        data: What came of the studies.
+        folder: The results' folder, whose clips/ has films.
+    """
+    judged = {claim.number: judge(data, claim) for claim in CLAIMS}
+    figures, films = FigureData(), tuple(_films(folder / "clips")) if folder else ()
+    add_paper_figures(figures, data)
+    parts = [
+        Section("claims", "What the paper claims", _claims_html(judged)),
+        Section("films", "What was learned", films_html(films) if films else ""),
+        Section("figures", "Figures", _figures_html(data, figures)),
+        Section("values", "Which values were compared", _values_html(data)),
+        Section("calculator", "Carry your own values", calculator_html()),
+        Section("tables", "Tuned values", _tables_html(data)),
+        Section("settings", "All settings", "".join(_settings_html(data))),
+        Section("origin", "Where this comes from", _provenance_html(data)),
+    ]
+    runs = sum(int(outcome.about["runs"]) for outcome in data.outcomes.values())
+    return Page(
+        title="Does one set of values work at every cycle time?",
+        about=f"Farrahi and Mahmood's paper on cycle times, asked again with {runs:,} runs",
+        answer=tuple(summary_sentences(data, judged)),
+        sections=tuple(part for part in parts if part.content),
+        data=figures,
+        films=films,
+    )
+
+
+def _claims_html(judged: dict[str, JudgedClaim]) -> str:
+    rows = []
+    for claim in CLAIMS:
+        found = judged[claim.number]
+        statement, *rest = claim_sentences(claim, found)
+        seen = f'<a href="#{escape(claim.figure)}">figure</a>' if claim.figure and not found.missing else ""
+        more = details("Criterion", paragraphs([claim.criterion, f"Refuted by: {claim.refuted_by}"]))
+        rows.append(
+            f'<tr><th scope="row">{escape(claim.number)}</th><td>'
+            f"{verdict_badge(found.verdict)}{escape(verdict_label(found))}</td>"
+            f"<td>{escape(statement)} {seen}{more}</td><td>{escape(' '.join(rest))}</td></tr>"
+        )
+    head = "".join(
+        f'<th scope="col">{name}</th>' for name in ("claim", "verdict", "what the paper says", "what it hangs on")
+    )
+    return (
+        '<div class="scrolls" tabindex="0" role="region" aria-label="Claims"><table class="claims"><thead><tr>'
+        f"{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _films(folder: Path) -> Iterator[Film]:
+    """The clips that are there, each with what it shows."""
+    captions = folder / CAPTIONS_FILE
+    if not captions.is_file() or captions.stat().st_size > _MAX_CAPTION_BYTES:
+        return
+    for told in json.loads(captions.read_bytes()):
+        path = folder / str(told["file"])
+        if path.parent == folder and path.is_file() and path.stat().st_size <= _MAX_FILM_BYTES:
+            yield Film(
+                title=_film_title(told),
+                caption=f"The median of {told['median_of']} runs, seed {told['seed']}: scored {told['score']:,.4g}.",
+                content=path.read_bytes(),
+            )
+
+
+def _film_title(told: Mapping[str, Any]) -> str:
+    task, dt = TASKS[told["task"]].title, dt_text(Duration(told["dt"]))
+    return f"{told['algorithm'].upper()} on {task} at {dt}, {told['rule']}"
+
+
+def _figures_html(data: PaperResults, figures: FigureData) -> str:
+    missing = [f"{stem}: not run ({needs})" for stem, needs in missing_figures(data).items()]
+    told = "".join(map(figure_html, figures.figures))
+    return told + (details(f"{len(missing)} figures that are not run", bullet_list(missing)) if missing else "")
+
+
+def _values_html(data: PaperResults) -> str:
+    """The values of each study that compares rules from one set, and what returns mean on its task."""
+    outcomes = [data.outcomes[part] for part in _COMPARED if part in data.outcomes]
+    parts = [_study_values_html(outcome) for outcome in outcomes]
+    dts: dict[str, set[Duration]] = {}
+    for cell in (cell for outcome in data.outcomes.values() for cell in outcome.cells):
+        dts.setdefault(str(cell.labels["task"]), set()).add(cell.dt)
+    return "".join([*parts, *(reference_table(task, sorted(found)) for task, found in dts.items())])
+
+
+def _study_values_html(outcome: Outcome) -> str:
+    cells = [cell for cell in outcome.cells if cell.labels.get("batch") in (None, BASELINE_BATCH)]
+    algorithm = str(cells[0].labels["algorithm"])
+    used = [
+        UsedValues(str(cell.labels["rule"]), cell.dt, {name: cell.values[name] for name in TUNABLE[algorithm]})
+        for cell in cells
+    ]
+    return values_table(algorithm, used, f"{outcome.name}: values, in brackets what they mean in seconds")
+
+
+def _tables_html(data: PaperResults) -> str:
+    parts = []
+    for name, published in PUBLISHED_TABLES.items():
+        if published.sweep in data.outcomes:
+            told = find_table(data, name)
+            header, *rows = told.words()
+            parts += [
+                html_table(header, rows, f"{published.title}{scale_label(told.scale)}"),
+                f'<div class="notes">{bullet_list(told.notes())}</div>',
+                details("The command that prints it", code_block(f"cycletime paper table {name}")),
+            ]
+    return "".join(parts)
+
+
+def _settings_html(data: PaperResults) -> Iterator[str]:
+    for part in STUDY_NAMES:
+        if part in data.outcomes:
+            outcome = data.outcomes[part]
+            seeds = "/".join(map(str, outcome.n))
+            size = f"{len(outcome.cells)} cells, {seeds} seeds, {outcome.env_steps:,} environment steps"
+            told = settings_table((cell.values for cell in outcome.cells), f"{part}: all settings")
+            yield details(f"{part}: {size}", told)
+
+
+def _provenance_html(data: PaperResults) -> str:
+    parts = [part for part in STUDY_NAMES if part in data.outcomes]
+    rows = [provenance_row(data.outcomes[part]) for part in parts]
+    versions = [(part, told) for part in parts for told in _versions(data.outcomes[part])]
+    made = html_table(("study", "made by"), versions, "Versions and machines")
+    return "".join(
+        [
+            code_block("cycletime paper report"),
+            html_table(PROVENANCE_COLUMNS, rows, "Each study, and the command that ran it"),
+            details("Versions and machines", made),
+        ]
+    )
+
+
+def _versions(outcome: Outcome) -> list[str]:
+    return [", ".join(f"{name} {value}" for name, value in machine.items()) for machine in outcome.about["machines"]]

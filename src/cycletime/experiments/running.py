@@ -1,0 +1,279 @@
+"""Running experiments: each study in a folder OUT/STUDY, then the winners'; and what that costs, as a list.
+
+All is resumable as studies are: what is done is not run again, and whoever is killed loses nothing. Costs are estimated
+without a trial: `cycletime study plan` measures those of a single study. On cores the time is
+
+    PPO: agent steps x (a + b k) + gradient steps x c;  SAC: agent steps x d
+
+of one core of an AMD EPYC (`results/training-cpu.txt`, which has b = 2000 and m = 50, and `results/update-cpu.txt`,
+which has other m). Engines know their costs on an H200.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from math import ceil
+from pathlib import Path
+
+from cycletime.agents import PPOAgent
+from cycletime.duration import cycle_steps
+from cycletime.errors import InputError
+from cycletime.experiments.collection import collect, winners_study
+from cycletime.experiments.outcome import Outcome
+from cycletime.experiments.paper.data import PaperResults
+from cycletime.experiments.paper.experiments import EXPERIMENTS, Experiment, Size, load_study, sweep_of
+from cycletime.studies.executors import Executor
+from cycletime.studies.hardware_estimates import CORE_COUNTS, h200_plan, h200_wall_s, parallel_wall_s, serial_wall_s
+from cycletime.studies.plan import Plan, agent_steps_per_run
+from cycletime.studies.spec import Study
+from cycletime.studies.study_folder import RunState, StudyFolder
+from cycletime.studies.wall_time import WallTimeRecorder
+from cycletime.studies.worker_pool import StudyObserver, run_study
+from cycletime.training.engine import Cost
+from cycletime.training.engine_registry import AUTO
+from cycletime.training.machine import cores
+from cycletime.training.spec import RunSpec
+from cycletime.training.worlds import TASKS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workspace:
+    """Where experiments are kept, in which size, and what computes them."""
+
+    out: Path
+    """The folder of all studies."""
+    size: Size = field(default_factory=Size)
+    device: str = "cpu"
+    """Where JAX computes: cpu or gpu."""
+    engine: str = AUTO
+    """What computes; 'auto' is the fastest that takes a run on the device."""
+    change_engine: bool = False
+    """Whether to go on though a study began on another."""
+
+    def study(self, part: str) -> Study:
+        """A study in this size; that of winners needs its sweep to be done.
+
+        Raises:
+            InputError: if it is not.
+        """
+        sweep = sweep_of(part)
+        if sweep is None:
+            study = load_study(part, self.size)
+        else:
+            study = winners_study(collect(StudyFolder.open(self.out / sweep)), sweep, self.size)
+        return replace(study, device=self.device, engine=self.engine)
+
+    def folder(self, part: str, experiment: Experiment) -> StudyFolder:
+        """The folder of a study, new or as it is.
+
+        Raises:
+            InputError: if it has the study in another size, whose runs would be mixed up with these.
+        """
+        path, study = self.out / part, self.study(part)
+        if (path / "study.json").exists():
+            before = StudyFolder.open(path).study.env_steps
+            if before != study.env_steps:
+                raise InputError(
+                    f"{path} has runs of {before:,} environment steps, and this size has {study.env_steps:,}: give "
+                    "the same --scale, or another folder as --out."
+                )
+        return StudyFolder.create(path, study, change_engine=self.change_engine, keep=experiment.keep)
+
+    def is_done(self, part: str) -> bool:
+        """Whether all runs of a study are finished."""
+        path = self.out / part
+        if not (path / "study.json").exists():
+            return False
+        folder = StudyFolder.open(path)
+        return all(planned.name in folder.store for planned in Plan.of(folder.study).runs)
+
+
+def pending_studies(
+    experiments: Iterable[Experiment], workspace: Workspace
+) -> tuple[dict[str, Experiment], dict[str, str]]:
+    """The studies that are not done yet: those that can be run, and winners' that wait for the sweep named beside."""
+    ready: dict[str, Experiment] = {}
+    waiting: dict[str, str] = {}
+    for experiment in experiments:
+        for part in experiment.parts:
+            sweep = sweep_of(part)
+            if sweep is not None and not workspace.is_done(sweep):
+                waiting[part] = sweep
+            elif not workspace.is_done(part):
+                ready[part] = experiment
+    return ready, waiting
+
+
+def run_experiment(
+    experiment: Experiment,
+    workspace: Workspace,
+    executor: Callable[[], Executor],
+    *,
+    watcher: Callable[[Executor], StudyObserver],
+    tell: Callable[[str, Counter[RunState]], object],
+    stop: Callable[[], bool] = lambda: False,
+) -> bool:
+    """Run what is not done yet of an experiment; whether all of it is done then.
+
+    Args:
+        experiment: It.
+        workspace: Where, and how large.
+        executor: Makes who computes a study.
+        watcher: Makes who is told how a study goes.
+        tell: Called with the name of each study and the states of its runs when it is over.
+        stop: Asked about twice a second; where it says yes, workers save and leave.
+    """
+    for part in experiment.parts:
+        who = executor()  # first, since it may be refused
+        folder = workspace.folder(part, experiment)
+        counts = run_study(folder, who, watcher=WallTimeRecorder(folder.path, watcher(who)), stop=stop)
+        tell(part, counts)
+        if set(counts) != {"done"}:  # stopped, or some failed; and winners are known when all is done
+            return False
+    return True
+
+
+PPO_STEP_S, PPO_INNER_S, PPO_GRADIENT_S = 10.5e-6, 0.17e-6, 18e-6
+"""Of an agent step of PPO with the ten times that its sample is learned from, of each environment step in it, and of a
+gradient step."""
+SAC_STEP_S = 6.4e-3
+"""Of an agent step of SAC, which is an update with 256 samples."""
+COMPILE_S = 12.0
+"""Of a program."""
+
+
+@dataclass(frozen=True)
+class ExperimentCost:
+    """What an experiment amounts to."""
+
+    runs: int = 0
+    simulated_h: float = 0.0
+    where: tuple[str, ...] = ()
+    """Where results come from, as their tasks say."""
+    engines: tuple[str, ...] = ()
+    """What computes it on a GPU; on cores it is the engine compiled."""
+    cores_s: Mapping[int, float] = field(default_factory=dict)
+    """About, by the number of cores: those of `CORES`, and this machine's."""
+    h200_s: float | None = 0.0
+    """About, on one H200; None where that is not known."""
+
+
+def experiment_cost(experiment: Experiment, size: Size) -> ExperimentCost:
+    """What an experiment amounts to in a size; the winners' runs are taken to cost as much as the sweep's."""
+    found = ExperimentCost()
+    for part in experiment.studies:
+        study = load_study(part, size)
+        fresh = size.fresh_seeds or len(study.seeds)
+        again = len(study.dts) * fresh if part == experiment.winners_of else 0
+        found = _add_costs(found, _study_cost(study, again))
+    return found
+
+
+def _study_cost(study: Study, again: int) -> ExperimentCost:
+    here = Plan.of(replace(study, device="cpu"))
+    more, there_s = 1 + again / len(here.runs), h200_wall_s(here, here.runs)
+    return ExperimentCost(
+        len(here.runs) + again,
+        (here.simulated_h or 0.0) * more,
+        tuple(sorted({TASKS[world.name].where for world in study.worlds})),
+        tuple(sorted(h200_plan(here).engines())),
+        {count: _wall_s(here, count) + _wall_s(here, count, again) for count in {*CORE_COUNTS, cores()}},
+        None if there_s is None else there_s * more,
+    )
+
+
+def _wall_s(plan: Plan, workers: int, runs: int | None = None) -> float:
+    """The time that so many cores take for a plan, or for some runs that cost as much as its runs do on average."""
+    parts = len(plan.runs) if runs is None else runs
+    total_s = serial_wall_s(plan, plan.runs, core_cost) * parts / len(plan.runs)
+    costs = ((cell, core_cost(cell.run(plan.study.seeds[0]))) for cell in plan.cells)
+    longest_s = max(cost.program_s + agent_steps_per_run(cell) * cost.agent_step_s for cell, cost in costs)
+    return parallel_wall_s(total_s, longest_s, parts, workers)
+
+
+def core_cost(spec: RunSpec) -> Cost:
+    """What a run takes on one core."""
+    if not isinstance(spec.agent, PPOAgent):
+        return Cost(SAC_STEP_S, COMPILE_S)
+    assert spec.world.env_dt is not None, "the paper's tasks have one"
+    inner_s = PPO_INNER_S * cycle_steps(spec.dt, spec.world.env_dt)
+    gradient_steps = spec.agent.epochs * ceil(spec.agent.batch / spec.agent.minibatch) / spec.agent.batch
+    return Cost(PPO_STEP_S + inner_s + PPO_GRADIENT_S * gradient_steps, COMPILE_S)
+
+
+def _add_costs(one: ExperimentCost, other: ExperimentCost) -> ExperimentCost:
+    return ExperimentCost(
+        one.runs + other.runs,
+        one.simulated_h + other.simulated_h,
+        tuple(sorted({*one.where, *other.where})),
+        tuple(sorted({*one.engines, *other.engines})),
+        {count: one.cores_s.get(count, 0.0) + wall_s for count, wall_s in other.cores_s.items()},
+        None if one.h200_s is None or other.h200_s is None else one.h200_s + other.h200_s,
+    )
+
+
+@dataclass(frozen=True)
+class ExperimentRow:
+    """An experiment, and what there is of it."""
+
+    name: str
+    about: str
+    shown_in: str
+    where: tuple[str, ...]
+    """Where its results come from: closed form, or a simulated robot."""
+    studies: tuple[str, ...]
+    runs: int
+    simulated_h: float
+    here_s: float
+    """About, on the cores that are here."""
+    cores_s: dict[int, float]
+    """About, on as many cores."""
+    h200_s: float | None
+    """About, on one H200; None where that is not known."""
+    engines: tuple[str, ...]
+    """On a GPU."""
+    results: str
+    """In words: so many seeds, scaled down or not; or 'none'."""
+    n: tuple[int, ...]
+    """The seeds of results at hand, each number once."""
+    scale: float | None
+    """The least share of the paper's environment steps among them."""
+
+
+def experiment_rows(data: PaperResults, size: Size) -> list[ExperimentRow]:
+    """All experiments, in the paper's order."""
+    return [experiment_row(experiment, data, size) for experiment in EXPERIMENTS.values()]
+
+
+def experiment_row(experiment: Experiment, data: PaperResults, size: Size) -> ExperimentRow:
+    """An experiment, in a size."""
+    extent = experiment_cost(experiment, size)
+    there = [data.outcomes[part] for part in experiment.parts if part in data.outcomes]
+    return ExperimentRow(
+        name=experiment.name,
+        about=experiment.about,
+        shown_in=experiment.shown_in,
+        where=extent.where,
+        studies=experiment.parts,
+        runs=extent.runs,
+        simulated_h=round(extent.simulated_h, 3),
+        here_s=round(extent.cores_s[cores()], 1),
+        cores_s={count: round(extent.cores_s[count], 1) for count in CORE_COUNTS},
+        h200_s=None if extent.h200_s is None else round(extent.h200_s, 1),
+        engines=extent.engines,
+        results=_results_text(experiment, there),
+        n=tuple(sorted({n for outcome in there for n in outcome.n})),
+        scale=min((outcome.scale for outcome in there), default=None),
+    )
+
+
+def _results_text(experiment: Experiment, there: list[Outcome]) -> str:
+    if not there:
+        return "none"
+    if len(there) < len(experiment.parts):
+        return f"{len(there)} of {len(experiment.parts)} studies"
+    n, scale = min(n for outcome in there for n in outcome.n), min(outcome.scale for outcome in there)
+    seeds = f"{n} seed{'' if n == 1 else 's'}"
+    return seeds if scale == 1 else f"{seeds}, {100 * scale:.3g} %"

@@ -1,0 +1,184 @@
+"""Hyper-parameters in other libraries' words, and back.
+
+An export is read back with the same words: what comes out differently is what the library cannot express, and is noted.
+What a library said besides is given back to it as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from math import isclose
+from typing import Any, TypeVar
+
+from cycletime.duration import Duration, DurationLike
+from cycletime.errors import InputError, did_you_mean
+from cycletime.libraries.off_policy import OffPolicyWords
+from cycletime.libraries.on_policy import OnPolicyTable
+from cycletime.libraries.param_names import LibraryValues, SettingsReader, Word, flatten_settings, setting_prefixes
+from cycletime.libraries.rates import RateWords
+from cycletime.libraries.tables import ALIASES, DISPLAY_NAMES, LIBRARIES, RATES
+from cycletime.rules.hyperparameters import Hyperparameters
+from cycletime.rules.laws import Number
+from cycletime.rules.library_source import LibrarySource
+from cycletime.rules.ppo import A2C, PPO
+from cycletime.rules.quantities import check_count
+from cycletime.rules.sac import OffPolicy
+
+__all__ = ["LIBRARIES", "LibraryValues", "export_values", "read_settings"]
+
+H = TypeVar("H", bound=Hyperparameters)
+
+
+def export_values(
+    values: Hyperparameters, library: str, n_envs: int | None, layout: Mapping[str, int]
+) -> LibraryValues:
+    """The values in a library's words, the nearest that it can express."""
+    name, words = _find_table(library, values.algorithm)
+    spoken = values.spoken if values.spoken and values.spoken.library == name else None
+    if n_envs is None:
+        n_envs = spoken.n_envs if spoken else 1
+    n_envs = check_count("n_envs", n_envs)
+    rates = RATES[name][values.algorithm]
+    said, notes = _settings_for(values, words, rates, n_envs, layout)
+    understood = read_settings(type(values), name, values.dt, n_envs, _with_action_size(said, values))
+    spoken_name = DISPLAY_NAMES.get(name, name)
+    remarks = words.remarks if isinstance(words, OffPolicyWords) else {}
+    differences = _differences(values, understood, spoken_name, n_envs, remarks)
+    notes = [*differences, *(note.format(library=spoken_name) for note in notes)]
+    if spoken:
+        together = words.said_together if isinstance(words, OffPolicyWords) else ()
+        at_first = _settings_for(_as_first_read(values, spoken), words, rates, spoken.n_envs, {})[0]
+        said = _merge_source(spoken, said, at_first, together)
+        notes += _notes_on_uncarried(values, spoken, said, together)
+    return LibraryValues(name, said, tuple(notes), exact=not differences)
+
+
+def read_settings(cls: type[H], library: str, dt: DurationLike, n_envs: int | None, values: Mapping[str, object]) -> H:
+    """Hyper-parameters from a library's words."""
+    name, words = _find_table(library, cls.algorithm)
+    given = SettingsReader(name, flatten_settings(values))
+    n_envs = _read_n_envs(given, words.n_envs, n_envs)
+    fields: dict[str, Any]
+    defaults: dict[str, Number] = {}
+    if isinstance(words, OffPolicyWords):
+        fields = words.read(given, n_envs, cls)
+        defaults = words.defaults_beside(given, n_envs, cls)
+    else:
+        decays = {"discount": given.number(words.discount), "trace_decay": given.number(words.trace_decay)}
+        fields = {**words.read_sizes(given, n_envs), **decays}
+    rates = RATES[name][cls.algorithm]
+    said_rates, default_rates = rates.read(given)
+    fields |= said_rates
+    given.refuse_slips()
+    whole = rates.whole(flatten_settings(values, setting_prefixes(given.known)))
+    spoken = LibrarySource(
+        name,
+        Duration(dt),
+        n_envs,
+        whole,
+        layout=given.layout,
+        unreadable=given.unreadable,
+        left_alone=given.left_alone,
+        notes=tuple(given.notes),
+    )
+    return cls(dt=dt, **fields, defaults=defaults | default_rates, spoken=spoken)
+
+
+def _settings_for(
+    values: Hyperparameters,
+    words: OnPolicyTable | OffPolicyWords,
+    rates: RateWords,
+    n_envs: int,
+    layout: Mapping[str, int],
+) -> tuple[dict[str, Any], list[str]]:
+    """The values in words that say nothing else, and what ``{library}`` does with them."""
+    said: dict[str, Any] = {words.n_envs.name: n_envs} if words.n_envs else {}
+    if isinstance(words, OffPolicyWords):
+        assert isinstance(values, OffPolicy), "an algorithm has the words of its kind"
+        return said | words.write(values, n_envs) | rates.write(values), []
+    assert isinstance(values, PPO | A2C), "an algorithm has the words of its kind"
+    sizes, notes = words.write_sizes(values, n_envs, layout)
+    decays = {words.discount.name: values.discount, words.trace_decay.name: values.trace_decay}
+    return said | sizes | decays | rates.write(values), notes
+
+
+def _as_first_read(values: H, spoken: LibrarySource) -> H:
+    """The values as they were when the library said them."""
+    return read_settings(type(values), spoken.library, spoken.dt, spoken.n_envs, spoken.values)
+
+
+def _merge_source(
+    spoken: LibrarySource, said: Mapping[str, Any], at_first: Mapping[str, Any], together: Collection[str]
+) -> dict[str, Any]:
+    """All that the library said, with those words replaced that would be others now."""
+    new = {name for name in said if name not in spoken.values or said[name] != at_first.get(name)}
+    if any(said.get(name) != at_first.get(name) for name in together):
+        new |= {name for name in together if name in said}
+    both = {
+        **spoken.values,
+        **{name: _merge_nested(spoken.values.get(name), said[name]) for name in said if name in new},
+    }
+    return {name: value for name, value in both.items() if name != "action_size"}
+
+
+def _merge_nested(before: object, now: object) -> object:
+    """What is said now; a mapping has it beside what else was in it."""
+    return {**before, **now} if isinstance(before, Mapping) and isinstance(now, Mapping) else now
+
+
+def _notes_on_uncarried(
+    values: Hyperparameters, spoken: LibrarySource, said: Mapping[str, Any], together: Collection[str]
+) -> list[str]:
+    if values.dt == spoken.dt:
+        return []
+    carried = together if any(said.get(name) != spoken.values.get(name) for name in together) else ()
+    counted = LIBRARIES[spoken.library].counted_in_steps
+    counts = {name: said[name] for name in counted if name in said and name not in carried}
+    listed = [
+        f"{name} {value:.12g}"
+        for name, value in counts.items()
+        if isinstance(value, int | float) and value > 0 and value == spoken.values.get(name)
+    ]
+    return [f"Counted in agent steps, but left alone: {', '.join(listed)}."] if listed else []
+
+
+def _find_table(library: str, algorithm: str) -> tuple[str, OnPolicyTable | OffPolicyWords]:
+    name = library.lower().replace("_", "-").replace(" ", "-")
+    name = ALIASES.get(name, name)
+    if name not in LIBRARIES:
+        near = did_you_mean(name, [*LIBRARIES, *ALIASES])
+        raise InputError(f"Unknown library {library!r}: choose one of {', '.join(LIBRARIES)}{near}")
+    words = LIBRARIES[name].of(algorithm)
+    if words is None:
+        have = [other for other, found in LIBRARIES.items() if found.of(algorithm)]
+        raise InputError(f"{name} has no {algorithm.upper()} that is known here: choose one of {', '.join(have)}.")
+    return name, words
+
+
+def _read_n_envs(given: SettingsReader, word: Word | None, n_envs: int | None) -> int:
+    if word is None:
+        return check_count("n_envs", 1 if n_envs is None else n_envs)
+    said = given.optional_number(word.name)
+    if None not in (said, n_envs) and said != n_envs:
+        raise InputError(f"n_envs is {n_envs} and {given.library}'s {word.name} is {said}: give one of them.")
+    return check_count("n_envs", next((n for n in (said, n_envs, word.default) if n is not None), 1))
+
+
+def _with_action_size(said: dict[str, Any], values: Hyperparameters) -> dict[str, Any]:
+    action_size = getattr(values, "action_size", None)
+    return said if action_size is None else {**said, "action_size": action_size}
+
+
+def _differences(
+    asked: Hyperparameters, understood: Hyperparameters, library: str, n_envs: int, remarks: Mapping[str, str]
+) -> list[str]:
+    gets = understood.stated()
+    notes = []
+    for name, value in asked.stated().items():
+        if name not in gets:
+            remark = f" ({remarks[name]})" if name in remarks else ""
+            notes.append(f"{library} has no setting for {name}{remark}: {value:g} is not in these values.")
+        elif not isclose(value, gets[name], rel_tol=1e-9):
+            envs = f" with {n_envs} environments" if n_envs > 1 else ""
+            notes.append(f"{library} cannot express {name} {value:g}{envs}: the nearest is {gets[name]:g}.")
+    return notes

@@ -1,0 +1,107 @@
+"""The rules as plain data, for programs that are not Python: the calculator of the page evaluates these formulas.
+
+A law is its formula, of ``x0``, ``rho`` and, for the target entropy, ``d``, the action's size. Meanings in seconds are
+formulas of ``x`` and ``dt``. Words of other libraries are the fields of the classes that write them, with their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from math import isfinite
+from typing import Any
+
+from cycletime.libraries.tables import DISPLAY_NAMES, LIBRARIES, RATES
+from cycletime.rules import ALGORITHMS
+from cycletime.rules.hyperparameters import Hyperparameters
+from cycletime.rules.laws import ENTROPY_FORMULA
+from cycletime.rules.quantities import (
+    Quantity,
+    SecondsFormula,
+    decay_in_seconds,
+    smoothing_in_seconds,
+    steps_in_seconds,
+    updates_in_seconds,
+)
+
+SECONDS_FORMULAS: Mapping[SecondsFormula, str] = {
+    steps_in_seconds: "x * dt",
+    decay_in_seconds: "-dt / ln(x)",
+    smoothing_in_seconds: "-dt / ln(1 - x)",
+    updates_in_seconds: "dt / x",
+}
+"""Meanings in seconds as formulas; an infinite one is 'unlimited'."""
+_PAPERS, _SB3S = "the paper's baseline", "Stable-Baselines3's default"
+
+
+def calculator_data() -> dict[str, Any]:
+    """Algorithms with their rules and parts, and libraries with their words."""
+    return {
+        "algorithms": {name: _algorithm(kind) for name, kind in ALGORITHMS.items()},
+        "libraries": {
+            library: {
+                "spoken": DISPLAY_NAMES.get(library, library),
+                "algorithms": {
+                    algorithm: {"words": _tagged(words), "rates": _tagged(RATES[library][algorithm])}
+                    for algorithm in ALGORITHMS
+                    if (words := table.of(algorithm)) is not None
+                },
+            }
+            for library, table in LIBRARIES.items()
+        },
+    }
+
+
+def _algorithm(kind: type[Hyperparameters]) -> dict[str, Any]:
+    baseline = kind(dt="16ms")
+    return {
+        "quantities": [_quantity(quantity) for quantity in kind.quantities],
+        "baseline": baseline.stated(),
+        "whose_baseline": _SB3S if kind.algorithm == "a2c" else _PAPERS,
+        "has_action_size": any(each.name == "action_size" for each in fields(kind)),
+        "rules": {name: {field: law.formula for field, law in rule.laws.items()} for name, rule in kind.rules.items()},
+        "default_rule": kind.default_rule,
+        "rules_of": kind.rules_of,
+        "parts": {name: _part(kind, name) for name in kind.parts},
+    }
+
+
+def _quantity(quantity: Quantity) -> dict[str, Any]:
+    return {
+        "field": quantity.field,
+        "symbol": quantity.symbol,
+        "low": quantity.low if isfinite(quantity.low) else None,
+        "high": quantity.high if isfinite(quantity.high) else None,
+        "low_allowed": quantity.low_allowed,
+        "whole": quantity.whole,
+        "span": quantity.span,
+        "seconds": SECONDS_FORMULAS[quantity.seconds] if quantity.span else None,
+        "is_horizon": quantity.is_horizon,
+    }
+
+
+def _part(kind: type[Hyperparameters], name: str) -> dict[str, Any]:
+    """A part, with the formulas that it has beside those of the updates where they are others."""
+    if name == "target-entropy":  # the one law with a number of the task in it
+        return {"field": "target_entropy", "formula": ENTROPY_FORMULA, "baseline": "-d", "whose": "the paper's"}
+    values = kind(dt="16ms")
+    own = values.part(name)
+    return {
+        "field": own.field,
+        "formula": own.law.formula,
+        "baseline": own.baseline,
+        "whose": own.whose_baseline,
+        "with_updates": {updates.formula: law.formula for updates, law in own.with_updates.items()},
+    }
+
+
+def _tagged(words: Any) -> Any:  # noqa: ANN401 - any of the libraries' dataclasses
+    """A dataclass as its fields, with the name of its class; what it holds in the same way."""
+    if hasattr(words, "__dataclass_fields__"):
+        held = {each.name: _tagged(getattr(words, each.name)) for each in fields(words)}
+        return {"kind": type(words).__name__, **held}
+    if isinstance(words, Mapping):
+        return {name: _tagged(each) for name, each in words.items()}
+    if isinstance(words, tuple | frozenset):
+        return [_tagged(each) for each in (sorted(words) if isinstance(words, frozenset) else words)]
+    return words

@@ -1,0 +1,292 @@
+"""SAC, and what else has a replay buffer, in other libraries' words, with their three traps.
+
+``polyak`` is tau in some libraries and 1 - tau in others; some count updates and warm-ups in transitions, others in
+steps of all parallel environments together; a target entropy may be a number or a multiple of -|A|.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import lcm
+from typing import Any, Protocol
+
+from cycletime.errors import InputError
+from cycletime.libraries.param_names import NotANumberError, SettingsReader, Word
+from cycletime.rules.hyperparameters import Hyperparameters
+from cycletime.rules.laws import Number, nearest_whole
+from cycletime.rules.quantities import Quantity, update_rhythm
+from cycletime.rules.sac import SAC, OffPolicy
+
+_AS_MANY_AS_COLLECTED = -1
+"""Stable-Baselines3's word for as many updates as transitions were collected."""
+
+
+class Updates(Protocol):
+    """How one library says how many updates it makes."""
+
+    def write(self, per_step: Fraction, n_envs: int, values: OffPolicy) -> dict[str, Any]:
+        """The library's words for this many updates per agent step (of one environment)."""
+
+    def read(self, given: SettingsReader, n_envs: int, minibatch: int | None) -> Number | None:
+        """The updates per agent step, if anything was said of them."""
+
+
+@dataclass(frozen=True)
+class UpdatesPerPeriod:
+    """So many updates after so many steps of all environments together."""
+
+    updates: str
+    period: str
+
+    def write(self, per_step: Fraction, n_envs: int, values: OffPolicy) -> dict[str, Any]:
+        """See `Updates`."""
+        per_vector_step = per_step * n_envs
+        # In the rhythm that was said where a whole number of updates fits: after 64 steps 32 updates, not after 2 one.
+        usual = values.spoken.layout.get(self.period, 1) if values.spoken else 1
+        period = usual if (per_vector_step * usual).denominator == 1 else per_vector_step.denominator
+        return {self.updates: int(per_vector_step * period), self.period: period}
+
+    def read(self, given: SettingsReader, n_envs: int, minibatch: int | None) -> Number | None:
+        """See `Updates`."""
+        updates = given.optional_number(self.updates)
+        _unpack_steps(given, self.period)
+        try:
+            period = given.optional_number(self.period)
+        except NotANumberError:
+            said = given.values[self.period]
+            given.left_alone["updates_per_step"] = (
+                f"{given.library}'s {self.period} is {said!r}: updates that come once per episode are left alone."
+            )
+            if updates == _AS_MANY_AS_COLLECTED:
+                return 1.0
+            raise
+        if (updates, period) == (None, None):
+            return None
+        usual = given.layout[self.period] = given.count(Word(self.period, 1))
+        if updates == _AS_MANY_AS_COLLECTED:
+            return 1.0
+        return given.count(Word(self.updates, 1)) / (usual * n_envs)
+
+
+def _unpack_steps(given: SettingsReader, name: str) -> None:
+    """Stable-Baselines3's ``(4, "step")`` is 4; its ``(1, "episode")`` remains, and is no number of steps."""
+    value = given.values.get(name)
+    if isinstance(value, list | tuple) and len(value) == 2 and getattr(value[1], "value", value[1]) == "step":
+        given.values[name] = value[0]
+
+
+@dataclass(frozen=True)
+class WholeUpdates:
+    """A whole number of updates after each step of all environments together."""
+
+    updates: str
+
+    def write(self, per_step: Fraction, n_envs: int, values: OffPolicy) -> dict[str, Any]:
+        """See `Updates`."""
+        return {self.updates: nearest_whole(per_step * n_envs)}
+
+    def read(self, given: SettingsReader, n_envs: int, minibatch: int | None) -> Number | None:
+        """See `Updates`."""
+        updates = given.optional_positive(self.updates)
+        return None if updates is None else float(updates / n_envs)
+
+
+@dataclass(frozen=True)
+class UpdateRatio:
+    """Updates per transition, as a ratio."""
+
+    ratio: str
+    collected: str | None = None
+    """A name for the transitions collected at a time, which must make a whole number of updates."""
+
+    def write(self, per_step: Fraction, n_envs: int, values: OffPolicy) -> dict[str, Any]:
+        """See `Updates`."""
+        collected = {self.collected: lcm(per_step.denominator, n_envs)} if self.collected else {}
+        return {self.ratio: float(per_step), **collected}
+
+    def read(self, given: SettingsReader, n_envs: int, minibatch: int | None) -> Number | None:
+        """See `Updates`."""
+        if self.collected:
+            given.optional_positive(self.collected)
+        return given.optional_positive(self.ratio)
+
+
+@dataclass(frozen=True)
+class ReplayRatio:
+    """Samples replayed per sample collected: the updates per transition times the mini-batch.
+
+    RLlib makes whole rounds of it: so many updates per step of all environments, or one update every so many steps.
+    """
+
+    ratio: str
+    default_minibatch: int
+
+    def write(self, per_step: Fraction, n_envs: int, values: OffPolicy) -> dict[str, Any]:
+        """See `Updates`."""
+        return {self.ratio: _in_whole_rounds(per_step, n_envs) * (values.minibatch or self.default_minibatch)}
+
+    def read(self, given: SettingsReader, n_envs: int, minibatch: int | None) -> Number | None:
+        """See `Updates`."""
+        ratio = given.optional_positive(self.ratio)
+        return None if ratio is None else _in_whole_rounds(ratio / (minibatch or self.default_minibatch), n_envs)
+
+
+def _in_whole_rounds(per_step: Number, n_envs: int) -> float:
+    per_round = float(per_step) * n_envs
+    whole = round(per_round) if per_round >= 1 else 1 / round(1 / Fraction(per_round))
+    return whole / n_envs
+
+
+@dataclass(frozen=True)
+class UpdatePeriod:
+    """The agent steps from one update to the next; a fraction of one means several updates per step."""
+
+    period: str
+
+    def write(self, per_step: Fraction, n_envs: int, values: OffPolicy) -> dict[str, Any]:
+        """See `Updates`."""
+        many = per_step >= 1
+        return {self.period: 1 / nearest_whole(per_step) if many else nearest_whole(1 / per_step)}
+
+    def read(self, given: SettingsReader, n_envs: int, minibatch: int | None) -> Number | None:
+        """See `Updates`."""
+        period = given.optional_positive(self.period)
+        return None if period is None else 1 / float(period)
+
+
+@dataclass(frozen=True)
+class OffPolicyWords:
+    """How one library says what SAC or its like has that depends on the cycle time; None where it has no word."""
+
+    discount: Word
+    """gamma."""
+    tau: str | None = None
+    """Target smoothing as we have it."""
+    one_minus_tau: str | None = None
+    """Or its complement."""
+    updates_per_target_move: str | None = None
+    """The setting that says how many updates pass from one move of the targets to the next, if that is not one."""
+    replay: str | None = None
+    """The replay's capacity."""
+    minibatch: str | None = None
+    """m."""
+    warmup: tuple[str, ...] = ()
+    """All the names that must agree on when learning starts."""
+    per_vector_step: frozenset[str] = frozenset()
+    """Our fields that the library counts in steps of all environments together, not in transitions."""
+    updates: Updates | None = None
+    """Updates per step."""
+    entropy: str | None = None
+    """The target entropy."""
+    entropy_per_dimension: int | None = None
+    """If the target entropy is this sign times a coefficient times |A|: the sign."""
+    n_envs: Word | None = None
+    """The number of parallel environments, where it is a setting."""
+    defaults: Mapping[str, Number] = field(default_factory=dict)
+    """By the library's names: what it takes where nothing is said."""
+    remarks: Mapping[str, str] = field(default_factory=dict)
+    """By field: what the library does where it has no word."""
+
+    @property
+    def said_together(self) -> tuple[str, ...]:
+        """The names of which one means nothing without the other: -1 updates are as many as the period has steps."""
+        return (self.updates.updates, self.updates.period) if isinstance(self.updates, UpdatesPerPeriod) else ()
+
+    def write(self, values: OffPolicy, n_envs: int) -> dict[str, Any]:
+        """All that was stated and that the library has a word for."""
+        updates = self._updates(values, n_envs)
+        tau = values.target_smoothing
+        moves = updates.get(self.updates_per_target_move or "", 1)
+        pairs = [
+            (self.discount.name, values.discount),
+            (self.tau, tau),
+            (self.one_minus_tau, None if tau is None else (1 - tau) ** moves),
+            (self.replay, self._counted("replay_capacity", values.replay_capacity, n_envs)),
+            (self.minibatch, values.minibatch),
+            *((name, self._counted("warmup_steps", values.warmup_steps, n_envs)) for name in self.warmup),
+            (self.entropy, self._entropy(values) if isinstance(values, SAC) else None),
+        ]
+        return {name: value for name, value in pairs if name is not None and value is not None} | updates
+
+    def read(self, given: SettingsReader, n_envs: int, kind: type[Hyperparameters]) -> dict[str, Any]:
+        """Our fields, for what was given; for SAC the action's size may be among it."""
+        minibatch = given.optional_positive(self.minibatch) if self.minibatch else None
+        readers: dict[str, Callable[[], Number | None]] = {
+            "target_smoothing": lambda: self._complement(given) if self.one_minus_tau else _optional(given, self.tau),
+            "replay_capacity": lambda: self._uncounted("replay_capacity", _optional(given, self.replay), n_envs),
+            "warmup_steps": lambda: self._uncounted("warmup_steps", self._warmup(given), n_envs),
+            "updates_per_step": lambda: self.updates.read(given, n_envs, _as_int(minibatch)) if self.updates else None,
+        }
+        fields: dict[str, Any] = {"discount": given.number(self.discount), "minibatch": minibatch}
+        if issubclass(kind, SAC):
+            fields["action_size"] = given.optional_number("action_size")
+            readers["target_entropy"] = lambda: self._read_entropy(given, fields["action_size"])
+        for name, read in readers.items():
+            try:
+                fields[name] = read()
+            except NotANumberError as error:  # it may well stay as it is: who wants it carried is told
+                given.unreadable[name] = str(error)
+        return fields
+
+    def defaults_beside(self, given: SettingsReader, n_envs: int, kind: type[Hyperparameters]) -> dict[str, Number]:
+        """By our fields, what the library takes for what was not given."""
+        said = {name: value for name, value in given.values.items() if value is not None}
+        warm = any(name in said for name in self.warmup)
+        defaults = {name: value for name, value in self.defaults.items() if not (warm and name in self.warmup)}
+        fields = self.read(SettingsReader(given.library, {**defaults, **said}), n_envs, kind)
+        return {name: value for name, value in fields.items() if value is not None}
+
+    def _complement(self, given: SettingsReader) -> Number | None:
+        name, moves = self.one_minus_tau or "", None
+        if self.updates_per_target_move:
+            moves = given.optional_positive(self.updates_per_target_move)
+        kept = given.optional_number(name)
+        if kept is None:
+            return None
+        Quantity(name, "", low=0, high=1, low_allowed=True).check(kept)
+        return 1 - kept ** (1 / (moves or 1))
+
+    def _updates(self, values: OffPolicy, n_envs: int) -> dict[str, Any]:
+        if self.updates is None or values.updates_per_step is None:
+            return {}
+        return self.updates.write(update_rhythm(values.updates_per_step), n_envs, values)
+
+    def _counted(self, field: str, transitions: int | None, n_envs: int) -> int | None:
+        if transitions is None or field not in self.per_vector_step:
+            return transitions
+        return nearest_whole(Fraction(transitions, n_envs), at_least=0)
+
+    def _uncounted(self, field: str, count: Number | None, n_envs: int) -> Number | None:
+        return count * n_envs if count is not None and field in self.per_vector_step else count
+
+    def _warmup(self, given: SettingsReader) -> Number | None:
+        said = {name: value for name in self.warmup if (value := given.optional_number(name)) is not None}
+        if len(set(said.values())) > 1:
+            both = " and ".join(f"{name} {value}" for name, value in said.items())
+            raise InputError(f"{given.library}'s {both} differ: give one of them, as the warm-up.")
+        return next(iter(said.values()), None)
+
+    def _entropy(self, sac: SAC) -> float | None:
+        if sac.target_entropy is None or self.entropy_per_dimension is None:
+            return sac.target_entropy
+        if sac.action_size is None:
+            raise InputError(f"{self.entropy} is a multiple of the action's size: state action_size.")
+        return self.entropy_per_dimension * sac.target_entropy / sac.action_size
+
+    def _read_entropy(self, given: SettingsReader, action_size: Number | None) -> Number | None:
+        value = _optional(given, self.entropy)
+        if value is None or self.entropy_per_dimension is None:
+            return value
+        if action_size is None:
+            raise InputError(f"{self.entropy} is a multiple of the action's size: give action_size.")
+        return self.entropy_per_dimension * value * action_size
+
+
+def _optional(given: SettingsReader, name: str | None) -> Number | None:
+    return given.optional_number(name) if name else None
+
+
+def _as_int(value: Number | None) -> int | None:
+    return None if value is None else int(value)

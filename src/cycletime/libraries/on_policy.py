@@ -1,0 +1,243 @@
+"""PPO in other libraries' words: those that give the mini-batch a size, and those that count mini-batches; and A2C.
+
+All rules with a name keep b/m, so a library that counts keeps its count at every cycle time and changes only the
+rollout's length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, gcd, inf, lcm
+from typing import Any, Protocol, TypeAlias
+
+from cycletime.errors import InputError
+from cycletime.libraries.param_names import SettingsReader, Word
+from cycletime.rules.laws import nearest_whole
+from cycletime.rules.ppo import A2C, PPO
+from cycletime.rules.quantities import check_count
+
+_KEEPS_THE_COUNT = 0.05
+"""A tuned number of mini-batches is worth a change of the batch by this fraction."""
+
+
+OnPolicy: TypeAlias = PPO | A2C
+
+
+class OnPolicyTable(Protocol):
+    """How one library says PPO's four values, or A2C's three."""
+
+    @property
+    def discount(self) -> Word:
+        """The name of gamma."""
+
+    @property
+    def trace_decay(self) -> Word:
+        """The name of lambda."""
+
+    @property
+    def n_envs(self) -> Word | None:
+        """The number of parallel environments, where it is a setting."""
+
+    def write_sizes(self, values: OnPolicy, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
+        """The rollout and the mini-batch in the library's words, and what ``{library}`` does with them."""
+
+    def read_sizes(self, given: SettingsReader, n_envs: int) -> dict[str, int]:
+        """The batch and the minibatch, and the minibatch_count where the library counts them."""
+
+
+@dataclass(frozen=True)
+class Sized:
+    """A rollout, per environment or over all, and a mini-batch of a given size."""
+
+    size: Word
+    """The agent steps of a rollout."""
+    minibatch: Word | None
+    """m; None if the whole batch is one gradient step."""
+    discount: Word
+    """gamma."""
+    trace_decay: Word
+    """lambda."""
+    size_is_per_env: bool = False
+    """Whether those of one environment are meant, or of all together, which is b."""
+    n_envs: Word | None = None
+    """The number of parallel environments, where it is a setting."""
+    collects_whole_vector_steps: bool = True
+    """Whether b is a multiple of the environments whatever one asks for."""
+    smallest_minibatch: int = 1
+    """Below this the library refuses."""
+    only_whole_minibatches: bool = False
+    """Whether m must divide b."""
+    takes_more_than_the_batch: bool = False
+    """Whether an m greater than b is the whole batch, and no error."""
+    buffer: str | None = None
+    """A further setting that must hold the whole batch, or the library loses the rest silently."""
+    tail: str = ""
+    """What happens to the samples that fill no mini-batch, where that is not one short mini-batch."""
+
+    def write_sizes(self, values: OnPolicy, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
+        """See `OnPolicyWords`."""
+        _refuse_layout(layout)
+        minibatch = max(values.minibatch, self.smallest_minibatch)
+        unit = n_envs if self.collects_whole_vector_steps else 1
+        if self.only_whole_minibatches:
+            batch, minibatch = _nearest_divided(values.batch, minibatch, unit)
+        else:
+            shortest = ceil(Fraction(self.smallest_minibatch, unit))
+            batch = unit * nearest_whole(Fraction(values.batch, unit), at_least=shortest)
+            minibatch = min(minibatch, batch)
+        sizes = {self.size.name: batch // n_envs if self.size_is_per_env else batch}
+        if self.minibatch:
+            sizes[self.minibatch.name] = minibatch
+        if self.buffer:
+            sizes[self.buffer] = batch
+        return sizes, [self.tail] if self.tail and batch % minibatch else []
+
+    def read_sizes(self, given: SettingsReader, n_envs: int) -> dict[str, int]:
+        """See `OnPolicyWords`."""
+        batch = given.count(self.size) * (n_envs if self.size_is_per_env else 1)
+        if self.buffer:
+            given.optional_number(self.buffer)
+        if self.minibatch is None:
+            return {"batch": batch}
+        minibatch = given.count(self.minibatch)
+        if minibatch > batch and self.takes_more_than_the_batch:
+            given.notes.append(
+                f"{self.minibatch.name} {minibatch} is more than the batch, {batch}: {given.library} then takes the "
+                "whole batch at once."
+            )
+            minibatch = batch
+        return {"batch": batch, "minibatch": minibatch}
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A rollout per environment and a number of mini-batches."""
+
+    rollout: Word
+    """The agent steps of one environment."""
+    count: Word
+    """The number of mini-batches."""
+    discount: Word
+    """gamma."""
+    trace_decay: Word
+    """lambda."""
+    n_envs: Word | None = None
+    """The number of parallel environments, where it is a setting."""
+    only_whole_minibatches: bool = False
+    """Whether the library refuses a batch that the count does not divide."""
+    tail: str = ""
+    """What happens otherwise, with {library}, {slices}, {m}, {left} and {count} filled in."""
+    remark: str = ""
+    """What must be set besides, with {rollout} filled in."""
+
+    def write_sizes(self, values: OnPolicy, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
+        """See `OnPolicyWords`."""
+        _refuse_layout(layout)
+        count = nearest_whole(values.tuned_ratio)
+        if self.only_whole_minibatches:
+            batch, count = _nearest_divided(values.batch, count, n_envs, enough=_KEEPS_THE_COUNT)
+            rollout = batch // n_envs
+        else:
+            shortest = ceil(Fraction(count, n_envs))  # a mini-batch has at least one sample
+            rollout = nearest_whole(Fraction(values.batch, n_envs), at_least=shortest)
+        m, left = divmod(rollout * n_envs, count)
+        slices = ceil(rollout * n_envs / m)
+        tail = self.tail if left else ""
+        facts = {"library": "{library}", "slices": slices, "m": m, "left": left, "count": count, "rollout": rollout}
+        notes = [note.format(**facts) for note in (tail, self.remark) if note]
+        return {self.rollout.name: rollout, self.count.name: count}, notes
+
+    def read_sizes(self, given: SettingsReader, n_envs: int) -> dict[str, int]:
+        """See `OnPolicyWords`."""
+        batch, count = given.count(self.rollout) * n_envs, given.count(self.count)
+        if count > batch:
+            raise InputError(f"{given.library}'s {self.count.name} is {count}: it must be at most the batch, {batch}.")
+        return {"batch": batch, "minibatch": batch // count, "minibatch_count": count}
+
+
+@dataclass(frozen=True)
+class Brax:
+    """Mini-batches of whole trajectories: b = batch_size * num_minibatches * unroll_length, m = b / num_minibatches."""
+
+    discount: Word = Word("discounting", 0.9)
+    trace_decay: Word = Word("gae_lambda", 0.95)
+    n_envs: Word | None = Word("num_envs", 1)
+    unroll: Word = Word("unroll_length", 10)
+    trajectories: Word = Word("batch_size", 32)
+    count: Word = Word("num_minibatches", 16)
+
+    def write_sizes(self, values: OnPolicy, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
+        """See `OnPolicyWords`. The layout may fix batch_size."""
+        count = nearest_whole(values.tuned_ratio)
+        fixed = layout.get(self.trajectories.name, self._usual_trajectories(values, n_envs, count))
+        trajectories = check_count("brax's batch_size", fixed)
+        _refuse_layout({name: value for name, value in layout.items() if name != self.trajectories.name})
+        if trajectories * count % n_envs:
+            raise InputError(
+                f"brax's batch_size is {trajectories}: batch_size * num_minibatches, here {trajectories} * {count}, "
+                f"must be a multiple of num_envs, {n_envs}."
+            )
+        # From b and not from m, whose rounding would count {count} times.
+        unroll = nearest_whole(Fraction(values.batch, trajectories * count))
+        notes = [f"{{library}} cuts its advantages at the end of each unroll: after {unroll} agent steps."]
+        return {self.unroll.name: unroll, self.trajectories.name: trajectories, self.count.name: count}, notes
+
+    def read_sizes(self, given: SettingsReader, n_envs: int) -> dict[str, int]:
+        """See `OnPolicyWords`."""
+        count = given.count(self.count)
+        given.layout[self.trajectories.name] = given.count(self.trajectories)
+        minibatch = given.count(self.trajectories) * given.count(self.unroll)
+        return {"batch": minibatch * count, "minibatch": minibatch, "minibatch_count": count}
+
+    def _usual_trajectories(self, values: OnPolicy, n_envs: int, count: int) -> int:
+        """Those of values that came from here, where they fit; else the fewest, for the longest unrolls."""
+        said = values.spoken.layout.get(self.trajectories.name, 0) if values.spoken else 0
+        return said if said and said * count % n_envs == 0 else n_envs // gcd(n_envs, count)
+
+
+@dataclass(frozen=True)
+class Puffer:
+    """A horizon per agent, and a mini-batch of whole horizons."""
+
+    horizon: Word
+    minibatch: Word
+    n_envs: Word | None
+    discount: Word = Word("train.gamma", 0.995)
+    trace_decay: Word = Word("train.gae_lambda", 0.90)
+
+    def write_sizes(self, values: OnPolicy, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
+        """See `OnPolicyWords`."""
+        _refuse_layout(layout)
+        horizon = nearest_whole(Fraction(values.batch, n_envs))
+        horizons = min(n_envs, nearest_whole(Fraction(values.minibatch, horizon)))
+        notes = ["{library} draws its mini-batches by priority: some samples come twice in an epoch and some never."]
+        return {self.horizon.name: horizon, self.minibatch.name: horizon * horizons}, notes
+
+    def read_sizes(self, given: SettingsReader, n_envs: int) -> dict[str, int]:
+        """See `OnPolicyWords`."""
+        return {"batch": given.count(self.horizon) * n_envs, "minibatch": given.count(self.minibatch)}
+
+
+def _nearest_divided(batch: int, divisor: int, unit: int, enough: float = 0.0) -> tuple[int, int]:
+    """A batch in whole units, and a divisor of it, with the least sum of relative changes from what was asked.
+
+    The divisor, m or the number of mini-batches, stays where the batch then changes by ``enough`` at most.
+    """
+    best, least = (batch, divisor), inf
+    for away in range(divisor):
+        if away / divisor >= least or (away == 1 and least <= enough):
+            break
+        for near in (divisor - away, divisor + away):
+            both = lcm(near, unit)
+            multiple = both * max(1, -((both - 2 * batch) // (2 * both)))  # halves down, without a Fraction's cost
+            change = abs(multiple / batch - 1) + away / divisor
+            if change < least:
+                best, least = (multiple, near), change
+    return best
+
+
+def _refuse_layout(layout: Mapping[str, int]) -> None:
+    if layout:
+        raise InputError(f"{', '.join(layout)} cannot be fixed: only brax leaves a choice, of its batch_size.")

@@ -1,0 +1,69 @@
+"""What a word of another library is called here, for those who type the one that they know."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from cycletime.errors import did_you_mean
+from cycletime.libraries.param_names import Word
+from cycletime.libraries.rates import OneRate
+from cycletime.libraries.tables import LIBRARIES, RATES
+
+_FIELDS_BY_ENTRY = {
+    **{each: each for each in ("discount", "trace_decay", "minibatch", "learning_rate", "clip")},
+    **dict.fromkeys(("size", "rollout", "unroll", "horizon"), "batch"),
+    "tau": "target_smoothing",
+    "replay": "replay_capacity",
+    "warmup": "warmup_steps",
+    "entropy": "target_entropy",
+}
+"""By what the tables of words call it, our field."""
+
+
+class Synonym(NamedTuple):
+    """A word of a library."""
+
+    library: str
+    name: str
+    ours: str
+    """The field that it is here."""
+
+
+def find_synonym(word: str, algorithm: str) -> Synonym | None:
+    """The library that has a word for a value of an algorithm, the first of the table where several have it; or None.
+
+    Args:
+        word: As it is typed, with hyphens or underscores; of a dotted name its end is enough.
+        algorithm: Whose value it is; of one that no library is known to have, as of PPO.
+    """
+    wanted = word.lower().replace("-", "_")
+    for library in LIBRARIES:
+        for theirs in _synonyms(library, algorithm if algorithm in RATES["stable-baselines3"] else "ppo"):
+            if wanted in (theirs.name, theirs.name.rpartition(".")[2]) and wanted != theirs.ours:
+                return theirs
+    return None
+
+
+def name_hint(name: str, algorithm: str, known: Collection[str]) -> str:
+    """The end of a sentence about an unknown name of a value: what it is called here, or the nearest that is known."""
+    theirs = find_synonym(name, algorithm)
+    return f"; {name} is {theirs.ours} here." if theirs and theirs.ours in known else did_you_mean(name, known)
+
+
+def _synonyms(library: str, algorithm: str) -> Iterator[Synonym]:
+    for words in (LIBRARIES[library].of(algorithm), RATES[library].get(algorithm)):
+        for table_name, ours in _FIELDS_BY_ENTRY.items():
+            for name in _names(getattr(words, table_name, None)):
+                yield Synonym(library, name, ours)
+
+
+def _names(told: object) -> Iterator[str]:
+    """The names in an entry of the tables: a word, its name, or several of them."""
+    if isinstance(told, Word):
+        yield told.name
+    elif isinstance(told, str):
+        yield told
+    elif isinstance(told, OneRate | tuple):
+        for each in told.words if isinstance(told, OneRate) else told:
+            yield from _names(each)

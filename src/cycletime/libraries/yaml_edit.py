@@ -1,0 +1,460 @@
+"""Change a few values of one environment in an RL Baselines3 Zoo file, and not one other byte.
+
+The Zoo reads ``hyperparams/*.yml`` with ``yaml.safe_load``: one document, a mapping from environment ids to
+settings that may inherit from each other by anchors and merges. Dumping it anew would lose comments and
+notation, so the new values are spliced into the text where the parser says that the old ones stand. The
+result is loaded again and compared with the old document plus the changes: what cannot be rewritten without
+damage is refused. Strings such as ``policy_kwargs: "dict(...)"`` stay strings; nothing is evaluated.
+
+What a file could fill the memory or the day with (aliases of aliases, endless nesting, huge numbers) is counted while
+it is parsed, before anything is built of it: the Zoo's own files have 20 kB and a few thousand values.
+
+Read and write the file with ``newline=""``, or Python changes its line ends.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from math import isfinite
+from typing import NamedTuple, TypeAlias
+
+import yaml
+
+from cycletime.errors import InputError
+
+MOST_BYTES = 256 * 1024
+_MOST_VALUES = 10_000
+_MOST_LEVELS = 50
+_MOST_DIGITS = 60
+_NUMBER = re.compile(r"[-+.]?[0-9][0-9a-zA-Z_.:+-]*")
+
+
+def check_yaml_size(text: str) -> None:
+    """Count what the text would become, with every alias written out, while it is parsed.
+
+    Raises:
+        InputError: if that is more than any Zoo file needs.
+        yaml.YAMLError: if the text is not YAML.
+    """
+    if len(text) > MOST_BYTES:
+        raise InputError(f"The file has {len(text)} characters: at most {MOST_BYTES} are read.")
+    tally = _ValueCounter()
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        where = f"Line {event.start_mark.line + 1}" if event.start_mark else "The file"
+        if isinstance(event, yaml.ScalarEvent) and len(event.value) > _MOST_DIGITS and _NUMBER.fullmatch(event.value):
+            raise InputError(f"{where} has a number of {len(event.value)} digits: at most {_MOST_DIGITS} are read.")
+        tally.add(event)
+        if len(tally.around) > _MOST_LEVELS:
+            raise InputError(f"{where} is nested {len(tally.around)} levels deep: at most {_MOST_LEVELS} are read.")
+        if tally.values > _MOST_VALUES:
+            raise InputError(
+                f"{where} and what is before it are more than {_MOST_VALUES} values: a Zoo file has fewer."
+            )
+
+
+@dataclass
+class _ValueCounter:
+    """How many values there are so far, with every alias written out."""
+
+    values: int = 0
+    sizes: dict[str | None, int] = field(default_factory=dict)
+    """By anchor, the values in what it names."""
+    around: list[tuple[str | None, int]] = field(default_factory=list)
+    """The collections that are not ended: the anchor of each, and how many values came before it."""
+
+    def add(self, event: yaml.Event) -> None:
+        if isinstance(event, yaml.AliasEvent):
+            if any(anchor == event.anchor for anchor, _ in self.around):
+                raise InputError(f"The value named &{event.anchor} has *{event.anchor} in itself: it would never end.")
+            self.values += self.sizes.get(event.anchor, 1)
+        elif isinstance(event, yaml.ScalarEvent):
+            self.values += 1
+            self.sizes[event.anchor] = 1
+        elif isinstance(event, yaml.CollectionStartEvent):
+            self.around.append((event.anchor, self.values))
+            self.values += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = self.around.pop()
+            self.sizes[anchor] = self.values - before
+
+
+Document: TypeAlias = dict[object, object]
+
+MERGE = "<<"
+
+
+def load_yaml(text: str) -> Document:
+    """The values, by the loader that the Zoo itself uses; nothing in the text is evaluated.
+
+    Raises:
+        InputError: if it is not YAML, or no mapping from environment ids.
+    """
+    try:
+        check_yaml_size(text)
+        document = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise InputError(_explain_yaml_error(error, text)) from error
+    except InputError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        # PyYAML lets these through for values that contradict their tag, such as '!!float abc'.
+        raise InputError(f"The YAML holds a value that its tag does not allow: {error}.") from error
+    if document is None:
+        raise InputError("The file is empty; expected environment ids with their hyper-parameters.")
+    if not isinstance(document, dict):
+        raise InputError(f"The file is {document!r:.40}; expected a mapping from environment ids.")
+    return document
+
+
+def _explain_yaml_error(error: yaml.YAMLError, text: str) -> str:
+    if isinstance(error, yaml.reader.ReaderError):
+        line = text.count("\n", 0, error.position) + 1
+        return f"Line {line} is not valid YAML: the character {chr(int(error.character))!r} is not allowed."
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    where = f"Line {mark.line + 1}" if mark else "The file"
+    problem = str(getattr(error, "problem", None) or error).replace("\n", " ")
+    if getattr(error, "context", None) == "expected a single document in the stream":
+        return f"{where} starts a second YAML document ('---'); expected one document."
+    if problem.startswith("could not determine a constructor"):
+        tag = problem.rpartition(" tag ")[2]
+        return f"{where} has the tag {tag}, which is refused: only plain YAML is read, nothing executed."
+    return f"{where} is not valid YAML: {problem}."
+
+
+@dataclass(frozen=True)
+class YamlSpan:
+    """Where one key or value is written in the text."""
+
+    start: int
+    """Index of its first character, an anchor or tag included."""
+    end: int
+    """Index after its last own character; the parser's own mark of a block runs on to the next entry."""
+    column: int
+    """Its first character's column, from 0."""
+    anchor: str | None
+    """``name`` in ``&name``, if it has one."""
+    alias: str | None
+    """``name`` if all that is written here is ``*name``."""
+    scalar: str | None
+    """Its content if it is a scalar."""
+    flow: bool
+    """Whether it is a list or mapping in brackets."""
+    children: tuple[YamlSpan, ...]
+    """A list's items; a mapping's keys and values in turn."""
+
+    def pairs(self) -> Iterable[tuple[YamlSpan, YamlSpan]]:
+        """The own keys and values of a mapping, without what it merges."""
+        return zip(self.children[::2], self.children[1::2], strict=False)
+
+    def own(self, key: str) -> YamlSpan | None:
+        """The value that a mapping itself has under a key."""
+        return next((value for name, value in self.pairs() if name.scalar == key), None)
+
+    def column_of_keys(self) -> int:
+        """How far the keys of a block mapping are indented."""
+        return self.children[0].column
+
+    def walk(self) -> Iterator[YamlSpan]:
+        """This place and all in it, in the order of the text."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def inherits(self) -> set[str]:
+        """The anchors that a mapping takes values from, directly."""
+        merged = [value for key, value in self.pairs() if key.scalar == MERGE]
+        sources = [self, *merged, *(item for value in merged for item in value.children)]
+        return {place.alias for place in sources if place.alias}
+
+
+def read_spans(text: str) -> YamlSpan:
+    """Where everything stands, from the parser's events: its composed nodes forget where an alias is written."""
+    events = yaml.parse(text, Loader=yaml.SafeLoader)
+    nodes = (event for event in events if isinstance(event, yaml.NodeEvent | yaml.CollectionEndEvent))
+    return _read_span(text, next(nodes), nodes)
+
+
+def _read_span(text: str, event: yaml.Event, following: Iterator[yaml.Event]) -> YamlSpan:
+    first, last = event.start_mark, event.end_mark
+    assert first is not None, "the type allows None, the parser always sets it"
+    assert last is not None, "the type allows None, the parser always sets it"
+    children: list[YamlSpan] = []
+    end = last.index
+    flow = bool(getattr(event, "flow_style", False))
+    if isinstance(event, yaml.CollectionStartEvent):
+        while not isinstance(child := next(following), yaml.CollectionEndEvent):
+            children.append(_read_span(text, child, following))
+        end = child.end_mark.index if flow and child.end_mark else children[-1].end
+    elif isinstance(event, yaml.ScalarEvent) and event.style in ("|", ">"):
+        written = text[first.index : end]
+        # The blank lines after a block scalar are its own only under the indicator '+'.
+        end = end if "+" in written.partition("\n")[0] else first.index + len(written.rstrip())
+    name = event.anchor if isinstance(event, yaml.NodeEvent) else None
+    is_alias = isinstance(event, yaml.AliasEvent)
+    return YamlSpan(
+        start=first.index,
+        end=end,
+        column=first.column,
+        anchor=None if is_alias else name,
+        alias=name if is_alias else None,
+        scalar=event.value if isinstance(event, yaml.ScalarEvent) else None,
+        flow=flow,
+        children=tuple(children),
+    )
+
+
+def effective_entry(document: Document, root: YamlSpan, env_id: str) -> dict[str, object]:
+    """One environment's settings with all that it inherits.
+
+    Raises:
+        InputError: if it is not in the file, or has no hyper-parameters that are clear.
+    """
+    if env_id not in document:
+        close = get_close_matches(env_id, map(str, document), n=3, cutoff=0.3)
+        hint = f"; the closest are {', '.join(close)}" if close else ""
+        raise InputError(f"There is no environment {env_id!r} in the file{hint}.")
+    entry = document[env_id]
+    if not isinstance(entry, dict):
+        raise InputError(f"{env_id} is {entry!r}; expected a mapping of hyper-parameters.")
+    place = root.own(env_id)
+    if place is not None and place.alias:
+        place = next(other for other in root.walk() if other.anchor == place.alias)
+    twice = [name for name in _repeated_keys(root) if name == env_id] + (_repeated_keys(place) if place else [])
+    if twice:
+        raise InputError(f"{env_id}: {twice[0]!r} is there twice; keep one, as which counts is an accident.")
+    return entry
+
+
+def _repeated_keys(mapping: YamlSpan) -> list[str]:
+    times = Counter(key.scalar for key, _ in mapping.pairs() if key.scalar is not None)
+    return [key for key, count in times.items() if count > 1]
+
+
+_Rewritten: TypeAlias = tuple[str, tuple[str, ...]]
+
+_LINE_END = re.compile("[\r\n\x85\u2028\u2029]|\\Z")
+_NO_WRAP = 2**31
+
+
+def read_entry(text: str, env_id: str) -> dict[str, object]:
+    """The effective (anchors and merges resolved) entry of one environment."""
+    return effective_entry(load_yaml(text), read_spans(text), env_id)
+
+
+def rewrite_entry(text: str, env_id: str, changes: Mapping[str, object]) -> tuple[str, tuple[str, ...]]:
+    """The text with these numbers and lists in that entry and all other bytes unchanged; and notes for the user.
+
+    Raises:
+        InputError: if the file's structure around the entry is not supported; nothing is written then.
+    """
+    document, root = load_yaml(text), read_spans(text)
+    entry = effective_entry(document, root, env_id)
+    new = {key: value if isinstance(value, list) else _plain_number(key, value) for key, value in changes.items()}
+    wanted = {key: value for key, value in new.items() if not _is_unchanged(entry.get(key), value)}
+    if not wanted:
+        return text, ()
+    for key in wanted:
+        if isinstance(old := entry.get(key), list | dict) and not isinstance(wanted[key], list):
+            raise InputError(f"{env_id}: {key} is {old!r}, but only a single value can become a number.")
+    expected = {**document, env_id: {**entry, **wanted}}
+    written = {key: _as_yaml(value) for key, value in wanted.items()}
+    for rewrite in (_set_and_pin, _set_beside_anchor):
+        # A splice that the parser refuses is one more structure that this way of rewriting does not cover.
+        with suppress(InputError, RecursionError):
+            result = rewrite(text, root, env_id, written, expected)
+            if result is not None and _same(load_yaml(result[0]), expected):
+                return result
+    raise InputError(
+        f"{env_id}: the file's structure around this entry is not supported, so nothing was written; "
+        f"set {', '.join(_lines(written))} by hand."
+    )
+
+
+# --- numbers and equality -----------------------------------------------------------------------------------
+
+
+def _plain_number(key: str, value: object) -> int | float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        raise InputError(f"{key}: {value!r} is not a finite number; expected an int or a float.")
+    # Subclasses such as NumPy's float64 have a repr of their own.
+    return int(value) if isinstance(value, int) else float(value)
+
+
+def _is_unchanged(old: object, new: object) -> bool:
+    """Whether nothing has to be written: 8.0 is as good as 8."""
+    return isinstance(old, int | float | list) and not isinstance(old, bool) and old == new
+
+
+def _as_yaml(value: object) -> str:
+    # In brackets the emitter quotes whatever a flow mapping would misread; a block can read that as well.
+    # It writes 1.0e-05: without the dot YAML 1.1 reads a string.
+    return yaml.safe_dump([value], default_flow_style=True, width=_NO_WRAP, allow_unicode=True).strip()[1:-1]
+
+
+def _same(left: object, right: object) -> bool:
+    """Equality that tells 1 from 1.0 and True, and lets NaN equal itself."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(_same(value, right[key]) for key, value in left.items())
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(_same, left, right))
+    return left == right or (left != left and right != right)
+
+
+# --- rewriting: two ways to set values without a change for those who inherit them --------------------------
+
+
+def _set_and_pin(
+    text: str, root: YamlSpan, env_id: str, written: dict[str, str], expected: Document
+) -> _Rewritten | None:
+    """Set the values in the entry, and pin the old ones in the entries that inherit from it."""
+    edits = _entry_edits(text, root, env_id, written)
+    notes = [edit.note for edit in edits if edit.note]
+    text = _splice(text, edits)
+    pinned: dict[str, str] = {}
+    while strays := _wrong_entries(load_yaml(text), expected):
+        root = read_spans(text)
+        places = {name: place for name in strays if (place := root.own(name)) is not None}
+        anchors = {place.anchor for place in places.values()}
+        # Who inherits from an entry that is still to be pinned may be right once that is done.
+        ready = [name for name, place in places.items() if not place.inherits() & anchors]
+        hopeless = None in strays.values() or {env_id, *pinned} & {*ready}
+        if hopeless or not ready:
+            return None
+        edits = []
+        for name in ready:
+            pins = strays[name] or {}
+            edits += _entry_edits(text, root, name, pins)
+            pinned[name] = ", ".join(_lines(pins))
+        text = _splice(text, edits)
+    for pins_text in dict.fromkeys(pinned.values()):
+        names = ", ".join(name for name, pins in pinned.items() if pins == pins_text)
+        notes.append(f"Pinned {pins_text} in {names}: inherited from {env_id}, it would have changed there.")
+    return text, tuple(notes)
+
+
+def _wrong_entries(document: Document, expected: Document) -> dict[str, dict[str, str] | None]:
+    """The entries that are not as expected, with what to pin in them; None where pinning cannot help."""
+    strays: dict[str, dict[str, str] | None] = {}
+    for name, right in expected.items():
+        now = document.get(name)
+        if isinstance(now, dict) and isinstance(right, dict) and now.keys() <= right.keys():
+            wrong = {key for key in right if key not in now or not _same(now[key], right[key])}
+            if wrong:
+                strays[str(name)] = {key: _as_yaml(right[key]) for key in right if key in wrong}
+        elif not _same(now, right):
+            strays[str(name)] = None
+    return strays
+
+
+def _set_beside_anchor(
+    text: str, root: YamlSpan, env_id: str, written: dict[str, str], expected: Document
+) -> _Rewritten | None:
+    """Leave the anchor to the old values, one level down under ``<<: &name``, and set the new ones beside.
+
+    Needed where an entry inherits and lacks a key that is new here: a merge can add keys, not take any away.
+    """
+    entry = root.own(env_id)
+    if entry is None or entry.anchor is None or not entry.children:
+        return None
+    merge = f"{MERGE}: &{entry.anchor}"
+    note = f"{env_id} keeps its old values under '{merge}' for those who inherit them, new ones beside it."
+    if entry.flow:
+        old = text[entry.start : entry.end]
+        new = f"{{{', '.join([f'{MERGE}: {old}', *_lines(written)])}}}"
+        return _splice(text, [_Edit(entry.start, entry.end, new)]), (note,)
+    # Between the columns of the environment's id and of its settings the old lines can stay as they are.
+    column = (root.column_of_keys() + entry.column_of_keys()) // 2
+    start = text.index(f"&{entry.anchor}", entry.start)
+    end = start + 1 + len(entry.anchor)
+    edits = _onto_next_line(text, start, end, column, [merge])
+    return _splice(text, [*edits, _insert_lines(text, entry.end, column, _lines(written))]), (note,)
+
+
+# --- splicing -----------------------------------------------------------------------------------------------
+
+
+class _Edit(NamedTuple):
+    """One replacement of a part of the text."""
+
+    start: int
+    end: int
+    new: str
+    note: str = ""
+
+
+def _splice(text: str, edits: Iterable[_Edit]) -> str:
+    parts, done = [], 0
+    for edit in sorted(edits, key=lambda edit: edit.start):
+        parts += [text[done : edit.start], edit.new]
+        done = edit.end
+    return "".join([*parts, text[done:]])
+
+
+def _entry_edits(text: str, root: YamlSpan, env_id: str, written: Mapping[str, str]) -> list[_Edit]:
+    entry = root.own(env_id)
+    if entry is None:
+        raise InputError(f"{env_id} has no entry of its own.")
+    if entry.alias:
+        return _alias_edits(text, root, entry, written)
+    own = {key: value for key in written if (value := entry.own(key)) is not None}
+    edits = [edit for key in own for edit in _value_edits(text, root, own, key, written[key])]
+    lines = _lines({key: value for key, value in written.items() if key not in own})
+    if lines and entry.flow:
+        at = entry.children[-1].end if entry.children else entry.end - 1
+        edits.append(_Edit(at, at, ", ".join([""] * bool(entry.children) + lines)))
+    elif lines:
+        edits.append(_insert_lines(text, entry.end, entry.column_of_keys(), lines))
+    return edits
+
+
+def _value_edits(text: str, root: YamlSpan, own: Mapping[str, YamlSpan], key: str, new: str) -> list[_Edit]:
+    old = own[key]
+    if old.start == old.end:  # nothing is written: 'key:' in a block, 'key' in brackets
+        return [_Edit(old.end, old.end, f" {new}" if text[old.start - 1] == ":" else f": {new}")]
+    if old.children and not old.flow and "#" not in text[old.start : old.end]:
+        # What replaces a block stands on the line of its key; one with comments in it cannot be replaced unharmed.
+        return [_Edit(len(text[: old.start].rstrip()), old.end, f" {new}")]
+    if old.anchor is None:
+        return [_Edit(old.start, old.end, new)]
+    users = [place for place in root.walk() if place.alias == old.anchor and place not in own.values()]
+    if not users:
+        return [_Edit(old.start, old.end, f"&{old.anchor} {new}")]
+    heir = _Edit(users[0].start, users[0].end, text[old.start : old.end])
+    note = f"The anchor &{old.anchor} of {key} moved to its next use, so that who shares it keeps its value."
+    return [_Edit(old.start, old.end, new, note), heir]
+
+
+def _alias_edits(text: str, root: YamlSpan, entry: YamlSpan, written: Mapping[str, str]) -> list[_Edit]:
+    lines = [f"{MERGE}: *{entry.alias}", *_lines(written)]
+    if root.flow:
+        return [_Edit(entry.start, entry.end, f"{{{', '.join(lines)}}}")]
+    siblings = [value.column_of_keys() for _, value in root.pairs() if value.children and not value.flow]
+    column = siblings[0] if siblings else root.column_of_keys() + 2
+    return _onto_next_line(text, entry.start, entry.end, column, lines)
+
+
+def _onto_next_line(text: str, start: int, end: int, column: int, lines: list[str]) -> list[_Edit]:
+    """Take a part of a line away, with the blanks before it, and put lines below; a comment stays."""
+    blanks = start - len(text[:start].rstrip(" \t"))
+    return [_Edit(start - blanks, end, ""), _insert_lines(text, end, column, lines)]
+
+
+def _insert_lines(text: str, after: int, column: int, lines: list[str]) -> _Edit:
+    newline = "\r\n" if "\r\n" in text else "\n"
+    indented = [" " * column + line for line in lines]
+    if text[after - 1] in "\r\n":  # only after a block scalar that keeps its blank lines
+        return _Edit(after, after, "".join(line + newline for line in indented))
+    line_end = _LINE_END.search(text, after)
+    at = line_end.start() if line_end else len(text)
+    return _Edit(at, at, "".join(newline + line for line in indented))
+
+
+def _lines(written: Mapping[str, str]) -> list[str]:
+    return [f"{_as_yaml(key)}: {value}" for key, value in written.items()]

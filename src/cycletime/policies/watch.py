@@ -1,0 +1,162 @@
+"""Watching a policy: episodes in a window or as a film, at the pace of the real world."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isfinite
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import gymnasium
+import numpy as np
+from gymnasium.error import DependencyNotInstalled
+from numpy.typing import NDArray
+
+from cycletime.agents.checks import check_counts
+from cycletime.duration import Duration, DurationLike
+from cycletime.errors import InputError, RunError
+from cycletime.policies.films import CycleStart, film_writer
+from cycletime.tasks.render import Frame, Window
+from cycletime.training.atomic_files import write_whole
+
+AnyEnv: TypeAlias = "gymnasium.Env[Any, Any]"
+Act: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
+"""From an observation to what the environment takes."""
+
+
+@dataclass(frozen=True)
+class WatchedEpisode:
+    """An episode that was watched."""
+
+    number: int
+    """From 0."""
+    total_reward: float
+    """Its return."""
+    agent_steps: int
+    """Its length."""
+    terminated: bool
+    """Whether the task itself ended it, and not a time limit."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Playback:
+    """What is to be seen."""
+
+    env: AnyEnv
+    """Made with render_mode='rgb_array'; one step of it is one agent step."""
+    act: Act
+    """The policy."""
+    dt: DurationLike
+    """The action-cycle time."""
+    episodes: int = 3
+    """How many."""
+    seed: int = 0
+    """The first episode is reset with it, the next with one more."""
+    speed: float = 1.0
+    """How much faster than the real world."""
+    tell: Callable[[WatchedEpisode], object] = lambda seen: None
+    """Called after each episode."""
+
+    def __post_init__(self) -> None:
+        """Refuse values that make no sense."""
+        check_counts(self, "episodes")
+        check_counts(self, "seed", least=0)
+        if not (isfinite(self.speed) and self.speed > 0):
+            raise InputError(f"speed is {self.speed}: it must be a positive number, such as 0.5 for slow motion.")
+
+    @property
+    def cycle_s(self) -> Fraction:
+        """The time that a cycle takes to watch."""
+        return Duration(self.dt).exact_s / Fraction(self.speed)
+
+    def moments(self) -> Iterator[CycleStart]:
+        """Play the episodes."""
+        for number in range(self.episodes):
+            observation, _ = self.env.reset(seed=self.seed + number)
+            total_reward, agent_steps, terminated, truncated = 0.0, 0, False, False
+            yield CycleStart(agent_steps, self._draw)
+            while not (terminated or truncated):
+                observation, reward, terminated, truncated, _ = self.env.step(self.act(observation))
+                total_reward, agent_steps = total_reward + float(reward), agent_steps + 1
+                yield CycleStart(agent_steps, self._draw)
+            self.tell(WatchedEpisode(number, total_reward, agent_steps, bool(terminated)))
+
+    def _draw(self) -> Frame:
+        return render_frame(self.env)
+
+
+def write_film(showing: Playback, path: Path) -> None:
+    """Write a film, GIF or MP4 by its ending; the file is whole or not there.
+
+    Raises:
+        InputError: if the ending is another one, a package is missing, or the environment cannot be drawn.
+    """
+    write = film_writer(path)
+    write_whole(path, lambda unfinished: write(unfinished, showing.moments(), showing.cycle_s))
+
+
+def show_in_window(showing: Playback, title: str) -> None:
+    """Show the episodes live. Whoever closes the window only stops watching.
+
+    A window of our own shows every environment at the right pace, while the pace of render_mode='human' is each
+    environment's own: Gymnasium's Pendulum, for example, runs half as fast again.
+
+    Raises:
+        InputError: if there is no display.
+    """
+    refuse_without_display()
+    window = Window(title)
+    try:
+        for moment in showing.moments():
+            window.show(moment.draw, float(moment.agent_steps * showing.cycle_s))
+    finally:
+        window.close()
+
+
+def refuse_without_display() -> None:
+    """Say so where no window can be opened, since pygame then draws where nobody sees it."""
+    names = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
+    if sys.platform.startswith("linux") and not any(os.environ.get(name) for name in names):
+        raise InputError("There is no display for a window: give a film's name, such as --to film.gif.")
+
+
+def render_frame(env: AnyEnv) -> Frame:
+    """What the environment draws.
+
+    Raises:
+        InputError: if it draws nothing, or cannot.
+    """
+    with drawing_errors(str(env)):
+        picture: Any = env.render()
+    if not isinstance(picture, np.ndarray) or picture.ndim != 3 or picture.shape[2] != 3:
+        raise InputError(f"{env} draws no pictures: make it with render_mode='rgb_array'.")
+    return picture.astype(np.uint8, copy=False)
+
+
+@contextmanager
+def drawing_errors(name: str) -> Iterator[None]:
+    """Tell in a sentence why an environment cannot be drawn, or not even be made for it.
+
+    Raises:
+        InputError: if it cannot be.
+    """
+    try:
+        yield
+    except (InputError, RunError):
+        raise
+    except DependencyNotInstalled as error:
+        raise InputError(f"{name} cannot be drawn: {_line(error)}; pip install 'cycletime[render]'.") from error
+    except Exception as error:  # whatever a graphics library throws
+        raise InputError(
+            f"{name} cannot be drawn ({_line(error)}): where there is no display MuJoCo needs EGL or OSMesa, so "
+            "install one and set MUJOCO_GL to egl or osmesa."
+        ) from error
+
+
+def _line(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0].rstrip(".")

@@ -1,0 +1,71 @@
+"""Numbers, cycle times and settings as text for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import floor, log10
+from typing import Any
+
+from cycletime.duration import Duration
+from cycletime.statistics import Estimate
+
+_MOST_DECIMALS = 6
+
+
+def dt_text(dt: Duration) -> str:
+    """A cycle time, with a space before its unit: '16 ms'."""
+    text = str(dt)
+    return next(f"{text.removesuffix(unit)} {unit}" for unit in ("ms", "us", "ns", "Hz", "s") if text.endswith(unit))
+
+
+def value_text(hyperparameter: object) -> str:
+    """A hyper-parameter, with six digits at most."""
+    return f"{hyperparameter:.6g}" if isinstance(hyperparameter, float) else str(hyperparameter)
+
+
+def settings_text(point: Mapping[str, Any]) -> str:
+    """Hyper-parameters with their names: 'batch 2000, discount 0.99'."""
+    return ", ".join(f"{name} {value_text(each)}" for name, each in point.items())
+
+
+def join_words(items: list[str]) -> str:
+    """Items with commas, and 'and' before the last."""
+    return " and ".join(filter(None, (", ".join(items[:-1]), items[-1]))) if items else ""
+
+
+def rough_number(amount: float) -> str:
+    """A return in three digits, or all that stand before the point."""
+    return f"{amount:,.0f}" if abs(amount) >= 99.95 else f"{amount:.3g}"
+
+
+def hours_text(amount: float | None) -> str:
+    """Hours of the environment's time."""
+    return "an unknown time" if amount is None else f"{amount:,.3g} h" if abs(amount) < 100 else f"{amount:,.0f} h"
+
+
+def estimate_text(estimate: Estimate) -> str:
+    """'-16.52 ± 0.31', '-16.52 [-17.2, -15.9]', or the value alone."""
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.value:.4g}"
+    half = (estimate.high - estimate.low) / 2
+    form = f"z.{_decimals(half, estimate.value)}f"
+    if estimate.interval == "standard error":
+        return f"{estimate.value:{form}} ± {half:{form}}"
+    return f"{estimate.value:{form}} [{estimate.low:{form}}, {estimate.high:{form}}]"
+
+
+def difference_text(estimate: Estimate) -> str:
+    """'+1.2 (-0.4 to +2.8, 95 % Welch t, n = 3 + 3)', with signs."""
+    rests_on = f"{estimate.interval}, n = {estimate.runs}"
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.value:+.4g} ({rests_on})"
+    # An end that is near zero must not lose its sign, which is what matters.
+    near = max((-floor(log10(abs(end))) for end in (estimate.low, estimate.high) if end), default=0)
+    half = (estimate.high - estimate.low) / 2
+    form = f"+z.{max(_decimals(half, estimate.value), min(_MOST_DECIMALS, near))}f"
+    return f"{estimate.value:{form}} ({estimate.low:{form}} to {estimate.high:{form}}, {rests_on})"
+
+
+def _decimals(half: float, value: float) -> int:
+    """So many that both have two digits that count."""
+    return max([0, *(min(_MOST_DECIMALS, 1 - floor(log10(abs(each)))) for each in (half, value) if each)])

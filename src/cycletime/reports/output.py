@@ -1,0 +1,263 @@
+"""A report as JSON, as Markdown and in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import fill
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from cycletime.reports.answer import Answer, TuningSaving
+from cycletime.reports.report import MAX_DRAWN, Report
+from cycletime.reports.summary import BestCycleTime, CellKey, Summary
+from cycletime.reports.tables import RankedChoices, TextTable, summary_table
+from cycletime.statistics import Comparison, Estimate, iqm, probability_of_improvement
+from cycletime.studies.scores import Panel
+
+FORMAT = 1
+
+
+def report_as_json(report: Report) -> dict[str, Any]:
+    """The whole report."""
+    counts = report.scores.counts()
+    return {
+        "format": FORMAT,
+        "study": report.name,
+        "measure": report.scores.measure,
+        "statistic": "iqm" if report.statistics.iqm else "mean",
+        "interval": report.statistics.interval,
+        "runs": {"planned": counts.total(), **dict(sorted(counts.items()))},
+        "panels": [
+            {
+                **_panel_as_json(summary),
+                "text": {"best": answer.best, "against": answer.against, "undecided": answer.undecided},
+            }
+            for summary, answer in zip(report.summaries, report.answers, strict=True)
+        ],
+        "choices": [_choices_as_json(choices) for choices in report.choices],
+        "savings": [_saving_as_json(saving) for saving in report.savings],
+        "text": [*report.completeness, *report.saving_sentences],
+        "command": report.command,
+        "made_by": [{"runs": count, "machine": told} for told, count in report.machines()],
+    }
+
+
+def _panel_as_json(summary: Summary) -> dict[str, Any]:
+    panel = summary.panel
+    return {
+        "task": panel.task,
+        "algorithm": panel.algorithm,
+        "hyperparameters": _hyperparameters(panel),
+        "where": panel.where,
+        "rules": panel.rules,
+        "dts_s": [float(dt) for dt in panel.dts],
+        "cells": [_cell_as_json(summary, (rule, dt)) for dt in panel.dts for rule in panel.rules],
+        "frequency_averaged": {rule: estimate_as_json(each) for rule, each in summary.averages.items()},
+        "advantage": {rule: estimate_as_json(each) for rule, each in summary.advantages.items()},
+        "best": {rule: _best_as_json(each) for rule, each in summary.best.items()},
+    }
+
+
+def _choices_as_json(choices: RankedChoices) -> dict[str, Any]:
+    first = choices.panels[0]
+    ((rule, dt),) = first.cells
+    return {
+        "task": first.task,
+        "algorithm": first.algorithm,
+        "where": first.where,
+        "rule": rule,
+        "dt_s": float(dt),
+        "ranking": [
+            {
+                "hyperparameters": _hyperparameters(panel),
+                "scores": panel.scores(rule, dt),
+                "estimate": estimate_as_json(estimate),
+                "verdict": choices.verdict(index) or None,
+                "comparison": _comparison_as_json(choices.against[index]) if index in choices.against else None,
+            }
+            for index, (panel, estimate) in enumerate(zip(choices.panels, choices.estimates, strict=True))
+        ],
+        "text": choices.sentences(),
+    }
+
+
+def _hyperparameters(panel: Panel) -> dict[str, Any]:
+    return {name: list(each) if isinstance(each, tuple) else each for name, each in panel.hyperparameters.items()}
+
+
+def _cell_as_json(summary: Summary, place: CellKey) -> dict[str, Any]:
+    rule, dt = place
+    scores = summary.panel.scores(rule, dt)
+    counts = summary.panel.counts(place)
+    return {
+        "rule": rule,
+        "dt_s": float(dt),
+        "runs": {"planned": counts.total(), **dict(sorted(counts.items()))},
+        "scores": scores,
+        "estimate": estimate_as_json(summary.estimates[place]),
+        "iqm": estimate_as_json(iqm(scores) if scores else None),
+        "verdict": summary.verdict(place) or None,
+        "comparison": _comparison_as_json(summary.comparisons[place]) if place in summary.comparisons else None,
+        "probability_of_improvement": _improvement_as_json(summary, place),
+    }
+
+
+def _improvement_as_json(summary: Summary, place: CellKey) -> dict[str, Any] | None:
+    """How probable a run of a cell is to beat one of the first rule's."""
+    if place not in summary.comparisons:
+        return None
+    ours, theirs = summary.panel.scores(*place), summary.panel.scores(summary.panel.rules[0], place[1])
+    return estimate_as_json(probability_of_improvement(ours, theirs))
+
+
+def estimate_as_json(estimate: Estimate | None) -> dict[str, Any] | None:
+    """A number with its interval and its runs."""
+    if estimate is None:
+        return None
+    return {
+        "value": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "interval": estimate.interval,
+        "n": estimate.n,
+    }
+
+
+def _comparison_as_json(comparison: Comparison) -> dict[str, Any]:
+    return {
+        "difference": estimate_as_json(comparison.difference),
+        "p_value": comparison.p_value,
+        "comparisons": comparison.comparisons,
+        "verdict": comparison.verdict,
+    }
+
+
+def _best_as_json(best: BestCycleTime | None) -> dict[str, Any] | None:
+    if best is None:
+        return None
+    return {
+        "dt_s": float(best.dt),
+        "mean": estimate_as_json(best.mean),
+        "runner_up_dt_s": None if best.runner_up is None else float(best.runner_up),
+        "undecided_dts_s": [float(dt) for dt in best.undecided],
+        "against": {str(dt): _comparison_as_json(each) for dt, each in best.against.items()},
+    }
+
+
+def _saving_as_json(saving: TuningSaving) -> dict[str, Any]:
+    prices = {"tuning_each": saving.each, "tuning_once": saving.once, "study": saving.study, "saved": saving.saved}
+    return {
+        "task": saving.task,
+        "algorithm": saving.algorithm,
+        "grid": saving.how,
+        "grid_points": saving.points,
+        "seeds": saving.seeds,
+        "cycle_times": saving.dts,
+        "runs": {name: price.runs for name, price in prices.items()},
+        "hours": {name: price.hours for name, price in prices.items()},
+    }
+
+
+def report_as_markdown(report: Report, figures: Sequence[Sequence[str]] = ()) -> str:
+    """The whole report, with figures by their names, for each panel in turn."""
+    lines = [f"# {report.name}", "", *_list_lines(report.completeness)]
+    for index, (summary, answer) in enumerate(zip(report.summaries, report.answers, strict=True)):
+        lines += ["", *_table_lines(summary_table(summary, report.scores.measure)), *_answer_lines(answer)]
+        for name in figures[index] if figures else ():
+            lines += ["", f"![{summary.panel.title}: {_figure_kind(name)}]({name})"]
+    if any(figures) and not all(figures):
+        lines += ["", f"Figures are of the {MAX_DRAWN} best choices of values for each task and algorithm."]
+    for choices in report.choices:
+        lines += ["", *_table_lines(choices.table(report.scores.measure)), "", *_list_lines(choices.sentences())]
+    if report.saving_sentences:
+        lines += ["", "## What a rule saves", "", *_list_lines(report.saving_sentences)]
+    lines += ["", "## Where this comes from", ""]
+    if report.command:
+        lines.append(f"- The report: `{report.command}`")
+    lines += [f"- {count:,} runs: {told}" for told, count in report.machines()]
+    return "\n".join(lines) + "\n"
+
+
+def answer_sections(answer: Answer) -> list[tuple[str, tuple[str, ...]]]:
+    """The parts of an answer that have sentences, with their headings."""
+    parts = [("Best cycle time", answer.best), ("Rules", answer.against), ("Not decided by the data", answer.undecided)]
+    return [(heading, sentences) for heading, sentences in parts if sentences]
+
+
+def _answer_lines(answer: Answer) -> list[str]:
+    lines = []
+    for heading, sentences in answer_sections(answer):
+        lines += ["", f"**{heading}**", "", *_list_lines(sentences)]
+    return lines
+
+
+def _table_lines(words: TextTable) -> list[str]:
+    last = () if words.last is None else (words.last,)
+    rows = [words.header, tuple("---" for _ in words.header), *words.rows, *last]
+    table = [f"| {' | '.join(row)} |" for row in rows]
+    return [f"## {words.title}", "", *table, "", *_list_lines(words.notes)]
+
+
+def _list_lines(sentences: Sequence[str]) -> list[str]:
+    return [f"- {sentence}" for sentence in sentences]
+
+
+def _figure_kind(name: str) -> str:
+    return "learning curves" if name.endswith("curves.png") else "performance against cycle time"
+
+
+_COLOURS = {"better": "green", "worse": "red", "undecided": "yellow", "same runs": "dim"}
+
+
+def print_report(report: Report, console: Console) -> None:
+    """Print tables and text."""
+    console.print(Text(report.name, "bold"))
+    _print_sentences(console, report.completeness)
+    for summary, answer in zip(report.summaries, report.answers, strict=True):
+        words = summary_table(summary, report.scores.measure)
+        console.print()
+        console.print(_rich_table(words))
+        _print_sentences(console, words.notes, "dim")
+        for heading, sentences in answer_sections(answer):
+            console.print(Text(heading, "bold"))
+            _print_sentences(console, sentences)
+    for choices in report.choices:
+        words = choices.table(report.scores.measure)
+        console.print()
+        console.print(_rich_table(words))
+        _print_sentences(console, words.notes, "dim")
+        _print_sentences(console, choices.sentences())
+    if report.saving_sentences:
+        console.print()
+        console.print(Text("What a rule saves", "bold"))
+        _print_sentences(console, report.saving_sentences)
+
+
+def _rich_table(words: TextTable) -> Table:
+    table = Table(title=escape(words.title), title_justify="left", title_style="bold")
+    for index, name in enumerate(words.header):
+        table.add_column(escape(name), justify="left" if index == 0 else "right")
+    for row in words.rows:
+        table.add_row(*(_coloured_cell(cell) for cell in row))
+    if words.last is not None:
+        table.add_section()
+        table.add_row(*(Text(cell) for cell in words.last))
+    return table
+
+
+def _coloured_cell(cell: str) -> Text:
+    """A cell with its verdict in a colour."""
+    text = Text(cell)
+    for verdict, colour in _COLOURS.items():
+        text.highlight_regex(f" {verdict}$", colour)
+    return text
+
+
+def _print_sentences(console: Console, sentences: Sequence[str], style: str = "") -> None:
+    for sentence in sentences:
+        wrapped = fill(sentence, console.width, initial_indent="  ", subsequent_indent="  ")
+        console.print(Text(wrapped, style), soft_wrap=True)

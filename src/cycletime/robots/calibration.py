@@ -1,0 +1,143 @@
+"""Before a robot moves: what `act` and `learn` take on this machine, on the run's own shapes, and whether that fits.
+
+A cycle time into which they do not fit is refused, with the shortest that they would fit into. All programs of the loop
+are compiled on the way, so that no cycle waits for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, inf
+from typing import Literal
+
+from cycletime.agents import Agent
+from cycletime.duration import Duration
+from cycletime.errors import InputError
+from cycletime.training.latency import CallTimes, act_call, learn_call, measure
+from cycletime.training.run_spec import LearnerName
+
+USABLE_SHARE = 0.8
+"""The part of a cycle that acting and learning may take, at their 99th percentiles; the rest is for the link."""
+MEASURE_S = 2.0
+"""How long each call is repeated."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What was measured, and what must fit."""
+
+    dt: Duration
+    """The cycle time."""
+    env_dt: Duration
+    """The environment's step, of which cycle times are multiples."""
+    period: int
+    """U, the agent steps between two learnings."""
+    way: LearnerName | Literal["between episodes"]
+    """When it learns."""
+    act: CallTimes
+    learn: CallTimes
+    holds_s: float = inf
+    """For how long the robot goes on with an action: no other is sent while a cycle does its work."""
+
+    @property
+    def in_cycle_s(self) -> float:
+        """The 99th percentile of what one cycle has to do: act, and learn where that is not done elsewhere."""
+        return self.act.p99_s + (self.learn.p99_s if self.way == "inline" else 0.0)
+
+    @property
+    def share(self) -> float:
+        """What that is of a cycle."""
+        return self.in_cycle_s / float(self.dt)
+
+    @property
+    def fits(self) -> bool:
+        """Whether there is room, learning in the background keeps up, and the robot does not stop meanwhile."""
+        return self.dt >= self.shortest and self._is_held
+
+    @property
+    def shortest(self) -> Duration:
+        """The shortest cycle time with room for it."""
+        needed_s = self.in_cycle_s / USABLE_SHARE
+        if self.way == "background":
+            needed_s = max(needed_s, self.learn.mean_s / self.period)
+        return self.env_dt * max(1, ceil(needed_s / float(self.env_dt)))
+
+    @property
+    def _is_held(self) -> bool:
+        return self.in_cycle_s <= USABLE_SHARE * self.holds_s
+
+    def refuse_unless_it_fits(self) -> None:
+        """Refuse a cycle time that is too short.
+
+        Raises:
+            InputError: if so.
+        """
+        if self.fits:
+            return
+        remedy = {
+            "inline": ", or learn at another time: learner='background' with SAC, learn_when='episode_end' with PPO",
+            "background": ", or learn less often",
+            "between episodes": "",
+        }[self.way]
+        taken = f"here act takes {_ms(self.act.p99_s)} and learn {_ms(self.learn.p99_s)}, {self.way}"
+        if not self._is_held:
+            raise InputError(
+                f"The robot stops when it is told nothing for {self.holds_s:g} s, of which "
+                f"{USABLE_SHARE:.0%} may be used: "
+                f"{taken}. Take a smaller network{remedy}."
+            )
+        raise InputError(
+            f"The cycle time is {self.dt}, and there is no room in it: {taken}, and {USABLE_SHARE:.0%} of a "
+            f"cycle may be "
+            f"used. Give at least {self.shortest}{remedy}."
+        )
+
+
+def calibrate(
+    agent: Agent,
+    sizes: tuple[int, int],
+    *,
+    dt: Duration,
+    env_dt: Duration,
+    learner: LearnerName,
+    capacity: int,
+    holds_s: float = inf,
+    clock: Callable[[], float],
+) -> Calibration:
+    """Time `act` and `learn` by the clock of the robot's world; where that stands still, they take no time.
+
+    Args:
+        agent: The agent.
+        sizes: Numbers in an observation and in an action.
+        dt: The cycle time.
+        env_dt: The environment's step.
+        learner: Who learns while the robot moves.
+        capacity: Transitions that the run's buffer holds.
+        holds_s: For how long the robot goes on with an action.
+        clock: Tells seconds.
+    """
+    between = agent.learn_when == "episode_end"
+    return Calibration(
+        dt=dt,
+        env_dt=env_dt,
+        period=agent.period,
+        way="between episodes" if between else learner,
+        act=_measure_by_clock(act_call(agent, *sizes), MEASURE_S, clock),
+        # What is not in the cycle need not be known so well.
+        learn=_measure_by_clock(learn_call(agent, *sizes, capacity), 0.0 if between else MEASURE_S, clock),
+        holds_s=holds_s,
+    )
+
+
+def _measure_by_clock(call: Callable[[], object], budget_s: float, clock: Callable[[], float]) -> CallTimes:
+    before_s = clock()
+    call()
+    if (first_s := clock() - before_s) == 0.0:
+        return CallTimes(0.0, 0.0, 0.0, 0.0, 0.0, count=0)
+    measured = measure(call, budget_s, clock, fewest=1)
+    return CallTimes(first_s, measured.median_s, measured.mean_s, measured.p99_s, measured.worst_s, measured.count)
+
+
+def _ms(time_s: float) -> str:
+    return f"{1e3 * time_s:.3g} ms"

@@ -1,0 +1,245 @@
+"""One episode on a robot: cycles of act, send, learn and wait."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import nan
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cycletime.duration import Duration
+from cycletime.errors import InputError
+from cycletime.robots.clock import MonotonicClock, Ticker
+from cycletime.robots.observer import Observer
+from cycletime.robots.real_time_env import SendReceiveEnv
+from cycletime.training.env_adapter import StepResult
+from cycletime.training.journal import Cycle, Cycles, EpisodeRecord
+from cycletime.training.process import HEARTBEAT
+from cycletime.training.worlds import ActionBounds
+
+
+@dataclass(frozen=True)
+class AgentStep:
+    """One cycle, when it is over: what the agent saw and did, and what came of it."""
+
+    observation: NDArray[np.float32]
+    """[1, |S|]."""
+    actions: NDArray[np.float32]
+    """[1, |A|], the agent's own."""
+    result: StepResult
+
+    @classmethod
+    def nothing(cls, observation_size: int, action_size: int) -> AgentStep:
+        """One in which nothing happens."""
+        none, still = np.zeros((1, observation_size), np.float32), np.zeros(1, np.bool_)
+        result = StepResult(none, np.zeros(1), still, still, np.ones(1, np.int64), ~still, none)
+        return cls(none, np.zeros((1, action_size), np.float32), result)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the episode did."""
+        return bool(self.result.terminated[0] or self.result.truncated[0])
+
+    def row(self) -> NDArray[np.float32]:
+        """Its numbers in the order of `agents.buffer.Transition`."""
+        result = self.result
+        flags = [*result.reward, *result.successor[0], *result.terminated, *result.truncated]
+        return np.array([*self.observation[0], *self.actions[0], *flags], np.float32)
+
+
+def steps_from_record(episode: EpisodeRecord, observation_size: int, action_size: int) -> list[AgentStep]:
+    """The cycles of an episode that was kept, the same to the bit."""
+    s, a = observation_size, action_size
+
+    def step(index: int) -> AgentStep:
+        row = episode.rows[index][None]
+        successor = row[:, s + a + 1 : 2 * s + a + 1]
+        ends = row[:, 2 * s + a + 1 :] != 0
+        result = StepResult(
+            successor,
+            episode.rewards[index : index + 1],
+            ends[:, 0],
+            ends[:, 1],
+            episode.length_steps[index : index + 1],
+            np.ones(1, np.bool_),
+            successor,
+        )
+        return AgentStep(row[:, :s], row[:, s : s + a], result)
+
+    return [step(index) for index in range(episode.agent_steps)]
+
+
+_RUNNING_SAFETY_MODES = ("NORMAL", "REDUCED")
+"""Safety modes in which an episode ends by itself only."""
+
+
+class StepCallbacks(Protocol):
+    """The agent's side of an episode."""
+
+    def act(self, observation: NDArray[np.float32]) -> tuple[NDArray[np.float32], int]:
+        """What it does, [1, |A|], and how many learnings its policy is behind."""
+
+    def take(self, step: AgentStep) -> None:
+        """Learn from a cycle, or see to it."""
+
+
+@dataclass(frozen=True)
+class _CycleWork:
+    """What a cycle did until it had nothing left to do."""
+
+    woke_s: float
+    age_s: float
+    act_s: float
+    send_s: float
+    learn_s: float
+    stale: int
+
+
+@dataclass
+class _HeldAction:
+    """What comes of an action while it is held."""
+
+    reward: float = 0.0
+    env_steps: int = 0
+    missed_steps: int = 0
+    packages: int = 0
+    missed_packages: int = 0
+
+    def add(self, reward: float, env_steps: int, info: Mapping[str, Any]) -> None:
+        self.reward += reward
+        self.env_steps += env_steps
+        self.missed_steps += env_steps - 1
+        self.packages = _add_known(self.packages, info.get("packages"))
+        self.missed_packages = _add_known(self.missed_packages, info.get("missed_packages"))
+
+
+class EpisodeRun:
+    """From a reset to the episode's end."""
+
+    def __init__(
+        self,
+        parts: SendReceiveEnv,
+        agency: StepCallbacks,
+        *,
+        clock: MonotonicClock,
+        env_dt: Duration,
+        cycle_steps: int,
+        bounds: ActionBounds,
+        observation_size: int,
+        observer: Observer,
+    ) -> None:
+        """Bring together the robot, its clock, and who acts and looks on."""
+        self._parts, self._agency, self._clock, self._observer = parts, agency, clock, observer
+        self._env_dt, self._cycle_steps, self._bounds = env_dt, cycle_steps, bounds
+        self._size = observation_size
+        self._steps: list[AgentStep] = []
+        self._cycles: list[Cycle] = []
+
+    def play(self, seed: int) -> AgentStep:
+        """Reset, and go on to the end; the last cycle, which is not learned from yet."""
+        observation, self._info = self._parts.reset(seed=seed)
+        self._observation = self._numbers(observation)
+        self._beats = Ticker(self._env_dt, self._clock)
+        self._scheduled_s, self._point = self._clock.now_s(), 0
+        while not (self._steps and self._steps[-1].ended):
+            self._cycle()
+            HEARTBEAT.tick()
+        self._tell()
+        return self._steps[-1]
+
+    def record(self, number: int, env_steps_before: int) -> EpisodeRecord:
+        """What is kept of it."""
+        results = [each.result for each in self._steps]
+        length_steps = np.array([result.env_steps[0] for result in results], np.int64)
+        mode = self._info.get("safety_mode", _RUNNING_SAFETY_MODES[0])
+        by_itself = "terminated" if results[-1].terminated[0] else "truncated"
+        return EpisodeRecord(
+            number=number,
+            rows=np.stack([each.row() for each in self._steps]),
+            length_steps=length_steps,
+            rewards=np.array([result.reward[0] for result in results], np.float64),
+            cycles=Cycles.of(self._cycles),
+            ended_by=by_itself if mode in _RUNNING_SAFETY_MODES else str(mode),
+            run_env_steps=env_steps_before + int(length_steps.sum()),
+        )
+
+    def _cycle(self) -> None:
+        scheduled_s, point = self._scheduled_s, self._point
+        actions, action, work = self._work()
+        held, result = self._hold(action)
+        self._steps.append(AgentStep(self._observation, actions, result))
+        self._observation = result.successor
+        self._cycles.append(
+            Cycle(
+                scheduled_s=scheduled_s,
+                wake_error_s=work.woke_s - scheduled_s,
+                observation_age_s=work.age_s,
+                act_s=work.act_s,
+                send_s=work.send_s,
+                learn_s=work.learn_s,
+                stale_learnings=work.stale,
+                missed_steps=held.missed_steps,
+                packages=held.packages,
+                missed_packages=held.missed_packages,
+                overrun=self._point - point > self._cycle_steps,
+            )
+        )
+
+    def _work(self) -> tuple[NDArray[np.float32], NDArray[Any], _CycleWork]:
+        """Act, send, and only then learn from the cycle before."""
+        now_s = self._clock.now_s
+        woke_s = now_s()
+        actions, stale = self._agency.act(self._observation)
+        acted_s = now_s()
+        action = self._bounds.reach(actions[0])
+        self._parts.send(action)
+        sent_s = now_s()
+        if self._steps:
+            self._agency.take(self._steps[-1])
+        learned_s = now_s()
+        self._tell()
+        age_s = woke_s - self._info.get("observed_s", nan)
+        return actions, action, _CycleWork(woke_s, age_s, acted_s - woke_s, sent_s - acted_s, learned_s - sent_s, stale)
+
+    def _hold(self, action: NDArray[Any]) -> tuple[_HeldAction, StepResult]:
+        """Wait for the environment's points until the cycle ends; with each the action is sent again."""
+        held = _HeldAction()
+        while True:
+            beat = self._beats.wait()
+            env_steps = 1 + beat.missed
+            observation, reward, terminated, truncated, self._info = self._parts.receive(env_steps)
+            held.add(float(reward), env_steps, self._info)
+            if terminated or truncated or beat.number % self._cycle_steps == 0:
+                break
+            self._parts.send(action)
+        self._scheduled_s, self._point = beat.scheduled_s, beat.number
+        successor = self._numbers(observation)
+        return held, StepResult(
+            successor,
+            np.array([held.reward], np.float64),
+            np.array([terminated], np.bool_),
+            np.array([truncated], np.bool_),
+            np.array([held.env_steps], np.int64),
+            np.ones(1, np.bool_),
+            successor,
+        )
+
+    def _tell(self) -> None:
+        """Tell of the newest cycle that is over."""
+        if self._cycles:
+            self._observer.cycled(self._cycles[-1], float(self._steps[-1].result.reward[0]), self._info)
+
+    def _numbers(self, observation: Any) -> NDArray[np.float32]:  # noqa: ANN401 - whatever an environment gives
+        with np.errstate(over="ignore"):  # an infinity is refused when it is acted on
+            numbers = np.array([observation], np.float32)
+        if numbers.shape != (1, self._size):
+            raise InputError(f"The observation has the shape {numbers.shape[1:]}: its space says ({self._size},).")
+        return numbers
+
+
+def _add_known(total: int, told: int | None) -> int:
+    """The sum of what an environment tells; -1 where it does not."""
+    return -1 if told is None or total < 0 else total + told

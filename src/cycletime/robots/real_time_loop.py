@@ -1,0 +1,292 @@
+"""Algorithm 1 in real time, around a robot that does not wait.
+
+A cycle is: wake up at its deadline, see, act, send, and only then learn from the cycle before and wait. Deadlines are
+absolute, t0 + n * dt on the clock of the robot's world. What happens when a cycle is late is decided in one place,
+`cycletime.robots.clock.Beats`: points of the grid that are over are left out and never made up for in a burst. The
+robot goes on with the last action, the rewards of the time that was missed are paid with the next ones, and a cycle
+whose end was missed lasts until the next one's, which is an overrun.
+
+Between two episodes the robot stands. There the episode is written to the journal, the rest is learned, and chunks are
+yielded.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import gymnasium
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from cycletime.agents import Agent, Buffer
+from cycletime.agents.checks import check_agent, check_counts, check_precision
+from cycletime.agents.exploration import check_cycle
+from cycletime.duration import Duration, cycle_steps
+from cycletime.errors import InputError, RunError
+from cycletime.robots.calibration import Calibration, calibrate
+from cycletime.robots.episode_run import AgentStep, EpisodeRun, steps_from_record
+from cycletime.robots.learners import LEARNERS, RobotActor, RobotLearner, learn_step
+from cycletime.robots.observer import NullObserver, Observer
+from cycletime.robots.real_time_env import RealTimeEnv, action_hold_s, real_time_env_of, send_receive_env_of
+from cycletime.tasks.env_errors import raise_as_env_error
+from cycletime.training.algorithm_1 import initial_agent_state
+from cycletime.training.env_adapter import Counters, SingleEnvAdapter, episode_seed
+from cycletime.training.jax_setup import keep_compiled_programs
+from cycletime.training.journal import EpisodeRecord
+from cycletime.training.random_numbers import seed_key
+from cycletime.training.run_spec import LearnerName
+from cycletime.training.stepped_agent import Learner, SteppedPosition, with_array_rates
+from cycletime.training.stepped_loop import SteppedChunk
+
+
+class RealTimeSession:
+    """One run on one robot."""
+
+    def __init__(
+        self, loop: RealTimeLoop, seed: int, position: SteppedPosition, recalled: Iterable[EpisodeRecord] = ()
+    ) -> None:
+        """Go on from a position, which is taken over, and from the episodes that were kept since then.
+
+        Raises:
+            RunError: if one of them is missing.
+        """
+        self.loop, self.seed, self.env = loop, seed, SingleEnvAdapter(loop.env)
+        self.sizes = self.env.observation_size, self.env.bounds.size
+        agent = with_array_rates(loop.agent)
+        self.learner = Learner(agent, seed, position, self.env)
+        counts = (int(each) for each in (position.env_steps, position.agent_steps, position.episodes))
+        self.counters = Counters(1, *counts)
+        self.recalled = self._recall(recalled)
+        """How many episodes were learned from once more."""
+        self.acting = RobotActor(agent, seed, self.learner, self.env.bounds.size)
+        self.learning: RobotLearner = LEARNERS[loop.learner](self.learner)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the budget is reached."""
+        return self.counters.env_steps >= self.loop.env_steps
+
+    def episode(self) -> EpisodeRecord:
+        """One episode; but for its last cycle the agent has learned from it, or does in the background."""
+        loop, number, env_steps = self.loop, self.counters.episodes, self.counters.env_steps
+        run = EpisodeRun(
+            send_receive_env_of(loop.env),
+            self,
+            clock=loop.robot.clock,
+            env_dt=loop.env_dt,
+            cycle_steps=loop.cycle_steps,
+            bounds=self.env.bounds,
+            observation_size=self.env.observation_size,
+            observer=loop.observer,
+        )
+        loop.observer.began(number)
+        self.acting.begin()
+        with raise_as_env_error(str(loop.env.unwrapped), "an episode"), _garbage_collection_paused():
+            self._last = run.play(episode_seed(self.seed, number))
+        return run.record(number, env_steps)
+
+    def act(self, observation: NDArray[np.float32]) -> tuple[NDArray[np.float32], int]:
+        """What the agent does, and how many learnings its policy is behind."""
+        self.counters.check_finite(observation=observation)
+        stale = self.acting.stale(self.learning)
+        actions = self.acting.act(self.learning.psi, observation)
+        self.counters.check_finite(action=actions)
+        return actions, stale
+
+    def take(self, step: AgentStep) -> None:
+        """Learn from a cycle, or leave it to the background."""
+        self._count(step)
+        self.learning.take(step)
+
+    def learn_the_rest(self) -> None:
+        """Learn what is left of an episode, while the robot stands."""
+        self.loop.observer.learning()
+        before = self.learner.psi
+        self.take(self._last)
+        self.learning.finish()
+        if self.learner.psi is not before:
+            self.loop.observer.learned()
+
+    def chunk(self) -> SteppedChunk:
+        """What happened since the last chunk."""
+        learner, counters = self.learner, self.counters
+        return SteppedChunk(
+            position=learner.position(counters, exact=True),
+            env_steps=min(counters.env_steps, self.loop.env_steps),
+            episodes=counters.pop_episodes().ended_by(self.loop.env_steps),  # a robot plays its last one to the end
+            metrics=learner.pop_metrics(),
+            finished=learner.psi if self.is_finished else None,
+        )
+
+    def close(self) -> None:
+        """End what learns in the background."""
+        self.learning.close()
+
+    def _count(self, step: AgentStep) -> None:
+        self.counters.check_finite(reward=step.result.reward, successor=step.result.successor)
+        self.counters.count(step.result)
+
+    def _recall(self, episodes: Iterable[EpisodeRecord]) -> int:
+        recalled = 0
+        for episode in episodes:
+            if episode.number < self.counters.episodes:
+                continue
+            if episode.number > self.counters.episodes:
+                raise RunError(
+                    f"The journal goes on with episode {episode.number}, and episode {self.counters.episodes} is "
+                    "missing: put the journal back, or begin anew in another folder."
+                )
+            for step in steps_from_record(episode, *self.sizes):
+                self._count(step)
+                learn_step(self.learner, step)
+            recalled += 1
+        return recalled
+
+
+@contextmanager
+def _garbage_collection_paused() -> Iterator[None]:
+    """Leave it for when the robot stands: it stops the process for longer than some cycles last."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RealTimeLoop:
+    """Algorithm 1 for one run on a robot."""
+
+    env: gymnasium.Env[Any, Any]
+    """The world: a `RealTimeEnv`, or one inside of wrappers that have their steps in two parts as well."""
+    agent: Agent
+    """Who learns."""
+    dt: Duration
+    """The action-cycle time, a whole multiple of the environment's step."""
+    env_steps: int
+    """The budget in environment steps; a run ends with the episode in which it is reached, which counts as well."""
+    learner: LearnerName = "inline"
+    """Who learns while the robot moves."""
+    observer: Observer = field(default_factory=NullObserver)
+    """Who is told."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot run."""
+        check_agent(self.agent)
+        check_counts(self, "env_steps")
+        check_precision(jnp.float32)
+        _ = send_receive_env_of(self.env), self.cycle_steps
+        if float(self.env_dt) >= (holds_s := action_hold_s(self.robot)):
+            raise InputError(
+                f"The environment's step is {self.env_dt}, with which actions are sent again: the robot stops when it "
+                f"is told nothing for {holds_s:g} s, so give a shorter one."
+            )
+        if self.agent.exploration is not None:
+            check_cycle(self.agent.exploration, self.dt)
+        if self.learner == "background" and self.agent.learns_from >= self.agent.capacity:
+            raise InputError(
+                f"learner is 'background', and {type(self.agent).__name__} learns from what its newest policy did: "
+                "learn inline, with PPO between episodes by learn_when='episode_end'."
+            )
+
+    @property
+    def robot(self) -> RealTimeEnv:
+        """The environment itself."""
+        return real_time_env_of(self.env)
+
+    @property
+    def env_dt(self) -> Duration:
+        """The environment's time step."""
+        return Duration(self.robot.dt)
+
+    @property
+    def cycle_steps(self) -> int:
+        """k, the environment steps of a cycle."""
+        return cycle_steps(self.dt, self.env_dt)
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Numbers in an observation and in an action."""
+        single = SingleEnvAdapter(self.env)
+        return single.observation_size, single.bounds.size
+
+    def start(self, seed: int) -> SteppedPosition:
+        """A run before its first step."""
+        return SteppedPosition(
+            psi=initial_agent_state(with_array_rates(self.agent), seed_key(seed), *self.sizes),
+            buffer=Buffer.empty(self._capacity, *self.sizes),
+        )
+
+    @property
+    def _capacity(self) -> int:
+        """No more than the run can fill, but for the episode in which the budget is reached."""
+        return min(self.agent.capacity, self.env_steps + self.agent.period)
+
+    def calibrate(self) -> Calibration:
+        """Time `act` and `learn` before the robot moves, and compile what the loop calls.
+
+        Raises:
+            InputError: if there is no room for them in the cycle.
+        """
+        keep_compiled_programs()
+        calibration = calibrate(
+            self.agent,
+            self.sizes,
+            dt=self.dt,
+            env_dt=self.env_dt,
+            learner=self.learner,
+            capacity=self._capacity,
+            holds_s=action_hold_s(self.robot),
+            clock=self.robot.clock.now_s,
+        )
+        calibration.refuse_unless_it_fits()
+        if calibration.act.count:
+            self._compile_storing()
+        self.observer.calibrated(calibration)
+        return calibration
+
+    def _compile_storing(self) -> None:
+        """Store an agent step in a buffer that is forgotten."""
+        observation_size, action_size = self.sizes
+        nothing = AgentStep.nothing(observation_size, action_size)
+        learner = Learner(with_array_rates(self.agent), 0, self.start(0), SingleEnvAdapter(self.env))
+        learner.store(nothing.observation, nothing.actions, nothing.result)
+        learner.flush()
+
+    def run(
+        self,
+        seed: int,
+        position: SteppedPosition | None = None,
+        *,
+        recalled: Iterable[EpisodeRecord] = (),
+        keep: Callable[[EpisodeRecord], object] = lambda episode: None,
+    ) -> Iterator[SteppedChunk]:
+        """Train from the start or from a position, which is taken over; a chunk after each episode, until the budget.
+
+        Args:
+            seed: All random numbers of the agent follow from it, and the seeds that episodes begin with.
+            position: Where to go on.
+            recalled: The episodes since then that were kept: the agent learns from them again, to the same bits.
+            keep: Called with each episode when it is over, before the agent learns from its end: what was kept is not
+                lost.
+        """
+        keep_compiled_programs()
+        playing = RealTimeSession(self, seed, self.start(seed) if position is None else position, recalled)
+        try:
+            if playing.recalled:
+                yield playing.chunk()
+            while not playing.is_finished:
+                episode = playing.episode()
+                keep(episode)
+                self.observer.ended(episode)
+                playing.learn_the_rest()
+                yield playing.chunk()
+        finally:
+            playing.close()

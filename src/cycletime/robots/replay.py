@@ -1,0 +1,136 @@
+"""A robot's run from its journal: in a summary with histograms, or played as it was shown live."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cycletime.errors import InputError
+from cycletime.robots.clock import MonotonicClock
+from cycletime.robots.live_view import TIMING_LABELS, sparkline
+from cycletime.robots.status_board import BoardObserver, was_stopped
+from cycletime.training.journal import Cycle, Cycles, EpisodeRecord, JournalEntry, TimingMeter
+
+_EDGES_MS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+"""Of the histograms."""
+_BAR_WIDTH = 40
+"""Characters of the longest bar."""
+_MAX_SPARKLINE = 60
+"""Returns that are drawn; of more, the means of as many parts."""
+
+
+def summarize_journal(entries: Sequence[JournalEntry], dt_s: float) -> list[str]:
+    """What a journal has, as lines.
+
+    Args:
+        entries: At least one.
+        dt_s: The cycle time.
+    """
+    episodes = [entry.episode for entry in entries]
+    cycles = Cycles.joined(episode.cycles for episode in episodes)
+    work_s = cycles.act_s + cycles.send_s + cycles.learn_s
+    return [
+        *_episode_lines(entries),
+        "",
+        *_timing_lines(cycles),
+        "",
+        *histogram(f"{TIMING_LABELS['wake_error_s']}, of {len(cycles):,} cycles", cycles.wake_error_s),
+        "",
+        *histogram(f"work of a cycle (act, send and learn), of {1000 * dt_s:g} ms", work_s),
+    ]
+
+
+def histogram(title: str, times_s: NDArray[np.float64]) -> list[str]:
+    """How many times are up to which length, as bars; from the first that has any to the last."""
+    edges = np.array(_EDGES_MS) / 1000
+    counts = np.bincount(np.searchsorted(edges, times_s[~np.isnan(times_s)]), minlength=len(edges) + 1)
+    if not counts.any():
+        return [f"{title}: not told"]
+    used = np.flatnonzero(counts)
+    names = [*(f"up to {edge:g} ms" for edge in _EDGES_MS), f"above {_EDGES_MS[-1]:g} ms"]
+    return [
+        title,
+        *(
+            f"  {names[place]:>14} {'#' * ceil(_BAR_WIDTH * counts[place] / counts.max())} {counts[place]:,}"
+            for place in range(used[0], used[-1] + 1)
+        ),
+    ]
+
+
+def replay_journal(
+    entries: Iterable[JournalEntry], keeper: BoardObserver, clock: MonotonicClock, speed: float = 1.0
+) -> None:
+    """Tell a keeper everything again, when it happened.
+
+    Args:
+        entries: The episodes.
+        keeper: Who is told, as by the loop.
+        clock: What it is waited by; between episodes nothing is waited for.
+        speed: How much faster than it was.
+
+    Raises:
+        InputError: if the speed is no positive number.
+    """
+    if not 0 < speed < np.inf:
+        raise InputError(f"--speed is {speed:g}: give a positive number, such as 1 or 10.")
+    for entry in entries:
+        episode = entry.episode
+        keeper.began(episode.number)
+        began_s, rewards = clock.now_s(), [0.0, *episode.rewards.tolist()]
+        for cycle, reward in zip(_cycle_rows(episode.cycles), rewards, strict=False):
+            clock.sleep_until(began_s + (cycle.scheduled_s - float(episode.cycles.scheduled_s[0])) / speed)
+            keeper.cycled(cycle, reward, {})
+        keeper.ended(episode)
+
+
+def _cycle_rows(cycles: Cycles) -> Iterable[Cycle]:
+    columns = (column.tolist() for column in cycles.columns().values())
+    return (Cycle(*row) for row in zip(*columns, strict=True))
+
+
+def _episode_lines(entries: Sequence[JournalEntry]) -> list[str]:
+    episodes = [entry.episode for entry in entries]
+    returns = [episode.undiscounted_return for episode in episodes]
+    best = int(np.argmax(returns))
+    sessions = entries[-1].session
+    lines = [
+        f"{len(episodes):,} episodes, {sum(each.env_steps for each in episodes):,} environment steps"
+        + ("" if sessions == 1 else f", in {sessions} sessions"),
+        f"returns: first {returns[0]:,.2f}, last {returns[-1]:,.2f}, "
+        f"best {returns[best]:,.2f} (episode {episodes[best].number + 1:,})",
+        f"  {sparkline(_downsampled(returns))}",
+    ]
+    return [*lines, *_ending_lines(episodes)]
+
+
+def _ending_lines(episodes: Sequence[EpisodeRecord]) -> list[str]:
+    ends = Counter(episode.ended_by for episode in episodes)
+    lines = ["ended by: " + ", ".join(f"{why} {count:,}" for why, count in ends.most_common())]
+    stopped = [str(episode.number + 1) for episode in episodes if was_stopped(episode)]
+    return [*lines, f"cut short: episodes {', '.join(stopped)}"] if stopped else lines
+
+
+def _timing_lines(cycles: Cycles) -> list[str]:
+    meter = TimingMeter()
+    meter.add_all(cycles)
+    cadence = meter.cadence
+    lines = [f"{'ms':<20}{'mean':>10}{'p99':>10}{'worst':>10}"]
+    for name, words in TIMING_LABELS.items():
+        spread = getattr(cadence, name.removesuffix("_s"))
+        values = (1000 * each for each in (spread.mean_s, spread.p99_s, spread.worst_s))
+        lines.append(
+            f"{words:<20}" + "".join(f"{'-' if value != value else format(value, '.3f'):>10}" for value in values)
+        )
+    lines.append(f"overruns: {cadence.overruns:,} of {cadence.cycles:,} cycles ({cadence.share_of_overruns:.2%})")
+    missed = int(cycles.missed_packages[cycles.missed_packages > 0].sum())
+    lines.append(f"lost: {missed:,} packages of the robot, {int(cycles.missed_steps.sum()):,} environment steps")
+    return [*lines, *([cadence.warning] if cadence.warning else [])]
+
+
+def _downsampled(values: Sequence[float]) -> list[float]:
+    parts = np.array_split(np.array(values), min(len(values), _MAX_SPARKLINE))
+    return [float(part.mean()) for part in parts]

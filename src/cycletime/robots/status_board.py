@@ -1,0 +1,198 @@
+"""The numbers shown of a robot's run, and the observer that keeps them up to date.
+
+Updating them takes microseconds of a cycle. Drawing takes milliseconds, in which Python does nothing else, so another
+process does it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from cycletime.training.journal import TIMED_PARTS, Cycle, EpisodeRecord, JournalEntry, TimingMeter, TimingSummary
+
+if TYPE_CHECKING:
+    from cycletime.robots.calibration import Calibration  # which loads JAX
+
+REFRESH_S = 0.25
+"""Between two boards, at least."""
+_RECENT_EPISODES = 40
+"""Episodes whose returns are shown."""
+UNKNOWN = "not told"
+
+
+@dataclass(frozen=True)
+class StatusBoard:
+    """What is shown."""
+
+    title: str
+    """Which run it is, on which robot."""
+    env_steps: int
+    """That the run will have."""
+    done_steps: int = 0
+    """Environment steps so far."""
+    phase: str = "starting"
+    """What is going on, in a word or two."""
+    safety: str = UNKNOWN
+    """The safety mode that the robot told last."""
+    episode: int = 0
+    """The number of this one, from 1; 0 before the first."""
+    return_now: float = 0.0
+    """Of this episode, so far."""
+    returns: tuple[float, ...] = ()
+    """Of the last episodes that are over."""
+    best: float | None = None
+    """The largest of all."""
+    stops: int = 0
+    """Episodes that a safety mode cut short."""
+    learnings: int = 0
+    """How often the agent has learned while the robot stood."""
+    cycles: int = 0
+    overruns: int = 0
+    times_ms: Mapping[str, tuple[float | None, ...]] | None = None
+    """Now, mean, p99 and worst of each time of a cycle; None where the robot does not tell one."""
+
+    def after(self, entries: Iterable[JournalEntry]) -> StatusBoard:
+        """The board of a run that goes on after the episodes of its journal."""
+        episodes = [entry.episode for entry in entries]
+        if not episodes:
+            return self
+        returns = [episode.undiscounted_return for episode in episodes]
+        return replace(
+            self,
+            done_steps=episodes[-1].run_env_steps,
+            returns=tuple(returns[-_RECENT_EPISODES:]),
+            best=max(returns),
+            stops=sum(map(was_stopped, episodes)),
+        )
+
+    def as_line(self) -> str:
+        """As text without line ends."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_line(cls, line: str) -> StatusBoard:
+        """What `as_line` wrote."""
+        told = json.loads(line)
+        return cls(**(told | {"returns": tuple(told["returns"])}))
+
+
+class BoardObserver:
+    """Is told by the loop what happens, and tells boards and lines."""
+
+    def __init__(
+        self,
+        board: StatusBoard,
+        cycle_steps: int,
+        show: Callable[[StatusBoard], None],
+        say: Callable[[str], None],
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Begin with a board.
+
+        Args:
+            board: What is known before the run.
+            cycle_steps: Environment steps of a cycle.
+            show: Takes a board now and then.
+            say: Takes a sentence after each episode, and where something is to be known.
+            now_s: What the time is.
+        """
+        self.board = board
+        self._cycle_steps, self._show, self._say, self._now_s = cycle_steps, show, say, now_s
+        self._meter = TimingMeter()
+        self._returns: deque[float] = deque(board.returns, maxlen=_RECENT_EPISODES)
+        self._due_s = -math.inf
+
+    def calibrated(self, calibration: Calibration) -> None:
+        """Say what a cycle takes of its time."""
+        took_ms = 1000 * calibration.in_cycle_s
+        if took_ms:
+            self._say(
+                f"99 of 100 cycles need {took_ms:.2f} ms for their work, {calibration.share:.0%} of {calibration.dt}"
+            )
+        else:
+            self._say("the robot waits for the agent, whose work takes none of its time")
+        self._tell(phase="calibrated")
+
+    def began(self, episode: int) -> None:
+        """The robot is on its way."""
+        self._tell(phase="to the first pose", episode=episode + 1, return_now=0.0)
+
+    def cycled(self, cycle: Cycle, reward: float, info: Mapping[str, Any]) -> None:
+        """Count a cycle, and show a board where one is due."""
+        self._meter.add(cycle)
+        before = self.board
+        self.board = replace(
+            before,
+            phase="driving",
+            safety=str(info.get("safety_mode", UNKNOWN)),
+            done_steps=before.done_steps + self._cycle_steps,
+            return_now=before.return_now + reward,
+        )
+        if self._now_s() >= self._due_s:
+            self._tell()
+
+    def ended(self, episode: EpisodeRecord) -> None:
+        """An episode is over: its return is what the journal has."""
+        total = episode.undiscounted_return
+        self._returns.append(total)
+        best = total if self.board.best is None else max(total, self.board.best)
+        self._say(episode_line(episode))
+        self._tell(
+            phase="stands",
+            done_steps=episode.run_env_steps,
+            returns=tuple(self._returns),
+            best=best,
+            stops=self.board.stops + was_stopped(episode),
+            safety=episode.ended_by if was_stopped(episode) else self.board.safety,
+            return_now=total,
+        )
+
+    def learning(self) -> None:
+        """The agent learns, if that is due."""
+        self._tell(phase="learning")
+
+    def learned(self) -> None:
+        """It has."""
+        self._tell(learnings=self.board.learnings + 1)
+
+    @property
+    def cadence(self) -> TimingSummary:
+        """Of all cycles so far."""
+        return self._meter.cadence
+
+    def _tell(self, **news: Any) -> None:  # noqa: ANN401 - fields of a board
+        cadence = self._meter.cadence
+        times_ms = {name: _in_ms(cadence, name) for name in TIMED_PARTS}
+        self.board = replace(self.board, cycles=cadence.cycles, overruns=cadence.overruns, times_ms=times_ms, **news)
+        self._due_s = self._now_s() + REFRESH_S
+        self._show(self.board)
+
+
+def was_stopped(episode: EpisodeRecord) -> bool:
+    """Whether a safety mode cut it short."""
+    return episode.ended_by not in ("terminated", "truncated")
+
+
+def episode_line(episode: EpisodeRecord) -> str:
+    """What became of an episode."""
+    meter = TimingMeter()
+    meter.add_all(episode.cycles)
+    cadence = meter.cadence
+    late = cadence.wake_error
+    return (
+        f"episode {episode.number + 1}: return {episode.undiscounted_return:,.2f} in {episode.agent_steps:,} cycles, "
+        f"{1000 * late.mean_s:.2f} ms late on average and {1000 * late.worst_s:.2f} at worst, "
+        f"{cadence.overruns:,} overruns, {episode.ended_by}"
+    )
+
+
+def _in_ms(cadence: TimingSummary, name: str) -> tuple[float | None, ...]:
+    spread = getattr(cadence, name.removesuffix("_s"))
+    values = (spread.now_s, spread.mean_s, spread.p99_s, spread.worst_s)
+    return tuple(None if math.isnan(each) else round(1000 * each, 4) for each in values)

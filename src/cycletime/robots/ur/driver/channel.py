@@ -1,0 +1,306 @@
+"""Shared memory between an agent and its driver: orders one way, reports the other, and a bell that the driver rings.
+
+A mailbox has one writer. Its messages go to two places in turn, each with a number and a checksum, so that a reader who
+meets a half-written one takes the one before; also where the writer was killed in the middle. The checksum makes this
+independent of the order in which a processor's cores see each other's writes. Neither memory nor bell has a name in the
+system: both are handed over as open files when the driver is started, and gone with the last process that has them.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import select
+import struct
+import zlib
+from dataclasses import dataclass
+from enum import IntEnum
+
+from cycletime.errors import InputError
+from cycletime.robots.ur.safety import Override
+from cycletime.robots.ur.types import (
+    JOINTS,
+    ArmState,
+    Command,
+    MoveJ,
+    RobotMode,
+    RuntimeState,
+    SafetyMode,
+    ServoJ,
+    SpeedJ,
+    StopJ,
+    joints_of,
+    numbers_of,
+)
+
+
+class Phase(IntEnum):
+    """What a driver is doing."""
+
+    STARTING = 0
+    """It is about to connect."""
+    DRIVING = 1
+    """The arm does what it is ordered, within the limits."""
+    HELD = 2
+    """The controller has stopped the arm, and it is to be released."""
+    SILENT = 3
+    """The connection stands, but no state comes: the arm was told to stop."""
+    RECONNECTING = 4
+    """The connection is lost, and made again."""
+    ENDED = 5
+    """The driver has stopped the arm and is gone, for the reason in its report."""
+
+
+@dataclass(frozen=True)
+class DriverReport:
+    """What a driver tells with every package of the controller, and when its phase changes."""
+
+    phase: Phase
+    """What it is doing."""
+    received_s: float = 0.0
+    """When the state came, by the driver's clock."""
+    period_s: float = 0.0
+    """The time between two states."""
+    packages: int = 0
+    """Packages received since the start."""
+    missed: int = 0
+    """Packages that the controller left out, or that were overtaken by newer ones."""
+    sent: int = 0
+    """Commands sent to the controller."""
+    overridden: int = 0
+    """Commands that the supervisor did not pass on as they came."""
+    override: Override = Override.NONE
+    """Why the newest was not; none if it was."""
+    order: int = 0
+    """The number of the order that was ruled on last."""
+    protective_stops: int = 0
+    """Since the start."""
+    connections: int = 0
+    """Made since the start: those before the last were lost."""
+    state: ArmState | None = None
+    """The newest state, once there is one."""
+    text: str = ""
+    """Why the phase is what it is, in a sentence; empty while the arm is driven."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What an agent wants, and a sign of its life."""
+
+    number: int
+    """Counted from 1; the same order may be left again, with a newer sign of life."""
+    sent_s: float
+    """When it was ordered, by the clock of both."""
+    alive_s: float
+    """When the agent last asked for a state or ordered something."""
+    command: Command | None = None
+    """What the arm is to do; None before the first command."""
+
+
+_COMMANDS = (SpeedJ, ServoJ, MoveJ, StopJ)
+_ORDER = struct.Struct(f"=Qddb{JOINTS + 4}d")
+_STATE = struct.Struct(f"=d{4 * JOINTS}dd3i")
+_REPORT = struct.Struct("=idd4QiQQQ?")
+
+
+def encode_order(order: Order) -> bytes:
+    """The bytes of an order.
+
+    Raises:
+        InputError: if a command has not one number for each joint.
+    """
+    kind, numbers = -1, []
+    if order.command is not None:
+        kind = _COMMANDS.index(type(order.command))
+        numbers = _command_numbers(order.command)
+    padded = numbers + [0.0] * (JOINTS + 4 - len(numbers))
+    return _ORDER.pack(order.number, order.sent_s, order.alive_s, kind, *padded)
+
+
+def decode_order(data: bytes) -> Order:
+    """The order that bytes are."""
+    number, sent_s, alive_s, kind, *numbers = _ORDER.unpack(data)
+    return Order(number, sent_s, alive_s, None if kind < 0 else _decode_command(_COMMANDS[kind], numbers))
+
+
+def _decode_command(kind: type[Command], numbers: list[float]) -> Command:
+    if kind is StopJ:
+        return StopJ(numbers[0])
+    joints, rest = tuple(numbers[:JOINTS]), numbers[JOINTS:]
+    if kind is SpeedJ:
+        return SpeedJ(joints, *rest[:2])
+    return ServoJ(joints, *rest[:3]) if kind is ServoJ else MoveJ(joints, *rest)
+
+
+def _command_numbers(command: Command) -> list[float]:
+    joints = joints_of(command)
+    if len(joints) != JOINTS and not isinstance(command, StopJ):
+        raise InputError(f"A command has {len(joints)} joint values: an arm has {JOINTS}.")
+    return numbers_of(command)
+
+
+def encode_report(report: DriverReport) -> bytes:
+    """The bytes of a report."""
+    head = _REPORT.pack(
+        report.phase,
+        report.received_s,
+        report.period_s,
+        report.packages,
+        report.missed,
+        report.sent,
+        report.overridden,
+        report.override,
+        report.order,
+        report.protective_stops,
+        report.connections,
+        report.state is not None,
+    )
+    return head + (b"" if report.state is None else _encode_state(report.state)) + report.text.encode()
+
+
+def decode_report(data: bytes) -> DriverReport:
+    """The report that bytes are."""
+    phase, received_s, period_s, *counts, has_state = _REPORT.unpack_from(data)
+    packages, missed, sent, overridden, override, order, stops, connections = counts
+    rest = data[_REPORT.size :]
+    state = _decode_state(rest) if has_state else None
+    text = rest[_STATE.size if has_state else 0 :].decode()
+    return DriverReport(
+        Phase(phase),
+        received_s,
+        period_s,
+        packages,
+        missed,
+        sent,
+        overridden,
+        Override(override),
+        order,
+        stops,
+        connections,
+        state,
+        text,
+    )
+
+
+def _encode_state(state: ArmState) -> bytes:
+    joints = (*state.q, *state.qd, *state.target_q, *state.target_qd)
+    modes = (state.robot_mode, state.safety_mode, state.runtime_state)
+    return _STATE.pack(state.time_s, *joints, state.speed_scaling, *modes)
+
+
+def _decode_state(data: bytes) -> ArmState:
+    time_s, *joints, speed_scaling, robot, safety, runtime = _STATE.unpack_from(data)
+    q, qd, target_q, target_qd = (tuple(joints[start : start + JOINTS]) for start in range(0, 4 * JOINTS, JOINTS))
+    return ArmState(
+        time_s,
+        q,
+        qd,
+        target_q,
+        target_qd,
+        RobotMode(robot),
+        SafetyMode(safety),
+        RuntimeState(runtime),
+        speed_scaling,
+    )
+
+
+_HEAD = struct.Struct("=QII")  # number, length, checksum
+_TRIES = 100
+"""A writer would have to write twice during each of so many reads: none does."""
+
+
+class Mailbox:
+    """The newest message from one process to others."""
+
+    def __init__(self, memory: memoryview) -> None:
+        """Use this memory, zeros at first, which the other side has as well."""
+        half = len(memory) >> 1
+        self._places = (memory[:half], memory[half : 2 * half])
+        self._room = half - _HEAD.size
+        newest = self.read()
+        self._number = newest[0] if newest else 0
+
+    def write(self, message: bytes) -> None:
+        """Leave a message; the one before stays whole until this one is.
+
+        Raises:
+            ValueError: if it does not fit.
+        """
+        if len(message) > self._room:
+            raise ValueError(f"A message of {len(message)} bytes does not fit into {self._room}.")
+        self._number += 1
+        place, number = self._places[self._number & 1], self._number
+        place[_HEAD.size : _HEAD.size + len(message)] = message
+        _HEAD.pack_into(place, 0, number, len(message), _checksum(number, message))
+
+    def read(self) -> tuple[int, bytes] | None:
+        """The newest message and its number, counted from 1; None before the first."""
+        for _ in range(_TRIES):
+            whole = [found for place in self._places if (found := _read_place(place)) is not None]
+            if whole:
+                return max(whole)
+            if not any(any(place[: _HEAD.size]) for place in self._places):
+                return None
+        return None
+
+
+def _read_place(place: memoryview) -> tuple[int, bytes] | None:
+    number, length, checksum = _HEAD.unpack_from(place, 0)
+    if not number or length > len(place) - _HEAD.size:
+        return None
+    message = bytes(place[_HEAD.size : _HEAD.size + length])
+    return (number, message) if _checksum(number, message) == checksum else None
+
+
+def _checksum(number: int, message: bytes) -> int:
+    return zlib.crc32(message, number & 0xFFFFFFFF)
+
+
+_MAILBOX_BYTES = 4096
+
+
+class SharedMemory:
+    """Orders one way, reports the other."""
+
+    def __init__(self, files: tuple[int, int] | None = None) -> None:
+        """Make it, or open what a process was started with: the files of the memory and of the bell."""
+        if files is None:
+            memory, bell = os.memfd_create("cycletime-robot"), os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+            os.ftruncate(memory, 2 * _MAILBOX_BYTES)
+        else:
+            memory, bell = files
+        self.files = (memory, bell)
+        self._map = mmap.mmap(memory, 2 * _MAILBOX_BYTES)
+        view = memoryview(self._map)
+        self._orders, self._reports = Mailbox(view[:_MAILBOX_BYTES]), Mailbox(view[_MAILBOX_BYTES:])
+
+    def leave_order(self, order: Order) -> None:
+        """Replace the order before."""
+        self._orders.write(encode_order(order))
+
+    def order(self) -> Order | None:
+        """The newest order, if there is one."""
+        newest = self._orders.read()
+        return decode_order(newest[1]) if newest else None
+
+    def leave_report(self, report: DriverReport) -> None:
+        """Replace the report before, and ring."""
+        self._reports.write(encode_report(report))
+        os.eventfd_write(self.files[1], 1)
+
+    def report(self) -> DriverReport | None:
+        """The newest report, if there is one."""
+        newest = self._reports.read()
+        return decode_report(newest[1]) if newest else None
+
+    def wait_for_bell(self, timeout_s: float) -> None:
+        """Return when the bell rings, or has rung since the last time, or when the time is over."""
+        bell = select.poll()
+        bell.register(self.files[1], select.POLLIN)
+        if bell.poll(1000 * timeout_s):
+            os.eventfd_read(self.files[1])
+
+    def close(self) -> None:
+        """Give the files back; what is mapped goes with this object."""
+        for file in self.files:
+            os.close(file)

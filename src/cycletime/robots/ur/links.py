@@ -1,0 +1,253 @@
+"""Links to a controller: the standard one, and one to a simulated controller in lock-step.
+
+The standard link gets states by RTDE, sends commands as lines of URScript and asks the dashboard, with the standard
+library alone. A line of `speedj` has a time after which it ends, so an arm whose client is gone stops by itself. In
+lock-step the controller's time passes by one tick whenever a state is received: a command goes with the next grant, so
+that what is simulated does not depend on when anything is computed, and is the same each time to the last bit.
+"""
+
+from __future__ import annotations
+
+from cycletime.errors import quote
+from cycletime.robots.ur.rtde_client import Address, Connection, Countdown, RtdeClient, StreamStates
+from cycletime.robots.ur.types import ArmState, Command, LinkError, StateTimeoutError, WireError
+from cycletime.robots.ur.wire.dashboard import GREETING, LineParser, encode_line
+from cycletime.robots.ur.wire.rtde import LOCKSTEP_INPUTS, lockstep_values
+from cycletime.robots.ur.wire.script import script_line
+
+_TIMEOUT_S = 2.0
+"""For a connection, or a reply."""
+
+
+class StandardLink:
+    """One controller over its network interfaces."""
+
+    def __init__(self, address: Address, timeout_s: float = _TIMEOUT_S) -> None:
+        """Say where it is; nothing is connected yet."""
+        self._address, self._timeout_s = address, timeout_s
+        self._states: RtdeClient | StreamStates | None = None
+        self._scripts: Connection | None = None
+        self._dashboard: Connection | None = None
+
+    @property
+    def period_s(self) -> float:
+        """The time between two states."""
+        return self._connected.period_s
+
+    @property
+    def version(self) -> str:
+        """The version of the controller's software, or of its packets where it tells no more."""
+        return self._connected.version
+
+    def connect(self) -> None:
+        """Open both ports that are needed to move the arm, and begin the stream of states.
+
+        Raises:
+            LinkError: if nothing is there, or something else answers.
+        """
+        self.close()
+        try:
+            self._scripts = self._open(self._address.realtime, "real-time interface")
+            self._states = self._begin_states(self._scripts)
+        except WireError as error:
+            self.close()
+            raise LinkError(
+                f"What answers at {self._address.host} does not speak as a UR controller: {error}"
+            ) from None
+        except LinkError:
+            self.close()
+            raise
+
+    def receive(self, timeout_s: float) -> ArmState:
+        """The newest state that was not received before.
+
+        Raises:
+            SilentError: if none comes in time.
+            LinkError: if the connection is lost, or brings what no controller sends.
+        """
+        states, countdown = self._connected, Countdown(timeout_s)
+        try:
+            while (state := states.newest(countdown.left_s())) is None:
+                if not countdown.left_s():
+                    raise StateTimeoutError(
+                        f"The controller at {self._address.host} sent no state for {timeout_s:g} s."
+                    )
+            if self._scripts is not None and isinstance(states, RtdeClient):
+                self._scripts.drain()
+        except WireError as error:
+            raise LinkError(f"The controller at {self._address.host} sent what cannot be read: {error}") from None
+        return state
+
+    def send(self, command: Command) -> None:
+        """Send a command as one line, which replaces the one that runs.
+
+        Raises:
+            LinkError: if the connection is lost.
+            InputError: if a value is no finite number, or an arm has not so many joints.
+        """
+        line = script_line(command)
+        if self._scripts is None:
+            raise _not_connected()
+        self._scripts.send(line.encode("ascii") + b"\n")
+
+    def dashboard(self, line: str) -> str:
+        """Ask the dashboard; its connection is made when it is first needed, and again where it was lost.
+
+        Raises:
+            LinkError: if there is no reply.
+        """
+        if self._dashboard is not None:
+            try:
+                self._dashboard.drain()  # a reply that came too late answers no later question
+                return self._ask(self._dashboard, line)
+            except LinkError:
+                self._close_dashboard()
+        self._dashboard = self._open(self._address.dashboard, "dashboard")
+        try:
+            greeting = self._read_line(self._dashboard)
+            if not greeting.startswith(GREETING.split(":")[0]):
+                raise LinkError(
+                    f"What answers at port {self._address.dashboard} is no dashboard: it says {quote(greeting)}."
+                )
+            return self._ask(self._dashboard, line)
+        except LinkError:
+            self._close_dashboard()
+            raise
+
+    def close(self) -> None:
+        """End all connections."""
+        for connection in (self._states, self._scripts):
+            if connection is not None:
+                connection.close()
+        self._states = self._scripts = None
+        self._close_dashboard()
+
+    @property
+    def _connected(self) -> RtdeClient | StreamStates:
+        if self._states is None:
+            raise _not_connected()
+        return self._states
+
+    def _open(self, port: int, what: str) -> Connection:
+        return Connection(self._address.host, port, what, self._timeout_s)
+
+    def _begin_states(self, scripts: Connection) -> RtdeClient | StreamStates:
+        try:
+            rtde = self._open(self._address.rtde, "RTDE interface")
+        except LinkError:
+            return StreamStates.begin(scripts, self._timeout_s)
+        try:
+            return RtdeClient.begin(rtde, self._timeout_s)
+        except Exception:
+            rtde.close()
+            raise
+
+    def _ask(self, dashboard: Connection, line: str) -> str:
+        dashboard.send(encode_line(line))
+        return self._read_line(dashboard)
+
+    def _read_line(self, dashboard: Connection) -> str:
+        parser, countdown = LineParser(), Countdown(self._timeout_s)
+        while countdown.left_s():
+            if lines := parser.feed(dashboard.read(countdown.left_s())):
+                return lines[0]
+        raise LinkError(f"The dashboard at {self._address.host} did not reply within {self._timeout_s:g} s.")
+
+    def _close_dashboard(self) -> None:
+        if self._dashboard is not None:
+            self._dashboard.close()
+        self._dashboard = None
+
+
+def _not_connected() -> LinkError:
+    return LinkError("The link is not connected: call connect() first.")
+
+
+_LOCKSTEP_TIMEOUT_S = 10.0
+"""For a connection, or a reply; nothing here is in a hurry."""
+
+
+class LockstepLink:
+    """A simulated controller in lock-step, of which this is the only client that moves it."""
+
+    def __init__(self, address: Address, patience_s: float = _LOCKSTEP_TIMEOUT_S) -> None:
+        """Say where it is; nothing is connected yet.
+
+        Args:
+            address: Of the controller.
+            patience_s: How long a state is waited for at least. No time passes meanwhile, and on a busy machine the
+                controller may have to wait for its turn: who asks for a state within a second means the arm's time.
+        """
+        self._address = address
+        self._patience_s = patience_s
+        self._standard = StandardLink(address)
+        self._states: RtdeClient | None = None
+        self._command: Command | None = None
+        self._tick = 0
+
+    @property
+    def period_s(self) -> float:
+        """The time between two states."""
+        return self._connected.period_s
+
+    def connect(self) -> None:
+        """Agree on the registers of lock-step, and learn which tick it is.
+
+        Raises:
+            LinkError: if nothing is there, something else answers, or another client moves the controller.
+        """
+        self.close()
+        connection = Connection(self._address.host, self._address.rtde, "RTDE interface", _LOCKSTEP_TIMEOUT_S)
+        try:
+            self._states = RtdeClient.begin(connection, _LOCKSTEP_TIMEOUT_S, LOCKSTEP_INPUTS)
+            self._tick = round(self._next(_LOCKSTEP_TIMEOUT_S).time_s / self.period_s)
+        except WireError as error:
+            connection.close()
+            raise LinkError(f"What answers at {self._address.host} does not speak RTDE: {error}") from None
+        except LinkError:
+            connection.close()
+            raise
+
+    def receive(self, timeout_s: float) -> ArmState:
+        """Let one tick pass, with the command that was sent last, if one was; the state at its end.
+
+        Raises:
+            SilentError: if no state comes in time.
+            LinkError: if the connection is lost.
+        """
+        self._tick += 1
+        command, self._command = self._command, None
+        self._connected.write(lockstep_values(self._tick, command))
+        return self._next(max(timeout_s, self._patience_s))
+
+    def send(self, command: Command) -> None:
+        """Send a command with the next tick; of several the last counts, as on a controller."""
+        self._command = command
+
+    def dashboard(self, line: str) -> str:
+        """Ask the dashboard.
+
+        Raises:
+            LinkError: if there is no reply.
+        """
+        return self._standard.dashboard(line)
+
+    def close(self) -> None:
+        """End all connections."""
+        if self._states is not None:
+            self._states.close()
+        self._states = None
+        self._standard.close()
+
+    @property
+    def _connected(self) -> RtdeClient:
+        if self._states is None:
+            raise LinkError("The link is not connected: call connect() first.")
+        return self._states
+
+    def _next(self, timeout_s: float) -> ArmState:
+        countdown = Countdown(timeout_s)
+        while (state := self._connected.newest(countdown.left_s())) is None:
+            if not countdown.left_s():
+                raise StateTimeoutError(f"The controller at {self._address.host} sent no state for {timeout_s:g} s.")
+        return state

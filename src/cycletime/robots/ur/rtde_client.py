@@ -1,0 +1,329 @@
+"""TCP connections to a controller, and the client that negotiates RTDE and receives the newest state."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from cycletime.errors import InputError
+from cycletime.robots.ur.types import (
+    DASHBOARD_PORT,
+    LARGEST_PORT,
+    REALTIME_PORT,
+    RTDE_PORT,
+    ArmState,
+    LinkError,
+    RobotMode,
+    RuntimeState,
+    SafetyMode,
+)
+from cycletime.robots.ur.wire import rtde
+from cycletime.robots.ur.wire.rtde import (
+    IN_USE,
+    NOT_FOUND,
+    ControllerVersion,
+    Frame,
+    FrameParser,
+    FrameType,
+    Recipe,
+    Value,
+)
+from cycletime.robots.ur.wire.stream import PacketParser, StreamPacket
+
+_READ_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a controller listens."""
+
+    host: str
+    """Its name or number."""
+    rtde: int = RTDE_PORT
+    """States, and registers."""
+    realtime: int = REALTIME_PORT
+    """Script lines, and states of old controllers."""
+    dashboard: int = DASHBOARD_PORT
+    """Questions and releases, as text."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no address.
+
+        Raises:
+            InputError: if the host is empty, or a port is none.
+        """
+        if not self.host.strip():
+            raise InputError(f"{self.host!r} is no host: give a controller's name or number, such as 192.168.1.10.")
+        for port in (self.rtde, self.realtime, self.dashboard):
+            if not 0 < port <= LARGEST_PORT:
+                raise InputError(f"{port} is no port: give one from 1 to {LARGEST_PORT}.")
+
+
+class Connection:
+    """One TCP connection."""
+
+    def __init__(self, host: str, port: int, what: str, timeout_s: float) -> None:
+        """Connect.
+
+        Raises:
+            LinkError: if nobody answers there.
+        """
+        self._timeout_s = timeout_s
+        self.where = f"{what} of the controller at {host}:{port}"
+        """In words."""
+        try:
+            self._socket = socket.create_connection((host, port), timeout_s)
+        except OSError as error:
+            raise LinkError(f"The {self.where} does not answer: {error.strerror or error}.") from None
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def send(self, data: bytes) -> None:
+        """Send all of it.
+
+        Raises:
+            LinkError: if the connection is lost, or the controller takes nothing any more.
+        """
+        try:
+            self._socket.settimeout(self._timeout_s)
+            self._socket.sendall(data)
+        except OSError as error:
+            raise LinkError(f"The {self.where} was lost: {error}.") from None
+
+    def read(self, timeout_s: float) -> bytes:
+        """What has come, or comes within a time; nothing if nothing does.
+
+        Raises:
+            LinkError: if the connection is lost.
+        """
+        try:
+            self._socket.settimeout(max(0.0, timeout_s))
+            data = self._socket.recv(_READ_BYTES)
+        except (TimeoutError, BlockingIOError):
+            return b""
+        except OSError as error:
+            raise LinkError(f"The {self.where} was lost: {error}.") from None
+        if not data:
+            raise LinkError(f"The {self.where} has closed the connection.")
+        return data
+
+    def drain(self) -> None:
+        """Throw away what has come, so that the controller's buffers for it do not fill.
+
+        Raises:
+            LinkError: if the connection is lost.
+        """
+        while len(self.read(0.0)) == _READ_BYTES:
+            pass
+
+    def close(self) -> None:
+        """End it."""
+        self._socket.close()
+
+
+class Countdown:
+    """What is left of a time."""
+
+    def __init__(self, time_s: float) -> None:
+        """Begin now."""
+        self._until_s = time.monotonic() + time_s
+
+    def left_s(self) -> float:
+        """Seconds, none when it is over."""
+        return max(0.0, self._until_s - time.monotonic())
+
+
+_REQUIRED_OUTPUTS = (
+    "timestamp",
+    "actual_q",
+    "actual_qd",
+    "target_q",
+    "target_qd",
+    "safety_mode",
+    "robot_mode",
+    "runtime_state",
+)
+_OPTIONAL_OUTPUTS = ("speed_scaling",)
+"""What some versions do not have, and a driver can do without."""
+_MAX_RATE_HZ = {"CB": 125.0, "e-Series": 500.0}
+
+
+class RtdeClient:
+    """States by RTDE, as fast as the controller has them."""
+
+    def __init__(self, connection: Connection, timeout_s: float) -> None:
+        """Use a connection on which nothing was said yet."""
+        self._connection, self._timeout_s = connection, timeout_s
+        self._parser = FrameParser()
+        self._waiting: list[Frame] = []
+        self._recipe = Recipe(0, (), ())
+        self._inputs = Recipe(0, (), ())
+        self.period_s = 0.0
+        self.version = ""
+
+    @classmethod
+    def begin(cls, connection: Connection, timeout_s: float, inputs: tuple[str, ...] = ()) -> RtdeClient:
+        """Negotiate and start; `inputs` are what will be written, if anything.
+
+        Raises:
+            LinkError: if the controller does not have what is needed.
+            WireError: if no controller answers so.
+        """
+        states = cls(connection, timeout_s)
+        protocol = states._agree_on_protocol()
+        version = rtde.read_controller_version(
+            states._ask(rtde.controller_version_request(), FrameType.CONTROLLER_VERSION)
+        )
+        frequency_hz = _MAX_RATE_HZ["e-Series" if version.major >= 5 else "CB"]
+        states.version, states.period_s = str(version), 1 / frequency_hz
+        states._recipe = states._agree_on_recipe(protocol, frequency_hz, version)
+        if inputs:
+            states._inputs = states._agree_on_inputs(inputs)
+        if not rtde.read_accepted(states._ask(rtde.start_request(), FrameType.START)):
+            raise LinkError(f"The controller (version {version}) refuses to send states by RTDE.")
+        return states
+
+    def newest(self, timeout_s: float) -> ArmState | None:
+        """The newest state that has come, or comes within a time.
+
+        Raises:
+            LinkError: if the connection is lost.
+            WireError: if it brings what no controller sends.
+        """
+        frames, self._waiting = self._waiting or self._parser.feed(self._connection.read(timeout_s)), []
+        ours = [frame for frame in frames if self._is_ours(frame)]
+        return _arm_state(self._recipe.unpack(ours[-1].payload)) if ours else None
+
+    def write(self, values: Sequence[Value]) -> None:
+        """Write the inputs that were agreed on.
+
+        Raises:
+            LinkError: if the connection is lost.
+        """
+        self._connection.send(rtde.data_package(self._inputs, values))
+
+    def close(self) -> None:
+        """End the connection."""
+        self._connection.close()
+
+    def _is_ours(self, frame: Frame) -> bool:
+        """Whether it is a package of our recipe, and no text of the log."""
+        number = self._recipe.id
+        return frame.kind == FrameType.DATA and (number is None or frame.payload[:1] == bytes([number]))
+
+    def _agree_on_protocol(self) -> int:
+        for version in (2, 1):
+            reply = self._ask(rtde.protocol_version_request(version), FrameType.PROTOCOL_VERSION)
+            if rtde.read_accepted(reply):
+                return version
+        raise LinkError("The controller accepts neither version 2 nor 1 of RTDE.")
+
+    def _agree_on_recipe(self, protocol: int, frequency_hz: float, version: ControllerVersion) -> Recipe:
+        for names in (_REQUIRED_OUTPUTS + _OPTIONAL_OUTPUTS, _REQUIRED_OUTPUTS):
+            request = rtde.output_recipe_request(names, frequency_hz, protocol)
+            reply = self._ask(request, FrameType.OUTPUT_RECIPE)
+            recipe = rtde.read_recipe_reply(reply, names, numbered=protocol > 1)
+            missing = recipe.refused(NOT_FOUND)
+            if not missing:
+                return recipe
+        raise LinkError(
+            f"The controller (version {version}) does not tell {', '.join(missing)}: it needs 3.4 or later."
+        )
+
+    def _agree_on_inputs(self, names: tuple[str, ...]) -> Recipe:
+        reply = self._ask(rtde.input_recipe_request(names), FrameType.INPUT_RECIPE)
+        recipe = rtde.read_recipe_reply(reply, names)
+        if in_use := recipe.refused(IN_USE):
+            raise LinkError(f"Another client of the controller writes {', '.join(in_use)}: end that one first.")
+        if missing := recipe.refused(NOT_FOUND):
+            raise LinkError(f"The controller (version {self.version}) has no {', '.join(missing)}.")
+        return recipe
+
+    def _ask(self, request: bytes, kind: FrameType) -> bytes:
+        """The payload of the reply; texts of the controller's log, and states that still come, may lie between."""
+        self._connection.send(request)
+        countdown = Countdown(self._timeout_s)
+        while countdown.left_s():
+            frames = self._parser.feed(self._connection.read(countdown.left_s()))
+            for place, frame in enumerate(frames):
+                if frame.kind == kind:
+                    self._waiting = frames[place + 1 :]
+                    return frame.payload
+        raise LinkError(
+            f"The {self._connection.where} does not reply to the request {kind.name} within {self._timeout_s:g} s: "
+            "look whether that is its port."
+        )
+
+
+class StreamStates:
+    """States from the real-time interface, for controllers that have no RTDE."""
+
+    def __init__(self, connection: Connection) -> None:
+        """Use a connection to it, which lines may be sent on as well."""
+        self._connection = connection
+        self._parser = PacketParser()
+        self._waiting: list[StreamPacket] = []
+        self.period_s = 0.0
+        self.version = ""
+
+    @classmethod
+    def begin(cls, connection: Connection, timeout_s: float) -> StreamStates:
+        """Learn the period, and whether the modes are told.
+
+        Raises:
+            LinkError: if nothing comes, or it does not tell the safety mode, without which no arm is driven.
+            WireError: if no controller sends what comes.
+        """
+        states, countdown = cls(connection), Countdown(timeout_s)
+        packets: list[StreamPacket] = []
+        while len(packets) < 2:
+            if not countdown.left_s():
+                raise LinkError(f"The controller has no RTDE, and sent no states within {timeout_s:g} s.")
+            packets += states._parser.feed(connection.read(countdown.left_s()))
+        if packets[0].safety_mode is None:
+            raise LinkError("The controller is older than 3.0 and does not tell its safety mode: it cannot be driven.")
+        states.period_s = round(packets[1].time_s - packets[0].time_s, 3)
+        states._waiting = packets
+        return states
+
+    def newest(self, timeout_s: float) -> ArmState | None:
+        """As of RTDE."""
+        packets, self._waiting = self._waiting or self._parser.feed(self._connection.read(timeout_s)), []
+        return _state_of_packet(packets[-1]) if packets else None
+
+    def close(self) -> None:
+        """The connection belongs to who sends lines on it, and is ended there."""
+
+
+def _arm_state(values: dict[str, Value]) -> ArmState:
+    q, qd, target_q, target_qd = (
+        cast("tuple[float, ...]", values[name]) for name in ("actual_q", "actual_qd", "target_q", "target_qd")
+    )
+    return ArmState(
+        time_s=cast(float, values["timestamp"]),
+        q=q,
+        qd=qd,
+        target_q=target_q,
+        target_qd=target_qd,
+        robot_mode=RobotMode(cast(int, values["robot_mode"])),
+        safety_mode=SafetyMode(cast(int, values["safety_mode"])),
+        runtime_state=RuntimeState(cast(int, values["runtime_state"])),
+        speed_scaling=cast(float, values.get("speed_scaling", 1.0)),
+    )
+
+
+def _state_of_packet(packet: StreamPacket) -> ArmState:
+    running = RuntimeState.STOPPED if packet.program_state is None else RuntimeState(packet.program_state)
+    return ArmState(
+        time_s=packet.time_s,
+        q=packet.actual_q,
+        qd=packet.actual_qd,
+        target_q=packet.target_q,
+        target_qd=packet.target_qd,
+        robot_mode=RobotMode.NO_CONTROLLER if packet.robot_mode is None else RobotMode(packet.robot_mode),
+        safety_mode=SafetyMode.UNKNOWN if packet.safety_mode is None else SafetyMode(packet.safety_mode),
+        runtime_state=running,
+        speed_scaling=1.0 if packet.speed_scaling is None else packet.speed_scaling,
+    )

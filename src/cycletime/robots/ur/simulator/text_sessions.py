@@ -1,0 +1,150 @@
+"""The real-time interface and the dashboard, as one client each meets them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cycletime.robots.ur.simulator.controller import Controller
+from cycletime.robots.ur.wire.dashboard import GREETING, UNLOCK, LineParser, encode_line
+from cycletime.robots.ur.wire.script import Program, ScriptParser
+from cycletime.robots.ur.wire.stream import StreamPacket, encode_packet
+
+
+class RealtimeSession:
+    """One client of port 30003."""
+
+    greeting = b""
+    wants_to_leave = False
+
+    def __init__(self, controller: Controller) -> None:
+        """A client has connected."""
+        self._controller = controller
+        self._parser = ScriptParser()
+
+    def receive(self, data: bytes) -> bytes:
+        """What the client sends; there are no replies.
+
+        Raises:
+            WireError: if a program does not end; the connection should.
+        """
+        for each in self._parser.feed(data):
+            if isinstance(each, Program):
+                self._controller.run_program(each)
+            else:
+                self._controller.run_line(each)
+        return b""
+
+    def stream(self) -> bytes:
+        """The packet at the end of a tick."""
+        state = self._controller.state
+        packet = StreamPacket(
+            time_s=state.time_s,
+            target_q=state.target_q,
+            target_qd=state.target_qd,
+            actual_q=state.q,
+            actual_qd=state.qd,
+            robot_mode=state.robot_mode,
+            safety_mode=state.safety_mode,
+            speed_scaling=state.speed_scaling,
+            program_state=state.runtime_state,
+        )
+        return encode_packet(packet, self._controller.settings.profile.packet_bytes)
+
+    def close(self) -> None:
+        """The client is gone; what it started ends by itself."""
+
+
+_NEEDS_REMOTE_CONTROL = {
+    UNLOCK,
+    "play",
+    "power on",
+    "power off",
+    "brake release",
+    "restart safety",
+    "close safety popup",
+}
+
+
+class DashboardSession:
+    """One client of port 29999."""
+
+    greeting = encode_line(GREETING)
+
+    def __init__(self, controller: Controller) -> None:
+        """A client has connected."""
+        self._controller = controller
+        self._parser = LineParser()
+        self.wants_to_leave = False
+        """Whether the client has said so."""
+
+    def receive(self, data: bytes) -> bytes:
+        """What the client sends, and the replies to it."""
+        return b"".join(encode_line(self.reply(line.strip())) for line in self._parser.feed(data))
+
+    def stream(self) -> bytes:
+        """Nothing is sent unasked."""
+        return b""
+
+    def close(self) -> None:
+        """The client is gone."""
+
+    def reply(self, line: str) -> str:
+        """The reply to one command; capitals do not matter."""
+        command = line.lower()
+        answers = self._answers()
+        if command not in answers:
+            return f"could not understand: '{line}'"
+        if command in _NEEDS_REMOTE_CONTROL and not self._is_remote():
+            return (
+                f"Command is not allowed due to safety reasons: '{line}'. Set robot to remote control mode to execute."
+            )
+        return answers[command]()
+
+    def _is_remote(self) -> bool:
+        return self._controller.in_remote_control or not self._controller.settings.profile.remote_control
+
+    def _answers(self) -> dict[str, Callable[[], str]]:
+        it, safety, profile = self._controller, self._controller.safety, self._controller.settings.profile
+        answers: dict[str, Callable[[], str]] = {
+            "robotmode": lambda: f"Robotmode: {safety.robot_mode.name}",
+            "safetymode": lambda: f"Safetymode: {safety.safety_mode.name}",
+            "polyscopeversion": lambda: f"URSoftware {profile.version} ({profile.date})",
+            "running": lambda: f"Program running: {_true_or_false(it.runs_program)}",
+            "programstate": lambda: f"{'PLAYING' if it.runs_program else 'STOPPED'} <unnamed>",
+            "play": lambda: "Failed to execute: play",  # no program is loaded
+            "stop": self._stop,
+            "pause": lambda: "Failed to execute: pause",
+            UNLOCK: lambda: safety.unlock(it.time_s),
+            "close safety popup": lambda: "closing safety popup",
+            "close popup": lambda: "closing popup",
+            "power on": lambda: _run_and_reply(safety.power_on, "Powering on"),
+            "power off": lambda: _run_and_reply(it.power_off, "Powering off"),
+            "brake release": lambda: _run_and_reply(safety.release_brakes, "Brake releasing"),
+            "restart safety": lambda: _run_and_reply(safety.restart, "Restarting safety"),
+            "get robot model": lambda: "UR5",
+            "quit": self._quit,
+        }
+        if profile.remote_control:  # what came with the e-Series
+            answers |= {
+                "safetystatus": lambda: f"Safetystatus: {safety.safety_mode.name}",
+                "is in remote control": lambda: _true_or_false(it.in_remote_control),
+                "get serial number": lambda: "20195500001",
+            }
+        return answers
+
+    def _stop(self) -> str:
+        self._controller.end_program()
+        return "Stopped"
+
+    def _quit(self) -> str:
+        self.wants_to_leave = True
+        return "Disconnected"
+
+
+def _true_or_false(truth: bool) -> str:
+    return "true" if truth else "false"
+
+
+def _run_and_reply(act: Callable[[], object], reply: str) -> str:
+    act()
+    return reply

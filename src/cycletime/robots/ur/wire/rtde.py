@@ -1,0 +1,368 @@
+"""RTDE (port 30004): frames, recipes, requests and replies for both versions of the protocol, and lock-step.
+
+Functions named `..._request` and `..._reply` make frames; `read_...` take a payload apart. In lock-step one package
+carries a command and how far a simulated controller may advance: it stands until such a package arrives, takes the
+command as if a script line had arrived, advances tick by tick to the grant, and sends one data package per tick. No
+real controller reads these registers.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+from typing import NamedTuple, TypeAlias
+
+from cycletime.robots.ur.types import JOINTS, Command, MoveJ, ServoJ, SpeedJ, StopJ, WireError, numbers_of
+
+_HEADER = struct.Struct(">HB")
+_MAX_FRAME_BYTES = 0xFFFF
+
+
+class FrameType(IntEnum):
+    """The types of RTDE frames; each is an ASCII letter."""
+
+    PROTOCOL_VERSION = ord("V")
+    CONTROLLER_VERSION = ord("v")
+    OUTPUT_RECIPE = ord("O")
+    INPUT_RECIPE = ord("I")
+    START = ord("S")
+    PAUSE = ord("P")
+    DATA = ord("U")
+    TEXT = ord("M")
+
+
+class Frame(NamedTuple):
+    """One RTDE frame; `kind` is a `FrameType`, or another number where a newer peer sends something unknown."""
+
+    kind: int
+    payload: bytes
+
+
+def encode_frame(kind: FrameType, payload: bytes = b"") -> bytes:
+    """The bytes of one frame.
+
+    Raises:
+        WireError: if the payload is too long for the 16-bit size.
+    """
+    size = _HEADER.size + len(payload)
+    if size > _MAX_FRAME_BYTES:
+        raise WireError(f"An RTDE frame of {size} bytes is too long: at most {_MAX_FRAME_BYTES} fit.")
+    return _HEADER.pack(size, kind) + payload
+
+
+class FrameParser:
+    """Cuts a byte stream into frames, however TCP has torn or merged them."""
+
+    def __init__(self) -> None:
+        """Begin with an empty buffer, as on a new connection."""
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """All frames that are complete now.
+
+        Raises:
+            WireError: if a frame's size is less than its header, after which nothing can be found any more.
+        """
+        self._buffer += data
+        frames, start = [], 0
+        while len(self._buffer) - start >= _HEADER.size:
+            size, kind = _HEADER.unpack_from(self._buffer, start)
+            if size < _HEADER.size:
+                raise WireError(f"An RTDE frame says that it has {size} bytes: at least {_HEADER.size} are its header.")
+            if len(self._buffer) - start < size:
+                break
+            frames.append(Frame(kind, bytes(self._buffer[start + _HEADER.size : start + size])))
+            start += size
+        del self._buffer[:start]
+        return frames
+
+
+Value: TypeAlias = float | int | bool | tuple[float, ...] | tuple[int, ...]
+"""One variable: a number, or a tuple of three or six."""
+
+NOT_FOUND, IN_USE = "NOT_FOUND", "IN_USE"
+"""What stands in place of a type for a variable that the controller does not have, or that another client writes."""
+
+_FORMATS = {
+    "BOOL": "?",
+    "UINT8": "B",
+    "UINT32": "I",
+    "UINT64": "Q",
+    "INT32": "i",
+    "DOUBLE": "d",
+    "VECTOR3D": "3d",
+    "VECTOR6D": "6d",
+    "VECTOR6INT32": "6i",
+    "VECTOR6UINT32": "6I",
+}
+
+
+def split_names(text: bytes) -> tuple[str, ...]:
+    """The names or types of a comma-joined list, whose last comma may be followed by none."""
+    return tuple(name.strip() for name in text.decode("ascii", "replace").split(",") if name.strip())
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The layout of one kind of data package."""
+
+    id: int | None
+    """Its number, the first byte of the package; None in protocol version 1, whose packages have no number."""
+    names: tuple[str, ...]
+    """The variables, in order."""
+    types: tuple[str, ...]
+    """The type of each, as the controller named it."""
+
+    def refused(self, why: str) -> tuple[str, ...]:
+        """The variables that have no type for a reason: `NOT_FOUND` or `IN_USE`."""
+        return tuple(name for name, kind in zip(self.names, self.types, strict=True) if kind == why)
+
+    def pack(self, values: Sequence[Value]) -> bytes:
+        """The payload of a data package with these values, one for each name.
+
+        Raises:
+            WireError: if they do not fit the recipe's types.
+        """
+        flat: list[float | int] = [] if self.id is None else [self.id]
+        for value in values:
+            if isinstance(value, tuple):
+                flat.extend(value)
+            else:
+                flat.append(value)
+        try:
+            return self._layout.pack(*flat)
+        except struct.error as error:
+            raise WireError(f"{len(values)} values do not fit the recipe {','.join(self.types)}: {error}.") from None
+
+    def unpack(self, payload: bytes) -> dict[str, Value]:
+        """The values in a data package's payload, by name.
+
+        Raises:
+            WireError: if the payload has another size or another recipe's number.
+        """
+        if len(payload) != self._layout.size:
+            raise WireError(f"A data package has {len(payload)} bytes, and its recipe {self._layout.size}.")
+        flat = self._layout.unpack(payload)
+        if self.id is not None and flat[0] != self.id:
+            raise WireError(f"A data package is of recipe {flat[0]}, and not of {self.id}.")
+        values: dict[str, Value] = {}
+        start = 0 if self.id is None else 1
+        for name, length in zip(self.names, self._lengths, strict=True):
+            values[name] = flat[start] if length == 1 else flat[start : start + length]
+            start += length
+        return values
+
+    @cached_property
+    def _layout(self) -> struct.Struct:
+        known = [_FORMATS.get(kind) for kind in self.types]
+        if None in known:
+            wrong = self.types[known.index(None)]
+            raise WireError(f"A recipe has the type {wrong!r}: known are {', '.join(_FORMATS)}.")
+        return struct.Struct(">" + ("" if self.id is None else "B") + "".join(each for each in known if each))
+
+    @cached_property
+    def _lengths(self) -> tuple[int, ...]:
+        return tuple(int(_FORMATS[kind][0]) if _FORMATS[kind][0].isdigit() else 1 for kind in self.types)
+
+
+MAX_NAME_LIST_BYTES = 2048
+"""Bytes of names that a controller reads in one request."""
+
+
+class ControllerVersion(NamedTuple):
+    """The version of a controller's software, such as 3.15.8.106339."""
+
+    major: int
+    minor: int
+    bugfix: int
+    build: int
+
+    def __str__(self) -> str:
+        """As the dashboard prints it."""
+        return ".".join(map(str, self))
+
+
+@dataclass(frozen=True)
+class TextMessage:
+    """A line of the controller's log, which may arrive between any two frames."""
+
+    message: str
+    source: str
+    level: int
+    """0 exception, 1 error, 2 warning, 3 information."""
+
+
+def protocol_version_request(version: int) -> bytes:
+    """Ask for a version of the protocol: 2, or 1 from old controllers."""
+    return encode_frame(FrameType.PROTOCOL_VERSION, struct.pack(">H", version))
+
+
+def read_protocol_version_request(payload: bytes) -> int:
+    """The version that a client asks for."""
+    return int(_fields(">H", payload, "version request")[0])
+
+
+def controller_version_request() -> bytes:
+    """Ask for the version of the controller's software."""
+    return encode_frame(FrameType.CONTROLLER_VERSION)
+
+
+def controller_version_reply(version: ControllerVersion) -> bytes:
+    """Tell the version of the controller's software."""
+    return encode_frame(FrameType.CONTROLLER_VERSION, struct.pack(">4I", *version))
+
+
+def read_controller_version(payload: bytes) -> ControllerVersion:
+    """The version of the controller's software."""
+    return ControllerVersion(*_fields(">4I", payload, "controller version"))
+
+
+def accepted_reply(kind: FrameType, *, accepted: bool) -> bytes:
+    """The reply to a protocol version, a start or a pause."""
+    return encode_frame(kind, bytes([accepted]))
+
+
+def read_accepted(payload: bytes) -> bool:
+    """Whether the controller accepted."""
+    return bool(_fields(">B", payload, "reply")[0])
+
+
+def output_recipe_request(names: Sequence[str], frequency_hz: float, version: int = 2) -> bytes:
+    """Ask for data packages with these variables; version 1 of the protocol knows no frequency."""
+    frequency = struct.pack(">d", frequency_hz) if version > 1 else b""
+    return encode_frame(FrameType.OUTPUT_RECIPE, frequency + ",".join(names).encode("ascii"))
+
+
+def read_output_recipe_request(payload: bytes, version: int = 2) -> tuple[tuple[str, ...], float | None]:
+    """The variables that a client asks for, and how often in Hz, where it says so."""
+    if version == 1:
+        return split_names(payload), None
+    return split_names(payload[8:]), float(_fields(">d", payload[:8], "output recipe")[0])
+
+
+def input_recipe_request(names: Sequence[str]) -> bytes:
+    """Ask to write these variables."""
+    return encode_frame(FrameType.INPUT_RECIPE, ",".join(names).encode("ascii"))
+
+
+def read_input_recipe_request(payload: bytes) -> tuple[str, ...]:
+    """The variables that a client asks to write."""
+    return split_names(payload)
+
+
+def recipe_reply(kind: FrameType, recipe: Recipe) -> bytes:
+    """The reply to either kind of recipe: its number, where it has one, and the types."""
+    number = b"" if recipe.id is None else bytes([recipe.id])
+    return encode_frame(kind, number + ",".join(recipe.types).encode("ascii"))
+
+
+def read_recipe_reply(payload: bytes, names: Sequence[str], *, numbered: bool = True) -> Recipe:
+    """The recipe that a controller made of a request; output recipes of protocol version 1 have no number.
+
+    Raises:
+        WireError: if there is not one type for each name.
+    """
+    number, text = (payload[0] if payload else 0, payload[1:]) if numbered else (None, payload)
+    types = split_names(text)
+    if len(types) != len(names):
+        raise WireError(f"The controller gave {len(types)} types for {len(names)} variables.")
+    return Recipe(number, tuple(names), types)
+
+
+def start_request() -> bytes:
+    """Ask for the data packages to begin."""
+    return encode_frame(FrameType.START)
+
+
+def pause_request() -> bytes:
+    """Ask for the data packages to pause, after which recipes may change."""
+    return encode_frame(FrameType.PAUSE)
+
+
+def text_message(text: TextMessage, version: int = 2) -> bytes:
+    """A line of the log; version 1 of the protocol has a level and a message alone."""
+    message, source = text.message.encode()[:255], text.source.encode()[:255]
+    if version == 1:
+        return encode_frame(FrameType.TEXT, bytes([text.level]) + message)
+    parts = bytes([len(message)]) + message + bytes([len(source)]) + source + bytes([text.level])
+    return encode_frame(FrameType.TEXT, parts)
+
+
+def read_text_message(payload: bytes, version: int = 2) -> TextMessage:
+    """The line of the log in a text frame.
+
+    Raises:
+        WireError: if it is shorter than it says.
+    """
+    if version == 1 and payload:
+        return TextMessage(payload[1:].decode(errors="replace"), "", payload[0])
+    try:
+        end = 1 + payload[0]
+        after = end + 1 + payload[end]
+        message, source, level = payload[1:end], payload[end + 1 : after], payload[after]
+    except IndexError:
+        raise WireError(f"A text message of {len(payload)} bytes is shorter than it says.") from None
+    return TextMessage(message.decode(errors="replace"), source.decode(errors="replace"), level)
+
+
+def data_package(recipe: Recipe, values: Sequence[Value]) -> bytes:
+    """A data package, of either direction."""
+    return encode_frame(FrameType.DATA, recipe.pack(values))
+
+
+def _fields(layout: str, payload: bytes, what: str) -> tuple[int, ...]:
+    try:
+        return struct.unpack(layout, payload)
+    except struct.error:
+        raise WireError(
+            f"A {what} has {len(payload)} bytes of payload, and should have {struct.calcsize(layout)}."
+        ) from None
+
+
+LOCKSTEP_COMMAND = "input_int_register_46"
+"""Which command the package carries; 0 is none."""
+LOCKSTEP_GRANT = "input_int_register_47"
+"""The number of the last tick that the controller may do; ticks are counted from the controller's start."""
+LOCKSTEP_VALUES = tuple(f"input_double_register_{number}" for number in range(24, 34))
+"""The command's own numbers: six for the joints, where it has them, and then its others."""
+LOCKSTEP_INPUTS = (LOCKSTEP_COMMAND, *LOCKSTEP_VALUES, LOCKSTEP_GRANT)
+"""The input recipe of lock-step."""
+
+
+_NO_COMMAND = 0
+_LOCKSTEP_COMMANDS: tuple[type[Command], ...] = (SpeedJ, MoveJ, StopJ, ServoJ)
+"""Numbered from 1; the values of a package are the fields of its command, one after the other."""
+
+
+def lockstep_values(grant: int, command: Command | None = None) -> tuple[float | int, ...]:
+    """The values of a package, in the order of `INPUTS`."""
+    if command is None:
+        return (_NO_COMMAND, *(0.0,) * len(LOCKSTEP_VALUES), grant)
+    numbers = numbers_of(command)
+    return (
+        1 + _LOCKSTEP_COMMANDS.index(type(command)),
+        *numbers,
+        *(0.0,) * (len(LOCKSTEP_VALUES) - len(numbers)),
+        grant,
+    )
+
+
+def lockstep_command(kind: int, values: Sequence[float]) -> Command | None:
+    """The command that a package carries, if any.
+
+    Raises:
+        WireError: if no command has this number.
+    """
+    if kind == _NO_COMMAND:
+        return None
+    if not 0 < kind <= len(_LOCKSTEP_COMMANDS):
+        raise WireError(
+            f"{LOCKSTEP_COMMAND} is {kind}: the commands of lock-step are numbered from 1 to {len(_LOCKSTEP_COMMANDS)}."
+        )
+    command = _LOCKSTEP_COMMANDS[kind - 1]
+    if command is StopJ:
+        return StopJ(values[0])
+    return command(tuple(values[:JOINTS]), *values[JOINTS : JOINTS + len(command.__slots__) - 1])  # type: ignore[arg-type]

@@ -1,1 +1,0 @@
-"""One training on disk: its spec, identity, learning curve, checkpoints and policy."""

@@ -1,1 +1,0 @@
-"""Policies on disk and on their way to other programs: the run's own file, NumPy and ONNX."""

@@ -1,0 +1,361 @@
+"""Advice on the cycle time: the question, and the answer with what every candidate scored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import isfinite
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from cycletime.agents import Agent, SACAgent
+from cycletime.agents.checks import check_counts
+from cycletime.bounded import read_bounded_text
+from cycletime.duration import Duration, cycle_steps
+from cycletime.errors import InputError, unknown_name_error
+from cycletime.statistics import Comparison, Judgement, SequentialDesign, mean_and_error
+from cycletime.statistics.means import percent
+from cycletime.statistics.sequential import FIRST_RUNS
+from cycletime.studies.cycle_time_checks import RealTimeFit
+from cycletime.studies.spec import Cell, Study, Tuned
+from cycletime.training.atomic_files import make_folder, write_last
+from cycletime.training.engine_registry import AUTO
+from cycletime.training.finished_run import MEASURES
+from cycletime.training.make_specs import DEFAULT_RULES, TUNABLE
+from cycletime.training.sealed_json import check_seal, error_reason, parse_json, sealed_text
+from cycletime.training.spec import AGENTS, refuse_longer_than
+from cycletime.training.toml_files import MOST_BYTES_KEPT
+from cycletime.training.worlds import ClosedFormWorld, World
+
+CANDIDATE_FACTORS = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
+"""Of the present cycle time: the candidates where none are named."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What is asked."""
+
+    world: World
+    """Where the agent learns."""
+    algorithm: str
+    """ppo or sac, whose values rules carry."""
+    present: Duration
+    """The cycle time that the values were tuned at, and at which one could stay."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """The tuned values; others are the paper's baseline."""
+    others: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of the agent, the same at every cycle time."""
+    rule: str | None = None
+    """How values are carried, by default the algorithm's own rule."""
+    dts: tuple[Duration, ...] = ()
+    """Candidates beside the present one; left out, quarter, half, double and four times as long."""
+    env_steps: int = 10**6
+    """How long each run trains, the same for all, and so as long in seconds; a million until the budget decides."""
+    measure: str = MEASURES[0]
+    """A run's score, as results name it."""
+    confidence: float = 0.95
+    """Of all comparisons together."""
+    enough: float = 0.0
+    """A difference of mean scores that does not matter."""
+    first_seeds: int = FIRST_RUNS
+    """Of each candidate at the first look."""
+    real_time: bool = True
+    """Whether candidates must act and learn in time on this machine."""
+    device: str = "cpu"
+    """Where runs are computed."""
+    engine: str = AUTO
+    """What computes them."""
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense."""
+        if self.algorithm not in AGENTS:
+            raise unknown_name_error(self.algorithm, "an algorithm", DEFAULT_RULES)
+        if self.algorithm not in DEFAULT_RULES:
+            raise InputError(f"No rule carries the values of {self.algorithm}: give one of {', '.join(DEFAULT_RULES)}.")
+        if not (isfinite(self.enough) and self.enough >= 0):
+            raise InputError(f"enough is {self.enough}: it must be a difference of returns, at least 0.")
+        check_counts(self, "first_seeds", least=2)
+        percent(self.confidence)
+        if isinstance(self.world, ClosedFormWorld):
+            refuse_longer_than(self.world.task.time_limit, self.present)
+        object.__setattr__(self, "rule", self.rule or DEFAULT_RULES[self.algorithm])
+
+    def candidates(self, env_dt: Duration) -> tuple[tuple[Duration, ...], dict[str, str]]:
+        """The cycle times that the environment has, the present one among them; and why others are none.
+
+        Raises:
+            InputError: if the present one, or one that was named, is no multiple of the environment's step.
+        """
+        cycle_steps(self.present, env_dt)
+        for dt in self.dts:
+            cycle_steps(dt, env_dt)
+        wanted = {self.present, *(self.dts or (self.present * factor for factor in CANDIDATE_FACTORS))}
+        why = {dt: self._why_none(dt, env_dt) for dt in sorted(wanted)}
+        return (
+            tuple(dt for dt, reason in why.items() if reason is None),
+            {str(dt): reason for dt, reason in why.items() if reason is not None},
+        )
+
+    def _why_none(self, dt: Duration, env_dt: Duration) -> str | None:
+        """Why the world has no such cycle time; None where it has."""
+        if (dt / env_dt).denominator != 1:
+            return f"no multiple of the environment's step, {env_dt}"
+        if isinstance(self.world, ClosedFormWorld) and dt > self.world.task.time_limit:
+            return f"longer than an episode, {self.world.task.time_limit}"
+        return None
+
+    def looks(self, candidates: int) -> SequentialDesign:
+        """When to look at how many seeds."""
+        return SequentialDesign(candidates, self.confidence, self.first_seeds)
+
+    def study(self, dts: Iterable[Duration], seeds: int) -> Study:
+        """The runs of some candidates with the first seeds, as a study like any other."""
+        assert self.rule is not None, "it was chosen when the question was made"
+        return Study(
+            name=f"advise {self.world.name} {self.algorithm}",
+            worlds=(self.world,),
+            algorithms=(self.algorithm,),
+            dts=tuple(sorted(dts)),
+            rules={self.algorithm: (self.rule,)},
+            seeds=tuple(range(seeds)),
+            env_steps=self.env_steps,
+            tuned={self.algorithm: Tuned(self.present, {name: (value,) for name, value in self.values.items()})},
+            others={self.algorithm: {name: (value,) for name, value in self.others.items()}},
+            device=self.device,
+            engine=self.engine,
+        )
+
+    def cell(self, dt: Duration) -> Cell:
+        """One candidate."""
+        (cell,) = self.study([dt], 1).cells()
+        return cell
+
+    def agents(self, dts: Iterable[Duration]) -> dict[Duration, Agent]:
+        """The agent at each cycle time, by the rule."""
+        return {dt: self.cell(dt).agent for dt in dts}
+
+    def as_json(self) -> dict[str, Any]:
+        """What decides the answer, as advice.json keeps it."""
+        told = {
+            "world": self.world.name,
+            "env_dt": None if self.world.env_dt is None else str(self.world.env_dt),
+            "algorithm": self.algorithm,
+            "present": str(self.present),
+            "values": dict(self.values),
+            "others": {name: list(each) if isinstance(each, tuple) else each for name, each in self.others.items()},
+            "rule": self.rule,
+            "dts": [str(dt) for dt in self.dts],
+        }
+        names = ("env_steps", "measure", "confidence", "enough", "first_seeds", "real_time", "device", "engine")
+        return {**told, **{name: getattr(self, name) for name in names}}
+
+
+def first_difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
+    """The first thing in which two questions differ, in words; None where they are the same."""
+    for name, value in now.items():
+        with suppress(KeyError):
+            if before[name] == value:
+                continue
+        return f"{name} was {before.get(name)} and is now {value}"
+    return None
+
+
+FORMAT = 1
+ADVICE_FILE = "advice.json"
+EndReason: TypeAlias = Literal["decided", "enough", "alone", "budget", "stopped"]
+"""Decided: one candidate is left. Enough: others can be better only by what does not matter. Alone: there was nothing
+to compare. Budget: the next look costs more than is left. Stopped: someone asked to."""
+
+
+@dataclass(frozen=True)
+class NextLook:
+    """The look that was not made."""
+
+    seeds: int
+    """Of each candidate that is left."""
+    runs: int
+    """That are missing for it."""
+    wall_s: float
+    """What they are expected to take here."""
+    simulated_h: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """What was found, so far or in the end."""
+
+    question: Question
+    env_dt: Duration
+    tried: tuple[Duration, ...]
+    """The candidates that were compared, the present one among them."""
+    in_time: Mapping[Duration, RealTimeFit]
+    """What each candidate leaves room for on this machine; empty where nobody asked."""
+    machine: Mapping[str, Any]
+    """Where that was measured."""
+    not_tried: Mapping[str, str]
+    """Cycle times that were left out, and why."""
+    comparable: bool | None
+    """Whether a held action earned the same at all of them; None where that cannot be told."""
+    judgements: tuple[Judgement[Duration], ...] = ()
+    """One for each look."""
+    scores: Mapping[Duration, tuple[float | None, ...]] = field(default_factory=dict)
+    """Of each candidate, as many seeds as were judged."""
+    without_mean: Mapping[Duration, str] = field(default_factory=dict)
+    """Candidates that were left out since runs of theirs have no score, and how many."""
+    ended: EndReason = "stopped"
+    next: NextLook | None = None
+    """What would make it surer, where the answer is open."""
+    wall_s: float = 0.0
+    """That this call took."""
+
+    @property
+    def looks(self) -> SequentialDesign:
+        """When it looked, and how sure each comparison must be."""
+        return self.question.looks(max(2, len(self.tried)))
+
+    @property
+    def leader(self) -> Duration | None:
+        """The candidate with the highest mean; None without any look."""
+        if self.ended == "alone":
+            return self.question.present
+        return self.judgements[-1].leader if self.judgements else None
+
+    @property
+    def left(self) -> tuple[Duration, ...]:
+        """The candidates that may be the best."""
+        return self.judgements[-1].left if self.judgements else self.tried
+
+    @property
+    def gain(self) -> Comparison | None:
+        """The leader against the present cycle time; None where they are the same, or the present has no mean."""
+        leader, present = self.leader, self.question.present
+        if leader is None or leader == present or present in self.without_mean or not self.judgements:
+            return None
+        return self.against(leader, present)
+
+    def against(self, x: Duration, y: Duration) -> Comparison:
+        """One candidate against another, by all scores of theirs that were judged, at the last look's confidence."""
+        return self.looks.compare(self.judgements[-1].look, self.numbers(x), self.numbers(y))
+
+    def numbers(self, dt: Duration) -> list[float]:
+        """The scores of a candidate that has a mean."""
+        return [score for score in self.scores[dt] if score is not None]
+
+    def can_stay(self) -> bool:
+        """Whether the present cycle time can be used at all."""
+        present = self.question.present
+        return present not in self.without_mean and (present not in self.in_time or self.in_time[present].fits)
+
+    @property
+    def advised(self) -> Duration | None:
+        """The leader, but the present cycle time where the data do not decide that the leader is better."""
+        leader, present = self.leader, self.question.present
+        if leader is None or leader == present or not self.can_stay():
+            return leader
+        return leader if self.gain is not None and self.gain.verdict == "better" else present
+
+    def values(self, dt: Duration) -> dict[str, Any]:
+        """The hyper-parameters at a cycle time, by the rule."""
+        agent = self.question.cell(dt).agent
+        values = {name: getattr(agent, name) for name in TUNABLE[self.question.algorithm]}
+        if isinstance(agent, SACAgent) and agent.updates_per_step != 1:
+            values["updates_per_step"] = agent.updates_per_step
+        return values
+
+    @property
+    def simulated_h(self) -> float:
+        """Hours of the environment's time of all runs that were judged."""
+        runs = sum(map(len, self.scores.values()))
+        return float(runs * self.question.env_steps * self.env_dt.exact_s / 3600)
+
+    def as_json(self) -> dict[str, Any]:
+        """What advice.json has, but for the sentences."""
+        advised = self.advised
+        return {
+            "format": FORMAT,
+            "question": self.question.as_json(),
+            "env_dt_s": float(self.env_dt),
+            "comparable": self.comparable,
+            "machine": dict(self.machine),
+            "in_time": {str(dt): each.as_json() for dt, each in self.in_time.items()},
+            "not_tried": dict(self.not_tried),
+            "ended": self.ended,
+            "advised": None
+            if advised is None
+            else {"dt": str(advised), "dt_s": float(advised), "values": self.values(advised)},
+            "leader": None if self.leader is None else str(self.leader),
+            "left": [str(dt) for dt in self.left],
+            "gain": None if self.gain is None else _comparison_json(self.gain),
+            "candidates": [self._candidate(dt) for dt in self.tried],
+            "looks": [_look_json(each) for each in self.judgements],
+            "next": None if self.next is None else vars(self.next),
+            "simulated_hours": self.simulated_h,
+            "wall_s": self.wall_s,
+        }
+
+    def _candidate(self, dt: Duration) -> dict[str, Any]:
+        scores = self.scores.get(dt, ())
+        mean = mean_and_error(self.numbers(dt)) if dt not in self.without_mean and scores else None
+        return {
+            "dt": str(dt),
+            "dt_s": float(dt),
+            "values": self.values(dt),
+            "n": len(scores),
+            "mean": None if mean is None else mean.value,
+            "standard_error": None if mean is None or mean.high is None else mean.high - mean.value,
+            "left": dt in self.left and dt not in self.without_mean,
+            "without_mean": self.without_mean.get(dt),
+        }
+
+
+def write_advice(folder: Path, told: Mapping[str, Any]) -> None:
+    """Write advice.json into a study's folder; whoever reads sees the old file or the new one."""
+    make_folder(folder)
+    text = sealed_text(json.loads(json.dumps(told)))
+    write_last(folder / ADVICE_FILE, lambda file: file.write_text(text))
+
+
+def read_advice(folder: Path) -> dict[str, Any] | None:
+    """What advice.json of a folder says; None where there is none.
+
+    Raises:
+        InputError: if it is damaged, or of another version.
+    """
+    file = folder / ADVICE_FILE
+    if not file.exists():
+        return None
+    try:
+        told = check_seal(parse_json(read_bounded_text(file, MOST_BYTES_KEPT).encode()))
+        version = told["format"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{file} cannot be read: {error_reason(error)}. Delete it, and the same command goes on: runs stay."
+        ) from error
+    if version != FORMAT:
+        raise InputError(f"{file} has the format {version}, and this version of cycletime reads {FORMAT}.")
+    return told
+
+
+def _comparison_json(comparison: Comparison) -> dict[str, Any]:
+    difference = comparison.difference
+    return {
+        "value": difference.value,
+        "low": difference.low,
+        "high": difference.high,
+        "decided": comparison.verdict == "better",
+        "confidence_of_one": comparison.confidence,
+        "n": list(difference.cells),
+    }
+
+
+def _look_json(judgement: Judgement[Duration]) -> dict[str, Any]:
+    scores: Mapping[Duration, Sequence[float]] = judgement.scores
+    return {
+        "look": judgement.look,
+        "seeds": max(map(len, scores.values())),
+        "compared": [str(dt) for dt in scores],
+        "dropped": {str(worse): str(better) for worse, better in judgement.dropped.items()},
+    }

@@ -1,0 +1,474 @@
+"""Finding the best cycle time: looks at more and more seeds of the candidates that may be the best, within a budget.
+
+The study's folder is the state. Whoever types the same command goes on: finished runs are read, looks are judged again
+in the same order, and the next one is run. `cycletime.statistics.sequential` has the procedure and its error rate.
+
+FOLDER/              a study like any other, of all candidates and seeds so far
+FOLDER/advice.json   the question, what was measured of the machine, and the answer
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from itertools import count
+from math import floor, isfinite, log10
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from cycletime.agents import Agent
+from cycletime.duration import Duration, cycle_steps
+from cycletime.errors import InputError, RunError
+from cycletime.statistics import Judgement
+from cycletime.studies.advice import (
+    ADVICE_FILE,
+    Advice,
+    EndReason,
+    NextLook,
+    Question,
+    first_difference,
+    read_advice,
+    write_advice,
+)
+from cycletime.studies.cycle_time_checks import (
+    RealTimeFit,
+    WorldFacts,
+    describe_machine,
+    measure_real_time_fit,
+    returns_are_comparable,
+    world_facts,
+)
+from cycletime.studies.executors import Executor
+from cycletime.studies.hardware_estimates import Costs, estimate_wall_time, measure_costs
+from cycletime.studies.plan import Plan
+from cycletime.studies.study_folder import StudyFolder, check_folder_free
+from cycletime.studies.worker_pool import StudyObserver, run_study
+from cycletime.training.worlds import ClosedFormWorld, refuse_unknown_env
+
+CandidateRun: TypeAlias = tuple[Duration, int]
+"""A candidate and a seed."""
+
+FIRST_LOOK_SHARE = 0.25
+"""The part of the budget that the first look may take where the length of runs follows from it."""
+MIN_UPDATES = 10
+"""Of a run: with fewer it says nothing about learning."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What may be spent; None where that does not matter."""
+
+    wall_s: float | None = None
+    """On the clock, by one call of the command."""
+    simulated_h: float | None = None
+    """Of the environment's time, by all runs of the folder together."""
+
+    def __str__(self) -> str:
+        """In words."""
+        minutes = [] if self.wall_s is None else [f"{self.wall_s / 60:,.3g} min"]
+        return " and ".join(
+            minutes + ([] if self.simulated_h is None else [f"{self.simulated_h:,.3g} simulated hours"])
+        )
+
+    def __post_init__(self) -> None:
+        """Refuse no budget at all, and one that is no number."""
+        if self.wall_s is None and self.simulated_h is None:
+            raise InputError("There is no budget: give --minutes or --simulated-hours.")
+        for name, amount in (("--minutes", self.wall_s), ("--simulated-hours", self.simulated_h)):
+            if amount is not None and not (isfinite(amount) and amount > 0):
+                told = amount / 60 if name == "--minutes" else amount
+                raise InputError(f"{name} is {told:g}: it must be a positive number.")
+
+
+@dataclass
+class WallTimeModel:
+    """How long runs take here."""
+
+    measure: Callable[[], tuple[Costs, float]]
+    """What runs cost, and how long a process takes to start, from a try; asked once, and only where it matters."""
+    workers: int
+    env_dt: Duration
+    """The world's time step, which an environment may not say before it is made."""
+    factor: float = 1.0
+    """How much longer they took than the try said."""
+
+    @cached_property
+    def _measured(self) -> tuple[Costs, float]:
+        return self.measure()
+
+    def seconds(self, question: Question, runs: Collection[CandidateRun]) -> float:
+        """On the clock, for some runs."""
+        if not runs:
+            return 0.0
+        world = question.world
+        timed = world if isinstance(world, ClosedFormWorld) else replace(world, env_dt=self.env_dt)
+        dts, seeds = {dt for dt, _ in runs}, max(seed for _, seed in runs) + 1
+        plan = Plan.of(replace(question, world=timed).study(dts, seeds))
+        planned = [each for each in plan.runs if (plan.cells[each.cell].dt, each.seed) in runs]
+        return self.factor * estimate_wall_time(plan, planned, *self._measured, self.workers).wall_s
+
+    def learn(self, expected_s: float, took_s: float) -> None:
+        """Take into account what runs took."""
+        if expected_s > 0 and took_s > 0:
+            self.factor *= took_s / expected_s
+
+
+@dataclass(frozen=True)
+class BudgetTracker:
+    """A budget while it is spent."""
+
+    budget: Budget
+    pace: WallTimeModel
+    clock: Callable[[], float]
+    began_s: float
+    """When the command began, by the clock."""
+
+    def wall_s(self) -> float:
+        """Since the command began."""
+        return self.clock() - self.began_s
+
+    def is_over(self) -> bool:
+        """Whether the time is over."""
+        return self.budget.wall_s is not None and self.wall_s() >= self.budget.wall_s
+
+    def has_room(self, wall_s: float, spent_h: float, simulated_h: float) -> bool:
+        """Whether runs that are expected to take so long fit in, after those that were simulated before."""
+        most_s, most_h = self.budget.wall_s, self.budget.simulated_h
+        in_time = most_s is None or self.wall_s() + wall_s <= most_s
+        return in_time and (most_h is None or spent_h + simulated_h <= most_h * (1 + 1e-9))
+
+
+def simulated_h(runs: int, question: Question, env_dt: Duration) -> float:
+    """Hours of the environment's time of so many runs."""
+    return float(runs * question.env_steps * env_dt.exact_s / 3600)
+
+
+def affordable_env_steps(question: Question, dts: Sequence[Duration], spending: BudgetTracker) -> int:
+    """How long runs may be for the first look to take its share of what is left of the budget, to two digits.
+
+    Args:
+        question: Of which the length of runs is not known yet.
+        dts: The candidates.
+        spending: What is left.
+
+    Raises:
+        InputError: if that is too short to learn anything.
+    """
+    budget, pace = spending.budget, spending.pace
+    first_look = [(dt, seed) for dt in dts for seed in range(question.first_seeds)]
+    most = []
+    if budget.simulated_h is not None:
+        one_h = simulated_h(len(first_look), replace(question, env_steps=1), pace.env_dt)
+        most.append(FIRST_LOOK_SHARE * budget.simulated_h / one_h)
+    if budget.wall_s is not None:
+        # Expected times are linear in the length of runs.
+        few_s, many_s = (pace.seconds(replace(question, env_steps=steps), first_look) for steps in (10**6, 2 * 10**6))
+        share_s = FIRST_LOOK_SHARE * (budget.wall_s - spending.wall_s())
+        most.append((share_s - (2 * few_s - many_s)) / max(many_s - few_s, 1e-9) * 10**6)
+    env_steps, least = _floor_two_digits(min(most)), _min_env_steps(question, dts, pace.env_dt)
+    if env_steps < least:
+        raise InputError(
+            f"The budget has room for runs of {env_steps:,} environment steps with {len(dts)} candidates, and learning "
+            f"needs at least {least:,}: give a larger budget, fewer --dts, or --env-steps yourself."
+        )
+    return env_steps
+
+
+def _min_env_steps(question: Question, dts: Sequence[Duration], env_dt: Duration) -> int:
+    """So many that the agent learns a few times at every cycle time, after its random start."""
+    steps = {dt: agent.random_steps + MIN_UPDATES * agent.period for dt, agent in question.agents(dts).items()}
+    return max(count * cycle_steps(dt, env_dt) for dt, count in steps.items())
+
+
+def _floor_two_digits(number: float) -> int:
+    if number < 1:
+        return 0
+    unit: int = 10 ** max(0, floor(log10(number)) - 1)
+    return floor(number / unit) * unit
+
+
+@dataclass(frozen=True)
+class CandidateRuns:
+    """Runs of candidates, kept in a folder."""
+
+    path: Path
+    question: Question
+
+    @property
+    def begun(self) -> bool:
+        """Whether there are any."""
+        return (self.path / "study.json").exists()
+
+    def note(self, dts: Iterable[Duration], seeds: int) -> StudyFolder:
+        """Let the folder's study have some candidates with so many seeds."""
+        return StudyFolder.create(self.path, self.question.study(dts, seeds))
+
+    def missing(self, dts: Iterable[Duration], seeds: int) -> set[CandidateRun]:
+        """Those of a look that are neither done nor given up."""
+        dts = tuple(dts)
+        if not self.begun:
+            return {(dt, seed) for dt in dts for seed in range(seeds)}
+        names = {name: run for run, name in self._names(dts, seeds).items()}
+        states = StudyFolder.open(self.path).states(names)
+        return {names[name] for name, state in states.items() if state not in ("done", "failed")}
+
+    def scores(self, dts: Iterable[Duration], seeds: int) -> dict[Duration, tuple[float | None, ...]]:
+        """By candidate and in the order of seeds; None where a run has no score."""
+        store = StudyFolder.open(self.path).checked().store
+        found: dict[Duration, list[float | None]] = {}
+        for (dt, _), name in self._names(tuple(dts), seeds).items():
+            score = store.result(name)[self.question.measure] if name in store else None
+            found.setdefault(dt, []).append(score)
+        return {dt: tuple(scores) for dt, scores in found.items()}
+
+    def done(self) -> int:
+        """All runs that are finished."""
+        return len(StudyFolder.open(self.path).store.refresh()) if self.begun else 0
+
+    def _names(self, dts: tuple[Duration, ...], seeds: int) -> dict[CandidateRun, str]:
+        begun = StudyFolder.open(self.path).study
+        study = self.question.study(dts, seeds).resolved(begun)
+        plan = Plan.of(replace(study, width=begun.width))
+        return {
+            (plan.cells[index].dt, seed): name
+            for index, names in plan.names.items()
+            for seed, name in zip(study.seeds, names, strict=True)
+        }
+
+
+@dataclass
+class SequentialSearch:
+    """Advice while it is worked out."""
+
+    advice: Advice
+    """Without any look."""
+    runs: CandidateRuns
+    executor: Executor
+    spending: BudgetTracker
+    watcher: StudyObserver | None
+    stop: Callable[[], bool]
+    judgements: list[Judgement[Duration]] = field(default_factory=list)
+    scores: dict[Duration, tuple[float | None, ...]] = field(default_factory=dict)
+    without_mean: dict[Duration, str] = field(default_factory=dict)
+
+    @property
+    def left(self) -> tuple[Duration, ...]:
+        """The candidates that may be the best."""
+        return self.judgements[-1].left if self.judgements else self.advice.tried
+
+    def answered(self) -> Advice:
+        """The answer, after as many looks as it takes and the budget has room for.
+
+        Raises:
+            InputError: if the budget has no room for the first.
+            RunError: if no candidate has a mean.
+        """
+        ended, looks = None, count(1)
+        while ended is None:
+            look = next(looks)
+            ended = self._run(look) or self._judge(look)
+        is_open = ended in ("budget", "stopped", "enough")
+        return replace(self._found(), ended=ended, next=self._next(len(self.judgements) + 1) if is_open else None)
+
+    def _found(self) -> Advice:
+        return replace(
+            self.advice,
+            judgements=tuple(self.judgements),
+            scores=dict(self.scores),
+            without_mean=dict(self.without_mean),
+        )
+
+    def _next(self, look: int) -> NextLook:
+        """What a look takes."""
+        question, seeds = self.advice.question, self.advice.looks.runs(look)
+        missing = self.runs.missing(self.left, seeds)
+        return NextLook(
+            seeds=seeds,
+            runs=len(missing),
+            wall_s=self.spending.pace.seconds(question, missing),
+            simulated_h=simulated_h(len(missing), question, self.advice.env_dt),
+        )
+
+    def _run(self, look: int) -> EndReason | None:
+        """Run what is missing of a look; why it did not come to its end."""
+        needed = self._next(look)
+        if not needed.runs:
+            return None
+        spent_h = simulated_h(self.runs.done(), self.advice.question, self.advice.env_dt)
+        if not self.spending.has_room(needed.wall_s, spent_h, needed.simulated_h):
+            if look == 1:
+                raise InputError(self._no_room(needed))
+            return "budget"
+        if not self.runs.begun:
+            self._note()
+        folder = self.runs.note(self.left, needed.seeds)
+        before_s = self.spending.wall_s()
+        states = run_study(folder, self.executor, watcher=self.watcher, stop=self._is_over)
+        if not set(states) <= {"done", "failed"}:
+            return "stopped" if self.stop() else "budget"
+        self.spending.pace.learn(needed.wall_s, self.spending.wall_s() - before_s)
+        return None
+
+    def _is_over(self) -> bool:
+        return self.stop() or self.spending.is_over()
+
+    def _no_room(self, needed: NextLook) -> str:
+        return (
+            f"The first look, {needed.runs} runs of {self.advice.question.env_steps:,} environment steps, takes about "
+            f"{needed.wall_s / 60:,.2g} min here and {needed.simulated_h:,.3g} simulated hours, and the budget is "
+            f"{self.spending.budget}: give a larger budget, fewer --dts or fewer --env-steps."
+        )
+
+    def _judge(self, look: int) -> EndReason | None:
+        """Compare what is left; why that is the end."""
+        found = self.runs.scores(self.left, self.advice.looks.runs(look))
+        self.scores |= found
+        self.without_mean |= {dt: why for dt, each in found.items() if (why := _why_no_mean(each)) is not None}
+        self.runs.note(self.advice.tried, max(map(len, self.scores.values())))
+        judged = {
+            dt: [one for one in each if one is not None] for dt, each in found.items() if dt not in self.without_mean
+        }
+        if not judged:
+            dt, why = next(iter(self.without_mean.items()))
+            raise RunError(f"No candidate has a mean; at {dt} {why}: 'cycletime study status' says more.")
+        self.judgements.append(Judgement.of(self.advice.looks, look, judged))
+        self._note()
+        if len(self.left) == 1:
+            return "decided"
+        return "enough" if self.judgements[-1].is_decided(self.advice.question.enough) else None
+
+    def _note(self) -> None:
+        write_advice(self.runs.path, {**self._found().as_json(), "answer": []})
+
+
+def _why_no_mean(scores: tuple[float | None, ...]) -> str | None:
+    missing = sum(score is None for score in scores)
+    return f"{missing} of {len(scores)} runs failed, diverged or ended no episode" if missing else None
+
+
+@dataclass(frozen=True)
+class MachineMeasurements:
+    """What measures this machine; tests have others."""
+
+    clock: Callable[[], float] = time.monotonic
+    in_time: Callable[
+        [Mapping[Duration, Agent], WorldFacts, Callable[[str], object]], Mapping[Duration, RealTimeFit]
+    ] = measure_real_time_fit
+    costs: Callable[[Plan], tuple[Costs, float]] = lambda plan: measure_costs(plan, plan.runs)
+    """What runs of a plan cost, and how long a process takes to start."""
+    tell: Callable[[str], object] = lambda sentence: None
+    """Told what goes on."""
+
+    def costs_of(self, question: Question, dts: Sequence[Duration]) -> tuple[Costs, float]:
+        """What runs of candidates cost."""
+        self.tell("Measuring how fast runs are ...")
+        return self.costs(Plan.of(question.study(dts, 1)))
+
+
+THIS_MACHINE = MachineMeasurements()
+
+
+def advise(
+    question: Question,
+    path: Path,
+    executor: Executor,
+    budget: Budget,
+    *,
+    env_steps: int | None = None,
+    watcher: StudyObserver | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    instruments: MachineMeasurements = THIS_MACHINE,
+) -> Advice:
+    """Find out which cycle time to use, or go on with it.
+
+    Args:
+        question: What is asked.
+        path: The study's folder.
+        executor: Who computes.
+        budget: What may be spent.
+        env_steps: How long each run trains; None for as long as the budget has room for.
+        watcher: Who wants to know how runs go.
+        stop: Asked about twice a second; where it says yes, workers save and leave.
+        instruments: What measures this machine.
+
+    Raises:
+        InputError: if the folder holds another question, or the budget has no room for the first look.
+    """
+    began_s = instruments.clock()
+    refuse_unknown_env(question.world)
+    before = read_advice(path)
+    if before is None and (path / "study.json").exists():
+        raise InputError(f"{path} holds a study without {ADVICE_FILE}: give another folder.")
+    check_folder_free(path)
+    if env_steps is not None:
+        question = replace(question, env_steps=env_steps)
+    if before is not None:
+        question = _resumed_question(question, before, env_steps, path)
+    facts = world_facts(question.world, question.present)
+    dts, not_tried = question.candidates(facts.env_dt)
+    known = _measure(question, facts, dts, instruments) if before is None else _Measured.of(before)
+    late = {dt: each for dt, each in known.in_time.items() if not each.fits and dt != question.present}
+    tried = tuple(dt for dt in dts if dt not in late)
+    pace = WallTimeModel(partial(instruments.costs_of, question, tried), executor.workers, facts.env_dt)
+    spending = BudgetTracker(budget, pace, instruments.clock, began_s)
+    if len(tried) > 1 and before is None:
+        if env_steps is None:
+            question = replace(question, env_steps=affordable_env_steps(question, tried, spending))
+        question.study(tried, 1).check_worlds()
+    advice = Advice(
+        question=question,
+        env_dt=facts.env_dt,
+        tried=tried,
+        in_time=known.in_time,
+        machine=known.machine,
+        not_tried={**not_tried, **{str(dt): _why_late(each) for dt, each in late.items()}},
+        comparable=known.comparable,
+    )
+    if len(tried) > 1:
+        advice = SequentialSearch(advice, CandidateRuns(path, question), executor, spending, watcher, stop).answered()
+    return replace(advice, wall_s=spending.wall_s(), ended=advice.ended if len(tried) > 1 else "alone")
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """What is measured once, and then kept: another answer would be another question."""
+
+    in_time: Mapping[Duration, RealTimeFit]
+    machine: Mapping[str, Any]
+    comparable: bool | None
+
+    @classmethod
+    def of(cls, before: Mapping[str, Any]) -> _Measured:
+        in_time = {Duration(dt): RealTimeFit(**each) for dt, each in before["in_time"].items()}
+        return cls(in_time, before["machine"], before["comparable"])
+
+
+def _measure(
+    question: Question, facts: WorldFacts, dts: Sequence[Duration], instruments: MachineMeasurements
+) -> _Measured:
+    instruments.tell("Checking that returns can be compared ...")
+    comparable, where = returns_are_comparable(question.world, facts.env_dt, dts), describe_machine()
+    if not question.real_time:
+        return _Measured({}, where, comparable)
+    return _Measured(instruments.in_time(question.agents(dts), facts, instruments.tell), where, comparable)
+
+
+def _resumed_question(question: Question, before: Mapping[str, Any], env_steps: int | None, path: Path) -> Question:
+    """The question as the folder has it, where that is the same.
+
+    Raises:
+        InputError: if it is another.
+    """
+    kept = before["question"]
+    question = replace(question, env_steps=kept["env_steps"] if env_steps is None else env_steps)
+    if other := first_difference(kept, question.as_json()):
+        raise InputError(f"{path} holds the answer to another question ({other}): give another folder.")
+    return question
+
+
+def _why_late(in_time: RealTimeFit) -> str:
+    if in_time.act_share > 0.5:
+        return f"acting takes {100 * in_time.act_share:.0f} % of the cycle here, and half of it is to stay free"
+    return f"learning takes {100 * in_time.learn_share:.0f} % of the time there is for it here"

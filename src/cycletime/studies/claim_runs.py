@@ -1,0 +1,95 @@
+"""Which runs a worker takes next: of one program, as many as it trains together, which nobody else has."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from cycletime.studies.leases import Lease, hold_lease
+from cycletime.studies.plan import Plan, PlannedRun
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.training.process import HEARTBEAT
+from cycletime.training.spec import RunSpec
+
+
+@dataclass(frozen=True)
+class ClaimedRun:
+    """A run, and the lease on it."""
+
+    spec: RunSpec
+    lease: Lease
+
+    @property
+    def name(self) -> str:
+        """The run's."""
+        return self.spec.name
+
+    def check(self) -> None:
+        """Refuse to write where another has taken it; who asks gets further.
+
+        Raises:
+            RunError: if so.
+        """
+        HEARTBEAT.tick()
+        self.lease.check()
+
+
+@dataclass
+class RunClaimer:
+    """Takes runs of a study, time after time."""
+
+    folder: StudyFolder
+    plan: Plan
+    worker: str
+    """Who takes them."""
+    workers: int
+    """How many share the work."""
+    on_loss: Callable[[], object]
+    """Called where a lease was taken by another, since this worker was frozen."""
+    program: str | None = None
+    """The one that is compiled already."""
+    free: dict[str, deque[PlannedRun]] = field(default_factory=dict)
+    """By program, runs that nobody had when it was looked last."""
+
+    def take(self, stack: ExitStack) -> list[ClaimedRun]:
+        """The next runs, held until the stack is closed; none where others have all that is left."""
+        return self._next(stack) or (self._look() and self._next(stack)) or []
+
+    def _look(self) -> bool:
+        """Look which runs nobody has; whether there are any."""
+        states = self.folder.states(planned.name for planned in self.plan.runs)
+        others = Counter(self.plan.programs[run.cell] for run in self.plan.runs if states[run.name] == "running")
+        groups = self.plan.groups(run for run in self.plan.runs if states[run.name] in ("pending", "stopped"))
+        # Programs that few others work on come first, and among these those of which much is left.
+        self.free = {each: deque(groups[each]) for each in sorted(groups, key=lambda each: others[each])}
+        return bool(self.free)
+
+    def _next(self, stack: ExitStack) -> list[ClaimedRun]:
+        """Runs of the program that is compiled, or else of the first one of which some can be had."""
+        for program in sorted(self.free, key=lambda each: each != self.program):
+            while self.free[program]:
+                if taken := self._held(self.free[program], stack):
+                    self.program = program
+                    return taken
+        return []
+
+    def _held(self, waiting: deque[PlannedRun], stack: ExitStack) -> list[ClaimedRun]:
+        """Leases on the first of some runs, without those that others have taken, finished or given up since."""
+        taken: list[ClaimedRun] = []
+        most = self.plan.share(waiting, self.workers)
+        while waiting and len(taken) < most:
+            limit = self.folder.failures(waiting[0].name).most_together() or most
+            if taken and len(taken) + 1 > limit:
+                break
+            planned = waiting.popleft()
+            lease = stack.enter_context(
+                hold_lease(self.folder.leases, planned.name, self.worker, self.on_loss, self.folder.stale_s)
+            )
+            if lease is not None:
+                taken.append(ClaimedRun(self.plan.spec(planned), lease))
+                most = min(most, limit)
+        self.folder.store.refresh()
+        left = [run for run in taken if run.name not in self.folder.store]
+        return [run for run in left if not self.folder.failures(run.name).is_hopeless]

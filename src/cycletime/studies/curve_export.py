@@ -1,0 +1,121 @@
+"""All learning curves of a study as one tidy table, Parquet or CSV: a row for each episode, or for each bin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+
+from cycletime.duration import Duration
+from cycletime.errors import InputError
+from cycletime.studies.plan import Plan
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.training.atomic_files import write_whole
+from cycletime.training.curve_file import curve_table
+from cycletime.training.finished_run import FinishedRun
+from cycletime.training.learning_curve import EpisodeBins
+
+_LABEL_COLUMNS = {"task": pa.string(), "algorithm": pa.string(), "rule": pa.string(), "dt": pa.float64()}
+_CURVE_COLUMNS = {"seed": pa.int64(), "env_step": pa.int64(), "seconds": pa.float64(), "return": pa.float64()}
+_MAX_BINS = 1_000_000
+_WRITERS: Mapping[str, Any] = {".parquet": pq.ParquetWriter, ".csv": pc.CSVWriter}
+
+
+def export_curves(folder: StudyFolder, file: Path, bins: int | None = None) -> tuple[int, int]:
+    """Write the curves of all runs that are done; how many runs those are, each once, and how many rows.
+
+    Rows are in the order of the study's cells and seeds, whatever order runs were finished in. Runs that several cells
+    share, since their rules agree, have rows for each cell.
+
+    Args:
+        folder: The study.
+        file: The table, whose name ends with .parquet or .csv.
+        bins: Equal bins of environment steps, with the mean return in each; None for a row for each episode.
+
+    Raises:
+        InputError: if the file's ending or the number of bins is none that can be.
+        RunError: if the disk refuses.
+    """
+    if file.suffix not in _WRITERS:
+        raise InputError(f"{file} ends with {file.suffix!r}: give a file that ends with .parquet or .csv.")
+    if bins is not None and not 1 <= bins <= _MAX_BINS:
+        raise InputError(f"bins is {bins}: it must be from 1 to {_MAX_BINS:,}.")
+    plan = Plan.of(folder.study)
+    schema = _schema([cell.labels for cell in plan.cells])
+    rows: dict[str, list[int]] = {}
+
+    def write(unfinished: Path) -> None:
+        with unfinished.open("wb") as opened, _WRITERS[file.suffix](opened, schema) as writer:
+            for name, table in _tables(plan, folder, schema, bins):
+                writer.write_table(table)
+                rows.setdefault(name, []).append(table.num_rows)
+
+    write_whole(file, write)
+    return len(rows), sum(map(sum, rows.values()))
+
+
+def study_curves(folder: StudyFolder, bins: int | None = None) -> pa.Table:
+    """The same as one table in memory."""
+    plan = Plan.of(folder.study)
+    schema = _schema([cell.labels for cell in plan.cells])
+    return pa.concat_tables([schema.empty_table(), *(table for _, table in _tables(plan, folder, schema, bins))])
+
+
+def _tables(plan: Plan, folder: StudyFolder, schema: pa.Schema, bins: int | None) -> Iterator[tuple[str, pa.Table]]:
+    """Of each cell and seed in the plan's order, the name of the run and its rows, where it is done."""
+    done = [
+        (name, {**cell.labels, "dt": float(cell.dt), "seed": seed})
+        for index, cell in enumerate(plan.cells)
+        for seed, name in zip(plan.study.seeds, plan.names[index], strict=True)
+        if name in folder.store
+    ]
+    measured = folder.store.in_order([name for name, _ in done], lambda run: _curve_columns(run, bins))
+    for (name, labels), columns in zip(done, measured, strict=True):
+        yield name, _table(labels, columns, schema)
+
+
+def _curve_columns(run: FinishedRun, bins: int | None) -> dict[str, Any]:
+    """A run's episodes, or its mean returns in equal bins, each told at its end; none where no episode ended."""
+    env_dt_s = float(run.result["env_dt_s"])
+    if bins is None:
+        if isinstance(run.curve, EpisodeBins):
+            raise InputError(f"The curve of {run.name} is kept in bins: export with --bins 100.")
+        table = curve_table(run.curve, Duration(env_dt_s))
+        return {"env_step": table["env_steps"], "seconds": table["seconds"], "return": table["return"]}
+    if not len(run.curve):
+        return {name: [] for name in ("env_step", "seconds", "return")}
+    budget = run.spec.env_steps
+    ends = np.rint(np.linspace(0, budget, bins + 1)[1:]).astype(np.int64)
+    return {"env_step": ends, "seconds": ends * env_dt_s, "return": run.curve.binned(budget, bins)}
+
+
+def _table(labels: Mapping[str, Any], measured: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
+    def column(field: pa.Field) -> Any:  # noqa: ANN401 - whatever pyarrow makes a column of
+        if field.name in measured:
+            return measured[field.name]
+        value = labels.get(field.name)
+        return [str(value) if value is not None and field.type == pa.string() else value] * len(measured["env_step"])
+
+    return pa.table({field.name: column(field) for field in schema}, schema=schema)
+
+
+def _schema(labels: Sequence[Mapping[str, Any]]) -> pa.Schema:
+    return pa.schema(list({**label_columns(labels), **_CURVE_COLUMNS}.items()))
+
+
+def label_columns(labels: Sequence[Mapping[str, Any]]) -> dict[str, pa.DataType]:
+    """The columns of where cells are, with hyper-parameters where the study varies them; what is no number is text."""
+    varied = dict.fromkeys(name for each in labels for name in each if name not in _LABEL_COLUMNS)
+    kinds = {name: _column_type([each[name] for each in labels if name in each]) for name in varied}
+    return {**_LABEL_COLUMNS, **kinds}
+
+
+def _column_type(values: Sequence[Any]) -> pa.DataType:
+    if all(type(value) is int for value in values):
+        return pa.int64()
+    return pa.float64() if all(type(value) in (int, float) for value in values) else pa.string()

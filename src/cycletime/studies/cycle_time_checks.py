@@ -1,0 +1,133 @@
+"""What is checked of cycle times before they are compared: comparable returns, and time enough to act and learn.
+
+An action that is held all the time is the same at every cycle time. So two episodes with it, from the same seed, must
+earn the same at two cycle times; where they do not, returns depend on the cycle time itself, and cannot be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import ceil, isclose, lcm
+from typing import Any
+
+import numpy as np
+
+from cycletime.agents import Agent
+from cycletime.duration import Duration, cycle_steps
+from cycletime.training.latency import TimingConditions, judge_timing, measure_agents
+from cycletime.training.machine import cores, processor, system_load
+from cycletime.training.run_spec import LearnerName
+from cycletime.training.worlds import ActionBounds, ClosedFormWorld, World, make_env, observation_size
+
+_HELD_ACTION = 0.3
+"""The action, as a part of the strongest one."""
+_MIN_STEPS, _MAX_STEPS = 500, 20_000
+"""Environment steps of an episode that is tried: enough to notice, and no more than takes seconds."""
+_TOLERANCE = 1e-2
+"""Compiled programs of different lengths round differently, and some worlds make much of it."""
+
+
+@dataclass(frozen=True)
+class WorldFacts:
+    """What is known of a world."""
+
+    env_dt: Duration
+    """Its time step."""
+    observation_size: int
+    """Numbers in an observation."""
+    action_size: int
+    """Numbers in an action."""
+
+
+def world_facts(world: World, dt: Duration) -> WorldFacts:
+    """What is known of a world, which may have to be made at a cycle time for it.
+
+    Raises:
+        InputError: if there is no such environment, or not at this cycle time.
+    """
+    if isinstance(world, ClosedFormWorld):
+        return WorldFacts(world.env_dt, world.task.observation_size, world.task.action_size)
+    env = make_env(world, dt)
+    try:
+        return WorldFacts(Duration(env.get_wrapper_attr("env_dt")), observation_size(env), ActionBounds.of(env).size)
+    finally:
+        env.close()
+
+
+def returns_are_comparable(world: World, env_dt: Duration, dts: Sequence[Duration]) -> bool | None:
+    """Whether a held action earns the same at all cycle times.
+
+    None where that cannot be told: the same seed does not give the same episode, or the cycle times have no common
+    multiple that is soon reached.
+    """
+    together = lcm(*(cycle_steps(dt, env_dt) for dt in dts))
+    if together > _MAX_STEPS:
+        return None
+    until = together * ceil(_MIN_STEPS / together)
+    first, again = (_held_return(world, dts[0], until) for _ in range(2))
+    if first != again:
+        return None
+    return all(isclose(_held_return(world, dt, until), first, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE) for dt in dts[1:])
+
+
+def _held_return(world: World, dt: Duration, until_steps: int) -> float:
+    """What is earned by holding one action, until an episode's end or for so many environment steps."""
+    env = make_env(world, dt)
+    try:
+        bounds = ActionBounds.of(env)
+        action = bounds.reach(np.full(bounds.size, _HELD_ACTION))
+        env.reset(seed=0)
+        total, done, over = 0.0, 0, False
+        while not over and done < until_steps:
+            _, reward, terminated, truncated, info = env.step(action)
+            total, done, over = total + float(reward), info["env_steps"], terminated or truncated
+        return total
+    finally:
+        env.close()
+
+
+MEASURE_DURATION_S = 1.0
+"""How long each call is repeated, and at least five times."""
+
+
+@dataclass(frozen=True)
+class RealTimeFit:
+    """What a cycle time leaves room for; times are 99th percentiles."""
+
+    act_s: float
+    learn_s: float
+    act_share: float
+    """`act` over the cycle."""
+    learn_share: float
+    """The average `learn` over the time between two of them."""
+    way: LearnerName | None
+    """Inline: both fit into the cycle in which learning falls due. Background: `act` fits into the cycle, and learning
+    beside it is done before the next. Half of each cycle stays free for everything else."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether there is a way."""
+        return self.way is not None
+
+    def as_json(self) -> dict[str, Any]:
+        """What advice.json keeps."""
+        return asdict(self)
+
+
+def measure_real_time_fit(
+    agents: Mapping[Duration, Agent], facts: WorldFacts, tell: Callable[[str], object] = lambda what: None
+) -> dict[Duration, RealTimeFit]:
+    """Time `act` and `learn` at each cycle time."""
+    act, learn = measure_agents(agents, facts.observation_size, facts.action_size, MEASURE_DURATION_S, tell)
+    found = {}
+    for dt, agent in agents.items():
+        told = judge_timing(dt, agent.period, act, learn[dt], TimingConditions())
+        way: LearnerName | None = "inline" if told.inline.fits else "background" if told.background.fits else None
+        found[dt] = RealTimeFit(act.p99_s, learn[dt].p99_s, told.act.share, told.background.share, way)
+    return found
+
+
+def describe_machine() -> dict[str, Any]:
+    """Where this was measured, and how busy it was."""
+    return {"processor": processor(), "cores": cores(), "load": system_load()}

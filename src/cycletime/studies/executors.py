@@ -1,0 +1,255 @@
+"""Who computes a study: the interface of executors, processes on this machine, and the choice by name."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from itertools import cycle
+from pathlib import Path
+from typing import Protocol
+
+from cycletime.errors import InputError, MachineError, RunError
+from cycletime.studies.worker import EXIT_MACHINE_ERROR, worker_environment
+from cycletime.training.machine import cores
+
+
+class Executor(Protocol):
+    """Starts workers that can reach a study's folder."""
+
+    @property
+    def workers(self) -> int:
+        """How many workers it has at a time, about."""
+
+    def found(self, study: Path) -> Iterable[str]:
+        """Workers that an earlier command has started, and that go on."""
+
+    def start(self, study: Path, command: str, count: int, device: str) -> list[str]:
+        """Start so many workers of a command, for runs on a device; their names, each COMMAND... and -N.
+
+        Raises:
+            RunError: if none can be started, with what is known of the reason.
+        """
+
+    def ended(self, wait_s: float) -> Mapping[str, str]:
+        """Wait a little; the workers that have ended since the last time, and what there is to say about each.
+
+        Raises:
+            MachineError: if one says that its machine lacks something.
+        """
+
+    def stop(self, study: Path) -> None:
+        """Ask all workers to save and leave."""
+
+    def kill(self, name: str) -> None:
+        """End a worker that does not answer; `ended` tells of it in time."""
+
+    def close(self, wait_s: float) -> None:
+        """Let go of all that is left; workers that are no one's any more save and leave, in so many seconds."""
+
+
+VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
+
+
+def visible_gpus() -> tuple[str, ...]:
+    """What CUDA_VISIBLE_DEVICES calls the GPUs that may be used; none where nothing tells."""
+    if VISIBLE_DEVICES in os.environ:
+        given = [name.strip() for name in os.environ[VISIBLE_DEVICES].split(",")]
+        return tuple(name for name in given if name not in ("", "-1"))
+    try:
+        command = ["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"]
+        told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
+    except (OSError, subprocess.SubprocessError):
+        return ()
+    return tuple(told.stdout.split())
+
+
+WORKER_COMMAND = (sys.executable, "-m", "cycletime.studies.worker")
+"""The command of a worker, which takes the study's folder, a name, and how many there are."""
+POLL_S = 0.05
+"""How often to look whether a process has ended."""
+
+
+@dataclass
+class LocalExecutor:
+    """The default executor."""
+
+    workers: int = field(default_factory=cores)
+    """Processes."""
+    gpus: tuple[str, ...] = ()
+    """The GPUs that they share, as CUDA_VISIBLE_DEVICES calls them; none for whatever there is."""
+    processes: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
+    """By name, those that have not ended."""
+    started: int = 0
+
+    def __post_init__(self) -> None:
+        """Let processes have GPUs in turn."""
+        self._gpus = cycle(self.gpus or (None,))
+
+    def found(self, study: Path) -> Iterable[str]:
+        """None: they do not outlive their command."""
+        return ()
+
+    def start(self, study: Path, command: str, count: int, device: str) -> list[str]:
+        """Start processes."""
+        names = [f"{command}-{self.started + index}" for index in range(count)]
+        self.started += count
+        variables = {**os.environ, **worker_environment(device)}
+        if not {"", str(Path.cwd())} & set(sys.path):
+            variables["PYTHONSAFEPATH"] = "1"  # else workers would find modules in this folder that we do not
+        try:
+            for name in names:
+                gpu = next(self._gpus)
+                self.processes[name] = subprocess.Popen(
+                    [*WORKER_COMMAND, str(study), name, str(self.workers)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                    env={**variables, **({} if gpu is None else {VISIBLE_DEVICES: gpu})},
+                    start_new_session=True,  # Ctrl-C is for the one who started it, who then lets it save and go
+                )
+        except OSError as error:
+            raise RunError(f"No worker can be started: {error.strerror}.") from error
+        return names
+
+    def ended(self, wait_s: float) -> Mapping[str, str]:
+        """Look at all processes, until one has ended or the time is over."""
+        until = time.monotonic() + wait_s
+        while not (over := [name for name, each in self.processes.items() if each.poll() is not None]):
+            if time.monotonic() >= until:
+                return {}
+            time.sleep(POLL_S)
+        told = {}
+        for name in over:
+            with self.processes.pop(name) as process:
+                assert process.stdout is not None, "it was made with a pipe"
+                said = process.stdout.read()  # not communicate(), which wants an input that `stop` has not closed
+            if process.returncode:
+                _kill(process)  # those that its environment has started, and that nobody closed
+            if process.returncode == EXIT_MACHINE_ERROR:
+                raise MachineError(said)
+            told[name] = "" if process.returncode == 0 else f"its worker died with status {process.returncode}"
+        return told
+
+    def stop(self, study: Path) -> None:
+        """End the input of all processes."""
+        for process in self.processes.values():
+            assert process.stdin is not None, "it was made with a pipe"
+            with suppress(BrokenPipeError):
+                process.stdin.close()
+
+    def kill(self, name: str) -> None:
+        """End a process, and those that its environment has started."""
+        _kill(self.processes[name])
+
+    def close(self, wait_s: float) -> None:
+        """Wait until all have saved what they have, and gone; end those that do not go."""
+        self.stop(Path())
+        until = time.monotonic() + wait_s
+        try:
+            with suppress(subprocess.TimeoutExpired):
+                for process in self.processes.values():
+                    process.wait(max(0.0, until - time.monotonic()))
+        finally:
+            for process in self.processes.values():
+                _kill(process)
+                process.wait()
+                assert process.stdout is not None, "it was made with a pipe"
+                process.stdout.close()
+            self.processes.clear()
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    with suppress(ProcessLookupError, PermissionError):  # all of its session have ended
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+_OPTIONS_OF_ONE = {
+    "ray": ("address", "gpus"),
+    "slurm": ("partition", "minutes", "cpus", "memory_gb", "gres", "options"),
+}
+"""Options that only one executor has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutorOptions:
+    """What there is to say to executors; None or nothing is their own default."""
+
+    workers: int | None = None
+    """Processes, tasks or jobs at a time."""
+    address: str | None = None
+    """Ray's cluster: auto, HOST:PORT or ray://HOST:PORT."""
+    gpus: float | None = None
+    """GPUs for each task on Ray; 0.25 lets four share one."""
+    partition: str | None = None
+    """Slurm's partition."""
+    minutes: int | None = None
+    """How long a Slurm job may take until it goes back into the queue."""
+    cpus: int | None = None
+    """CPUs of a Slurm job."""
+    memory_gb: int | None = None
+    """Memory of a Slurm job."""
+    gres: str | None = None
+    """Slurm's generic resources, such as gpu:1."""
+    options: Sequence[str] = ()
+    """Further options of sbatch, each as NAME=VALUE."""
+
+    @property
+    def given(self) -> dict[str, object]:
+        """Those that are not left to the executor."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: value for name, value in values.items() if value is not None and value != ()}
+
+
+def make_executor(name: str, options: ExecutorOptions, device: str = "cpu") -> Executor:
+    """The executor of a name, for a study on a device.
+
+    Raises:
+        InputError: if there is none, or it has no such option, or what it needs is missing.
+    """
+    if name not in ("local", *_OPTIONS_OF_ONE):
+        raise InputError(f"{name!r} is not an executor: give local, ray or slurm.")
+    given = options.given
+    for other, names in _OPTIONS_OF_ONE.items():
+        for each in names:
+            if each in given and other != name:
+                label = "sbatch" if each == "options" else each
+                raise InputError(f"{label} is {given[each]!r}: that is for the executor {other}, and this is {name}.")
+    if options.workers is not None and options.workers < 1:
+        raise InputError(f"workers is {options.workers}: it must be at least 1.")
+    return {"local": _make_local, "ray": _make_ray, "slurm": _make_slurm}[name](options, device)
+
+
+def _make_local(options: ExecutorOptions, device: str) -> Executor:
+
+    if device == "cpu":
+        return LocalExecutor() if options.workers is None else LocalExecutor(options.workers)
+    gpus = visible_gpus()
+    return LocalExecutor(options.workers or max(1, len(gpus)), gpus)  # several processes on one GPU only take turns
+
+
+def _make_ray(options: ExecutorOptions, device: str) -> Executor:
+    from cycletime.studies.ray_executor import RayExecutor
+
+    if options.gpus is not None and not options.gpus >= 0:
+        raise InputError(f"gpus is {options.gpus}: it must be at least 0.")
+    gpus = options.gpus if options.gpus is not None else 0.0 if device == "cpu" else 1.0
+    return RayExecutor.connect(options.address, workers=options.workers, gpus=gpus)
+
+
+def _make_slurm(options: ExecutorOptions, device: str) -> Executor:
+    from cycletime.studies.slurm_executor import SlurmExecutor
+
+    given = options.given
+    further: dict[str, str] = {}
+    for each in options.options:
+        key, equals, value = each.partition("=")
+        if not equals or not key.strip("-"):
+            raise InputError(f"sbatch is {each!r}: give it as NAME=VALUE, such as account=lab.")
+        further[key.lstrip("-")] = value
+    return SlurmExecutor(**{**given, "options": further})  # type: ignore[arg-type]

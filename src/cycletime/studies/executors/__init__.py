@@ -1,1 +1,0 @@
-"""Who computes the runs of a study: processes on this machine, Ray, or Slurm."""

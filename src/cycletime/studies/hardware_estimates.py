@@ -1,0 +1,175 @@
+"""How long a study takes: on this machine, from a short trial of each kind of run; on other hardware, from known costs.
+
+    wall time = (programs x compilation + agent steps x cost of one + runs x bookkeeping) / workers + start-up
+
+or that of the longest run, if that is more. Agent steps of runs that are trained together count once, at the cost of a
+step of the whole program. Programs are compiled once for all workers. The trial compiles its own program even if that
+is in the cache, since the cache says nothing of the others; a study whose programs are cached takes less.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from math import ceil
+from typing import Any, TypeAlias
+
+from cycletime.errors import InputError, RunError
+from cycletime.studies.plan import Plan, PlannedRun, agent_steps_per_run
+from cycletime.studies.spec import Cell
+from cycletime.studies.worker import worker_environment
+from cycletime.training.engine import Cost
+from cycletime.training.engine_registry import engine_for
+from cycletime.training.jax_setup import prepare_jax
+from cycletime.training.spec import RunSpec
+from cycletime.training.worlds import World
+
+CORE_COUNTS = (2, 16, 64)
+"""A laptop's or a small server's, a workstation's, and those of a large server."""
+
+
+def parallel_wall_s(total_s: float, longest_s: float, parts: int, workers: int) -> float:
+    """The time that workers take together: each has a part to do, and none is done before the longest run."""
+    return max(total_s / min(parts, workers), longest_s) if parts else 0.0
+
+
+def serial_wall_s(plan: Plan, runs: Sequence[PlannedRun], cost_of: Callable[[RunSpec], Cost]) -> float:
+    """The seconds of runs and their programs, one after the other but for what is trained together."""
+    costs = [cost_of(cell.run(plan.study.seeds[0])) for cell in plan.cells]
+    total_s = 0.0
+    for group in plan.groups(runs).values():
+        first = group[0].cell
+        together = max(costs[first].runs_at_once, plan.cells[first].engine.width)
+        counts = Counter(planned.cell for planned in group)
+        runs_s = {cell: agent_steps_per_run(plan.cells[cell]) * costs[cell].agent_step_s for cell in counts}
+        all_s = sum(count * runs_s[cell] for cell, count in counts.items())
+        total_s += costs[first].program_s + parallel_wall_s(all_s, max(runs_s.values()), len(group), together)
+    return total_s
+
+
+def h200_plan(plan: Plan) -> Plan:
+    """The plan of the same runs for one H200.
+
+    A program takes as long for each of its lanes, however many: to find how many fit takes longer than all else.
+    """
+    return Plan.of(replace(plan.study, device="gpu", width=1))
+
+
+def h200_wall_s(plan: Plan, runs: Sequence[PlannedRun]) -> float | None:
+    """About how long runs of a plan take on one H200; None where they cannot run there, or nobody knows how fast."""
+    try:
+        there = h200_plan(plan)
+    except InputError:
+        return None
+    wanted = {(planned.cell, planned.seed) for planned in runs}
+    chosen = [planned for planned in there.runs if (planned.cell, planned.seed) in wanted]
+    specs = [there.cells[cell].run(plan.study.seeds[0]) for cell in {planned.cell for planned in chosen}]
+    if any(engine_for(spec).known_cost(spec) is None for spec in specs):
+        return None
+    return serial_wall_s(there, chosen, lambda spec: engine_for(spec).known_cost(spec) or Cost(0, 0))
+
+
+RUN_OVERHEAD_S = 0.007
+"""What the bookkeeping of a run costs, about; `benchmarks/studies.py` measures it."""
+
+_NO_COMPILATION_CACHE = {"JAX_ENABLE_COMPILATION_CACHE": "false"}
+"""Variables of a process in which no program comes from the disk."""
+
+CostKey: TypeAlias = tuple[str, str, str]
+"""A task, an algorithm and an engine."""
+Costs: TypeAlias = Mapping[CostKey, Cost]
+
+
+@dataclass(frozen=True)
+class WallTimeEstimate:
+    """How long a study takes."""
+
+    wall_s: float
+    computing_s: float
+    """Of all workers together, without compilation."""
+    programs_s: float
+    """Of all workers together, for compilation."""
+
+
+def cost_key(cell: Cell) -> CostKey:
+    """What runs of about one cost for a step share."""
+    return cell.world.name, cell.run(0).algorithm, cell.engine.name
+
+
+def estimate_wall_time(
+    plan: Plan, runs: Sequence[PlannedRun], costs: Costs, start_s: float, workers: int
+) -> WallTimeEstimate:
+    """The time that runs of a plan take; costs that are not known count nothing."""
+    computing_s, programs_s, longest_s = 0.0, 0.0, 0.0
+    for group in plan.groups(runs).values():
+        cells = Counter(planned.cell for planned in group)
+        first = plan.cells[group[0].cell]
+        cost = costs.get(cost_key(first), Cost(0, 0))
+        times = ceil(len(group) / max(cost.runs_at_once, first.engine.width))
+        steps_s = {
+            cell: agent_steps_per_run(plan.cells[cell]) * costs.get(cost_key(plan.cells[cell]), cost).agent_step_s
+            for cell in cells
+        }
+        mean_s = sum(count * steps_s[cell] for cell, count in cells.items()) / len(group)
+        computing_s += times * mean_s + len(group) * RUN_OVERHEAD_S
+        programs_s += cost.program_s
+        longest_s = max(longest_s, cost.program_s + max(steps_s.values()) + RUN_OVERHEAD_S)
+    busy = plan.turns(runs, workers)
+    wall_s = parallel_wall_s(computing_s + programs_s, longest_s, busy, workers) + start_s if busy else 0.0
+    return WallTimeEstimate(wall_s, computing_s, programs_s)
+
+
+def can_measure(world: World) -> bool:
+    """Whether to try a run imports no module: 'module:Name-v0' does, and whoever plans runs no code of others."""
+    return ":" not in world.name
+
+
+def measure_costs(plan: Plan, runs: Iterable[PlannedRun]) -> tuple[Costs, float]:
+    """Try one run of each kind in a process like a worker's; the costs, and how long that took to start.
+
+    The cell in the middle of those in question is tried. Nothing is kept of it.
+
+    Raises:
+        RunError: if the process fails.
+    """
+    cells = sorted({planned.cell for planned in runs})
+    by_kind: dict[CostKey, list[int]] = {}
+    for index in cells:
+        by_kind.setdefault(cost_key(plan.cells[index]), []).append(index)
+    middle = [of_kind[round((len(of_kind) - 1) / 2)] for of_kind in by_kind.values()]
+    specs = [plan.cells[index].run(plan.study.seeds[0]).as_json() for index in middle]
+    began = time.time()
+    ran = subprocess.run(
+        [sys.executable, "-m", "cycletime.studies.hardware_estimates"],
+        input=json.dumps({"device": plan.jax_device, "specs": specs}),
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **worker_environment(plan.study.device), **_NO_COMPILATION_CACHE},
+    )
+    if ran.returncode:
+        raise RunError(f"The try failed: {(ran.stderr.strip() or 'nothing was said').splitlines()[-1].rstrip('.')}.")
+    told = json.loads(ran.stdout)
+    costs = {kind: Cost(**cost) for kind, cost in zip(by_kind, told["costs"], strict=True)}
+    return costs, max(0.0, told["began"] - began)
+
+
+def _main() -> None:
+    began, asked = time.time(), json.load(sys.stdin)
+    prepare_jax(asked["device"])
+    specs = [RunSpec.from_json(each) for each in asked["specs"]]
+    costs: list[dict[str, Any]] = [asdict(engine_for(spec).cost(spec)) for spec in specs]
+    print(json.dumps({"began": began, "costs": costs}))
+
+
+if __name__ == "__main__":
+    try:
+        _main()
+    except (InputError, RunError) as error:
+        sys.exit(str(error))  # the sentence alone

@@ -1,0 +1,103 @@
+"""Studies packed for a machine that has JAX and little else: the package's sources and the studies, in one file.
+
+`python pack.zip OUT` runs them there (`cycletime.studies.pack_main`), one after the other. OUT, or OUT/NAME for
+each of several, is a study like any other, whose finished runs `cycletime study import` takes.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import cycletime
+from cycletime.errors import InputError
+from cycletime.studies import pack_main
+from cycletime.studies.plan import Plan
+from cycletime.studies.spec import Study
+from cycletime.studies.spec_file import study_table
+from cycletime.training.atomic_files import write_whole
+from cycletime.training.machine import code_version
+from cycletime.training.run_recorder import SaveOptions
+from cycletime.training.worlds import ClosedFormWorld
+
+FORMAT = 3
+_SUFFIXES = (".py", ".cu", ".cuh")
+_FIXED_DATE = (1980, 1, 1, 0, 0, 0)
+"""The date of all files, so that the same study gives the same pack."""
+KEEP_SCORES = SaveOptions(episodes=False, policies=False)
+"""What a pack keeps of finished runs, unless more is asked for."""
+
+
+@dataclass(frozen=True)
+class PackSummary:
+    """What is in a pack."""
+
+    runs: int
+    engines: tuple[str, ...]
+    """What computes them."""
+
+
+def pack_studies(
+    studies: Sequence[Study], file: Path, *, keeps: Sequence[SaveOptions] = (), in_folders: bool | None = None
+) -> PackSummary:
+    """Write the pack of studies.
+
+    Args:
+        studies: At least one.
+        file: The pack.
+        keeps: For each study what is kept of its runs, by default little.
+        in_folders: Whether each study has a folder of its name in OUT; by default where there are several.
+
+    Raises:
+        InputError: if they have environments, which need more than such a machine has, runs that cannot be, or no names
+            for folders.
+    """
+    in_folders = len(studies) > 1 if in_folders is None else in_folders
+    if in_folders:
+        _check_names(studies)
+    for world in (world for study in studies for world in study.worlds):
+        if not isinstance(world, ClosedFormWorld):
+            raise InputError(f"{world.name!r} is an environment: a pack is for tasks in closed form, so leave it out.")
+    for study in studies:
+        study.check_worlds()
+    plans = [Plan.of(study) for study in studies]
+    parts = [
+        {
+            "folder": plan.study.name if in_folders else "",
+            "study": study_table(plan.study),
+            "keep": asdict(keep),
+        }
+        for plan, keep in zip(plans, keeps or [KEEP_SCORES] * len(plans), strict=True)
+    ]
+    told = {"format": FORMAT, "studies": parts, "code": code_version()}
+    write_whole(file, lambda unfinished: _write(unfinished, told))
+    engines = sorted({name for plan in plans for name in plan.engines()})
+    return PackSummary(sum(len(plan.runs) for plan in plans), tuple(engines))
+
+
+def _check_names(studies: Sequence[Study]) -> None:
+    names = Counter(study.name for study in studies)
+    for name, count in names.items():
+        if count > 1:
+            raise InputError(f"{count} of the studies are called {name!r}: each needs a name of its own.")
+        if "/" in name or name.startswith("."):
+            raise InputError(f"A study is called {name!r}: packed with others, it needs a name that a folder can have.")
+
+
+def _write(file: Path, told: dict[str, Any]) -> None:
+    package = Path(cycletime.__file__).parent
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as pack:
+        _add(pack, "__main__.py", Path(pack_main.__file__).read_bytes())
+        _add(pack, pack_main.MANIFEST, json.dumps(told).encode())
+        for path in sorted(package.rglob("*")):
+            if path.suffix in _SUFFIXES:
+                _add(pack, str(path.relative_to(package.parent)), path.read_bytes())
+
+
+def _add(pack: zipfile.ZipFile, name: str, content: bytes) -> None:
+    pack.writestr(zipfile.ZipInfo(name, _FIXED_DATE), content, zipfile.ZIP_DEFLATED)

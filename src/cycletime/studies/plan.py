@@ -1,0 +1,131 @@
+"""What a study has to do: its runs, each once though cells may share it, in groups that one program serves."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+
+from cycletime.duration import cycle_steps
+from cycletime.studies.spec import Cell, Study
+from cycletime.training.engine_registry import engine_for
+from cycletime.training.spec import RESULT_VERSION, RunSpec
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """A run, as little of it as is needed to make it again: there may be very many."""
+
+    cell: int
+    """The cell that it was first met in."""
+    seed: int
+    name: str
+    """Its folder's name, which ends with its identity."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All runs of a study."""
+
+    study: Study
+    cells: tuple[Cell, ...]
+    runs: tuple[PlannedRun, ...]
+    """Without those that another cell has already."""
+    names: Mapping[int, tuple[str, ...]]
+    """By cell, its runs' names in the order of the seeds."""
+
+    @classmethod
+    def of(cls, study: Study) -> Plan:
+        """Plan a study, as it is resolved."""
+        study = study.resolved()
+        cells, runs, names, seen = tuple(study.cells()), [], {}, set()
+        for index, cell in enumerate(cells):
+            names[index] = run_names(cell, study.seeds)
+            for seed, name in zip(study.seeds, names[index], strict=True):
+                if name not in seen:
+                    seen.add(name)
+                    runs.append(PlannedRun(index, seed, name))
+        return cls(study, cells, tuple(runs), names)
+
+    def spec(self, planned: PlannedRun) -> RunSpec:
+        """A run's spec."""
+        return self.cells[planned.cell].run(planned.seed)
+
+    @cached_property
+    def programs(self) -> tuple[str, ...]:
+        """By cell, the program that computes its runs."""
+        specs = [cell.run(self.study.seeds[0]) for cell in self.cells]
+        return tuple(engine_for(spec).program(spec) for spec in specs)
+
+    def groups(self, runs: Iterable[PlannedRun] | None = None) -> dict[str, list[PlannedRun]]:
+        """Runs, by default all, by the program that computes them; the largest group first."""
+        found: dict[str, list[PlannedRun]] = {}
+        for planned in self.runs if runs is None else runs:
+            found.setdefault(self.programs[planned.cell], []).append(planned)
+        return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+
+    def share(self, runs: Sequence[PlannedRun], workers: int) -> int:
+        """How many of a group's runs one of several workers trains together, so that others have enough as well."""
+        spec = self.spec(runs[0])
+        engine = engine_for(spec)
+        return min(engine.together(spec), max(engine.enough(spec), math.ceil(len(runs) / workers)))
+
+    def turns(self, runs: Iterable[PlannedRun], workers: int) -> int:
+        """How many workers have something to do."""
+        groups = self.groups(runs).values()
+        return min(workers, sum(math.ceil(len(group) / self.share(group, workers)) for group in groups))
+
+    def engines(self) -> Counter[str]:
+        """By engine, the runs that it takes."""
+        return Counter(self.cells[planned.cell].engine.name for planned in self.runs)
+
+    @property
+    def jax_device(self) -> str:
+        """Where JAX computes: on a GPU if some runs need it there."""
+        specs = [cell.run(self.study.seeds[0]) for cell in self.cells]
+        return max((engine_for(spec).jax_device(spec) for spec in specs), key=["cpu", "gpu"].index)
+
+    @property
+    def env_steps(self) -> int:
+        """Of all runs."""
+        return len(self.runs) * self.study.env_steps
+
+    @property
+    def simulated_h(self) -> float | None:
+        """Hours of the environments' time; None where a time step is not known without making the environment."""
+        seconds = 0.0
+        for cell, count in Counter(planned.cell for planned in self.runs).items():
+            env_dt = self.cells[cell].world.env_dt
+            if env_dt is None:
+                return None
+            seconds += count * self.study.env_steps * float(env_dt)
+        return seconds / 3600
+
+
+def run_names(cell: Cell, seeds: Sequence[int]) -> tuple[str, ...]:
+    """The names of a cell's runs, as `RunSpec.name` gives them; a study may have too many to ask each run."""
+    first = cell.run(seeds[0])
+    told = {**first.as_json(), "result_version": RESULT_VERSION}
+    del told["origin"]
+    text = json.dumps(told, sort_keys=True, separators=(",", ":"))
+    before, after = text.rsplit(f'"seed":{first.seed},"world":', 1)
+    begun = sha256(f'{before}"seed":'.encode())
+    prefix = first.name.removesuffix(f"seed{first.seed}-{first.identity[:10]}")
+    names = []
+    for seed in seeds:
+        identity = begun.copy()
+        identity.update(f'{seed},"world":{after}'.encode())
+        names.append(f"{prefix}seed{seed}-{identity.hexdigest()[:10]}")
+    if names[0] != first.name:
+        raise AssertionError("a run's identity is not what it was when this was written")
+    return tuple(names)
+
+
+def agent_steps_per_run(cell: Cell) -> float:
+    """About the agent steps of one run, for estimates; an environment's step is taken for the cycle if unknown."""
+    env_dt = cell.world.env_dt
+    return cell.env_steps / (1 if env_dt is None else cycle_steps(cell.dt, env_dt))

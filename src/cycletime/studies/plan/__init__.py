@@ -1,1 +1,0 @@
-"""What a study has to do, and how long that takes."""

@@ -1,0 +1,198 @@
+"""How a study is shown while it runs: a bar for all of it, rates by group, failures and the time left.
+
+Rates and what is left are of the environment steps of learning: those before it take hardly any time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Set
+
+from rich.console import RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress
+from rich.table import Column
+from rich.text import Text
+
+from cycletime.agents.agent import periods_before_learning
+from cycletime.studies.events import RunEvent
+from cycletime.studies.plan import Plan, agent_steps_per_run
+from cycletime.studies.spec import Cell
+from cycletime.studies.study_folder import RunState
+from cycletime.training.progress_bar import NARROW, ErrorConsole, ShrinkingText
+
+LINE_INTERVAL_S = 10.0
+"""How often a line is written where there is no terminal."""
+BAR_INTERVAL_S = 0.2
+"""How often a bar is drawn."""
+MAX_GROUPS = 4
+"""So many groups are shown, the fastest; their rates are for whoever wonders which are slow."""
+_WIDE_COLUMNS = 100
+"""Terminals of so many columns have room for a long bar."""
+_RATE_WINDOW_S = 60.0
+"""The rate is that of the last minute."""
+
+
+class _Bar(Progress):
+    """A bar with lines below it."""
+
+    below: tuple[str, ...] = ()
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        """What is drawn."""
+        yield from super().get_renderables()
+        for line in self.below:
+            yield Text(f"  {line}", style="dim", no_wrap=True, overflow="ellipsis")
+
+
+class StudyProgress:
+    """A watcher that shows a study on standard error."""
+
+    def __init__(self, workers: int) -> None:
+        """Prepare to show it."""
+        self.workers = workers
+        self.console = ErrorConsole()
+        self._bar: _Bar | None = None
+
+    def begin(self, plan: Plan, states: Mapping[str, RunState]) -> None:
+        """Show what there is to do."""
+        self._budget = plan.study.env_steps
+        labels = [_label(cell) for cell in plan.cells]
+        self._group_of = {planned.name: labels[planned.cell] for planned in plan.runs}
+        firsts = [min(self._budget, _steps_before_learning(cell)) for cell in plan.cells]
+        self._learns_from = {planned.name: firsts[planned.cell] for planned in plan.runs}
+        unfinished = [name for name, state in states.items() if state not in ("done", "failed")]
+        self._left = {name: self._budget - self._learns_from[name] for name in unfinished}
+        self._left_in_all = sum(self._left.values())
+        self._done, self._all, self._failed = len(states) - len(self._left), len(states), 0
+        self._left_of_group = Counter(self._group_of[name] for name in self._left)
+        self._since = time.monotonic()
+        self._began: float | None = None
+        self._due = 0.0
+        self._heard_of: set[str] = set()
+        self._waited_for: Set[str] = set()
+        self._steps: deque[tuple[float, int, str]] = deque()
+        self.console.print(
+            f"{plan.study.name}: {format_groups(plan)}, {self._done:,} done; {self.workers} at a time",
+            highlight=False,
+        )
+        if self.console.is_terminal:
+            bar = [] if self._is_narrow else [BarColumn(bar_width=10 if self.console.width < _WIDE_COLUMNS else 40)]
+            count = MofNCompleteColumn(table_column=Column(no_wrap=True))
+            self._bar = _Bar(*bar, count, ShrinkingText("{task.description}"), console=self.console)
+            self._bar.start()
+            self._task = self._bar.add_task("starting", total=self._all, completed=self._done)
+
+    def update(self, event: RunEvent) -> None:
+        """Show what happened."""
+        if event.env_steps is not None and event.name in self._left:
+            left = self._budget - max(event.env_steps, self._learns_from[event.name])
+            done = self._left[event.name] - left
+            self._left[event.name], self._left_in_all = left, self._left_in_all - done
+            self._count(event.name, done)
+        if event.outcome == "done" and event.name in self._left:
+            self._left_in_all -= self._left.pop(event.name)
+            self._left_of_group[self._group_of[event.name]] -= 1
+            self._done += 1
+        if event.outcome == "failed":
+            self._failed += 1
+            self._say(f"{event.name} failed: {event.error}", "red")
+        elif event.error is not None:
+            self._say(f"{event.name}: {event.error}; it is tried again", "yellow")
+        if time.monotonic() >= self._due:
+            self._show()
+
+    def wait(self, holders: Mapping[str, str]) -> None:
+        """Say for whom it waits, where that has changed."""
+        who = Counter(holders.values())
+        if who and who.keys() != self._waited_for:
+            self._waited_for = who.keys()
+            them = "; ".join(f"{name} ({count:,})" for name, count in sorted(who.items()))
+            self._say(f"waiting for {format_runs(who.total())} that others train: {them}")
+
+    @property
+    def _is_narrow(self) -> bool:
+        return self.console.width < NARROW
+
+    def _say(self, sentence: str, style: str | None = None) -> None:
+        self.console.print(sentence, style=style, highlight=False, soft_wrap=True)
+
+    def _count(self, name: str, done: int) -> None:
+        """Count environment steps for the rate.
+
+        Not the first ones of a run, which an earlier command may have done, nor any while programs were compiled, nor
+        those that are lost where a run goes on from its checkpoint.
+        """
+        if name not in self._heard_of:
+            self._heard_of.add(name)
+        elif done > 0 and self._began is None:
+            self._began = time.monotonic()
+        elif done > 0:
+            self._steps.append((time.monotonic(), done, self._group_of[name]))
+
+    def end(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._show()
+            self._bar.stop()
+
+    def _show(self) -> None:
+        now = time.monotonic()
+        while self._steps and self._steps[0][0] < now - _RATE_WINDOW_S:
+            self._steps.popleft()
+        steps: Counter[str] = Counter()
+        for _, done, group in self._steps:
+            steps[group] += done
+        span_s = max(1e-9, min(_RATE_WINDOW_S, now - (self._began or now)))
+        rate = steps.total() / span_s
+        pace = f"{rate:,.0f} env steps/s" if rate > 0 else "starting or compiling"
+        failed = [f"{self._failed} failure{'' if self._failed == 1 else 's'}"] if self._failed else []
+        left = [f"{format_seconds(self._left_in_all / rate)} left"] if rate > 0 else []
+        told = ", ".join([pace, *failed, f"{format_seconds(now - self._since)} so far", *left])
+        groups = _group_rates(
+            Counter({group: done for group, done in steps.items() if self._left_of_group[group]}), span_s
+        )
+        self._due = now + (LINE_INTERVAL_S if self._bar is None else BAR_INTERVAL_S)
+        if self._bar is not None:
+            self._bar.below = groups
+            short = ", ".join([*(left or [pace]), *failed])
+            self._bar.update(self._task, completed=self._done, description=short if self._is_narrow else told)
+        else:
+            told += f" ({'; '.join(groups)})" if groups else ""
+            self.console.print(f"{self._done:,} of {self._all:,} runs, {told}", highlight=False, soft_wrap=True)
+
+
+def format_groups(plan: Plan) -> str:
+    """How many runs there are, and how many programs compute them."""
+    groups = len(plan.groups())
+    return f"{format_runs(len(plan.runs))} in {groups:,} group{'' if groups == 1 else 's'}"
+
+
+def format_runs(count: int) -> str:
+    """So many runs."""
+    return f"{count:,} run{'' if count == 1 else 's'}"
+
+
+def format_seconds(seconds: float) -> str:
+    """A time to wait, as people say it."""
+    minutes, hours = seconds / 60, seconds / 3600
+    return f"{seconds:.0f} s" if seconds < 120 else f"{minutes:.0f} min" if minutes < 120 else f"{hours:.1f} h"
+
+
+def _steps_before_learning(cell: Cell) -> int:
+    """About the environment steps at the start of a run after which it does not learn yet."""
+    return round(periods_before_learning(cell.agent) * cell.agent.period * cell.env_steps / agent_steps_per_run(cell))
+
+
+def _label(cell: Cell) -> str:
+    labels = cell.labels
+    return " ".join(str(labels[name]) for name in ("task", "algorithm", "dt", "rule") if labels[name] is not None)
+
+
+def _group_rates(steps: Counter[str], span_s: float) -> tuple[str, ...]:
+    """The rates of groups that go on and were computed in the last minute, where there are several."""
+    if len(steps) < 2:
+        return ()
+    shown = [f"{group} {count / span_s:,.0f}/s" for group, count in steps.most_common(MAX_GROUPS)]
+    more = [f"{len(steps) - MAX_GROUPS} more"] if len(steps) > MAX_GROUPS else []
+    return (*shown, *more)

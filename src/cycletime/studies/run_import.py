@@ -1,0 +1,156 @@
+"""Taking finished runs that were made elsewhere into a study: verified first, and whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cycletime.cuda.kernels import KERNELS, kernel_digest
+from cycletime.errors import InputError, RunError
+from cycletime.studies.leases import lease_holders
+from cycletime.studies.plan import Plan
+from cycletime.studies.study_folder import DAMAGED_FOLDER, StudyFolder
+from cycletime.training.run_folder import RunFolder
+from cycletime.training.run_store import SUFFIX, Bundle, DamagedFileError, Store
+
+_SOURCE_KINDS = "a run's folder, or one that contains some, or a study"
+
+
+@dataclass
+class ImportSummary:
+    """What became of the runs that were found."""
+
+    taken: int = 0
+    known: int = 0
+    """The study has them already."""
+    not_planned: int = 0
+    """The study does not plan them."""
+    busy: int = 0
+    """A worker trains them in the study at this moment."""
+    damaged: dict[Path, str] = field(default_factory=dict)
+    """By file or folder, what is wrong."""
+
+
+def import_runs(folder: StudyFolder, sources: Sequence[Path]) -> ImportSummary:
+    """Take all finished runs that a study plans and does not have yet: of folders, and of files of other studies.
+
+    Raises:
+        InputError: if a source is not there, or has no finished run.
+    """
+    taking = _Importer(folder, {planned.name for planned in Plan.of(folder.study).runs})
+    for source in sources:
+        folders, files = _find_finished(source)
+        for path in files:
+            taking.take_file(path)
+        taking.take_folders(folders)
+    folder.store.tidy()
+    return taking.taken
+
+
+def open_or_create_study(path: Path, sources: Sequence[Path]) -> StudyFolder:
+    """The study in a folder; where there is none, a new one of the study that a source is.
+
+    Raises:
+        InputError: if there is neither, or a source has no finished run: then nothing is made.
+    """
+    if not (path / "study.json").exists():
+        for source in sources:
+            if (source / "study.json").exists():
+                for each in sources:
+                    _find_finished(each)
+                return StudyFolder.create(path, StudyFolder.open(source).study)
+    return StudyFolder.open(path)
+
+
+def _find_finished(source: Path) -> tuple[list[Path], list[Path]]:
+    """The folders and the files of finished runs."""
+    if not source.exists():
+        raise InputError(f"{source} is not there: give {_SOURCE_KINDS}.")
+    if source.is_file() and source.suffix != SUFFIX:
+        raise InputError(f"{source} is not a file of finished runs, which end with {SUFFIX}: give {_SOURCE_KINDS}.")
+    folders, files = finished_folders(source), bundle_files(source)
+    if not folders and not files:
+        raise InputError(f"There is no finished run in {source}: give {_SOURCE_KINDS}.")
+    return folders, files
+
+
+def finished_folders(source: Path) -> list[Path]:
+    """The folders of finished runs at a place and below it, but for those that a study has put aside."""
+    return sorted(result.parent for result in source.rglob("result.json") if DAMAGED_FOLDER not in result.parts)
+
+
+def bundle_files(source: Path) -> list[Path]:
+    """The files with finished runs at a place and below it."""
+    if source.is_file():
+        return [source]
+    found = (path for path in source.rglob(f"*{SUFFIX}") if "checkpoints" not in path.parts and path.is_file())
+    return sorted(path for path in found if DAMAGED_FOLDER not in path.parts and not path.name.startswith("."))
+
+
+@dataclass
+class _Importer:
+    """Runs on their way into a study."""
+
+    folder: StudyFolder
+    planned: set[str]
+    taken: ImportSummary = field(default_factory=ImportSummary)
+
+    @property
+    def store(self) -> Store:
+        return self.folder.store
+
+    def take_file(self, path: Path) -> None:
+        """Take a file's runs; one that cannot be trusted as a whole gives none."""
+        bundle = Bundle(path)
+        try:
+            fault = _kernel_mismatch(bundle)
+        except DamagedFileError as error:
+            fault = error.reason
+        if fault is not None:
+            self.taken.damaged[path] = fault
+            return
+        new = self._new(bundle.names)
+        if len(new) == len(bundle.names):
+            self.store.take(bundle)
+        elif new:
+            self.store.add([run for run in bundle.runs() if run.name in new])
+        self.taken.taken += len(new)
+
+    def take_folders(self, paths: Sequence[Path]) -> None:
+        """Take runs of folders."""
+        runs = []
+        for path in paths:
+            try:
+                runs.append(RunFolder.open(path).finished())
+            except (InputError, RunError) as error:
+                self.taken.damaged[path] = str(error).rstrip(".")
+        new = self._new([run.name for run in runs])
+        if new:
+            self.store.add([run for run in runs if run.name in new])
+        self.taken.taken += len(new)
+
+    def _new(self, names: Sequence[str]) -> set[str]:
+        """Those that are planned, that the study does not have, and that nobody trains; the others are counted."""
+        self.store.refresh()
+        running, new = lease_holders(self.folder.leases), set()
+        for name in names:
+            if name not in self.planned:
+                self.taken.not_planned += 1
+            elif name in self.store:
+                self.taken.known += 1
+            elif name in running:
+                self.taken.busy += 1
+            else:
+                new.add(name)
+        return new
+
+
+def _kernel_mismatch(bundle: Bundle) -> str | None:
+    """What to say of runs that another kernel has computed, since a version of results stands for all other code."""
+    known = (None, *(kernel_digest(kernel)[:12] for kernel in KERNELS))
+    for name, scored in zip(bundle.names, bundle.scored, strict=True):
+        kernel = scored.result["machine"].get("kernel")
+        if kernel not in known:
+            return f"another kernel has computed {name}, {kernel}: import it with the version that packed it"
+    return None

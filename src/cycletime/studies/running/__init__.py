@@ -1,1 +1,0 @@
-"""Workers that take runs of a study, and the command that looks after them."""

@@ -1,0 +1,177 @@
+"""Slurm: arrays of jobs through submitit. Jobs outlive whoever submitted them, and are found again by their name."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cycletime.errors import InputError, RunError
+from cycletime.studies.worker import work, worker_environment
+
+POLL_S = 3.0
+"""How often to look what is in the queue."""
+QUEUE_GRACE_S = 5.0
+"""How long a job is out of the queue until it counts as ended: network file systems show its last lines late."""
+SIGNAL_DELAY_S = 120
+"""So long before its time is over a job is told, to save and go back into the queue."""
+MAX_REQUEUES = 10_000
+"""A job may go back into the queue as often as it needs."""
+
+
+@dataclass(kw_only=True)
+class SlurmExecutor:
+    """Jobs of the Slurm cluster that this machine belongs to."""
+
+    workers: int = 100
+    """Jobs at a time; clusters rarely allow more than 1000 in an array."""
+    partition: str | None = None
+    """None is the cluster's default."""
+    minutes: int = 240
+    """How long a job may take; one that needs longer saves, and goes back into the queue."""
+    cpus: int = 1
+    """CPUs of a job, which uses one."""
+    memory_gb: int | None = None
+    """None is the cluster's default."""
+    gres: str | None = None
+    """Such as gpu:1."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Further options of sbatch by name, such as account or qos."""
+    jobs: dict[str, Path] = field(default_factory=dict)
+    """By worker, the folder of the log of its job, which has not ended."""
+    gone_s: dict[str, float] = field(default_factory=dict)
+    """Since when jobs are not in the queue any more."""
+
+    def __post_init__(self) -> None:
+        """Refuse where there is no Slurm.
+
+        Raises:
+            InputError: if submitit or Slurm's commands are missing, or a number is none.
+        """
+        try:
+            import submitit  # noqa: F401
+        except ImportError:
+            raise InputError("submitit is not installed: pip install 'cycletime[slurm]'.") from None
+        for command in ("sbatch", "squeue", "scancel"):
+            if shutil.which(command) is None:
+                raise InputError(f"Slurm's {command} is not on this machine: give the command on a login node.")
+        for name in ("workers", "minutes", "cpus", "memory_gb"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name} is {value}: it must be at least 1.")
+
+    def found(self, study: Path) -> Iterable[str]:
+        """The jobs of this study that an earlier command has submitted."""
+        while (there := queued_jobs()) is None:
+            time.sleep(POLL_S)
+        for array in (study / "jobs").glob("*"):
+            self.jobs |= {name: array for name in there if name.rpartition("-")[0] == array.name}
+        return list(self.jobs)
+
+    def start(self, study: Path, command: str, count: int, device: str) -> list[str]:
+        """Submit an array of jobs."""
+        import submitit
+
+        array = study / "jobs" / f"{command}.{sum(1 for _ in (study / 'jobs').glob(f'{command}.*'))}"
+        slurm = submitit.SlurmExecutor(folder=array, max_num_timeout=MAX_REQUEUES)
+        wanted = {"partition": self.partition, "mem": self.memory_gb, "gres": self.gres}
+        slurm.update_parameters(
+            job_name=array.name,
+            time=self.minutes,
+            cpus_per_task=self.cpus,
+            array_parallelism=self.workers,
+            signal_delay_s=min(SIGNAL_DELAY_S, self.minutes * 30),
+            setup=[f"export {name}={shlex.quote(value)}" for name, value in worker_environment(device).items()],
+            stderr_to_stdout=True,
+            additional_parameters={"requeue": True, **self.options},
+            **{name: value for name, value in wanted.items() if value is not None},
+        )
+        names = [f"{array.name}-{index}" for index in range(count)]
+        try:
+            slurm.map_array(SlurmJob(), [str(study.resolve())] * count, names, [self.workers] * count)
+        except submitit.core.utils.FailedJobError as error:
+            shutil.rmtree(array, ignore_errors=True)
+            if not self.jobs:
+                raise RunError(f"Slurm takes no jobs: {_last_line(error)}.") from error
+            return []  # a limit of the user's, perhaps; those that are there go on
+        self.jobs |= dict.fromkeys(names, array)
+        return names
+
+    def ended(self, wait_s: float) -> Mapping[str, str]:
+        """Ask Slurm which jobs are in the queue no more."""
+        time.sleep(max(wait_s, POLL_S))
+        there, now = queued_jobs(), time.monotonic()
+        if there is None:
+            return {}
+        self.gone_s = {name: self.gone_s.get(name, now) for name in self.jobs if name not in there}
+        over = [name for name, since in self.gone_s.items() if now - since >= QUEUE_GRACE_S]
+        return {name: f"its Slurm job ended early; its log is in {self.jobs.pop(name)}" for name in over}
+
+    def stop(self, study: Path) -> None:
+        """Those that train see a file; those that wait for their turn are taken back."""
+        for array in {path.name for path in self.jobs.values()}:
+            subprocess.run(["scancel", "--state=PENDING", f"--name={array}"], check=False, capture_output=True)
+
+    def kill(self, name: str) -> None:
+        """Cancel a job, for which Slurm has SIGKILL in the end."""
+        if job := (queued_jobs() or {}).get(name):
+            subprocess.run(["scancel", job], check=False, capture_output=True)
+
+    def close(self, wait_s: float) -> None:
+        """Jobs go on without their command."""
+
+
+class SlurmJob:
+    """What a job does; submitit calls it, and its `checkpoint` when Slurm wants the machine back."""
+
+    def __call__(self, study: str, name: str, workers: int) -> None:
+        """Train runs, in a thread: signals come to the main one, which has to be free for them."""
+        self._stop = threading.Event()
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._work, args=(study, name, workers))
+        signal.signal(signal.SIGTERM, lambda number, frame: self._stop.set())  # scancel, scontrol requeue
+        self._thread.start()
+        self._thread.join()
+        if self._error:
+            raise self._error
+
+    def checkpoint(self, study: str, name: str, workers: int) -> Any:  # noqa: ANN401 - submitit's DelayedSubmission
+        """Save, and say what is to be done when the job comes back: the same, since runs go on where they were."""
+        from submitit.helpers import DelayedSubmission
+
+        self._stop.set()
+        self._thread.join()
+        return DelayedSubmission(SlurmJob(), study, name, workers)
+
+    def _work(self, study: str, name: str, workers: int) -> None:
+        try:
+            work(study, name, workers, self._stop.is_set)
+        except BaseException as error:
+            self._error = error
+
+
+def queued_jobs() -> dict[str, str] | None:
+    """By worker, which is an array and an index, the job that has not ended; None where Slurm does not answer now."""
+    command = ["squeue", "--me", "--array", "--noheader", "--format=%i|%j"]
+    asked = subprocess.run(command, check=False, capture_output=True, text=True)
+    if asked.returncode:
+        return None
+    found = {}
+    for line in asked.stdout.splitlines():
+        job, _, array = line.strip().partition("|")
+        index = job.partition("_")[2] or "0"  # a job alone is no array
+        if index.isdecimal():
+            found[f"{array}-{index}"] = job
+    return found
+
+
+def _last_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1].rstrip(".") if lines else type(error).__name__

@@ -1,0 +1,434 @@
+"""A study: tasks x algorithms x rules x cycle times x hyper-parameters x seeds, as one object or one TOML file.
+
+    name = "reacher-quick"
+    task = "reacher"
+    algorithm = "ppo"
+    dts = ["8ms", "16ms", "32ms"]
+    rules = ["baseline", "dt-aware"]
+    seeds = 3
+    env_steps = 100_000
+    [tuned]
+    dt = "16ms"
+    batch = 2000
+
+Whatever is one value may be a list, and the study has all combinations. Where algorithms differ, a table for each:
+``rules = { ppo = ["dt-aware"], sac = ["tuned"] }``, ``[tuned.ppo]``, ``[set.sac]``. Choices of hyper-parameters that
+are not a grid are listed one by one: ``points = [{ batch = 2000, discount = 0.99 }, { batch = 500, discount = 0.9 }]``.
+Points that name a ``dt`` are for that cycle time alone. Rules of one's own are tables of laws (`cycletime.rules`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from itertools import product
+from numbers import Integral
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from cycletime.agents import Agent
+from cycletime.agents.checks import check_choice, check_counts
+from cycletime.duration import Duration
+from cycletime.errors import InputError, quote, unknown_name_error
+from cycletime.libraries.synonyms import name_hint
+from cycletime.rules import Rule
+from cycletime.training.engine_registry import AUTO, check_study_engine, engine_for, with_engine
+from cycletime.training.make_specs import TUNABLE, transfer_agent
+from cycletime.training.spec import AGENTS, EngineSpec, RunSpec
+from cycletime.training.worlds import ClosedFormWorld, World, refuse_budget_without_episode, refuse_unknown_env
+
+if TYPE_CHECKING:
+    from cycletime.studies.study import StudyResults
+
+
+def check_axes(study: Study) -> None:
+    """Refuse axes without a value, or with one twice; rules of one's own that are not used; and what is no seed.
+
+    Raises:
+        InputError: if there is any.
+    """
+    for name in ("worlds", "algorithms", "dts", "seeds"):
+        given, called = getattr(study, name), "tasks or envs" if name == "worlds" else name
+        if not given:
+            raise InputError(f"The study {study.name!r} has no {called}: give at least one.")
+        if len(set(given)) != len(given):
+            twice = next(each for each, count in Counter(given).items() if count > 1)
+            words = getattr(twice, "name", twice)
+            raise InputError(f"The study {study.name!r} has {words} twice in its {called}: give each once.")
+    named = [name for names in study.rules.values() for name in names]
+    if unused := next((name for name in study.own_rules if name not in named), None):
+        raise InputError(
+            f"own_rules has {unused!r}, which is none of the study's rules ({', '.join(named) or 'none'}): name it "
+            "there, or leave it out."
+        )
+    for seed in study.seeds:
+        if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= seed < 2**32:
+            raise InputError(f"seeds has {quote(seed)}: a seed is a whole number from 0 to below 2**32.")
+
+
+def check_points(study: Study, algorithm: str) -> None:
+    """Refuse points of an algorithm that do not go together, or with what else the study says.
+
+    Raises:
+        InputError: if there are any.
+    """
+    points = study.points.get(algorithm, ())
+    for name in without_dt(points[0]) if points else ():
+        check_field("points", algorithm, name)
+        if any(name in grid for grid in study.grids(algorithm)):
+            raise InputError(f"{name} of {algorithm} has a value in 'points' and elsewhere: give one of them.")
+    seen: set[frozenset[tuple[str, Any]]] = set()
+    for point in points:
+        if point.keys() != points[0].keys():
+            raise InputError(
+                f"points has one with {', '.join(points[0]) or 'nothing'} and one with "
+                f"{', '.join(point) or 'nothing'}: give all the same names."
+            )
+        key = frozenset((name, _hashable(name, value)) for name, value in point.items())
+        if key in seen:
+            raise InputError(f"points has the same one twice: {quote(_printable_point(point))}.")
+        seen.add(key)
+    _check_dts_of_points(study.dts, points)
+
+
+def _check_dts_of_points(dts: tuple[Duration, ...], points: tuple[Point, ...]) -> None:
+    """Where points are each for a cycle time, all of the study's must have some, and no other."""
+    named = [Duration(point["dt"]) for point in points if "dt" in point]
+    words = ", ".join(map(str, dts))
+    if other := next((dt for dt in named if dt not in dts), None):
+        raise InputError(f"points has one with dt {other}: the study has {words}.")
+    if named and (bare := next((dt for dt in dts if dt not in named), None)):
+        raise InputError(f"points has none with dt {bare}: each cycle time of the study, {words}, needs one.")
+
+
+def check_grid(algorithm: str, grid: Grid) -> None:
+    """Refuse hyper-parameters without a value, or with one twice.
+
+    Raises:
+        InputError: if there are any.
+    """
+    for name, values in grid.items():
+        if not values:
+            raise InputError(f"{name} of {algorithm} has no value: give at least one.")
+        if len({_hashable(name, value) for value in values}) != len(values):
+            raise InputError(f"{name} of {algorithm} has the same value twice: {quote(list(values))}.")
+
+
+def _hashable(name: str, value: Any) -> Any:  # noqa: ANN401 - any hyper-parameter
+    """The value itself, unless it is a list or the like."""
+    try:
+        hash(value)
+    except TypeError:
+        raise InputError(f"{name} is {quote(value)}: give one number or text, or a tuple such as (64, 64).") from None
+    return value
+
+
+def without_dt(point: Point) -> Point:
+    """A point's hyper-parameters."""
+    return {name: value for name, value in point.items() if name != "dt"}
+
+
+def _printable_point(point: Point) -> dict[str, Any]:
+    return {name: str(value) if name == "dt" else value for name, value in point.items()}
+
+
+def check_field(where: str, algorithm: str, name: str) -> None:
+    """Refuse what is no field of an algorithm's agent.
+
+    Raises:
+        InputError: if it is none.
+    """
+    known = [each.name for each in fields(AGENTS[algorithm]) if each.name != "exploration"]
+    if name not in known:
+        meant = name_hint(name, algorithm, known)
+        raise InputError(f"{where} has {name!r}: {algorithm} has {', '.join(known)}{meant}")
+
+
+HANG_TIMEOUT = Duration("10min")
+"""Longer than programs take to be compiled."""
+MAX_RUNS = 1_000_000
+"""Of a study. A plan of so many takes 2 GB of memory, and more are a slip of the keyboard."""
+Grid = Mapping[str, tuple[Any, ...]]
+"""By name, the values that are tried."""
+Point: TypeAlias = Mapping[str, Any]
+"""One value for each of some hyper-parameters; with a `dt` it is for that cycle time alone."""
+
+
+@dataclass(frozen=True)
+class TunedSource:
+    """A file of tuned values, and what it says of the tuning that wrote it; None where it says nothing."""
+
+    file: str
+    """Its name, as the study gives it."""
+    sha256: str
+    """Of the whole file."""
+    tuning: str | None = None
+    """What the tuning is called."""
+    trials: int | None = None
+    """How many choices of values it tried."""
+    seeds: int | None = None
+    """Of each trial."""
+    runs: int | None = None
+    """Of all trials together, without those of the winner with fresh seeds."""
+    simulated_hours: float | None = None
+    """Of these runs, in the environment's time."""
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """Values of an algorithm, and the cycle time that they were tuned at."""
+
+    dt: Duration | None
+    """None where they are for every cycle time as they are, and no rule carries them."""
+    values: Grid = field(default_factory=dict)
+    source: TunedSource | None = None
+    """The file that they were read from; None where the study gives them itself."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What seeds are repeated over: one place in the study."""
+
+    labels: Mapping[str, Any]
+    """Its coordinates: task, algorithm, rule, dt, and the hyper-parameters that the study varies."""
+    world: World
+    agent: Agent
+    dt: Duration
+    env_steps: int
+    engine: EngineSpec
+    origin: Mapping[str, Any]
+
+    def run(self, seed: int) -> RunSpec:
+        """The run with a seed."""
+        return RunSpec(
+            world=self.world,
+            agent=self.agent,
+            dt=self.dt,
+            env_steps=self.env_steps,
+            seed=seed,
+            engine=self.engine,
+            origin=self.origin,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """Many runs."""
+
+    name: str
+    """What it is called."""
+    worlds: tuple[World, ...]
+    """The tasks and environments."""
+    algorithms: tuple[str, ...]
+    """Of ppo, sac and actor-critic."""
+    dts: tuple[Duration, ...]
+    """The cycle times."""
+    rules: Mapping[str, tuple[str, ...]]
+    """By algorithm, how its tuned values are carried."""
+    own_rules: Mapping[str, Rule] = field(default_factory=dict)
+    """By name, those of them that are one's own."""
+    seeds: tuple[int, ...]
+    """The seeds of every cell."""
+    env_steps: int
+    """The budget of every run."""
+    tuned: Mapping[str, Tuned] = field(default_factory=dict)
+    """By algorithm, its values; left out, the paper's baseline at 16 ms."""
+    others: Mapping[str, Grid] = field(default_factory=dict)
+    """By algorithm, further fields of the agent."""
+    points: Mapping[str, tuple[Point, ...]] = field(default_factory=dict)
+    """By algorithm, choices of values that are not a grid, on top of the others."""
+    device: str = "cpu"
+    """Where JAX computes."""
+    width: int | None = None
+    """The runs that one program carries; None where `resolved` is to choose."""
+    engine: str = AUTO
+    """What computes tasks in closed form: an engine, or 'auto' for the fastest that takes a run on the device."""
+    patience: Duration = HANG_TIMEOUT
+    """How long a run may take for one step of its environment, or a chunk of a compiled program, until it hangs."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is not a study."""
+        check_study_engine(self.engine)
+        check_choice(self, "device", ("cpu", "gpu"))
+        if self.width is not None:
+            check_counts(self, "width")
+            if self.width > MAX_RUNS:
+                raise InputError(f"width is {quote(self.width)}: a study has {MAX_RUNS:,} runs at most.")
+        check_axes(self)
+        for algorithm in self.algorithms:
+            if algorithm not in AGENTS:
+                raise unknown_name_error(algorithm, "an algorithm", AGENTS)
+            for grid in self.grids(algorithm):
+                check_grid(algorithm, grid)
+            for name in self.others.get(algorithm, {}):
+                check_field("set", algorithm, name)
+                if name in TUNABLE[algorithm]:
+                    raise InputError(f"set has {name!r}: it is a tuned value of {algorithm}, so give it in 'tuned'.")
+            check_points(self, algorithm)
+
+    def check_size(self) -> None:
+        """Refuse more runs than can be planned.
+
+        Raises:
+            InputError: if there are so many.
+        """
+        if self.size > MAX_RUNS:
+            raise InputError(f"The study {self.name!r} has {self.size:,} runs: it may have {MAX_RUNS:,} at most.")
+
+    def check_worlds(self) -> None:
+        """Refuse tasks and environments that no worker could learn on, before anything is written.
+
+        Raises:
+            InputError: if an environment is not known, or no episode can end within the budget.
+        """
+        for world in self.worlds:
+            refuse_unknown_env(world)
+            refuse_budget_without_episode(world, self.env_steps)
+
+    def check_runs(self) -> None:
+        """Refuse what cannot run: worlds, and all that is known only when rules have carried the values.
+
+        Raises:
+            InputError: if there is any.
+        """
+        self.check_worlds()
+        for cell in self.cells():
+            cell.run(self.seeds[0])
+
+    @classmethod
+    def read(cls, file: Path | str) -> Study:
+        """The study in a TOML file.
+
+        Raises:
+            InputError: if it cannot be read, or is not a study; the sentence names the file.
+        """
+        from cycletime.studies.spec_file import read_study
+
+        return read_study(Path(file))
+
+    def run(
+        self,
+        out: Path | str,
+        *,
+        workers: int | None = None,
+        executor: str = "local",
+        progress: bool = True,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> StudyResults:
+        """Run what is not done yet, and keep it in a folder; what came of the study.
+
+        Args:
+            out: The folder; the same call goes on with it.
+            workers: Processes, tasks or jobs at a time; by default one for each core or GPU.
+            executor: Who computes: local, ray or slurm.
+            progress: Whether to show how it goes, on standard error or in the notebook.
+            stop: Asked about twice a second; where it says yes, workers save and leave.
+        """
+        from cycletime.studies.executors import ExecutorOptions, make_executor
+        from cycletime.studies.progress import StudyProgress
+        from cycletime.studies.study import StudyResults
+        from cycletime.studies.study_folder import StudyFolder
+        from cycletime.studies.worker_pool import run_study
+
+        folder = StudyFolder.create(Path(out), self)
+        who = make_executor(executor, ExecutorOptions(workers=workers), self.device)
+        run_study(folder, who, watcher=StudyProgress(who.workers) if progress else None, stop=stop)
+        return StudyResults(folder)
+
+    @property
+    def size(self) -> int:
+        """The runs, those counted twice that two cells share. They are not made for it: there may be too many."""
+        tried = sum(self._dts_and_values(algorithm) for algorithm in self.algorithms)
+        return len(self.worlds) * tried * len(self.seeds)
+
+    def _dts_and_values(self, algorithm: str) -> int:
+        """How many cycle times, rules and choices of hyper-parameters there are together."""
+        points = self.points.get(algorithm, ())
+        dts = () if any("dt" in point for point in points) else self.dts
+        lists: list[tuple[object, ...]] = [points, dts, self.rules.get(algorithm, ())]
+        lists += [values for grid in self.grids(algorithm) for values in grid.values()]
+        return math.prod(len(each) or 1 for each in lists)
+
+    def resolved(self, begun: Study | None = None) -> Study:
+        """This study with the width of its programs, where it does not say.
+
+        The width is part of a run's identity. So it follows from the study alone, and not from the machine that
+        happens to look: the command line, Python and a pack all plan the same runs.
+
+        Args:
+            begun: The same study as it was when it began, if it did: its width is kept.
+
+        Raises:
+            InputError: if not one run fits into the memory of a GPU.
+        """
+        if self.width is not None:
+            return self
+        if begun is not None and begun.device == self.device:
+            return replace(self, width=begun.width)
+        groups: Counter[tuple[tuple[str, ...], str]] = Counter()
+        largest: dict[tuple[str, ...], RunSpec] = {}
+        for cell in self.cells() if self.device == "gpu" else ():
+            spec = cell.run(self.seeds[0])
+            kind = spec.world.name, spec.algorithm, spec.engine.name
+            groups[kind, engine_for(spec).program(spec)] += len(self.seeds)
+            largest[kind] = max(largest.get(kind, spec), spec, key=lambda each: (each.agent.capacity, -each.dt.exact_s))
+        lanes = {kind: engine_for(spec).most_lanes(spec) for kind, spec in largest.items()}
+        if 0 in lanes.values():
+            raise InputError("A run does not fit into the memory of a GPU: give the agent a smaller replay.")
+        runs = max((count for (kind, _), count in groups.items() if lanes[kind] > 1), default=1)
+        most = min((each for each in lanes.values() if each > 1), default=1)
+        # As few turns as possible, and an even share in each: 31 runs of which 20 fit have the width 16.
+        return replace(self, width=math.ceil(runs / math.ceil(runs / most)))
+
+    def cells(self) -> Iterator[Cell]:
+        """All combinations but for seeds, in the order of a table.
+
+        Raises:
+            InputError: if there are too many, or values that make no sense together.
+        """
+        self.check_size()
+        for world, algorithm in product(self.worlds, self.algorithms):
+            for dt, rule in product(self.dts, self.rules.get(algorithm) or (None,)):
+                for values in self._tried(algorithm, dt):
+                    yield self._cell(world, algorithm, dt, rule, values)
+
+    def runs(self) -> Iterator[tuple[Mapping[str, Any], RunSpec]]:
+        """All runs, each with its labels and its seed among them. Two cells can share a run."""
+        for cell in self.cells():
+            for seed in self.seeds:
+                yield {**cell.labels, "seed": seed}, cell.run(seed)
+
+    def _tried(self, algorithm: str, dt: Duration) -> Iterator[dict[str, Any]]:
+        """All choices of hyper-parameters at a cycle time."""
+        grid = {name: values for each in self.grids(algorithm) for name, values in each.items()}
+        points = [point for point in self.points.get(algorithm) or ({},) if Duration(point.get("dt", dt)) == dt]
+        for point, values in product(points, product(*grid.values())):
+            yield {**dict(zip(grid, values, strict=True)), **without_dt(point)}
+
+    def _cell(self, world: World, algorithm: str, dt: Duration, rule: str | None, values: dict[str, Any]) -> Cell:
+        tuned_at = self.tuned[algorithm].dt if algorithm in self.tuned else Duration("16ms")
+        carries = algorithm != "actor-critic" and rule is not None
+        used = None if rule is None else self.own_rules.get(rule, rule)
+        agent, origin = transfer_agent(
+            algorithm,
+            {name: value for name, value in values.items() if name in TUNABLE[algorithm]},
+            dt=dt,
+            tuned_at=tuned_at if carries else None,
+            rule=used if carries else None,
+            others={name: value for name, value in values.items() if name not in TUNABLE[algorithm]},
+        )
+        varied = {name for grid in self.grids(algorithm) for name, tried in grid.items() if len(tried) > 1}
+        varied |= {name for point in self.points.get(algorithm, ())[:1] for name in without_dt(point)}
+        hyperparameters = {name: value for name, value in values.items() if name in varied}
+        labels = {"task": world.name, "algorithm": algorithm, "rule": rule, "dt": dt, **hyperparameters}
+        engine = EngineSpec(device=self.device, width=self.width or 1)
+        cell = Cell(labels, world, agent, dt, self.env_steps, engine, origin)
+        wanted = self.engine if isinstance(world, ClosedFormWorld) else AUTO
+        return replace(cell, engine=with_engine(cell.run(self.seeds[0]), wanted).engine)
+
+    def grids(self, algorithm: str) -> tuple[Grid, ...]:
+        """The values that are tried of an algorithm: the tuned ones, and further fields of its agent."""
+        tuned = self.tuned[algorithm].values if algorithm in self.tuned else {}
+        return tuned, self.others.get(algorithm, {})

@@ -1,1 +1,0 @@
-"""What a study is, and the file that says so."""

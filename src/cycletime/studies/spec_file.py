@@ -1,0 +1,391 @@
+"""A study as a TOML file: reading it, with a sentence for whatever is wrong, and writing it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, fields
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from cycletime.duration import Duration, typed_duration
+from cycletime.errors import InputError, did_you_mean, quote, unknown_name_error
+from cycletime.libraries.synonyms import name_hint
+from cycletime.rules.rule import own_rules_as_table, parse_own_rules
+from cycletime.studies.spec import HANG_TIMEOUT, MAX_RUNS, Grid, Point, Study, Tuned, TunedSource
+from cycletime.training.engine_registry import AUTO
+from cycletime.training.make_specs import DEFAULT_RULES, TUNABLE
+from cycletime.training.spec import AGENTS
+from cycletime.training.toml_files import TunedFile, check_plain, read_toml, read_tuned
+from cycletime.training.worlds import ClosedFormWorld, GymnasiumEnv, World
+
+_COUNTS = {each.name for kind in AGENTS.values() for each in fields(kind) if str(each.type).startswith("int")}
+_SOURCE_TYPES = {
+    "file": str,
+    "sha256": str,
+    "tuning": str,
+    "trials": int,
+    "seeds": int,
+    "runs": int,
+    "simulated_hours": float,
+}
+
+
+def read_values(
+    told: Mapping[str, Any], algorithms: tuple[str, ...], folder: Path
+) -> tuple[dict[str, Tuned], dict[str, Grid], dict[str, tuple[Point, ...]]]:
+    """By algorithm, tuned values, further fields, and points; files of tuned values are looked for in a folder."""
+    table, others = told.get("tuned", {}), _others(told, algorithms)
+    split = not isinstance(table, str) and _is_per_algorithm("tuned", table, algorithms)
+    tuned = {}
+    for algorithm in algorithms:
+        own = table.get(algorithm) if split else table
+        if isinstance(own, str):
+            read = read_tuned(folder / own)
+            values = read.of(algorithm)
+            source = _source_of(own, read, algorithm)
+            tuned[algorithm] = _tuned(algorithm, {"dt": values.dt, **values.values, "from": source})
+            # Fields that the study sets itself come before those of the file.
+            file_s = {name: (value,) for name, value in values.others.items()}
+            others[algorithm] = {**file_s, **others.get(algorithm, {})}
+        elif own is not None and (own or split):
+            tuned[algorithm] = _tuned(algorithm, own)
+    return tuned, others, _points(told, algorithms)
+
+
+def values_table(study: Study) -> dict[str, Any]:
+    """The tables that `read_values` reads as this study's."""
+    table: dict[str, Any] = {
+        "tuned": {algorithm: _tuned_table(tuned) for algorithm, tuned in study.tuned.items()},
+        "set": {algorithm: _grid_table(grid) for algorithm, grid in study.others.items()},
+    }
+    if any(study.points.values()):
+        table["points"] = {
+            algorithm: [{name: _json_value(value) for name, value in point.items()} for point in points]
+            for algorithm, points in study.points.items()
+            if points
+        }
+    return table
+
+
+def check_algorithms(key: str, table: Mapping[str, Any], algorithms: tuple[str, ...]) -> None:
+    """Refuse a table for what is no algorithm of the study."""
+    for name in table:
+        if name not in algorithms:
+            raise InputError(f"{key} has a table for {name!r}: the study has {', '.join(algorithms)}.")
+
+
+def _tuned(algorithm: str, table: Mapping[str, Any]) -> Tuned:
+    if not isinstance(table, Mapping):
+        raise InputError(f"{quote(table)} is not a table of values: give a line for each, such as discount = 0.99.")
+    grid = _grid({name: value for name, value in table.items() if name not in ("dt", "from")})
+    for name in grid:
+        if name not in TUNABLE[algorithm]:
+            known = TUNABLE[algorithm]
+            meant = name_hint(name, algorithm, known)
+            raise InputError(f"tuned has {name!r}: {algorithm} has {', '.join(known)}; other fields go to 'set'{meant}")
+    dt = typed_duration(table["dt"]) if "dt" in table else None
+    return Tuned(dt, grid, _source(table["from"]) if "from" in table else None)
+
+
+def _tuned_table(tuned: Tuned) -> dict[str, Any]:
+    table: dict[str, Any] = {"dt": str(tuned.dt)} if tuned.dt else {}
+    if tuned.source is not None:
+        table["from"] = {name: value for name, value in asdict(tuned.source).items() if value is not None}
+    return {**table, **_grid_table(tuned.values)}
+
+
+def _source_of(name: str, read: TunedFile, algorithm: str) -> dict[str, Any]:
+    """What a file of tuned values says of its tuning. People may have written it, so what makes no sense is left."""
+    origin = read.origin(algorithm)
+    tuning = origin.get("tuning")
+    seeds = tuning.get("seeds") if isinstance(tuning, Mapping) else None
+    told = {
+        "tuning": origin.get("study"),
+        "trials": origin.get("trials"),
+        "seeds": len(seeds) if isinstance(seeds, list) else None,
+        "runs": origin.get("runs"),
+        "simulated_hours": origin.get("simulated_hours"),
+    }
+    sound = {key: value for key, value in told.items() if value is not None and _is_valid_source(key, value)}
+    return {"file": name, "sha256": read.sha256, **sound}
+
+
+def _source(told: object) -> TunedSource:
+    if not isinstance(told, Mapping) or not {"file", "sha256"} <= set(told) <= set(_SOURCE_TYPES):
+        raise InputError(f"tuned has from = {quote(told)}: it is for what study.json keeps of a file of tuned values.")
+    for key, value in told.items():
+        if not _is_valid_source(key, value):
+            raise InputError(f"tuned has {key} = {quote(value)} in 'from': it must be {_SOURCE_TYPES[key].__name__}.")
+    return TunedSource(**told)
+
+
+def _is_valid_source(key: str, value: object) -> bool:
+    try:
+        check_plain({key: value})
+    except InputError:
+        return False
+    if _SOURCE_TYPES[key] is str:
+        return isinstance(value, str)
+    kind = int if _SOURCE_TYPES[key] is int else int | float
+    return isinstance(value, kind) and not isinstance(value, bool) and 0 < value < inf
+
+
+def _others(told: Mapping[str, Any], algorithms: tuple[str, ...]) -> dict[str, Grid]:
+    table = told.get("set", {})
+    split = _is_per_algorithm("set", table, algorithms)
+    return {algorithm: _grid(table.get(algorithm, {}) if split else table) for algorithm in algorithms if table}
+
+
+def _points(told: Mapping[str, Any], algorithms: tuple[str, ...]) -> dict[str, tuple[Point, ...]]:
+    if "points" not in told:
+        return {}
+    given = told["points"]
+    if isinstance(given, Mapping):
+        check_algorithms("points", given, algorithms)
+    by_algorithm = given if isinstance(given, Mapping) else dict.fromkeys(algorithms, given)
+    for points in by_algorithm.values():
+        if not isinstance(points, list) or not points or not all(isinstance(each, Mapping) and each for each in points):
+            raise InputError(
+                f"points is {quote(points)}: it must be a list of tables, such as [{{ discount = 0.99 }}, "
+                "{ discount = 0.9 }]."
+            )
+    return {algorithm: tuple(map(_point, points)) for algorithm, points in by_algorithm.items()}
+
+
+def _point(told: Mapping[str, Any]) -> Point:
+    for name, value in told.items():
+        if isinstance(value, Mapping) or (isinstance(value, list) and name != "hidden"):
+            raise InputError(f"points has {name} = {quote(value)}: a point has one value for each name.")
+    return {name: typed_duration(value) if name == "dt" else _value(name, value) for name, value in told.items()}
+
+
+def _is_per_algorithm(key: str, table: object, algorithms: tuple[str, ...]) -> bool:
+    """Whether a table has one for each algorithm."""
+    if not isinstance(table, Mapping):
+        raise InputError(f"{key} is {quote(table)}: it must be a table, such as [{key}] with a line for each value.")
+    if not any(name in AGENTS for name in table):
+        return False
+    check_algorithms(key, table, algorithms)
+    return True
+
+
+def _grid(table: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """By name, the values; a list is several of them, and a list in it is one, as are hidden layers."""
+    if not isinstance(table, Mapping):
+        raise InputError(f"{quote(table)} is not a table of values: give a line for each, such as discount = 0.99.")
+    grid = {}
+    for name, value in table.items():
+        several = value if isinstance(value, list) else [value]
+        if name == "hidden" and several and not any(isinstance(each, list) for each in several):
+            several = [several]
+        grid[name] = tuple(_value(name, each) for each in several)
+    return grid
+
+
+def _value(name: str, told: Any) -> Any:  # noqa: ANN401 - whatever TOML has
+    """One value, of which hidden layers are a tuple; 2e3 is 2000 where something is counted."""
+    if any(isinstance(each, list | dict) for each in (told if isinstance(told, list) else [told])):
+        raise InputError(f"{name} is {quote(told)}: give a value, or a list of values to try.")
+    if name in _COUNTS and isinstance(told, float) and told.is_integer():
+        return int(told)
+    return tuple(told) if isinstance(told, list) else told
+
+
+def _grid_table(grid: Grid) -> dict[str, list[Any]]:
+    return {name: [_json_value(each) for each in values] for name, values in grid.items()}
+
+
+def _json_value(value: Any) -> Any:  # noqa: ANN401 - any hyper-parameter
+    if isinstance(value, Duration):
+        return str(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+_SINGULARS = {"task": "tasks", "env": "envs", "algorithm": "algorithms", "dt": "dts", "rule": "rules", "seed": "seeds"}
+_KNOWN_KEYS = {
+    *(*_SINGULARS, *_SINGULARS.values(), "name", "env_steps", "env_dt", "tuned", "set", "points", "own_rules"),
+    *("device", "width", "engine", "patience"),
+}
+
+
+def read_study(path: Path) -> Study:
+    """The study in a file.
+
+    Raises:
+        InputError: if it cannot be read, is not a study, or has runs that cannot be; the sentence names the file.
+    """
+    told = read_toml(path)
+    try:
+        study = study_from_table(told, folder=path.parent)
+        study.check_runs()
+        return study
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def study_from_table(told: Mapping[str, Any], folder: Path = Path()) -> Study:
+    """The study that a table describes; tuned values may stand in a file of their own, looked for in a folder.
+
+    Raises:
+        InputError: if it describes none.
+    """
+    check_plain(told)
+    for key in told:
+        if key not in _KNOWN_KEYS:
+            near = did_you_mean(key, _KNOWN_KEYS)
+            raise InputError(f"{key!r} is nothing that a study has: it has {', '.join(sorted(_KNOWN_KEYS))}{near}")
+    algorithms = tuple(_as_list(told, "algorithm"))
+    for algorithm in algorithms:
+        if not isinstance(algorithm, str) or algorithm not in AGENTS:
+            raise unknown_name_error(algorithm, "an algorithm", AGENTS)
+    tuned, others, points = read_values(told, algorithms, folder)
+    return Study(
+        name=_name(told),
+        worlds=_worlds(told),
+        algorithms=algorithms,
+        dts=tuple(typed_duration(each) for each in _as_list(told, "dt")),
+        rules=_rules(told, algorithms, tuned),
+        own_rules=parse_own_rules(told.get("own_rules", {})),
+        seeds=_seeds(told),
+        env_steps=_count("env_steps", _required(told, "env_steps")),
+        tuned=tuned,
+        others=others,
+        points=points,
+        device=str(told.get("device", "cpu")),
+        width=_count("width", told["width"]) if "width" in told else None,
+        engine=str(told.get("engine", AUTO)),
+        patience=_hang_timeout(told.get("patience", HANG_TIMEOUT)),
+    )
+
+
+def study_table(study: Study) -> dict[str, Any]:
+    """The table that `study_from` reads as this study; JSON and TOML have all that is in it."""
+    tasks = [world for world in study.worlds if isinstance(world, ClosedFormWorld)]
+    envs = [world for world in study.worlds if isinstance(world, GymnasiumEnv)]
+    return {
+        "name": study.name,
+        "tasks": [task.name for task in tasks],
+        "envs": [env.name for env in envs],
+        **_env_dt_table(tasks, envs),
+        "algorithms": list(study.algorithms),
+        "dts": [str(dt) for dt in study.dts],
+        "rules": {algorithm: list(study.rules.get(algorithm, ())) for algorithm in study.algorithms},
+        **({"own_rules": own_rules_as_table(study.own_rules)} if study.own_rules else {}),
+        "seeds": list(study.seeds),
+        "env_steps": study.env_steps,
+        **values_table(study),
+        "device": study.device,
+        **({} if study.width is None else {"width": study.width}),
+        **({} if study.engine == AUTO else {"engine": study.engine}),
+        **({} if study.patience == HANG_TIMEOUT else {"patience": str(study.patience)}),
+    }
+
+
+def _env_dt_table(tasks: Sequence[ClosedFormWorld], envs: Sequence[GymnasiumEnv]) -> dict[str, str]:
+    """The one env_dt of a study, which `_worlds` gives to its environments, or to its tasks where it has no others."""
+    for_tasks = {None if task.has_usual_env_dt else task.env_dt for task in tasks}
+    for_envs = {env.env_dt for env in envs}
+    if len(for_envs) > 1 or (envs and for_tasks - {None}) or (not envs and len(for_tasks) > 1):
+        worlds: tuple[World, ...] = (*tasks, *envs)
+        words = ", ".join(f"{world.name} {world.env_dt or 'none'}" for world in worlds)
+        raise InputError(f"The environments have different env_dt ({words}): make a study of each.")
+    env_dt = next(iter(for_envs if envs else for_tasks), None)
+    return {} if env_dt is None else {"env_dt": str(env_dt)}
+
+
+def _hang_timeout(value: Any) -> Duration:  # noqa: ANN401 - whatever TOML has
+    with suppress(InputError):
+        if (patience := typed_duration(value)) >= Duration("1s"):
+            return patience
+    raise InputError(f"patience is {quote(value)}: give a time of at least a second, such as '30min' or '2h'.")
+
+
+def _name(told: Mapping[str, Any]) -> str:
+    name = _required(told, "name")
+    if not isinstance(name, str) or not name.strip():
+        raise InputError(f"name is {quote(name)}: it must be a text in one line, such as 'reacher-quick'.")
+    return name
+
+
+def _required(told: Mapping[str, Any], key: str) -> Any:  # noqa: ANN401 - whatever TOML has
+    if key not in told:
+        raise InputError(f"{key!r} is missing: a study needs it.")
+    return told[key]
+
+
+def _as_list(told: Mapping[str, Any], singular: str) -> list[Any]:
+    """What stands under a word or its plural, as a list."""
+    plural = _SINGULARS[singular]
+    if singular in told and plural in told:
+        raise InputError(f"{singular!r} and {plural!r} are both given: give one of them.")
+    if singular not in told and plural not in told:
+        raise InputError(f"{singular!r} is missing: a study needs one, or several as {plural!r}.")
+    found = told.get(singular, told.get(plural))
+    return found if isinstance(found, list) else [found]
+
+
+def _worlds(told: Mapping[str, Any]) -> tuple[World, ...]:
+    env_dt = typed_duration(told["env_dt"]) if "env_dt" in told else None
+    given = [key for key in ("task", "tasks", "env", "envs") if key in told]
+    if not given:
+        raise InputError("'task' is missing: a study needs a task or an env, or several as 'tasks' and 'envs'.")
+    tasks = _as_list(told, "task") if {"task", "tasks"} & set(given) else []
+    envs = _as_list(told, "env") if {"env", "envs"} & set(given) else []
+    for name in (*tasks, *envs):
+        if not isinstance(name, str) or not name:
+            raise InputError(f"{quote(name)} is neither a task nor an environment: give a name, such as 'reacher'.")
+    step = () if env_dt is None or envs else (env_dt,)
+    return (*(ClosedFormWorld(name, *step) for name in tasks), *(GymnasiumEnv(name, env_dt) for name in envs))
+
+
+def _rules(told: Mapping[str, Any], algorithms: tuple[str, ...], tuned: Mapping[str, Tuned]) -> dict[str, Any]:
+    """By algorithm, its rules; left out, its own where its values are from a cycle time."""
+    bare = [algorithm for algorithm, values in tuned.items() if values.dt is None]
+    own = {each: [DEFAULT_RULES[each]] if each in DEFAULT_RULES and each not in bare else [] for each in algorithms}
+    if "rule" not in told and "rules" not in told:
+        given = own
+    elif isinstance(table := told.get("rule", told.get("rules")), Mapping):
+        _as_list(told, "rule")  # which refuses both
+        check_algorithms("rules", table, algorithms)
+        listed = {name: each if isinstance(each, list) else [each] for name, each in table.items()}
+        given = {**own, **listed} if listed else {}
+    else:
+        given = dict.fromkeys(algorithms, _as_list(told, "rule"))
+        if any(each in DEFAULT_RULES for each in algorithms):
+            given = {each: rules if each in DEFAULT_RULES else [] for each, rules in given.items()}
+    for algorithm, rules in given.items():
+        _check_rules(algorithm, rules)
+    return {each: tuple(given.get(each, ())) for each in algorithms}
+
+
+def _check_rules(algorithm: str, rules: list[Any]) -> None:
+    for rule in rules:
+        if not isinstance(rule, str):
+            raise InputError(f"rules has {quote(rule)}: a rule is a name, such as 'dt-aware'.")
+        if algorithm not in DEFAULT_RULES:
+            raise InputError(f"rules has {rule!r} for {algorithm}: no rule carries its values, so leave it out.")
+    if len(set(rules)) != len(rules):
+        raise InputError(f"rules has the same one twice for {algorithm}: {quote(rules)}.")
+
+
+def _seeds(told: Mapping[str, Any]) -> tuple[int, ...]:
+    """A number is how many, from 0 on; a list is the seeds themselves, as is the singular."""
+    if "seed" in told and "seeds" in told:
+        raise InputError("'seed' and 'seeds' are both given: give one of them.")
+    if "seed" in told:
+        return (_count("seed", told["seed"], least=0),)
+    given = told.get("seeds", 1)
+    if isinstance(given, list):
+        return tuple(_count("seeds", each, least=0) for each in given)
+    if (count := _count("seeds", given)) > MAX_RUNS:
+        raise InputError(f"seeds is {given!r}: it is how many there are, at most {MAX_RUNS:,}.")
+    return tuple(range(count))
+
+
+def _count(name: str, value: Any, least: int = 1) -> int:  # noqa: ANN401 - whatever TOML has
+    whole = value.is_integer() if isinstance(value, float) else isinstance(value, int) and not isinstance(value, bool)
+    if not whole or value < least:
+        raise InputError(f"{name} is {quote(value)}: it must be a whole number of at least {least}.")
+    return int(value)

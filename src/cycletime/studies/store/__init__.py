@@ -1,1 +1,0 @@
-"""A study on disk: its folder, and runs that come into it and go out of it."""

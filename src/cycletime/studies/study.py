@@ -1,0 +1,139 @@
+"""What came of a study, for Python and notebooks: tables, a figure, and a summary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from math import isnan, nan
+from typing import TYPE_CHECKING, Any
+
+from cycletime.extras import require_extras
+from cycletime.statistics import mean_and_error
+from cycletime.studies.plan import Plan
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.training.finished_run import MEASURES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class StudyResults:
+    """The runs of a study, finished or not."""
+
+    folder: StudyFolder
+
+    @cached_property
+    def _checked(self) -> StudyFolder:
+        return self.folder.checked()
+
+    def scores(self) -> pa.Table:
+        """A row for each cell and seed: where it is, the run's name and state, and its scores."""
+        import pyarrow as pa
+
+        from cycletime.studies.curve_export import label_columns
+
+        plan = Plan.of(self.folder.study)
+        columns = {
+            **label_columns([cell.labels for cell in plan.cells]),
+            "seed": pa.int64(),
+            "run": pa.string(),
+            "state": pa.string(),
+            **dict.fromkeys(MEASURES, pa.float64()),
+        }
+        texts = [name for name, kind in columns.items() if kind == pa.string()]
+        rows = [
+            {**row, **{name: None if row[name] is None else str(row[name]) for name in texts}}
+            for row in self._rows(plan)
+        ]
+        return pa.Table.from_pylist(rows, pa.schema(list(columns.items())))
+
+    def curves(self, bins: int | None = 100) -> pa.Table:
+        """All learning curves: the mean return in equal bins of environment steps; None for a row for each episode."""
+        from cycletime.studies.curve_export import study_curves
+
+        return study_curves(self._checked, bins)
+
+    def plot(self, measure: str = "average_return") -> Figure:
+        """Performance against the cycle time, for each task and algorithm: means and standard errors over seeds.
+
+        Raises:
+            NotInstalledError: if there is no Matplotlib.
+        """
+        with require_extras("StudyResults.plot"):
+            from matplotlib.figure import Figure
+
+        panels = self._means(measure)
+        figure = Figure(figsize=(5 * max(1, len(panels)), 3.5), layout="constrained")
+        for place, (title, rules) in enumerate(panels.items(), start=1):
+            axes = figure.add_subplot(1, len(panels), place, xscale="log")
+            for rule, points in rules.items():
+                dts_ms = [1000 * dt for dt in points]
+                means, errors = zip(*((mean, error) for mean, error, _ in points.values()), strict=True)
+                axes.errorbar(dts_ms, means, errors, marker="o", capsize=3, label=rule)
+            ticks = sorted({1000 * dt for points in rules.values() for dt in points})
+            axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks], minor=False)
+            axes.set_xticks([], minor=True)
+            counts = sorted({n for points in rules.values() for _, _, n in points.values()})
+            seeds = f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
+            axes.set(title=title, xlabel="cycle time (ms)", ylabel=f"{measure.replace('_', ' ')} ± s.e., {seeds}")
+            axes.legend()
+        return figure
+
+    def _rows(self, plan: Plan) -> Iterator[dict[str, Any]]:
+        states = self._checked.states(planned.name for planned in plan.runs)
+        varied = dict.fromkeys(name for cell in plan.cells for name in cell.labels)
+        for index, cell in enumerate(plan.cells):
+            labels = {name: cell.labels.get(name) for name in varied}
+            for seed, name in zip(plan.study.seeds, plan.names[index], strict=True):
+                result = self._checked.store.result(name) if states[name] == "done" else {}
+                yield {
+                    **labels,
+                    "rule": labels["rule"] or "as given",
+                    "dt": float(cell.dt),
+                    "seed": seed,
+                    "run": name,
+                    "state": states[name],
+                    **{measure: result.get(measure) for measure in MEASURES},
+                }
+
+    def _means(self, measure: str) -> dict[str, dict[str, dict[float, tuple[float, float, int]]]]:
+        """By task, algorithm and other values, by rule and by cycle time: mean, standard error and n."""
+        scores: dict[tuple[str, str, float], list[float]] = {}
+        fixed = ("rule", "dt", "seed", "run", "state", *MEASURES)
+        for row in self._rows(Plan.of(self.folder.study)):
+            if row[measure] is not None:
+                others = [str(value) for name, value in row.items() if name not in fixed and value is not None]
+                scores.setdefault((", ".join(others), row["rule"], row["dt"]), []).append(row[measure])
+        found: dict[str, dict[str, dict[float, tuple[float, float, int]]]] = {}
+        for (title, rule, dt), values in sorted(scores.items(), key=lambda item: item[0][2]):
+            told = mean_and_error(values)
+            error = nan if told.high is None else told.high - told.value
+            found.setdefault(title, {}).setdefault(rule, {})[dt] = told.value, error, told.n
+        return found
+
+    def _repr_html_(self) -> str:
+        """Means over seeds, for notebooks."""
+        parts = [f"<h4>{escape(self.folder.study.name)}</h4>"]
+        for title, rules in self._means(MEASURES[0]).items():
+            dts = sorted({dt for points in rules.values() for dt in points})
+            head = "".join(f"<th>{escape(rule)}</th>" for rule in rules)
+            rows = [
+                f"<tr><th>{1000 * dt:g} ms</th>"
+                + "".join(_html_cell(points.get(dt)) for points in rules.values())
+                + "</tr>"
+                for dt in dts
+            ]
+            caption = f"<caption>{escape(title)}: mean return over learning ± one standard error (seeds)</caption>"
+            parts.append(f"<table>{caption}<tr><th>cycle time</th>{head}</tr>{''.join(rows)}</table>")
+        return "".join(parts)
+
+
+def _html_cell(point: tuple[float, float, int] | None) -> str:
+    if point is None:
+        return "<td></td>"
+    mean, error, count = point
+    return f"<td>{mean:.2f} ({count})</td>" if isnan(error) else f"<td>{mean:.2f} ± {error:.2f} ({count})</td>"

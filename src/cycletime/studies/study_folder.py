@@ -1,0 +1,418 @@
+"""A study's folder: the study as it was last planned, its runs, their failures, and what is damaged.
+
+study.json    the study with its engine, and what is kept of its runs
+finished/     finished runs, many in a file
+runs/NAME/    unfinished runs: a checkpoint, and failures.jsonl with what went wrong
+leases/       which runs are being trained, and by whom
+workers/      events of workers while a command supervises them
+damaged/      files that were moved aside
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import traceback
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from cycletime.bounded import read_bounded_text
+from cycletime.errors import InputError, error_sentence
+from cycletime.studies.leases import hold_lease, lease_holders, lease_timeout_s
+from cycletime.studies.plan import Plan
+from cycletime.studies.spec import Study
+from cycletime.studies.spec_file import study_from_table, study_table
+from cycletime.training.atomic_files import check_writable, disk_errors, make_folder, move, write_last
+from cycletime.training.engine_registry import AUTO
+from cycletime.training.finished_run import FinishedRun
+from cycletime.training.policy_file import SavedPolicy
+from cycletime.training.run_folder import RunFolder, checkpoints_of
+from cycletime.training.run_recorder import SAVE_ALL, SaveOptions
+from cycletime.training.run_store import Store
+from cycletime.training.sealed_json import check_seal, error_reason, is_count, parse_json, sealed_text
+from cycletime.training.spec import RunSpec
+from cycletime.training.toml_files import MOST_BYTES_KEPT
+
+MAX_FAILURES = 3
+"""A run that fails so often, or whose workers die so often without getting further, is left alone until a retry."""
+
+
+@dataclass(frozen=True)
+class RunFailures:
+    """The failures of a run."""
+
+    run: Path
+    """Its folder, which need not be there."""
+
+    @property
+    def file(self) -> Path:
+        """Where they are noted."""
+        return self.run / "failures.jsonl"
+
+    def read(self) -> list[Mapping[str, Any]]:
+        """All that were noted."""
+        try:
+            lines = self.file.read_bytes().splitlines()
+        except OSError:
+            return []
+        return [told for line in lines if (told := _parse_failure(line)) is not None]
+
+    @property
+    def are_noted(self) -> bool:
+        """Whether there is a file of them, though it may not be readable."""
+        return self.file.exists()
+
+    @property
+    def last(self) -> Mapping[str, Any]:
+        """The last one; empty if there is none."""
+        return next(reversed(self.read()), {})
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether the run is left alone."""
+        noted = self.read()
+        alone = Counter(each.get("begun_at") for each in noted if each.get("died_among") == 1)
+        raised = sum("died_among" not in each for each in noted)
+        is_wrong = any(each.get("wrong_input") is True for each in noted)
+        return is_wrong or raised >= MAX_FAILURES or max(alone.values(), default=0) >= MAX_FAILURES
+
+    def most_together(self) -> int | None:
+        """With how many others it may be trained; fewer each time that a worker died over them. None for any number."""
+        deaths = [int(each["died_among"]) for each in self.read() if "died_among" in each]
+        return max(1, min(deaths) // 2) if deaths else None
+
+    def add(self, error: Exception | str) -> None:
+        """Note an error that the run raised; a wrong input would be as wrong the next time."""
+        trace = "" if isinstance(error, str) else "".join(traceback.format_exception(error))
+        text = error if isinstance(error, str) else error_sentence(error)
+        self._note({"error": text, "traceback": trace, "wrong_input": isinstance(error, InputError)})
+
+    def add_death(self, why: str, begun_at: int | None, among: int) -> None:
+        """Note that a worker died which had begun this run somewhere, among so many."""
+        self._note({"error": why, "begun_at": begun_at, "died_among": among})
+
+    def forget(self) -> None:
+        """Let the run be tried again."""
+        with disk_errors(self.run):
+            self.file.unlink(missing_ok=True)
+
+    def _note(self, told: Mapping[str, Any]) -> None:
+        when = datetime.now(UTC).isoformat(timespec="seconds")
+        make_folder(self.run)
+        with disk_errors(self.run), self.file.open("a") as file:
+            file.write("\n" + json.dumps({"when": when, **told}) + "\n")  # what was torn by a kill ends there
+
+
+def _parse_failure(line: bytes) -> Mapping[str, Any] | None:
+    """What a line says, unless it was torn by a kill or spoilt by a disk: then the run is tried once more."""
+    try:
+        told = parse_json(line)
+    except ValueError:
+        return None
+    is_death, begun_at = "died_among" in told, told.get("begun_at")
+    can_be = not is_death or (is_count(told["died_among"]) and (begun_at is None or is_count(begun_at)))
+    return told if can_be and isinstance(told.get("error"), str) else None
+
+
+FORMAT = 2
+_MARKERS = ("study.json", "finished", "leases", "workers", "advice.json", "code-*")
+"""A folder that has one of these is a study's, though its study.json is gone, or was made for one: by whoever works
+out advice, or unpacks a pack's code."""
+RunState: TypeAlias = Literal["done", "running", "failed", "stopped", "pending"]
+"""Stopped runs have a checkpoint, and nobody trains them now."""
+
+
+@dataclass(frozen=True)
+class StudyFolder:
+    """The folder of a study."""
+
+    path: Path
+    study: Study
+    keep: SaveOptions = SAVE_ALL
+    """What is wanted of finished runs."""
+    is_checked: bool = False
+    """Whether runs are done only if all that is kept of them was read and is what was written."""
+
+    @classmethod
+    def create(
+        cls, path: Path, study: Study, *, change_engine: bool = False, keep: SaveOptions | None = None
+    ) -> StudyFolder:
+        """The folder of a study, new or as it is; what a study has run already stays.
+
+        Raises:
+            InputError: if the folder has another study or other things, or began on another engine and is not told to
+                change it.
+        """
+        check_folder_free(path)
+        before = cls.open(path) if (path / "study.json").exists() else None
+        study = study.resolved(before.study if before and not change_engine else None)
+        study.check_runs()  # before anything is written
+        study_from_table(study_table(study))  # which refuses what could not be read again
+        if before is not None:
+            before._check_same(study, change_engine=change_engine)
+        folder = cls(path, study, keep or (before.keep if before else SAVE_ALL))
+        for each in (folder.leases, folder.runs):  # in this order: the first one is a sign
+            make_folder(each)
+        folder._write()
+        return folder
+
+    @classmethod
+    def open(cls, path: Path | str) -> StudyFolder:
+        """The study in a folder.
+
+        Raises:
+            InputError: if there is none.
+        """
+        path = Path(path)
+        file = path / "study.json"
+        if not file.is_file():
+            raise InputError(_not_a_study(path))
+        text = read_bounded_text(file, MOST_BYTES_KEPT)
+        try:
+            told = parse_json(text.encode())
+            if (version := told["format"]) == FORMAT:
+                told = check_seal(told, known=("format", "study", "keep"))
+                return cls(path, study_from_table(told["study"]), SaveOptions(**told["keep"]))
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+            raise InputError(
+                f"{file} cannot be read as a study: {error_reason(error)}. Put it back, or delete it and run "
+                f"the study's "
+                "file again: what is done stays."
+            ) from error
+        raise InputError(f"{file} has the format {version}, and this version of cycletime reads {FORMAT}.")
+
+    @staticmethod
+    def of_run(run: Path) -> Path | None:
+        """The study that a run's folder is in, if it is in one."""
+        study = run.resolve().parent.parent
+        return study if run.resolve().parent.name == "runs" and (study / "study.json").exists() else None
+
+    def _check_same(self, study: Study, *, change_engine: bool) -> None:
+        if self.study.name != study.name:
+            raise InputError(
+                f"{self.path} holds the study {self.study.name!r}, and not {study.name!r}: give another folder."
+            )
+        before, now = _engine_label(self.study), _engine_label(study)
+        if before != now and not change_engine:
+            raise InputError(
+                f"The study in {self.path} began on {before}, and is now to go on with {now}: its "
+                "runs would not be comparable bit for bit, so give the same engine, or --change-engine."
+            )
+
+    def _write(self) -> None:
+        file = self.path / "study.json"
+        told = {"format": FORMAT, "study": study_table(self.study), "keep": asdict(self.keep)}
+        text = sealed_text(told)
+        if not file.exists() or file.read_text() != text:
+            write_last(file, lambda unfinished: unfinished.write_text(text))
+
+    @property
+    def runs(self) -> Path:
+        """Where runs are that are not finished."""
+        return self.path / "runs"
+
+    @property
+    def leases(self) -> Path:
+        """Where it says who trains what."""
+        return self.path / "leases"
+
+    @property
+    def finished(self) -> Path:
+        """Where runs are that are."""
+        return self.path / "finished"
+
+    @property
+    def stale_s(self) -> float:
+        """After how many seconds of silence a run is anyone's."""
+        return lease_timeout_s(float(self.study.patience))
+
+    @property
+    def workers(self) -> Path:
+        """Where workers say how it goes."""
+        return self.path / "workers"
+
+    def open_to_workers(self) -> None:
+        """Have all that workers write into, before the first one is started.
+
+        Raises:
+            RunError: if the disk refuses.
+        """
+        for each in (self.workers, self.leases, self.runs, self.finished):
+            make_folder(each)
+            check_writable(each)
+
+    def checked(self) -> StudyFolder:
+        """The same for who wants scores. Workers look at names alone, and what they call done is left alone."""
+        return self if self.is_checked else replace(self, is_checked=True)
+
+    @cached_property
+    def store(self) -> Store:
+        """The finished runs, as they were when it was looked first; `refresh` looks again."""
+        store = Store(self.finished, self.is_checked)
+        store.refresh()
+        return store
+
+    def run_folder(self, spec: RunSpec) -> RunFolder:
+        """The folder of a run, which need not be there."""
+        return RunFolder(self.runs / spec.name, spec)
+
+    def failures(self, name: str) -> RunFailures:
+        """What went wrong with a run."""
+        return RunFailures(self.runs / name)
+
+    def clean(self, done: Collection[str]) -> None:
+        """Remove what somebody left of runs who was killed just after they were done."""
+        for name in {path.name for path in self.runs.glob("*")}.intersection(done):
+            shutil.rmtree(self.runs / name, ignore_errors=True)
+        for name in {path.stem for path in self.leases.glob("*.json")}.intersection(done):
+            with hold_lease(
+                self.leases, name, "cleaning", stale_s=self.stale_s
+            ):  # and given back at once, where nobody has it
+                pass
+
+    def damage(self) -> list[str]:
+        """In sentences, which files of finished runs cannot be trusted, and what that means."""
+        again = "'cycletime study verify --repair' moves it away, and 'cycletime study run' trains its runs again"
+        told = [
+            f"{path} is damaged ({wrong}): its runs count as not done. Restore it; or {again}."
+            for path, wrong in self.store.damaged.items()
+        ]
+        return [*told, *self.disputes()]
+
+    def disputes(self) -> list[str]:
+        """In sentences, which runs have two scores."""
+        return [
+            f"{name} has other scores in {other} than in {first.name} beside it, which are taken: remove one of them."
+            for name, (first, other) in self.store.disputed.items()
+        ]
+
+    def states(self, names: Iterable[str]) -> dict[str, RunState]:
+        """How far runs are."""
+        begun = {path.name for path in self.runs.glob("*")}
+        running = lease_holders(self.leases).keys()
+        self.store.refresh()  # last, since a run is finished before its lease is given back
+
+        def state_of(name: str) -> RunState:
+            if name in self.store:
+                return "done"
+            if name in running:
+                return "running"
+            return self._state_of(name) if name in begun else "pending"
+
+        return {name: state_of(name) for name in names}
+
+    def state_of(self, name: str) -> RunState:
+        """How far a run is."""
+        return self.states([name])[name]
+
+    def _state_of(self, name: str) -> RunState:
+        """How far a run is that has a folder, and nobody trains."""
+        if self.failures(name).is_hopeless:
+            return "failed"
+        return "stopped" if checkpoints_of(self.runs / name).are_there else "pending"
+
+
+def check_folder_free(path: Path, what: str = "study", signs: Sequence[str] = _MARKERS) -> None:
+    """Refuse a folder that a study would share with other things, such as the runs of 'cycletime train'.
+
+    Args:
+        path: The folder.
+        what: What is to be kept there.
+        signs: Of which a folder that holds such a thing already has one.
+
+    Raises:
+        InputError: if it is neither new, nor empty, nor has a sign.
+    """
+    if path.is_file():
+        raise InputError(f"{str(path)!r} is a file: give a new folder or an empty one.")
+    if not path.is_dir() or any(next(path.glob(sign), None) for sign in signs):
+        return
+    with disk_errors(path):
+        there = sorted(each.name for each in path.iterdir() if not each.name.startswith("."))
+    if there:
+        raise InputError(
+            f"{str(path)!r} is not a {what}, and has other things in it, such as {there[0]!r}: give a "
+            "new folder or an empty one."
+        )
+
+
+def format_states(counts: Mapping[RunState, int]) -> str:
+    """How many runs are how far: '3 done, 1 failed'."""
+    return ", ".join(f"{count:,} {state}" for state, count in sorted(counts.items()))
+
+
+def open_run(path: Path) -> RunFolder | FinishedRun:
+    """A run by the path of its folder, though it may be in the store of its study by now.
+
+    Raises:
+        InputError: if there is none.
+    """
+    study = StudyFolder.of_run(path)
+    if study is not None and not (path / "spec.json").exists():
+        store = StudyFolder.open(study).store
+        if path.name in store:
+            return store.run(path.name)
+        raise InputError(f"{path.name!r} is not a run of {study}: 'cycletime study status --runs' names them.")
+    return RunFolder.open(path)
+
+
+def policy_of(run: RunFolder | FinishedRun) -> SavedPolicy:
+    """What a run has learned.
+
+    Raises:
+        InputError: if that was not kept, or there is nothing yet.
+    """
+    if isinstance(run, RunFolder):
+        return run.policy()
+    if run.policy is None:
+        raise InputError(f"{run.name} came without its policy: it was not asked for where it was computed.")
+    return run.policy
+
+
+def _not_a_study(path: Path) -> str:
+    """What to say of a path that has no study."""
+    if not path.exists():
+        return f"There is no folder {str(path)!r}: give the one that 'cycletime study run' has as --out."
+    if not path.is_dir():
+        return f"{str(path)!r} is a file: give the study's folder, which 'cycletime study run' has as --out."
+    tuning = (path / "trials" / "study.json").is_file()
+    hint = "; it is a tuning, whose studies are trials and fresh in it" if tuning else ""
+    return f"{str(path)!r} is not a study: there is no study.json in it{hint}."
+
+
+def _engine_label(study: Study) -> str:
+    where = study.device if study.engine == AUTO else f"{study.device} with the engine {study.engine}"
+    return f"{where} with {study.width} runs in a program" if (study.width or 1) > 1 else where
+
+
+DAMAGED_FOLDER = "damaged"
+"""The folder of a study that files are put aside into."""
+
+
+def damaged_runs(folder: StudyFolder, names: Collection[str] | None = None) -> Iterator[tuple[Path, str]]:
+    """Runs, all or some, that nobody trains and cannot go on, since no checkpoint of theirs can be used, and why."""
+    plan = Plan.of(folder.study)
+    begun = {path.name for path in folder.runs.glob("*") if names is None or path.name in names}
+    planned = {run.name: run for run in plan.runs if run.name in begun}
+    for name, state in folder.states(planned).items():
+        if state in ("done", "running"):
+            continue
+        path = folder.runs / name
+        if fault := checkpoints_of(path).fault(plan.spec(planned[name]).identity):
+            yield path, fault.rstrip(".")
+
+
+def move_aside(folder: StudyFolder, path: Path) -> Path:
+    """Move a file of finished runs or a run's folder out of a study, so that it begins anew; where it is now."""
+    aside = folder.path / DAMAGED_FOLDER
+    make_folder(aside)
+    place, number = aside / path.name, 1
+    while place.exists():
+        number += 1
+        place = aside / f"{path.stem}-{number}{path.suffix}"
+    return move(path, place)

@@ -1,0 +1,409 @@
+"""Tuning as the paper does it: try values at one cycle time, take the best, and measure it with seeds it never saw.
+
+A trial is one choice of hyper-parameters, run with all tuning seeds; its score is the mean over them of the paper's
+performance. The best of many noisy means looks better than it is, so the winner is run again with fresh seeds, and that
+number counts. Nothing but runs is kept of a search: Optuna's samplers are asked and told again in the same order, so
+that a search that was killed goes on with the trials that it would have made.
+
+FOLDER/trials/       all trials so far, a study like any other
+FOLDER/fresh/        the winner with fresh seeds, a study
+FOLDER/search.json   of a search, what its order of trials depends on
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib.metadata import version
+from importlib.util import find_spec
+from math import comb
+from os.path import relpath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cycletime.errors import InputError, RunError
+from cycletime.statistics import Comparison, Estimate, compare, holm, mean_and_error
+from cycletime.studies.executors import Executor
+from cycletime.studies.spec import Point
+from cycletime.studies.spec_file import study_table
+from cycletime.studies.study_folder import StudyFolder, check_folder_free
+from cycletime.studies.tuning_spec import Choice, Range, Tuning
+from cycletime.studies.worker_pool import StudyObserver, run_study
+from cycletime.training.atomic_files import disk_errors, write_first, write_last
+from cycletime.training.make_specs import TUNABLE
+from cycletime.training.toml_files import TunedValues, read_json, write_tuned
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+    from optuna.samplers import BaseSampler
+
+_MACHINE_FIELDS = ("cycletime", "jax", "jaxlib", "device", "processor", "python")
+"""Of where runs were computed, what goes into the file."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A choice of values, and how its runs went."""
+
+    number: int
+    point: Point
+    scores: tuple[float | None, ...] = ()
+    """The performance with each seed; None where a run diverged or failed."""
+    trouble: str | None = None
+    """Why it has no mean, and so no place before those that have one."""
+
+    @cached_property
+    def mean(self) -> Estimate | None:
+        """The mean over seeds, the objective; None if a seed has no score."""
+        return None if self.trouble else self.mean_of_finished
+
+    @cached_property
+    def mean_of_finished(self) -> Estimate | None:
+        """The mean over those seeds that have a score, if there are some."""
+        scored = any(score is not None for score in self.scores)
+        return mean_and_error(self.scores, failed="exclude") if scored else None
+
+    @property
+    def place(self) -> tuple[bool, float, int]:
+        """What trials are sorted by, the best first."""
+        return (self.mean is None, -self.mean.value if self.mean else 0.0, self.number)
+
+
+@dataclass(frozen=True)
+class TuningResult:
+    """What a tuning found."""
+
+    tuning: Tuning
+    ranking: tuple[Trial, ...]
+    """The best first."""
+    fresh: Trial
+    """The winner with seeds that tuning never saw."""
+    machines: tuple[Mapping[str, str], ...]
+    """Where the winner's runs were computed, each once."""
+    runs: int
+    """Of all trials together, without those with fresh seeds."""
+    env_dt_s: float | None
+    """The environment's time step in seconds; None where it is not known."""
+
+    @property
+    def winner(self) -> Trial:
+        """The best in tuning."""
+        return self.ranking[0]
+
+    @property
+    def fall(self) -> Comparison | None:
+        """The winner's scores with fresh seeds against those that it won with: how much was luck."""
+        if self.fresh.mean_of_finished is None:
+            return None
+        return compare(self.fresh.scores, self.winner.scores, failed="exclude")
+
+    @cached_property
+    def against_others(self) -> dict[int, Comparison]:
+        """The winner against each other trial on the tuning seeds, corrected by Holm's method.
+
+        The data chose the winner, so that all pairs of trials count as compared.
+        """
+        others = [trial for trial in self.ranking[1:] if trial.mean]
+        table = {trial.number: compare(self.winner.scores, trial.scores) for trial in others}
+        return holm(table, comparisons=comb(len(others) + 1, 2))
+
+    def tuned(self) -> TunedValues:
+        """The winner's values, those included that rules carry but were not tuned."""
+        tuning, algorithm = self.tuning, self.tuning.algorithm
+        agent = tuning.cell(self.winner.point).agent
+        others = [*tuning.of([self.winner.point]).others.get(algorithm, {}), *self.winner.point]
+        names = dict.fromkeys(name for name in others if name not in TUNABLE[algorithm])
+        values = {name: getattr(agent, name) for name in TUNABLE[algorithm]}
+        return TunedValues(tuning.dt, values, {name: getattr(agent, name) for name in names})
+
+    def origin(self) -> dict[str, Any]:
+        """Where the values come from, for the file."""
+        tuning, fall = self.tuning, self.fall
+        runner_up = next((trial for trial in self.ranking[1:] if trial.mean), None)
+        against, env_dt_s = self.against_others.values(), self.env_dt_s
+        hours = None if env_dt_s is None else _six_digits(self.runs * tuning.study.env_steps * env_dt_s / 3600)
+        return {
+            "study": tuning.study.name,
+            "world": tuning.study.worlds[0].name,
+            "env_steps": tuning.study.env_steps,
+            "objective": "mean over seeds of the mean over 100 bins of environment steps of the mean episodic return",
+            "sampler": tuning.sampler,
+            **({} if tuning.sampler == "grid" else {"sampler_seed": tuning.sampler_seed, "optuna": version("optuna")}),
+            "trials": len(self.ranking),
+            "runs": self.runs,
+            **({} if hours is None else {"simulated_hours": hours}),
+            "trials_without_mean": sum(trial.mean is None for trial in self.ranking),
+            "trials_not_decided_from_winner": sum(each.verdict != "better" for each in against),
+            "tuning": _mean_json(self.winner, tuning.study.seeds),
+            "fresh": _mean_json(self.fresh, tuning.unseen_seeds()),
+            **({"fall": _comparison_json(fall, sign=-1)} if fall else {}),
+            **(
+                {"runner_up": {**_mean_json(runner_up, tuning.study.seeds), "values": dict(runner_up.point)}}
+                if runner_up
+                else {}
+            ),
+            **({"lead_over_runner_up": _comparison_json(self.against_others[runner_up.number])} if runner_up else {}),
+            "computed_with": {
+                name: ", ".join(sorted({machine.get(name, "unknown") for machine in self.machines}))
+                for name in _MACHINE_FIELDS
+            },
+        }
+
+    def write(self, folder: Path, file: Path) -> None:
+        """Write the ranking into the tuning's folder, and the tuned values to a file."""
+        table = [
+            {
+                "place": place,
+                "trial": trial.number,
+                "values": dict(trial.point),
+                **_mean_json(trial, self.tuning.study.seeds),
+                "scores": list(trial.scores),
+                "trouble": trial.trouble,
+            }
+            for place, trial in enumerate(self.ranking, start=1)
+        ]
+        write_last(folder / "ranking.json", lambda path: path.write_text(json.dumps(table, indent=1) + "\n"))
+        origin = {**self.origin(), "ranking": relpath(folder / "ranking.json", file.parent)}
+        write_tuned(file, self.tuning.algorithm, self.tuned(), origin)
+
+
+def _mean_json(trial: Trial, seeds: Sequence[int]) -> dict[str, Any]:
+    """The mean of a trial as files have it, to six digits."""
+    mean = trial.mean_of_finished
+    if mean is None:
+        return {"n": 0, "n_failed": len(trial.scores), "seeds": list(seeds)}
+    error = {} if mean.high is None else {"standard_error": _six_digits(mean.high - mean.value)}
+    return {"mean": _six_digits(mean.value), **error, "n": mean.n, "n_failed": mean.n_failed, "seeds": list(seeds)}
+
+
+def _comparison_json(comparison: Comparison, sign: int = 1) -> dict[str, Any]:
+    difference = comparison.difference
+    ends = [] if difference.low is None or difference.high is None else [difference.low, difference.high]
+    interval = (
+        {"from": _six_digits(min(sign * end for end in ends)), "to": _six_digits(max(sign * end for end in ends))}
+        if ends
+        else {}
+    )
+    return {
+        "value": _six_digits(sign * difference.value),
+        **interval,
+        "interval": difference.interval,
+        "decided": comparison.verdict != "not decided by the data",
+    }
+
+
+def _six_digits(number: float) -> float:
+    return float(f"{number:.6g}")
+
+
+class OptunaSearch:
+    """One of Optuna's samplers, asked for points and told their scores; nothing of it is on disk."""
+
+    def __init__(self, sampler: str, seed: int, space: Mapping[str, Range | Choice]) -> None:
+        """Begin anew; the same seed and scores give the same points."""
+        try:
+            import optuna
+        except ImportError:
+            raise InputError(f"The sampler {sampler} needs Optuna: pip install 'cycletime[optuna]'.") from None
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self.space, self._asked = space, list[Any]()
+        self._study = optuna.create_study(direction="maximize", sampler=_sampler(sampler, seed))
+        self._distributions = {name: _distribution(each) for name, each in space.items()}
+
+    def ask(self, count: int) -> list[Point]:
+        """So many points."""
+        self._asked = [self._study.ask(self._distributions) for _ in range(count)]
+        return [{name: self._value(name, trial.params[name]) for name in self.space} for trial in self._asked]
+
+    def tell(self, scores: Sequence[float | None]) -> None:
+        """The scores of the points that were asked for last; None where there is none."""
+        from optuna.trial import TrialState
+
+        for trial, score in zip(self._asked, scores, strict=True):
+            self._study.tell(trial, score, state=TrialState.FAIL if score is None else TrialState.COMPLETE)
+
+    def _value(self, name: str, drawn: Any) -> Any:  # noqa: ANN401 - any hyper-parameter
+        each = self.space[name]
+        return each.values[drawn] if isinstance(each, Choice) else each.value(drawn)
+
+
+def _sampler(name: str, seed: int) -> BaseSampler:
+    from optuna import samplers
+
+    if name == "random":
+        return samplers.RandomSampler(seed=seed)
+    if name == "tpe":
+        return samplers.TPESampler(seed=seed)
+    if find_spec("cmaes") is None:
+        raise InputError("The sampler cmaes needs a package of that name: pip install 'cycletime[optuna]'.")
+    return samplers.CmaEsSampler(seed=seed)
+
+
+def _distribution(each: Range | Choice) -> BaseDistribution:
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+    if isinstance(each, Choice):
+        return CategoricalDistribution(range(len(each.values)))  # places, since Optuna takes no tuples
+    low, high = each.ends
+    if each.whole:
+        return IntDistribution(int(low), int(high), log=each.log)
+    return FloatDistribution(low, high, log=each.log or each.horizon)
+
+
+_MARKERS = ("trials", "search.json")
+"""A folder that has one of these is a tuning's; whether trials are a study is asked of them in turn."""
+
+
+def tune(
+    tuning: Tuning,
+    path: Path,
+    executor: Executor,
+    *,
+    watcher: StudyObserver | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    change_engine: bool = False,
+) -> TuningResult | None:
+    """Tune, or go on with it; None if asked to stop before the end.
+
+    Raises:
+        InputError: if nothing can be learnt of the task, or the folder has another tuning or other things.
+        RunError: if no trial has a mean.
+    """
+    check_folder_free(path, "tuning", _MARKERS)
+    tuning.study.check_worlds()
+    work = _TuningRun(tuning, path, executor, watcher, stop, change_engine)
+    trials = work.tried(tuning.grid()) if tuning.sampler == "grid" else work.searched()
+    if trials is None:
+        return None
+    ranking = sorted(trials, key=lambda trial: trial.place)
+    winner = ranking[0]
+    if winner.trouble:
+        raise RunError(f"No trial of {len(ranking)} has a mean over its seeds; the first: {winner.trouble}.")
+    return work.measured(ranking)
+
+
+@dataclass(frozen=True)
+class _TuningRun:
+    """A tuning while it goes on."""
+
+    tuning: Tuning
+    path: Path
+    executor: Executor
+    watcher: StudyObserver | None
+    stop: Callable[[], bool]
+    change_engine: bool
+    points: dict[tuple[Any, ...], Point] = field(default_factory=dict)
+    """Those of trials that have runs, in turn; a sampler may ask for one twice."""
+
+    def searched(self) -> list[Trial] | None:
+        """As many trials as are wanted, in batches that a sampler asks for."""
+        tuning = self.tuning
+        searcher = OptunaSearch(tuning.sampler, tuning.sampler_seed, {**tuning.choices, **tuning.search})
+        at_once = self._at_once()
+        trials: list[Trial] = []
+        while len(trials) < tuning.trials:
+            points = searcher.ask(min(at_once, tuning.trials - len(trials)))
+            name = f"{tuning.study.name}, trials from {len(trials) + 1} of {tuning.trials}"
+            batch = self.tried(points, len(trials), name)
+            if batch is None:
+                return None
+            searcher.tell([None if trial.mean is None else trial.mean.value for trial in batch])
+            trials += batch
+        return trials
+
+    def tried(self, points: Sequence[Point], first: int = 0, name: str | None = None) -> list[Trial] | None:
+        """Trials, together; the first one's number, and what they are called while they run."""
+        troubles: dict[int, str] = {}
+        new: dict[tuple[Any, ...], Point] = {}
+        for number, point in enumerate(points, start=first):
+            try:
+                self.tuning.cell(point)
+                new[tuple(point.values())] = point
+            except InputError as error:
+                troubles[number] = str(error).rstrip(".")
+        self.points.update(new)
+        if new:
+            folder = self._noted()
+            study = replace(self.tuning.of(list(new.values()), name=name), width=folder.study.width)
+            if not self._run(replace(folder, study=study)):
+                return None
+        return [
+            Trial(number, point, trouble=troubles[number]) if number in troubles else self._trial(folder, number, point)
+            for number, point in enumerate(points, start=first)
+        ]
+
+    def measured(self, ranking: Sequence[Trial]) -> TuningResult | None:
+        """The outcome, after the winner's runs with fresh seeds."""
+        winner = ranking[0]
+        name = f"{self.tuning.study.name}, the winner with fresh seeds"
+        study = self.tuning.of([winner.point], self.tuning.unseen_seeds(), name)
+        folder = StudyFolder.create(self.path / "fresh", study, change_engine=self.change_engine)
+        if not self._run(folder):
+            return None
+        results = [folder.store.result(name) for name in folder.store.refresh()]
+        machines = [result["machine"] for result in results]
+        once = {json.dumps(machine, sort_keys=True): machine for machine in machines}
+        return TuningResult(
+            self.tuning,
+            tuple(ranking),
+            self._trial(folder, winner.number, winner.point),
+            machines=tuple(once[key] for key in sorted(once)),
+            runs=len(self.points) * len(self.tuning.study.seeds),
+            env_dt_s=next((float(result["env_dt_s"]) for result in results), None),
+        )
+
+    def _noted(self) -> StudyFolder:
+        """The folder of all trials, whose study has those so far: what else there is, others may have noted."""
+        path, study = self.path / "trials", self.tuning.of(list(self.points.values()))
+        if (path / "study.json").exists():
+            there = StudyFolder.open(path)
+            before, ours = study_table(there.study), study_table(study.resolved(there.study))
+            known, wanted = (table.pop("points", {}).get(self.tuning.algorithm, []) for table in (before, ours))
+            if before == ours and known[: len(wanted)] == wanted:
+                return there
+        return StudyFolder.create(path, study, change_engine=self.change_engine)
+
+    def _run(self, folder: StudyFolder) -> bool:
+        """Run what is left; whether it came to its end."""
+        counts = run_study(folder, self.executor, watcher=self.watcher, stop=self.stop)
+        return set(counts) <= {"done", "failed"}
+
+    def _trial(self, folder: StudyFolder, number: int, point: Point) -> Trial:
+        (cell,) = replace(self.tuning.of([point]), width=folder.study.width).cells()
+        scores: list[float | None] = []
+        failed, astray = 0, 0
+        for seed in folder.study.seeds:
+            name = cell.run(seed).name
+            done = name in folder.store
+            scores.append(folder.store.result(name)["average_return"] if done else None)
+            failed, astray = failed + (not done), astray + (done and scores[-1] is None)
+        words = [
+            f"{count} of {len(scores)} runs {what}"
+            for count, what in ((failed, "failed"), (astray, "diverged or ended no episode"))
+            if count
+        ]
+        return Trial(number, point, tuple(scores), " and ".join(words) or None)
+
+    def _at_once(self) -> int:
+        """How many trials are asked for at a time: the same whenever a search goes on, since its order hangs on it."""
+        file, optuna = self.path / "search.json", version("optuna")
+        if not file.exists():
+            with disk_errors(self.path):
+                self.path.mkdir(parents=True, exist_ok=True)
+            told = json.dumps({"optuna": optuna, "at_once": self.executor.workers})
+            write_first(file, lambda path: path.write_text(told + "\n"))
+        try:
+            before = read_json(file)
+            begun_with, at_once = str(before["optuna"]), int(before["at_once"])
+            if at_once < 1:
+                raise ValueError(at_once)
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
+            raise InputError(f"{file} cannot be read: put it back, or give another folder.") from error
+        if begun_with != optuna:
+            raise InputError(
+                f"The search in {self.path} was begun with Optuna {begun_with}, and {optuna} may ask for other "
+                f"trials: pip install optuna=={begun_with}, or give another folder."
+            )
+        return self.tuning.at_once or at_once

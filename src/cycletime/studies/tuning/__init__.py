@@ -1,1 +1,0 @@
-"""Tuning at one cycle time."""

@@ -1,0 +1,347 @@
+"""What is tuned, and how: the TOML file that `cycletime tune` reads.
+
+    name = "reacher-ppo"
+    task = "reacher"
+    algorithm = "ppo"
+    dt = "16ms"
+    seeds = 5
+    fresh_seeds = 30
+    env_steps = 1_000_000
+    [tuned]
+    batch = [1000, 2000, 4000]
+    minibatch = [25, 50]
+
+It is a study at one cycle time. Lists of values are a grid, points are trials; ranges are for Optuna's samplers:
+``[search] discount = { low = 0.7, high = 0.999, horizon = true }``. Discount and trace decay may be tuned as horizons
+in seconds, where a horizon h is the rate exp(-dt / h) per agent step: ``horizons = true`` for the usual ones, or
+
+    [horizons]
+    discount = ["0.5s", "2s", "8s"]
+    trace_decay = ["0.1s", "0.4s"]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from itertools import product
+from math import exp, log
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from cycletime.duration import Duration
+from cycletime.errors import InputError, quote
+from cycletime.studies.spec import MAX_RUNS, Cell, Point, Study, Tuned
+from cycletime.studies.spec_file import check_algorithms, study_from_table
+from cycletime.training.make_specs import TUNABLE
+from cycletime.training.spec import AGENTS
+from cycletime.training.toml_files import check_plain, read_toml
+
+DEFAULT_HORIZON_STEPS: Mapping[str, tuple[float, ...]] = {
+    "discount": tuple(6.25 * 2**each for each in range(7)),
+    "trace_decay": tuple(5.0 * 2**each for each in range(4)),
+}
+"""By rate, the horizons that are tried unless others are given, in agent steps; of 16 ms, 0.1 to 6.4 s and 0.08 to
+0.64 s, on which the rules were searched for."""
+
+
+def add_horizons(study: Study, told: object) -> Study:
+    """A study of one cycle time with a grid of horizons.
+
+    Args:
+        study: Without them.
+        told: True, or by rate its horizons.
+
+    Raises:
+        InputError: if these are none, or a rate has values already.
+    """
+    algorithm, dt = study.algorithms[0], study.dts[0]
+    known = [name for name in DEFAULT_HORIZON_STEPS if name in TUNABLE[algorithm]]
+    if told is True:
+        rates = {name: tuple(exp(-1 / steps) for steps in DEFAULT_HORIZON_STEPS[name]) for name in known}
+    elif isinstance(told, Mapping) and told:
+        rates = {name: _rates(name, horizons, dt, known, algorithm) for name, horizons in told.items()}
+    else:
+        raise InputError(
+            f"horizons is {quote(told)}: it must be true, or a table such as [horizons] with discount = ['1s', '4s']."
+        )
+    tuned = study.tuned.get(algorithm, Tuned(None))
+    for name in rates:
+        if name in tuned.values:
+            raise InputError(f"{name} has a value in 'tuned', and horizons are to be tried: leave one of them out.")
+    grid = Tuned(tuned.dt, {**tuned.values, **rates})
+    return replace(study, tuned={**study.tuned, algorithm: grid})
+
+
+def _rates(name: str, horizons: object, dt: Duration, known: list[str], algorithm: str) -> tuple[float, ...]:
+    if name not in known:
+        raise InputError(f"horizons has {name!r}: {algorithm} has {', '.join(known)}.")
+    if not isinstance(horizons, Sequence) or isinstance(horizons, str) or not horizons:
+        raise InputError(f"horizons has {name} = {quote(horizons)}: give a list of times, such as ['1s', '4s'].")
+    return tuple(exp(-float(dt / Duration(each))) for each in horizons)
+
+
+FIRST_FRESH_SEED = 1000
+"""Fresh seeds begin here, or after the last tuning seed where that is higher."""
+SAMPLERS = ("grid", "tpe", "random", "cmaes")
+Sampler: TypeAlias = Literal["grid", "tpe", "random", "cmaes"]
+_SAMPLER_OPTIONS = ("trials", "sampler_seed", "at_once")
+_OPTIONS = ("sampler", "fresh_seeds", *_SAMPLER_OPTIONS)
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers from low to high, both included; whole numbers where both ends are."""
+
+    low: float
+    high: float
+    log: bool = False
+    """Evenly in their logarithm."""
+    horizon: bool = False
+    """For rates below 1, evenly in the logarithm of the horizon, -1 / log(rate): as .99^2, .99^4, .99^8 are."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no range."""
+        ends: tuple[Any, ...] = (self.low, self.high)
+        numbers = all(isinstance(end, int | float) and not isinstance(end, bool) for end in ends)
+        if not numbers or not self.low < self.high or self.high == float("inf") or self.low == -float("inf"):
+            raise InputError(
+                f"The range goes from {quote(self.low)} to {quote(self.high)}: give numbers, the lower one first."
+            )
+        for name in ("log", "horizon"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"{name} is {quote(getattr(self, name))}: it must be true or false.")
+        if self.horizon and (self.log or not 0 < self.low < self.high < 1):
+            raise InputError(f"A horizon has the range from {self.low} to {self.high}: give rates between 0 and 1.")
+        if self.log and self.low <= 0:
+            raise InputError(f"The range begins at {self.low}: a logarithm needs numbers above 0.")
+
+    @property
+    def whole(self) -> bool:
+        """Whether its numbers are whole."""
+        return isinstance(self.low, int) and isinstance(self.high, int)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """What a sampler draws between: of a horizon, 1 / horizon."""
+        return (-log(self.high), -log(self.low)) if self.horizon else (self.low, self.high)
+
+    def value(self, drawn: float) -> float:
+        """The number that a draw stands for."""
+        return min(max(exp(-drawn), self.low), self.high) if self.horizon else drawn
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Values of which one is taken."""
+
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuning:
+    """What is tuned, and how."""
+
+    study: Study
+    """One task, algorithm and cycle time; of lists of values, all combinations are tried."""
+    search: Mapping[str, Range] = field(default_factory=dict)
+    """Ranges that a sampler searches."""
+    sampler: Sampler = "grid"
+    """The whole grid, or one of Optuna's."""
+    trials: int = 40
+    """How many a sampler makes."""
+    sampler_seed: int = 0
+    """The sampler's own."""
+    fresh_seeds: int = 30
+    """How many seeds the winner is run with again."""
+    at_once: int | None = None
+    """How many trials a sampler is asked for before it is told of any; by default one for each worker."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no tuning."""
+        for name, plural in (("worlds", "tasks"), ("algorithms", "algorithms"), ("dts", "cycle times")):
+            if len(getattr(self.study, name)) > 1:
+                raise InputError(f"{len(getattr(self.study, name))} {plural} are given: a tuning is at one.")
+        if self.sampler not in SAMPLERS:
+            raise InputError(f"{quote(self.sampler)} is not a sampler: give one of {', '.join(SAMPLERS)}.")
+        for name, least in (("trials", 1), ("fresh_seeds", 1), ("sampler_seed", 0), ("at_once", 1)):
+            if (number := getattr(self, name)) is not None and number < least:
+                raise InputError(f"{name} is {number}: it must be at least {least}.")
+        searched = 0 if self.sampler == "grid" else self.trials * len(self.study.seeds)
+        for name, runs in (("trials", searched), ("fresh_seeds", self.fresh_seeds)):
+            if runs > MAX_RUNS:
+                told = f"{name} is {getattr(self, name)}, which makes {runs:,} runs"
+                raise InputError(f"{told}: there may be {MAX_RUNS:,} at most.")
+        if self.sampler_seed >= 2**32:
+            raise InputError(f"sampler_seed is {self.sampler_seed}: it must be below 2**32.")
+        if (last := self.unseen_seeds()[-1]) >= 2**32:
+            raise InputError(f"The last fresh seed would be {last}: seeds must be below 2**32.")
+        self._check_space()
+
+    @property
+    def algorithm(self) -> str:
+        """What is tuned."""
+        return self.study.algorithms[0]
+
+    @property
+    def dt(self) -> Duration:
+        """The cycle time of it."""
+        return self.study.dts[0]
+
+    @property
+    def _others(self) -> Mapping[str, tuple[Any, ...]]:
+        return self.study.others.get(self.algorithm, {})
+
+    @property
+    def names(self) -> list[str]:
+        """What is tuned."""
+        return [*dict.fromkeys(name for point in self._points for name in point), *self.choices, *self.search]
+
+    @property
+    def _points(self) -> Sequence[Point]:
+        return self.study.points.get(self.algorithm, ())
+
+    @cached_property
+    def choices(self) -> dict[str, Choice]:
+        """What has a list of values."""
+        grids = {**self.study.tuned.get(self.algorithm, Tuned(None)).values, **self._others}
+        return {name: Choice(values) for name, values in grids.items() if len(values) > 1}
+
+    def _check_space(self) -> None:
+        tuned = self.study.tuned.get(self.algorithm, Tuned(None))
+        if tuned.dt not in (None, self.dt):
+            raise InputError(f"tuned has dt {tuned.dt}: a tuning at {self.dt} carries nothing, so leave it out.")
+        if twice := [name for name in self.search if name in tuned.values or name in self._others]:
+            raise InputError(f"{twice[0]} has a range in 'search' and a value elsewhere: give one of them.")
+        if not self.search and not self.choices and len(self._points) < 2:
+            raise InputError("There is nothing to tune: give several values in 'tuned', or a range in 'search'.")
+        if self._points and self.sampler != "grid":
+            raise InputError(f"The sampler is {self.sampler}: 'points' are the trials themselves, so leave it out.")
+        if self.search and self.sampler == "grid":
+            raise InputError("A grid has no ranges: give lists of values instead of 'search', or another sampler.")
+        if any("dt" in point for point in self._points):
+            raise InputError(f"points has dt: a tuning has one cycle time, {self.dt}, so leave it out.")
+        if self.choices and self.sampler == "cmaes":
+            raise InputError(f"{next(iter(self.choices))} is a list: cmaes searches ranges only, in 'search'.")
+        # A grid is refused as a whole where one of its cells makes no sense; of a search that is known trial by trial.
+        if self.sampler == "grid":
+            self.study.check_size()
+            for point in self.grid():
+                self.cell(point)
+
+    def grid(self) -> list[Point]:
+        """All combinations."""
+        lists = [choice.values for choice in self.choices.values()]
+        combinations = [dict(zip(self.choices, values, strict=True)) for values in product(*lists)]
+        return [{**point, **values} for point in self._points or ({},) for values in combinations]
+
+    def of(self, points: Sequence[Point], seeds: Sequence[int] | None = None, name: str | None = None) -> Study:
+        """The study of some trials."""
+        tuned = self.study.tuned.get(self.algorithm, Tuned(None)).values
+        fixed, others = (
+            {name: values for name, values in grid.items() if name not in self.choices}
+            for grid in (tuned, self._others)
+        )
+        return replace(
+            self.study,
+            name=name or self.study.name,
+            rules={},
+            tuned={self.algorithm: Tuned(None, fixed)},
+            others={self.algorithm: others},
+            points={self.algorithm: tuple(points)},
+            seeds=tuple(seeds) if seeds else self.study.seeds,
+        )
+
+    def cell(self, point: Point) -> Cell:
+        """The trial's place; an InputError where its values make no sense together."""
+        return next(self.of([point]).cells())
+
+    def unseen_seeds(self) -> range:
+        """The fresh seeds."""
+        first = max(FIRST_FRESH_SEED, max(self.study.seeds) + 1)
+        return range(first, first + self.fresh_seeds)
+
+
+def read_tuning(path: Path, *, horizons: bool = False, **options: int | str | None) -> Tuning:
+    """The tuning in a file; options that are not None replace what the file says.
+
+    Args:
+        path: The file.
+        horizons: Whether the usual horizons are tried where the file has none of its own.
+        options: Of the sampler and of fresh seeds.
+
+    Raises:
+        InputError: if it cannot be read, or is no tuning; the sentence names the file, or is about an option.
+    """
+    told, given = read_toml(path), {name: option for name, option in options.items() if option is not None}
+    if given.get("sampler") == "grid":  # then the file's options of a sampler are not meant
+        told = {name: value for name, value in told.items() if name not in _SAMPLER_OPTIONS}
+    told |= given
+    if horizons:
+        told["horizons"] = told.get("horizons") or True  # a flag names none, so that those in the file are meant
+    try:
+        tuning = tuning_from_table(told, path.parent)
+        tuning.study.check_worlds()
+        return tuning
+    except InputError as error:
+        beginnings = [words for name, option in given.items() for words in (f"{name} is {option}", f"{option!r} is ")]
+        if str(error).startswith(tuple(beginnings)):
+            raise
+        raise InputError(f"{path}: {error}") from error
+
+
+def tuning_from_table(told: Mapping[str, Any], folder: Path = Path()) -> Tuning:
+    """The tuning that a table describes.
+
+    Raises:
+        InputError: if it describes none.
+    """
+    check_plain(told)
+    if given := [key for key in ("rule", "rules") if key in told]:
+        raise InputError(f"{given[0]!r} is given: a tuning is at one cycle time, and carries nothing.")
+    own = {*_OPTIONS, "search", "horizons"}
+    study = study_from_table({key: value for key, value in told.items() if key not in own}, folder)
+    if "horizons" in told:
+        study = add_horizons(study, told["horizons"])
+    ranges = _ranges(told.get("search", {}), study.algorithms)
+    options = {name: told[name] for name in _OPTIONS if name in told}
+    for name, value in options.items():
+        if name != "sampler" and (isinstance(value, bool) or not isinstance(value, int)):
+            raise InputError(f"{name} is {quote(value)}: it must be a whole number.")
+    options.setdefault("sampler", "tpe" if ranges else "grid")
+    if options["sampler"] == "grid" and (idle := [name for name in _SAMPLER_OPTIONS if name in options]):
+        raise InputError(
+            f"{idle[0]} is {options[idle[0]]}: a grid tries all its points, so leave it out, or give a sampler such as "
+            "'random'."
+        )
+    return Tuning(study=study, search=ranges, **options)
+
+
+def _ranges(table: object, algorithms: tuple[str, ...]) -> dict[str, Range]:
+    algorithm = algorithms[0]
+    if isinstance(table, Mapping) and any(name in AGENTS for name in table):
+        check_algorithms("search", table, algorithms)
+        table = table.get(algorithm, {})
+    if not isinstance(table, Mapping) or not all(isinstance(each, Mapping) for each in table.values()):
+        raise InputError(f"search is {quote(table)}: give ranges, such as discount = {{ low = 0.8, high = 0.999 }}.")
+    kinds = {each.name: str(each.type) for each in fields(AGENTS[algorithm])}
+    known = [name for name, kind in kinds.items() if kind.startswith(("int", "float"))]
+    for name, told in table.items():
+        if name not in known:
+            raise InputError(f"search has {name!r}: {algorithm} has {', '.join(known)}.")
+        if not {"low", "high"} <= set(told) <= {"low", "high", "log", "horizon"}:
+            raise InputError(f"search has {name} with {', '.join(told)}: give low and high, and log or horizon.")
+    return {name: _range(name, told, kinds[name]) for name, told in table.items()}
+
+
+def _range(name: str, told: Mapping[str, Any], kind: str) -> Range:
+    try:
+        found = Range(**told)
+        if kind == "int" and not found.whole:
+            raise InputError(
+                f"It counts something, and its range goes from {found.low} to {found.high}: give whole ends."
+            )
+        return found
+    except InputError as error:
+        raise InputError(f"search, {name}: {error}") from error

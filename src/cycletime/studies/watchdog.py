@@ -1,0 +1,92 @@
+"""Ends a process whose work does not get further: a `step` that hangs can be left in no other way.
+
+A thread looks every second. Where Python itself stands still, since something holds its lock and no thread of it runs,
+a timer of `faulthandler`, which needs no lock, ends the process a little later.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from cycletime.training.process import HEARTBEAT
+
+CHECK_INTERVAL_S = 1.0
+"""How often it looks."""
+MAX_ELAPSED_S = 5.0
+"""More does not count between two looks: so long nobody looked since the process was frozen."""
+STOP_GRACE_S = 30.0
+"""Work that was asked to stop must get further within this time until it has: then it has saved, or never will."""
+LOCKED_GRACE_S = 60.0
+"""So much longer than the patience lasts until the process ends though no thread of Python's runs."""
+EndReason: TypeAlias = Literal["hangs", "late"]
+
+
+@dataclass
+class Watchdog:
+    """Watches the work of the thread that makes it."""
+
+    patience_s: float
+    """How long the work may take for a step of an environment, or a chunk of a compiled program."""
+    stop: Callable[[], bool]
+    """Whether the work was asked to stop."""
+    end: Callable[[EndReason, str], object]
+    """Ends the process; it is told whether the work hangs or only stops too late, and a sentence."""
+    clock: Callable[[], float] = lambda: time.monotonic()
+    thread: int = field(default_factory=threading.get_ident)
+    still_s: float = 0.0
+    """Since when it has not got further."""
+    asked_s: float = 0.0
+    """Since when it has been asked to stop."""
+
+    def __post_init__(self) -> None:
+        """Begin to count."""
+        self._count, self._looked_s = HEARTBEAT.count, self.clock()
+
+    def look(self) -> None:
+        """Look once."""
+        now = self.clock()
+        passed_s, self._looked_s = min(now - self._looked_s, MAX_ELAPSED_S), now
+        self.still_s = self.still_s + passed_s if HEARTBEAT.count == self._count else 0.0
+        self._count = HEARTBEAT.count
+        if self.stop():
+            self.asked_s += passed_s
+            if min(self.asked_s, self.still_s) > STOP_GRACE_S or self.asked_s > self.patience_s + STOP_GRACE_S:
+                self.end("late", f"it did not stop for {self.asked_s:.0f} s, in {self._place()}")
+        elif self.still_s > self.patience_s:
+            self.end("hangs", f"it hangs: it did not get further for {self.still_s:.0f} s, in {self._place()}")
+
+    def _place(self) -> str:
+        """Where the work is."""
+        frame = sys._current_frames().get(self.thread)
+        if frame is None:
+            return "a thread that has ended"
+        return f"{frame.f_code.co_name} ({frame.f_code.co_filename}, line {frame.f_lineno})"
+
+
+@contextmanager
+def run_watchdog(watchdog: Watchdog) -> Iterator[None]:
+    """Have it look while the work goes on."""
+    over = threading.Event()
+
+    def watch() -> None:
+        while True:
+            faulthandler.dump_traceback_later(watchdog.patience_s + LOCKED_GRACE_S, exit=True, file=2)
+            if over.wait(CHECK_INTERVAL_S):
+                return
+            watchdog.look()
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        faulthandler.cancel_dump_traceback_later()

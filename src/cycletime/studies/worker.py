@@ -1,0 +1,288 @@
+"""A worker: it claims runs of a study that nobody has, trains them, and exits when there are none left.
+
+    python -m cycletime.studies.worker STUDY NAME WORKERS
+
+The study's folder is the queue. A worker looks which runs are not done, takes leases on as many of one program as it
+trains together, and puts them into the store. So it is the same worker on this machine, on Ray, on Slurm and on a
+machine with nothing but a GPU, and however many there are, started by whatever commands, they share the work.
+
+It saves and exits when its input ends, so that it does not outlive whoever started it, and when it is asked to stop.
+One whose work hangs is ended by its `watchdog`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import select
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from cycletime.errors import InputError, MachineError, RunError, error_sentence
+from cycletime.streams import lenient_streams
+from cycletime.studies.claim_runs import ClaimedRun, RunClaimer
+from cycletime.studies.events import EventWriter, open_event_writer, stop_file
+from cycletime.studies.leases import hold_lease, lease_holders
+from cycletime.studies.plan import Plan
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.studies.watchdog import EndReason, Watchdog, run_watchdog
+from cycletime.training.engine import Chunk
+from cycletime.training.engine_registry import engine_for
+from cycletime.training.jax_setup import prepare_jax
+from cycletime.training.run_folder import RunFolder
+from cycletime.training.run_recorder import Progress, RunRecorder, SaveOptions, Status, TrainingJob, TrainingObserver
+from cycletime.training.trainer import CHECKPOINT_S, CompletedRun, RunOutcome, train_together
+
+SINGLE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+}
+"""The environment of a worker that has one core."""
+_PREALLOCATE, _CACHE = "XLA_PYTHON_CLIENT_PREALLOCATE", "CYCLETIME_CACHE"
+
+
+def worker_environment(device: str) -> dict[str, str]:
+    """The variables of a worker, wherever it is, by where its runs are computed."""
+    cache = {_CACHE: os.environ[_CACHE]} if _CACHE in os.environ else {}
+    if device == "cpu":
+        return {**SINGLE_THREAD, **cache}
+    # Memory as it is needed, since JAX would take most of a GPU at once and leave none to another command's worker.
+    return {_PREALLOCATE: os.environ.get(_PREALLOCATE, "false"), **cache}
+
+
+@dataclass(frozen=True)
+class StudyResultSink:
+    """The store of a study."""
+
+    study: StudyFolder
+
+    @property
+    def keep(self) -> SaveOptions:
+        """What is wanted of its runs."""
+        return self.study.keep
+
+    def save(self, record: RunRecorder, chunk: Chunk) -> None:
+        """The checkpoint has all that there is to know of a run in training."""
+
+    def finish(self, last: Sequence[CompletedRun]) -> list[Exception | None]:
+        """Put them into the store; their folders are not needed any more."""
+        try:
+            self.study.store.add([run for _, run in last])
+        except Exception as error:
+            return [error] * len(last)
+        for record, _ in last:
+            record.folder.remove()
+        return [None] * len(last)
+
+
+def finish_run(
+    folder: StudyFolder,
+    name: str,
+    listeners: Sequence[TrainingObserver] = (),
+    stop: Callable[[], bool] = lambda: False,
+    checkpoint_s: float = CHECKPOINT_S,
+) -> RunOutcome:
+    """Train a run of a study to its end, from its checkpoint if there is one; one that is done is left alone.
+
+    Raises:
+        InputError: if the study does not plan it.
+        RunError: if a worker trains it at this moment, or it cannot go on.
+    """
+    plan = Plan.of(folder.study)
+    planned = next((each for each in plan.runs if each.name == name), None)
+    if planned is None:
+        raise InputError(f"{name!r} is not a run of {folder.path}: the study does not plan it.")
+    spec = plan.spec(planned)
+    prepare_jax(engine_for(spec).jax_device(spec))
+    with hold_lease(folder.leases, name, "resume", stale_s=folder.stale_s) as lease:
+        if name in folder.store.refresh():
+            return "finished"
+        if lease is None:
+            who = lease_holders(folder.leases).get(name, "a worker of the study")
+            raise RunError(f"{name} is being trained by {who}: wait for it, or stop the study.")
+        trainee = TrainingJob(folder.run_folder(spec), listeners, ClaimedRun(spec, lease).check)
+        with run_watchdog(Watchdog(float(folder.study.patience), stop, lambda _, told: _exit_hung(name, told))):
+            (ended,) = train_together([trainee], StudyResultSink(folder), stop=stop, checkpoint_s=checkpoint_s)
+    if isinstance(ended, Exception):
+        raise ended
+    return ended
+
+
+def _exit_hung(name: str, told: str) -> None:
+    """End the process, which nothing else can where an environment hangs."""
+    print(f"cycletime: {name}: {told}.", file=sys.stderr, flush=True)
+    os._exit(1)
+
+
+EXIT_LEASE_LOST, EXIT_MACHINE_ERROR = 75, 74
+"""Exit statuses: frozen for so long that another took its run; the machine lacks something, and what it is printed."""
+STOP_POLL_S = 1.0
+"""How often it looks whether it is asked to stop."""
+_PR_SET_PDEATHSIG = 1
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Work in a process of its own until there is no more to do."""
+    study, name, workers = arguments
+    ended = threading.Event()
+    _wake_when_orphaned()
+    _stop_on_eof_or_sigterm(ended)
+    out = os.dup(1)
+    os.dup2(2, 1)  # whatever a library prints is not taken for ours
+    try:
+        with lenient_streams():  # an environment may print, and a log be on a full disk
+            work(study, name, int(workers), ended.is_set)
+    except MachineError as error:
+        os.write(out, str(error).encode())
+        return EXIT_MACHINE_ERROR
+    return 0
+
+
+def _wake_when_orphaned() -> None:
+    """Have the system wake it, if it was stopped by a signal, when the one who started it dies: to see that, and go."""
+    with suppress(OSError, AttributeError):  # where the system is not Linux
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)
+
+
+def _stop_on_eof_or_sigterm(ended: threading.Event) -> None:
+    """Let an event be set by the end of the input, or by SIGTERM: even where the main thread is stuck in a library."""
+    told, tell = os.pipe()
+    os.set_blocking(tell, False)
+    signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who started it decides what Ctrl-C means
+    signal.signal(signal.SIGTERM, lambda *_: None)  # which is written into the pipe
+
+    def listen() -> None:
+        while True:
+            ready, _, _ = select.select([0, told], [], [])
+            if told in ready and signal.SIGTERM in os.read(told, 100):
+                break
+            if 0 in ready and not os.read(0, 100):
+                break
+        ended.set()
+
+    threading.Thread(target=listen, daemon=True).start()
+
+
+def work(study: str, name: str, workers: int, stop: Callable[[], bool] = lambda: False) -> None:
+    """Train runs until there are none left to take; this is what a worker anywhere does.
+
+    Args:
+        study: The study's folder.
+        name: Who this is, different from all others.
+        workers: How many there are, about, so that each takes its share.
+        stop: Asked about once a second whether to save and leave.
+
+    Raises:
+        MachineError: if the machine has no room or no GPU for runs, which is no failure of theirs.
+    """
+    folder = StudyFolder.open(study)
+    asked = _StopRequest(stop_file(folder.workers, name), stop)
+    with open_event_writer(folder.workers, name) as diary:
+        diary.write({"worker": name})
+        watchdog = Watchdog(float(folder.study.patience), asked, lambda why, told: _end_process(diary, why, told))
+        try:
+            with run_watchdog(watchdog):
+                _work(folder, name, workers, asked, diary)
+        except MachineError as error:
+            told = f"On {platform.node()}: {error}"
+            diary.write({"machine": told})  # a line may still find room
+            raise MachineError(told) from error
+        diary.write({"left": True})
+
+
+def _end_process(diary: EventWriter, why: EndReason, told: str) -> None:
+    """End the process, whatever it does, and what its environment has started; with a word to who looks after it."""
+    diary.write({"died": told} if why == "hangs" else {"left": True})
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)
+
+
+def _work(folder: StudyFolder, name: str, workers: int, stop: Callable[[], bool], diary: EventWriter) -> None:
+    plan = Plan.of(folder.study)
+    prepare_jax(plan.jax_device)
+    taking = RunClaimer(folder, plan, name, workers, lambda: os._exit(EXIT_LEASE_LOST))
+    while not stop():
+        with ExitStack() as stack:
+            taken = taking.take(stack)
+            if not taken:
+                return
+            train_claimed(folder, taken, diary, stop)
+
+
+def train_claimed(
+    folder: StudyFolder, taken: Sequence[ClaimedRun], diary: EventWriter, stop: Callable[[], bool]
+) -> None:
+    """Train runs that were taken, and tell what becomes of each.
+
+    Raises:
+        MachineError: if the machine has no room or no GPU for them.
+    """
+    for run in taken:
+        diary.begin(run.name)
+    trainees = [TrainingJob(folder.run_folder(run.spec), [_EventObserver(run.name, diary)], run.check) for run in taken]
+    lacking: MachineError | None = None
+    for run, ended in zip(taken, train_together(trainees, StudyResultSink(folder), stop=stop), strict=True):
+        if ended == "stopped":
+            diary.end(run.name, "stopped")
+        elif isinstance(ended, MachineError):
+            lacking = ended
+        elif isinstance(ended, Exception) and not run.lease.is_lost():  # else it is another's by now
+            with suppress(RunError):  # a full disk takes no note either
+                folder.failures(run.name).add(ended)
+            diary.end(run.name, "failed", error_sentence(ended))
+    if lacking:
+        raise lacking
+
+
+class _StopRequest:
+    """Whether a worker is to stop; looks at the disk only now and then."""
+
+    def __init__(self, file: Path, stop: Callable[[], bool]) -> None:
+        self.file, self.stop = file, stop
+        self.due_s, self.answer = 0.0, False
+
+    def __call__(self) -> bool:
+        now = time.monotonic()
+        if not self.answer and now >= self.due_s:
+            self.due_s = now + STOP_POLL_S
+            self.answer = self.file.exists()
+        return self.answer or self.stop()
+
+
+@dataclass(frozen=True)
+class _EventObserver:
+    """Listens to a run in training, and writes how far it is."""
+
+    name: str
+    diary: EventWriter
+
+    def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
+        """Write where it begins."""
+        self.diary.tell(self.name, resumed_from or 0)
+
+    def update(self, progress: Progress) -> None:
+        """Write how far it is."""
+        self.diary.tell(self.name, progress.env_steps)
+
+    def remark(self, sentence: str) -> None:
+        """The result says it, too."""
+
+    def end(self, status: Status) -> None:
+        """Write that it is done at once, since others of the group may go on for long; of other ends there is more."""
+        if status == "finished":
+            self.diary.end(self.name, "done")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,328 @@
+"""What is known of each environment: where it keeps its time step, and how its reward terms depend on it.
+
+An environment step is `frame_skip` physics steps: env_dt = physics_dt * frame_skip, in exact arithmetic. The physics
+step is never made longer than the environment's own, since its model was tuned for that one.
+
+An episode of T seconds has T/env_dt steps. A term that is charged once per step has a sum that grows with the number of
+steps; multiplied by env_dt/own_dt its sum is what it was, up to the error of sampling it more often. A term that is a
+difference of potentials telescopes: its sum does not depend on the number of steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from math import ceil, floor
+from types import MappingProxyType
+from typing import Any, ClassVar, Protocol
+
+from cycletime.duration import Duration, DurationLike
+from cycletime.errors import InputError
+
+
+@dataclass(frozen=True)
+class TimeStep:
+    """One step of an environment."""
+
+    physics_dt: Duration
+    """How long one step of its simulation is."""
+    frame_skip: int
+    """How many of them one environment step takes."""
+
+    @property
+    def env_dt(self) -> Duration:
+        """How long the environment step is."""
+        return self.physics_dt * self.frame_skip
+
+
+class Clock(Protocol):
+    """Reads and sets the time step of an unwrapped environment."""
+
+    @property
+    def skips_frames(self) -> bool:
+        """Whether an environment step may be several physics steps."""
+
+    def read(self, env: Any) -> TimeStep:  # noqa: ANN401 - attributes that gymnasium.Env does not declare
+        """The time step as it is."""
+
+    def write(self, env: Any, step: TimeStep) -> None:  # noqa: ANN401
+        """Set another time step."""
+
+
+@dataclass(frozen=True)
+class MujocoClock:
+    """Environments derived from Gymnasium's ``MujocoEnv``: ``model.opt.timestep`` and ``frame_skip``."""
+
+    skips_frames: ClassVar[bool] = True
+
+    def read(self, env: Any) -> TimeStep:  # noqa: ANN401
+        """The time step as it is.
+
+        Raises:
+            InputError: if the environment does not have it where it is looked for.
+        """
+        try:
+            return TimeStep(Duration(float(env.model.opt.timestep)), int(env.frame_skip))
+        except AttributeError:
+            raise InputError(
+                f"{env} has no model.opt.timestep and frame_skip: register it with clock=AttributeClock(name)."
+            ) from None
+
+    def write(self, env: Any, step: TimeStep) -> None:  # noqa: ANN401
+        """Set another time step; the constructor is not used, since it asserts the frame rate of the default step."""
+        env.model.opt.timestep = float(step.physics_dt)
+        env.frame_skip = step.frame_skip
+
+
+@dataclass(frozen=True)
+class AttributeClock:
+    """Environments that integrate once per step, over the number of seconds in an attribute."""
+
+    name: str = "dt"
+    """The attribute, such as Pendulum's ``dt`` or CartPole's ``tau``."""
+
+    skips_frames: ClassVar[bool] = False
+
+    def read(self, env: Any) -> TimeStep:  # noqa: ANN401
+        """The time step as it is.
+
+        Raises:
+            InputError: if the environment does not have it where it is looked for.
+        """
+        if not hasattr(env, self.name):
+            raise InputError(
+                f"{env} has no attribute {self.name!r}: register it with the one that holds its time step."
+            )
+        return TimeStep(Duration(getattr(env, self.name)), 1)
+
+    def write(self, env: Any, step: TimeStep) -> None:  # noqa: ANN401
+        """Set another time step."""
+        setattr(env, self.name, float(step.physics_dt))
+
+
+def choose_time_step(
+    own: TimeStep, env_dt: DurationLike, physics_dt: DurationLike | None, skips_frames: bool
+) -> TimeStep:
+    """The time step of `env_dt` with the asked physics step, or with the longest that is no longer than the own one.
+
+    Where `env_dt` is a multiple of the own physics step this keeps it, and the simulated world is the same.
+
+    Raises:
+        InputError: if one of them is longer than the environment can have.
+    """
+    env_dt, longest = Duration(env_dt), own.physics_dt
+    if not skips_frames and env_dt > longest:
+        raise InputError(
+            f"env_dt {env_dt} is longer than the {longest} of this environment, which integrates once per step: "
+            f"give at most {longest}, and let an action last several steps."
+        )
+    if physics_dt is None:
+        frames = ceil(env_dt / longest)
+        return TimeStep(Duration(env_dt.exact_s / frames), frames)
+    physics_dt = Duration(physics_dt)
+    if physics_dt > longest:
+        raise InputError(f"physics_dt {physics_dt} is longer than this environment's own {longest}: give at most that.")
+    return TimeStep(physics_dt, _whole_frames(env_dt, physics_dt, skips_frames))
+
+
+def _whole_frames(env_dt: Duration, physics_dt: Duration, skips_frames: bool) -> int:
+    ratio = env_dt / physics_dt
+    if not skips_frames and ratio != 1:
+        raise InputError(
+            f"physics_dt {physics_dt} differs from env_dt {env_dt}, and this environment integrates once per step: "
+            f"leave physics_dt out."
+        )
+    if ratio.denominator == 1:
+        return ratio.numerator
+    fewer = max(1, floor(ratio))
+    near = " and ".join(f"{Duration(env_dt.exact_s / n)} ({n} per step)" for n in (fewer, fewer + 1))
+    raise InputError(f"env_dt {env_dt} is not a whole multiple of physics_dt {physics_dt}: the nearest are {near}.")
+
+
+class Kind(Enum):
+    """How a reward term depends on the time step."""
+
+    RATE = "rate"
+    """Charged once per step: an alive bonus, a control cost, a distance. Multiplied by env_dt/own_dt."""
+    VELOCITY = "velocity"
+    """A difference divided by the environment's time step. Its sum is a displacement after the same factor."""
+    DIFFERENCE = "difference"
+    """A difference that is not divided by a time step. It telescopes and is left alone."""
+    EVENT = "event"
+    """Paid once when something happens, such as reaching a goal. Left alone."""
+    OVER_PHYSICS_DT = "rate over physics_dt"
+    """A rate that the environment divides by its physics step. Multiplied by physics_dt/own_physics_dt, too."""
+
+    @property
+    def powers(self) -> tuple[int, int]:
+        """The powers of env_dt/own_dt and of physics_dt/own_physics_dt in the factor."""
+        if self in (Kind.DIFFERENCE, Kind.EVENT):
+            return 0, 0
+        return (1, 1) if self is Kind.OVER_PHYSICS_DT else (1, 0)
+
+    def factor(self, own: TimeStep, now: TimeStep) -> float:
+        """What a term of this kind is multiplied by where the time step went from `own` to `now`."""
+        of_env, of_physics = self.powers
+        return float((now.env_dt / own.env_dt) ** of_env * (now.physics_dt / own.physics_dt) ** of_physics)
+
+
+@dataclass(frozen=True)
+class RewardTerm:
+    """One summand of an environment's reward."""
+
+    formula: str
+    """What the environment computes, with its sign, for people to read."""
+    kind: Kind
+    """How it depends on the time step."""
+    info: str | None = None
+    """The entry of ``info`` that holds this summand with its sign, if there is one."""
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Factors for a reward and for the entries of ``info`` that are its summands."""
+
+    rest: float
+    """The factor of every summand that `info` does not hold."""
+    by_info: Mapping[str, float]
+    """The factors of the summands in `info`."""
+
+    def apply(self, reward: float, info: dict[str, Any]) -> tuple[float, dict[str, Any]]:
+        """The reward and the ``info`` of one step, with each summand multiplied by its factor.
+
+        Raises:
+            InputError: if a summand is missing in ``info``.
+        """
+        missing = [name for name in self.by_info if name not in info]
+        if missing:
+            raise InputError(
+                f"info has no entry {missing[0]!r} with a reward term: it has {', '.join(info) or 'none'}."
+            )
+        # Where all factors are the same this is one product, so a factor of 1 changes no bit.
+        apart = sum((factor - self.rest) * float(info[name]) for name, factor in self.by_info.items())
+        return self.rest * reward + apart, info | {name: info[name] * factor for name, factor in self.by_info.items()}
+
+
+def scaling(terms: Sequence[RewardTerm], own: TimeStep, now: TimeStep) -> Scaling:
+    """The factors for these terms."""
+    # Without hidden terms there is no rest, and any of the factors will do.
+    rest = next((term.kind for term in terms if term.info is None), terms[0].kind)
+    by_info = {term.info: term.kind.factor(own, now) for term in terms if term.info is not None}
+    return Scaling(rest.factor(own, now), by_info)
+
+
+def check_terms(terms: Sequence[RewardTerm]) -> None:
+    """Refuse descriptions from which the retimed reward cannot be computed."""
+    if not terms:
+        raise InputError("No reward terms were given: describe at least one, as in RewardTerm('1', Kind.RATE).")
+    names = [term.info for term in terms if term.info is not None]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"The entry {twice!r} of info was given for several reward terms: give one term for it.")
+    hidden = [term for term in terms if term.info is None]
+    if len({term.kind.powers for term in hidden}) > 1:
+        which = " and ".join(f"{term.formula!r} ({term.kind.value})" for term in hidden)
+        raise InputError(f"{which} have different factors: name the entries of info that hold them, with info=.")
+
+
+@dataclass(frozen=True)
+class Retiming:
+    """How to change the time step of one environment."""
+
+    clock: Clock
+    """Where its time step is kept."""
+    terms: tuple[RewardTerm, ...]
+    """The summands of its reward."""
+
+
+FORWARD = RewardTerm("(x_after - x_before) / env_dt", Kind.VELOCITY, "reward_forward")
+ALIVE = RewardTerm("1 while healthy", Kind.RATE, "reward_survive")
+
+
+def _rate(formula: str, info: str) -> RewardTerm:
+    return RewardTerm(formula, Kind.RATE, info)
+
+
+_MUJOCO_TERMS = {
+    "Reacher-v5": (
+        _rate("-|fingertip - target|", "reward_dist"),
+        _rate("-|action|^2", "reward_ctrl"),
+    ),
+    "Pusher-v5": (
+        _rate("-0.5 |object - fingertip|", "reward_near"),
+        _rate("-|object - goal|", "reward_dist"),
+        _rate("-0.1 |action|^2", "reward_ctrl"),
+    ),
+    "InvertedPendulum-v5": (ALIVE,),
+    "InvertedDoublePendulum-v5": (
+        _rate("10 while the tip is above 1 m", "reward_survive"),
+        _rate("-0.01 x^2 - (y - 2)^2 of the tip", "distance_penalty"),
+        _rate("-0.001 w1^2 - 0.005 w2^2", "velocity_penalty"),  # joint velocities of the state, not differences
+    ),
+    "HalfCheetah-v5": (FORWARD, _rate("-0.1 |action|^2", "reward_ctrl")),
+    "Hopper-v5": (FORWARD, ALIVE, _rate("-0.001 |action|^2", "reward_ctrl")),
+    "Walker2d-v5": (FORWARD, ALIVE, _rate("-0.001 |action|^2", "reward_ctrl")),
+    "Swimmer-v5": (FORWARD, _rate("-0.0001 |action|^2", "reward_ctrl")),
+    "Ant-v5": (
+        FORWARD,
+        ALIVE,
+        _rate("-0.5 |action|^2", "reward_ctrl"),
+        _rate("-0.0005 |contact forces, clipped to +-1|^2", "reward_contact"),
+    ),
+    "Humanoid-v5": (
+        RewardTerm("1.25 (x_after - x_before) / env_dt", Kind.VELOCITY, "reward_forward"),
+        _rate("5 while healthy", "reward_survive"),
+        _rate("-0.1 |action|^2", "reward_ctrl"),
+        _rate("-min(5e-7 |contact forces|^2, 10)", "reward_contact"),
+    ),
+    "HumanoidStandup-v5": (
+        RewardTerm("height / physics_dt", Kind.OVER_PHYSICS_DT, "reward_linup"),
+        _rate("-0.1 |action|^2", "reward_quadctrl"),
+        _rate("-min(5e-7 |contact forces|^2, 10)", "reward_impact"),
+        RewardTerm("1", Kind.RATE),  # the environment does not report this one
+    ),
+}
+_PENDULUM_TERMS = (RewardTerm("-(angle^2 + 0.1 w^2 + 0.001 action^2), before the step", Kind.RATE),)
+
+_RETIMINGS: dict[str, Retiming] = {
+    **{env_id: Retiming(MujocoClock(), terms) for env_id, terms in _MUJOCO_TERMS.items()},
+    "Pendulum-v1": Retiming(AttributeClock("dt"), _PENDULUM_TERMS),
+}
+
+RETIMINGS: Mapping[str, Retiming] = MappingProxyType(_RETIMINGS)
+"""What is known, by Gymnasium id; `register_retiming` adds to it."""
+
+BUILT_IN = tuple(RETIMINGS)
+"""The ids that are known without being registered."""
+
+
+def register_retiming(env_id: str, terms: Sequence[RewardTerm], clock: Clock | None = None) -> None:
+    """Make one more environment known to `retime`.
+
+    Args:
+        env_id: Its Gymnasium id with the version.
+        terms: Every summand of its reward. Where their factors differ, ``info`` has to hold all but one sort of them.
+        clock: Where its time step is kept: ``MujocoClock()``, which is the default, or ``AttributeClock(name)``.
+
+    Raises:
+        InputError: if the id is known already, or if the terms cannot be told apart.
+    """
+    if env_id in _RETIMINGS:
+        raise InputError(f"{env_id!r} is known already: register your own environment under an id of its own.")
+    check_terms(terms)
+    _RETIMINGS[env_id] = Retiming(clock or MujocoClock(), tuple(terms))
+
+
+def find_retiming(env_id: str) -> Retiming:
+    """What is known of an environment.
+
+    Raises:
+        InputError: if nothing is.
+    """
+    if env_id not in _RETIMINGS:
+        raise InputError(
+            f"The reward terms of {env_id!r} are not known: describe them with register_retiming({env_id!r}, terms), "
+            f"or choose one of {', '.join(sorted(_RETIMINGS))}."
+        )
+    return _RETIMINGS[env_id]

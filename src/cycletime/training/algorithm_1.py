@@ -1,0 +1,517 @@
+"""Algorithm 1 of the paper around a closed-form task, as one compiled program: a chunk of learning periods.
+
+Random numbers of a chunk are drawn by a program of their own, which serves other tasks, cycle times and mini-batches
+too. Then, period by period: roll out (act, hold, store, begin anew at an episode's end), and learn. A rollout has two
+forms: a run alone has a loop over episodes around one over cycles, so that a new episode is only computed where one
+ends; runs side by side (under `vmap`) must all take the same path, so that every cycle chooses between going on and
+beginning anew.
+
+The program's shapes depend on the task, the agent's shapes, k, the buffer's capacity and the number of lanes, and on
+nothing else: seeds and the agents' rates are data. A lane's numbers differ in their last bits between widths, and not
+by its place or its neighbours at one width. `stepped_loop` has Algorithm 1 around any environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from math import ceil
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from cycletime.agents import Agent, Buffer, Transition
+from cycletime.agents.agent import AgentState, Draws, Metrics, choose_action
+from cycletime.agents.exploration import CoherentNoise, NoiseState, explore, initial_noise_state, normals_per_step
+from cycletime.agents.sac import stack_critics, unstack_critics
+from cycletime.duration import Duration, cycle_steps
+from cycletime.tasks.closed_form import ClosedFormTask, State
+from cycletime.training.random_numbers import (
+    CompilerOptions,
+    Purpose,
+    draw_normals,
+    draw_updates,
+    fast_compile,
+    key_for,
+    keys_for,
+)
+
+_Count = TypeVar("_Count", int, jax.Array)
+
+
+@dataclass(frozen=True)
+class TimedTask:
+    """A closed-form task at a cycle time."""
+
+    task: ClosedFormTask
+    cycle_steps: int
+    """k, the environment steps that an action is held for."""
+
+    def cycles_in(self, duration: Duration) -> int:
+        """The agent steps of an episode that lasts so long."""
+        return -(-cycle_steps(duration, self.task.env_dt) // self.cycle_steps)
+
+    @property
+    def episodes_vary(self) -> bool:
+        """Whether some episodes have fewer agent steps than others."""
+        return self.cycles_in(self.task.shortest_episode) < self.cycles_in(self.task.time_limit)
+
+    def steps_until_learning(self, agent: Agent) -> int:
+        """The most agent steps from one learning to the next."""
+        if agent.learn_when == "batch":
+            return agent.period
+        longest = self.cycles_in(self.task.time_limit)
+        return agent.period - 1 + longest if self.episodes_vary else ceil(agent.period / longest) * longest
+
+    def most_episodes(self, agent_steps: _Count) -> _Count:
+        """No more episodes than this end within so many agent steps."""
+        return -(-agent_steps // self.cycles_in(self.task.shortest_episode)) + 1
+
+
+class EpisodeState(NamedTuple):
+    """Where a run is in its task."""
+
+    steps: jax.Array
+    """Agent steps since the last learning."""
+    state: State
+    """The task's."""
+    observation: jax.Array
+    """What the agent sees of it."""
+    episode_return: jax.Array
+    """The rewards of the current episode so far."""
+    episode_steps: jax.Array
+    """Its agent steps so far."""
+    episodes: jax.Array
+    """The episodes that ended since the run began."""
+    noise: NoiseState = None
+    """The state of noise that is coherent in time."""
+
+
+class EpisodeTable(NamedTuple):
+    """The episodes that ended in a chunk of learning periods, a row for each."""
+
+    episode_return: jax.Array
+    env_steps: jax.Array
+    agent_steps: jax.Array
+
+
+class RolloutState(NamedTuple):
+    """What a rollout changes."""
+
+    walk: EpisodeState
+    buffer: Buffer
+    episodes: EpisodeTable
+
+
+class RolloutDraws(NamedTuple):
+    """What was drawn beforehand."""
+
+    normals: jax.Array
+    """[steps, numbers], for the noise of the actions."""
+    starts: State
+    """States that episodes begin with."""
+    first: jax.Array
+    """The number of the episode after which the first of them begins, and whose row is the first of the table."""
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """One rollout: who acts, where, and with which random numbers."""
+
+    timed_task: TimedTask
+    agent: Agent
+    psi: AgentState
+    agent_steps: jax.Array
+    """The run's agent steps before it."""
+    draws: RolloutDraws
+
+    def alone(self, state: RolloutState) -> RolloutState:
+        """Go on until it is time to learn; the form for one run."""
+
+        def goes_on(carry: tuple[EpisodeState, Buffer, jax.Array]) -> jax.Array:
+            walk, _, ended = carry
+            return ~ended if self.agent.learn_when == "episode_end" else ~ended & (walk.steps < self.agent.period)
+
+        def episode(state: RolloutState) -> RolloutState:
+            start = (state.walk, state.buffer, jnp.zeros((), jnp.bool))
+            walk, buffer, ended = lax.while_loop(goes_on, lambda carry: self._cycle(*carry[:2]), start)
+            return self._end_episode(walk, buffer, state.episodes, ended)
+
+        return lax.while_loop(lambda state: state.walk.steps < self.agent.period, episode, state)
+
+    def side_by_side(self, state: RolloutState) -> RolloutState:
+        """Go on until it is time to learn; the form for `vmap`."""
+        steps = self.timed_task.steps_until_learning(self.agent)
+        may_wait = self.agent.learn_when == "episode_end" and self.timed_task.episodes_vary
+
+        def cycle(state: RolloutState, _: None) -> tuple[RolloutState, None]:
+            walk, buffer, ended = self._cycle(state.walk, state.buffer)
+            after = self._end_episode(walk, buffer, state.episodes, ended)
+            if not may_wait:
+                return after, None
+            # Others still roll out: this run learns at the end of the episode that filled its batch.
+            waits = (state.walk.steps >= self.agent.period) & (state.walk.episode_steps == 0)
+            return jax.tree.map(lambda old, new: jnp.where(waits, old, new), state, after), None
+
+        return lax.scan(cycle, state, None, length=steps)[0]
+
+    def _cycle(self, walk: EpisodeState, buffer: Buffer) -> tuple[EpisodeState, Buffer, jax.Array]:
+        """Act, hold the action, store the transition."""
+        normals, begins = self.draws.normals[walk.steps], walk.episode_steps == 0
+        noise, noise_state = explore(self.agent.exploration, walk.noise, normals, begins)
+        action = choose_action(self.agent, self.psi, walk.observation, noise, self.agent_steps + walk.steps)
+        step = self.timed_task.task.cycle(walk.state, action, self.timed_task.cycle_steps)
+        transition = Transition(
+            walk.observation, action, step.reward, step.observation, step.terminated, step.truncated
+        )
+        first_only = self.agent.learn_when == "episode_end"
+        buffer = buffer.store_first(transition) if first_only else buffer.store(transition)
+        walk = EpisodeState(
+            steps=walk.steps + 1,
+            state=step.state,
+            observation=step.observation,
+            episode_return=walk.episode_return + step.reward,
+            episode_steps=walk.episode_steps + 1,
+            episodes=walk.episodes,
+            noise=noise_state,
+        )
+        return walk, buffer, step.terminated | step.truncated
+
+    def _end_episode(
+        self, walk: EpisodeState, buffer: Buffer, episodes: EpisodeTable, ended: jax.Array
+    ) -> RolloutState:
+        """Record the episode, and begin another if it ended; if not, what was recorded is written over later."""
+        index = walk.episodes - self.draws.first
+        now = EpisodeTable(walk.episode_return, walk.state.env_steps, walk.episode_steps)
+        episodes = jax.tree.map(lambda table, number: table.at[index].set(number), episodes, now)
+        fresh = jax.tree.map(lambda table: table[index], self.draws.starts)
+        begun = walk._replace(
+            state=fresh,
+            observation=self.timed_task.task.observe(fresh),
+            episode_return=jnp.zeros_like(walk.episode_return),
+            episode_steps=jnp.zeros_like(walk.episode_steps),
+            episodes=walk.episodes + 1,
+        )
+        walk = jax.tree.map(lambda new, old: jnp.where(ended, new, old), begun, walk)
+        return RolloutState(walk, buffer, episodes)
+
+
+BLOCK_NUMBERS = 2**13
+"""About as many numbers are drawn at once; fewer take as long."""
+
+_Tree = TypeVar("_Tree")
+
+
+@dataclass(frozen=True)
+class DrawPlan:
+    """What the program is compiled for, besides the agent's own shapes."""
+
+    timed_task: TimedTask
+    periods: int
+    """The most learning periods of a chunk."""
+    alone: bool
+    """Whether it draws for one run, or for several under `vmap`, where all go as far as they can."""
+    learns: bool
+    """Whether the agent learns in this chunk."""
+
+
+class DrawStart(NamedTuple):
+    """From where on numbers are drawn."""
+
+    period: jax.Array
+    """The first learning period."""
+    episodes: jax.Array
+    """The episodes that ended before."""
+
+
+class ChunkDraws(NamedTuple):
+    """What is drawn for a chunk; the tables may have room for more."""
+
+    normals: jax.Array
+    """[periods, steps, numbers], for the noise of the actions."""
+    learning: Draws
+    """By period, what the agent's learning needs; None while it does not learn."""
+    starts: State
+    """States that the next episodes begin with."""
+
+
+def draw_chunk(
+    plan: DrawPlan, agent: Agent, seed_key: jax.Array, since: DrawStart, periods: jax.Array | np.int32
+) -> ChunkDraws:
+    """The numbers of so many learning periods; of several runs side by side where they are not alone."""
+    if isinstance(seed_key, jax.core.Tracer):  # a part of another program, which has options of its own
+        return _draw_runs(plan, agent, seed_key, since, jnp.asarray(periods))
+    return fast_compile(
+        jax.default_backend(), lambda options: _draw_program(options)(plan, agent, seed_key, since, periods)
+    )
+
+
+@cache
+def _draw_program(options: CompilerOptions) -> Callable[..., ChunkDraws]:
+    return jax.jit(_draw_runs, static_argnames="plan", compiler_options=dict(options))
+
+
+def _draw_runs(plan: DrawPlan, agent: Agent, seed_key: jax.Array, since: DrawStart, periods: jax.Array) -> ChunkDraws:
+    if plan.alone:
+        return _draw_run(plan, agent, seed_key, since, periods)
+    lanes: ChunkDraws = jax.vmap(partial(_draw_run, plan, periods=periods))(agent, seed_key, since)
+    return lanes
+
+
+def _draw_run(plan: DrawPlan, agent: Agent, seed_key: jax.Array, since: DrawStart, periods: jax.Array) -> ChunkDraws:
+    task, steps = plan.timed_task.task, plan.timed_task.steps_until_learning(agent)
+    numbers = normals_per_step(agent.exploration, task.action_size)
+
+    def of_periods(counts: jax.Array) -> tuple[jax.Array, Draws]:
+        keys = keys_for(seed_key, dict.fromkeys((Purpose.NOISE, Purpose.LEARNING), since.period + counts))
+        normals = draw_normals(keys[Purpose.NOISE], steps, numbers)
+        return normals, draw_updates(agent, keys[Purpose.LEARNING], task.action_size) if plan.learns else None
+
+    def of_episodes(counts: jax.Array) -> State:
+        return jax.vmap(task.reset)(keys_for(seed_key, {Purpose.STARTS: since.episodes + 1 + counts})[Purpose.STARTS])
+
+    most_episodes = plan.timed_task.most_episodes(plan.periods * steps)
+    if not plan.alone:
+        return ChunkDraws(*of_periods(jnp.arange(plan.periods)), of_episodes(jnp.arange(most_episodes)))
+    episodes = plan.timed_task.most_episodes(periods * steps)
+    drawn = _in_blocks(of_periods, periods, plan.periods)
+    return ChunkDraws(*drawn, _in_blocks(of_episodes, episodes, most_episodes))
+
+
+def _in_blocks(draw: Callable[[jax.Array], _Tree], count: jax.Array, most: int) -> _Tree:
+    """What is drawn for the counts below a number, in tables for the most that it can be."""
+    one = jax.eval_shape(draw, jnp.arange(1))
+    block = min(most, max(1, BLOCK_NUMBERS // sum(each.size for each in jax.tree.leaves(one))))
+    rows = -(-most // block) * block
+    tables: _Tree = jax.tree.map(lambda each: jnp.zeros((rows, *each.shape[1:]), each.dtype), one)
+
+    def write(index: jax.Array, tables: _Tree) -> _Tree:
+        drawn = draw(index * block + jnp.arange(block))
+        put = partial(lax.dynamic_update_slice_in_dim, start_index=index * block, axis=0)
+        after: _Tree = jax.tree.map(put, tables, drawn)
+        return after
+
+    filled: _Tree = lax.fori_loop(0, -(-count // block), write, tables)
+    return filled
+
+
+_initial_state_programs: dict[tuple[str, str, Any], Callable[[list[jax.Array], jax.Array], AgentState]] = {}
+"""By device, steps and what they give: agents that differ in other things than networks have the same steps."""
+
+
+def initial_agent_state(agent: Agent, seed_key: jax.Array, observation_size: int, action_size: int) -> AgentState:
+    """Psi before a run's first step; of several runs, by keys and rates in arrays, all side by side.
+
+    The program knows the networks alone, so that one serves all runs with such networks.
+    """
+    rates, structure = jax.tree.flatten(agent)
+    if isinstance(seed_key, jax.core.Tracer):  # a part of another program, which has options of its own
+        return _initializer(structure, observation_size, action_size)(rates, seed_key)
+    rates = [np.asarray(rate, jnp.result_type(rate)) for rate in rates]
+    shapes = tuple(jax.typeof(each) for each in (*rates, seed_key))
+    return _initial_state_program(jax.default_backend(), structure, observation_size, action_size, shapes)(
+        rates, seed_key
+    )
+
+
+def _initializer(structure: Any, *sizes: int) -> Callable[[list[jax.Array], jax.Array], AgentState]:  # noqa: ANN401 - JAX's
+    """How an agent of a structure begins, by its rates and a key, or by those of several."""
+
+    def one(rates: list[jax.Array], seed_key: jax.Array) -> AgentState:
+        return structure.unflatten(rates).initialize(key_for(seed_key, Purpose.INITIALIZE), *sizes)
+
+    return lambda rates, seed_key: (jax.vmap(one) if seed_key.ndim else one)(rates, seed_key)
+
+
+@cache
+def _initial_state_program(
+    backend: str,
+    structure: Any,  # noqa: ANN401 - JAX's
+    observation_size: int,
+    action_size: int,
+    shapes: tuple[Any, ...],  # JAX's
+) -> Callable[[list[jax.Array], jax.Array], AgentState]:
+    steps = jax.jit(_initializer(structure, observation_size, action_size)).trace(list(shapes[:-1]), shapes[-1])
+    known = (backend, str(steps.jaxpr), jax.tree.structure(steps.out_info))
+    if known not in _initial_state_programs:
+        lowered = steps.lower()
+        _initial_state_programs[known] = fast_compile(
+            backend, lambda options: lowered.compile(compiler_options=dict(options))
+        )
+    return _initial_state_programs[known]
+
+
+@partial(jax.jit, static_argnames=("task", "exploration"))
+def initial_episode_state(task: ClosedFormTask, exploration: CoherentNoise | None, seed_key: jax.Array) -> EpisodeState:
+    """A run's first episode before its first step; of several runs, by several keys, all side by side.
+
+    With all optimisations, since what is seen of a state depends on them in its last bits.
+    """
+
+    def one(seed_key: jax.Array) -> EpisodeState:
+        state = task.reset(key_for(seed_key, Purpose.STARTS))
+        count, nothing = jnp.zeros((), jnp.int32), jnp.zeros((), task.dtype)
+        noise = initial_noise_state(exploration, task.action_size, dtype=task.dtype)
+        return EpisodeState(count, state, task.observe(state), nothing, count, count, noise)
+
+    return jax.vmap(one)(seed_key) if seed_key.ndim else one(seed_key)
+
+
+Matmul: TypeAlias = Literal["fastest", "float32"]
+"""How matrices are multiplied: in TF32 where the device can, as GPUs do, or with all of float32's digits."""
+# By name, so that JAX's setting of the precision cannot change a run's numbers.
+_PRECISIONS = {"fastest": "high", "float32": "highest"}
+
+
+class LoopState(NamedTuple):
+    """All that a run is, between two learning periods."""
+
+    seed_key: jax.Array
+    """The run's seed, from which all random numbers follow."""
+    period: jax.Array
+    """The learning periods done."""
+    agent_steps: jax.Array
+    """The agent steps done."""
+    psi: AgentState
+    """What the agent has learned."""
+    walk: EpisodeState
+    """Where the task is."""
+    buffer: Buffer
+    """What the agent remembers."""
+
+
+class ChunkOutput(NamedTuple):
+    """What a program gives besides the state: what happened in a chunk."""
+
+    episodes: EpisodeTable
+    """The episodes that ended in it; the tables may have room for more."""
+    metrics: Metrics
+    """By name, one number for each learning period, and the run's `agent_steps` at each; empty while the agent does not
+    learn yet."""
+
+
+@dataclass(frozen=True)
+class ProgramShape:
+    """What a program is compiled for, besides the agent's own shapes."""
+
+    timed_task: TimedTask
+    capacity: int
+    """Rows in the buffer."""
+    periods: int
+    """The most learning periods of one chunk."""
+    alone: bool
+    """Whether it carries one run, or several under `vmap`."""
+    matmul: Matmul = "fastest"
+    """How matrices are multiplied."""
+
+
+def initialize(shape: ProgramShape, agent: Agent, seed_key: jax.Array) -> LoopState:
+    """A run before its first step; of several, by keys and rates in arrays, all side by side."""
+    task = shape.timed_task.task
+    sizes = (task.observation_size, task.action_size)
+    key, nothing, buffer = _empty_state(seed_key, shape.capacity, *sizes)
+    psi, walk = initial_agent_state(agent, seed_key, *sizes), initial_episode_state(task, agent.exploration, seed_key)
+    return LoopState(seed_key=key, period=nothing[0], agent_steps=nothing[1], psi=psi, walk=walk, buffer=buffer)
+
+
+@partial(jax.jit, static_argnums=(1, 2, 3))
+def _empty_state(seed_key: jax.Array, *sizes: int) -> tuple[jax.Array, tuple[jax.Array, jax.Array], Buffer]:
+    """A copy of the key, since chunks take it over, two counts, and a buffer, or those of several runs.
+
+    In one program, since a start feels each of them.
+    """
+    lanes, buffer = seed_key.shape, Buffer.empty(*sizes)
+    if lanes:
+        buffer = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (*lanes, *leaf.shape)), buffer)
+    return jnp.copy(seed_key), (jnp.zeros(lanes, jnp.int32), jnp.zeros(lanes, jnp.int32)), buffer
+
+
+def advance(
+    shape: ProgramShape, agent: Agent, state: LoopState, periods: jax.Array | np.int32, *, learns: bool
+) -> tuple[LoopState, ChunkOutput]:
+    """The run after so many learning periods more; without learning, while there is too little to learn from.
+
+    It takes the state over.
+    """
+    draws = draw_for_periods(shape, agent, state, periods, learns=learns)
+    after: tuple[LoopState, ChunkOutput] = advance_with_draws(shape, agent, state, draws, periods, learns=learns)
+    return after
+
+
+def draw_for_periods(
+    shape: ProgramShape, agent: Agent, state: LoopState, periods: jax.Array | np.int32, *, learns: bool
+) -> ChunkDraws:
+    """The random numbers of the next learning periods."""
+    plan = DrawPlan(shape.timed_task, shape.periods, shape.alone, learns)
+    return draw_chunk(plan, agent, state.seed_key, DrawStart(state.period, state.walk.episodes), periods)
+
+
+@partial(jax.jit, static_argnames=("shape", "learns"), donate_argnames="state")
+def advance_with_draws(
+    shape: ProgramShape, agent: Agent, state: LoopState, draws: ChunkDraws, periods: jax.Array, *, learns: bool
+) -> tuple[LoopState, ChunkOutput]:
+    """The same with random numbers that were drawn beforehand; this is what takes long to compile."""
+    with jax.default_matmul_precision(_PRECISIONS[shape.matmul]):
+        if shape.alone:
+            return _advance_run(shape, agent, state, draws, periods=periods, learns=learns)
+        lanes = partial(_advance_run, shape, periods=periods, learns=learns)
+        after: tuple[LoopState, ChunkOutput] = jax.vmap(lanes)(agent, state, draws)
+        return after
+
+
+def _advance_run(
+    shape: ProgramShape, agent: Agent, state: LoopState, draws: ChunkDraws, *, periods: jax.Array, learns: bool
+) -> tuple[LoopState, ChunkOutput]:
+    first = state.walk.episodes
+    if not shape.alone:
+        state = state._replace(psi=stack_critics(state.psi))
+
+    def period(index: jax.Array, carry: tuple[LoopState, ChunkOutput]) -> tuple[LoopState, ChunkOutput]:
+        state, output = carry
+        rolling = RolloutDraws(draws.normals[index], draws.starts, first)
+        rollout = Rollout(shape.timed_task, agent, state.psi, state.agent_steps, rolling)
+        roll_out = rollout.alone if shape.alone else rollout.side_by_side
+        walk, buffer, episodes = roll_out(RolloutState(state.walk, state.buffer, output.episodes))
+        psi, metrics, agent_steps = state.psi, output.metrics, state.agent_steps + walk.steps
+        if learns:
+            psi, learned = _update(agent, psi, buffer, jax.tree.map(lambda each: each[index], draws.learning))
+            learned = {**learned, "agent_steps": agent_steps}
+            metrics = jax.tree.map(lambda table, number: table.at[index].set(number), metrics, learned)
+        if agent.learn_when == "episode_end":
+            buffer = buffer.emptied()
+        after = LoopState(
+            seed_key=state.seed_key,
+            period=state.period + 1,
+            agent_steps=agent_steps,
+            psi=psi,
+            walk=walk._replace(steps=jnp.zeros_like(walk.steps)),
+            buffer=buffer,
+        )
+        return after, ChunkOutput(episodes, metrics)
+
+    start = (state, _empty_output(shape, agent, state, draws.learning, learns))
+    state, output = lax.fori_loop(0, periods, period, start)
+    return state._replace(psi=unstack_critics(state.psi)), output
+
+
+@partial(jax.jit, inline=True)
+def _update(agent: Agent, psi: AgentState, buffer: Buffer, draws: Draws) -> tuple[AgentState, Metrics]:
+    """What the agent learns, which is traced once though its metrics' shapes are asked for beforehand."""
+    return agent.learn(psi, buffer, draws)
+
+
+def _empty_output(shape: ProgramShape, agent: Agent, state: LoopState, draws: Draws, learns: bool) -> ChunkOutput:
+    task = shape.timed_task
+    episodes = task.most_episodes(shape.periods * task.steps_until_learning(agent))
+    numbers, counts = jnp.zeros((episodes,), task.task.dtype), jnp.zeros((episodes,), jnp.int32)
+    metrics: Metrics = {}
+    if learns:
+        one = jax.tree.map(lambda each: each[0], draws)
+        learned = jax.eval_shape(_update, agent, state.psi, state.buffer, one)[1]
+        metrics = {name: jnp.zeros((shape.periods,), each.dtype) for name, each in learned.items()}
+        metrics["agent_steps"] = jnp.zeros((shape.periods,), jnp.int32)
+    return ChunkOutput(EpisodeTable(numbers, counts, counts), metrics)

@@ -1,0 +1,265 @@
+"""Files that are whole or absent, whatever happens meanwhile; and locks that keep a run to one process."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from cycletime.errors import DiskFullError, RunError
+
+_UNFINISHED = ".writing-"
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
+"""What file systems without hard links say."""
+
+
+class NoLinksError(RunError):
+    """A file system has no hard links."""
+
+
+def make_folder(folder: Path) -> None:
+    """Let a folder be there, and those above it; the disk knows of the new ones when this returns."""
+    with disk_errors(folder):
+        new = [each for each in (folder, *folder.parents) if not each.exists()]
+        folder.mkdir(parents=True, exist_ok=True)
+        for each in reversed(new):
+            flush_folder(each.parent)
+
+
+def check_writable(folder: Path) -> None:
+    """Refuse a folder in which no file can be made.
+
+    Raises:
+        RunError: if so.
+    """
+    with disk_errors(folder), _temporary(folder / "check") as unfinished:
+        unfinished.touch()  # what the rights say is not enough: a disk can be read-only as a whole
+
+
+def move(path: Path, place: Path) -> Path:
+    """Give a file or a folder another place on the same disk, which knows of it when this returns."""
+    with disk_errors(place):
+        path.rename(place)
+        for folder in {path.parent, place.parent}:
+            flush_folder(folder)
+    return place
+
+
+def hard_link(path: Path, place: Path) -> None:
+    """Give a file of this process a further name, in one step that only one of many can do.
+
+    Raises:
+        FileExistsError: if the name is taken.
+        NoLinksError: if the file system has no such thing.
+    """
+    try:
+        os.link(path, place)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        raise NoLinksError(
+            f"The file system of {place.parent} has no hard links ({os.strerror(error.errno)}), which keep two workers "
+            "off one run: give a folder on another one."
+        ) from error
+
+
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Let `write` make a file or a folder under another name, then put it in place in one step.
+
+    Whoever is killed in the middle leaves what was there before, and a remainder that `sweep` removes.
+    """
+    unfinished = path.with_name(f"{_UNFINISHED}{path.name}")
+    with disk_errors(path):
+        _remove(unfinished)
+        try:
+            _write_flushed(unfinished, write)
+            _put_in_place(unfinished, path)
+        except BaseException:
+            _remove(unfinished)
+            raise
+
+
+def write_first(path: Path, write: Callable[[Path], object]) -> None:
+    """Let `write` make a file that others may make in the same moment, on whatever machine: the first one's stays.
+
+    Without any lock, which not all network file systems have.
+    """
+    with disk_errors(path), _temporary(path) as unfinished:
+        try:
+            _write_flushed(unfinished, write)
+            hard_link(unfinished, path)
+        except FileExistsError:
+            return
+        except NoLinksError:
+            if path.exists():
+                return
+            unfinished.replace(path)
+        except OSError:
+            if path.exists():  # whoever was first may have swept, too
+                return
+            raise
+        flush_folder(path.parent)
+
+
+def write_last(path: Path, write: Callable[[Path], object]) -> None:
+    """The same for a file that is to be replaced: the last one's stays."""
+    with disk_errors(path), _temporary(path) as unfinished:
+        _write_flushed(unfinished, write)
+        _put_in_place(unfinished, path)
+
+
+def sweep(folder: Path, older_s: float = 0.0) -> None:
+    """Remove what someone who was killed left unfinished; where others may write, what is older than that."""
+    for unfinished in folder.glob(f"{_UNFINISHED}*"):
+        with suppress(FileNotFoundError):
+            if not older_s or time.time() - unfinished.lstat().st_mtime > older_s:
+                _remove(unfinished)
+
+
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Tell in a sentence what the disk refused."""
+    try:
+        yield
+    except OSError as error:
+        kind = DiskFullError if error.errno in _FULL else RunError
+        raise kind(f"{path} cannot be written: {_reason(error, path)}.") from error
+
+
+@contextmanager
+def _temporary(path: Path) -> Iterator[Path]:
+    """Another name that nobody else takes, and which is gone afterwards."""
+    unfinished = path.with_name(f"{_UNFINISHED}{uuid4().hex}-{path.name}")
+    try:
+        yield unfinished
+    finally:
+        _remove(unfinished)
+
+
+def _write_flushed(unfinished: Path, write: Callable[[Path], object]) -> None:
+    """Have it written, and on the disk."""
+    write(unfinished)
+    _flush(unfinished)
+
+
+def _put_in_place(unfinished: Path, path: Path) -> None:
+    """Put a file or a folder in its place, but not in that of a device or a pipe, which would be gone."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise RunError(f"{path} cannot be written: it is not a regular file, so give another name.")
+    unfinished.replace(path)
+    flush_folder(path.parent)
+
+
+def _reason(error: OSError, path: Path) -> str:
+    if error.errno in _FULL:
+        return "the disk is full; make room and resume, what was saved before is untouched"
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return "the folder is read-only for you; give one that you may write to"
+    if error.errno in (errno.ENOTDIR, errno.EEXIST):
+        file = next((each for each in (path, *path.parents) if each.is_file()), None)
+        if file is not None:
+            return f"{str(file)!r} is a file; give a folder"
+    return os.strerror(error.errno) if error.errno else str(error).rstrip(".")
+
+
+def _flush(path: Path) -> None:
+    """Have the disk hold it before it gets its name."""
+    for each in path.iterdir() if path.is_dir() else [path]:
+        with each.open("rb") as file:
+            os.fsync(file.fileno())
+    if path.is_dir():
+        flush_folder(path)
+
+
+def flush_folder(folder: Path) -> None:
+    """Have the disk hold the names in a folder."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+_NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
+"""What file systems without locks say, such as Lustre as it is often mounted."""
+
+
+class LockHeldError(RunError):
+    """Another process holds the lock."""
+
+
+@dataclass(frozen=True)
+class Lock:
+    """A lock that is held."""
+
+    path: Path
+    handle: int
+
+    def check(self) -> None:
+        """Refuse to go on where the file is gone or another one: somebody deleted the folder, and may train anew.
+
+        Raises:
+            RunError: if so.
+        """
+        try:
+            there = self.path.stat().st_ino
+        except OSError:
+            there = None
+        if there != os.fstat(self.handle).st_ino:
+            raise RunError(
+                f"The run {self.path.parent} was deleted or replaced while it was trained: nothing was saved."
+            )
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[Lock]:
+    """Hold the lock at a path, a file that is made if it is not there.
+
+    Raises:
+        RunError: if another process holds it, or there can be none.
+    """
+    with disk_errors(path):
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        with disk_errors(path):
+            _lock(path, handle)
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+        yield Lock(path, handle)
+    finally:
+        os.close(handle)
+
+
+def _lock(path: Path, handle: int) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = os.read(handle, 200).decode(errors="replace").strip() or "another process"
+        raise LockHeldError(
+            f"The run {path.parent} is being trained by {holder}: wait for it, or end it and resume."
+        ) from None
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        raise RunError(
+            f"The file system of {path.parent} has no locks ({error.strerror}), which keep two processes off one "
+            "run: give a folder on another one."
+        ) from error

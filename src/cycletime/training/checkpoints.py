@@ -1,0 +1,247 @@
+"""Checkpoints: arrays in NumPy's .npz and a manifest beside them, the last two kept. Nothing is loaded by pickle.
+
+Trees of arrays become arrays with names, and trees again. A machine with NumPy and JAX alone can read and write them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from hashlib import file_digest
+from pathlib import Path
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from cycletime.errors import RunError
+from cycletime.training.atomic_files import make_folder, move, sweep, write_whole
+from cycletime.training.bounded_npz import open_npz
+from cycletime.training.policy_file import SavedPolicy
+from cycletime.training.sealed_json import check_seal, parse_json, sealed_text
+
+Tree = TypeVar("Tree")
+
+
+def named_arrays(tree: Any) -> dict[str, NDArray[Any]]:  # noqa: ANN401 - any tree
+    """The leaves of a tree by their path in it."""
+    leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
+    return {_leaf_name(path): _as_numbers(leaf) for path, leaf in leaves}
+
+
+def tree_from_arrays(example: Tree, arrays: Mapping[str, NDArray[Any]]) -> Tree:
+    """The tree that has the structure of an example and leaves of these names.
+
+    Raises:
+        RunError: if they do not fit.
+    """
+    leaves, structure = jax.tree_util.tree_flatten_with_path(example)
+    filled: Tree = jax.tree.unflatten(structure, [_leaf(_leaf_name(path), leaf, arrays) for path, leaf in leaves])
+    return filled
+
+
+def _leaf_name(path: tuple[Any, ...]) -> str:
+    return jax.tree_util.keystr(path, simple=True, separator=".")
+
+
+def _is_key(leaf: object) -> bool:
+    return isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _as_numbers(leaf: Any) -> NDArray[Any]:  # noqa: ANN401 - any leaf
+    return np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
+
+
+def _leaf(name: str, like: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:  # noqa: ANN401 - any leaf
+    numbers, wanted = arrays.get(name), _as_numbers(like)
+    if numbers is None or numbers.shape != wanted.shape or numbers.dtype != wanted.dtype:
+        found = "nothing" if numbers is None else f"{numbers.dtype}{list(numbers.shape)}"
+        raise RunError(f"The checkpoint holds {found} as {name!r}: it should be {wanted.dtype}{list(wanted.shape)}.")
+    if _is_key(like):
+        return jax.random.wrap_key_data(jnp.asarray(numbers), impl=jax.random.key_impl(like))
+    if isinstance(like, bool | int | float):
+        return type(like)(numbers.item())
+    return jnp.asarray(numbers) if isinstance(like, jax.Array) else numbers
+
+
+FORMAT = 2
+POLICY = "policy/"
+"""What the names of the policy's arrays begin with."""
+KEPT = 2
+_ARRAYS, _MANIFEST = "arrays.npz", "manifest.json"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a checkpoint says of itself."""
+
+    identity: str
+    """The run that it belongs to."""
+    env_steps: int
+    """How far the run was."""
+    agent_steps: int
+    """The same in agent steps."""
+    exact: bool
+    """Whether a run that goes on from here equals one that was never stopped."""
+    sessions: int
+    """How many times the run was begun or resumed until then."""
+    wall_s: float
+    """How long it was computed until then, on the wall clock."""
+    world: str
+    """What the world did when it was tried out: a hash, empty where the code alone decides."""
+    machine: Mapping[str, str]
+    """What computed it; on another machine the last bits may differ."""
+    policy: Mapping[str, Any] = field(default_factory=dict)
+    """The description of the policy, whose arrays are among those of the checkpoint."""
+    remarks: tuple[str, ...] = ()
+    """Why the run is not identical to an uninterrupted one, where it was resumed in a way that can change bits."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A moment of a run."""
+
+    manifest: Manifest
+    arrays: Mapping[str, NDArray[Any]]
+
+    def below(self, prefix: str) -> dict[str, NDArray[Any]]:
+        """The arrays whose names begin with a prefix, without it."""
+        return {name.removeprefix(prefix): each for name, each in self.arrays.items() if name.startswith(prefix)}
+
+    def policy(self) -> SavedPolicy:
+        """What was learned so far."""
+        return SavedPolicy.from_arrays(self.below(POLICY), self.manifest.policy)
+
+
+class DamagedError(Exception):
+    """A checkpoint that cannot be used; the message says why."""
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """The checkpoints of one run."""
+
+    folder: Path
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Keep a checkpoint, and of the older ones the newest."""
+        make_folder(self.folder)
+        number = self._numbers()[-1] + 1 if self._numbers() else 1
+        write_whole(self.folder / f"{number:06d}", lambda unfinished: _write(unfinished, checkpoint))
+        for old in self._numbers()[:-KEPT]:
+            shutil.rmtree(self.folder / f"{old:06d}", ignore_errors=True)
+
+    def newest(self, identity: str) -> tuple[Checkpoint | None, list[str]]:
+        """The newest that can be used, if there is any, and what is wrong with those after it, which are put aside.
+
+        Raises:
+            RunError: if there are some and none can be used, or they may not be read.
+        """
+        sweep(self.folder)
+        checkpoint, wrong = self._newest(identity)
+        return checkpoint, [f"{told}; it is now {_put_aside(path)}." for path, told in wrong.items()]
+
+    def fault(self, identity: str) -> str | None:
+        """Why none of those that are there can be used, or None; nothing is changed."""
+        try:
+            self._newest(identity)
+        except RunError as error:
+            return str(error)
+        return None
+
+    def _newest(self, identity: str) -> tuple[Checkpoint | None, dict[Path, str]]:
+        """The newest that can be used, and what is wrong with those after it."""
+        wrong: dict[Path, str] = {}
+        for number in reversed(self._numbers()):
+            path = self.folder / f"{number:06d}"
+            try:
+                return _read(path, identity), wrong
+            except DamagedError as error:
+                wrong[path] = f"The checkpoint {path} {error}"
+        if wrong:
+            raise RunError(
+                f"{'. '.join(wrong.values())}. No other is left: restore one, or delete {self.folder.parent} to begin "
+                "anew."
+            )
+        return None, {}
+
+    def remove(self) -> None:
+        """Remove all of them."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def are_there(self) -> bool:
+        """Whether there is any."""
+        return bool(self._numbers())
+
+    def _numbers(self) -> list[int]:
+        return sorted(int(each.name) for each in self.folder.glob("*") if each.name.isdecimal())
+
+
+def _write(folder: Path, checkpoint: Checkpoint) -> None:
+    folder.mkdir()
+    arrays = folder / _ARRAYS
+    with arrays.open("wb") as file:
+        np.savez(file, **checkpoint.arrays)  # type: ignore[arg-type]  # a name is no option of savez here
+    told = {"format": FORMAT, **asdict(checkpoint.manifest), "arrays_sha256": _hash(arrays)}
+    (folder / _MANIFEST).write_text(sealed_text(told))
+
+
+def _put_aside(path: Path) -> Path:
+    """Give a checkpoint that cannot be used another name, so that it does not count as one of the last two."""
+    aside = path.with_name(f"unusable-{path.name}")
+    shutil.rmtree(aside, ignore_errors=True)
+    return move(path, aside)
+
+
+def _read(folder: Path, identity: str) -> Checkpoint:
+    with _damage(folder / _MANIFEST):
+        told = _unsealed(parse_json((folder / _MANIFEST).read_bytes()))
+        version, digest = told.pop("format"), told.pop("arrays_sha256")
+        if version != FORMAT:
+            raise DamagedError(f"has the format {version}, and this version of cycletime reads {FORMAT}")
+        manifest = Manifest(**{**told, "remarks": tuple(told["remarks"])})
+    if manifest.identity != identity:
+        raise DamagedError(f"belongs to another run ({str(manifest.identity)[:10]}, and this is {identity[:10]})")
+    with _damage(folder / _ARRAYS):
+        if _hash(folder / _ARRAYS) != digest:
+            raise DamagedError(f"is damaged: {_ARRAYS} is not what its manifest says")
+        # Nothing in it is compressed, so that it has no more arrays than bytes.
+        with (folder / _ARRAYS).open("rb") as raw, open_npz(raw, os.fstat(raw.fileno()).st_size) as file:
+            return Checkpoint(manifest, dict(file))
+
+
+def _unsealed(told: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return check_seal(told)
+    except ValueError:
+        raise DamagedError(f"is damaged: its {_MANIFEST} was changed") from None
+
+
+@contextmanager
+def _damage(path: Path) -> Iterator[None]:
+    """Tell a file that is damaged from one that may not be read, which nobody should delete.
+
+    Raises:
+        RunError: if it may not be read.
+    """
+    try:
+        yield
+    except (DamagedError, MemoryError):
+        raise
+    except PermissionError as error:
+        raise RunError(
+            f"{path} may not be read by you ({error.strerror}): have its owner give you the right to, and resume."
+        ) from error
+    except Exception as error:  # zipfile, zlib and NumPy have a dozen of them for what is damaged
+        raise DamagedError(f"is damaged: its {path.name} cannot be read") from error
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()

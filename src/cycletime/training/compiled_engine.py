@@ -1,0 +1,370 @@
+"""The engine for closed-form tasks: the compiled loop, for one run or for as many as its program has lanes.
+
+A program computes all its lanes for the same learning periods. Where runs were stopped at different ones, those behind
+are computed first until they are level with the next: the last run is finished no later so, and lanes stay in step. A
+lane's run can be taken out and go on elsewhere. The memory of a lane is known from shapes alone, before compilation.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from cycletime.agents import Agent
+from cycletime.agents.agent import AgentState
+from cycletime.agents.exploration import normals_per_step
+from cycletime.errors import InputError, NoGpuError, RunError
+from cycletime.training.algorithm_1 import advance, initialize
+from cycletime.training.checkpoints import named_arrays, tree_from_arrays
+from cycletime.training.compiled_loop import CompiledChunk, CompiledLoop, CompiledPosition
+from cycletime.training.engine import Arrays, Chunk, ClosedFormInfo, Cost, EngineOption, probe_cost
+from cycletime.training.jax_setup import check_device, keep_compiled_programs
+from cycletime.training.random_numbers import draw_updates
+from cycletime.training.spec import RunSpec
+from cycletime.training.worlds import ClosedFormWorld
+
+_OF_LANES, _PERIOD, _ROWS = "state.", "period", "state.buffer.rows"
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """A program and the runs that it carries, at most as many as it is wide."""
+
+    loop: CompiledLoop
+    seeds: Sequence[int]
+    """By run."""
+    agents: Sequence[Agent]
+    """By run."""
+    dropped: set[int] = field(default_factory=set)
+    """Runs that are not wanted any more."""
+
+    def drop(self, run: int) -> None:
+        """Go on without a run."""
+        self.dropped.add(run)
+
+    def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk | RunError]]:
+        """Train runs, each from its start or from the arrays of a moment."""
+        keep_compiled_programs()  # before the example of a position is computed, which else takes seconds
+        wrong = self._wrong(starts)
+        if wrong:
+            yield wrong
+        at = {run: arrays for run, arrays in starts.items() if run not in wrong}
+        while going := [run for run in at if run not in self.dropped]:
+            periods = {run: _period(at[run]) for run in going}
+            behind = min(periods.values())
+            level = [run for run in going if periods[run] == behind]
+            until = min((period for period in periods.values() if period > behind), default=None)
+            starts_now = [at.pop(run) for run in level]
+            at |= yield from self._together(level, starts_now, until)
+
+    def _together(
+        self, runs: Sequence[int], at: Sequence[Arrays | None], until: int | None
+    ) -> Generator[Mapping[int, Chunk], None, dict[int, Arrays | None]]:
+        """Train runs that are level, until a learning period; where they are then, without those that are finished."""
+        seeds, agents = [self.seeds[run] for run in runs], [self.agents[run] for run in runs]
+        given = [each for each in at if each is not None]  # all of them, or none where they are at their start
+        position = self._joined(given) if given else None
+        going, moments = list(runs), None
+        for told in self.loop.run(seeds, agents, position, until=until):
+            moments = _LaneSnapshots(told.position, self.loop)
+            chunks = {run: _chunk(told, lane, moments) for lane, run in enumerate(runs) if run in going}
+            going = [run for run in going if not chunks[run].is_last]
+            yield {run: chunk for run, chunk in chunks.items() if run not in self.dropped}
+            if self.dropped.issuperset(going):
+                return {}
+        assert moments is not None, "runs that are level have periods left"
+        return {run: moments.arrays(lane) for lane, run in enumerate(runs) if run in going}
+
+    def _wrong(self, starts: Mapping[int, Arrays | None]) -> dict[int, RunError]:
+        """The runs whose arrays are not what this program's lanes have."""
+        given, wrong = {run: arrays for run, arrays in starts.items() if arrays is not None}, {}
+        example = _as_tree(self._example, lane=None if self.loop.width == 1 else 0) if given else {}
+        for run, arrays in given.items():
+            try:
+                tree_from_arrays(example, self._roomy(arrays))
+            except RunError as error:
+                wrong[run] = error
+        return wrong
+
+    def _joined(self, lanes: Sequence[Arrays]) -> CompiledPosition:
+        """The position whose lanes these are; the last one is repeated where there are too few."""
+        padded = [*lanes, *[lanes[-1]] * (self.loop.width - len(lanes))]
+        if self.loop.width > 1:
+            joined = {name: _join(name, [lane[name] for lane in padded]) for name in lanes[0]}
+        else:
+            joined = self._roomy(lanes[0])
+        tree = tree_from_arrays(_as_tree(self._example), joined)
+        return CompiledPosition(tree["state"], int(tree["period"]), tree["ended_env_steps"], tree["ended_agent_steps"])
+
+    def _roomy(self, lane: Arrays) -> dict[str, NDArray[Any]]:
+        """A lane's arrays, with the rows of the buffer that the run cannot fill."""
+        rows, more = lane.get(_ROWS), self.loop.shape.capacity - self.loop.room
+        if not more or rows is None or rows.shape[:1] != (self.loop.room,):  # of the last two somebody else complains
+            return dict(lane)
+        return {**lane, _ROWS: np.pad(rows, [(0, more)] + [(0, 0)] * (rows.ndim - 1))}
+
+    @property
+    def _example(self) -> CompiledPosition:
+        return self.loop.start(self.seeds[:1], self.agents[:1])
+
+
+@dataclass(frozen=True)
+class _LaneSnapshots:
+    """Where all lanes are; fetched from the device once, however many of them are asked for."""
+
+    position: CompiledPosition
+    loop: CompiledLoop
+
+    def arrays(self, lane: int) -> dict[str, NDArray[Any]]:
+        """A lane's arrays, as if it were alone; of its buffer, what it can fill."""
+        if self.loop.width == 1:
+            return {**self._arrays, _ROWS: self._arrays[_ROWS][: self.loop.room]}
+        return {name: _split(name, array, lane) for name, array in self._arrays.items()}
+
+    def psi(self, lane: int) -> AgentState:
+        """What a lane has learned."""
+        if self.loop.width == 1:
+            return self.position.state.psi
+        return jax.tree.map(lambda leaf: leaf[lane], self._psi)
+
+    @cached_property
+    def agent_steps(self) -> NDArray[Any]:
+        """By lane, its agent steps."""
+        return np.atleast_1d(np.asarray(self.position.state.agent_steps))
+
+    @cached_property
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        return named_arrays(_as_tree(self.position))
+
+    @cached_property
+    def _psi(self) -> AgentState:
+        return jax.device_get(self.position.state.psi)
+
+
+@dataclass(frozen=True)
+class _LaneSnapshot:
+    """Where a lane is."""
+
+    moments: _LaneSnapshots
+    lane: int
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Its arrays."""
+        return self.moments.arrays(self.lane)
+
+    def psi(self) -> AgentState:
+        """What it has learned."""
+        return self.moments.psi(self.lane)
+
+
+def _chunk(told: CompiledChunk, lane: int, moments: _LaneSnapshots) -> Chunk:
+    return Chunk(
+        env_steps=told.env_steps[lane],
+        agent_steps=int(moments.agent_steps[lane]),
+        episodes=told.episodes[lane],
+        metrics=told.metrics[lane],
+        moment=_LaneSnapshot(moments, lane),
+        exact=True,
+        is_last=lane in told.finished,
+    )
+
+
+def _as_tree(position: CompiledPosition, lane: int | None = None) -> dict[str, Any]:
+    """A position's arrays under their names, of all lanes or of one."""
+    one = slice(None) if lane is None else slice(lane, lane + 1)
+    return {
+        "state": position.state if lane is None else jax.tree.map(lambda leaf: leaf[lane], position.state),
+        "period": np.int64(position.period),
+        "ended_env_steps": np.asarray(position.ended_env_steps, np.int64)[one],
+        "ended_agent_steps": np.asarray(position.ended_agent_steps, np.int64)[one],
+    }
+
+
+def _split(name: str, array: NDArray[Any], lane: int) -> NDArray[Any]:
+    """What a lane has of an array."""
+    if name == _PERIOD:
+        return array
+    return array[lane] if name.startswith(_OF_LANES) else array[lane : lane + 1]
+
+
+def _join(name: str, arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """An array of all lanes, of what each of them has."""
+    if name == _PERIOD:
+        return arrays[0]
+    return np.stack(arrays) if name.startswith(_OF_LANES) else np.concatenate(arrays)
+
+
+def _period(arrays: Arrays | None) -> int:
+    return 0 if arrays is None else int(arrays[_PERIOD])
+
+
+_STATES, _DRAWS = 2, 5
+"""How often the state and the random numbers are there at the worst moment: XLA moves the state between programs, and
+random numbers are made of keys, bits and uniform ones."""
+
+
+def lane_bytes(loop: CompiledLoop) -> int:
+    """About the most bytes that a lane takes, in a program of several."""
+    task, shape = loop.task, replace(loop.shape, capacity=loop.room, alone=False)
+    rates = jax.eval_shape(lambda: jax.tree.map(lambda rate: jnp.asarray(rate, task.dtype), loop.agent))
+    key = jax.eval_shape(lambda: jax.random.key(0, impl="threefry2x32"))
+    state = jax.eval_shape(partial(initialize, shape), rates, key)
+    told = jax.eval_shape(
+        partial(advance, shape, learns=True), _with_lane_axis(rates), _with_lane_axis(state), jnp.int32(1)
+    )[1]
+    keys = jax.eval_shape(lambda each: jax.random.split(each, shape.periods), key)
+    draws = jax.eval_shape(lambda each: draw_updates(loop.agent, each, task.action_size), keys)
+    steps = shape.timed_task.steps_until_learning(loop.agent) * shape.periods
+    normals = int(steps * normals_per_step(loop.agent.exploration, task.action_size) * jnp.dtype(task.dtype).itemsize)
+    return _STATES * _tree_bytes(state) + _DRAWS * (_tree_bytes(draws) + normals) + _tree_bytes(told)
+
+
+def _with_lane_axis(tree: Any) -> Any:  # noqa: ANN401 - any tree of shapes
+    """A program of one lane."""
+    return jax.eval_shape(lambda each: jax.tree.map(lambda leaf: leaf[None], each), tree)
+
+
+def _tree_bytes(tree: Any) -> int:  # noqa: ANN401 - any tree of shapes
+    return sum(_item_bytes(each) * each.size for each in jax.tree.leaves(tree))
+
+
+def _item_bytes(each: Any) -> int:  # noqa: ANN401 - a shape, or a key's
+    return 8 if jnp.issubdtype(each.dtype, jax.dtypes.prng_key) else int(each.dtype.itemsize)
+
+
+_RATES = ("discount", "trace_decay", "learning_rate", "clip", "policy_rate", "value_rate", "target_smoothing")
+"""Fields that a compiled program takes as data."""
+MOST_LANES = 512
+"""No program is wider: a GPU is busy by then, and all its runs would be lost together."""
+GPU_BYTES = 64 * 2**30
+"""The memory of a GPU that programs may take. It is no machine's own, since the width is part of a run's identity."""
+_H200_UPDATE_S = {"sac": 15e-6}
+"""By algorithm, the time of an update of one of many runs side by side, where `benchmarks/sac_gpu.py` knows it."""
+
+
+@dataclass(frozen=True)
+class CompiledEngine:
+    """Runs on closed-form tasks in one program of JAX."""
+
+    name: ClassVar[str] = "compiled"
+    options: ClassVar[frozenset[EngineOption]] = frozenset({"width", "matmul"})
+
+    def refusal(self, spec: RunSpec) -> str | None:
+        """Environments that have to be stepped, and a choice that CPUs do not have."""
+        if not isinstance(spec.world, ClosedFormWorld):
+            return f"{spec.world.name!r} is an environment, which the {self.name} engine cannot run."
+        if spec.engine.matmul == "float32" and spec.engine.device != "gpu":
+            return "matmul is 'float32' on the cpu, which has no choice: leave it out."
+        return None
+
+    def program(self, spec: RunSpec) -> str:
+        """All but seeds and rates."""
+        told = spec.as_json()
+        agent = {name: value for name, value in told["agent"].items() if name not in _RATES}
+        names = ("world", "algorithm", "dt", "env_steps", "engine", "exploration")
+        return json.dumps([*(told[name] for name in names), agent])
+
+    def most_lanes(self, spec: RunSpec) -> int:
+        """As many as a data-centre card has memory for; a CPU is busy with one."""
+        return min(MOST_LANES, GPU_BYTES // lane_bytes(make_loop(spec))) if spec.engine.device == "gpu" else 1
+
+    def together(self, spec: RunSpec) -> int:
+        """One for each lane."""
+        return spec.engine.width
+
+    enough = together
+
+    def jax_device(self, spec: RunSpec) -> str:
+        """The run's."""
+        return spec.engine.device
+
+    def group(self, specs: Sequence[RunSpec]) -> CompiledBatch:
+        """The program and its runs."""
+        check_device(specs[0].engine.device)
+        return CompiledBatch(tuple(specs), self)
+
+    def agent(self, spec: RunSpec) -> Agent:
+        """Who learns."""
+        return spec.bound_agent
+
+    def setting(self, spec: RunSpec) -> ClosedFormInfo:
+        """The world of a run."""
+        return ClosedFormInfo(spec)
+
+    def cost(self, spec: RunSpec) -> Cost:
+        """Tried; where there is no GPU for it, what is known of an H200."""
+        try:
+            return probe_cost(self.group([spec]))
+        except NoGpuError:
+            if (known := self.known_cost(spec)) is None:
+                raise
+            return known
+
+    def known_cost(self, spec: RunSpec) -> Cost | None:
+        """Of an H200, by the benchmark."""
+        if spec.engine.device != "gpu" or spec.algorithm not in _H200_UPDATE_S:
+            return None
+        updates = spec.agent.gradient_steps / spec.agent.period  # type: ignore[attr-defined]  # of SAC
+        return Cost(_H200_UPDATE_S[spec.algorithm] * updates * spec.engine.width, 30.0, where="an H200")
+
+
+def make_loop(spec: RunSpec, agent: Agent | None = None) -> CompiledLoop:
+    """Algorithm 1 for runs like this, whose agent may be given in another form."""
+    assert isinstance(spec.world, ClosedFormWorld), "the engine refuses other worlds"
+    return CompiledLoop(
+        task=spec.world.task,
+        agent=agent or spec.bound_agent,
+        dt=spec.dt,
+        env_steps=spec.env_steps,
+        width=spec.engine.width,
+        matmul=spec.engine.matmul,
+    )
+
+
+@dataclass(frozen=True)
+class CompiledBatch:
+    """Runs that one program can carry; it has lanes for `width` of them, and repeats one where there are fewer."""
+
+    specs: tuple[RunSpec, ...]
+    engine: CompiledEngine = CompiledEngine()
+    """Which one of this kind."""
+
+    def __post_init__(self) -> None:
+        """Refuse runs that differ in more than seeds and rates."""
+        width, engine = self.specs[0].engine.width, self.engine
+        if len(self.specs) > width:
+            raise InputError(f"There are {len(self.specs)} runs: a program of the width {width} takes {width} of them.")
+        for spec in self.specs[1:]:
+            if engine.program(spec) != engine.program(self.specs[0]):
+                raise InputError(f"{spec.name} and {self.specs[0].name} need different programs: train them apart.")
+        _ = self.lanes
+
+    @cached_property
+    def settings(self) -> tuple[ClosedFormInfo, ...]:
+        """By run, its world."""
+        return tuple(map(self.engine.setting, self.specs))
+
+    @cached_property
+    def lanes(self) -> Lanes:
+        """The program and its runs."""
+        agents = [self.engine.agent(spec) for spec in self.specs]
+        return Lanes(make_loop(self.specs[0], agents[0]), [spec.seed for spec in self.specs], agents)
+
+    def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk | RunError]]:
+        """Train runs, each from its start or from the arrays of a moment."""
+        return self.lanes.chunks(starts)
+
+    def drop(self, run: int) -> None:
+        """Go on without a run."""
+        self.lanes.drop(run)
+
+    def close(self) -> None:
+        """There is nothing to let go of."""

@@ -1,0 +1,337 @@
+"""What an engine is: which runs it takes, how they go together, what they cost, and the chunks that it trains them in.
+
+`engine_registry` has all of them. Beside the interface: what engines share that train one run at a time, what files say
+of a closed-form task, and the probe that finds out what runs cost.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias, runtime_checkable
+
+from numpy.typing import NDArray
+
+from cycletime.agents.agent import AgentState
+from cycletime.duration import Duration, cycle_steps
+from cycletime.errors import InputError, RunError
+from cycletime.training.journal import EpisodeRecord
+from cycletime.training.learning_curve import Episodes
+from cycletime.training.spec import RunSpec
+from cycletime.training.worlds import ActionBounds, ClosedFormWorld
+
+Arrays: TypeAlias = Mapping[str, NDArray[Any]]
+EngineOption: TypeAlias = Literal["width", "matmul", "learner"]
+"""What a run's `EngineSpec` has beside the engine and the device, and not every engine has."""
+
+
+class Snapshot(Protocol):
+    """Where a run is; good until the run's next chunk is asked for, which may take its arrays over."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that is needed to go on from here, and nothing of other runs."""
+
+    def psi(self) -> AgentState:
+        """What was learned so far."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """About a second of a run."""
+
+    env_steps: int
+    """Environment steps done, at most the budget."""
+    agent_steps: int
+    """Agent steps done."""
+    episodes: Episodes
+    """The episodes that ended."""
+    metrics: Mapping[str, NDArray[Any]]
+    """By name, one number for each learning; their agent steps are one of them."""
+    moment: Snapshot
+    """Where the run is."""
+    exact: bool
+    """Whether a run that goes on from here equals one that was never stopped."""
+    is_last: bool
+    """Whether the run has reached its budget."""
+
+
+class EnvInfo(Protocol):
+    """What a run's files tell of the world that it is computed in."""
+
+    @property
+    def where(self) -> str:
+        """Where results come from: closed form, simulated robot, PyBullet, MuJoCo, or another Gymnasium environment."""
+
+    @property
+    def simulators(self) -> tuple[str, ...]:
+        """The packages that simulate the world, beside this one."""
+
+    @property
+    def env_dt(self) -> Duration:
+        """The environment's time step."""
+
+    @property
+    def cycle_steps(self) -> int:
+        """The environment steps of a cycle."""
+
+    @property
+    def longest_episode_steps(self) -> int | None:
+        """The environment steps after which an episode is over, whatever happens; None where no limit is known."""
+
+    @property
+    def bounds(self) -> ActionBounds:
+        """The actions that the world takes."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What the world does when it is tried out, so that a changed one is noticed; empty for closed forms."""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Why a run that is resumed may not be identical to an uninterrupted one; nothing where it will be."""
+
+    @property
+    def card(self) -> Mapping[str, str] | None:
+        """What computes the run beside JAX: our `native` library, or a GPU by its name (`device`) and what else it has.
+
+        With a GPU nothing else but the compiler of its kernel (`NVRTC`) decides the run's bits.
+        """
+
+    @property
+    def told_every(self) -> int:
+        """From one learning whose metrics are told to the next; 1 where all are."""
+
+
+class RunBatch(Protocol):
+    """Runs, ready to be computed together. They may begin at different moments and end at different times.
+
+    Runs are known by their place in the list that the group was made from. What a run computes depends on its own spec
+    alone, and neither on its place nor on the others, so that it can go on later in another group.
+    """
+
+    @property
+    def settings(self) -> Sequence[EnvInfo]:
+        """By run, the world that it is computed in."""
+
+    def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk | RunError]]:
+        """Train runs, each from its start or from the arrays of a moment.
+
+        Each time, the chunks of all runs that went on since the last time; a run that cannot begin has an error once.
+        It ends when all runs have reached their budget or were dropped.
+        """
+
+    def drop(self, run: int) -> None:
+        """Go on without a run."""
+
+    def close(self) -> None:
+        """Let go of what it holds."""
+
+
+class EpisodeJournal(Protocol):
+    """Where a run's finished episodes are kept at once, and found when it is resumed."""
+
+    def episodes(self) -> Iterator[EpisodeRecord]:
+        """Those of earlier sessions."""
+
+    def append(self, episode: EpisodeRecord) -> None:
+        """Keep one; the disk has it when this returns."""
+
+
+@runtime_checkable
+class JournalingBatch(Protocol):
+    """A group whose world cannot be put back, so that each finished episode is kept beside the checkpoints."""
+
+    def keep_journal(self, run: int, journal: EpisodeJournal) -> None:
+        """Where to keep those of a run; said before its chunks are asked for."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What runs of a kind take."""
+
+    agent_step_s: float
+    """The time of one agent step, with all the learning that it causes; of all runs that are trained together."""
+    program_s: float
+    """The time until the first steps are computed."""
+    runs_at_once: int = 1
+    """The runs that are trained at the same time."""
+    where: str = ""
+    """The machine that this is known of, where it is not this one."""
+
+
+class Engine(Protocol):
+    """One way to compute runs."""
+
+    name: ClassVar[str]
+    options: ClassVar[frozenset[EngineOption]]
+    """Those that it has."""
+
+    def refusal(self, spec: RunSpec) -> str | None:
+        """In a sentence, why it cannot take a run whose options it has; None where it can."""
+
+    def program(self, spec: RunSpec) -> str:
+        """The same for runs that one program computes, which are trained one after another or together."""
+
+    def most_lanes(self, spec: RunSpec) -> int:
+        """How wide a program of such runs can be; 1 where it has no lanes."""
+
+    def together(self, spec: RunSpec) -> int:
+        """How many runs of a program it trains together, at most."""
+
+    def enough(self, spec: RunSpec) -> int:
+        """How many of them together make as good a use of a machine as more do."""
+
+    def jax_device(self, spec: RunSpec) -> str:
+        """Where JAX computes: cpu or gpu."""
+
+    def group(self, specs: Sequence[RunSpec]) -> RunBatch:
+        """Make runs of one program ready.
+
+        Raises:
+            InputError: if they cannot be trained together, or not here.
+        """
+
+    def cost(self, spec: RunSpec) -> Cost:
+        """What a run takes on this machine, or on another one that is named; it may be tried for a few seconds."""
+
+    def known_cost(self, spec: RunSpec) -> Cost | None:
+        """What a run is known to take on a machine that is named, without trying it here; None where nothing is."""
+
+
+class SingleRunEngine:
+    """A part of such an engine."""
+
+    name: ClassVar[str]
+
+    def program(self, spec: RunSpec) -> str:
+        """All but the seed."""
+        return json.dumps({**spec.as_json(), "seed": None, "origin": None})
+
+    def most_lanes(self, spec: RunSpec) -> int:
+        """It has none."""
+        return 1
+
+    def together(self, spec: RunSpec) -> int:
+        """One."""
+        return 1
+
+    enough = together
+
+    def jax_device(self, spec: RunSpec) -> str:
+        """The run's."""
+        return spec.engine.device
+
+    def known_cost(self, spec: RunSpec) -> None:
+        """Nothing: every environment has its own."""
+
+    def _only(self, specs: Sequence[RunSpec]) -> RunSpec:
+        """The one run that there must be."""
+        if len(specs) > 1:
+            raise InputError(f"There are {len(specs)} runs: the engine {self.name} trains one at a time.")
+        return specs[0]
+
+
+class SingleRunBatch(ABC):
+    """A part of such an engine's group, which also has what the run's files tell of its world."""
+
+    card: ClassVar[None] = None
+    """JAX computes it."""
+    told_every: ClassVar[int] = 1
+    """All learnings are told."""
+
+    @property
+    def settings(self) -> tuple[Self]:
+        """The run's world."""
+        return (self,)
+
+    def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk]]:
+        """Train the run, from its start or from the arrays of a position."""
+        if starts:
+            yield from ({0: chunk} for chunk in self._chunks(starts[0]))
+
+    @abstractmethod
+    def _chunks(self, arrays: Arrays | None) -> Iterator[Chunk]:
+        """Those of the run."""
+
+    def drop(self, run: int) -> None:  # noqa: B027 - there is nothing to do
+        """Whoever has no run left asks for no more chunks."""
+
+
+@dataclass(frozen=True)
+class ClosedFormInfo:
+    """A task in closed form at a cycle time."""
+
+    spec: RunSpec
+    card: Mapping[str, str] | None = None
+    """What computes the run beside JAX."""
+    told_every: int = 1
+    """From one learning that is told of to the next."""
+    simulators: tuple[str, ...] = ()
+    """None but this package."""
+    fingerprint: str = ""
+    """The task is code, and the version of results stands for it."""
+    remarks: tuple[str, ...] = ()
+    """All of its state is kept."""
+
+    @property
+    def world(self) -> ClosedFormWorld:
+        """The task."""
+        assert isinstance(self.spec.world, ClosedFormWorld), "engines for closed forms refuse other worlds"
+        return self.spec.world
+
+    @property
+    def where(self) -> str:
+        """Where results come from, as the task says."""
+        return self.world.task.where
+
+    @property
+    def env_dt(self) -> Duration:
+        """The task's time step."""
+        return self.world.env_dt
+
+    @property
+    def cycle_steps(self) -> int:
+        """The environment steps of a cycle."""
+        return cycle_steps(self.spec.dt, self.env_dt)
+
+    @property
+    def longest_episode_steps(self) -> int:
+        """The task's time limit."""
+        return self.world.task.limit_steps
+
+    @property
+    def bounds(self) -> ActionBounds:
+        """Tasks in closed form take actions as they are."""
+        return ActionBounds.raw(self.world.task.action_size)
+
+
+PROBE_S = 3.0
+"""How long a run is tried, beyond its compilation."""
+
+
+def probe_cost(group: RunBatch, try_s: float = PROBE_S) -> Cost:
+    """Train the beginning of a group's runs."""
+    program_s = learning_s = 0.0
+    learning_steps = steps_before = 0
+    compiled: set[bool] = set()
+    runs = len(group.settings)
+    before_s = time.monotonic()
+    with closing(group):
+        for told in group.chunks(dict.fromkeys(range(runs))):
+            chunk = told[0]
+            assert isinstance(chunk, Chunk), "a run that begins has no checkpoint to be wrong"
+            passed_s, steps = time.monotonic() - before_s, chunk.agent_steps - steps_before
+            learns = bool(chunk.metrics) and len(chunk.metrics["agent_steps"]) > 0
+            if learns not in compiled:  # the program with learning and the one without, each at its first use
+                compiled.add(learns)
+                program_s += passed_s
+            elif learns:
+                learning_s, learning_steps = learning_s + passed_s, learning_steps + steps
+            if chunk.is_last or learning_s > try_s:
+                break
+            before_s, steps_before = time.monotonic(), chunk.agent_steps
+    return Cost(learning_s / learning_steps if learning_steps else 0.0, program_s)

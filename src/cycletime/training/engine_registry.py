@@ -1,0 +1,120 @@
+"""All engines. A further one is a further entry here, and nothing else knows them by name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import get_args
+
+from cycletime.cuda.engine import CudaEngine
+from cycletime.errors import InputError, unknown_name_error
+from cycletime.robots.engine import RealTimeEngine
+from cycletime.training.compiled_engine import CompiledEngine
+from cycletime.training.engine import Engine, EngineOption, RunBatch
+from cycletime.training.native_engine import NativeEngine
+from cycletime.training.spec import EngineSpec, RunSpec
+from cycletime.training.stepped_engine import SteppedEngine
+
+_ALL: tuple[Engine, ...] = (CudaEngine(), CompiledEngine(), NativeEngine(), SteppedEngine(), RealTimeEngine())
+ENGINES: Mapping[str, Engine] = MappingProxyType({engine.name: engine for engine in _ALL})
+"""By name, in the order in which they are asked whether they take a run."""
+AUTO = "auto"
+"""What stands for the fastest engine that takes a run and that every installation has: an engine is part of a run's
+identity, which must not depend on where it is asked for. So it is never native, which takes nothing but what compiled
+takes."""
+
+
+def engine_for(spec: RunSpec) -> Engine:
+    """The engine that a run asks for.
+
+    Raises:
+        InputError: if there is none of this name or of this version, or it does not take the run.
+    """
+    asked, engine = spec.engine, _named(spec.engine.name)
+    if asked.version != asked.newest_version:
+        raise InputError(
+            f"The run is of version {asked.version} of the engine {asked.name}: this version of cycletime computes "
+            f"version {asked.newest_version}, whose numbers differ in their last bits, so train it anew elsewhere."
+        )
+    if sentence := _missing_option(spec) or engine.refusal(spec):
+        raise InputError(sentence)
+    return engine
+
+
+def _named(name: str) -> Engine:
+    _check_name(name, ENGINES)
+    return ENGINES[name]
+
+
+def _check_name(name: str, known: Collection[str]) -> None:
+    if name in ("cpu", "gpu"):
+        raise InputError(f"engine is {name!r}, which is a device: write device={name!r}.")
+    if name not in known:
+        raise unknown_name_error(name, "an engine", known)
+
+
+def _missing_option(spec: RunSpec) -> str | None:
+    """In a sentence, which option of the run its engine does not have; None where it has all."""
+    usual, engine = EngineSpec(), _named(spec.engine.name)
+    for option in get_args(EngineOption):
+        chosen = getattr(spec.engine, option)
+        if option not in engine.options and chosen != getattr(usual, option):
+            having = " or ".join(each.name for each in _ALL if option in each.options)
+            return f"{option} is {chosen!r}: only the engine {having} has the choice."
+    return None
+
+
+def with_engine(spec: RunSpec, name: str = AUTO) -> RunSpec:
+    """A run with the engine of a name, or with that of AUTO, on the device and of the width that it has.
+
+    Raises:
+        InputError: if there is no such engine, or it does not take the run; its sentence says why.
+    """
+    if name != AUTO:
+        chosen = _on(spec, name)
+        engine_for(chosen)
+        return chosen
+    on_each = [_on(spec, each) for each in ENGINES]
+    fit = [each for each in on_each if ENGINES[each.engine.name].refusal(each) is None] or on_each[-1:]
+    taken = next((each for each in fit if _missing_option(each) is None), fit[0])
+    engine_for(taken)  # which says why, if none does
+    return taken
+
+
+def _on(spec: RunSpec, name: str) -> RunSpec:
+    """A run on an engine; those that train no lanes side by side have no width."""
+    width = spec.engine.width if "width" in _named(name).options else 1
+    return replace(spec, engine=replace(spec.engine, name=name, width=width, version=0))
+
+
+def make_batch(specs: Sequence[RunSpec]) -> RunBatch:
+    """Runs, ready to be trained together.
+
+    Raises:
+        InputError: if they cannot be, or not here.
+    """
+    engine = engine_for(specs[0])
+    for spec in specs[1:]:
+        if engine_for(spec) is not engine:
+            raise InputError(f"{spec.name} and {specs[0].name} are for different engines: train them apart.")
+    return engine.group(specs)
+
+
+def runs_on_robot(spec: RunSpec) -> bool:
+    """Whether a run moves a robot, so that its cycles are to be seen, and a signal is to let the robot stand."""
+    return spec.engine.name == RealTimeEngine.name
+
+
+def check_study_engine(engine: str) -> None:
+    """Refuse what is no engine for many runs, trained several at a time, as is that of robots.
+
+    Raises:
+        InputError: if it is none.
+    """
+    if engine == RealTimeEngine.name:
+        raise InputError(
+            f"engine is {engine!r}: a robot is one run's at a time, so train it with 'cycletime robot run' or "
+            "'cycletime train', and study the closed form of the paper's, the task ur-reacher."
+        )
+    _check_name(engine, [AUTO, *(name for name in ENGINES if name != RealTimeEngine.name)])

@@ -1,0 +1,305 @@
+"""One Gymnasium environment or several copies behind one interface: rows of agent steps with their true successors.
+
+Vector environments begin new episodes by themselves, in one of three ways (Gymnasium's autoreset modes), which the
+loop need not know: here a row says for each copy what came of its action, and what the copy shows next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from numpy.typing import NDArray
+
+from cycletime.agents.exploration import CoherentNoise, check_cycle
+from cycletime.duration import Duration
+from cycletime.errors import InputError
+from cycletime.tasks.closed_form_env import ClosedFormVectorEnv
+from cycletime.tasks.time_step import AnyEnv, step_duration
+from cycletime.tasks.vector_cycle_time import VectorCycleTime
+from cycletime.training.learning_curve import Episodes
+from cycletime.training.worlds import ActionBounds, observation_size
+
+_GREATEST = float(np.finfo(np.float32).max)
+
+
+class StepResult(NamedTuple):
+    """What one step did; each has an entry for every copy."""
+
+    successor: NDArray[np.float32]
+    """S'; at an episode's end its last observation."""
+    reward: NDArray[np.float64]
+    """The sum of rewards of the cycle."""
+    terminated: NDArray[np.bool_]
+    """Whether the task itself ended the episode."""
+    truncated: NDArray[np.bool_]
+    """Whether a time limit did."""
+    env_steps: NDArray[np.int64]
+    """How many environment steps it lasted."""
+    real: NDArray[np.bool_]
+    """Whether the copy took an agent step; if not it only began a new episode."""
+    observation: NDArray[np.float32]
+    """What the agent sees next; not yet of a new episode where the loop begins episodes."""
+
+    @property
+    def ended(self) -> NDArray[np.bool_]:
+        """Whether the episode ended, either way."""
+        return self.terminated | self.truncated
+
+
+class EnvAdapter(Protocol):
+    """What the loop steps."""
+
+    @property
+    def copies(self) -> int:
+        """How many there are."""
+
+    @property
+    def observation_size(self) -> int:
+        """Numbers in an observation."""
+
+    @property
+    def bounds(self) -> ActionBounds:
+        """The actions."""
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether a copy can spend a row on beginning a new episode while others take agent steps."""
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether all that follows a reset with a seed is determined by it; then the loop resets at every end."""
+
+    def begin(self, seed: int, episode: int) -> NDArray[np.float32]:
+        """Begin the run's n-th episode, in several copies that and the following ones."""
+
+    def step(self, actions: NDArray[np.float32]) -> StepResult:
+        """Take one step with the agent's actions, [copies, |A|]."""
+
+
+def adapt_env(env: AnyEnv) -> EnvAdapter:
+    """An environment as copies.
+
+    Raises:
+        InputError: if it is none.
+    """
+    if isinstance(env, VectorEnv):
+        return VectorEnvAdapter(env)
+    if isinstance(env, gymnasium.Env):
+        return SingleEnvAdapter(env)
+    raise InputError(f"{env!r} is not an environment: give a gymnasium.Env or a gymnasium.vector.VectorEnv.")
+
+
+def check_exploration_dt(env: AnyEnv, coherent: CoherentNoise | None) -> None:
+    """Refuse noise for another cycle time than the environment's, where that one is known for sure."""
+    if coherent is None:
+        return
+    if isinstance(env, ClosedFormVectorEnv | VectorCycleTime):
+        check_cycle(coherent, Duration(env.dt))
+    elif isinstance(env, gymnasium.Env):
+        try:
+            step_duration(env, coherent.dt)
+        except InputError:
+            check_cycle(coherent, step_duration(env))
+
+
+def episode_seed(seed: int, episode: int) -> int:
+    """The seed that an episode is reset with: a function of the run's seed and the episode's number alone."""
+    return int(np.random.SeedSequence([seed, episode]).generate_state(1)[0])
+
+
+@dataclass
+class SingleEnvAdapter:
+    """A single environment."""
+
+    env: gymnasium.Env[Any, Any]
+    observation_size: int = field(init=False)
+    bounds: ActionBounds = field(init=False)
+    copies: int = field(default=1, init=False)
+    has_gaps: bool = field(default=False, init=False)
+    can_resume: bool = field(default=True, init=False)
+
+    def __post_init__(self) -> None:
+        """Refuse spaces that the agents cannot use."""
+        self.observation_size, self.bounds = observation_size(self.env), ActionBounds.of(self.env)
+        self._real = np.ones(1, np.bool_)
+
+    def begin(self, seed: int, episode: int) -> NDArray[np.float32]:
+        """Begin the run's n-th episode."""
+        observation, _ = self.env.reset(seed=episode_seed(seed, episode))
+        return self._checked(_as_float32([observation]))
+
+    def _checked(self, observation: NDArray[np.float32]) -> NDArray[np.float32]:
+        if observation.shape != (1, self.observation_size):
+            raise InputError(
+                f"The observation has the shape {observation.shape[1:]}: its space says ({self.observation_size},)."
+            )
+        return observation
+
+    def step(self, actions: NDArray[np.float32]) -> StepResult:
+        """Take one step."""
+        observation, reward, terminated, truncated, info = self.env.step(self.bounds.reach(actions[0]))
+        successor = _as_float32([observation])
+        return StepResult(
+            successor,
+            np.array([reward], np.float64),
+            np.array([terminated], np.bool_),
+            np.array([truncated], np.bool_),
+            np.array([max(1, info.get("cycle_steps", 1))], np.int64),
+            self._real,
+            successor,
+        )
+
+
+@dataclass
+class VectorEnvAdapter:
+    """A vector environment. Its state is not known, so that its runs cannot be resumed identically."""
+
+    env: VectorEnv[Any, Any, Any]
+    observation_size: int = field(init=False)
+    bounds: ActionBounds = field(init=False)
+    can_resume: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        """Refuse spaces that the agents cannot use, and unknown ways to begin anew."""
+        self.observation_size, self.bounds = observation_size(self.env), ActionBounds.of(self.env)
+        mode = self.env.metadata.get("autoreset_mode")
+        try:
+            self.mode = AutoresetMode(mode)
+        except ValueError:
+            known = ", ".join(str(each) for each in AutoresetMode)
+            raise InputError(
+                f"{self.env} has the autoreset_mode {mode!r} in its metadata: give one of {known}."
+            ) from None
+        self._begins = np.zeros(self.copies, np.bool_)
+
+    @property
+    def copies(self) -> int:
+        """How many there are."""
+        return self.env.num_envs
+
+    @property
+    def has_gaps(self) -> bool:
+        """A row in which all copies only begin anew is no row at all, so that one copy has no gaps."""
+        return self.mode is AutoresetMode.NEXT_STEP and self.copies > 1
+
+    def begin(self, seed: int, episode: int) -> NDArray[np.float32]:
+        """Begin an episode in every copy."""
+        observation, _ = self.env.reset(seed=episode_seed(seed, episode))
+        self._begins = np.zeros(self.copies, np.bool_)
+        return _as_float32(observation)
+
+    def step(self, actions: NDArray[np.float32]) -> StepResult:
+        """Take one step in every copy.
+
+        Raises:
+            InputError: if a vector environment does not give the last observation of an episode.
+        """
+        real = ~self._begins
+        seen, reward, terminated, truncated, infos = self.env.step(self.bounds.reach(actions))
+        observation = _as_float32(seen)
+        terminated, truncated = np.array(terminated, np.bool_), np.array(truncated, np.bool_)
+        ended, successor, env_steps = terminated | truncated, observation, _env_steps(infos, real)
+        if self.mode is AutoresetMode.NEXT_STEP:
+            self._begins = ended
+        elif ended.any() and self.mode is AutoresetMode.SAME_STEP:
+            if "final_obs" not in infos:
+                raise InputError(
+                    f"{self.env} is in the mode SAME_STEP but gives no infos['final_obs'] at an episode's end: that is "
+                    "where its last observation must be."
+                )
+            successor = observation.copy()
+            successor[ended] = _as_float32([infos["final_obs"][copy] for copy in np.flatnonzero(ended)])
+            env_steps = np.where(ended, _env_steps(infos.get("final_info", {}), real), env_steps)
+        elif ended.any():
+            fresh, _ = self.env.reset(options={"reset_mask": ended.copy()})
+            observation = np.where(ended[:, None], _as_float32(fresh), observation)
+        return StepResult(successor, np.array(reward, np.float64), terminated, truncated, env_steps, real, observation)
+
+
+def _as_float32(observations: Any) -> NDArray[np.float32]:  # noqa: ANN401 - whatever an environment gives
+    """A copy, since environments may use their arrays again while JAX still reads them."""
+    with np.errstate(over="ignore"):  # an infinity is refused later, with the step at which it came
+        return np.array(observations, np.float32)
+
+
+def _env_steps(infos: dict[str, Any], real: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """What each copy reports as its cycle, at least 1; nothing of a copy that only began anew."""
+    if "cycle_steps" not in infos:
+        return real.astype(np.int64)
+    reports = infos.get("_cycle_steps", np.ones_like(real))
+    return np.where(real, np.where(reports, np.maximum(infos["cycle_steps"], 1), 1), 0).astype(np.int64)
+
+
+class Counters:
+    """The counters of Algorithm 1 and the learning curve."""
+
+    def __init__(self, copies: int, env_steps: int = 0, agent_steps: int = 0, episodes: int = 0) -> None:
+        """Go on from counts, with new episodes in all copies."""
+        self.env_steps, self.agent_steps, self.episodes = env_steps, agent_steps, episodes
+        self._returns = np.zeros(copies)
+        self._lengths = np.zeros(copies, np.int64)
+        self._steps = np.zeros(copies, np.int64)
+        self._ended: list[tuple[int, int, float, int]] = []
+
+    def count(self, result: StepResult) -> bool:
+        """Count a row, and tell whether it is one: a copy that only began anew adds nothing."""
+        # Python's sum of a list takes a tenth of NumPy's of an array where there is one copy.
+        agent_steps = sum(result.real.tolist())
+        if not agent_steps:
+            return False
+        self.env_steps += sum(result.env_steps.tolist())
+        self.agent_steps += agent_steps
+        self._returns += result.reward * result.real
+        self._lengths += result.env_steps
+        self._steps += result.real
+        if True in (ended := result.ended.tolist()):
+            self._end_episodes(np.flatnonzero(ended))
+        return True
+
+    def _end_episodes(self, copies: NDArray[np.intp]) -> None:
+        for copy in copies:
+            self._ended.append((self.env_steps, self.agent_steps, float(self._returns[copy]), int(self._lengths[copy])))
+            self._returns[copy] = self._lengths[copy] = self._steps[copy] = 0
+            self.episodes += 1
+
+    @property
+    def current_steps(self) -> int:
+        """The environment steps of the current episode, of the longest among the copies."""
+        return int(self._lengths.max())
+
+    def pop_episodes(self) -> Episodes:
+        """The episodes that ended since the last call."""
+        ended, self._ended = self._ended, []
+        if not ended:
+            return Episodes.none()
+        env_steps, agent_steps, returns, lengths = zip(*ended, strict=True)
+        return Episodes(
+            np.array(env_steps, np.int64),
+            np.array(agent_steps, np.int64),
+            np.array(returns, np.float64),
+            np.array(lengths, np.int64),
+        )
+
+    def check_finite(self, **rows: NDArray[Any]) -> None:
+        """Refuse what is not finite in float32, before it becomes part of the weights."""
+        for name, row in rows.items():
+            # The sum of squares is one call, so that few rows are looked at number by number.
+            if not np.vdot(row, row) <= _GREATEST and not (np.abs(row) <= _GREATEST).all():
+                self._refuse(name, row)
+
+    def _refuse(self, name: str, row: NDArray[Any]) -> None:
+        copy = int(np.flatnonzero(~(np.abs(row.reshape(len(row), -1)) <= _GREATEST).all(axis=1))[0])
+        where = f"at agent step {self._steps[copy] + 1} of its episode"
+        if len(row) == 1:
+            where = f"at agent step {self._steps[0] + 1} of episode {self.episodes + 1}"
+        who = f" of copy {copy}" if len(row) > 1 else ""
+        remedy = (
+            "learning diverged, so try a smaller learning rate"
+            if name == "action"
+            else "the environment must give finite numbers that fit float32"
+        )
+        raise InputError(f"The {name}{who} is {row[copy].tolist()} {where}: {remedy}.")

@@ -1,0 +1,410 @@
+"""The journal of a robot's run: the timing of every cycle and every finished episode, synced while the robot resets.
+
+All times are in seconds of the environment's clock. In lock-step that clock stands still while the agent computes, so
+that its cycles take no time, and records are the same twice.
+
+A file that only grows: a line with the run's identity, then a frame for each episode. A frame has a mark, its number of
+bytes, their checksum, and arrays in NumPy's .npz. A killed process, or a power loss, leaves whole frames and at most
+one torn frame, at the end; so at most the episode in progress is lost. Nothing is loaded by pickle.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import struct
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, get_type_hints
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cycletime.errors import RunError
+from cycletime.training.atomic_files import disk_errors, flush_folder
+from cycletime.training.bounded_npz import open_npz
+
+
+class Cycle(NamedTuple):
+    """One cycle of the agent: wake up, observe, act, send, learn."""
+
+    scheduled_s: float
+    """When it was due."""
+    wake_error_s: float
+    """How much later than that it began."""
+    observation_age_s: float
+    """How old the observation was when the agent began to act; NaN where the environment does not tell."""
+    act_s: float
+    """What choosing the action took."""
+    send_s: float
+    """What sending it took."""
+    learn_s: float
+    """What storing and learning took afterwards; in the background, what waiting for it took."""
+    stale_learnings: int
+    """Learnings that had fallen due, and were not yet part of the policy that acted."""
+    missed_steps: int
+    """Points of the environment's grid that were over before they were looked at; rewards of those were paid later."""
+    packages: int
+    """States that came from the robot since the cycle before; -1 where the environment does not tell."""
+    missed_packages: int
+    """States that got lost since then; -1 where the environment does not tell."""
+    overrun: bool
+    """Whether its work was not done when the next one was due, which was therefore left out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cycles:
+    """Cycles in order, as columns; each field is named as `Cycle` has it."""
+
+    scheduled_s: NDArray[np.float64]
+    wake_error_s: NDArray[np.float64]
+    observation_age_s: NDArray[np.float64]
+    act_s: NDArray[np.float64]
+    send_s: NDArray[np.float64]
+    learn_s: NDArray[np.float64]
+    stale_learnings: NDArray[np.int64]
+    missed_steps: NDArray[np.int64]
+    packages: NDArray[np.int64]
+    missed_packages: NDArray[np.int64]
+    overrun: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, cycles: Sequence[Cycle]) -> Cycles:
+        """Columns of cycles."""
+        return cls.from_table(np.array(cycles, np.float64).reshape(len(cycles), len(Cycle._fields)))
+
+    @classmethod
+    def from_table(cls, table: NDArray[np.float64]) -> Cycles:
+        """What `table` gave."""
+        kinds = get_type_hints(Cycle).values()
+        return cls(*(column.astype(kind) for column, kind in zip(table.T, kinds, strict=True)))
+
+    def table(self) -> NDArray[np.float64]:
+        """[cycles, fields] all of it in one array, which has room for whole numbers as well."""
+        return np.stack([np.asarray(column, np.float64) for column in self.columns().values()], axis=1)
+
+    @classmethod
+    def joined(cls, parts: Iterable[Cycles]) -> Cycles:
+        """Those of several episodes, one after the other."""
+        parts = [cls.of(()), *parts]
+        return cls(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(cls)))
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """By name."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.overrun)
+
+
+TIMED_PARTS = ("wake_error_s", "observation_age_s", "act_s", "send_s", "learn_s")
+"""What is summed up of every cycle."""
+MAX_OVERRUN_SHARE = 0.01
+"""The share of overruns beyond which a run says so."""
+_EDGES_S = [1e-6 * 1.05**edge for edge in range(400)]
+"""The upper edges of a histogram's bins, up to five minutes: percentiles are told 5 % too high at most."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """One of the times, over all cycles that told it; NaN where none did."""
+
+    now_s: float
+    """Of the newest cycle."""
+    mean_s: float
+    p99_s: float
+    """99 of 100 cycles took at most this; rounded up by at most 5 %, and never above the worst."""
+    worst_s: float
+
+
+@dataclass(frozen=True)
+class TimingSummary:
+    """What is told of all cycles of a run so far."""
+
+    cycles: int
+    overruns: int
+    """Cycles whose work was not done when the next was due."""
+    wake_error: Spread
+    observation_age: Spread
+    act: Spread
+    send: Spread
+    learn: Spread
+
+    @property
+    def share_of_overruns(self) -> float:
+        """Of all cycles; 0 where there are none."""
+        return self.overruns / self.cycles if self.cycles else 0.0
+
+    @property
+    def warning(self) -> str | None:
+        """A sentence where more cycles were late than a result should be trusted with; else None."""
+        if self.share_of_overruns <= MAX_OVERRUN_SHARE:
+            return None
+        return (
+            f"{self.overruns:,} of {self.cycles:,} cycles ({self.share_of_overruns:.1%}) were not done in time, more "
+            f"than {MAX_OVERRUN_SHARE:.0%}: the run is not one at this cycle time."
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """What a result says of it."""
+        spreads = {name: getattr(self, name.removesuffix("_s")) for name in TIMED_PARTS}
+        return {
+            "cycles": self.cycles,
+            "overruns": self.overruns,
+            "share_of_overruns": self.share_of_overruns,
+            **{
+                name: None if np.isnan(each.mean_s) else {"mean": each.mean_s, "p99": each.p99_s, "worst": each.worst_s}
+                for name, each in spreads.items()
+            },
+            "warning": self.warning,
+        }
+
+
+class TimingMeter:
+    """Adds up cycles, in the same small memory however long a run is."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._cycles = self._overruns = 0
+        self._times = [_TimeStatistics() for _ in TIMED_PARTS]
+
+    def add(self, cycle: Cycle) -> None:
+        """Add one cycle; a few microseconds."""
+        self._cycles += 1
+        self._overruns += cycle.overrun
+        for total, name in zip(self._times, TIMED_PARTS, strict=True):
+            total.add(getattr(cycle, name))
+
+    def add_all(self, cycles: Cycles) -> None:
+        """Add many, such as those of a journal."""
+        self._cycles += len(cycles)
+        self._overruns += int(cycles.overrun.sum())
+        for total, name in zip(self._times, TIMED_PARTS, strict=True):
+            total.add_all(getattr(cycles, name))
+
+    @property
+    def cadence(self) -> TimingSummary:
+        """As it is now."""
+        return TimingSummary(self._cycles, self._overruns, *(total.spread() for total in self._times))
+
+
+class _TimeStatistics:
+    """One time, added up."""
+
+    def __init__(self) -> None:
+        self._now = self._worst = float("nan")
+        self._sum, self._count = 0.0, 0
+        self._bins = np.zeros(len(_EDGES_S) + 1, np.int64)
+
+    def add(self, time_s: float) -> None:
+        if time_s == time_s:
+            self._take(time_s, time_s, time_s, 1)
+            self._bins[bisect_left(_EDGES_S, time_s)] += 1
+
+    def add_all(self, times_s: NDArray[np.float64]) -> None:
+        told = times_s[~np.isnan(times_s)]
+        if len(told):
+            self._take(float(told[-1]), float(told.max()), float(told.sum()), len(told))
+            self._bins += np.bincount(np.searchsorted(_EDGES_S, told), minlength=len(self._bins))
+
+    def _take(self, now: float, worst: float, total: float, count: int) -> None:
+        self._now, self._worst = now, worst if self._worst != self._worst else max(worst, self._worst)
+        self._sum, self._count = self._sum + total, self._count + count
+
+    def spread(self) -> Spread:
+        if not self._count:
+            return Spread(*[float("nan")] * 4)
+        within = int(np.searchsorted(np.cumsum(self._bins), 0.99 * self._count))
+        p99_s = min([*_EDGES_S[within : within + 1], self._worst])
+        return Spread(self._now, self._sum / self._count, p99_s, self._worst)
+
+
+@dataclass(frozen=True, eq=False)
+class EpisodeRecord:
+    """One episode, from the first observation to the last."""
+
+    number: int
+    """The run's episodes before it."""
+    rows: NDArray[np.float32]
+    """[agent steps, numbers of a transition], in the order of `agents.buffer.Transition`."""
+    length_steps: NDArray[np.int64]
+    """[agent steps] the environment steps that each lasted."""
+    rewards: NDArray[np.float64]
+    """[agent steps] in full precision, of which the return is the sum."""
+    cycles: Cycles
+    """[agent steps] how each went."""
+    ended_by: str
+    """'terminated', 'truncated', or the safety mode that cut it short, such as 'PROTECTIVE_STOP'."""
+    run_env_steps: int
+    """The run's environment steps at its end."""
+
+    @property
+    def undiscounted_return(self) -> float:
+        """The sum of its rewards."""
+        return float(self.rewards.sum())
+
+    @property
+    def env_steps(self) -> int:
+        """How many environment steps it lasted."""
+        return int(self.length_steps.sum())
+
+    @property
+    def agent_steps(self) -> int:
+        """How many cycles it lasted."""
+        return len(self.rows)
+
+
+JOURNAL_FILE = "journal.cycles"
+JOURNAL_FORMAT = 1
+_MARK = b"EPISODE\n"
+_FRAME = struct.Struct("<8sQI")
+"""Mark, bytes, checksum."""
+
+
+@dataclass(frozen=True, eq=False)
+class JournalEntry:
+    """An episode in a journal."""
+
+    episode: EpisodeRecord
+    session: int
+    """In which session of the run it was made, from 1: the first, or after so many resumptions."""
+
+
+@dataclass(frozen=True)
+class Journal:
+    """The journal of one run."""
+
+    path: Path
+    identity: str
+    """The run's."""
+
+    def append(self, entry: JournalEntry) -> None:
+        """Add an episode; the disk has it when this returns.
+
+        Raises:
+            RunError: if the disk refuses.
+        """
+        payload = _encode_entry(entry)
+        with disk_errors(self.path):
+            with self.path.open("ab") as file:
+                is_new = file.tell() == 0
+                if is_new:
+                    file.write(self._head())
+                file.write(_FRAME.pack(_MARK, len(payload), crc32(payload)) + payload)
+                file.flush()
+                os.fsync(file.fileno())
+            if is_new:
+                flush_folder(self.path.parent)
+
+    def entries(self) -> Iterator[JournalEntry]:
+        """The episodes that are whole, up to the first that is not.
+
+        Raises:
+            RunError: if it is another run's, or may not be read.
+        """
+        return (_decode_entry(payload) for payload, _ in self._frames())
+
+    def last(self) -> JournalEntry | None:
+        """The newest episode that is whole, if there is one.
+
+        Raises:
+            RunError: if it is another run's, or may not be read.
+        """
+        newest = self._newest()
+        return None if newest is None else _decode_entry(newest[0])
+
+    def repair(self) -> str | None:
+        """Put aside what follows the last episode that is whole, so that more can be appended; a sentence if any was.
+
+        Raises:
+            RunError: if it is another run's, or the disk refuses.
+        """
+        if not self.path.exists():
+            return None
+        size = self.path.stat().st_size
+        newest, head = self._newest(), len(self._head())
+        whole = newest[1] if newest else head if size >= head else 0  # it may have been killed with its first line
+        if whole == size:
+            return None
+        aside = self.path.with_name(f"unusable-{self.path.name}")
+        with disk_errors(self.path), self.path.open("rb+") as file:
+            file.seek(whole)
+            aside.write_bytes(file.read())
+            file.truncate(whole)
+            file.flush()
+            os.fsync(file.fileno())
+        return f"{size - whole:,} bytes at the end of {self.path} are no whole episode; they are now in {aside}."
+
+    def _newest(self) -> tuple[bytes, int] | None:
+        newest = deque(self._frames(), maxlen=1)
+        return newest[0] if newest else None
+
+    def _frames(self) -> Iterator[tuple[bytes, int]]:
+        """The bytes of whole episodes, and where each ends."""
+        if not self.path.exists():
+            return
+        with disk_errors(self.path):
+            file = self.path.open("rb")
+        with file:
+            head = self._head()
+            if (found := file.read(len(head))) != head and not head.startswith(found):
+                raise RunError(f"{self.path} is not the journal of this run: it begins with {found[:40]!r}.")
+            while (payload := _next_payload(file)) is not None:
+                yield payload, file.tell()
+
+    def _head(self) -> bytes:
+        return b"cycletime journal %d of %s\n" % (JOURNAL_FORMAT, self.identity.encode())
+
+
+def _encode_entry(entry: JournalEntry) -> bytes:
+    episode = entry.episode
+    told = {
+        "number": episode.number,
+        "ended_by": episode.ended_by,
+        "run_env_steps": episode.run_env_steps,
+        "session": entry.session,
+    }
+    arrays = {
+        "told": np.frombuffer(json.dumps(told).encode(), np.uint8),
+        "rows": episode.rows,
+        "length_steps": episode.length_steps,
+        "rewards": episode.rewards,
+        "cycles": episode.cycles.table(),
+    }
+    raw = io.BytesIO()
+    np.savez(raw, **arrays)  # type: ignore[arg-type]  # a name is no option of savez here
+    return raw.getvalue()
+
+
+def _next_payload(file: BinaryIO) -> bytes | None:
+    """The bytes of the next episode, or None where the file ends, or what follows is not whole."""
+    frame = file.read(_FRAME.size)
+    if len(frame) < _FRAME.size:
+        return None
+    mark, size, checksum = _FRAME.unpack(frame)
+    left = os.fstat(file.fileno()).st_size - file.tell()
+    if mark != _MARK or size > left:
+        return None
+    payload = file.read(size)
+    return payload if crc32(payload) == checksum else None
+
+
+def _decode_entry(payload: bytes) -> JournalEntry:
+    with open_npz(io.BytesIO(payload), len(payload)) as arrays:
+        told: dict[str, Any] = json.loads(arrays["told"].tobytes())
+        episode = EpisodeRecord(
+            number=told["number"],
+            rows=arrays["rows"],
+            length_steps=arrays["length_steps"],
+            rewards=arrays["rewards"],
+            cycles=Cycles.from_table(arrays["cycles"]),
+            ended_by=told["ended_by"],
+            run_env_steps=told["run_env_steps"],
+        )
+    return JournalEntry(episode, told["session"])

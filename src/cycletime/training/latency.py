@@ -1,0 +1,275 @@
+"""How long `act` and `learn` take on this machine, and which cycle times leave room for them.
+
+The calls are those of the stepped loop, with the random numbers that they draw in bulk now and then, so that a slow
+call here is a late cycle there. Verdicts are plain arithmetic on what was measured.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import ceil
+from typing import TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from cycletime.agents import Agent, Buffer, SACAgent
+from cycletime.agents.checks import check_agent, check_precision
+from cycletime.duration import Duration, DurationLike
+from cycletime.errors import InputError
+from cycletime.training.algorithm_1 import initial_agent_state
+from cycletime.training.random_numbers import seed_key
+from cycletime.training.stepped_agent import (
+    MOST_ROWS,
+    Actor,
+    PackedAgentState,
+    RandomNumbers,
+    store_and_learn,
+    with_array_rates,
+)
+
+Call: TypeAlias = Callable[[], object]
+"""Returns when its work is done."""
+
+MIN_REPEATS = 5
+"""Of a call, however long it takes."""
+_DISTINCT_ROWS = 10_000
+"""Rows that a replay is filled with, again and again."""
+
+
+@dataclass(frozen=True)
+class CallTimes:
+    """What a call took, again and again."""
+
+    first_s: float
+    """The first call, in which it is compiled, or read from the disk where compiled programs are kept."""
+    median_s: float
+    mean_s: float
+    p99_s: float
+    """The 99th percentile; of fewer than a hundred repeats the worst."""
+    worst_s: float
+    count: int
+    """Repeats, the first call not among them."""
+
+
+def measure(
+    call: Call, budget_s: float, clock: Callable[[], float] = time.monotonic, fewest: int = MIN_REPEATS
+) -> CallTimes:
+    """Call once, once more, and then until the budget of seconds is spent, but at least a few times."""
+    first_s = _timed(call, clock)
+    call()  # where memory from compilation is still given back
+    taken: list[float] = []
+    spent = 0.0
+    while len(taken) < fewest or spent < budget_s:
+        taken.append(_timed(call, clock))
+        spent += taken[-1]
+    return CallTimes(
+        first_s=first_s,
+        median_s=float(np.median(taken)),
+        mean_s=float(np.mean(taken)),
+        p99_s=float(np.quantile(taken, 0.99, method="higher")),
+        worst_s=max(taken),
+        count=len(taken),
+    )
+
+
+def measure_act(
+    agent: Agent, observation_size: int, action_size: int, budget_s: float, clock: Callable[[], float] = time.monotonic
+) -> CallTimes:
+    """One `act` of one robot."""
+    return measure(act_call(agent, observation_size, action_size), budget_s, clock)
+
+
+def measure_learn(
+    agent: Agent, observation_size: int, action_size: int, budget_s: float, clock: Callable[[], float] = time.monotonic
+) -> CallTimes:
+    """One `learn` from a full buffer: all epochs of PPO's batch, all gradient steps of an update of SAC."""
+    return measure(learn_call(agent, observation_size, action_size), budget_s, clock)
+
+
+def measure_agents(
+    agents: Mapping[Duration, Agent],
+    observation_size: int,
+    action_size: int,
+    budget_s: float,
+    tell: Callable[[str], object] = lambda what: None,
+) -> tuple[CallTimes, dict[Duration, CallTimes]]:
+    """One `act`, and one `learn` at each cycle time, measured once for agents that learn by the same program.
+
+    Args:
+        agents: At each cycle time.
+        observation_size: Numbers in an observation.
+        action_size: Numbers in an action.
+        budget_s: How long each call is repeated.
+        tell: Told what is timed next.
+    """
+    tell("Timing act ...")
+    act = measure_act(next(iter(agents.values())), observation_size, action_size, budget_s)
+    measured: dict[object, CallTimes] = {}
+    for dt, agent in agents.items():
+        tell(f"Timing learn at {dt} ...")
+        part = learn_program_key(agent)
+        if part not in measured:
+            measured[part] = measure_learn(agent, observation_size, action_size, budget_s)
+    return act, {dt: measured[learn_program_key(agent)] for dt, agent in agents.items()}
+
+
+def learn_program_key(agent: Agent) -> Agent:
+    """The same for agents whose learning is the same program: rates and SAC's warm-up are set to a common value."""
+    _check_agent(agent)
+    same: Agent = jax.tree.map(lambda rate: 0.5, agent)
+    return replace(same, warmup_steps=0) if isinstance(same, SACAgent) else same
+
+
+def act_call(agent: Agent, observation_size: int, action_size: int) -> Call:
+    """One `act` as the stepped loop calls it, with a new policy each time that the agent would have learned."""
+    _check_agent(agent)
+    agent = with_array_rates(agent)
+    key, random = seed_key(0), RandomNumbers(agent, seed_key(0), action_size, copies=1)
+    policies = [PackedAgentState.of(initial_agent_state(agent, key, observation_size, action_size)) for _ in range(2)]
+    actor = Actor(agent, policies[0], 1, action_size)
+    observation = np.ones((1, observation_size), np.float32)
+    agent_steps = 0
+
+    def act() -> None:
+        nonlocal agent_steps
+        period, row = divmod(agent_steps, agent.period)
+        actor.act(policies[period % 2], observation, random.noise(period, row), agent.random_steps + agent_steps)
+        agent_steps += 1
+
+    return act
+
+
+def learn_call(agent: Agent, observation_size: int, action_size: int, capacity: int | None = None) -> Call:
+    """One learning as the stepped loop calls it, from a full buffer and always from the same policy.
+
+    The buffer may have room for fewer transitions than the agent's, as that of a run with a small budget.
+    """
+    _check_agent(agent)
+    agent = with_array_rates(agent)
+    psi = PackedAgentState.of(initial_agent_state(agent, seed_key(0), observation_size, action_size))
+    random = RandomNumbers(agent, seed_key(0), action_size, copies=1)
+    buffer = _full_buffer(capacity or agent.capacity, observation_size, action_size)
+    room = min(MOST_ROWS, agent.period)
+    block = np.array(buffer.rows[np.arange(room) % buffer.capacity])
+    pending = np.int32((agent.period - 1) % room + 1)
+    period = 0
+
+    def learn() -> None:
+        nonlocal buffer, period
+        draws, index = random.draws(period)
+        learned = store_and_learn(agent, psi, buffer, block, pending, draws, index, learnings=1)
+        jax.block_until_ready(learned)  # type: ignore[no-untyped-call]
+        buffer, period = learned.buffer, period + 1
+
+    return learn
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimingConditions:
+    """What a robot's program asks for."""
+
+    margin: float = 0.5
+    """The part of a cycle that is left to communication and to everything else."""
+    episode: DurationLike = "4s"
+    """How long an episode lasts."""
+    reset_time: DurationLike = "2s"
+    """How long the robot takes to begin another one."""
+
+    def __post_init__(self) -> None:
+        """Read the times, and refuse a margin that leaves nothing."""
+        if isinstance(self.margin, bool) or not 0 <= self.margin < 1:
+            raise InputError(f"margin is {self.margin}: it must be a part of the cycle, at least 0 and below 1.")
+        object.__setattr__(self, "episode", Duration(self.episode))
+        object.__setattr__(self, "reset_time", Duration(self.reset_time))
+
+
+@dataclass(frozen=True)
+class Headroom:
+    """Whether there is room to learn in one way."""
+
+    fits: bool
+    """Whether there is, with room to act as well."""
+    share: float
+    """The time needed over the time there is, however much of it may be used."""
+
+
+@dataclass(frozen=True)
+class TimingVerdict:
+    """The three ways to learn at one cycle time. Times are 99th percentiles where nothing else is said."""
+
+    dt: Duration
+    act: Headroom
+    """Only acting: `act` over the cycle, the margin left free."""
+    inline: Headroom
+    """Learning in the cycle in which it falls due: `act` and `learn` over that cycle, the margin left free."""
+    between_episodes: Headroom
+    """Learning while the robot resets: all updates of an episode, one of them slow and the others average, over the
+    reset time."""
+    background: Headroom
+    """Learning beside acting: the average `learn` over the time between two of them."""
+    learnings: int
+    """That fall due in an episode, at most."""
+    stale_cycles: int
+    """Cycles that begin during a background learning, and act by the policy from before it."""
+
+
+def judge_timing(
+    dt: DurationLike, period: int, act: CallTimes, learn: CallTimes, conditions: TimingConditions
+) -> TimingVerdict:
+    """Which ways to learn have room at a cycle time, for an agent that learns every `period` agent steps."""
+    dt = Duration(dt)
+    cycle_s, usable = dt.exact_s, 1 - _exact(conditions.margin)
+    act_s, learn_s, mean_s = _exact(act.p99_s), _exact(learn.p99_s), _exact(learn.mean_s)
+    learnings = ceil(Fraction(ceil(Duration(conditions.episode) / dt), period))
+    acting, inline = act_s / cycle_s, (act_s + learn_s) / cycle_s
+    # Many learnings are hardly all slow ones.
+    between = ((learnings - 1) * mean_s + learn_s) / Duration(conditions.reset_time).exact_s
+    background = mean_s / (period * cycle_s)
+    can_act = acting <= usable
+    return TimingVerdict(
+        dt=dt,
+        act=Headroom(can_act, float(acting)),
+        inline=Headroom(inline <= usable, float(inline)),
+        between_episodes=Headroom(can_act and between <= 1, float(between)),
+        background=Headroom(can_act and background <= 1, float(background)),
+        learnings=learnings,
+        stale_cycles=ceil(learn_s / cycle_s),
+    )
+
+
+def shortest_dts(verdicts: Collection[TimingVerdict]) -> Mapping[str, Duration | None]:
+    """For each way, the shortest cycle time that has room; None where none has."""
+    ways = ("inline", "between_episodes", "background")
+    return {way: min((each.dt for each in verdicts if getattr(each, way).fits), default=None) for way in ways}
+
+
+def _timed(call: Call, clock: Callable[[], float]) -> float:
+    began = clock()
+    call()
+    return clock() - began
+
+
+def _exact(number: float) -> Fraction:
+    """The decimal that a float prints as, so that what is exactly at an edge counts as such."""
+    return Fraction(repr(float(number)))
+
+
+def _full_buffer(capacity: int, observation_size: int, action_size: int) -> Buffer:
+    """Normal numbers in rows of which none ends an episode."""
+    buffer = Buffer.empty(capacity, observation_size, action_size)
+    shape = (min(capacity, _DISTINCT_ROWS), *buffer.rows.shape[1:])
+    rows = np.random.default_rng(0).standard_normal(shape, np.float32)
+    rows[..., -2:] = 0
+    return replace(
+        buffer, rows=jnp.asarray(rows)[jnp.arange(capacity) % len(rows)], stored=jnp.asarray(capacity, jnp.int32)
+    )
+
+
+def _check_agent(agent: Agent) -> None:
+    check_agent(agent)
+    check_precision(jnp.float32)

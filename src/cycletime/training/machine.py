@@ -1,0 +1,121 @@
+"""Where a run was computed, and by which code: what its result carries, and what can change its last bits."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+from cycletime import __version__
+
+_CHANGES_BITS = {
+    "jax": "JAX",
+    "jaxlib": "jaxlib",
+    "device": "device",
+    "processor": "processor",
+    "cores": "number of cores",  # over which XLA splits larger sums
+    "xla_flags": "XLA_FLAGS",
+    "precision": "precision of matrix products",
+    "programs": "compiled programs",
+    "NVRTC": "NVRTC",
+    "kernel": "kernel",
+    "native": "native library",
+}
+_SIMULATORS = ("numpy", "gymnasium", "mujoco", "pybullet")
+
+
+@cache
+def this_machine() -> Mapping[str, str]:
+    """The machine and the software that computes here."""
+    import jax
+
+    from cycletime.training.jax_setup import kept_programs
+
+    device = jax.devices()[0]
+    return {
+        "cycletime": code_version(),
+        "jax": jax.__version__,
+        "jaxlib": version("jaxlib"),
+        "device": device.device_kind,
+        "processor": processor(),
+        "cores": str(cores()),
+        "xla_flags": os.environ.get("XLA_FLAGS", "none"),
+        "precision": jax.config.jax_default_matmul_precision or "default",  # type: ignore[attr-defined]
+        "system": platform.system(),
+        "python": platform.python_version(),
+        **({"programs": kept_programs()} if device.platform == "gpu" else {}),
+        **{package: version(package) for package in _SIMULATORS if find_spec(package)},
+    }
+
+
+def machine_differences(
+    then: Mapping[str, str], now: Mapping[str, str], simulators: Iterable[str] = (), only: Iterable[str] | None = None
+) -> tuple[str, ...]:
+    """In words, what can make numbers computed now differ in their last bits from those computed then.
+
+    Args:
+        then: A machine.
+        now: Another, or the same later.
+        simulators: The packages that simulate the run's world.
+        only: What can change them, where that is less than it is for programs of JAX.
+    """
+    matters = {**_CHANGES_BITS, **{package: package for package in simulators}}
+    matters = matters if only is None else {key: matters[key] for key in only}
+    return tuple(
+        f"{label} {then.get(key, 'unknown')} then, {now.get(key, 'unknown')} now"
+        for key, label in matters.items()
+        if then.get(key) != now.get(key)
+    )
+
+
+def code_version() -> str:
+    """The package's version, with the commit where it runs from a checkout; of a packed study, that of its pack."""
+    if told := os.environ.get("CYCLETIME_CODE"):
+        return told
+    commit = _commit()
+    return f"{__version__}+{commit}" if commit else __version__
+
+
+def _commit() -> str:
+    """The checkout's commit, with -dirty where files were changed since; nothing where there is no checkout."""
+    root = Path(__file__).parents[3]
+    if not (root / ".git").exists():
+        return ""
+    try:
+        told = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--exclude=*"],
+            cwd=root,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=10,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return told.stdout.strip()
+
+
+def cores() -> int:
+    """Those that this process may use, as many as XLA has threads."""
+    affinity = getattr(os, "sched_getaffinity", None)  # where the system has it
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def system_load() -> float:
+    """How many processes were computing in the last minute; 0 where the system does not tell."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+
+
+def processor() -> str:
+    """Its name; programs are compiled for the very processor."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()

@@ -1,0 +1,205 @@
+"""Specs of runs as people ask for them: a task or environment, an algorithm, a cycle time, values tuned at another."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from cycletime import rules
+from cycletime.agents import ActorCriticAgent, Agent, agent_for
+from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUhlenbeck, Pink
+from cycletime.duration import Duration, DurationLike
+from cycletime.errors import InputError, unknown_name_error
+from cycletime.rules import Rule
+from cycletime.rules.hyperparameters import part_names
+from cycletime.rules.rule import own_rules_as_table, parse_own_rules
+from cycletime.training.engine_registry import AUTO, with_engine
+from cycletime.training.run_spec import LearnerName
+from cycletime.training.spec import AGENTS, EXPLORATIONS, EngineSpec, RunSpec
+from cycletime.training.toml_files import read_tuned
+from cycletime.training.worlds import RobotKind, refuse_budget_without_episode, refuse_unknown_env, world_of
+
+TUNABLE = {
+    "ppo": ("batch", "minibatch", "discount", "trace_decay"),
+    "sac": ("discount", "minibatch"),
+    "actor-critic": ("discount",),
+}
+"""By algorithm, the values that are tuned at a cycle time; rules carry them."""
+DEFAULT_RULES = {name: rules.ALGORITHMS[name].default_rule for name in TUNABLE if name in rules.ALGORITHMS}
+"""By algorithm, how its values are carried where nothing is said; not of those whose values no rule carries."""
+_TRANSFERRED_FIELDS = ("learning_rate", "clip")
+"""Further fields that a rule or a part carries from what is given. What is given for the other parts' fields
+replaces what they carry, which the identities of runs rest on."""
+
+
+def transfer_agent(
+    algorithm: str,
+    values: Mapping[str, Any],
+    *,
+    dt: DurationLike,
+    tuned_at: DurationLike | None = None,
+    rule: str | Rule | None = None,
+    also: Collection[str] = (),
+    others: Mapping[str, Any] | None = None,
+) -> tuple[Agent, dict[str, Any]]:
+    """The agent at `dt`, and how its values came about, for `RunSpec.origin`.
+
+    Args:
+        algorithm: ppo, sac or actor-critic.
+        values: Some of its tunable values; the others are the paper's baseline.
+        dt: The cycle time that the agent is for.
+        tuned_at: The cycle time that the values are from; None if they are for `dt`, so that nothing is carried.
+        rule: How they are carried, by default the algorithm's own rule; or a rule of one's own.
+        also: Parts that keep their meaning in seconds too, as in `rules`.
+        others: Further fields of the agent; a learning rate or a clip among them is from `tuned_at` where the rule
+            speaks of it, or `also` names its part.
+
+    Raises:
+        InputError: if there is no such algorithm, value, rule or part, or they do not go together.
+    """
+    if algorithm not in AGENTS:
+        raise unknown_name_error(algorithm, "an algorithm", AGENTS)
+    for name, value in values.items():
+        if name not in TUNABLE[algorithm]:
+            raise InputError(f"{name} is {value}: {algorithm} has no such value, but {', '.join(TUNABLE[algorithm])}.")
+    if (rule is not None or also) and tuned_at is None:
+        what = f"The rule is {_rule_name(rule)!r}" if rule is not None else f"{', '.join(also)} is to be carried"
+        raise InputError(f"{what}: it needs tuned_at=..., the cycle time that the values are from.")
+    if algorithm not in DEFAULT_RULES:
+        if tuned_at is not None:
+            raise InputError(
+                f"tuned_at is {tuned_at}: no rule carries the values of {algorithm} to another cycle time."
+            )
+        return ActorCriticAgent(**{**values, **(others or {})}), {}
+    kind = rules.PPO if algorithm == "ppo" else rules.SAC
+    others = dict(others or {})
+    used = kind.default_rule if rule is None else rule
+    fields = {part.field for name, part in kind.parts.items() if name in part_names(also)}
+    fields |= set(used.laws if isinstance(used, Rule) else kind.rules[used].laws if used in kind.rules else ())
+    rates = {name: others.pop(name) for name in _TRANSFERRED_FIELDS if name in fields and name in others}
+    tuned = kind(dt=dt if tuned_at is None else tuned_at, **values, **rates)
+    carried = tuned.at(dt, used, also)
+    if tuned_at is None:
+        return agent_for(carried, **others), {}
+    origin = {"rule": _rule_name(used), "tuned_at": str(tuned.dt), "tuned": tuned.stated()}
+    if isinstance(used, Rule):
+        origin["own_rules"] = own_rules_as_table({used.name: used})
+    return agent_for(carried, **others), origin
+
+
+def rule_from_origin(origin: Mapping[str, Any]) -> str | Rule:
+    """The rule that carried an agent's values, from what `carried_agent` says of them."""
+    name: str = origin["rule"]
+    return parse_own_rules(origin["own_rules"])[name] if "own_rules" in origin else name
+
+
+def _rule_name(rule: str | Rule) -> str:
+    return rule.name if isinstance(rule, Rule) else rule
+
+
+MOST_SEEDS = 10_000
+"""More are a study."""
+NOISES = ("white", *EXPLORATIONS)
+
+
+def make_specs(
+    *,
+    task: str | None = None,
+    env: str | None = None,
+    env_dt: DurationLike | None = None,
+    algorithm: str = "ppo",
+    dt: DurationLike,
+    env_steps: int,
+    seeds: int | Sequence[int] = 1,
+    values: Mapping[str, Any] | None = None,
+    tuned_at: DurationLike | None = None,
+    tuned: Path | str | None = None,
+    rule: str | Rule | None = None,
+    also: Collection[str] = (),
+    others: Mapping[str, Any] | None = None,
+    exploration: Exploration | None = None,
+    device: str = "cpu",
+    engine: str = AUTO,
+    robot: RobotKind | None = None,
+    learner: LearnerName = "inline",
+) -> list[RunSpec]:
+    """The specs of runs, one for each seed.
+
+    Args:
+        task: A task in closed form, such as reacher or pendulum; or
+        env: a Gymnasium environment, such as Hopper-v5,
+        env_dt: with a time step that it is retimed to, or that it does not publish. The paper's tasks have their own.
+        algorithm: ppo, sac or actor-critic.
+        dt: The action-cycle time.
+        env_steps: How long to train, in environment steps.
+        seeds: How many, from 0 on; or the seeds themselves.
+        values: Values that rules carry: batch, minibatch, discount, trace_decay.
+        tuned_at: The cycle time that they were tuned at, if not `dt`; or
+        tuned: a file of `cycletime tune` that has them.
+        rule: How they are carried, by default the algorithm's own; or a rule of one's own.
+        also: What else is carried.
+        others: Other fields of the agent.
+        exploration: Noise that is coherent in time; None is white noise.
+        device: cpu or gpu.
+        engine: What computes: an engine's name, or auto for the fastest that takes the run on the device.
+        robot: What the environment is on, where it is a robot's: real, simulated or lockstep.
+        learner: Who learns while a robot moves: inline, within the cycle, or in the background.
+
+    Raises:
+        InputError: if something of it makes no sense.
+    """
+    count = seeds if isinstance(seeds, int) else len(seeds)
+    if not 1 <= count <= MOST_SEEDS:  # before there is a list of them
+        raise InputError(f"seeds is {count}: there must be from 1 to {MOST_SEEDS}.")
+    several = range(seeds) if isinstance(seeds, int) else seeds
+    values, others = dict(values or {}), dict(others or {})
+    if tuned is not None:
+        if tuned_at is not None:
+            raise InputError(f"tuned_at is {tuned_at}: the file of tuned values says it already, so leave one out.")
+        read = read_tuned(tuned).of(algorithm)
+        values, others = {**read.values, **values}, {**read.others, **others}
+        # No rule carries actor-critic's, so they are for their own cycle time.
+        tuned_at = None if algorithm == "actor-critic" and read.dt == Duration(dt) else read.dt
+    agent, origin = transfer_agent(algorithm, values, dt=dt, tuned_at=tuned_at, rule=rule, also=also, others=others)
+    world = world_of(task, env, env_dt, robot)
+    spec = RunSpec(
+        world=world,
+        agent=agent,
+        dt=dt,
+        env_steps=env_steps,
+        seed=several[0],
+        engine=EngineSpec(device=device, learner=learner),
+        exploration=exploration,
+        origin=origin,
+    )
+    refuse_unknown_env(world)
+    refuse_budget_without_episode(world, env_steps)
+    chosen = with_engine(spec, engine)
+    return [replace(chosen, seed=seed) for seed in several]
+
+
+def make_exploration(
+    noise: str, correlation: DurationLike | None = None, order: int | None = None
+) -> Exploration | None:
+    """The noise of a name, with its correlation time, and of autoregressive noise its order.
+
+    Raises:
+        InputError: if there is no such noise, or it has no such option.
+    """
+    if noise not in NOISES:
+        raise InputError(f"{noise!r} is not a noise: give {', '.join(NOISES)}.")
+    if noise != "autoregressive" and order is not None:
+        raise InputError(f"order is {order}: only autoregressive noise has one.")
+    if noise == "white":
+        if correlation is not None:
+            raise InputError(f"correlation is {correlation}: white noise has none, so give a noise as well.")
+        return None
+    if noise == "pink":
+        return Pink() if correlation is None else Pink(slowest=correlation)
+    if correlation is None:
+        raise InputError(f"correlation is missing: {noise} noise needs its time, such as 100ms.")
+    if noise == "ornstein-uhlenbeck":
+        return OrnsteinUhlenbeck(correlation)
+    return AutoRegressive(2 if order is None else order, correlation)

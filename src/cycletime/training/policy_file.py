@@ -1,0 +1,152 @@
+"""policy.safetensors: a policy with all that is needed to act in its world, and nothing that learning needs.
+
+The arrays are named as below; the header's metadata has one entry, `cycletime`, a JSON description.
+
+    layers.0.weight, layers.0.bias, ...    inputs @ weight + bias
+    log_std                                where sigma does not depend on the state
+    action.centre, half, low, high         the environment is given clip(centre + half * action, low, high)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cycletime.agents.networks import Layer, PolicyNetwork
+from cycletime.agents.numpy_policy import FORMAT, NumpyPolicy, UnsafePolicyError
+from cycletime.duration import Duration
+from cycletime.errors import InputError
+from cycletime.training.atomic_files import write_whole
+from cycletime.training.spec import RunSpec
+from cycletime.training.worlds import ActionBounds
+
+_METADATA = "cycletime"
+
+
+@dataclass(frozen=True, eq=False)
+class SavedPolicy:
+    """What the file holds."""
+
+    network: PolicyNetwork
+    """The policy."""
+    bounds: ActionBounds
+    """What its actions mean to the environment."""
+    dt: Duration
+    """The action-cycle time that it was trained at."""
+    world: str
+    """The name of what it was trained on."""
+    identity: str
+    """The run's identity."""
+    env_steps: int
+    """How long it was trained."""
+
+    @classmethod
+    def of(cls, network: PolicyNetwork, bounds: ActionBounds, spec: RunSpec, env_steps: int) -> SavedPolicy:
+        """The policy of a run."""
+        return cls(network, bounds, spec.dt, spec.world.name, spec.identity, env_steps)
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any], description: Mapping[str, Any]) -> SavedPolicy:
+        """The policy of `arrays` and `description`; a KeyError, ValueError or the like where they are none."""
+        with suppress(UnsafePolicyError):  # a run that diverged keeps its policy, with which nothing may act
+            NumpyPolicy(arrays, description)  # refuses what does not belong together
+        count = sum(name.endswith(".weight") for name in arrays)
+        layers = tuple(Layer(arrays[f"layers.{i}.weight"], arrays[f"layers.{i}.bias"]) for i in range(count))
+        bounds = {name: arrays[f"action.{name}"] for name in ("centre", "half", "low", "high")}
+        return cls(
+            network=PolicyNetwork(layers, description["activation"], arrays.get("log_std"), description["squashed"]),
+            bounds=ActionBounds(**bounds, dtype=np.dtype(description["action_dtype"])),
+            dt=Duration(description["dt"]),
+            world=description["world"],
+            identity=description["identity"],
+            env_steps=description["env_steps"],
+        )
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All numbers, by name."""
+        named: dict[str, Any] = {}
+        for index, layer in enumerate(self.network.layers):
+            named[f"layers.{index}.weight"], named[f"layers.{index}.bias"] = layer
+        if self.network.log_std is not None:
+            named["log_std"] = self.network.log_std
+        for name in ("centre", "half", "low", "high"):
+            named[f"action.{name}"] = getattr(self.bounds, name)
+        return {name: np.ascontiguousarray(array) for name, array in named.items()}
+
+    def description(self) -> dict[str, Any]:
+        """All else, as JSON has it."""
+        return {
+            "format": FORMAT,
+            "activation": self.network.activation,
+            "squashed": self.network.squashed,
+            "observation_size": self.network.observation_size,
+            "action_size": self.network.action_size,
+            "action_dtype": np.dtype(self.bounds.dtype).name,
+            "dt": str(self.dt),
+            "dt_s": float(self.dt),
+            "world": self.world,
+            "identity": self.identity,
+            "env_steps": int(self.env_steps),
+        }
+
+    def refuse_other_sizes(self, observation_size: int, action_size: int, world: object) -> None:
+        """Refuse a world that the policy cannot act in.
+
+        Raises:
+            InputError: if its observations or actions have other sizes.
+        """
+        ours, theirs = (self.network.observation_size, self.network.action_size), (observation_size, action_size)
+        if ours != theirs:
+            raise InputError(
+                f"The policy of {self.world} is for observations and actions of {ours} numbers: {world} has {theirs}, "
+                "so it is not the environment that the policy was trained on."
+            )
+
+    def in_numpy(self) -> NumpyPolicy:
+        """The policy to act with, without JAX.
+
+        Raises:
+            InputError: if its numbers are not finite.
+        """
+        try:
+            return NumpyPolicy(self.arrays(), self.description())
+        except UnsafePolicyError as error:
+            raise InputError(
+                f"The policy of {self.world} after {self.env_steps} environment steps cannot act: {error}"
+            ) from None
+
+
+def write_policy(path: Path, policy: SavedPolicy) -> None:
+    """Write a policy in one step: whoever reads sees the old file or the new one."""
+    from safetensors.numpy import save
+
+    content = save(policy.arrays(), {_METADATA: json.dumps(policy.description())})
+    write_whole(path, lambda unfinished: unfinished.write_bytes(content))
+
+
+def read_policy(path: Path) -> SavedPolicy:
+    """Read a policy.
+
+    Raises:
+        InputError: if there is none, or if the file is none or damaged.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    if not path.is_file():
+        raise InputError(f"There is no {path}: a run writes its policy with its first checkpoint.")
+    try:
+        with safe_open(path, framework="np") as file:
+            description = json.loads((file.metadata() or {})[_METADATA])
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
+        return SavedPolicy.from_arrays(arrays, description)
+    except KeyError:
+        raise InputError(f"{path} is not a policy of cycletime: its header does not say so.") from None
+    except (OSError, SafetensorError, ValueError, TypeError, AttributeError) as error:
+        raise InputError(f"{path} is damaged or no policy: {error}") from error

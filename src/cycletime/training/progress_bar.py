@@ -1,0 +1,215 @@
+"""How a training is shown on standard error: a bar on a terminal, and a line now and then where there is none."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TextIO, cast
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.table import Column
+from rich.text import Text
+
+from cycletime.streams import LenientStream
+from cycletime.training.run_folder import RunFolder
+from cycletime.training.run_recorder import Progress as RunProgress
+from cycletime.training.run_recorder import Status, TrainingObserver
+
+
+class ErrorConsole(Console):
+    """A console on standard error that shows what can be shown."""
+
+    def __init__(self) -> None:
+        """Open it."""
+        super().__init__(file=None if sys.stderr is None else cast(TextIO, LenientStream(sys.stderr)), stderr=True)
+
+
+LINE_S = 10.0
+"""How often a line is written where there is no terminal."""
+NARROW = 80
+"""Terminals of fewer columns show only what matters most: how far it is, and how long it will take."""
+_ROOMY, _WIDE = 100, 120
+"""Terminals of so many columns have room for a short bar, and for a long one."""
+_RECENT = 100
+"""The episodes whose mean return is shown."""
+_RECENT_S = 10.0
+"""The time that the speed is of, at least, so that neither compilation nor a long past counts."""
+
+
+@contextmanager
+def show_progress(label: str, runs: int, *, alike: bool) -> Iterator[list[TrainingObserver]]:
+    """One bar for runs that are trained together, or for one alone: a listener for each of them.
+
+    Args:
+        label: What they are called.
+        runs: How many there are.
+        alike: Whether their returns can be compared, so that a mean of them says something.
+    """
+    together = _SharedBar(ProgressBar(label), alike, alone=runs == 1)
+    try:
+        yield [_RunBar(together) for _ in range(runs)]
+    finally:
+        together.bar.close()
+
+
+@dataclass
+class _SharedBar:
+    """What runs do together."""
+
+    bar: ProgressBar
+    alike: bool
+    alone: bool
+    total: int = 0
+    done: int = 0
+
+
+class _RunBar:
+    """The listener of one of them."""
+
+    def __init__(self, together: _SharedBar) -> None:
+        self.together, self.done, self.learns_from = together, 0, 0
+
+    def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
+        """Make the bar longer by this run."""
+        together, self.done = self.together, resumed_from or 0
+        if together.alone and resumed_from is not None:
+            together.bar.say(f"goes on from {resumed_from:,} environment steps")
+        self.learns_from = folder.spec.agent.learns_from
+        together.total += folder.spec.env_steps
+        together.done += self.done
+        together.bar.open(together.total, together.done)
+
+    def update(self, progress: RunProgress) -> None:
+        """Show how far all are."""
+        together, returns = self.together, progress.episodes.returns.tolist()
+        together.done += progress.env_steps - self.done
+        self.done = progress.env_steps
+        learns = progress.agent_steps >= self.learns_from
+        together.bar.show(together.done, returns if together.alike else [], learns=learns)
+
+    def remark(self, sentence: str) -> None:
+        """Show what the user should know."""
+        self.together.bar.say(sentence, style="yellow")
+
+    def end(self, status: Status) -> None:
+        """Leave the bar to the others."""
+
+
+class ShrinkingText(TextColumn):
+    """Text that gives way where a terminal is narrow, so that what is beside it is whole."""
+
+    def __init__(self, text: str) -> None:
+        """Show it in a column that can be made narrower."""
+        super().__init__(text, table_column=Column())
+
+    def render(self, task: Task) -> Text:
+        """It, on one line."""
+        text = super().render(task)
+        text.no_wrap, text.overflow = True, "ellipsis"
+        return text
+
+
+def _columns(width: int) -> Iterator[ProgressColumn]:
+    """What a terminal of a width has room for."""
+    label = "{task.description}"
+    yield ShrinkingText(label) if width < NARROW else TextColumn(label)
+    if width >= _ROOMY:
+        yield BarColumn(bar_width=40 if width >= _WIDE else 8)
+    yield TaskProgressColumn(table_column=Column(no_wrap=True))
+    if width >= NARROW:
+        yield TimeElapsedColumn(table_column=Column(width=7))
+    yield TextColumn("{task.fields[left]}", "progress.remaining", table_column=Column(width=7, no_wrap=True))
+    if width >= NARROW:
+        yield ShrinkingText("{task.fields[told]}")
+
+
+class ProgressBar:
+    """Shows on standard error how far something is, the return, the speed, the time that it took and what is left."""
+
+    def __init__(self, label: str) -> None:
+        """Prepare to show it under a label."""
+        self.label = label
+        self.console = ErrorConsole()
+        self._returns: deque[float] = deque(maxlen=_RECENT)
+        self._steps: deque[tuple[float, int]] = deque()
+        self._learns = False
+        self._bar: Progress | None = None
+        self._task = TaskID(0)
+        self._total = 0
+        self._line_due = 0.0
+
+    def open(self, total: int, done: int) -> None:
+        """Show it with so many environment steps, of which some are done; again, if there are more."""
+        self._total = total
+        if self._bar is not None:
+            self._bar.update(self._task, total=total, completed=done)
+        elif self.console.is_terminal:
+            self._bar = Progress(*_columns(self.console.width), console=self.console)
+            self._bar.start()
+            told = "compiling or starting"
+            self._task = self._bar.add_task(
+                self.label, total=total, completed=done, told=told, left=_format_clock(None)
+            )
+
+    def show(self, done: int, returns: Sequence[float], *, learns: bool = True) -> None:
+        """Show how far it is, and what the last episodes gave.
+
+        Args:
+            done: The environment steps.
+            returns: Those of the episodes that ended since the last time.
+            learns: Whether learning has begun; the speed until then says nothing of what is left.
+        """
+        self._returns.extend(returns)
+        now = time.monotonic()
+        if learns and not self._learns:
+            self._learns = True
+            self._steps.clear()
+        speed = self._speed(now, done)
+        told = [f"return {sum(self._returns) / len(self._returns):,.2f}"] if self._returns else []
+        told += [] if speed is None else [f"{speed:,.0f} env steps/s"]
+        if self._bar is not None:
+            left_s = (self._total - done) / speed if speed and self._learns else None
+            self._bar.update(self._task, completed=done, told=", ".join(told), left=_format_clock(left_s))
+        elif now >= self._line_due:
+            self._line_due = now + LINE_S
+            self.say(", ".join([f"{done / self._total:.0%}", *told]))
+
+    def say(self, sentence: str, style: str | None = None) -> None:
+        """Write a line."""
+        self.console.print(f"{self.label}: {sentence}", style=style, highlight=False, soft_wrap=True)
+
+    def close(self) -> None:
+        """Take it away."""
+        if self._bar is not None:
+            self._bar.stop()
+
+    def _speed(self, now: float, env_steps: int) -> float | None:
+        """Environment steps in a second of the last ones, as soon as there are any."""
+        self._steps.append((now, env_steps))
+        while len(self._steps) > 1 and now - self._steps[1][0] >= _RECENT_S:
+            self._steps.popleft()
+        then, before = self._steps[0]
+        return (env_steps - before) / (now - then) if now > then else None
+
+
+def _format_clock(seconds: float | None) -> str:
+    """As the times beside it are shown; None where it is not known."""
+    if seconds is None:
+        return "-:--:--"
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}"

@@ -1,0 +1,276 @@
+"""One run while it is trained: curve, metrics and checkpoints, its observers, and where it goes on after a kill.
+
+A checkpoint is a snapshot of the run, its curve, its metrics and its policy. Whatever a killed process did after it is
+done again, to the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from math import ceil
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias
+
+from numpy.typing import NDArray
+
+from cycletime.errors import InputError, quote
+from cycletime.training.checkpoints import POLICY, Checkpoint, Manifest
+from cycletime.training.engine import Chunk, EnvInfo
+from cycletime.training.finished_run import FinishedRun, make_result
+from cycletime.training.journal import EpisodeRecord, JournalEntry, TimingMeter
+from cycletime.training.learning_curve import EpisodeBins, Episodes, MetricsLog, updates_per_line
+from cycletime.training.machine import machine_differences, this_machine
+from cycletime.training.policy_file import SavedPolicy
+from cycletime.training.run_folder import RunFolder
+
+Scalar: TypeAlias = str | int | float | bool | None
+"""A value that JSON has, other than lists and objects."""
+Status: TypeAlias = Literal["finished", "stopped", "failed"]
+"""How a run ended: by reaching its budget, by being stopped (it can go on later), or by an error."""
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """What a tracker learns of a run before the first value."""
+
+    name: str
+    """Readable, and different for different runs."""
+    identity: str
+    """Hexadecimal digits; the same when the run goes on, so that a tracker finds it again."""
+    folder: Path
+    """Where the run keeps its own files."""
+    config: Mapping[str, Scalar]
+    """The spec, flat: `agent.discount`, `dt`, `seed`, ..."""
+    resumed_from: int | None = None
+    """The environment steps of the checkpoint that the run goes on from: values beyond it will be logged again.
+    None: it starts from the beginning."""
+
+
+class Tracker(Protocol):
+    """Hears of one run. An error in `begin` refuses the run; what an error later on does, `Guarded` decides."""
+
+    def begin(self, run: RunInfo) -> None:
+        """Open the run, or find it again, with its config."""
+
+    def log(self, env_steps: int, values: Mapping[str, float]) -> None:
+        """Take values, named in two namespaces (`charts/episodic_return`, `losses/policy_loss`), at a step."""
+
+    def end(self, status: Status) -> None:
+        """Write what is left and close the run."""
+
+
+_EPISODES, _BINS, _METRICS, _POSITION = "episodes/", "bins/", "metrics/", "position/"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a listener is told, about once a second."""
+
+    env_steps: int
+    """Environment steps done."""
+    agent_steps: int
+    """Agent steps done."""
+    episodes: Episodes
+    """The episodes that ended since the last time."""
+    lines: Sequence[Mapping[str, Any]]
+    """The lines that were added to the metrics."""
+
+
+class TrainingObserver(Protocol):
+    """Who wants to know how a run goes: the progress bar, a tracker."""
+
+    def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
+        """The run begins, or goes on from a checkpoint at so many environment steps."""
+
+    def update(self, progress: Progress) -> None:
+        """The run went on."""
+
+    def remark(self, sentence: str) -> None:
+        """Something that the user should know."""
+
+    def end(self, status: Status) -> None:
+        """The run is finished, or was stopped and can be resumed, or something failed."""
+
+
+@dataclass(frozen=True)
+class SaveOptions:
+    """What is wanted of finished runs, beside their curves in bins and their metrics."""
+
+    episodes: bool = True
+    policies: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse what is neither true nor false, such as the text 'no' of a file that was changed by hand."""
+        for each in fields(self):
+            if not isinstance(told := getattr(self, each.name), bool):
+                raise InputError(f"keep.{each.name} is {quote(told)}: it must be true or false")
+
+
+SAVE_ALL = SaveOptions()
+
+
+@dataclass(frozen=True)
+class TrainingJob:
+    """A run that is to be trained, and who has to do with it."""
+
+    folder: RunFolder
+    """Where it has its checkpoints; made with the first of them."""
+    listeners: Sequence[TrainingObserver] = ()
+    """Who is told."""
+    check: Callable[[], object] = lambda: None
+    """Called before anything is written; raises where the run is no longer this process's."""
+
+
+class RunRecorder:
+    """A run while it is trained."""
+
+    def __init__(self, trainee: TrainingJob, setting: EnvInfo, keep: SaveOptions) -> None:
+        """Read what there is."""
+        self.trainee, self.folder, self.spec = trainee, trainee.folder, trainee.folder.spec
+        self.setting, self.keep = setting, keep
+        learnings = updates_per_line(self.spec.env_steps, setting.cycle_steps, self.spec.agent.period)
+        self.metrics = MetricsLog(ceil(learnings / setting.told_every), setting.cycle_steps)
+        self.checkpoint, self.damaged = self.folder.checkpoints.newest(self.spec.identity)
+        if torn := self.folder.journal.repair():
+            self.damaged.append(torn)
+        self._journaled = self.folder.journal.last()
+        if self.checkpoint is not None and bool(self.checkpoint.below(_EPISODES)) != keep.episodes:
+            self.checkpoint = None  # it does not have what is wanted now
+        self.curve: Episodes | EpisodeBins = Episodes.none() if keep.episodes else EpisodeBins.none(self.spec.env_steps)
+        self.remarks = self._remarks()
+        self.sessions, self.wall_s = 1, 0.0
+        self.has_exact = self.checkpoint is not None and self.checkpoint.manifest.exact
+        """Whether there is a checkpoint to go on from exactly."""
+
+    def tell(self, what: Callable[[TrainingObserver], None]) -> None:
+        """Tell all listeners."""
+        for listener in self.trainee.listeners:
+            what(listener)
+
+    def _remarks(self) -> tuple[str, ...]:
+        """Why the run, resumed here and now, may differ from one that was never stopped."""
+        if self.checkpoint is None:
+            return self.setting.remarks if self._journaled else ()
+        before = self.checkpoint.manifest
+        inside: tuple[str, ...] = () if before.exact else ("it was stopped inside an episode",)
+        if before.world != self.setting.fingerprint and not self.setting.remarks:
+            inside += (f"{self.spec.world.name} does not behave as it did",)
+        only = ("device", "NVRTC", "kernel") if "device" in (self.setting.card or {}) else None
+        changed = machine_differences(before.machine, self._machine, self.setting.simulators, only)
+        now = (*inside, *self.setting.remarks, *changed)
+        return tuple(dict.fromkeys((*before.remarks, *now)))
+
+    @property
+    def _machine(self) -> Mapping[str, str]:
+        return {**this_machine(), **(self.setting.card or {})}
+
+    def resume(self) -> dict[str, NDArray[Any]] | None:
+        """Go on from the checkpoint, if there is one."""
+        checkpoint, self.checkpoint = self.checkpoint, None  # it may be large, and is not read again
+        done = []
+        if self._journaled is not None:
+            done.append(self._journaled.episode.run_env_steps)
+            self.sessions = self._journaled.session + 1
+        if checkpoint is not None:
+            done.append(checkpoint.manifest.env_steps)
+            self._go_on(checkpoint)
+        self.tell(lambda listener: listener.begin(self.folder, max(done, default=None)))
+        for sentence in (*self.damaged, *(f"Resumed, not identical: {remark}." for remark in self.remarks)):
+            self.tell(lambda listener: listener.remark(sentence))  # noqa: B023 - called at once
+        return None if checkpoint is None else checkpoint.below(_POSITION)
+
+    def _go_on(self, checkpoint: Checkpoint) -> None:
+        manifest = checkpoint.manifest
+        self.curve = (
+            Episodes(**checkpoint.below(_EPISODES))
+            if self.keep.episodes
+            else EpisodeBins(self.spec.env_steps, **checkpoint.below(_BINS))
+        )
+        self.metrics.resume(checkpoint.below(_METRICS))
+        self.sessions, self.wall_s = max(manifest.sessions + 1, self.sessions), manifest.wall_s
+
+    def episodes(self) -> Iterator[EpisodeRecord]:
+        """Those in the journal that the curve does not have yet."""
+        known = len(self.curve)
+        return (entry.episode for entry in self.folder.journal.entries() if entry.episode.number >= known)
+
+    def append(self, episode: EpisodeRecord) -> None:
+        """Keep an episode in the journal."""
+        self.trainee.check()
+        self.folder.make()
+        self.folder.journal.append(JournalEntry(episode, self.sessions))
+
+    def _cadence(self) -> dict[str, Any] | None:
+        """How the cycles in the journal went, and a remark if many were late; None where there is no journal."""
+        if not self.folder.journal.path.exists():
+            return None
+        meter = TimingMeter()
+        for entry in self.folder.journal.entries():
+            meter.add_all(entry.episode.cycles)
+        if warning := meter.cadence.warning:
+            self.tell(lambda listener: listener.remark(warning))
+        return meter.cadence.as_json()
+
+    def add(self, chunk: Chunk) -> None:
+        """Add a chunk to the curve and the metrics, and tell."""
+        self.trainee.check()
+        lines = self.metrics.add(chunk.metrics, chunk.episodes)
+        if isinstance(self.curve, EpisodeBins):
+            self.curve = self.curve.plus(chunk.episodes)
+        else:
+            self.curve = Episodes.joined([self.curve, chunk.episodes])
+        progress = Progress(chunk.env_steps, chunk.agent_steps, chunk.episodes, lines)
+        self.tell(lambda listener: listener.update(progress))
+
+    def save(self, chunk: Chunk) -> None:
+        """Write a checkpoint."""
+        self.trainee.check()
+        policy = self.policy(chunk)
+        manifest = Manifest(
+            identity=self.spec.identity,
+            env_steps=chunk.env_steps,
+            agent_steps=chunk.agent_steps,
+            exact=chunk.exact,
+            sessions=self.sessions,
+            wall_s=self.wall_s,
+            world=self.setting.fingerprint,
+            machine=self._machine,
+            policy=policy.description(),
+            remarks=self.remarks,
+        )
+        names = [each.name for each in fields(self.curve) if each.name != "budget"]
+        curve = _EPISODES if self.keep.episodes else _BINS
+        arrays = {
+            **{curve + name: getattr(self.curve, name) for name in names},
+            **{_METRICS + name: each for name, each in self.metrics.arrays().items()},
+            **{_POSITION + name: each for name, each in chunk.moment.arrays().items()},
+            **{POLICY + name: each for name, each in policy.arrays().items()},
+        }
+        self.folder.make()
+        self.folder.checkpoints.save(Checkpoint(manifest, arrays))
+        self.has_exact = chunk.exact
+
+    def finished(self, chunk: Chunk) -> FinishedRun:
+        """The run, after its last chunk."""
+        self.trainee.check()
+        self.metrics.finish()
+        result = make_result(
+            self.spec,
+            self.curve,
+            where=self.setting.where,
+            env_dt_s=float(self.setting.env_dt),
+            agent_steps=chunk.agent_steps,
+            remarks=self.remarks,
+            sessions=self.sessions,
+            wall_s=self.wall_s,
+            machine=self._machine,
+            cadence=self._cadence(),
+        )
+        policy = self.policy(chunk) if self.keep.policies else None
+        return FinishedRun(self.spec, result, self.curve, self.metrics.columns, policy)
+
+    def policy(self, chunk: Chunk) -> SavedPolicy:
+        """What is learned after a chunk."""
+        network = self.spec.agent.policy(chunk.moment.psi())
+        return SavedPolicy.of(network, self.setting.bounds, self.spec, chunk.env_steps)

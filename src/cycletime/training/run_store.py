@@ -1,0 +1,542 @@
+"""The finished runs of a study: a folder of files, each with many runs as columns in NumPy's .npz, without pickles.
+
+A file is named after the hash of its content. It is written whole or not at all, and never changed; what is read of it
+but for the names of its runs is held against that hash, and each run against itself. Its columns:
+
+about                   JSON: each run's name, spec, result and policy's description
+counts, sums, ...       [runs, 100] the learning curves in bins
+episodes/...            all episodes, one run after the other, where they were wanted; episodes/each says how many.
+                        Steps are stored as differences from one episode to the next
+metrics/...             the lines of metrics, likewise
+policy/...              [runs, ...] the arrays of the policies, where they were wanted
+
+Whoever finishes runs adds a file. Small files are put together now and then: the new file is there before the old ones
+go, so that a run may for a moment be in two files, and never in none. Who asks which runs there are reads no more than
+their names, and gets to know of files that cannot be read. Who wants scores that can be trusted has a store that is
+checked: all is read, and what is damaged is not there.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterator, KeysView, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cycletime.errors import RunError
+from cycletime.training.atomic_files import make_folder, sweep, write_last
+from cycletime.training.bounded_npz import BoundedNpz, open_npz
+from cycletime.training.finished_run import MEASURES, FinishedRun, find_fault
+from cycletime.training.learning_curve import Columns, EpisodeBins, Episodes
+from cycletime.training.policy_file import SavedPolicy
+from cycletime.training.sealed_json import error_reason, parse_json
+from cycletime.training.spec import RunSpec
+
+FORMAT = 1
+AboutRuns = Sequence[Mapping[str, Any]]
+"""Of each run, its name, spec, result and policy's description."""
+_ABOUT = "about"
+_BINS = {"counts": "i", "sums": "f", "env_steps": "i", "agent_steps": "i"}
+"""The columns of a curve in bins, and whether they are whole numbers."""
+_MOST_BINS = 10_000
+_EPISODES, _METRICS, _POLICY = "episodes/", "metrics/", "policy/"
+
+
+def runs_as_columns(runs: Sequence[FinishedRun]) -> dict[str, NDArray[Any]]:
+    """The columns of runs whose columns have the same names and shapes."""
+    bins = [run.bins for run in runs]
+    told = {"format": FORMAT, "runs": [_about_run(run) for run in runs]}
+    columns = {
+        _ABOUT: np.frombuffer(json.dumps(told).encode(), np.uint8),
+        **{name: _narrowed(np.stack([getattr(each, name) for each in bins])) for name in _BINS},
+        **_joined_tables(_METRICS, [run.metrics for run in runs]),
+    }
+    if not isinstance(runs[0].curve, EpisodeBins):
+        columns |= _joined_tables(
+            _EPISODES, [_step_differences(run.curve) for run in runs if isinstance(run.curve, Episodes)]
+        )
+    if runs[0].policy is not None:
+        policies = [run.policy.arrays() for run in runs if run.policy is not None]
+        columns |= {_POLICY + name: np.stack([each[name] for each in policies]) for name in policies[0]}
+    return columns
+
+
+def _about_run(run: FinishedRun) -> dict[str, Any]:
+    return {
+        "name": run.name,
+        "spec": run.spec.as_json(),
+        "result": run.result,
+        **({} if run.policy is None else {"policy": run.policy.description()}),
+    }
+
+
+def _joined_tables(prefix: str, tables: Sequence[Columns]) -> dict[str, NDArray[Any]]:
+    """Tables one after the other, and how many rows each of them has."""
+    each = np.array([len(next(iter(table.values()), ())) for table in tables])
+    joined = {prefix + name: _narrowed(np.concatenate([table[name] for table in tables])) for name in tables[0]}
+    return {**joined, f"{prefix}each": each}
+
+
+def _step_differences(curve: Episodes) -> Columns:
+    """Episodes with steps from one to the next, which take fewer bytes."""
+    columns = {each.name: getattr(curve, each.name) for each in fields(curve)}
+    return {**columns, **{name: np.diff(columns[name], prepend=0) for name in ("env_steps", "agent_steps")}}
+
+
+def _episodes(columns: Columns) -> Episodes:
+    return Episodes(**{**columns, **{name: np.cumsum(columns[name]) for name in ("env_steps", "agent_steps")}})
+
+
+def _narrowed(column: NDArray[Any]) -> NDArray[Any]:
+    """A column in half of its bytes, where these hold all of its numbers."""
+    narrow = column.astype(np.int32 if column.dtype.kind == "i" else np.float32)
+    return narrow if np.array_equal(narrow, column, equal_nan=column.dtype.kind == "f") else column
+
+
+def _widened(column: NDArray[Any]) -> NDArray[Any]:
+    return column.astype(np.int64 if column.dtype.kind == "i" else np.float64)
+
+
+def read_about(file: BoundedNpz) -> AboutRuns:
+    """What a file says of its runs, without reading their numbers.
+
+    Raises:
+        ValueError: if it cannot be; a KeyError or TypeError, too.
+    """
+    told = parse_json(_column(file, _ABOUT, "u", 1).tobytes())
+    if told["format"] != FORMAT:
+        raise ValueError(f"it has the format {told['format']}, and this version of cycletime reads {FORMAT}")
+    for each in told["runs"]:
+        if not (isinstance(each["name"], str) and isinstance(each["spec"], dict) and isinstance(each["result"], dict)):
+            raise ValueError(f"it says {each['name']!r} where a run's name, spec and result should be")
+    if len({each["name"] for each in told["runs"]}) != len(told["runs"]):
+        raise ValueError("it has a run twice")
+    found: AboutRuns = told["runs"]
+    return found
+
+
+def read_runs(file: BoundedNpz, about: AboutRuns) -> list[FinishedRun]:
+    """All runs of a file, of which it says something, each held against itself.
+
+    Raises:
+        ValueError: if they cannot be; a KeyError, TypeError and the like, too.
+    """
+    found = []
+    bins = _bins(file, len(about))
+    metrics = _split_tables(_METRICS, file, len(about))
+    episodes = _split_tables(_EPISODES, file, len(about)) if f"{_EPISODES}each" in file else None
+    policies = _policies(file, len(about))
+    for at, told in enumerate(about):
+        spec = RunSpec.from_json(told["spec"])
+        if spec.name != told["name"]:  # of a version of cycletime whose runs give other numbers
+            raise ValueError(f"the run {told['name']} is {spec.name} by its spec")
+        kept = EpisodeBins(spec.env_steps, **{name: column[at] for name, column in bins.items()})
+        policy = {name: each[at] for name, each in policies.items()}
+        run = FinishedRun(
+            spec,
+            told["result"],
+            kept if episodes is None else _episodes(episodes[at]),
+            metrics[at],
+            SavedPolicy.from_arrays(policy, told["policy"]) if policy else None,
+        )
+        if fault := find_fault(run):
+            raise ValueError(f"{run.name}: {fault}")
+        if episodes is not None and not _are_alike(run.bins, kept):
+            raise ValueError(f"{run.name}: its bins are not those of its episodes")
+        found.append(run)
+    return found
+
+
+def _bins(file: BoundedNpz, runs: int) -> dict[str, NDArray[Any]]:
+    columns = {name: _column(file, name, kind, 2, runs, _MOST_BINS) for name, kind in _BINS.items()}
+    if len({column.shape for column in columns.values()}) > 1:
+        raise ValueError("its curves do not fit each other")
+    return {name: _widened(column) for name, column in columns.items()}
+
+
+def _are_alike(one: EpisodeBins, other: EpisodeBins) -> bool:
+    return all(np.array_equal(getattr(one, name), getattr(other, name), equal_nan=True) for name in _BINS)
+
+
+def _split_tables(prefix: str, file: BoundedNpz, runs: int) -> list[dict[str, NDArray[Any]]]:
+    """Tables that stand one after the other."""
+    each = _column(file, f"{prefix}each", "i", 1, runs)
+    names = [name for name in file if name.startswith(prefix) and name != f"{prefix}each"]
+    columns = {name.removeprefix(prefix): _widened(_column(file, name, "if", 1)) for name in names}
+    ends = np.cumsum(each)
+    rows = int(ends[-1]) if runs else 0
+    if np.any(each < 0) or any(len(column) != rows for column in columns.values()):
+        raise ValueError(f"it has tables of {prefix.rstrip('/')} that do not fit each other")
+    return [
+        {name: column[end - count : end] for name, column in columns.items()}
+        for end, count in zip(ends, each, strict=True)
+    ]
+
+
+def _policies(file: BoundedNpz, runs: int) -> dict[str, NDArray[Any]]:
+    names = [name for name in file if name.startswith(_POLICY)]
+    return {name.removeprefix(_POLICY): _column(file, name, "f", None, runs) for name in names}
+
+
+def _column(
+    file: BoundedNpz, name: str, kinds: str, dimensions: int | None, runs: int | None = None, most: int | None = None
+) -> NDArray[Any]:
+    """A column, which is read only if it is of a kind and a shape that can be.
+
+    Args:
+        file: Where it is.
+        name: Which it is.
+        kinds: NumPy's letters of its types.
+        dimensions: How many it has; None for any number.
+        runs: How many rows it has; None for any number.
+        most: The most numbers in a row.
+    """
+    shape, dtype = file.declared(name)
+    if dtype.kind not in kinds or (dimensions is not None and len(shape) != dimensions) or not shape:
+        raise ValueError(f"its {name} is {dtype}{list(shape)}")
+    if runs not in (None, shape[0]) or (most is not None and shape[1] > most):
+        raise ValueError(f"its {name} is {dtype}{list(shape)} for {runs} runs")
+    return file[name]
+
+
+SUFFIX = ".npz"
+MOST_BYTES = 12 * 2**20
+"""Of the arrays in a file, so that it is smaller than 16 MiB; a larger run has a file of its own."""
+MOST_READ = 4 * 2**30
+"""What no run takes, in bytes: larger files are refused before they are read."""
+
+
+def write_bundles(folder: Path, runs: Sequence[FinishedRun]) -> list[Path]:
+    """Write runs into as few files as their kinds and sizes allow.
+
+    Raises:
+        RunError: if the disk refuses.
+    """
+    kinds: dict[Any, list[FinishedRun]] = {}
+    for run in runs:
+        kinds.setdefault(_columns_kind(run), []).append(run)
+    return [_write(folder, several) for alike in kinds.values() for several in _split(alike)]
+
+
+def _columns_kind(run: FinishedRun) -> tuple[object, ...]:
+    """The same for runs whose columns have the same names and shapes."""
+    shapes = {} if run.policy is None else {name: array.shape for name, array in run.policy.arrays().items()}
+    bins = len(run.curve.counts) if isinstance(run.curve, EpisodeBins) else 0
+    return tuple(run.metrics), tuple(shapes.items()), bins
+
+
+def _split(runs: Sequence[FinishedRun]) -> Iterator[Sequence[FinishedRun]]:
+    """Runs in order, in parts that a file has room for."""
+    begin = size = 0
+    for index, run in enumerate(runs):
+        needed = _bytes_of(run)
+        if size and size + needed > MOST_BYTES:
+            yield runs[begin:index]
+            begin, size = index, 0
+        size += needed
+    yield runs[begin:]
+
+
+def _bytes_of(run: FinishedRun) -> int:
+    curve = [getattr(run.curve, each.name) for each in fields(run.curve) if each.name != "budget"]
+    policy = [] if run.policy is None else list(run.policy.arrays().values())
+    return sum(array.nbytes for array in (*curve, *run.metrics.values(), *policy))
+
+
+def _write(folder: Path, runs: Sequence[FinishedRun]) -> Path:
+    content = _npz_bytes(runs_as_columns(runs))
+    path = folder / f"{_hash(content)}{SUFFIX}"
+    if not path.exists():
+        write_last(path, lambda unfinished: unfinished.write_bytes(content))  # others may write the same at once
+    return path
+
+
+def _npz_bytes(columns: Mapping[str, NDArray[Any]]) -> bytes:
+    """Columns as NumPy's own function writes them, compressed a little: that takes a third of the time."""
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
+        for name, column in columns.items():
+            with file.open(f"{name}.npy", "w", force_zip64=True) as out:
+                np.lib.format.write_array(out, np.ascontiguousarray(column), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _hash(content: bytes) -> str:
+    return sha256(content).hexdigest()[:32]
+
+
+class DamagedFileError(RunError):
+    """A file of finished runs that cannot be trusted."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        """Say which, and why."""
+        super().__init__(f"{path} cannot be read as a file of finished runs: {reason}.")
+        self.reason = reason
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredRun:
+    """What scores rest on, of a run that was held against itself."""
+
+    result: Mapping[str, Any]
+    """What its result says."""
+    means: NDArray[np.float64]
+    """Its mean returns in bins."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bundle:
+    """A file of finished runs; what is asked for is read, and no more.
+
+    All that reads it raises a DamagedFileError if it is damaged, and a FileNotFoundError if it is gone.
+    """
+
+    path: Path
+
+    @cached_property
+    def about(self) -> AboutRuns:
+        """Of each run, its name, spec and result. They are protected by the checksum of the archive alone."""
+        with self._reading(), self.path.open("rb") as raw, open_npz(raw, MOST_READ) as file:
+            return read_about(file)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Its runs, in turn."""
+        return [each["name"] for each in self.about]
+
+    @cached_property
+    def scored(self) -> list[ScoredRun]:
+        """Its runs, in turn, as far as scores need them."""
+        return [ScoredRun(run.result, run.bins.means()) for run in self.runs()]
+
+    def runs(self) -> list[FinishedRun]:
+        """All of its runs."""
+        with self._reading(), open_npz(BytesIO(self.content()), MOST_READ) as file:
+            about = read_about(file)
+            vars(self)["about"] = about  # which was held against the hash now, and need not be read again
+            return read_runs(file, about)
+
+    def run(self, name: str) -> FinishedRun:
+        """One of its runs."""
+        return next(run for run in self.runs() if run.name == name)
+
+    def size(self) -> int:
+        """The bytes of its arrays."""
+        with self._reading(), self.path.open("rb") as raw, open_npz(raw, MOST_READ) as file:
+            return file.bytes
+
+    def content(self) -> bytes:
+        """All of it, as it was written.
+
+        Raises:
+            DamagedFileError: if it is not, or larger than any file of ours.
+            FileNotFoundError: if it is gone.
+        """
+        with self._reading():
+            if (size := self.path.stat().st_size) > MOST_READ:
+                raise ValueError(f"it has {size:,} bytes, and {MOST_READ:,} are the most")
+            content = self.path.read_bytes()
+            if _hash(content) != self.path.stem:
+                raise ValueError("it is not what was written: its hash is another")
+        return content
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except (FileNotFoundError, DamagedFileError):
+            raise
+        except Exception as error:  # zipfile, zlib and NumPy have a dozen of them for what is damaged
+            raise DamagedFileError(self.path, error_reason(error)) from error
+
+
+SMALL_BYTES = MOST_BYTES // 4
+"""Of their arrays: smaller files are put together."""
+MANY = 200
+"""Whenever there are so many more files, small ones are put together."""
+MOST_LOOKS = 10
+"""How often a folder is looked at whose files are put together in the same moment."""
+LEFT_S = 3600.0
+"""Nobody writes a file for so long."""
+T = TypeVar("T")
+
+
+@dataclass
+class Store:
+    """Finished runs, by name."""
+
+    folder: Path
+    is_checked: bool = False
+    """Whether the runs of a file count only if it is what was written, and they agree with themselves."""
+    bundles: dict[str, Bundle] = field(default_factory=dict)
+    """By file name, those that are known."""
+    places: dict[str, tuple[Bundle, int]] = field(default_factory=dict)
+    """By run, the file and the place in it."""
+    damaged: dict[Path, str] = field(default_factory=dict)
+    """Files that cannot be trusted, and why."""
+    disputed: dict[str, tuple[Path, Path]] = field(default_factory=dict)
+    """Runs that are in two files with different scores; the first one's count."""
+    tidied: int = 0
+    """How many files there were after small ones were put together."""
+
+    def refresh(self) -> KeysView[str]:
+        """Look which files there are; the names of all runs."""
+        for _ in range(MOST_LOOKS):
+            if not self._look():
+                break
+        return self.places.keys()
+
+    def _forget(self, known: Mapping[str, Bundle]) -> None:
+        """Know no other files than these."""
+        self.bundles, self.places, self.disputed = {}, {}, {}
+        for name in sorted(known):
+            self._know(known[name])
+
+    def _look(self) -> bool:
+        """Know the files that there are; whether some are gone, whose runs are in others that came meanwhile."""
+        there = {path.name: path for path in self.folder.glob(f"*{SUFFIX}") if not path.name.startswith(".")}
+        gone = any(name not in there for name in self.bundles)
+        if gone:
+            self._forget({name: bundle for name, bundle in self.bundles.items() if name in there})
+        self.damaged = {}
+        for name in sorted(there.keys() - self.bundles.keys()):
+            gone |= not self._know(Bundle(there[name]))
+        return gone
+
+    def _know(self, bundle: Bundle) -> bool:
+        """Know a file's runs; whether it is there."""
+        try:
+            if self.is_checked:
+                _ = bundle.scored
+            names = bundle.names
+        except FileNotFoundError:  # put together with others in this very moment
+            return False
+        except DamagedFileError as error:
+            self.damaged[bundle.path] = error.reason
+            return True
+        self.bundles[bundle.path.name] = bundle
+        for place, name in enumerate(names):
+            first, at = self.places.setdefault(name, (bundle, place))
+            if _scores(first, at) != _scores(bundle, place):
+                self.disputed[name] = first.path, bundle.path
+        return True
+
+    def __contains__(self, name: str) -> bool:
+        """Whether a run was there when it was looked last."""
+        return name in self.places
+
+    def result(self, name: str) -> Mapping[str, Any]:
+        """What a run's result says."""
+        return self._read(name, lambda bundle, place: bundle.scored[place].result)
+
+    def means(self, name: str) -> NDArray[np.float64]:
+        """A run's mean returns in bins."""
+        means: NDArray[np.float64] = self._read(name, lambda bundle, place: bundle.scored[place].means)
+        return means
+
+    def run(self, name: str) -> FinishedRun:
+        """All that is kept of a run."""
+        return self._read(name, lambda bundle, _: bundle.run(name))
+
+    def runs(self) -> Iterator[FinishedRun]:
+        """All runs, each once, a file after the other."""
+        seen: set[str] = set()
+        while left := [name for name in self.places if name not in seen]:
+            for run in self._read(left[0], lambda bundle, _: bundle.runs()):
+                if run.name not in seen:
+                    seen.add(run.name)
+                    yield run
+
+    def in_order(self, names: Sequence[str], part: Callable[[FinishedRun], T]) -> Iterator[T]:
+        """A part of each of some runs that are there, in the order of their names and as often as they are named.
+
+        Each file is read once, whatever order its runs have there: the parts of those that come later are kept.
+        """
+        due = Counter(names)
+        kept: dict[str, T] = {}
+        for name in names:
+            if name not in kept:
+                kept |= {run.name: part(run) for run in self._read(name, self._own_runs) if due[run.name]}
+            yield kept[name]
+            due[name] -= 1
+            if not due[name]:
+                del kept[name]
+
+    def _own_runs(self, bundle: Bundle, _: int) -> list[FinishedRun]:
+        """The runs that a file has and none before it."""
+        return [run for run in bundle.runs() if self.places[run.name][0] is bundle]
+
+    def _read(self, name: str, read: Callable[[Bundle, int], T]) -> T:
+        """Read of the file that has a run."""
+        try:
+            return read(*self.places[name])
+        except FileNotFoundError:  # it was put together with others since it was looked
+            self.refresh()
+            return read(*self.places[name])
+
+    def add(self, runs: Sequence[FinishedRun]) -> None:
+        """Keep runs: they are on the disk when this returns.
+
+        Raises:
+            RunError: if the disk refuses; what was not written by then does not count as finished.
+        """
+        make_folder(self.folder)
+        for path in write_bundles(self.folder, runs):
+            self._know(Bundle(path))
+        if len(self.bundles) > self.tidied + MANY:  # so that looking which there are stays quick
+            self.tidy()
+
+    def take(self, bundle: Bundle) -> None:
+        """Keep all runs of a file that lies elsewhere."""
+        make_folder(self.folder)
+        path, content = self.folder / bundle.path.name, bundle.content()
+        write_last(path, lambda unfinished: unfinished.write_bytes(content))
+        self._know(Bundle(path))
+
+    def tidy(self) -> None:
+        """Put small files together, where there are several; what is damaged or disputed stays as it is."""
+        sweep(self.folder, older_s=LEFT_S)
+        self.refresh()
+        disputed = {path for paths in self.disputed.values() for path in paths}
+        # In the order of their names, so that of two who do it at once each keeps what the other keeps.
+        agreed = [self.bundles[name] for name in sorted(self.bundles) if self.bundles[name].path not in disputed]
+        for several in _batches(agreed):
+            runs = {run.name: run for file in several.values() for run in file}
+            kept = {path.name for path in write_bundles(self.folder, list(runs.values()))}
+            for bundle in several:
+                if bundle.path.name not in kept:
+                    bundle.path.unlink(missing_ok=True)
+        self.refresh()
+        self.tidied = len(self.bundles)
+
+
+def _scores(bundle: Bundle, place: int) -> list[Any]:
+    """What a file says that a run has come to."""
+    return [bundle.about[place]["result"].get(measure) for measure in MEASURES]
+
+
+def _batches(bundles: Sequence[Bundle]) -> Iterator[dict[Bundle, list[FinishedRun]]]:
+    """Small files and their runs, several at a time, as many as memory should hold."""
+    batch: dict[Bundle, list[FinishedRun]] = {}
+    size = 0
+    for bundle in bundles:
+        with suppress(FileNotFoundError, DamagedFileError):  # somebody else does the same; or it is damaged
+            needed = bundle.size()
+            if needed < SMALL_BYTES:
+                batch[bundle] = bundle.runs()
+                size += needed
+        if size > 2 * MOST_BYTES:
+            yield batch
+            batch, size = {}, 0
+    if len(batch) > 1:
+        yield batch

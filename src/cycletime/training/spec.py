@@ -1,0 +1,233 @@
+"""A run's spec, all that decides its numbers, and its identity, the hash of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cache, cached_property
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Any, Literal, get_args
+
+from cycletime.agents import ActorCriticAgent, Agent, PPOAgent, SACAgent
+from cycletime.agents.checks import check_choice, check_counts, check_env_steps
+from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUhlenbeck, Pink
+from cycletime.duration import Duration, DurationField, cycle_steps
+from cycletime.errors import InputError
+from cycletime.training.run_spec import LearnerName
+from cycletime.training.worlds import ClosedFormWorld, GymnasiumEnv, RobotEnv, World
+
+RESULT_VERSION = 1
+"""Raised whenever a change of the code changes the numbers of runs, so that old runs are not taken for new ones."""
+ENGINE_VERSIONS: Mapping[str, int] = MappingProxyType({"stepped": 2})
+"""By an engine's name, where it is not 1: raised whenever a change of that engine changes the numbers of its runs. From
+version 2 on the stepped loop acts in NumPy, which rounds in other places than JAX."""
+AGENTS = MappingProxyType({"actor-critic": ActorCriticAgent, "ppo": PPOAgent, "sac": SACAgent})
+"""The agents by name."""
+EXPLORATIONS: Mapping[str, type[Exploration]] = MappingProxyType(
+    {"ornstein-uhlenbeck": OrnsteinUhlenbeck, "autoregressive": AutoRegressive, "pink": Pink}
+)
+"""Noise that is coherent in time, by name."""
+
+
+@dataclass(frozen=True)
+class EngineSpec:
+    """What computes the run. Engines differ in the last bits, so they are part of a run's identity."""
+
+    name: str = "compiled"
+    """One of `cycletime.training.engine_registry`, which knows what each takes."""
+    device: str = "cpu"
+    """JAX's platform: cpu or gpu."""
+    width: int = 1
+    """The runs that the program carries side by side."""
+    matmul: Literal["fastest", "float32"] = "fastest"
+    """How a GPU multiplies matrices: in TF32 where it can, or in float32, as CPUs do anyway."""
+    version: int = 0
+    """Of the numbers that the engine gives; 0 stands for the newest, which is all that can be computed."""
+    learner: LearnerName = "inline"
+    """Who learns while a robot moves: the loop, within the cycle, or a thread beside it."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no engine."""
+        if not self.version:
+            object.__setattr__(self, "version", self.newest_version)
+        check_counts(self, "version")
+        check_choice(self, "device", ("cpu", "gpu"))
+        check_counts(self, "width")
+        check_choice(self, "matmul", ("fastest", "float32"))
+        check_choice(self, "learner", get_args(LearnerName))
+
+    def as_json(self) -> dict[str, Any]:
+        """What spec.json holds; without what engines had before there was a choice."""
+        told = dict(vars(self))
+        for name, usual in (("matmul", "fastest"), ("version", 1), ("learner", "inline")):
+            if told[name] == usual:
+                del told[name]
+        return told
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> EngineSpec:
+        """What spec.json holds."""
+        return cls(**{"version": 1, **told})
+
+    @property
+    def newest_version(self) -> int:
+        """What this program computes."""
+        return ENGINE_VERSIONS.get(self.name, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSpec:
+    """One training."""
+
+    world: World
+    """What it trains on."""
+    agent: Agent
+    """Who learns, with its hyper-parameters at this cycle time."""
+    dt: DurationField = DurationField()
+    """The action-cycle time."""
+    env_steps: int
+    """The budget in environment steps."""
+    seed: int
+    """All random numbers follow from it."""
+    engine: EngineSpec = EngineSpec()
+    """What computes it."""
+    exploration: Exploration | None = None
+    """Noise that is coherent in time, in seconds; None is white noise."""
+    origin: Mapping[str, Any] = field(default_factory=dict)
+    """How the hyper-parameters came about: the rule, and the values and the cycle time that they were tuned at. Not
+    part of the identity, since it changes no number: where two rules agree, one run serves both."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no run."""
+        check_env_steps(self)
+        check_counts(self, "seed", least=0)
+        if self.seed >= 2**32:
+            raise InputError(f"seed is {self.seed}: it must be below 2**32.")
+        if type(self.agent) not in AGENTS.values():
+            raise InputError(f"{self.agent!r} is not an agent whose runs can be kept: give one of {', '.join(AGENTS)}.")
+        if self.agent.exploration is not None:
+            raise InputError(
+                "The agent has an exploration at a cycle time: give the run its exploration in seconds instead, such "
+                "as exploration=OrnsteinUhlenbeck('100ms')."
+            )
+        if self.exploration is not None and not isinstance(self.exploration, Exploration):
+            raise InputError(f"exploration is {self.exploration!r}: give noise such as OrnsteinUhlenbeck('100ms').")
+        if self.world.env_dt is not None:
+            cycle_steps(self.dt, self.world.env_dt)
+        if isinstance(self.world, ClosedFormWorld):
+            refuse_longer_than(self.world.task.time_limit, self.dt)
+
+    @property
+    def algorithm(self) -> str:
+        """The agent's name."""
+        return next(name for name, kind in AGENTS.items() if isinstance(self.agent, kind))
+
+    @property
+    def label(self) -> str:
+        """What it is called while it goes on, without its seed."""
+        return f"{self.world.name} {self.algorithm} {self.dt}"
+
+    @property
+    def bound_agent(self) -> Agent:
+        """The agent with its exploration at this cycle time."""
+        if self.exploration is None:
+            return self.agent
+        bound: Agent = replace(self.agent, exploration=self.exploration.at(self.dt))  # type: ignore[type-var]
+        return bound
+
+    @cached_property
+    def identity(self) -> str:
+        """64 hexadecimal digits that two runs share only if all their numbers are the same."""
+        told = {**self.as_json(), "result_version": RESULT_VERSION}
+        del told["origin"]
+        return sha256(json.dumps(told, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+    @property
+    def name(self) -> str:
+        """A name for its folder: readable, and different for different runs."""
+        readable = f"{self.world.name}-{self.algorithm}-{self.dt}-seed{self.seed}"
+        return re.sub(r"[^A-Za-z0-9.]+", "-", f"{readable}-{self.identity[:10]}").lstrip("-.")
+
+    def as_json(self) -> dict[str, Any]:
+        """What spec.json holds."""
+        return {
+            "world": _world_as_json(self.world),
+            "algorithm": self.algorithm,
+            "agent": {name: _plain(getattr(self.agent, name), rate) for name, rate in _own_fields(type(self.agent))},
+            "dt": str(self.dt),
+            "env_steps": int(self.env_steps),
+            "seed": int(self.seed),
+            "engine": self.engine.as_json(),
+            "exploration": None if self.exploration is None else _exploration_as_json(self.exploration),
+            "origin": dict(self.origin),
+        }
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> RunSpec:
+        """The spec that spec.json holds; a KeyError, TypeError or ValueError where it holds none."""
+        agent = AGENTS[told["algorithm"]]
+        values = {name: tuple(value) if isinstance(value, list) else value for name, value in told["agent"].items()}
+        exploration = told["exploration"]
+        return cls(
+            world=_world_from_json(told["world"]),
+            agent=agent(**values),
+            dt=told["dt"],
+            env_steps=told["env_steps"],
+            seed=told["seed"],
+            engine=EngineSpec.from_json(told["engine"]),
+            exploration=None if exploration is None else _exploration_from_json(exploration),
+            origin=told["origin"],
+        )
+
+
+def refuse_longer_than(episode: Duration, dt: Duration) -> None:
+    """Refuse a cycle that lasts longer than an episode: 16 is 16 seconds, and somebody meant milliseconds."""
+    if dt > episode:
+        raise InputError(f"The cycle time {dt} is longer than an episode, {episode}: give a unit, as in 16ms.")
+
+
+@cache
+def _own_fields(agent: type[Any]) -> list[tuple[str, bool]]:
+    """The agent's fields but for its exploration, which the spec keeps in seconds; and whether each is a rate."""
+    return [(each.name, "float" in str(each.type)) for each in fields(agent) if each.name != "exploration"]
+
+
+def _plain(value: Any, is_rate: bool) -> Any:  # noqa: ANN401 - any field
+    """A value as JSON has it, the same for 1 and 1.0 where the field is a rate."""
+    if isinstance(value, tuple):
+        return [int(each) for each in value]
+    if value is None or isinstance(value, str):
+        return value
+    return float(value) if is_rate else int(value)
+
+
+def _world_as_json(world: World) -> dict[str, Any]:
+    if isinstance(world, ClosedFormWorld):
+        # Without env_dt where it is the usual one, which runs had before it could be set.
+        return {"task": world.name, **({} if world.has_usual_env_dt else {"env_dt": str(world.env_dt)})}
+    robot = {"robot": world.robot} if isinstance(world, RobotEnv) else {}
+    return {"env": world.name, "env_dt": None if world.env_dt is None else str(world.env_dt), **robot}
+
+
+def _world_from_json(told: Mapping[str, Any]) -> World:
+    if "task" in told:
+        return ClosedFormWorld(told["task"], *([Duration(told["env_dt"])] if "env_dt" in told else []))
+    env_dt = None if told["env_dt"] is None else Duration(told["env_dt"])
+    return RobotEnv(told["env"], env_dt, told["robot"]) if "robot" in told else GymnasiumEnv(told["env"], env_dt)
+
+
+def _exploration_as_json(exploration: Exploration) -> dict[str, Any]:
+    name = next(name for name, kind in EXPLORATIONS.items() if isinstance(exploration, kind))
+    told = {each.name: getattr(exploration, each.name) for each in fields(exploration)}
+    return {
+        "noise": name,
+        **{key: str(each) if isinstance(each, Duration) else int(each) for key, each in told.items()},
+    }
+
+
+def _exploration_from_json(told: Mapping[str, Any]) -> Exploration:
+    values = dict(told)
+    return EXPLORATIONS[values.pop("noise")](**values)

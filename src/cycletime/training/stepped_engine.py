@@ -1,0 +1,211 @@
+"""The engine for Gymnasium environments: the stepped loop.
+
+Checkpoints fall on the ends of episodes, and episode n begins with a seed that follows from (seed, n). Whether a
+resumed run is identical then hangs on the environment: a reset with a seed must determine all that follows. That is
+tried out before a run goes on, with a used environment and a fresh one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cycletime.agents.agent import AgentState
+from cycletime.duration import Duration, cycle_steps
+from cycletime.training.checkpoints import named_arrays, tree_from_arrays
+from cycletime.training.engine import Arrays, Chunk, Cost, EngineOption, SingleRunBatch, SingleRunEngine, probe_cost
+from cycletime.training.jax_setup import check_device, keep_compiled_programs
+from cycletime.training.process import HEARTBEAT
+from cycletime.training.spec import RunSpec, refuse_longer_than
+from cycletime.training.worlds import ActionBounds, RobotEnv, make_env
+
+if TYPE_CHECKING:
+    import gymnasium
+
+    from cycletime.training.stepped_agent import SteppedPosition
+    from cycletime.training.stepped_loop import SteppedChunk, SteppedLoop
+
+TRIED_STEPS = 50
+"""The agent steps that a used and a fresh environment are compared over."""
+_SIMULATORS = {
+    "cycletime.tasks.bullet": ("PyBullet", ("pybullet", "numpy")),
+    "mujoco": ("MuJoCo", ("gymnasium", "mujoco", "numpy")),
+}
+"""By a part of the environment's module, or its model's: what simulates it, and the packages in which that stands."""
+
+
+@dataclass(frozen=True)
+class SteppedEngine(SingleRunEngine):
+    """Runs on environments, one at a time."""
+
+    name: ClassVar[str] = "stepped"
+    options: ClassVar[frozenset[EngineOption]] = frozenset()
+
+    def refusal(self, spec: RunSpec) -> str | None:
+        """Nothing but robots."""
+        if isinstance(spec.world, RobotEnv):
+            return f"{spec.world.name} is on an arm, which needs the engine real-time."
+        return None
+
+    def group(self, specs: Sequence[RunSpec]) -> SteppedBatch:
+        """The run with its environment."""
+        spec = self._only(specs)
+        check_device(spec.engine.device)
+        return SteppedBatch(spec)
+
+    def cost(self, spec: RunSpec) -> Cost:
+        """Tried."""
+        return probe_cost(self.group([spec]))
+
+
+@dataclass(frozen=True)
+class SteppedBatch(SingleRunBatch):
+    """A run on an environment, and what its files tell of that."""
+
+    spec: RunSpec
+
+    def __post_init__(self) -> None:
+        """Refuse what this engine cannot compute."""
+        if self.longest_episode_steps is not None:
+            refuse_longer_than(self.env_dt * self.longest_episode_steps, self.spec.dt)
+        _ = self.loop
+
+    @cached_property
+    def env(self) -> gymnasium.Env[Any, Any]:
+        """The environment at the run's cycle time."""
+        return make_env(self.spec.world, self.spec.dt)
+
+    @cached_property
+    def loop(self) -> SteppedLoop:
+        """Algorithm 1."""
+        from cycletime.training.stepped_loop import SteppedLoop
+
+        return SteppedLoop(env=self.env, agent=self.spec.bound_agent, env_steps=self.spec.env_steps)
+
+    @property
+    def where(self) -> str:
+        """Where results come from."""
+        return self._simulator[0]
+
+    @property
+    def simulators(self) -> tuple[str, ...]:
+        """The packages that simulate the environment."""
+        return self._simulator[1]
+
+    @property
+    def _simulator(self) -> tuple[str, tuple[str, ...]]:
+        from cycletime.tasks.closed_form_env import ClosedFormEnv
+
+        world = self.env.unwrapped
+        if isinstance(world, ClosedFormEnv):
+            return world.task.where, ()
+        # An environment of MuJoCo's has its model, whatever module it comes from.
+        modules = f"{type(world).__module__} {type(getattr(world, 'model', None)).__module__}"
+        return next(
+            (known for part, known in _SIMULATORS.items() if part in modules), ("Gymnasium", ("gymnasium", "numpy"))
+        )
+
+    @cached_property
+    def env_dt(self) -> Duration:
+        """The environment's time step."""
+        return Duration(self.env.get_wrapper_attr("env_dt"))
+
+    @property
+    def cycle_steps(self) -> int:
+        """The environment steps of a cycle."""
+        return cycle_steps(self.spec.dt, self.env_dt)
+
+    @property
+    def longest_episode_steps(self) -> int | None:
+        """The environment's time limit."""
+        return self.env.spec.max_episode_steps if self.env.spec else None
+
+    @property
+    def bounds(self) -> ActionBounds:
+        """The actions that the environment takes."""
+        return ActionBounds.of(self.env)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of what a fresh environment does; one that changes only after many episodes is not found so."""
+        return sha256(b"".join(self._fresh_trace)).hexdigest()
+
+    @cached_property
+    def remarks(self) -> tuple[str, ...]:
+        """What the environment cannot promise."""
+        return (
+            ()
+            if resets_like(self._fresh_trace, self.env, self.spec.seed)
+            else (f"a reset of {self.spec.world.name} with a seed does not determine the episode",)
+        )
+
+    @cached_property
+    def _fresh_trace(self) -> list[bytes]:
+        fresh = make_env(self.spec.world, self.spec.dt)
+        try:
+            return trace_env(fresh, self.spec.seed)
+        finally:
+            fresh.close()
+
+    def _chunks(self, arrays: Arrays | None) -> Iterator[Chunk]:
+        keep_compiled_programs()  # before the example of a position is computed, which else takes seconds
+        position = None if arrays is None else tree_from_arrays(self.loop.start(self.spec.seed), arrays)
+        yield from map(as_chunk, self.loop.run(self.spec.seed, position))
+
+    def close(self) -> None:
+        """Close the environment."""
+        self.env.close()
+
+
+@dataclass(frozen=True)
+class _SteppedSnapshot:
+    """Where a run is."""
+
+    position: SteppedPosition
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The position as arrays."""
+        return named_arrays(self.position)
+
+    def psi(self) -> AgentState:
+        """What was learned."""
+        return self.position.psi
+
+
+def as_chunk(chunk: SteppedChunk) -> Chunk:
+    """What a loop around an environment gives, as all engines give it."""
+    return Chunk(
+        env_steps=chunk.env_steps,
+        agent_steps=chunk.position.agent_steps,
+        episodes=chunk.episodes,
+        metrics=chunk.metrics,
+        moment=_SteppedSnapshot(chunk.position),
+        exact=chunk.position.exact,
+        is_last=chunk.finished is not None,
+    )
+
+
+def resets_like(fresh: list[bytes], used: gymnasium.Env[Any, Any], seed: int) -> bool:
+    """Whether an environment that has been used does the same after a reset with a seed as a fresh one did."""
+    trace_env(used, seed + 1)
+    return trace_env(used, seed) == fresh
+
+
+def trace_env(env: gymnasium.Env[Any, Any], seed: int) -> list[bytes]:
+    """What an environment shows after a reset with a seed, for actions that follow from it as well."""
+    bounds, rng = ActionBounds.of(env), np.random.default_rng(seed)
+    observation, _ = env.reset(seed=seed)
+    seen = [np.asarray(observation).tobytes()]
+    for action in bounds.reach(rng.uniform(-1, 1, (TRIED_STEPS, bounds.size))):
+        observation, reward, terminated, truncated, _ = env.step(action)
+        HEARTBEAT.tick()
+        seen.append(np.asarray(observation).tobytes() + np.float64(reward).tobytes())
+        if terminated or truncated:
+            break
+    return seen

@@ -1,0 +1,233 @@
+"""The stepped loop: Algorithm 1 with the same agents on any Gymnasium environment, single or vector.
+
+One step of the environment is one agent step: `tasks.CycleTime` holds the action inside of it. A run ends with the
+learning period in which its environment steps reach the budget, as in the compiled loop, and draws the same random
+numbers for its agent; episodes begin with the environment's own.
+
+Several copies take their agent steps in rows. A vector environment may spend a step of a copy on beginning an episode
+anew (Gymnasium's NEXT_STEP mode). Such a gap takes an agent step's place in the row, and so in the learning period, in
+the buffer and in the random start, but weighs nothing in learning and is counted neither as an agent step nor as an
+environment step in the curve. A step in which all copies only begin anew is no row.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Any
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+from gymnasium.vector import VectorEnv
+from numpy.typing import NDArray
+
+from cycletime.agents import Agent, Buffer
+from cycletime.agents.agent import AgentState
+from cycletime.agents.checks import check_agent, check_counts, check_precision
+from cycletime.errors import InputError
+from cycletime.training.algorithm_1 import initial_agent_state
+from cycletime.training.compiled_loop import CHUNK_S
+from cycletime.training.env_adapter import Counters, EnvAdapter, adapt_env, check_exploration_dt
+from cycletime.training.jax_setup import keep_compiled_programs
+from cycletime.training.learning_curve import Episodes
+from cycletime.training.process import HEARTBEAT
+from cycletime.training.random_numbers import seed_key
+from cycletime.training.stepped_agent import Learner, SteppedPosition, with_array_rates
+
+clock: Callable[[], float] = time.monotonic
+"""Tells the seconds since the last chunk; tests have one of their own."""
+LONG_EPISODE_S = 20.0
+"""An episode that lasts longer does not hold up the chunks."""
+ENDLESS_EPISODE_STEPS = 10_000
+"""An episode that outlasts both this and the budget is taken for one without an end."""
+
+
+@dataclass(frozen=True)
+class SteppedChunk:
+    """What happened since the last chunk."""
+
+    position: SteppedPosition
+    """Where the run is now."""
+    env_steps: int
+    """Environment steps done, at most the budget."""
+    episodes: Episodes
+    """The episodes that ended, none beyond the budget."""
+    metrics: Mapping[str, NDArray[Any]]
+    """By name, one number for each learning, and as `agent_steps` the run's agent steps at each, counted as in the
+    position: after a row of several copies that makes several updates, they all have the same."""
+    finished: AgentState | None = None
+    """What was learned, where the run reached its budget."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SteppedLoop:
+    """Algorithm 1 for one run."""
+
+    env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]
+    """The world. One step of it is one agent step: wrap it in `CycleTime` to set the cycle time."""
+    agent: Agent
+    """Who learns."""
+    env_steps: int
+    """The budget in environment steps, of all copies together: what the environment tells as
+    ``info["cycle_steps"]``, else one for each step."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot run."""
+        check_agent(self.agent)
+        check_counts(self, "env_steps")
+        check_precision(jnp.float32)
+        copies = adapt_env(self.env).copies
+        check_exploration_dt(self.env, self.agent.exploration)
+        if isinstance(self.env, VectorEnv):
+            self._check_rows(copies)
+
+    def _check_rows(self, copies: int) -> None:
+        """Refuse an agent that cannot learn from rows of so many agent steps."""
+        agent, whole = self.agent, self.agent.capacity // copies * copies
+        if agent.learn_when == "episode_end":
+            raise InputError(
+                f"learn_when is 'episode_end', but the episodes of {self.env} end at different times: give a single "
+                "environment, or learn_when='batch'."
+            )
+        if agent.capacity < copies:
+            raise InputError(
+                f"{type(agent).__name__} keeps {agent.capacity} transitions at a time, but {copies} copies make more "
+                "in a step: give a single environment, or fewer copies."
+            )
+        if whole < agent.learns_from:
+            raise InputError(
+                f"The agent learns from {agent.learns_from} transitions, which {copies} copies cannot fill evenly in a "
+                f"buffer of {agent.capacity}: give one whose size is a multiple of the copies."
+            )
+        # An agent that needs its whole buffer would learn from the same again; one that samples gains from it.
+        samples = agent.learns_from < agent.capacity
+        if agent.period % copies and (copies % agent.period or not samples):
+            raise InputError(
+                f"The learning period is {agent.period} agent steps: it must be a multiple of the {copies} copies"
+                f"{', or divide their number' if samples else ''}."
+            )
+
+    def start(self, seed: int) -> SteppedPosition:
+        """A run before its first step."""
+        copies = adapt_env(self.env)
+        sizes = copies.observation_size, copies.bounds.size
+        return SteppedPosition(
+            psi=initial_agent_state(with_array_rates(self.agent), seed_key(seed), *sizes),
+            buffer=Buffer.empty(self._capacity(copies), *sizes, copies.copies, has_gaps=copies.has_gaps),
+        )
+
+    def run(self, seed: int, position: SteppedPosition | None = None) -> Iterator[SteppedChunk]:
+        """Train from the start or from a position, which stays as it is; ends when the budget is reached.
+
+        A single environment gives a chunk at the first episode's end after about a second, or inside an episode of more
+        than 20 s; a vector environment at a learning period's end; and a run that was finished at the position none.
+        """
+        keep_compiled_programs()
+        run = _SteppedRun(self, seed, self.start(seed) if position is None else self._copied(seed, position))
+        began = clock()
+        while not run.is_finished():
+            run.step()
+            if run.is_finished() or run.may_pause(clock() - began):
+                yield run.chunk()
+                began = clock()
+
+    def _copied(self, seed: int, position: SteppedPosition) -> SteppedPosition:
+        """A copy of a position, since the buffer is written to in place; it must have the shapes of this run."""
+        if not isinstance(position, SteppedPosition):
+            raise InputError(f"The position is a {type(position).__name__}: give the position of a chunk of this loop.")
+        start = jax.eval_shape(lambda: self.start(seed))
+        leaves, likes = (jax.tree.leaves((each.psi, each.buffer)) for each in (position, start))
+        if any(isinstance(leaf, jax.Array) and leaf.is_deleted() for leaf in leaves):
+            raise InputError(
+                "The position was taken over by the chunk after it: copy a position that you want to use later, as in "
+                "jax.tree.map(numpy.array, position), before you ask for the next chunk."
+            )
+        if [np.shape(leaf) for leaf in leaves] != [like.shape for like in likes]:
+            raise InputError(
+                "The position's arrays have other shapes than this run's: env_steps, the number of copies and the "
+                "agent's sizes must be those that it came from."
+            )
+        copies = [jnp.array(leaf, like.dtype) for leaf, like in zip(leaves, likes, strict=True)]
+        psi, buffer = jax.tree.unflatten(jax.tree.structure((start.psi, start.buffer)), copies)
+        return position._replace(psi=psi, buffer=buffer)
+
+    def _capacity(self, copies: EnvAdapter) -> int:
+        """Rows in the buffer: no more than the run can fill, each agent step taking at least one environment step."""
+        most = ceil(self.env_steps / copies.copies) + ceil(self.agent.period / copies.copies)
+        if copies.has_gaps:
+            most *= 2  # after every gap there is an agent step
+        if self.agent.learn_when == "episode_end":
+            return self.agent.capacity
+        return min(self.agent.capacity // copies.copies, most)
+
+
+@dataclass
+class _SteppedRun:
+    """A run while it goes on."""
+
+    loop: SteppedLoop
+    seed: int
+    position: SteppedPosition
+    observation: NDArray[np.float32] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Take over the position."""
+        self.copies = adapt_env(self.loop.env)
+        self.learner = Learner(with_array_rates(self.loop.agent), self.seed, self.position, self.copies)
+        counts = (int(each) for each in (self.position.env_steps, self.position.agent_steps, self.position.episodes))
+        self.counters = Counters(self.copies.copies, *counts)
+        self.begins = True
+
+    def is_finished(self) -> bool:
+        """Whether the learning period in which the budget was reached is over."""
+        return self.counters.env_steps >= self.loop.env_steps and self.learner.period_rows == 0
+
+    def may_pause(self, waited_s: float) -> bool:
+        """Whether it is time for a chunk: at an episode's end, else where the least is in hand."""
+        patience_s = CHUNK_S if self.begins or not self.copies.can_resume else LONG_EPISODE_S
+        return waited_s > patience_s and (self.begins or self.learner.period_rows == 0)
+
+    def step(self) -> None:
+        """Act, step, store, count, and learn when it is time."""
+        if self.begins:
+            self.observation = self.copies.begin(self.seed, self.counters.episodes)
+            self.counters.check_finite(observation=self.observation)
+            self.begins = False
+        actions = self.learner.act(self.observation)
+        self.counters.check_finite(action=actions)
+        result = self.copies.step(actions)
+        HEARTBEAT.tick()
+        self.counters.check_finite(reward=result.reward, successor=result.successor)
+        episodes = self.counters.episodes
+        if self.counters.count(result):
+            self.learner.store(self.observation, actions, result)
+            self.learner.learn_if_due(self.counters.agent_steps, ended=self.counters.episodes > episodes)
+            self._check_that_episodes_end()
+        if result.observation is not result.successor:
+            self.counters.check_finite(observation=result.observation)
+        self.observation = result.observation
+        self.begins = self.copies.can_resume and self.counters.episodes > episodes
+
+    def _check_that_episodes_end(self) -> None:
+        """Refuse to wait for ever for an episode's end to learn at."""
+        waits = self.loop.agent.learn_when == "episode_end" and self.learner.period_rows > self.loop.agent.period
+        if waits and self.counters.current_steps > max(self.loop.env_steps, ENDLESS_EPISODE_STEPS):
+            raise InputError(
+                f"An episode has lasted {self.counters.current_steps} environment steps, more than the whole budget, "
+                "while learn_when is 'episode_end': give the environment a time limit, or learn_when='batch'."
+            )
+
+    def chunk(self) -> SteppedChunk:
+        """What happened since the last chunk."""
+        learner, counters = self.learner, self.counters
+        return SteppedChunk(
+            position=learner.position(counters, exact=self.begins),
+            env_steps=min(counters.env_steps, self.loop.env_steps),
+            episodes=counters.pop_episodes().up_to(self.loop.env_steps),
+            metrics=learner.pop_metrics(),
+            finished=learner.psi if self.is_finished() else None,
+        )

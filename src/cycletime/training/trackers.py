@@ -1,0 +1,411 @@
+"""Experiment trackers as observers of a training: TensorBoard, Weights & Biases, MLflow, Trackio, each an extra."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import importlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from pathlib import Path
+from struct import Struct
+from types import MappingProxyType, ModuleType
+from typing import Any
+
+from cycletime.errors import InputError
+from cycletime.training.run_folder import RunFolder
+from cycletime.training.run_recorder import Progress, RunInfo, Scalar, Status, Tracker, TrainingObserver
+
+
+def load_extra(module: str, title: str, extra: str) -> ModuleType:
+    """The module of an extra, or the sentence that says how to install it.
+
+    Raises:
+        InputError: if it is not installed, or cannot be loaded; the sentence says how to.
+    """
+    package = module.partition(".")[0]
+    try:
+        # A plain folder of the package's name, such as W&B's own './wandb', can be imported but has no file.
+        if importlib.import_module(package).__file__ is not None:
+            return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != package:
+            raise InputError(f"{title} cannot be loaded ({error}): pip install 'cycletime[{extra}]'.") from error
+    raise InputError(f"{title} is not installed: pip install 'cycletime[{extra}]'.") from None
+
+
+class GuardedTracker:
+    """A tracker that can refuse a run in `begin`, and harms it no more from then on."""
+
+    def __init__(self, tracker: Tracker, warn: Callable[[str], object]) -> None:
+        """Guard a tracker; `warn` gets one sentence when it fails, and nothing goes to the tracker after that."""
+        self._tracker = tracker
+        self._warn = warn
+        self._listening = False
+
+    def begin(self, run: RunInfo) -> None:
+        """Open the run; an error is the user's to mend, before any training.
+
+        Raises:
+            InputError: if it cannot be.
+        """
+        try:
+            self._tracker.begin(run)
+        except InputError:
+            raise
+        except Exception as error:
+            raise InputError(f"{self._title} could not begin: {_first_line(error)}.") from error
+        self._listening = True
+
+    def log(self, env_steps: int, values: Mapping[str, float]) -> None:
+        """Pass values on, unless the tracker has failed."""
+        self._attempt(lambda: self._tracker.log(env_steps, values))
+
+    def end(self, status: Status) -> None:
+        """Close the run. A tracker that has not begun, has failed or has ended is left alone."""
+        self._attempt(lambda: self._tracker.end(status))
+        self._listening = False
+
+    @property
+    def _title(self) -> str:
+        return type(self._tracker).__name__
+
+    def _attempt(self, call: Callable[[], None]) -> None:
+        if not self._listening:
+            return
+        try:
+            call()
+        except Exception as error:
+            self._listening = False
+            self._warn(f"{self._title} failed and hears no more of this run: {_first_line(error)}.")
+
+
+def _first_line(error: Exception) -> str:
+    """The first line of what the error says, since services like to add advice and traces."""
+    said = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    return f"{type(error).__name__}: {said}".rstrip(": .")
+
+
+_STATUSES: Mapping[Status, str] = MappingProxyType({"finished": "FINISHED", "stopped": "KILLED", "failed": "FAILED"})
+_IDENTITY = "cycletime.identity"
+
+
+class MLflow:
+    """Logs to MLflow. Store and experiment are MLflow's own variables: MLFLOW_TRACKING_URI, MLFLOW_EXPERIMENT_NAME."""
+
+    def __init__(self) -> None:
+        """Refuse a missing package before the run starts."""
+        self._entities: Any = load_extra("mlflow.entities", "MLflow", "mlflow")
+        self._mlflow: Any = load_extra("mlflow", "MLflow", "mlflow")
+        self._client: Any = None
+        self._run_id = ""
+        self._logged: dict[str, int] = {}
+
+    def begin(self, run: RunInfo) -> None:
+        """Find the run by its identity and go on with it, or create it."""
+        # The client, not mlflow.start_run: runs can go on side by side in one process.
+        self._client, self._logged = self._mlflow.MlflowClient(), {}
+        experiment = self._experiment()
+        found = self._client.search_runs([experiment], f"tags.`{_IDENTITY}` = '{run.identity}'", max_results=1)
+        if found:
+            self._run_id = found[0].info.run_id
+            self._client.update_run(self._run_id, status="RUNNING")
+            self._logged = {key: self._last_step(key) for key in found[0].data.metrics}
+            return
+        created = self._client.create_run(experiment, run_name=run.name, tags={_IDENTITY: run.identity})
+        self._run_id = created.info.run_id
+        params = [self._entities.Param(key, str(value)) for key, value in run.config.items()]
+        self._client.log_batch(self._run_id, params=params)
+
+    def log(self, env_steps: int, values: Mapping[str, float]) -> None:
+        """Log the values that MLflow does not have yet: it would keep both of two at one step."""
+        now = int(time.time() * 1000)
+        new = [
+            self._entities.Metric(key, float(value), now, env_steps)
+            for key, value in values.items()
+            if env_steps > self._logged.get(key, -1)
+        ]
+        if new:
+            self._client.log_batch(self._run_id, metrics=new)
+
+    def end(self, status: Status) -> None:
+        """Close the run."""
+        with contextlib.redirect_stdout(sys.stderr):  # its links are no output of ours
+            self._client.set_terminated(self._run_id, status=_STATUSES[status])
+
+    def _experiment(self) -> str:
+        """The id of the experiment, which is created where it is missing."""
+        if given := os.environ.get("MLFLOW_EXPERIMENT_ID"):
+            return given
+        name = os.environ.get("MLFLOW_EXPERIMENT_NAME") or "cycletime"
+        if (experiment := self._client.get_experiment_by_name(name)) is None:
+            try:
+                return str(self._client.create_experiment(name))
+            except self._mlflow.MlflowException:
+                # Another run may have created it in between; if not, the error stands.
+                if (experiment := self._client.get_experiment_by_name(name)) is None:
+                    raise
+        return str(experiment.experiment_id)
+
+    def _last_step(self, key: str) -> int:
+        return max(int(metric.step) for metric in self._client.get_metric_history(self._run_id, key))
+
+
+_ENDING = ".cycletime"
+_HEADER = Struct("<Q4x")
+_CHECKSUM_BYTES = 4
+
+
+class TensorBoard:
+    """Writes to `<run folder>/tensorboard`; what lies beyond a resumed run's checkpoint is taken back."""
+
+    def __init__(self) -> None:
+        """Refuse a missing package before the run starts."""
+        self._event = _load_tensorboard("compat.proto.event_pb2")
+        self._summary = _load_tensorboard("compat.proto.summary_pb2")
+        self._hparams = _load_tensorboard("plugins.hparams.summary_v2")
+        self._record_writer = _load_tensorboard("summary.writer.record_writer").RecordWriter
+        self._file = Path()
+
+    def begin(self, run: RunInfo) -> None:
+        """Start a new file of events, since TensorBoard reads one that has a successor no further."""
+        folder = run.folder / "tensorboard"
+        folder.mkdir(parents=True, exist_ok=True)
+        last_step = -1 if run.resumed_from is None else run.resumed_from
+        for earlier in sorted(folder.glob(f"*{_ENDING}")):
+            self._take_back(earlier, last_step)
+        # TensorBoard reads files in the order of their names.
+        self._file = folder / _name_after(sorted(folder.glob(f"*{_ENDING}")))
+        self._file.touch(exist_ok=False)
+        self._append(file_version="brain.Event:2")
+        # For a TensorBoard that is running and has read the earlier files before they changed.
+        started = self._event.SessionLog(status=self._event.SessionLog.START)
+        self._append(step=last_step + 1, session_log=started)
+        config = {key: "none" if value is None else value for key, value in run.config.items()}
+        self._append(summary=self._hparams.hparams_pb(config, trial_id=run.identity))
+
+    def log(self, env_steps: int, values: Mapping[str, float]) -> None:
+        """Append the values as one event."""
+        told = [self._summary.Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()]
+        self._append(step=env_steps, summary=self._summary.Summary(value=told))
+
+    def end(self, status: Status) -> None:
+        """Nothing is left to write."""
+
+    def _append(self, **content: Any) -> None:  # noqa: ANN401 - fields of a protocol buffer
+        event = self._event.Event(wall_time=time.time(), **content)
+        with self._file.open("ab") as file:
+            self._record_writer(file).write(event.SerializeToString())
+
+    def _take_back(self, file: Path, last_step: int) -> None:
+        """Rewrite a file without the events beyond a step.
+
+        Only TensorBoard's slow reader heeds the mark of a new session; its fast one, the default, would show both.
+        """
+        data = file.read_bytes()
+        kept = b"".join(
+            record for record, event in self._records(data) if event.HasField("file_version") or event.step <= last_step
+        )
+        if kept != data:
+            changed = file.with_name("rewritten")  # a name that TensorBoard does not read
+            changed.write_bytes(kept)
+            changed.replace(file)
+
+    def _records(self, data: bytes) -> Iterator[tuple[bytes, Any]]:
+        """A file's records and their events: length, checksum, event, checksum; a torn end is left out."""
+        start = 0
+        while len(data) >= start + _HEADER.size:
+            (length,) = _HEADER.unpack_from(data, start)
+            stop = start + _HEADER.size + length + _CHECKSUM_BYTES
+            if stop > len(data):
+                return
+            event = data[start + _HEADER.size : stop - _CHECKSUM_BYTES]
+            yield data[start:stop], self._event.Event.FromString(event)
+            start = stop
+
+
+def _name_after(earlier: list[Path]) -> str:
+    """The present time, or a little more than the last file's where the clock was set back."""
+    last_ns = int("".join(earlier[-1].name.split(".")[3:5])) if earlier else 0
+    seconds, nanoseconds = divmod(max(time.time_ns(), last_ns + 1), 10**9)
+    return f"events.out.tfevents.{seconds:010d}.{nanoseconds:09d}{_ENDING}"
+
+
+def _load_tensorboard(module: str) -> Any:  # noqa: ANN401 - of a package without types
+    return load_extra(f"tensorboard.{module}", "TensorBoard", "tensorboard")
+
+
+class Trackio:
+    """Logs to Trackio. Where to is in Trackio's own variables: TRACKIO_DIR, TRACKIO_SPACE_ID, TRACKIO_SERVER_URL."""
+
+    def __init__(self) -> None:
+        """Refuse a missing package before the run starts."""
+        self._trackio = load_extra("trackio", "Trackio", "trackio")
+        self._run: Any = None
+        self._next_step = 0
+
+    def begin(self, run: RunInfo) -> None:
+        """Open the run, or go on with it."""
+        # Trackio ends the context's earlier run when another begins; runs can go on side by side in one process.
+        context = contextvars.Context()
+        with contextlib.redirect_stdout(sys.stderr):  # its greetings are no output of ours
+            self._run = context.run(
+                self._trackio.init,
+                project="cycletime",
+                name=run.name,
+                resume="allow",
+                config=dict(run.config),
+                embed=False,
+            )
+        self._next_step = self._run._next_step
+
+    def log(self, env_steps: int, values: Mapping[str, float]) -> None:
+        """Log the values, unless Trackio has them: it would keep both of two at one step."""
+        if env_steps >= self._next_step:
+            self._run.log(dict(values), step=env_steps)
+
+    def end(self, status: Status) -> None:
+        """Wait until all is written or sent; Trackio keeps no status."""
+        with contextlib.redirect_stdout(sys.stderr):
+            self._run.finish()
+
+
+_EXIT_CODES: Mapping[Status, int] = MappingProxyType({"finished": 0, "stopped": 255, "failed": 1})
+"""255 is W&B's own code for an interrupt: it shows such a run as killed."""
+
+
+class WeightsAndBiases:
+    """Logs to W&B. Mode, project, entity and folder are W&B's own variables: WANDB_MODE, WANDB_PROJECT, ..."""
+
+    def __init__(self) -> None:
+        """Refuse a missing package before the run starts."""
+        self._wandb = load_extra("wandb", "Weights & Biases", "wandb")
+        self._run: Any = None
+
+    def begin(self, run: RunInfo) -> None:
+        """Open the run, or go on with it."""
+        run.folder.mkdir(parents=True, exist_ok=True)
+        self._run = self._wandb.init(
+            # W&B would let these arguments override its variables.
+            project=os.environ.get("WANDB_PROJECT") or "cycletime",
+            name=os.environ.get("WANDB_NAME") or run.name,
+            dir=os.environ.get("WANDB_DIR") or str(run.folder),
+            id=run.identity,
+            resume="allow",
+            reinit="create_new",  # runs can go on side by side in one process
+            config=dict(run.config),
+        )
+
+    def log(self, env_steps: int, values: Mapping[str, float]) -> None:
+        """Log the values, unless W&B has them: it takes no step twice, and would warn of each."""
+        if env_steps >= self._run.starting_step:
+            self._run.log(dict(values), step=env_steps)
+
+    def end(self, status: Status) -> None:
+        """Wait until all is written or sent."""
+        self._run.finish(exit_code=_EXIT_CODES[status])
+
+
+__all__ = ["TRACKERS", "GuardedTracker", "RunInfo", "Scalar", "Status", "Tracker", "trackers_for"]
+
+TRACKERS: Mapping[str, Callable[[], Tracker]] = MappingProxyType(
+    {"tensorboard": TensorBoard, "wandb": WeightsAndBiases, "mlflow": MLflow, "trackio": Trackio}
+)
+"""The trackers by name, which is also the name of the extra."""
+
+
+def trackers_for(names: Sequence[str]) -> list[Tracker]:
+    """The trackers of these names, their packages loaded; an unknown name or a missing package is refused.
+
+    Raises:
+        InputError: if so.
+    """
+    for place, name in enumerate(names):
+        if name not in TRACKERS:
+            raise InputError(f"{name!r} is not a tracker: give one of {', '.join(TRACKERS)}.")
+        if name in names[:place]:
+            raise InputError(f"{name!r} is given twice: name each tracker once.")
+    return [TRACKERS[name]() for name in names]
+
+
+POINTS = 500
+"""A run has about so many points."""
+_COUNTS = ("env_steps", "agent_steps", "learnings")
+
+
+def tracker_observers(trackers: Iterable[Tracker], warn: Callable[[str], None]) -> list[TrainingObserver]:
+    """Listeners for trackers; one that fails in the middle of a run is warned of once, and left."""
+    return [TrackerObserver(GuardedTracker(tracker, warn)) for tracker in trackers]
+
+
+@dataclass
+class _Point:
+    """Numbers that are told together, at the last environment step among theirs."""
+
+    env_steps: int = 0
+    numbers: dict[str, list[float]] = field(default_factory=dict)
+
+    def add(self, name: str, number: float) -> None:
+        self.numbers.setdefault(name, []).append(number)
+
+    def means(self) -> dict[str, float]:
+        return {name: sum(each) / len(each) for name, each in self.numbers.items()}
+
+
+@dataclass
+class TrackerObserver:
+    """A listener that tells a tracker."""
+
+    tracker: Tracker
+
+    def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
+        """Tell what is trained."""
+        spec = folder.spec
+        self._interval = max(1, ceil(spec.env_steps / POINTS))
+        self._last_s, self._last_env_steps = time.monotonic(), resumed_from or 0
+        self.tracker.begin(RunInfo(spec.name, spec.identity, folder.path, dict(_flat(spec.as_json())), resumed_from))
+
+    def update(self, progress: Progress) -> None:
+        """Tell the means of what came since the last time, interval by interval, and the speed."""
+        points: dict[int, _Point] = {}
+        episodes = progress.episodes
+        for env_steps, total, length in zip(episodes.env_steps, episodes.returns, episodes.length_steps, strict=True):
+            point = self._point(points, int(env_steps))
+            point.add("charts/episodic_return", float(total))
+            point.add("charts/episodic_length_env_steps", float(length))
+        for line in progress.lines:
+            point = self._point(points, line["env_steps"])
+            for name, number in line.items():
+                if name not in _COUNTS and number is not None:
+                    point.add(f"losses/{name}", number)
+        now = time.monotonic()
+        rate = (progress.env_steps - self._last_env_steps) / max(now - self._last_s, 1e-9)
+        self._last_s, self._last_env_steps = now, progress.env_steps
+        for _, point in sorted(points.items()):
+            self.tracker.log(point.env_steps, {**point.means(), "charts/env_steps_per_second": rate})
+
+    def _point(self, points: dict[int, _Point], env_steps: int) -> _Point:
+        """The point of the interval that an environment step lies in."""
+        point = points.setdefault(ceil(env_steps / self._interval), _Point())
+        point.env_steps = max(point.env_steps, env_steps)
+        return point
+
+    def remark(self, sentence: str) -> None:
+        """Trackers take numbers only."""
+
+    def end(self, status: Status) -> None:
+        """Tell how it ended."""
+        self.tracker.end(status)
+
+
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+    """Nested values under dotted names."""
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", ",".join(map(str, value)) if isinstance(value, list) else value

@@ -1,0 +1,389 @@
+"""What a run trains on: a task in closed form, or any Gymnasium environment by its id, and the bounds of actions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cycletime import tasks
+from cycletime.duration import Duration, DurationLike, cycle_steps
+from cycletime.errors import InputError, did_you_mean
+from cycletime.tasks.closed_form import ClosedFormTask
+
+if TYPE_CHECKING:
+    import gymnasium
+
+    from cycletime.tasks.delays import DelayLike
+    from cycletime.tasks.time_step import AnyEnv
+
+
+@dataclass(frozen=True, eq=False)
+class ActionBounds:
+    """An action space, and how to reach all of it."""
+
+    centre: NDArray[np.float64]
+    """Where 0 goes."""
+    half: NDArray[np.float64]
+    """How far 1 is from it."""
+    low: NDArray[np.float64]
+    """The least action, minus infinity where there is none."""
+    high: NDArray[np.float64]
+    """The greatest."""
+    dtype: Any
+    """What the environment takes."""
+
+    @classmethod
+    def of(cls, env: AnyEnv) -> ActionBounds:
+        """The bounds of an environment's actions; of one copy's, where it has several.
+
+        Numbers with two bounds are mapped from [-1, 1] and clipped, others are taken as they are. An environment whose
+        metadata say `raw_actions`, as tasks in closed form do, clips by itself: its cost sees what the agent wanted.
+
+        Raises:
+            InputError: if actions are not floating-point numbers in one box.
+        """
+        from gymnasium.spaces import Box
+
+        space = getattr(env, "single_action_space", env.action_space)
+        if not isinstance(space, Box) or not np.issubdtype(space.dtype, np.floating):
+            raise InputError(f"The actions are {space}: the agents need a Box of floating-point numbers.")
+        _refuse_unless_flat(space, "actions", "give the environment a wrapper that takes flat ones")
+        low, high = np.asarray(space.low, np.float64), np.asarray(space.high, np.float64)
+        both = np.isfinite(low) & np.isfinite(high)
+        # The two bounds of one-sided numbers would make infinities that are not used.
+        least, most = np.where(both, low, -1.0), np.where(both, high, 1.0)
+        clips = not env.metadata.get("raw_actions", False)
+        return cls(
+            centre=(least + most) / 2,
+            half=(most - least) / 2,
+            low=low if clips else np.full_like(low, -np.inf),
+            high=high if clips else np.full_like(high, np.inf),
+            dtype=space.dtype,
+        )
+
+    @classmethod
+    def raw(cls, size: int) -> ActionBounds:
+        """Those of a world that takes actions as they are, such as tasks in closed form."""
+        return cls(np.zeros(size), np.ones(size), np.full(size, -np.inf), np.full(size, np.inf), np.float32)
+
+    @property
+    def size(self) -> int:
+        """Numbers in an action."""
+        return len(self.low)
+
+    def reach(self, actions: NDArray[Any]) -> NDArray[Any]:
+        """What the environment is given for what the agent does."""
+        # Not by np.clip, which takes as long as all the rest for one action.
+        wanted = np.minimum(np.maximum(self.centre + self.half * actions, self.low), self.high)
+        reached: NDArray[Any] = wanted.astype(self.dtype)
+        return reached
+
+
+def observation_size(env: AnyEnv) -> int:
+    """Numbers in an observation; in one copy's, where there are several.
+
+    Raises:
+        InputError: if observations are not numbers in one box.
+    """
+    from gymnasium.spaces import Box
+
+    space = getattr(env, "single_observation_space", env.observation_space)
+    if not isinstance(space, Box):
+        raise InputError(
+            f"The observations are {space}: the agents need a Box, which gymnasium.wrappers.FlattenObservation makes."
+        )
+    _refuse_unless_flat(space, "observations", "wrap the environment in gymnasium.wrappers.FlattenObservation")
+    return space.shape[0]
+
+
+def _refuse_unless_flat(space: gymnasium.spaces.Box, name: str, remedy: str) -> None:
+    if len(space.shape) != 1 or not space.shape[0]:
+        raise InputError(f"The {name} are {space}, of the shape {space.shape}: it must be (n,), so {remedy}.")
+
+
+TASKS: Mapping[str, type[ClosedFormTask]] = MappingProxyType(
+    {name: getattr(tasks, task) for name, task in tasks.CLOSED_FORMS.items()}
+)
+"""The tasks in closed form by name."""
+RobotKind: TypeAlias = Literal["real", "simulated", "lockstep"]
+"""An arm, a simulated controller in its own time, or one that waits for the agent."""
+
+
+@dataclass(frozen=True)
+class ClosedFormWorld:
+    """A task in closed form."""
+
+    name: str
+    """One of `TASKS`, such as reacher."""
+    env_dt: Duration = None  # type: ignore[assignment]  # None stands for the task's usual one
+    """Its time step."""
+
+    def __post_init__(self) -> None:
+        """Refuse an unknown name, and a time step that the task does not have; read the time step."""
+        if self.name not in TASKS:
+            near = did_you_mean(self.name, TASKS)
+            known = f"give {either(TASKS)}, or a Gymnasium id as an environment"
+            raise InputError(f"{self.name!r} is not a task: {known}{near}")
+        object.__setattr__(self, "env_dt", self.task.env_dt)
+
+    @property
+    def task(self) -> ClosedFormTask:
+        """Its functions."""
+        return _task(self.name, self.env_dt)
+
+    @property
+    def has_usual_env_dt(self) -> bool:
+        """Whether its time step is the one that it has where none is asked for."""
+        return self.env_dt == self.task.usual_env_dt
+
+
+@lru_cache(maxsize=64)  # since each of a study's runs asks for the same one several times
+def _task(name: str, env_dt: Duration) -> ClosedFormTask:
+    return TASKS[name](env_dt=env_dt)
+
+
+@dataclass(frozen=True)
+class GymnasiumEnv:
+    """A Gymnasium environment."""
+
+    name: str
+    """Its id, such as Hopper-v5."""
+    env_dt: Duration | None = None
+    """Its time step: one that it is retimed to, where `retime` knows it, and else one that it does not publish."""
+
+    def __post_init__(self) -> None:
+        """Read the time step, so that it is the same however it was written."""
+        if self.env_dt is not None:
+            object.__setattr__(self, "env_dt", Duration(self.env_dt))
+
+
+@dataclass(frozen=True)
+class RobotEnv(GymnasiumEnv):
+    """A Gymnasium environment on an arm that is somewhere. Its address decides no number, but what it is does."""
+
+    robot: RobotKind = "real"
+    """What is at the address."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no robot; read the time step."""
+        super().__post_init__()
+        if self.robot not in get_args(RobotKind):
+            raise InputError(f"robot is {self.robot!r}: give {either(get_args(RobotKind))}.")
+
+
+World = ClosedFormWorld | GymnasiumEnv
+
+
+def world_of(task: str | None, env: str | None, env_dt: DurationLike | None, robot: RobotKind | None = None) -> World:
+    """The world that someone asks for: a task in closed form, or a Gymnasium environment, which may be a robot's.
+
+    Raises:
+        InputError: if it is none or both, or the task has no such time step.
+    """
+    if (task is None) == (env is None):
+        raise InputError("Give either a task (such as reacher) or an env (a Gymnasium id).")
+    step = None if env_dt is None else Duration(env_dt)
+    if task is not None and robot is not None:
+        raise InputError(f"robot is {robot!r}: a task in closed form has none, so give an env.")
+    if task is not None:
+        return ClosedFormWorld(task, *(() if step is None else (step,)))
+    assert env is not None, "one of the two is given"
+    return GymnasiumEnv(env, step) if robot is None else RobotEnv(env, step, robot)
+
+
+def either(names: Iterable[str]) -> str:
+    """Names as a choice: 'a', 'b' or 'c'."""
+    *others, last = map(repr, names)
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def refuse_unknown_env(world: World) -> None:
+    """Refuse an environment that Gymnasium does not know, without importing what it is made of.
+
+    What 'module:Name-v0' registers is known only when the module is imported, which runs its code: nothing is said of
+    it here, but that it is written so.
+
+    Raises:
+        InputError: if the id is not registered, has no version, or is none.
+    """
+    if isinstance(world, ClosedFormWorld):
+        return
+    module, colon, name = world.name.rpartition(":")
+    if not colon:
+        _refuse_unregistered(name)
+    elif not all(part.isidentifier() for part in module.split(".")):
+        raise InputError(f"{world.name!r} is not an environment: {module!r} is not a module, as in 'module:Name-v0'.")
+
+
+def refuse_budget_without_episode(world: World, env_steps: int) -> None:
+    """Refuse a budget in which no episode can end, where that is known: a run would have no return to tell.
+
+    Raises:
+        InputError: if the shortest episode of a task in closed form is longer.
+    """
+    if not isinstance(world, ClosedFormWorld):
+        return
+    least = cycle_steps(world.task.shortest_episode, world.env_dt)
+    if env_steps < least:
+        raise InputError(
+            f"env_steps is {env_steps}: no episode of {world.name} ends before {least:,} environment steps "
+            f"({world.task.shortest_episode}), so give at least that."
+        )
+
+
+def make_env(
+    world: World, dt: Duration, render_mode: str | None = None, delay: DelayLike | None = None
+) -> gymnasium.Env[Any, Any]:
+    """The world as an environment of which one step is one agent step.
+
+    For 'module:Name-v0' the module is imported first, which runs its code.
+
+    Args:
+        world: The world.
+        dt: The action-cycle time.
+        render_mode: How it is drawn, if at all.
+        delay: How late actions take effect, in whole steps of the environment.
+
+    Raises:
+        InputError: if there is no such environment, or not at this cycle time or with this delay.
+        WorldError: if the system refuses what an environment needs, here or later.
+    """
+    _refuse_without_gymnasium()
+    keywords = {} if render_mode is None else {"render_mode": render_mode}
+    if isinstance(world, ClosedFormWorld):
+        return _held_task(f"cycletime/{TASKS[world.name].__name__}-v0", world.env_dt, dt, keywords, delay)
+    if isinstance(world, RobotEnv):
+        raise InputError(
+            f"{world.name} is on an arm, and only who knows where that is can make it: see 'cycletime robot run', or "
+            "'cycletime robot resume'."
+        )
+    from cycletime.tasks.env_errors import EnvErrorWrapper, raise_as_env_error
+
+    with raise_as_env_error(world.name, "its making"):
+        return EnvErrorWrapper(_held(world, dt, keywords, delay), world.name)
+
+
+def _held_task(
+    name: str, env_dt: Duration, dt: Duration, keywords: dict[str, Any], delay: DelayLike | None
+) -> gymnasium.Env[Any, Any]:
+    """A task in closed form, which holds actions itself; a delay must be inside of what holds them."""
+    if delay is None:
+        return _made(name, {**keywords, "dt": dt, "env_dt": env_dt})
+    from cycletime.tasks import CycleTime
+
+    return CycleTime(_late(_made(name, {**keywords, "dt": env_dt, "env_dt": env_dt}), delay, None), dt)
+
+
+def _late(env: gymnasium.Env[Any, Any], delay: DelayLike | None, env_dt: Duration | None) -> gymnasium.Env[Any, Any]:
+    from cycletime.tasks.delays import ActionDelay
+
+    return env if delay is None else ActionDelay(env, delay, env_dt=env_dt)
+
+
+def _held(
+    world: GymnasiumEnv, dt: Duration, keywords: dict[str, Any], delay: DelayLike | None
+) -> gymnasium.Env[Any, Any]:
+    """A Gymnasium environment that holds each action for a cycle."""
+    from cycletime.tasks import CycleTime
+    from cycletime.tasks.closed_form_env import ClosedFormEnv
+    from cycletime.tasks.retime import RETIMINGS, retime
+
+    _let_mujoco_draw_without_a_screen(keywords)
+    if world.env_dt is not None:
+        cycle_steps(dt, world.env_dt)  # before any simulator is started
+    name = _registered(world)
+    if world.env_dt is not None and name in RETIMINGS:
+        return CycleTime(_late(retime(name, world.env_dt, **keywords), delay, None), dt)
+    env = _made(name, keywords)
+    if isinstance(env.unwrapped, ClosedFormEnv):
+        env.close()
+        return _held_task(name, world.env_dt or env.unwrapped.task.env_dt, dt, keywords, delay)
+    try:
+        ActionBounds.of(env)  # first: whoever is asked for a time step should not find then that no agent can act
+        return CycleTime(_late(env, delay, world.env_dt), dt, env_dt=world.env_dt)
+    except InputError:
+        env.close()
+        raise
+
+
+def _registered(world: GymnasiumEnv) -> str:
+    """The id by which Gymnasium knows the environment, once the module that registers it is imported."""
+    refuse_unknown_env(world)
+    module, _, name = world.name.rpartition(":")
+    if module:
+        try:
+            import_module(module)
+        except ImportError as error:
+            raise InputError(f"{world.name!r} needs a module that cannot be imported: {_line(error)}.") from error
+        _refuse_unregistered(name)
+    return name
+
+
+def _refuse_unregistered(name: str) -> None:
+    _refuse_without_gymnasium()
+    import gymnasium
+    from gymnasium.envs.registration import find_highest_version, get_env_id, parse_env_id
+
+    if name in gymnasium.registry:
+        return
+    try:
+        namespace, base, version = parse_env_id(name)
+        newest = find_highest_version(namespace, base)
+        if version is None and newest is not None:
+            newest_id = get_env_id(namespace, base, newest)
+            raise InputError(f"{name!r} has no version, and its newest may change: give {newest_id!r}.")
+        gymnasium.spec(name)
+    except gymnasium.error.Error as error:
+        raise _no_environment(name, error) from error
+
+
+def _made(name: str, keywords: dict[str, Any]) -> gymnasium.Env[Any, Any]:
+    """Make an environment, with its errors as sentences."""
+    import gymnasium
+    from gymnasium.error import DependencyNotInstalled
+
+    try:
+        env: gymnasium.Env[Any, Any] = gymnasium.make(name, **keywords)
+    except DependencyNotInstalled as error:
+        raise InputError(
+            f"{name!r} needs a package that is not installed ({_line(error)}): for MuJoCo's environments "
+            "pip install 'cycletime[mujoco]'."
+        ) from error
+    except gymnasium.error.Error as error:
+        raise _no_environment(name, error) from error
+    except ImportError as error:
+        raise InputError(f"{name!r} needs a module that cannot be imported: {_line(error)}.") from error
+    return env
+
+
+def _no_environment(name: str, error: Exception) -> InputError:
+    ours = f", or task={name.lower()!r}" if name.lower() in TASKS else ""
+    return InputError(
+        f"{name!r} is not an environment that Gymnasium can make ({_line(error)}): give an id such as 'Reacher-v5', or "
+        f"'module:Name-v0' for one that a module registers{ours}."
+    )
+
+
+def _refuse_without_gymnasium() -> None:
+    if find_spec("gymnasium") is None:
+        raise InputError("Gymnasium is not installed: pip install gymnasium.")
+
+
+def _line(error: Exception) -> str:
+    return str(error.args[0] if error.args else error).split("\n")[0].rstrip(".")  # a KeyError's text has quotes
+
+
+def _let_mujoco_draw_without_a_screen(keywords: dict[str, Any]) -> None:
+    """MuJoCo asks for a screen even for pictures in memory, unless told otherwise before it is imported."""
+    screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if keywords.get("render_mode") == "rgb_array" and not screen:
+        os.environ.setdefault("MUJOCO_GL", "egl")

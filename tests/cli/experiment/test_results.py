@@ -1,0 +1,85 @@
+"""`cycletime paper list`, `claims`, `table`, `figures` and `report`: what results say, and without any."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cycletime.cli import main
+from cycletime.experiments import results as paper_results
+from cycletime.experiments.paper.experiments import EXPERIMENTS
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> str:
+    assert main(["paper", *words]) == status
+    told = capsys.readouterr()
+    return told.err if status == 2 else told.out
+
+
+def test_the_list_has_every_experiment_in_80_columns_and_as_json(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = said(capsys, "list", "--results", str(results)).splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    rows = {line.split()[0]: line for line in lines[1 : 1 + len(EXPERIMENTS)]}
+    assert lines[1 + len(EXPERIMENTS)].split()[:2] == ["all", "12,930"]
+    assert list(rows) == list(EXPERIMENTS)
+    assert lines[0].split() == ["experiment", "runs", "2", "cores", "16", "64", "H200", "results"]
+    assert " ".join(rows["ppo-scaled"].split()) == "ppo-scaled 300 115 min 14 min 4 min 42 s 2 seeds, 1 %"
+    assert rows["ppo-grid"].endswith("1 of 2 studies")
+    assert " ".join(rows["ppo-robot"].split()) == "ppo-robot 15 95 s 29 s 29 s none"
+    assert "ppo-robot, ppo-robot-2000 and sac-robot are on a simulated robot." in lines
+    told = json.loads(said(capsys, "list", "--results", str(results), "--json", "--seeds", "2", "--scale", "0.01"))
+    (scaled,) = (row for row in told if row["name"] == "ppo-scaled")
+    assert (scaled["runs"], scaled["n"], scaled["scale"], scaled["engines"]) == (20, [2], 0.01, ["cuda"])
+    assert 0 < scaled["h200_s"] < scaled["here_s"]
+    assert scaled["cores_s"]["2"] > scaled["cores_s"]["16"] >= scaled["cores_s"]["64"] > scaled["here_s"] / 64
+    assert scaled["simulated_h"] == pytest.approx(300 * 1e7 * 0.002 / 3600 / 1500, rel=1e-3)
+
+
+def test_claims_are_a_list_for_people_and_for_programs(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert said(capsys, "claims", "--results", str(results)).startswith(" 1  not run\n")
+    told = json.loads(said(capsys, "claims", "--results", str(results), "--json"))
+    assert [claim["number"] for claim in told] == [*map(str, range(1, 16)), "headline"]
+    assert {"number", "statement", "verdict", "statistic", "interval", "n", "figure"} <= told[0].keys()
+
+
+def test_a_table_is_printed_with_its_scale(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "1 % of the environment steps" in said(capsys, "table", "ppo-tuned", "--results", str(results))
+    told = json.loads(said(capsys, "table", "ppo-tuned", "--results", str(results), "--json"))
+    assert told["scale"] == 0.01
+
+
+def test_figures_are_those_that_are_asked_for(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("figures", "sac-gamma", "--results", str(results), "--out", str(tmp_path))
+    assert said(capsys, *words, status=1).splitlines() == [
+        f"0 figures in {tmp_path}",
+        "sac-gamma: not run (sac-gamma-sweep, sac-baseline, sac-scaled)",
+    ]
+    wrong, file = tmp_path / "wrong", tmp_path / "file"
+    words = ("figures", "sac-gama", "--results", str(results), "--out", str(wrong))
+    assert "The paper has no figure 'sac-gama'" in said(capsys, *words, status=2)
+    assert not wrong.exists()
+    file.touch()
+    assert main(["paper", "figures", "sac-gamma", "--results", str(results), "--out", str(file)]) == 1
+    assert capsys.readouterr().err == f"cycletime: {file} cannot be written: '{file}' is a file; give a folder.\n"
+
+
+def test_a_report_is_made_by_one_command(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = said(capsys, "report", "--results", str(results), "--out", str(tmp_path))
+    assert told == f"Figures, tables and verdicts from 2 studies are in {tmp_path}: open report.html in a browser\n"
+    assert {"index.md", "claims.json"} < {path.name for path in tmp_path.iterdir()}
+    assert {path.name for path in (tmp_path / "tables").iterdir()} == {"ppo-tuned.md", "ppo-tuned.json"}
+
+
+def test_without_any_results_all_is_not_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paper_results, "results_folder", lambda: tmp_path / "none")
+    assert said(capsys, "claims").count("not run") == 16
+    assert "The table sac-tuned needs sac-gamma-sweep, which has not been run" in said(
+        capsys, "table", "sac-tuned", status=2
+    )
+    assert "is not a folder with results" in said(capsys, "claims", "--results", str(tmp_path / "none"), status=2)

@@ -1,0 +1,165 @@
+"""Runs of SAC together, through slices, checkpoints and a device's limits; the device follows a script."""
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from cycletime.cuda import engine
+from cycletime.cuda.kernels import SAC, kernel_digest
+from cycletime.cuda.layout import RECORD, Status, position_of
+from cycletime.cuda.sac import LAUNCH, REPORT, ROW, RUN, STATE_WORDS
+from cycletime.cuda.sac_device import SACDevice
+from cycletime.cuda.sac_run_batch import SACRunBatch
+from cycletime.errors import NoGpuError, RunError
+from cycletime.training.engine import Chunk
+from cycletime.training.policy_file import read_policy
+from cycletime.training.run_folder import RunFolder
+from cycletime.training.trainer import train_folders
+from tests.cuda.sac.emulated import EmulatedMemory
+from tests.cuda.sac.small import make_spec
+
+SPECS = [make_spec(dt=dt, seed=seed, env_steps=6000) for seed, dt in enumerate(("16ms", "16ms", "32ms", "64ms"))]
+STEPS = 100
+"""Agent steps of a run in a slice."""
+
+
+def _at(address: int, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
+    words = (ctypes.c_char * (dtype.itemsize * count)).from_address(int(address))
+    return np.frombuffer(memoryview(words), dtype)
+
+
+@dataclass
+class Scripted(EmulatedMemory):
+    """As many runs as there are blocks act for a while in each slice, in episodes of 1,200 environment steps."""
+
+    library: Any = None
+    slices: list[int] = field(default_factory=list)
+
+    def compute(self, launch: NDArray[Any], blocks: int) -> None:
+        given = launch.view(LAUNCH)[0]
+        count = int(given["queued"])
+        self.slices.append(count)
+        records = _at(given["records"], RECORD, count * int(given["most_records"])).reshape(count, -1)
+        reports = _at(given["reports"], REPORT, count * int(given["most_reports"])).reshape(count, -1)
+        for index, run in enumerate(_at(given["runs"], RUN, count)[:blocks]):
+            _act(run, _at(run["state"], np.dtype(np.float32), STATE_WORDS), records[index], reports[index])
+
+
+def _act(run: Any, state: NDArray[np.float32], records: NDArray[Any], reports: NDArray[Any]) -> None:  # noqa: ANN401
+    position = position_of(state)
+    position["status"], position["records"], position["reports"] = Status.GOING, 0, 1
+    rows = _at(run["replay"], ROW, int(run["capacity"]))
+    for _ in range(STEPS):
+        rows["reward"][position["agent_steps"] % int(run["capacity"])] = position["agent_steps"]
+        position["agent_steps"] += 1
+        position["episode_steps"] += 1
+        position["world_steps"] += run["cycle_steps"]
+        if position["world_steps"] >= 1200:
+            records[int(position["records"])] = (7.0, 1200, position["episode_steps"])
+            position["records"] += 1
+            position["ended_env_steps"] += 1200
+            position["world_steps"] = position["episode_steps"] = 0
+    reports[0]["agent_steps"] = position["agent_steps"]
+    if position["ended_env_steps"] + position["world_steps"] >= run["env_steps"]:
+        position["status"] = Status.FINISHED
+
+
+@pytest.fixture
+def make_group() -> Callable[..., SACRunBatch]:
+    def made(**memory: Any) -> SACRunBatch:  # noqa: ANN401
+        return SACRunBatch(SPECS, SACDevice(Scripted(**memory)), slices_s=(1.0,))
+
+    return made
+
+
+def _all_of(group: SACRunBatch, starts: dict[int, Any] | None = None) -> dict[int, list[Chunk]]:
+    told: dict[int, list[Chunk]] = {run: [] for run in range(len(SPECS))}
+    for chunks in group.chunks(starts or dict.fromkeys(range(len(SPECS)))):
+        for run, chunk in chunks.items():
+            assert isinstance(chunk, Chunk)
+            told[run].append(chunk)
+    return told
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 8])
+def test_every_run_reaches_its_budget_whoever_waits(make_group: Callable[..., SACRunBatch], blocks: int) -> None:
+    """Also runs that are on the device and not taken in a slice, which have nothing to tell of it."""
+    for run, chunks in _all_of(make_group(blocks=blocks)).items():
+        lengths = np.concatenate([chunk.episodes.length_steps for chunk in chunks])
+        ends = np.concatenate([chunk.episodes.env_steps for chunk in chunks])
+        assert lengths.tolist() == [1200] * 5, SPECS[run].dt
+        assert ends.tolist() == list(range(1200, 6001, 1200))
+        assert [chunk.is_last for chunk in chunks] == [False] * (len(chunks) - 1) + [True]
+        steps = [int(step) for chunk in chunks for step in chunk.metrics["agent_steps"]]
+        assert steps == [chunk.agent_steps for chunk in chunks] == list(range(STEPS, STEPS * len(chunks) + 1, STEPS))
+
+
+def test_a_run_goes_on_from_the_arrays_of_a_moment(make_group: Callable[..., SACRunBatch]) -> None:
+    group = make_group()
+    kept = {}
+    for chunks in group.chunks({0: None}):
+        moment = chunks[0]
+        assert isinstance(moment, Chunk)
+        kept = moment.moment.arrays()
+        break
+    assert kept["replay"].shape == (STEPS, ROW.itemsize // 4)
+    np.testing.assert_array_equal(kept["replay"].view(ROW)["reward"][:, 0], np.arange(STEPS))
+    after = _all_of(make_group(), {0: kept})[0]
+    assert after[0].agent_steps == 2 * STEPS
+    assert after[0].moment.psi().policy[0].weight.shape == (9, 256)
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "sentence"),
+    [
+        ("state", lambda each: each[:-1], "as the state of the kernel"),
+        ("replay", lambda each: each[:-1], "as the replay: it must be float32, (100, 24)"),
+        ("replay", lambda each: None, "The checkpoint has nothing as the replay"),
+    ],
+)
+def test_a_checkpoint_of_another_shape_is_refused(
+    make_group: Callable[..., SACRunBatch], name: str, changed: Callable[[Any], Any], sentence: str
+) -> None:
+    chunk = next(iter(make_group().chunks({0: None})))[0]
+    assert isinstance(chunk, Chunk)
+    arrays = chunk.moment.arrays()
+    wrong = next(iter(make_group().chunks({0: {**arrays, name: changed(arrays[name])}})))[0]
+    assert isinstance(wrong, RunError)
+    assert sentence in str(wrong)
+
+
+def test_runs_are_trained_into_their_folders_and_go_on_after_a_stop(
+    tmp_path: Path, make_group: Callable[..., SACRunBatch], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "SACRunBatch", lambda specs: SACRunBatch(specs, SACDevice(Scripted()), slices_s=(1.0,)))
+    folders = [RunFolder.create(tmp_path, spec) for spec in SPECS[:2]]
+    stops = iter([False, True])
+    assert train_folders(folders, stop=lambda: next(stops)) == ["stopped"] * 2
+    assert train_folders(folders) == ["finished"] * 2
+    result = folders[0].result()
+    assert (result["resumed"], result["agent_steps"], result["episodes"]) == ("resumed, identical", 800, 5)
+    assert result["machine"]["device"] == "an emulated card"
+    assert result["machine"]["kernel"] == kernel_digest(SAC)[:12]
+    assert read_policy(folders[0].policy_file).network.observation_size == 9
+
+
+def test_a_run_that_never_fits_is_refused(make_group: Callable[..., SACRunBatch]) -> None:
+    with pytest.raises(NoGpuError, match="an emulated card has 1 MiB free, and a run needs 3 MiB"):
+        _all_of(make_group(free_bytes=2**20))
+
+
+def test_dropped_runs_are_left(make_group: Callable[..., SACRunBatch]) -> None:
+    group = make_group(blocks=8)
+    told = []
+    for chunks in group.chunks(dict.fromkeys(range(len(SPECS)))):
+        told.append(set(chunks))
+        group.drop(0)
+        group.drop(1)
+    assert told[0] == {0, 1, 2, 3}
+    assert not set().union(*told[1:]) & {0, 1}

@@ -1,0 +1,23 @@
+from pathlib import Path
+
+import pytest
+
+from cycletime.experiments.horizons import ranking
+from cycletime.experiments.horizons.candidates import SEARCH
+from cycletime.experiments.horizons.preregistration import write_preregistration
+from cycletime.experiments.horizons.results import Evidence, load_comparison
+from tests.experiments.horizons.made import save_results, save_trial
+
+
+@pytest.fixture(autouse=True)
+def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Enough for intervals of made-up runs, and a tenth of the time."""
+    monkeypatch.setattr(ranking, "RESAMPLES", 400)
+
+
+@pytest.fixture(scope="package")
+def evidence(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
+    """Of a search and a trial that nobody ran."""
+    folder: Path = save_results(tmp_path_factory.mktemp("results"), noise=1.0)
+    write_preregistration(load_comparison(SEARCH, folder), folder)
+    return Evidence(save_trial(folder, noise=1.0))

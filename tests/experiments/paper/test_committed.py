@@ -1,0 +1,270 @@
+"""What is committed of the paper's results fits together: verdicts and the page about them follow from the data."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import ttest_ind
+
+from cycletime.experiments.collection import winners
+from cycletime.experiments.paper.claims import CLAIMS, claims_as_json, judge
+from cycletime.experiments.paper.data import DTS, PaperResults
+from cycletime.experiments.paper.tables import tuned_table
+from cycletime.experiments.results import read_results
+from cycletime.tasks.references import references
+
+ROOT = Path(__file__).parents[2]
+ROBOT = (("dt-aware", "10ms"), ("baseline", "10ms"), ("baseline", "40ms"))
+RESULTS, PAGE = ROOT / "results" / "paper", ROOT / "docs" / "paper.md"
+
+
+@pytest.fixture(scope="module")
+def verdicts() -> list[dict[str, object]]:
+    return json.loads(json.dumps(claims_as_json(CLAIMS, read_results(RESULTS))))  # type: ignore[no-any-return]
+
+
+def test_the_verdicts_are_those_of_the_data(verdicts: list[dict[str, object]]) -> None:
+    committed = json.loads((RESULTS / "claims.json").read_text())
+    assert len(committed) == len(verdicts)
+    for before, now in zip(committed, verdicts, strict=True):
+        told = {
+            key: value for key, value in now.items() if key not in ("conditions", "elsewhere", "statistic", "interval")
+        }
+        assert {key: before[key] for key in told} == told
+        assert [each["verdict"] for each in before["elsewhere"]] == [each["verdict"] for each in now["elsewhere"]]  # type: ignore[attr-defined]
+
+
+def test_the_page_tells_these_verdicts(verdicts: list[dict[str, object]]) -> None:
+    rows = re.findall(r"^\| (\d+) \| .* \| (.*) \| (.*) \|$", PAGE.read_text(), re.MULTILINE)
+    assert {number for number, *_ in rows} == {"1", "2", "3", "4", "5", "6", "7", "12"}
+    for number, on_reacher, on_pendulum in rows:
+        claim = next(each for each in verdicts if each["number"] == number)
+        own, other = (on_pendulum, on_reacher) if number == "12" else (on_reacher, on_pendulum)
+        where = "reacher" if number == "12" else "double-pendulum"
+        elsewhere = next(each for each in claim["elsewhere"] if each["where"] == where)  # type: ignore[attr-defined]
+        assert own.startswith(f"**{claim['verdict']}**")
+        assert other.startswith(elsewhere["verdict"])
+
+
+def test_the_page_tells_the_verdicts_on_sac_and_the_robot(verdicts: list[dict[str, object]]) -> None:
+    rows = re.findall(r"^\| (\d+) \| [^|]* \| ([^|]*) \|$", PAGE.read_text(), re.MULTILINE)
+    assert [number for number, _ in rows] == ["8", "9", "10", "11", "13", "14", "15"]
+    for number, verdict in rows:
+        assert verdict.startswith(f"**{verdicts[int(number) - 1]['verdict']}**")
+
+
+def test_the_page_s_scores_of_sac_on_reacher_are_those_of_the_runs() -> None:
+    data, page = read_results(RESULTS), PAGE.read_text()
+    won = winners(data.outcome("sac-gamma-sweep"))
+    for dt, winner in won.items():
+        kept, scaled, fresh = (
+            _with_error(data.outcome(name).cell(dt=str(dt)).scores)
+            for name in ("sac-baseline", "sac-scaled", "sac-gamma-sweep-winners")
+        )
+        gamma = f"{winner.cell.values['discount']:.3f}".removeprefix("0")
+        in_sweep = _with_error(winner.cell.scores)
+        assert f"| {float(dt) * 1e3:.0f} ms | {kept} | {scaled} | {gamma} | {in_sweep} | {fresh} |" in page
+    assert set(won) == {cell.dt for cell in data.outcome("sac-gamma-sweep-winners").cells}
+
+
+def test_the_page_s_scores_of_sac_on_the_double_pendulum_are_those_of_the_runs() -> None:
+    data, page = read_results(RESULTS), _in_one_line(PAGE)
+    kept, aware = data.outcome("sac-pendulum-baseline"), data.outcome("sac-pendulum-dt-aware")
+    short, longer, start = (_with_error(kept.cell(dt=dt).scores, 0) for dt in ("4ms", "8ms", "16ms"))
+    assert f"SAC scores {short} at 4 ms and {longer} at 8 ms, against {start} at 16 ms" in page
+    short, longer, start = (_with_error(aware.cell(rule="tuned", dt=dt).scores, 0) for dt in ("4ms", "8ms", "16ms"))
+    assert f"(gamma_2) scores {short} and {longer}" in page
+    assert f"of the {start} that it has at 16 ms" in page
+    told = judge(data, next(each for each in CLAIMS if each.number == "13")).conditions
+    lost, won = ([each.estimate for each in told if each.name.startswith(name)] for name in ("score, ", "score at"))
+    assert f"recovers all but {-lost[0].value:.0f} and {-lost[1].value:.0f} of" in page
+    further = [f"{each.value:.0f} ({each.low:.0f} to {each.high:.0f})" for each in (won[1], won[4])]
+    assert f"it is better by another {further[0]} and {further[1]}" in page
+    ends = sorted(_mean(aware.cell(rule="tuned-scaled", dt=dt).final) for dt in ("4ms", "8ms", "16ms", "32ms", "64ms"))
+    assert f"end between {ends[0]:,.0f} and {ends[-1]:,.0f}" in page
+
+
+def test_the_page_s_differences_of_sac_s_discounts_on_reacher_are_those_of_the_runs() -> None:
+    data, page = read_results(RESULTS), _in_one_line(PAGE)
+    conditions = judge(data, next(each for each in CLAIMS if each.number == "11")).conditions
+    gains = [each.estimate.value for each in conditions if each.name.startswith("score at") and "baseline" in each.name]
+    at_4ms, at_8ms, at_32ms, at_64ms = (each.estimate for each in conditions if "less gamma_2" in each.name)
+    assert f"beat .99 at each cycle time, by {min(gains):.1f} to {max(gains):.1f}." in page
+    assert f"(gamma_2) by {at_4ms.value:.2f} at 4 ms and by {at_8ms.value:.2f} at 8 ms, and worse by" in page
+    behind = f"by {-at_32ms.value:.2f} ({-(at_32ms.high or 0):.2f} to {-(at_32ms.low or 0):.2f})"
+    assert f"worse {behind} at 32 ms and by {-at_64ms.value:.2f} at 64 ms" in page
+    assert f"behind `tuned` {behind}" in _in_one_line(ROOT / "docs" / "rules" / "sac-discount.md")
+
+
+@pytest.mark.parametrize(
+    ("number", "study", "first", "last", "unit", "words"),
+    [
+        ("11", "sac-dt-aware", 30, 99, 1, "{:.2f} ({:.2f} to {:.2f})"),
+        ("12", "ppo-pendulum", 100, 199, 0.01, "{:.1f} % ({:.1f} to {:.1f} %)"),
+    ],
+)
+def test_seeds_that_were_added_to_a_claim_say_alone_what_the_page_tells_of_them(
+    number: str, study: str, first: int, last: int, unit: float, words: str
+) -> None:
+    every, claim = read_results(RESULTS), next(each for each in CLAIMS if each.number == number)
+    new = _from_seed(every, study, first)
+    assert all(cell.seeds == tuple(range(first, last + 1)) for cell in new.outcome(study).cells)
+    alone = judge(new, claim)
+    assert alone.verdict == "confirmed"
+    for cell in every.outcome(study).cells:
+        assert ttest_ind(cell.scores[:first], cell.scores[first:], equal_var=False).pvalue > 0.05, cell.labels
+    assert alone.decisive is not None
+    told = alone.decisive.estimate
+    numbers = [(each or 0.0) / unit for each in (told.value, told.low, told.high)]
+    assert f"{words.format(*numbers)} with seeds {first} to {last}" in _in_one_line(PAGE)
+
+
+def test_the_page_s_returns_on_the_robot_are_those_of_the_runs() -> None:
+    data, page = read_results(RESULTS), _in_one_line(PAGE)
+    (aware, kept, start), (aware_2000, kept_2000, start_2000) = (
+        [data.outcome(study).cell(rule=rule, dt=dt) for rule, dt in ROBOT] for study in ("ppo-robot", "ppo-robot-2000")
+    )
+    ends = {cell: f"{_mean(cell.final):.0f}" for cell in (aware, kept, start, aware_2000, kept_2000, start_2000)}
+    told = {each.name: each.estimate for each in judge(data, next(c for c in CLAIMS if c.number == "14")).conditions}
+    lost, won, left, _, longer = ((each.value, each.low, each.high) for each in told.values())
+    assert f"PPO ends at {ends[start]}. The same values kept at 10 ms end at {ends[kept]}" in page
+    assert "which is {:.0f} less (95 % interval {:.0f} to {:.0f})".format(*lost) in page
+    assert f"dt-aware values at {ends[aware]}, {won[0]:.0f} above them ({won[1]:.0f} to {won[2]:.0f})" in page
+    assert f"end {left[0]:.0f} above those at 40 ms, and that interval, {left[1]:.0f} to {left[2]:.0f}," in page
+    assert f"ends at {ends[kept_2000]} at 10 ms and at {ends[start_2000]} at 40 ms, {-longer[0]:.0f} less" in page
+    assert f"({longer[1]:.0f} to {longer[2]:.0f}), and dt-aware values at {ends[aware_2000]}" in page
+    split = [cell for cell in ends if 0 < sum(cell.final < 110) < 5]
+    assert [sum(cell.final < 110) for cell in split] == [1, 1, 2, 2]
+    assert all(end < 110 or end > 200 for cell in split for end in cell.final)
+    known = {each.name: each.mean for each in references("ur-reacher", "10ms")}
+    assert f"about {round(known['a scripted controller'], -2):.0f} here" in page
+    assert f"stands still {known['doing nothing']:.0f}." in page
+
+
+def test_the_page_s_sac_on_the_robot_is_that_of_the_runs() -> None:
+    data, page = read_results(RESULTS), _in_one_line(PAGE)
+    conditions = judge(data, next(c for c in CLAIMS if c.number == "15")).conditions
+    kept, scaled, (below, most, least), *_, longer = (
+        (each.estimate.value, each.estimate.low or 0.0, each.estimate.high or 0.0) for each in conditions
+    )
+    assert "gamma_2 is {:.1f} above .99 ({:.1f} to {:.1f})".format(*kept) in page
+    assert "gamma_1 {:.1f} above gamma_2 ({:.1f} to {:.1f})".format(*scaled) in page
+    assert f"{-below:.0f} below the peak at 40 ms ({-least:.0f} to {-most:.0f})" in page
+    assert "ends {:.0f} above .99 ({:.0f} to {:.0f})".format(*longer) in page
+
+
+def test_the_page_tells_what_came_of_the_settings_that_were_learned_through_the_controller() -> None:
+    told, page = (ROOT / "results" / "robot-rows.txt").read_text(), _in_one_line(PAGE)
+    exact, apart = (re.findall(pattern, told) for pattern in (r"in float64 (\S+) at most", r"median, (\S+) at most"))
+    means = re.findall(r"episodes: (\S+) there, (\S+) in closed form", told)
+    assert len(exact) == len(apart) == len(means) == 17
+    assert f"differ by {max(exact, key=float)} at most" in page
+    off = max(abs(float(one) - float(other)) for one, other in means)
+    assert f"it is {max(map(float, apart)):g} at most, of some 370, and {off:.2f} in a mean" in page
+    number = r"(-?[\d.]+)"
+    words = rf"score {number}, final return {number}; .*, and {number} to {number} and {number} to {number} over"
+    found = [[float(each) for each in row] for row in re.findall(words, told)]
+    within = [low <= score <= high and worst <= end <= best for score, end, low, high, worst, best in found]
+    assert within == [True] * 5 + [False] + [True] * 8 + [False] + [True] * 2
+    assert found[5][0] > found[5][3]
+    assert found[5][1] > found[5][5]
+
+
+def test_the_page_s_tuned_table_is_that_of_the_data() -> None:
+    rows = [
+        line for line in tuned_table(read_results(RESULTS), "ppo-tuned").as_markdown().splitlines() if "ms" in line[:8]
+    ]
+    page = PAGE.read_text()
+    assert len(rows) == 5
+    assert all(row in page for row in rows)
+
+
+def test_the_page_s_returns_on_the_double_pendulum_are_those_of_the_runs() -> None:
+    data, page = read_results(RESULTS), _in_one_line(PAGE)
+    outcome = data.outcome("ppo-pendulum")
+    aware, baseline = ([outcome.cell(rule=rule, dt=dt) for dt in DTS] for rule in ("dt-aware", "baseline"))
+    gains = [_mean(one.scores) - _mean(other.scores) for one, other in zip(aware, baseline, strict=True)]
+    learned, kept = ([f"{_mean(cell.curves[:, 90:]):,.0f}" for cell in cells] for cells in (aware, baseline))
+    way = {"task": "double-pendulum", "learn_when": "episode_end", "initial_weights": "released"}
+    later = data.outcome("ppo-released-code").cell(rule="baseline", dt="4ms", **way)
+    assert f"(by {gains[0]:,.0f}, {gains[1]:.0f}, {gains[3]:.0f} and {gains[4]:.0f})" in page
+    assert f"({kept[3]} against {learned[3]}, and {kept[4]} against {learned[4]})" in page
+    assert f"they end at {learned[0]}, against {learned[1]} to {learned[3]}" in page
+    assert f"The baseline at 4 ms ends at {kept[0]}" in page
+    assert f"it scores {_mean(later.scores):,.0f} instead of {_mean(baseline[0].scores):,.0f}" in page
+    assert f"ends at {_mean(later.curves[:, 90:]):,.0f} (" in page
+    assert f"instead of {gains[0]:,.0f}." in page
+    assert f"(at 8 ms, by {_mean(baseline[1].plain) - _mean(aware[1].plain):.0f})" in page
+    tuned = _mean(data.outcome("pendulum-grid-winners").cell(dt="16ms").scores)
+    assert f"at 16 ms, where it is worth {tuned - _mean(baseline[2].scores):.0f} of 9,360" in page
+
+
+def test_the_page_s_behaviour_is_that_of_the_policies() -> None:
+    data, page = read_results(RESULTS), _in_one_line(PAGE)
+    from_target = [100 * _mean(data.behaviour(f"ppo-{rule}", rule, "4ms")) for rule in ("baseline", "dt-aware")]
+    upright = [100 * _mean(data.behaviour("ppo-pendulum", rule, "4ms")) for rule in ("baseline", "dt-aware")]
+    assert f"{from_target[0]:.0f} % of its first distance" in page
+    assert f"leave it at {from_target[1]:.0f} %" in page
+    stands = judge(data, next(each for each in CLAIMS if each.number == "12")).conditions[-1].estimate
+    ends = [100 * (end or 0.0) for end in (stands.low, stands.high)]
+    assert f"policies stand {upright[0]:.1f} % of the time ({ends[0]:.1f} to {ends[1]:.1f} %)" in page
+    assert f"and stand {upright[1]:.0f} % of the time" in page
+
+
+def test_the_page_s_runs_and_hours_are_those_of_the_studies() -> None:
+    every, page = read_results(RESULTS).outcomes.values(), _in_one_line(PAGE)
+    here = [each for each in every if each.about["machines"][0]["device"] == "cpu"]
+    outcomes = [each for each in every if each not in here]
+    runs, hours, wall_s = (sum(each.about[key] for each in outcomes) for key in ("runs", "simulated_hours", "wall_s"))
+    on_a_core = (sum(each.about[key] for each in here) for key in ("runs", "wall_s"))
+    assert f"took {next(on_a_core):,} runs and {next(on_a_core) / 60:.0f} min on one core" in page
+    distinct = {
+        (cell.labels["task"], cell.dt, seed, json.dumps(cell.values), score)
+        for each in outcomes
+        for cell in each.cells
+        for seed, score in zip(cell.seeds, cell.scores.tolist(), strict=True)
+    }
+    assert f"| all | {runs:,} | {wall_s / 60:.0f} min |" in page
+    assert f"{round(hours, -3):,.0f} simulated hours" in page
+    all_runs = sum(each.about["runs"] for each in every)
+    assert f"the page of the whole paper ({all_runs:,} runs," in (ROOT / "docs" / "report.md").read_text()
+    assert f"{runs - len(distinct):,} of the runs are those of another study" in page
+
+
+def _from_seed(data: PaperResults, study: str, first: int) -> PaperResults:
+    """The same without a study's runs of smaller seeds."""
+    outcome = data.outcome(study)
+    cells = tuple(
+        replace(
+            cell,
+            seeds=cell.seeds[first:],
+            scores=cell.scores[first:],
+            plain=cell.plain[first:],
+            curves=cell.curves[first:],
+        )
+        for cell in outcome.cells
+    )
+    behaviours = dict(data.behaviours)
+    if study in behaviours:
+        shares = {
+            cell: {seed: share for seed, share in told.items() if seed >= first}
+            for cell, told in behaviours[study].shares.items()
+        }
+        behaviours[study] = replace(behaviours[study], shares=shares)
+    return PaperResults({**data.outcomes, study: replace(outcome, cells=cells)}, behaviours)
+
+
+def _in_one_line(page: Path) -> str:
+    return " ".join(page.read_text().split())
+
+
+def _with_error(scores: NDArray[np.float64], digits: int = 1) -> str:
+    return f"{_mean(scores):,.{digits}f} ± {np.std(scores, ddof=1) / np.sqrt(len(scores)):.{digits}f}"
+
+
+def _mean(numbers: NDArray[np.float64]) -> float:
+    return float(np.mean(numbers))

@@ -1,0 +1,84 @@
+"""The env_wrapper of a carried entry: what makes the environment take the new cycles, wherever others stand."""
+
+from importlib import import_module
+from typing import Any
+
+import gymnasium as gym
+import pytest
+import yaml
+
+from cycletime.errors import InputError
+from cycletime.libraries.zoo import transfer_entry
+
+TIME_FEATURE = "sb3_contrib.common.wrappers.TimeFeatureWrapper"
+
+
+def carried(wrappers: str, to_dt: str = "100ms", from_dt: str = "50ms") -> Any:  # noqa: ANN401 - whatever YAML has
+    text = f"# top\nA:\n  n_steps: 8\n  batch_size: 8{wrappers}\n  gamma: 1.0 # last\n\nB: {{gamma: 0.9}}\n"
+    result = transfer_entry(text, "A", "ppo", from_dt, to_dt)
+    assert result.text.startswith("# top\nA:\n  n_steps: ")
+    assert result.text.endswith("\n\nB: {gamma: 0.9}\n")
+    assert "gamma: 1.0 # last\n" in result.text
+    return yaml.safe_load(result.text)["A"].get("env_wrapper")
+
+
+def ours(dt: str, env_dt: str = "50ms") -> dict[str, Any]:
+    return {"cycletime.tasks.CycleTime": {"dt": dt, "env_dt": env_dt}}
+
+
+@pytest.mark.parametrize(
+    ("said", "before"),
+    [
+        ("", []),
+        ("\n  env_wrapper:", []),
+        (f"\n  env_wrapper: {TIME_FEATURE}", [TIME_FEATURE]),
+        (f"\n  env_wrapper: [{TIME_FEATURE}]", [TIME_FEATURE]),
+        (f"\n  env_wrapper:\n    - {TIME_FEATURE}", [TIME_FEATURE]),
+        (f"\n  env_wrapper:\n  - {TIME_FEATURE}:\n      x: 1\n  - a.B", [{TIME_FEATURE: {"x": 1}}, "a.B"]),
+        (f"\n  env_wrapper:\n    {TIME_FEATURE}:\n      x: 1", [{TIME_FEATURE: {"x": 1}}]),
+    ],
+)
+def test_a_longer_cycle_gets_its_wrapper_around_all_others(said: str, before: list[object]) -> None:
+    assert carried(said) == [*before, ours("0.1s")]
+
+
+def test_a_carried_entry_is_carried_on_with_one_wrapper() -> None:
+    said = "\n  env_wrapper: [a.B, {cycletime.tasks.CycleTime: {dt: 100ms, env_dt: 50ms}}]"
+    assert carried(said, "200ms", "100ms") == ["a.B", ours("0.2s")]
+    assert carried(said, "50ms", "100ms") == ["a.B", ours("50ms")], "and back to the environment's own step"
+
+
+def test_a_shorter_cycle_gets_no_wrapper_and_keeps_what_it_has() -> None:
+    assert carried("", "20ms") is None
+    assert carried("\n  env_wrapper: a.B", "75ms") == "a.B"
+
+
+def test_the_wrapper_makes_the_environment_take_the_new_cycle() -> None:
+    ((name, settings),) = carried("", "150ms")[0].items()
+    module, _, wrapper = name.rpartition(".")  # as the Zoo finds it
+    env = getattr(import_module(module), wrapper)(gym.make("Pendulum-v1"), **settings)
+    env.reset(seed=0)
+    *_, info = env.step(env.action_space.sample())
+    assert info["env_steps"] == 3
+
+
+def test_the_noise_of_td3_is_the_zoo_s_noise_std() -> None:
+    text = "A:\n  noise_type: normal\n  noise_std: 0.1\n  gamma: 0.98\n"
+    result = transfer_entry(text, "A", "td3", "40ms", "10ms", also="exploration-noise")
+    assert result.changed == {"gamma": pytest.approx(0.98**0.25), "noise_std": pytest.approx(0.2)}
+
+
+def test_the_learning_rate_is_carried_where_it_is_a_number() -> None:
+    text = "A:\n  gamma: 1\n  gae_lambda: 1\n  learning_rate: !!float 1e-4\n  clip_range: lin_0.2\n"
+    assert "learning_rate" not in transfer_entry(text, "A", "ppo", "40ms", "10ms").changed
+    result = transfer_entry(text, "A", "ppo", "40ms", "10ms", also="learning-rate")
+    assert result.changed["learning_rate"] == pytest.approx(2e-4)
+    assert "clip_range: lin_0.2" in result.text
+    with pytest.raises(InputError, match=r"clip_range is 'lin_0.2': only a number can be carried"):
+        transfer_entry(text, "A", "ppo", "40ms", "10ms", also="clip")
+
+
+def test_a_mini_batch_greater_than_the_batch_is_read_as_stable_baselines3_reads_it() -> None:
+    result = transfer_entry("A:\n  n_steps: 8\n  batch_size: 64\n", "A", "ppo", "40ms", "10ms")
+    assert result.changed == {"n_steps": 32, "batch_size": 32}
+    assert any("batch_size 64 is more than the batch, 8" in note for note in result.values.notes)

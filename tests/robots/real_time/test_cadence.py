@@ -1,0 +1,77 @@
+"""The cadence of a run against plain NumPy over the same cycles."""
+
+import json
+
+import numpy as np
+import pytest
+
+from cycletime.training.journal import Cycle, Cycles, TimingMeter
+
+
+def a_cycle(wake_error_s: float = 0.0, age_s: float = 0.004, *, overrun: bool = False) -> Cycle:
+    return Cycle(0.0, wake_error_s, age_s, 3e-4, 1e-5, 0.012, 1, 0, 5, 0, overrun)
+
+
+def test_columns_are_the_cycles() -> None:
+    cycles = [a_cycle(0.1 * number, overrun=number == 1) for number in range(3)]
+    columns = Cycles.of(cycles)
+    assert list(columns.columns()) == list(Cycle._fields)
+    assert [columns.columns()[name].dtype.kind for name in Cycle._fields] == list("ffffffiiiib")
+    assert [Cycle(*row) for row in zip(*columns.columns().values(), strict=True)] == cycles
+    joined = Cycles.joined([columns, Cycles.of(()), columns])
+    assert (len(joined), joined.overrun.sum()) == (6, 2)
+
+
+def test_one_after_the_other_or_all_at_once_is_the_same() -> None:
+    errors = np.random.default_rng(0).lognormal(-8, 1.5, 3000)
+    cycles = [a_cycle(error, age) for error, age in zip(errors, np.roll(errors, 1), strict=True)]
+    one, all_ = TimingMeter(), TimingMeter()
+    for cycle in cycles:
+        one.add(cycle)
+    all_.add_all(Cycles.of(cycles[:1000]))
+    all_.add_all(Cycles.of(cycles[1000:]))
+    wake, other = one.cadence.wake_error, all_.cadence.wake_error
+    assert wake.mean_s == pytest.approx(other.mean_s)
+    assert (wake.now_s, wake.p99_s, wake.worst_s) == (other.now_s, other.p99_s, other.worst_s)
+    assert wake.now_s == errors[-1]
+    assert wake.worst_s == errors.max()
+    assert wake.mean_s == pytest.approx(errors.mean())
+    exact = float(np.quantile(errors, 0.99, method="higher"))
+    assert exact <= wake.p99_s * (1 + 1e-9)
+    assert wake.p99_s <= 1.05 * exact
+    assert one.cadence.observation_age.worst_s == errors.max()
+
+
+def test_the_worst_of_one_cycle_is_its_99th_percentile() -> None:
+    meter = TimingMeter()
+    meter.add(a_cycle(0.0123))
+    wake = meter.cadence.wake_error
+    assert (wake.now_s, wake.mean_s, wake.p99_s, wake.worst_s) == (0.0123,) * 4
+
+
+def test_what_no_cycle_tells_is_unknown() -> None:
+    meter = TimingMeter()
+    assert meter.cadence.share_of_overruns == 0
+    meter.add(a_cycle(age_s=float("nan")))
+    meter.add_all(Cycles.of([a_cycle(age_s=float("nan"))]))
+    told = json.loads(json.dumps(meter.cadence.as_json(), allow_nan=False))
+    assert told["observation_age_s"] is None
+    assert told["act_s"] == {"mean": pytest.approx(3e-4), "p99": 3e-4, "worst": 3e-4}
+
+
+@pytest.mark.parametrize(("overruns", "warns"), [(0, False), (10, False), (11, True)])
+def test_more_than_one_in_a_hundred_is_said(overruns: int, warns: bool) -> None:
+    meter = TimingMeter()
+    meter.add_all(Cycles.of([a_cycle(overrun=number < overruns) for number in range(1000)]))
+    warning = meter.cadence.warning
+    assert (warning is not None) == warns
+    if warning:
+        assert warning.startswith("11 of 1,000 cycles (1.1%) were not done in time, more than 1%")
+        assert meter.cadence.as_json()["warning"] == warning
+
+
+def test_times_beyond_all_bins_count() -> None:
+    meter = TimingMeter()
+    for error in (0.0, -1e-9, 1e9):
+        meter.add(a_cycle(error))
+    assert meter.cadence.wake_error.worst_s == 1e9

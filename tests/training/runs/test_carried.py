@@ -1,0 +1,101 @@
+"""Agents at a cycle time from values tuned at another: the rules' own numbers, and refusals."""
+
+import math
+import re
+from typing import Any
+
+import pytest
+
+from cycletime import rules
+from cycletime.agents import ActorCriticAgent, PPOAgent, SACAgent
+from cycletime.errors import InputError
+from cycletime.training.make_specs import rule_from_origin, transfer_agent
+
+
+@pytest.mark.parametrize("rule", rules.PPO.rules)
+def test_ppo_has_the_rule_s_values(rule: str) -> None:
+    tuned = {"batch": 400, "minibatch": 10, "discount": 0.9, "trace_decay": 0.8}
+    agent, origin = transfer_agent("ppo", tuned, dt="80ms", tuned_at="40ms", rule=rule, others={"epochs": 3})
+    wanted = rules.PPO(dt="40ms", **tuned).at("80ms", rule)  # type: ignore[arg-type]
+    assert isinstance(agent, PPOAgent)
+    assert {name: getattr(agent, name) for name in tuned} == {name: getattr(wanted, name) for name in tuned}
+    assert agent.epochs == 3
+    assert origin == {"rule": rule, "tuned_at": "40ms", "tuned": tuned}
+
+
+def test_sac_keeps_its_random_start_in_seconds() -> None:
+    agent, origin = transfer_agent("sac", {"discount": 0.97}, dt="32ms", tuned_at="16ms")
+    assert isinstance(agent, SACAgent)
+    assert agent.discount == pytest.approx(0.97**2)
+    assert agent.warmup_steps == 5000
+    assert (agent.gradient_steps, agent.learning_period) == (2, 1)
+    assert origin["rule"] == "horizons"
+
+
+def test_a_learning_rate_and_a_clip_that_are_given_are_carried_where_a_part_says_so() -> None:
+    given = {"learning_rate": 1e-3, "clip": 0.1, "epochs": 3}
+    agent, origin = transfer_agent("ppo", {}, dt="4ms", tuned_at="16ms", also=["learning-rate", "clip"], others=given)
+    assert isinstance(agent, PPOAgent)
+    assert (agent.learning_rate, agent.clip, agent.epochs) == (2e-3, 0.05, 3)
+    assert (origin["tuned"]["learning_rate"], origin["tuned"]["clip"]) == (1e-3, 0.1)
+    bare, _ = transfer_agent("sac", {}, dt="4ms", tuned_at="16ms", also=["learning-rate"])
+    assert isinstance(bare, SACAgent)
+    assert bare.learning_rate == 6e-4, "the paper's, carried"
+
+
+def test_without_its_part_nothing_of_a_run_changes() -> None:
+    given = {"learning_rate": 1e-3, "clip": 0.1, "noise_std": 0.5}
+    for also in ([], ["exploration-noise"]):
+        agent, origin = transfer_agent("ppo", {}, dt="4ms", tuned_at="16ms", also=also, others=given)
+        assert agent == PPOAgent(batch=8000, minibatch=200, **given)  # type: ignore[arg-type]
+        tuned = {"batch": 2000, "minibatch": 50, "discount": 0.99, "trace_decay": 0.95}
+        assert origin == {"rule": "dt-aware", "tuned_at": "16ms", "tuned": tuned}
+
+
+def test_without_a_cycle_time_of_tuning_nothing_is_carried() -> None:
+    assert transfer_agent("ppo", {"batch": 100, "minibatch": 10}, dt="4ms") == (PPOAgent(batch=100, minibatch=10), {})
+    assert transfer_agent("actor-critic", {"discount": 0.9}, dt="4ms") == (ActorCriticAgent(discount=0.9), {})
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "values", "more", "sentence"),
+    [
+        ("dqn", {}, {}, "'dqn' is not an algorithm: give one of actor-critic, ppo, sac."),
+        ("sac", {"batch": 9}, {}, "batch is 9: sac has no such value, but discount, minibatch."),
+        (
+            "ppo",
+            {},
+            {"rule": "scaled"},
+            "The rule is 'scaled': it needs tuned_at=..., the cycle time that the values are from.",
+        ),
+        (
+            "actor-critic",
+            {},
+            {"tuned_at": "4ms"},
+            "tuned_at is 4ms: no rule carries the values of actor-critic to another cycle time.",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    algorithm: str, values: dict[str, Any], more: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
+        transfer_agent(algorithm, values, dt="8ms", **more)
+
+
+OWN = rules.Rule("mine", {"discount": rules.laws.power_with_floor(6), "learning_rate": rules.laws.rho_power(-0.5)})
+
+
+def test_a_rule_of_one_s_own_carries_a_learning_rate_that_is_given_beside_the_values() -> None:
+    agent, origin = transfer_agent(
+        "ppo", {"discount": 0.92}, dt="64ms", tuned_at="16ms", rule=OWN, others={"learning_rate": 1e-3}
+    )
+    assert isinstance(agent, PPOAgent)
+    assert (agent.batch, agent.minibatch, agent.learning_rate) == (2000, 50, 5e-4)
+    assert agent.discount == pytest.approx(math.exp(-1 / 6))
+    assert rule_from_origin(origin) == OWN
+    assert origin["rule"] == "mine"
+
+
+def test_the_rule_of_a_name_is_its_name() -> None:
+    assert rule_from_origin(transfer_agent("ppo", {}, dt="64ms", tuned_at="16ms")[1]) == "dt-aware"
