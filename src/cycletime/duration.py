@@ -45,11 +45,7 @@ class Duration:
     """The span in seconds."""
 
     def __init__(self, value: DurationLike) -> None:
-        """Read a span from text with a unit, or from a number of seconds.
-
-        Raises:
-            InputError: if it is not a time span, or if it is text of one second or more without a unit.
-        """
+        """Read a span from text with a unit, or from a number of seconds."""
         if isinstance(value, Duration):  # as most are that code hands on
             object.__setattr__(self, "exact_s", value.exact_s)
             return

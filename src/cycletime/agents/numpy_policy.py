@@ -91,12 +91,7 @@ class NumpyPolicy:
     """What else is known of it: the world, the run's identity and how many environment steps it was trained for."""
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]], description: Mapping[str, Any]) -> None:
-        """Take the arrays and the description that a file holds.
-
-        Raises:
-            ValueError: if they do not belong together.
-            UnsafePolicyError: if its numbers are not finite, or its cycle time is none.
-        """
+        """Take the arrays and the description that a file holds."""
         if description.get("format") != FORMAT:
             raise ValueError(f"The policy has the format {description.get('format')!r}: this program reads {FORMAT}.")
         try:

@@ -388,7 +388,6 @@ class _HorizonsResults:
 
     @property
     def folder(self) -> Path:
-        """That of the results."""
         from cycletime.experiments.results import results_folder
 
         return results_folder("horizons") if self.results is None else self.results

@@ -18,11 +18,7 @@ _MOST_DIGITS = 18
 
 
 def parse_whole_number(text: str) -> int:
-    """The whole number that a text is, exactly: 2000, 2e3.
-
-    Raises:
-        ValueError: if it is none, or has too many digits.
-    """
+    """The whole number that a text is, exactly: 2000, 2e3."""
     try:
         # Through Decimal and its size first: Fraction('1e999999999') would be computed for hours.
         decimal = Decimal(text)
@@ -105,11 +101,7 @@ class SingleRunOptions:
 
     @property
     def folder(self) -> Path:
-        """The one that there must be; a shell's * may have found none or several.
-
-        Raises:
-            InputError: if so.
-        """
+        """The one that there must be; a shell's * may have found none or several."""
         if len(self.folders) != 1:
             found = ", ".join(map(str, self.folders)) or "none"
             raise InputError(

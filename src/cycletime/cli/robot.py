@@ -81,12 +81,7 @@ class ArmOptions:
 
     @contextmanager
     def arm(self) -> Iterator[SelectedArm]:
-        """The arm, for the time of a block.
-
-        Raises:
-            InputError: if it is not said which, or it may not be moved.
-            RunError: if it is not there, or not ready.
-        """
+        """The arm, for the time of a block."""
         if self.simulate == (self.host is not None):
             raise InputError("Give either --host with a controller's name or number, or --simulate.")
         pace = parse_pace("1" if self.pace is None else self.pace)
@@ -142,12 +137,7 @@ class ArmOptions:
 
 
 def train_on_arm(folder: RunFolder, arm: SelectedArm, options: RunOptions, moved_by: ArmOptions) -> int:
-    """Train a run on an arm; the exit status.
-
-    Raises:
-        InputError: if the run is refused; the arm has not moved, and there is no new folder.
-        LinkError: if the arm cannot be reached.
-    """
+    """Train a run on an arm; the exit status."""
     return RealTimeRun(
         folder,
         lambda: make_arm_env(folder.spec, arm),
@@ -157,11 +147,7 @@ def train_on_arm(folder: RunFolder, arm: SelectedArm, options: RunOptions, moved
 
 
 def make_arm_env(spec: RunSpec, arm: SelectedArm) -> gymnasium.Env[Any, Any]:
-    """The environment of a run, connected to the arm.
-
-    Raises:
-        LinkError: if it cannot be reached.
-    """
+    """The environment of a run, connected to the arm."""
     import gymnasium
 
     import cycletime.tasks  # noqa: F401 - registers the id

@@ -28,11 +28,7 @@ ControllerPorts: TypeAlias = Annotated[
 
 
 def parse_address(host: str, ports: NameList) -> Address:
-    """The address that was typed.
-
-    Raises:
-        InputError: if it is none.
-    """
+    """The address that was typed."""
     from cycletime.robots.ur.rtde_client import Address
 
     for word in ports:
@@ -129,11 +125,7 @@ class SimulateRobot:
 
 
 def parse_pace(text: str) -> float | None:
-    """How many of a controller's seconds pass in a real one; None is lock-step.
-
-    Raises:
-        InputError: if it is neither.
-    """
+    """How many of a controller's seconds pass in a real one; None is lock-step."""
     if text == _LOCK_STEP:
         return None
     try:

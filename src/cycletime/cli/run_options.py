@@ -236,11 +236,7 @@ class AgentOptions(RunOptions):
     """Where runs are kept, each in a folder of its own."""
 
     def asked(self) -> dict[str, Any]:
-        """What `specs_of` takes of these options: all but the world, the seeds and what computes them.
-
-        Raises:
-            InputError: if it is not said how long to train, or something makes no sense.
-        """
+        """What `specs_of` takes of these options: all but the world, the seeds and what computes them."""
         from cycletime.training.make_specs import make_exploration
 
         if self.env_steps is None:

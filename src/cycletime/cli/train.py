@@ -102,12 +102,7 @@ class RealTimeRun:
     """The command that goes on with the run."""
 
     def run(self) -> int:
-        """Train; the exit status.
-
-        Raises:
-            InputError: if the run is refused; the robot has not moved.
-            RunError: if the robot cannot be reached.
-        """
+        """Train; the exit status."""
         from cycletime.training.process import stopping_at_once
 
         with stopping_at_once() as stopper:

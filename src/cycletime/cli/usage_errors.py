@@ -101,11 +101,7 @@ class RequestedCommand:
 
 
 def find_command(words: Sequence[str], commands: Mapping[str, type]) -> RequestedCommand:
-    """The command that words begin with.
-
-    Raises:
-        InputError: if it is misspelt, or one of its own commands; the sentence has the nearest name.
-    """
+    """The command that words begin with."""
     asked = RequestedCommand("cycletime", commands=commands)
     for word in words:
         if word.startswith("-") or not asked.commands:
@@ -123,11 +119,7 @@ def find_command(words: Sequence[str], commands: Mapping[str, type]) -> Requeste
 
 @contextmanager
 def one_sentence_errors(words: Sequence[str], asked: RequestedCommand) -> Iterator[None]:
-    """Have what tyro refuses as an error of ours.
-
-    Raises:
-        InputError: if it refuses the words.
-    """
+    """Have what tyro refuses as an error of ours."""
     box = StringIO()
     try:
         with redirect_stderr(box):

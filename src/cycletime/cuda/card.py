@@ -23,11 +23,7 @@ _NO_DEVICE, _OLD_DRIVER = 100, 35
 
 
 def import_cupy() -> Any:  # noqa: ANN401 - a module without types
-    """CuPy, where it is installed and finds a GPU that can be used.
-
-    Raises:
-        NoGpuError: if not.
-    """
+    """CuPy, where it is installed and finds a GPU that can be used."""
     if find_spec("cupy") is None:
         raise NoGpuError("The engine cuda needs CuPy, which is not installed: pip install 'cycletime[cuda]'.")
     try:
@@ -53,12 +49,7 @@ def check_capability(name: str, capability: tuple[int, int]) -> None:
 
 
 def choose_form(kernel: str, most_bytes: int | None = None) -> Form:
-    """The fastest form of a kernel that the card here has room for; with a limit, one that takes no more.
-
-    Raises:
-        NoGpuError: if there is no GPU that can run it.
-        InputError: if the limit is beyond what the card has.
-    """
+    """The fastest form of a kernel that the card here has room for; with a limit, one that takes no more."""
     card = import_cupy().cuda.runtime.getDeviceProperties(0)
     name, there = str(card["name"].decode()), int(card["sharedMemPerBlockOptin"])
     given = there if most_bytes is None else most_bytes
@@ -98,11 +89,7 @@ class Card:
     """A card and a kernel for it."""
 
     def __init__(self, kernel: str, form: Form | None = None) -> None:
-        """Compile the kernel, in the fastest form that fits if none is given.
-
-        Raises:
-            NoGpuError: if there is no GPU that can run it; the sentence says why, and what would help.
-        """
+        """Compile the kernel, in the fastest form that fits if none is given."""
         self.cupy = cupy = import_cupy()
         self._properties = card = cupy.cuda.runtime.getDeviceProperties(0)
         self.name = str(card["name"].decode())

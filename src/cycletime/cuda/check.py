@@ -128,9 +128,6 @@ def print_checks(
 
     On a device that is given, only what it has is checked. With a limit, a thread block takes no more shared memory, so
     that a large card checks the forms of the kernels for smaller ones.
-
-    Raises:
-        InputError: if there is no GPU that can be used.
     """
     if device is None:
         device, sac_device = find_device(most_bytes), find_sac_device(most_bytes)

@@ -85,11 +85,7 @@ def read_back(states: NDArray[np.float32], records: NDArray[Any], reports: NDArr
 
 @cache
 def find_device(most_bytes: int | None = None) -> Device:
-    """The GPU that is here; with a limit, a thread block takes no more shared memory, as on a smaller card.
-
-    Raises:
-        NoGpuError: if there is none that can be used; the sentence says why, and what would help.
-    """
+    """The GPU that is here; with a limit, a thread block takes no more shared memory, as on a smaller card."""
     return CupyDevice(choose_form(PPO, most_bytes))
 
 

@@ -118,11 +118,7 @@ def form_within(kernel: str, shared_bytes: int) -> Form | None:
 
 
 def shared_bytes_of(text: str) -> int:
-    """An amount of shared memory, such as 99KB; a KB has 1,024 bytes, as in NVIDIA's tables.
-
-    Raises:
-        InputError: if it is none.
-    """
+    """An amount of shared memory, such as 99KB; a KB has 1,024 bytes, as in NVIDIA's tables."""
     if (found := _AMOUNT.fullmatch(text)) is None:
         raise InputError(f"The shared memory is {text!r}: give an amount such as 99KB, or a number of bytes.")
     return int(found[1]) * (1024 if found[2] else 1)

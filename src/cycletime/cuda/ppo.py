@@ -125,11 +125,7 @@ def initial_state_of(psi: PPOState) -> State:
 
 
 def checked_state(words: NDArray[Any] | None, count: int = STATE_WORDS) -> State:
-    """The state that a checkpoint holds, of so many words.
-
-    Raises:
-        RunError: if it holds none.
-    """
+    """The state that a checkpoint holds, of so many words."""
     if words is None or words.dtype != np.int32 or words.shape != (count,):
         kind = "nothing" if words is None else f"{words.dtype} of the shape {words.shape}"
         raise RunError(f"The checkpoint has {kind} as the state of the kernel: it must be int32, ({count},).")

@@ -65,9 +65,6 @@ class CudaRunBatch:
             device: Where they are trained, by default the GPU that is here.
             slices_s: How long the first slices take, and all further ones.
             most_periods: The learnings of a run in one slice, at most; 0 for any number.
-
-        Raises:
-            InputError: if there is no GPU that can be used.
         """
         self.device = device or find_device()
         self.specs, self.slices_s, self.most_periods = tuple(specs), tuple(slices_s), most_periods

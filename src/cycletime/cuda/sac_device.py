@@ -210,7 +210,6 @@ class CardMemory:
             array.set(np.ascontiguousarray(numbers))
 
     def address(self, array: Any) -> int:  # noqa: ANN401
-        """Where an array is."""
         return int(array.data.ptr)
 
     def compute(self, launch: NDArray[Any], blocks: int) -> None:
@@ -223,9 +222,5 @@ class CardMemory:
 
 @cache
 def find_sac_device(most_bytes: int | None = None) -> SACDevice:
-    """The GPU that is here; with a limit, a thread block takes no more shared memory, as on a smaller card.
-
-    Raises:
-        NoGpuError: if there is none that can be used; the sentence says why, and what would help.
-    """
+    """The GPU that is here; with a limit, a thread block takes no more shared memory, as on a smaller card."""
     return SACDevice(CardMemory(choose_form(SAC, most_bytes)))

@@ -54,9 +54,6 @@ class SACRunBatch:
             device: Where they are trained, by default the GPU that is here.
             slices_s: How long the first slices take, and all further ones.
             most_periods: The learnings of a run in one slice, at most; 0 for any number.
-
-        Raises:
-            InputError: if there is no GPU that can be used.
         """
         self.device = device or find_sac_device()
         self.specs, self.slices_s, self.most_periods = tuple(specs), tuple(slices_s), most_periods
@@ -117,11 +114,7 @@ class SACRunBatch:
         return self.device.train(Slice(residents, records + most, MOST_REPORTS, time_s, self.most_periods))
 
     def _has_room(self, line: _Queue) -> bool:
-        """Whether the next run fits into the device's memory beside the others.
-
-        Raises:
-            NoGpuError: if it would not fit alone.
-        """
+        """Whether the next run fits into the device's memory beside the others."""
         needed = STATE_WORDS * 4 + int(self.runs[line.waiting[0]]["capacity"]) * ROW.itemsize
         free = self.device.memory.free_bytes
         if needed <= _USED * free:

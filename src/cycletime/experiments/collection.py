@@ -38,9 +38,6 @@ def collect(folder: StudyFolder, *, wall_s: float | None = None) -> Outcome:
     Args:
         folder: Its folder.
         wall_s: How long that took; by default what was written down there.
-
-    Raises:
-        InputError: if runs of it are missing, or cannot be trusted.
     """
     return outcome_of(
         folder, {"scale": study_scale(folder.study), "command": study_command(folder.study)}, wall_s=wall_s
@@ -57,9 +54,6 @@ def outcome_of(
         about: What else is to be said of it: at least its scale, and the command that runs it again.
         wall_s: How long that took; by default what was written down there.
         bins: Of the curves that are kept; by default as many as there are.
-
-    Raises:
-        InputError: if runs of it are missing, or cannot be trusted.
     """
     plan, folder = Plan.of(folder.study), verified_folder(folder)
     missing = [planned.name for planned in plan.runs if planned.name not in folder.store]
@@ -84,11 +78,7 @@ def outcome_of(
 
 
 def verified_folder(folder: StudyFolder) -> StudyFolder:
-    """A study's folder whose finished runs were all held against their hash and their curve.
-
-    Raises:
-        InputError: if a file of them is damaged, or a run has two scores.
-    """
+    """A study's folder whose finished runs were all held against their hash and their curve."""
     folder = folder.checked()
     folder.store.refresh()
     for path, wrong in folder.store.damaged.items():
@@ -155,11 +145,7 @@ class Winner:
 
 
 def winners(sweep: Outcome) -> dict[Duration, Winner]:
-    """By cycle time, who won a sweep; runs that diverged count as the worst score that there is.
-
-    Raises:
-        InputError: if at a cycle time every run diverged.
-    """
+    """By cycle time, who won a sweep; runs that diverged count as the worst score that there is."""
     every = np.concatenate([cell.scores for cell in sweep.cells])
     worst = float(np.min(every, where=np.isfinite(every), initial=inf))
     return {dt: _winner(sweep, dt, worst) for dt in sorted({cell.dt for cell in sweep.cells})}

@@ -30,11 +30,7 @@ class NoResultsError(InputError):
 
 
 def require_file(file: Path, what_makes_it: str) -> Path:
-    """The file itself.
-
-    Raises:
-        NoResultsError: if it is not there.
-    """
+    """The file itself."""
     if not file.exists():
         raise NoResultsError(f"{file} is not there: {what_makes_it}")
     return file
@@ -135,11 +131,7 @@ class Outcome:
         ]
 
     def cell(self, **labels: object) -> OutcomeCell:
-        """The one cell with some labels or values.
-
-        Raises:
-            InputError: if there is none, or several.
-        """
+        """The one cell with some labels or values."""
         found = self.where(**labels)
         if len(found) != 1:
             words = ", ".join(f"{name} {value}" for name, value in labels.items())
@@ -174,11 +166,7 @@ class Outcome:
 
     @classmethod
     def load(cls, path: Path) -> Outcome:
-        """Read it.
-
-        Raises:
-            InputError: if it is not there, or no such file.
-        """
+        """Read it."""
         try:
             with path.open("rb") as raw, open_npz(raw, MAX_BYTES) as file:
                 columns = {name: _read_array(file, name) for name in _ARRAY_TYPES}

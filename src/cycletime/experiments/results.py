@@ -38,11 +38,7 @@ def results_folder(room: str = "paper") -> Path:
 
 
 def read_results(folder: Path) -> PaperResults:
-    """All results in a folder.
-
-    Raises:
-        InputError: if there is no such folder, or a file of it cannot be read.
-    """
+    """All results in a folder."""
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder with results: 'cycletime paper collect' makes one.")
     outcomes = [Outcome.load(path) for path in sorted(folder.glob("*.npz"))]
@@ -60,10 +56,6 @@ def collect_results(
         results: Where results are kept.
         walls_s: By study, how long it took, where that was not written down.
         clips: Whether to film median runs, too.
-
-    Raises:
-        InputError: if there is no study, or one with runs that cannot be trusted; if results are there that say more;
-            or a package for films is missing.
     """
     folders = _studies_in(out)
     walls_s = walls_s or {}
@@ -106,11 +98,7 @@ def _run_counts(folder: StudyFolder) -> tuple[int, int]:
 
 
 def refuse_smaller_results(outcome: Outcome, path: Path) -> None:
-    """Refuse to replace results by those of fewer seeds or steps: what is lost may have taken days.
-
-    Raises:
-        InputError: if that would be so.
-    """
+    """Refuse to replace results by those of fewer seeds or steps: what is lost may have taken days."""
     if not path.exists():
         return
     before = Outcome.load(path)

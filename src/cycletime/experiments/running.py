@@ -53,11 +53,7 @@ class Workspace:
     """Whether to go on though a study began on another."""
 
     def study(self, part: str) -> Study:
-        """A study in this size; that of winners needs its sweep to be done.
-
-        Raises:
-            InputError: if it is not.
-        """
+        """A study in this size; that of winners needs its sweep to be done."""
         sweep = sweep_of(part)
         if sweep is None:
             study = load_study(part, self.size)
@@ -66,11 +62,7 @@ class Workspace:
         return replace(study, device=self.device, engine=self.engine)
 
     def folder(self, part: str, experiment: Experiment) -> StudyFolder:
-        """The folder of a study, new or as it is.
-
-        Raises:
-            InputError: if it has the study in another size, whose runs would be mixed up with these.
-        """
+        """The folder of a study, new or as it is."""
         path, study = self.out / part, self.study(part)
         if (path / "study.json").exists():
             before = StudyFolder.open(path).study.env_steps

@@ -83,11 +83,7 @@ class SettingsReader:
     notes: list[str] = field(default_factory=list)
 
     def number(self, word: Word) -> Number:
-        """The value of a name, or the library's default.
-
-        Raises:
-            InputError: if it is neither given nor has a default, or is no number.
-        """
+        """The value of a name, or the library's default."""
         value = self.optional_number(word.name)
         if value is not None:
             return value
@@ -96,11 +92,7 @@ class SettingsReader:
         return word.default
 
     def optional_number(self, name: str) -> Number | None:
-        """The value of a name, if it is given and not left to the library.
-
-        Raises:
-            NoNumberError: if it is not a number.
-        """
+        """The value of a name, if it is given and not left to the library."""
         self.known.append(name)
         value = self.values.get(name)
         if value is None or (isinstance(value, str) and value == "auto"):
@@ -115,11 +107,7 @@ class SettingsReader:
         return int(number) if number.is_integer() else number  # configuration files write counts as 1e6 at times
 
     def optional_positive(self, name: str) -> Number | None:
-        """The value of a name, if it is given: a period, a ratio or a count, which others are divided by.
-
-        Raises:
-            InputError: if it is given, and not such a number.
-        """
+        """The value of a name, if it is given: a period, a ratio or a count, which others are divided by."""
         value = self.optional_number(name)
         if value is not None and not 0 < value < inf:
             raise InputError(f"{self.library}'s {name} is {value!r}: it must be a finite number greater than 0.")

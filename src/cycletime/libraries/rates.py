@@ -31,11 +31,7 @@ class RateName(Protocol):
         """The value in the library's words."""
 
     def read(self, given: SettingsReader) -> FoundRate | None:
-        """The value, if it was said or is known otherwise.
-
-        Raises:
-            NoNumberError: if it cannot be carried as one number.
-        """
+        """The value, if it was said or is known otherwise."""
 
 
 @dataclass(frozen=True)

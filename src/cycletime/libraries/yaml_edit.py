@@ -35,12 +35,7 @@ _NUMBER = re.compile(r"[-+.]?[0-9][0-9a-zA-Z_.:+-]*")
 
 
 def check_yaml_size(text: str) -> None:
-    """Count what the text would become, with every alias written out, while it is parsed.
-
-    Raises:
-        InputError: if that is more than any Zoo file needs.
-        yaml.YAMLError: if the text is not YAML.
-    """
+    """Count what the text would become, with every alias written out, while it is parsed."""
     if len(text) > MOST_BYTES:
         raise InputError(f"The file has {len(text)} characters: at most {MOST_BYTES} are read.")
     tally = _ValueCounter()
@@ -89,11 +84,7 @@ MERGE = "<<"
 
 
 def load_yaml(text: str) -> Document:
-    """The values, by the loader that the Zoo itself uses; nothing in the text is evaluated.
-
-    Raises:
-        InputError: if it is not YAML, or no mapping from environment ids.
-    """
+    """The values, by the loader that the Zoo itself uses; nothing in the text is evaluated."""
     try:
         check_yaml_size(text)
         document = yaml.safe_load(text)
@@ -209,11 +200,7 @@ def _read_span(text: str, event: yaml.Event, following: Iterator[yaml.Event]) ->
 
 
 def effective_entry(document: Document, root: YamlSpan, env_id: str) -> dict[str, object]:
-    """One environment's settings with all that it inherits.
-
-    Raises:
-        InputError: if it is not in the file, or has no hyper-parameters that are clear.
-    """
+    """One environment's settings with all that it inherits."""
     if env_id not in document:
         close = get_close_matches(env_id, map(str, document), n=3, cutoff=0.3)
         hint = f"; the closest are {', '.join(close)}" if close else ""
@@ -247,11 +234,7 @@ def read_entry(text: str, env_id: str) -> dict[str, object]:
 
 
 def rewrite_entry(text: str, env_id: str, changes: Mapping[str, object]) -> tuple[str, tuple[str, ...]]:
-    """The text with these numbers and lists in that entry and all other bytes unchanged; and notes for the user.
-
-    Raises:
-        InputError: if the file's structure around the entry is not supported; nothing is written then.
-    """
+    """The text with these numbers and lists in that entry and all other bytes unchanged; and notes for the user."""
     document, root = load_yaml(text), read_spans(text)
     entry = effective_entry(document, root, env_id)
     new = {key: value if isinstance(value, list) else _plain_number(key, value) for key, value in changes.items()}

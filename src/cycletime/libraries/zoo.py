@@ -34,11 +34,7 @@ class _SavedLoader(yaml.SafeLoader):
 
 
 def as_zoo_file(text: str, env_id: str) -> tuple[str, tuple[str, ...]]:
-    """The text, or if it is a saved configuration a Zoo file with that as the environment's entry; and a note then.
-
-    Raises:
-        InputError: if a saved configuration asks for code to be executed.
-    """
+    """The text, or if it is a saved configuration a Zoo file with that as the environment's entry; and a note then."""
     if not text.lstrip("\ufeff").startswith("!!python/object/apply:collections.OrderedDict"):
         return text, ()
     try:
@@ -124,11 +120,7 @@ def transfer_entry(
     also: str | Collection[str] = (),
     action_size: int | None = None,
 ) -> ZooTransfer:
-    """Carry the entry of one environment from the cycle time it was tuned at to another.
-
-    Raises:
-        InputError: if the text, the entry or a value of it cannot be carried or rewritten.
-    """
+    """Carry the entry of one environment from the cycle time it was tuned at to another."""
     if algorithm not in ALGORITHMS:
         known = f"{', '.join(ALGORITHMS)}{did_you_mean(algorithm, ALGORITHMS)}"
         raise InputError(f"{algorithm!r} is not an algorithm with a rule: choose one of {known}")

@@ -59,11 +59,6 @@ class Evaluation:
         check_counts(self, "seed", least=0)
 
     def play(self) -> EvaluatedEpisodes:
-        """Play all episodes.
-
-        Raises:
-            InputError: if the policy cannot act there, or the cycle time or the delay does not fit the environment.
-        """
         self.policy.in_numpy()  # refuses what is not finite
         played = self._compiled(self.world) if isinstance(self.world, ClosedFormWorld) else self._stepped(self.world)
         finite = np.isfinite(played.returns)

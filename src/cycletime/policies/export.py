@@ -31,11 +31,7 @@ OPSET, IR_VERSION = 13, 7
 
 
 def onnx_model(policy: SavedPolicy) -> Any:  # noqa: ANN401 - onnx.ModelProto, of an extra
-    """The graph, which ONNX's own checker has passed.
-
-    Raises:
-        InputError: if ONNX is not installed.
-    """
+    """The graph, which ONNX's own checker has passed."""
     onnx = _import_onnx()
     graph = _Graph(onnx.helper, onnx.numpy_helper)
     mean, std = _distribution(graph, policy)
@@ -190,11 +186,7 @@ def export_onnx(policy: SavedPolicy, path: Path) -> float:
 
 
 def check_against_jax(policy: SavedPolicy, act: Act, name: str) -> float:
-    """How far actions are from the JAX policy's on random observations, at worst.
-
-    Raises:
-        InputError: if that is further than the tolerance, or if the policy gives numbers that are none.
-    """
+    """How far actions are from the JAX policy's on random observations, at worst."""
     random = np.random.default_rng(0)
     observations = random.standard_normal((OBSERVATIONS, policy.network.observation_size)).astype(np.float32)
     expected = jax_actions(policy, observations)

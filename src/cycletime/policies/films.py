@@ -38,11 +38,7 @@ FilmWriter: TypeAlias = Callable[[Path, Iterable[CycleStart], Fraction], None]
 
 
 def film_writer(path: Path) -> FilmWriter:
-    """What writes such a film, by the file's ending.
-
-    Raises:
-        InputError: if the ending is another one, its package is not installed, or the folder is not there.
-    """
+    """What writes such a film, by the file's ending."""
     writers: dict[str, tuple[FilmWriter, str]] = {
         ".gif": (write_gif, "PIL.Image"),
         ".mp4": (write_mp4, "imageio_ffmpeg"),

@@ -91,11 +91,7 @@ class Playback:
 
 
 def write_film(showing: Playback, path: Path) -> None:
-    """Write a film, GIF or MP4 by its ending; the file is whole or not there.
-
-    Raises:
-        InputError: if the ending is another one, a package is missing, or the environment cannot be drawn.
-    """
+    """Write a film, GIF or MP4 by its ending; the file is whole or not there."""
     write = film_writer(path)
     write_whole(path, lambda unfinished: write(unfinished, showing.moments(), showing.cycle_s))
 
@@ -105,9 +101,6 @@ def show_in_window(showing: Playback, title: str) -> None:
 
     A window of our own shows every environment at the right pace, while the pace of render_mode='human' is each
     environment's own: Gymnasium's Pendulum, for example, runs half as fast again.
-
-    Raises:
-        InputError: if there is no display.
     """
     refuse_without_display()
     window = Window(title)
@@ -126,11 +119,7 @@ def refuse_without_display() -> None:
 
 
 def render_frame(env: AnyEnv) -> Frame:
-    """What the environment draws.
-
-    Raises:
-        InputError: if it draws nothing, or cannot.
-    """
+    """What the environment draws."""
     with drawing_errors(str(env)):
         picture: Any = env.render()
     if not isinstance(picture, np.ndarray) or picture.ndim != 3 or picture.shape[2] != 3:
@@ -140,11 +129,7 @@ def render_frame(env: AnyEnv) -> Frame:
 
 @contextmanager
 def drawing_errors(name: str) -> Iterator[None]:
-    """Tell in a sentence why an environment cannot be drawn, or not even be made for it.
-
-    Raises:
-        InputError: if it cannot be.
-    """
+    """Tell in a sentence why an environment cannot be drawn, or not even be made for it."""
     try:
         yield
     except (InputError, RunError):

@@ -116,7 +116,6 @@ def _saving(study: Study, panels: list[Panel], grid_points: int | None) -> Tunin
 
 
 def _tuning_grid(algorithm: str, own: int, grid_points: int | None) -> tuple[int, str]:
-    """The points of the grid, and whose it is."""
     if grid_points is not None:
         return grid_points, "by a grid as given"
     if own > 1:

@@ -53,12 +53,7 @@ class RunCurves:
 
 
 def read_run_curves(path: Path) -> RunCurves:
-    """A run by the path of its folder, as far as it has come; the run may be in the store of its study.
-
-    Raises:
-        InputError: if there is none, or no episode of it has ended.
-        RunError: if its files are damaged.
-    """
+    """A run by the path of its folder, as far as it has come; the run may be in the store of its study."""
     run = open_run(path)
     if isinstance(run, RunFolder) and not run.is_finished:
         lines = _unfinished_curves(run)
@@ -70,11 +65,7 @@ def read_run_curves(path: Path) -> RunCurves:
 
 
 def chosen_metrics(runs: Sequence[RunCurves], asked: Sequence[str]) -> list[str]:
-    """The metrics that are asked for; 'all' is all that some run has.
-
-    Raises:
-        InputError: if no run has one of that name.
-    """
+    """The metrics that are asked for; 'all' is all that some run has."""
     known = list(dict.fromkeys(name for run in runs for name in run.metric_names))
     if list(asked) == ["all"]:
         return known
@@ -138,11 +129,7 @@ _MAX_RUNS_WITH_EPISODES = 2
 
 
 def figure_format(path: Path) -> str:
-    """The format that a file's ending names.
-
-    Raises:
-        InputError: if it names none.
-    """
+    """The format that a file's ending names."""
     ending = path.suffix.removeprefix(".")
     if ending not in FORMATS:
         raise InputError(f"{str(path)!r} is not a figure: give a name that ends in .{', .'.join(FORMATS)}.")
@@ -152,11 +139,7 @@ def figure_format(path: Path) -> str:
 
 
 def save_runs_figure(path: Path, runs: Sequence[RunCurves], metrics: Sequence[str], x: XAxis = "env-steps") -> None:
-    """Draw runs, and write the figure in the format of the file's ending.
-
-    Raises:
-        InputError: if the ending names no format, or there is no such folder.
-    """
+    """Draw runs, and write the figure in the format of the file's ending."""
     ending = figure_format(path)
     with mpl.rc_context(STYLE):
         save_figure(runs_figure(runs, metrics, x), path.parent, path.stem, (ending,))

@@ -127,7 +127,6 @@ class RankedChoices:
         return "worse" if self.against[index].verdict == "better" else "undecided"
 
     def table(self, measure: str) -> TextTable:
-        """The table."""
         names = tuple(self.panels[0].hyperparameters)
         shown = list(zip(self.panels, self.estimates, strict=True))[:MAX_ROWS]
         rows = [

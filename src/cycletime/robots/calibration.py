@@ -68,11 +68,7 @@ class Calibration:
         return self.in_cycle_s <= USABLE_SHARE * self.holds_s
 
     def refuse_unless_it_fits(self) -> None:
-        """Refuse a cycle time that is too short.
-
-        Raises:
-            InputError: if so.
-        """
+        """Refuse a cycle time that is too short."""
         if self.fits:
             return
         remedy = {

@@ -69,11 +69,7 @@ class RealTimeBatch(SingleRunBatch):
     _journals: dict[int, EpisodeJournal] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        """Refuse what this engine cannot compute; the robot stands when that is refused.
-
-        Raises:
-            InputError: if so.
-        """
+        """Refuse what this engine cannot compute; the robot stands when that is refused."""
         try:
             check_device(self.spec.engine.device)
             _ = self.loop
@@ -108,11 +104,7 @@ class RealTimeBatch(SingleRunBatch):
 
     @cached_property
     def calibration(self) -> Calibration:
-        """What `act` and `learn` take here, measured once; the robot stands meanwhile.
-
-        Raises:
-            InputError: if there is no room for them in the cycle.
-        """
+        """What `act` and `learn` take here, measured once; the robot stands meanwhile."""
         return self.loop.calibrate()
 
     @property

@@ -18,11 +18,7 @@ Resolver: TypeAlias = Callable[[str], Sequence[str]]
 
 
 def resolve_addresses(host: str) -> Sequence[str]:
-    """What the system's resolver says.
-
-    Raises:
-        OSError: if it knows no such name.
-    """
+    """What the system's resolver says."""
     found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return [str(address[0]) for *_, address in found]
 
@@ -34,9 +30,6 @@ def check_operator(host: str, *, at_the_robot: bool, resolve: Resolver = resolve
         host: A controller's name or number.
         at_the_robot: Whether somebody says to be beside the arm.
         resolve: How names become numbers.
-
-    Raises:
-        InputError: if there is no such host, or it is not on this machine and nobody is beside it.
     """
     try:
         numbers = resolve(host)

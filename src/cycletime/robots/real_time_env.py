@@ -76,11 +76,7 @@ class RealTimeEnv(SendReceiveEnv, Protocol):
 
 
 def real_time_env_of(env: gymnasium.Env[Any, Any]) -> RealTimeEnv:
-    """The robot inside of an environment.
-
-    Raises:
-        InputError: if it is none.
-    """
+    """The robot inside of an environment."""
     robot = env.unwrapped
     if not isinstance(robot, RealTimeEnv):
         raise InputError(
@@ -96,11 +92,7 @@ def action_hold_s(robot: RealTimeEnv) -> float:
 
 
 def send_receive_env_of(env: gymnasium.Env[Any, Any]) -> SendReceiveEnv:
-    """The outermost layer of a robot's environment whose steps can be taken in two parts.
-
-    Raises:
-        InputError: if a wrapper around it has them in one part only, or it is no robot's.
-    """
+    """The outermost layer of a robot's environment whose steps can be taken in two parts."""
     robot = real_time_env_of(env)
     for layer in wrapper_layers(env):
         if isinstance(layer, SendReceiveEnv):

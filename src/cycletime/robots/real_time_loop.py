@@ -50,11 +50,7 @@ class RealTimeSession:
     def __init__(
         self, loop: RealTimeLoop, seed: int, position: SteppedPosition, recalled: Iterable[EpisodeRecord] = ()
     ) -> None:
-        """Go on from a position, which is taken over, and from the episodes that were kept since then.
-
-        Raises:
-            RunError: if one of them is missing.
-        """
+        """Go on from a position, which is taken over, and from the episodes that were kept since then."""
         self.loop, self.seed, self.env = loop, seed, SingleEnvAdapter(loop.env)
         self.sizes = self.env.observation_size, self.env.bounds.size
         agent = with_array_rates(loop.agent)
@@ -230,11 +226,7 @@ class RealTimeLoop:
         return min(self.agent.capacity, self.env_steps + self.agent.period)
 
     def calibrate(self) -> Calibration:
-        """Time `act` and `learn` before the robot moves, and compile what the loop calls.
-
-        Raises:
-            InputError: if there is no room for them in the cycle.
-        """
+        """Time `act` and `learn` before the robot moves, and compile what the loop calls."""
         keep_compiled_programs()
         calibration = calibrate(
             self.agent,

@@ -71,9 +71,6 @@ def replay_journal(
         keeper: Who is told, as by the loop.
         clock: What it is waited by; between episodes nothing is waited for.
         speed: How much faster than it was.
-
-    Raises:
-        InputError: if the speed is no positive number.
     """
     if not 0 < speed < np.inf:
         raise InputError(f"--speed is {speed:g}: give a positive number, such as 1 or 10.")

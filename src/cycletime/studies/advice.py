@@ -84,11 +84,7 @@ class Question:
         object.__setattr__(self, "rule", self.rule or DEFAULT_RULES[self.algorithm])
 
     def candidates(self, env_dt: Duration) -> tuple[tuple[Duration, ...], dict[str, str]]:
-        """The cycle times that the environment has, the present one among them; and why others are none.
-
-        Raises:
-            InputError: if the present one, or one that was named, is no multiple of the environment's step.
-        """
+        """The cycle times that the environment has, the present one among them; and why others are none."""
         cycle_steps(self.present, env_dt)
         for dt in self.dts:
             cycle_steps(dt, env_dt)
@@ -319,11 +315,7 @@ def write_advice(folder: Path, told: Mapping[str, Any]) -> None:
 
 
 def read_advice(folder: Path) -> dict[str, Any] | None:
-    """What advice.json of a folder says; None where there is none.
-
-    Raises:
-        InputError: if it is damaged, or of another version.
-    """
+    """What advice.json of a folder says; None where there is none."""
     file = folder / ADVICE_FILE
     if not file.exists():
         return None

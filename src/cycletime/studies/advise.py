@@ -152,9 +152,6 @@ def affordable_env_steps(question: Question, dts: Sequence[Duration], spending: 
         question: Of which the length of runs is not known yet.
         dts: The candidates.
         spending: What is left.
-
-    Raises:
-        InputError: if that is too short to learn anything.
     """
     budget, pace = spending.budget, spending.pace
     first_look = [(dt, seed) for dt in dts for seed in range(question.first_seeds)]
@@ -259,12 +256,7 @@ class SequentialSearch:
         return self.judgements[-1].left if self.judgements else self.advice.tried
 
     def answered(self) -> Advice:
-        """The answer, after as many looks as it takes and the budget has room for.
-
-        Raises:
-            InputError: if the budget has no room for the first.
-            RunError: if no candidate has a mean.
-        """
+        """The answer, after as many looks as it takes and the budget has room for."""
         ended, looks = None, count(1)
         while ended is None:
             look = next(looks)
@@ -392,9 +384,6 @@ def advise(
         watcher: Who wants to know how runs go.
         stop: Asked about twice a second; where it says yes, workers save and leave.
         instruments: What measures this machine.
-
-    Raises:
-        InputError: if the folder holds another question, or the budget has no room for the first look.
     """
     began_s = instruments.clock()
     refuse_unknown_env(question.world)
@@ -456,11 +445,7 @@ def _measure(
 
 
 def _resumed_question(question: Question, before: Mapping[str, Any], env_steps: int | None, path: Path) -> Question:
-    """The question as the folder has it, where that is the same.
-
-    Raises:
-        InputError: if it is another.
-    """
+    """The question as the folder has it, where that is the same."""
     kept = before["question"]
     question = replace(question, env_steps=kept["env_steps"] if env_steps is None else env_steps)
     if other := first_difference(kept, question.as_json()):

@@ -27,11 +27,7 @@ class ClaimedRun:
         return self.spec.name
 
     def check(self) -> None:
-        """Refuse to write where another has taken it; who asks gets further.
-
-        Raises:
-            RunError: if so.
-        """
+        """Refuse to write where another has taken it; who asks gets further."""
         HEARTBEAT.tick()
         self.lease.check()
 

@@ -36,10 +36,6 @@ def export_curves(folder: StudyFolder, file: Path, bins: int | None = None) -> t
         folder: The study.
         file: The table, whose name ends with .parquet or .csv.
         bins: Equal bins of environment steps, with the mean return in each; None for a row for each episode.
-
-    Raises:
-        InputError: if the file's ending or the number of bins is none that can be.
-        RunError: if the disk refuses.
     """
     if file.suffix not in _WRITERS:
         raise InputError(f"{file} ends with {file.suffix!r}: give a file that ends with .parquet or .csv.")

@@ -41,11 +41,7 @@ class WorldFacts:
 
 
 def world_facts(world: World, dt: Duration) -> WorldFacts:
-    """What is known of a world, which may have to be made at a cycle time for it.
-
-    Raises:
-        InputError: if there is no such environment, or not at this cycle time.
-    """
+    """What is known of a world, which may have to be made at a cycle time for it."""
     if isinstance(world, ClosedFormWorld):
         return WorldFacts(world.env_dt, world.task.observation_size, world.task.action_size)
     env = make_env(world, dt)

@@ -83,11 +83,7 @@ class EventWriter:
 
 @contextmanager
 def open_event_writer(folder: Path, worker: str) -> Iterator[EventWriter]:
-    """A worker's, to write into.
-
-    Raises:
-        RunError: if the disk refuses it.
-    """
+    """A worker's, to write into."""
     path = events_file(folder, worker)
     with disk_errors(path):
         file = path.open("a")

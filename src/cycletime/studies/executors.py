@@ -30,18 +30,10 @@ class Executor(Protocol):
         """Workers that an earlier command has started, and that go on."""
 
     def start(self, study: Path, command: str, count: int, device: str) -> list[str]:
-        """Start so many workers of a command, for runs on a device; their names, each COMMAND... and -N.
-
-        Raises:
-            RunError: if none can be started, with what is known of the reason.
-        """
+        """Start so many workers of a command, for runs on a device; their names, each COMMAND... and -N."""
 
     def ended(self, wait_s: float) -> Mapping[str, str]:
-        """Wait a little; the workers that have ended since the last time, and what there is to say about each.
-
-        Raises:
-            MachineError: if one says that its machine lacks something.
-        """
+        """Wait a little; the workers that have ended since the last time, and what there is to say about each."""
 
     def stop(self, study: Path) -> None:
         """Ask all workers to save and leave."""
@@ -207,11 +199,7 @@ class ExecutorOptions:
 
 
 def make_executor(name: str, options: ExecutorOptions, device: str = "cpu") -> Executor:
-    """The executor of a name, for a study on a device.
-
-    Raises:
-        InputError: if there is none, or it has no such option, or what it needs is missing.
-    """
+    """The executor of a name, for a study on a device."""
     if name not in ("local", *_OPTIONS_OF_ONE):
         raise InputError(f"{name!r} is not an executor: give local, ray or slurm.")
     given = options.given

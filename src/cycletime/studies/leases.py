@@ -62,11 +62,7 @@ class Lease:
         return self._lost
 
     def check(self) -> None:
-        """Refuse to write where another worker has taken it.
-
-        Raises:
-            RunError: if so.
-        """
+        """Refuse to write where another worker has taken it."""
         if self.is_lost():
             raise RunError("The lease on this run was taken by another worker, since this one did not answer for long.")
 

@@ -52,10 +52,6 @@ def pack_studies(
         file: The pack.
         keeps: For each study what is kept of its runs, by default little.
         in_folders: Whether each study has a folder of its name in OUT; by default where there are several.
-
-    Raises:
-        InputError: if they have environments, which need more than such a machine has, runs that cannot be, or no names
-            for folders.
     """
     in_folders = len(studies) > 1 if in_folders is None else in_folders
     if in_folders:

@@ -48,9 +48,6 @@ class RayExecutor:
                 None starts one.
             workers: Tasks at a time; None takes what the cluster has.
             gpus: GPUs for each of them.
-
-        Raises:
-            InputError: if Ray is not installed, or there is no such cluster, or it has too few GPUs.
         """
         try:
             import ray

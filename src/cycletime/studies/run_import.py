@@ -33,11 +33,7 @@ class ImportSummary:
 
 
 def import_runs(folder: StudyFolder, sources: Sequence[Path]) -> ImportSummary:
-    """Take all finished runs that a study plans and does not have yet: of folders, and of files of other studies.
-
-    Raises:
-        InputError: if a source is not there, or has no finished run.
-    """
+    """Take all finished runs that a study plans and does not have yet: of folders, and of files of other studies."""
     taking = _Importer(folder, {planned.name for planned in Plan.of(folder.study).runs})
     for source in sources:
         folders, files = _find_finished(source)
@@ -49,11 +45,7 @@ def import_runs(folder: StudyFolder, sources: Sequence[Path]) -> ImportSummary:
 
 
 def open_or_create_study(path: Path, sources: Sequence[Path]) -> StudyFolder:
-    """The study in a folder; where there is none, a new one of the study that a source is.
-
-    Raises:
-        InputError: if there is neither, or a source has no finished run: then nothing is made.
-    """
+    """The study in a folder; where there is none, a new one of the study that a source is."""
     if not (path / "study.json").exists():
         for source in sources:
             if (source / "study.json").exists():
@@ -118,7 +110,6 @@ class _Importer:
         self.taken.taken += len(new)
 
     def take_folders(self, paths: Sequence[Path]) -> None:
-        """Take runs of folders."""
         runs = []
         for path in paths:
             try:

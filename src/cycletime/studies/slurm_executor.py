@@ -50,11 +50,7 @@ class SlurmExecutor:
     """Since when jobs are not in the queue any more."""
 
     def __post_init__(self) -> None:
-        """Refuse where there is no Slurm.
-
-        Raises:
-            InputError: if submitit or Slurm's commands are missing, or a number is none.
-        """
+        """Refuse where there is no Slurm."""
         try:
             import submitit  # noqa: F401
         except ImportError:

@@ -44,11 +44,7 @@ if TYPE_CHECKING:
 
 
 def check_axes(study: Study) -> None:
-    """Refuse axes without a value, or with one twice; rules of one's own that are not used; and what is no seed.
-
-    Raises:
-        InputError: if there is any.
-    """
+    """Refuse axes without a value, or with one twice; rules of one's own that are not used; and what is no seed."""
     for name in ("worlds", "algorithms", "dts", "seeds"):
         given, called = getattr(study, name), "tasks or envs" if name == "worlds" else name
         if not given:
@@ -69,11 +65,7 @@ def check_axes(study: Study) -> None:
 
 
 def check_points(study: Study, algorithm: str) -> None:
-    """Refuse points of an algorithm that do not go together, or with what else the study says.
-
-    Raises:
-        InputError: if there are any.
-    """
+    """Refuse points of an algorithm that do not go together, or with what else the study says."""
     points = study.points.get(algorithm, ())
     for name in without_dt(points[0]) if points else ():
         check_field("points", algorithm, name)
@@ -104,11 +96,7 @@ def _check_dts_of_points(dts: tuple[Duration, ...], points: tuple[Point, ...]) -
 
 
 def check_grid(algorithm: str, grid: Grid) -> None:
-    """Refuse hyper-parameters without a value, or with one twice.
-
-    Raises:
-        InputError: if there are any.
-    """
+    """Refuse hyper-parameters without a value, or with one twice."""
     for name, values in grid.items():
         if not values:
             raise InputError(f"{name} of {algorithm} has no value: give at least one.")
@@ -135,11 +123,7 @@ def _printable_point(point: Point) -> dict[str, Any]:
 
 
 def check_field(where: str, algorithm: str, name: str) -> None:
-    """Refuse what is no field of an algorithm's agent.
-
-    Raises:
-        InputError: if it is none.
-    """
+    """Refuse what is no field of an algorithm's agent."""
     known = [each.name for each in fields(AGENTS[algorithm]) if each.name != "exploration"]
     if name not in known:
         meant = name_hint(name, algorithm, known)
@@ -201,7 +185,6 @@ class Cell:
     origin: Mapping[str, Any]
 
     def run(self, seed: int) -> RunSpec:
-        """The run with a seed."""
         return RunSpec(
             world=self.world,
             agent=self.agent,
@@ -269,41 +252,25 @@ class Study:
             check_points(self, algorithm)
 
     def check_size(self) -> None:
-        """Refuse more runs than can be planned.
-
-        Raises:
-            InputError: if there are so many.
-        """
+        """Refuse more runs than can be planned."""
         if self.size > MAX_RUNS:
             raise InputError(f"The study {self.name!r} has {self.size:,} runs: it may have {MAX_RUNS:,} at most.")
 
     def check_worlds(self) -> None:
-        """Refuse tasks and environments that no worker could learn on, before anything is written.
-
-        Raises:
-            InputError: if an environment is not known, or no episode can end within the budget.
-        """
+        """Refuse tasks and environments that no worker could learn on, before anything is written."""
         for world in self.worlds:
             refuse_unknown_env(world)
             refuse_budget_without_episode(world, self.env_steps)
 
     def check_runs(self) -> None:
-        """Refuse what cannot run: worlds, and all that is known only when rules have carried the values.
-
-        Raises:
-            InputError: if there is any.
-        """
+        """Refuse what cannot run: worlds, and all that is known only when rules have carried the values."""
         self.check_worlds()
         for cell in self.cells():
             cell.run(self.seeds[0])
 
     @classmethod
     def read(cls, file: Path | str) -> Study:
-        """The study in a TOML file.
-
-        Raises:
-            InputError: if it cannot be read, or is not a study; the sentence names the file.
-        """
+        """The study in a TOML file."""
         from cycletime.studies.spec_file import read_study
 
         return read_study(Path(file))
@@ -359,9 +326,6 @@ class Study:
 
         Args:
             begun: The same study as it was when it began, if it did: its width is kept.
-
-        Raises:
-            InputError: if not one run fits into the memory of a GPU.
         """
         if self.width is not None:
             return self
@@ -383,11 +347,7 @@ class Study:
         return replace(self, width=math.ceil(runs / math.ceil(runs / most)))
 
     def cells(self) -> Iterator[Cell]:
-        """All combinations but for seeds, in the order of a table.
-
-        Raises:
-            InputError: if there are too many, or values that make no sense together.
-        """
+        """All combinations but for seeds, in the order of a table."""
         self.check_size()
         for world, algorithm in product(self.worlds, self.algorithms):
             for dt, rule in product(self.dts, self.rules.get(algorithm) or (None,)):

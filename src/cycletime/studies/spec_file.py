@@ -162,7 +162,6 @@ def _point(told: Mapping[str, Any]) -> Point:
 
 
 def _is_per_algorithm(key: str, table: object, algorithms: tuple[str, ...]) -> bool:
-    """Whether a table has one for each algorithm."""
     if not isinstance(table, Mapping):
         raise InputError(f"{key} is {quote(table)}: it must be a table, such as [{key}] with a line for each value.")
     if not any(name in AGENTS for name in table):
@@ -211,11 +210,7 @@ _KNOWN_KEYS = {
 
 
 def read_study(path: Path) -> Study:
-    """The study in a file.
-
-    Raises:
-        InputError: if it cannot be read, is not a study, or has runs that cannot be; the sentence names the file.
-    """
+    """The study in a file."""
     told = read_toml(path)
     try:
         study = study_from_table(told, folder=path.parent)
@@ -226,11 +221,7 @@ def read_study(path: Path) -> Study:
 
 
 def study_from_table(told: Mapping[str, Any], folder: Path = Path()) -> Study:
-    """The study that a table describes; tuned values may stand in a file of their own, looked for in a folder.
-
-    Raises:
-        InputError: if it describes none.
-    """
+    """The study that a table describes; tuned values may stand in a file of their own, looked for in a folder."""
     check_plain(told)
     for key in told:
         if key not in _KNOWN_KEYS:

@@ -58,11 +58,7 @@ class StudyResults:
         return study_curves(self._checked, bins)
 
     def plot(self, measure: str = "average_return") -> Figure:
-        """Performance against the cycle time, for each task and algorithm: means and standard errors over seeds.
-
-        Raises:
-            NotInstalledError: if there is no Matplotlib.
-        """
+        """Performance against the cycle time, for each task and algorithm: means and standard errors over seeds."""
         with require_extras("StudyResults.plot"):
             from matplotlib.figure import Figure
 

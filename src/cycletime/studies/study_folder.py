@@ -142,12 +142,7 @@ class StudyFolder:
     def create(
         cls, path: Path, study: Study, *, change_engine: bool = False, keep: SaveOptions | None = None
     ) -> StudyFolder:
-        """The folder of a study, new or as it is; what a study has run already stays.
-
-        Raises:
-            InputError: if the folder has another study or other things, or began on another engine and is not told to
-                change it.
-        """
+        """The folder of a study, new or as it is; what a study has run already stays."""
         check_folder_free(path)
         before = cls.open(path) if (path / "study.json").exists() else None
         study = study.resolved(before.study if before and not change_engine else None)
@@ -163,11 +158,6 @@ class StudyFolder:
 
     @classmethod
     def open(cls, path: Path | str) -> StudyFolder:
-        """The study in a folder.
-
-        Raises:
-            InputError: if there is none.
-        """
         path = Path(path)
         file = path / "study.json"
         if not file.is_file():
@@ -237,11 +227,7 @@ class StudyFolder:
         return self.path / "workers"
 
     def open_to_workers(self) -> None:
-        """Have all that workers write into, before the first one is started.
-
-        Raises:
-            RunError: if the disk refuses.
-        """
+        """Have all that workers write into, before the first one is started."""
         for each in (self.workers, self.leases, self.runs, self.finished):
             make_folder(each)
             check_writable(each)
@@ -324,9 +310,6 @@ def check_folder_free(path: Path, what: str = "study", signs: Sequence[str] = _M
         path: The folder.
         what: What is to be kept there.
         signs: Of which a folder that holds such a thing already has one.
-
-    Raises:
-        InputError: if it is neither new, nor empty, nor has a sign.
     """
     if path.is_file():
         raise InputError(f"{str(path)!r} is a file: give a new folder or an empty one.")
@@ -347,11 +330,7 @@ def format_states(counts: Mapping[RunState, int]) -> str:
 
 
 def open_run(path: Path) -> RunFolder | FinishedRun:
-    """A run by the path of its folder, though it may be in the store of its study by now.
-
-    Raises:
-        InputError: if there is none.
-    """
+    """A run by the path of its folder, though it may be in the store of its study by now."""
     study = StudyFolder.of_run(path)
     if study is not None and not (path / "spec.json").exists():
         store = StudyFolder.open(study).store
@@ -362,11 +341,7 @@ def open_run(path: Path) -> RunFolder | FinishedRun:
 
 
 def policy_of(run: RunFolder | FinishedRun) -> SavedPolicy:
-    """What a run has learned.
-
-    Raises:
-        InputError: if that was not kept, or there is nothing yet.
-    """
+    """What a run has learned."""
     if isinstance(run, RunFolder):
         return run.policy()
     if run.policy is None:

@@ -265,12 +265,7 @@ def tune(
     stop: Callable[[], bool] = lambda: False,
     change_engine: bool = False,
 ) -> TuningResult | None:
-    """Tune, or go on with it; None if asked to stop before the end.
-
-    Raises:
-        InputError: if nothing can be learnt of the task, or the folder has another tuning or other things.
-        RunError: if no trial has a mean.
-    """
+    """Tune, or go on with it; None if asked to stop before the end."""
     check_folder_free(path, "tuning", _MARKERS)
     tuning.study.check_worlds()
     work = _TuningRun(tuning, path, executor, watcher, stop, change_engine)

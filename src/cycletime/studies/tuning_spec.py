@@ -52,9 +52,6 @@ def add_horizons(study: Study, told: object) -> Study:
     Args:
         study: Without them.
         told: True, or by rate its horizons.
-
-    Raises:
-        InputError: if these are none, or a rate has values already.
     """
     algorithm, dt = study.algorithms[0], study.dts[0]
     known = [name for name in DEFAULT_HORIZON_STEPS if name in TUNABLE[algorithm]]
@@ -181,7 +178,6 @@ class Tuning:
 
     @property
     def algorithm(self) -> str:
-        """What is tuned."""
         return self.study.algorithms[0]
 
     @property
@@ -195,7 +191,6 @@ class Tuning:
 
     @property
     def names(self) -> list[str]:
-        """What is tuned."""
         return [*dict.fromkeys(name for point in self._points for name in point), *self.choices, *self.search]
 
     @property
@@ -270,9 +265,6 @@ def read_tuning(path: Path, *, horizons: bool = False, **options: int | str | No
         path: The file.
         horizons: Whether the usual horizons are tried where the file has none of its own.
         options: Of the sampler and of fresh seeds.
-
-    Raises:
-        InputError: if it cannot be read, or is no tuning; the sentence names the file, or is about an option.
     """
     told, given = read_toml(path), {name: option for name, option in options.items() if option is not None}
     if given.get("sampler") == "grid":  # then the file's options of a sampler are not meant
@@ -292,11 +284,7 @@ def read_tuning(path: Path, *, horizons: bool = False, **options: int | str | No
 
 
 def tuning_from_table(told: Mapping[str, Any], folder: Path = Path()) -> Tuning:
-    """The tuning that a table describes.
-
-    Raises:
-        InputError: if it describes none.
-    """
+    """The tuning that a table describes."""
     check_plain(told)
     if given := [key for key in ("rule", "rules") if key in told]:
         raise InputError(f"{given[0]!r} is given: a tuning is at one cycle time, and carries nothing.")

@@ -91,12 +91,7 @@ def finish_run(
     stop: Callable[[], bool] = lambda: False,
     checkpoint_s: float = CHECKPOINT_S,
 ) -> RunOutcome:
-    """Train a run of a study to its end, from its checkpoint if there is one; one that is done is left alone.
-
-    Raises:
-        InputError: if the study does not plan it.
-        RunError: if a worker trains it at this moment, or it cannot go on.
-    """
+    """Train a run of a study to its end, from its checkpoint if there is one; one that is done is left alone."""
     plan = Plan.of(folder.study)
     planned = next((each for each in plan.runs if each.name == name), None)
     if planned is None:
@@ -181,9 +176,6 @@ def work(study: str, name: str, workers: int, stop: Callable[[], bool] = lambda:
         name: Who this is, different from all others.
         workers: How many there are, about, so that each takes its share.
         stop: Asked about once a second whether to save and leave.
-
-    Raises:
-        MachineError: if the machine has no room or no GPU for runs, which is no failure of theirs.
     """
     folder = StudyFolder.open(study)
     asked = _StopRequest(stop_file(folder.workers, name), stop)
@@ -223,11 +215,7 @@ def _work(folder: StudyFolder, name: str, workers: int, stop: Callable[[], bool]
 def train_claimed(
     folder: StudyFolder, taken: Sequence[ClaimedRun], diary: EventWriter, stop: Callable[[], bool]
 ) -> None:
-    """Train runs that were taken, and tell what becomes of each.
-
-    Raises:
-        MachineError: if the machine has no room or no GPU for them.
-    """
+    """Train runs that were taken, and tell what becomes of each."""
     for run in taken:
         diary.begin(run.name)
     trainees = [TrainingJob(folder.run_folder(run.spec), [_EventObserver(run.name, diary)], run.check) for run in taken]

@@ -262,10 +262,6 @@ def run_study(
     """Run what is not done yet; how many runs are in which state in the end.
 
     Others may run the same study at the same time: runs that they hold are left to them, and waited for.
-
-    Raises:
-        RunError: if the disk refuses what workers write, or no worker comes to begin a run.
-        MachineError: if a machine has no room or no GPU for runs.
     """
     plan = Plan.of(folder.study)
     names = [planned.name for planned in plan.runs]

@@ -107,9 +107,6 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
             env_dt: How long one step of ``env`` lasts, where it does not publish it as ``dt``; it must not contradict
                 what is published.
             time_limit: Truncate episodes after this span, even in the middle of a cycle.
-
-        Raises:
-            InputError: if the time step is unknown, or a span is not a whole multiple of it.
         """
         gym.utils.RecordConstructorArgs.__init__(
             self, dt=str(Duration(dt)), env_dt=duration_text(env_dt), time_limit=duration_text(time_limit)

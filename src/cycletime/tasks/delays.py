@@ -330,9 +330,6 @@ class RealTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs)
             history: How far back the observed actions go, a whole multiple of a step; one step by default.
             env_dt: The environment's time step, where it does not publish it; needed only for ``history``.
             initial_action: What is applied first, and fills the history at first; zeros by default.
-
-        Raises:
-            InputError: if the spaces are others, or the history does not fit.
         """
         refuse_hidden_resets(env, "RealTime")
         initial = initial_action_for(env.action_space, initial_action)

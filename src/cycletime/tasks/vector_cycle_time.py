@@ -99,9 +99,6 @@ class VectorCycleTime(VectorWrapper, gym.utils.RecordConstructorArgs):
             env_dt: The environment's time step, where it does not publish it.
             time_limit: Truncate a copy's episode after this span, even in the middle of a cycle.
             steps_past_end: Whether ``env.step`` tolerates copies that have ended. Not needed for a ``SyncVectorEnv``.
-
-        Raises:
-            InputError: if the actions cannot be held correctly, or the spans do not fit.
         """
         gym.utils.RecordConstructorArgs.__init__(
             self,

@@ -36,11 +36,7 @@ def make_folder(folder: Path) -> None:
 
 
 def check_writable(folder: Path) -> None:
-    """Refuse a folder in which no file can be made.
-
-    Raises:
-        RunError: if so.
-    """
+    """Refuse a folder in which no file can be made."""
     with disk_errors(folder), _temporary(folder / "check") as unfinished:
         unfinished.touch()  # what the rights say is not enough: a disk can be read-only as a whole
 
@@ -55,12 +51,7 @@ def move(path: Path, place: Path) -> Path:
 
 
 def hard_link(path: Path, place: Path) -> None:
-    """Give a file of this process a further name, in one step that only one of many can do.
-
-    Raises:
-        FileExistsError: if the name is taken.
-        NoLinksError: if the file system has no such thing.
-    """
+    """Give a file of this process a further name, in one step that only one of many can do."""
     try:
         os.link(path, place)
     except FileExistsError:
@@ -214,11 +205,7 @@ class Lock:
     handle: int
 
     def check(self) -> None:
-        """Refuse to go on where the file is gone or another one: somebody deleted the folder, and may train anew.
-
-        Raises:
-            RunError: if so.
-        """
+        """Refuse to go on where the file is gone or another one: somebody deleted the folder, and may train anew."""
         try:
             there = self.path.stat().st_ino
         except OSError:
@@ -231,11 +218,7 @@ class Lock:
 
 @contextmanager
 def locked(path: Path) -> Iterator[Lock]:
-    """Hold the lock at a path, a file that is made if it is not there.
-
-    Raises:
-        RunError: if another process holds it, or there can be none.
-    """
+    """Hold the lock at a path, a file that is made if it is not there."""
     with disk_errors(path):
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:

@@ -30,11 +30,7 @@ class BoundedNpz(Mapping[str, NDArray[Any]]):
     """The arrays of a file that is open, by name; each is read when it is asked for."""
 
     def __init__(self, file: zipfile.ZipFile, most_bytes: int) -> None:
-        """Look what there is.
-
-        Raises:
-            ValueError: if it is more than that, or of another kind.
-        """
+        """Look what there is."""
         members = file.infolist()
         self.bytes = sum(each.file_size for each in members)
         """Of all of them, as they are declared."""
@@ -69,12 +65,7 @@ class BoundedNpz(Mapping[str, NDArray[Any]]):
         return shape, dtype
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """An array.
-
-        Raises:
-            KeyError: if there is none of this name.
-            ValueError: if it is damaged or no array of numbers; zipfile and zlib have further errors for that.
-        """
+        """An array."""
         member = self._members[name]
         with self._file.open(member) as raw:
             if name in self._headers:
@@ -95,11 +86,7 @@ class BoundedNpz(Mapping[str, NDArray[Any]]):
 
 @contextmanager
 def open_npz(raw: IO[bytes], most_bytes: int) -> Iterator[BoundedNpz]:
-    """The arrays of an open file that declares no more than so many bytes of them.
-
-    Raises:
-        ValueError: if it declares more, or what is no array; zipfile, zlib and the system have further errors.
-    """
+    """The arrays of an open file that declares no more than so many bytes of them."""
     with zipfile.ZipFile(raw) as file:
         yield BoundedNpz(file, most_bytes)
 

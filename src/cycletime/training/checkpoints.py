@@ -35,11 +35,7 @@ def named_arrays(tree: Any) -> dict[str, NDArray[Any]]:  # noqa: ANN401 - any tr
 
 
 def tree_from_arrays(example: Tree, arrays: Mapping[str, NDArray[Any]]) -> Tree:
-    """The tree that has the structure of an example and leaves of these names.
-
-    Raises:
-        RunError: if they do not fit.
-    """
+    """The tree that has the structure of an example and leaves of these names."""
     leaves, structure = jax.tree_util.tree_flatten_with_path(example)
     filled: Tree = jax.tree.unflatten(structure, [_leaf(_leaf_name(path), leaf, arrays) for path, leaf in leaves])
     return filled
@@ -137,11 +133,7 @@ class Checkpoints:
             shutil.rmtree(self.folder / f"{old:06d}", ignore_errors=True)
 
     def newest(self, identity: str) -> tuple[Checkpoint | None, list[str]]:
-        """The newest that can be used, if there is any, and what is wrong with those after it, which are put aside.
-
-        Raises:
-            RunError: if there are some and none can be used, or they may not be read.
-        """
+        """The newest that can be used, if there is any, and what is wrong with those after it, which are put aside."""
         sweep(self.folder)
         checkpoint, wrong = self._newest(identity)
         return checkpoint, [f"{told}; it is now {_put_aside(path)}." for path, told in wrong.items()]
@@ -171,7 +163,6 @@ class Checkpoints:
         return None, {}
 
     def remove(self) -> None:
-        """Remove all of them."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     @property
@@ -225,11 +216,7 @@ def _unsealed(told: Mapping[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def _damage(path: Path) -> Iterator[None]:
-    """Tell a file that is damaged from one that may not be read, which nobody should delete.
-
-    Raises:
-        RunError: if it may not be read.
-    """
+    """Tell a file that is damaged from one that may not be read, which nobody should delete."""
     try:
         yield
     except (DamagedError, MemoryError):

@@ -137,7 +137,6 @@ class _LaneSnapshots:
 
     @cached_property
     def agent_steps(self) -> NDArray[Any]:
-        """By lane, its agent steps."""
         return np.atleast_1d(np.asarray(self.position.state.agent_steps))
 
     @cached_property
@@ -157,7 +156,6 @@ class _LaneSnapshot:
     lane: int
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Its arrays."""
         return self.moments.arrays(self.lane)
 
     def psi(self) -> AgentState:
@@ -189,7 +187,6 @@ def _as_tree(position: CompiledPosition, lane: int | None = None) -> dict[str, A
 
 
 def _split(name: str, array: NDArray[Any], lane: int) -> NDArray[Any]:
-    """What a lane has of an array."""
     if name == _PERIOD:
         return array
     return array[lane] if name.startswith(_OF_LANES) else array[lane : lane + 1]

@@ -146,7 +146,6 @@ class CompiledLoop:
 
     @cached_property
     def shape(self) -> ProgramShape:
-        """What the program is compiled for."""
         timed_task = TimedTask(self.task, cycle_steps(self.dt, self.task.env_dt))
         numbers = max(1, numbers_per_update(jax.tree.structure(self.agent), self.task.action_size))
         most_numbers = min(MOST_NUMBERS, int(MOST_NUMBERS_TOGETHER / self.width))

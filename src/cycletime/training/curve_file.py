@@ -44,11 +44,7 @@ def curve_table(episodes: Episodes, env_dt: Duration) -> pa.Table:
 
 
 def read_curve(path: Path, env_dt: Duration) -> Episodes:
-    """The episodes of a curve.
-
-    Raises:
-        RunError: if it cannot be read.
-    """
+    """The episodes of a curve."""
     table = _table(path)
     columns = {name: table[name].to_numpy() for name in SCHEMA.names}
     with np.errstate(invalid="ignore"):  # of lengths that are none
@@ -57,11 +53,7 @@ def read_curve(path: Path, env_dt: Duration) -> Episodes:
 
 
 def step_in(path: Path) -> Duration | None:
-    """The environment's time step, as a curve tells it: seconds over steps at its end; None where no episode ended.
-
-    Raises:
-        RunError: if it cannot be read.
-    """
+    """The environment's time step, as a curve tells it: seconds over steps at its end; None where no episode ended."""
     table = _table(path)
     if not len(table):
         return None

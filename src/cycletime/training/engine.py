@@ -189,11 +189,7 @@ class Engine(Protocol):
         """Where JAX computes: cpu or gpu."""
 
     def group(self, specs: Sequence[RunSpec]) -> RunBatch:
-        """Make runs of one program ready.
-
-        Raises:
-            InputError: if they cannot be trained together, or not here.
-        """
+        """Make runs of one program ready."""
 
     def cost(self, spec: RunSpec) -> Cost:
         """What a run takes on this machine, or on another one that is named; it may be tried for a few seconds."""

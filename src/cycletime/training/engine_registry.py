@@ -26,11 +26,7 @@ takes."""
 
 
 def engine_for(spec: RunSpec) -> Engine:
-    """The engine that a run asks for.
-
-    Raises:
-        InputError: if there is none of this name or of this version, or it does not take the run.
-    """
+    """The engine that a run asks for."""
     asked, engine = spec.engine, _named(spec.engine.name)
     if asked.version != asked.newest_version:
         raise InputError(
@@ -66,11 +62,7 @@ def _missing_option(spec: RunSpec) -> str | None:
 
 
 def with_engine(spec: RunSpec, name: str = AUTO) -> RunSpec:
-    """A run with the engine of a name, or with that of AUTO, on the device and of the width that it has.
-
-    Raises:
-        InputError: if there is no such engine, or it does not take the run; its sentence says why.
-    """
+    """A run with the engine of a name, or with that of AUTO, on the device and of the width that it has."""
     if name != AUTO:
         chosen = _on(spec, name)
         engine_for(chosen)
@@ -89,11 +81,7 @@ def _on(spec: RunSpec, name: str) -> RunSpec:
 
 
 def make_batch(specs: Sequence[RunSpec]) -> RunBatch:
-    """Runs, ready to be trained together.
-
-    Raises:
-        InputError: if they cannot be, or not here.
-    """
+    """Runs, ready to be trained together."""
     engine = engine_for(specs[0])
     for spec in specs[1:]:
         if engine_for(spec) is not engine:
@@ -107,11 +95,7 @@ def runs_on_robot(spec: RunSpec) -> bool:
 
 
 def check_study_engine(engine: str) -> None:
-    """Refuse what is no engine for many runs, trained several at a time, as is that of robots.
-
-    Raises:
-        InputError: if it is none.
-    """
+    """Refuse what is no engine for many runs, trained several at a time, as is that of robots."""
     if engine == RealTimeEngine.name:
         raise InputError(
             f"engine is {engine!r}: a robot is one run's at a time, so train it with 'cycletime robot run' or "

@@ -81,11 +81,7 @@ class EnvAdapter(Protocol):
 
 
 def adapt_env(env: AnyEnv) -> EnvAdapter:
-    """An environment as copies.
-
-    Raises:
-        InputError: if it is none.
-    """
+    """An environment as copies."""
     if isinstance(env, VectorEnv):
         return VectorEnvAdapter(env)
     if isinstance(env, gymnasium.Env):
@@ -193,11 +189,7 @@ class VectorEnvAdapter:
         return _as_float32(observation)
 
     def step(self, actions: NDArray[np.float32]) -> StepResult:
-        """Take one step in every copy.
-
-        Raises:
-            InputError: if a vector environment does not give the last observation of an episode.
-        """
+        """Take one step in every copy."""
         real = ~self._begins
         seen, reward, terminated, truncated, infos = self.env.step(self.bounds.reach(actions))
         observation = _as_float32(seen)

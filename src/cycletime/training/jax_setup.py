@@ -68,22 +68,13 @@ def prepare_jax(device: str) -> None:
 
 
 def use_device(device: str) -> None:
-    """Choose JAX's device, which must be there.
-
-    Raises:
-        NoGpuError: if it is a GPU, and there is none.
-    """
+    """Choose JAX's device, which must be there."""
     prepare_jax(device)
     check_device(device)
 
 
 def check_device(device: str) -> None:
-    """Refuse a device that JAX does not compute on here.
-
-    Raises:
-        NoGpuError: if it is a GPU, and there is none.
-        InputError: if JAX computes elsewhere.
-    """
+    """Refuse a device that JAX does not compute on here."""
     try:
         here = jax.default_backend()
     except (RuntimeError, AssertionError):

@@ -285,11 +285,7 @@ class Journal:
     """The run's."""
 
     def append(self, entry: JournalEntry) -> None:
-        """Add an episode; the disk has it when this returns.
-
-        Raises:
-            RunError: if the disk refuses.
-        """
+        """Add an episode; the disk has it when this returns."""
         payload = _encode_entry(entry)
         with disk_errors(self.path):
             with self.path.open("ab") as file:
@@ -303,28 +299,16 @@ class Journal:
                 flush_folder(self.path.parent)
 
     def entries(self) -> Iterator[JournalEntry]:
-        """The episodes that are whole, up to the first that is not.
-
-        Raises:
-            RunError: if it is another run's, or may not be read.
-        """
+        """The episodes that are whole, up to the first that is not."""
         return (_decode_entry(payload) for payload, _ in self._frames())
 
     def last(self) -> JournalEntry | None:
-        """The newest episode that is whole, if there is one.
-
-        Raises:
-            RunError: if it is another run's, or may not be read.
-        """
+        """The newest episode that is whole, if there is one."""
         newest = self._newest()
         return None if newest is None else _decode_entry(newest[0])
 
     def repair(self) -> str | None:
-        """Put aside what follows the last episode that is whole, so that more can be appended; a sentence if any was.
-
-        Raises:
-            RunError: if it is another run's, or the disk refuses.
-        """
+        """Put aside what follows the last whole episode, so that more can be appended; a sentence if any was."""
         if not self.path.exists():
             return None
         size = self.path.stat().st_size

@@ -137,11 +137,7 @@ class EpisodeBins:
         return float(self.sums.sum() / self.counts.sum())
 
     def binned(self, env_steps: int, bins: int = BINS) -> NDArray[np.float64]:
-        """The mean return in as many bins, or in fewer that these can be put together to.
-
-        Raises:
-            InputError: if that is more than was kept.
-        """
+        """The mean return in as many bins, or in fewer that these can be put together to."""
         kept = len(self.counts)
         if env_steps != self.budget or bins < 1 or kept % bins:
             raise InputError(

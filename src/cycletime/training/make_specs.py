@@ -55,9 +55,6 @@ def transfer_agent(
         also: Parts that keep their meaning in seconds too, as in `rules`.
         others: Further fields of the agent; a learning rate or a clip among them is from `tuned_at` where the rule
             speaks of it, or `also` names its part.
-
-    Raises:
-        InputError: if there is no such algorithm, value, rule or part, or they do not go together.
     """
     if algorithm not in AGENTS:
         raise unknown_name_error(algorithm, "an algorithm", AGENTS)
@@ -146,9 +143,6 @@ def make_specs(
         engine: What computes: an engine's name, or auto for the fastest that takes the run on the device.
         robot: What the environment is on, where it is a robot's: real, simulated or lockstep.
         learner: Who learns while a robot moves: inline, within the cycle, or in the background.
-
-    Raises:
-        InputError: if something of it makes no sense.
     """
     count = seeds if isinstance(seeds, int) else len(seeds)
     if not 1 <= count <= MOST_SEEDS:  # before there is a list of them
@@ -183,11 +177,7 @@ def make_specs(
 def make_exploration(
     noise: str, correlation: DurationLike | None = None, order: int | None = None
 ) -> Exploration | None:
-    """The noise of a name, with its correlation time, and of autoregressive noise its order.
-
-    Raises:
-        InputError: if there is no such noise, or it has no such option.
-    """
+    """The noise of a name, with its correlation time, and of autoregressive noise its order."""
     if noise not in NOISES:
         raise InputError(f"{noise!r} is not a noise: give {', '.join(NOISES)}.")
     if noise != "autoregressive" and order is not None:

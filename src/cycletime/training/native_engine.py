@@ -28,11 +28,7 @@ class NativeEngine(CompiledEngine):
         return super().refusal(spec)
 
     def group(self, specs: Sequence[RunSpec]) -> CompiledBatch:
-        """The program and its runs.
-
-        Raises:
-            NoNativeError: if the library is not here.
-        """
+        """The program and its runs."""
         from cycletime.agents.native.library import native_library
 
         native_library()

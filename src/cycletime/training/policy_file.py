@@ -97,11 +97,7 @@ class SavedPolicy:
         }
 
     def refuse_other_sizes(self, observation_size: int, action_size: int, world: object) -> None:
-        """Refuse a world that the policy cannot act in.
-
-        Raises:
-            InputError: if its observations or actions have other sizes.
-        """
+        """Refuse a world that the policy cannot act in."""
         ours, theirs = (self.network.observation_size, self.network.action_size), (observation_size, action_size)
         if ours != theirs:
             raise InputError(
@@ -110,11 +106,7 @@ class SavedPolicy:
             )
 
     def in_numpy(self) -> NumpyPolicy:
-        """The policy to act with, without JAX.
-
-        Raises:
-            InputError: if its numbers are not finite.
-        """
+        """The policy to act with, without JAX."""
         try:
             return NumpyPolicy(self.arrays(), self.description())
         except UnsafePolicyError as error:
@@ -132,11 +124,7 @@ def write_policy(path: Path, policy: SavedPolicy) -> None:
 
 
 def read_policy(path: Path) -> SavedPolicy:
-    """Read a policy.
-
-    Raises:
-        InputError: if there is none, or if the file is none or damaged.
-    """
+    """Read a policy."""
     from safetensors import SafetensorError, safe_open
 
     if not path.is_file():

@@ -66,11 +66,7 @@ class Purpose(IntEnum):
 
 
 def seed_key(seed: int) -> jax.Array:
-    """The key of a run's seed, from which all others follow.
-
-    Raises:
-        InputError: if it is no seed, or JAX is set to draw other numbers from it.
-    """
+    """The key of a run's seed, from which all others follow."""
     if not _is_seed(seed):
         raise InputError(f"The seed is {seed!r}: it must be a whole number from 0 to 2**32 - 1.")
     if not jax.config.jax_threefry_partitionable:  # type: ignore[attr-defined]

@@ -49,11 +49,7 @@ class RunFolder:
         return folder
 
     def make(self) -> None:
-        """Let the folder be there; a spec.json that cannot be read is written anew, since the spec is known.
-
-        Raises:
-            InputError: if it holds another run.
-        """
+        """Let the folder be there; a spec.json that cannot be read is written anew, since the spec is known."""
         make_folder(self.path)
         file, text = self.path / "spec.json", sealed_text(self._told())
         if not file.exists():
@@ -68,11 +64,6 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: Path | str) -> RunFolder:
-        """The run in a folder.
-
-        Raises:
-            InputError: if there is none, or if its spec was changed.
-        """
         path = Path(path)
         if not (path / "spec.json").is_file():
             raise InputError(f"{str(path)!r} is not a run: there is no spec.json in it.")
@@ -84,7 +75,6 @@ class RunFolder:
 
     @property
     def policy_file(self) -> Path:
-        """The policy."""
         return self.path / "policy.safetensors"
 
     @property
@@ -94,7 +84,6 @@ class RunFolder:
 
     @property
     def metrics_file(self) -> Path:
-        """The metrics."""
         return self.path / "metrics.jsonl"
 
     @property
@@ -104,7 +93,6 @@ class RunFolder:
 
     @property
     def checkpoints(self) -> Checkpoints:
-        """The checkpoints."""
         return checkpoints_of(self.path)
 
     @property
@@ -118,11 +106,7 @@ class RunFolder:
         return self.checkpoints.are_there or self.journal.path.exists()
 
     def result(self) -> dict[str, Any]:
-        """What result.json says.
-
-        Raises:
-            RunError: if it cannot be read, or was changed.
-        """
+        """What result.json says."""
         try:
             told = parse_json((self.path / "result.json").read_bytes())
             return check_seal(told, known=told.keys())
@@ -147,11 +131,6 @@ class RunFolder:
         self.checkpoints.remove()
 
     def finished(self) -> FinishedRun:
-        """All of a run that is finished.
-
-        Raises:
-            RunError: if files are damaged.
-        """
         from cycletime.training.curve_file import read_curve
 
         result = self.result()
@@ -171,11 +150,7 @@ class RunFolder:
         return run
 
     def policy(self) -> SavedPolicy:
-        """The policy at the last checkpoint, or the final one.
-
-        Raises:
-            InputError: if there is none yet.
-        """
+        """The policy at the last checkpoint, or the final one."""
         if not self.policy_file.exists() and (checkpoint := self.checkpoints.newest(self.spec.identity)[0]):
             return checkpoint.policy()
         return read_policy(self.policy_file)
@@ -213,11 +188,7 @@ class _DamagedError(InputError):
 
 
 def _read_spec(file: Path) -> RunSpec:
-    """The spec that a file holds.
-
-    Raises:
-        InputError: if it holds none, or not the one that was written.
-    """
+    """The spec that a file holds."""
     try:
         told = parse_json(file.read_bytes())
         version, identity = told["format"], str(told["identity"])

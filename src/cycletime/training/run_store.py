@@ -108,11 +108,7 @@ def _widened(column: NDArray[Any]) -> NDArray[Any]:
 
 
 def read_about(file: BoundedNpz) -> AboutRuns:
-    """What a file says of its runs, without reading their numbers.
-
-    Raises:
-        ValueError: if it cannot be; a KeyError or TypeError, too.
-    """
+    """What a file says of its runs, without reading their numbers."""
     told = parse_json(_column(file, _ABOUT, "u", 1).tobytes())
     if told["format"] != FORMAT:
         raise ValueError(f"it has the format {told['format']}, and this version of cycletime reads {FORMAT}")
@@ -126,11 +122,7 @@ def read_about(file: BoundedNpz) -> AboutRuns:
 
 
 def read_runs(file: BoundedNpz, about: AboutRuns) -> list[FinishedRun]:
-    """All runs of a file, of which it says something, each held against itself.
-
-    Raises:
-        ValueError: if they cannot be; a KeyError, TypeError and the like, too.
-    """
+    """All runs of a file, of which it says something, each held against itself."""
     found = []
     bins = _bins(file, len(about))
     metrics = _split_tables(_METRICS, file, len(about))
@@ -217,11 +209,7 @@ MOST_READ = 4 * 2**30
 
 
 def write_bundles(folder: Path, runs: Sequence[FinishedRun]) -> list[Path]:
-    """Write runs into as few files as their kinds and sizes allow.
-
-    Raises:
-        RunError: if the disk refuses.
-    """
+    """Write runs into as few files as their kinds and sizes allow."""
     kinds: dict[Any, list[FinishedRun]] = {}
     for run in runs:
         kinds.setdefault(_columns_kind(run), []).append(run)
@@ -320,14 +308,12 @@ class Bundle:
         return [ScoredRun(run.result, run.bins.means()) for run in self.runs()]
 
     def runs(self) -> list[FinishedRun]:
-        """All of its runs."""
         with self._reading(), open_npz(BytesIO(self.content()), MOST_READ) as file:
             about = read_about(file)
             vars(self)["about"] = about  # which was held against the hash now, and need not be read again
             return read_runs(file, about)
 
     def run(self, name: str) -> FinishedRun:
-        """One of its runs."""
         return next(run for run in self.runs() if run.name == name)
 
     def size(self) -> int:
@@ -336,12 +322,7 @@ class Bundle:
             return file.bytes
 
     def content(self) -> bytes:
-        """All of it, as it was written.
-
-        Raises:
-            DamagedFileError: if it is not, or larger than any file of ours.
-            FileNotFoundError: if it is gone.
-        """
+        """All of it, as it was written."""
         with self._reading():
             if (size := self.path.stat().st_size) > MOST_READ:
                 raise ValueError(f"it has {size:,} bytes, and {MOST_READ:,} are the most")
@@ -485,11 +466,7 @@ class Store:
             return read(*self.places[name])
 
     def add(self, runs: Sequence[FinishedRun]) -> None:
-        """Keep runs: they are on the disk when this returns.
-
-        Raises:
-            RunError: if the disk refuses; what was not written by then does not count as finished.
-        """
+        """Keep runs: they are on the disk when this returns."""
         make_folder(self.folder)
         for path in write_bundles(self.folder, runs):
             self._know(Bundle(path))

@@ -22,11 +22,7 @@ def sealed_text(told: Mapping[str, Any]) -> str:
 
 
 def parse_json(content: bytes) -> dict[str, Any]:
-    """What a file tells, with its seal.
-
-    Raises:
-        ValueError: if it is no JSON object, or none of a reasonable kind.
-    """
+    """What a file tells, with its seal."""
     try:
         told = json.loads(content, parse_int=_whole_number)
     except RecursionError:
@@ -49,9 +45,6 @@ def check_seal(told: Mapping[str, Any], known: Collection[str] | None = None) ->
     Args:
         told: With the seal.
         known: All that can be told, where files may have no seal.
-
-    Raises:
-        ValueError: if it is not what was written.
     """
     without = {name: value for name, value in told.items() if name != _SEAL}
     is_old = _SEAL not in told and known is not None and without.keys() <= set(known)

@@ -71,7 +71,6 @@ class PackedAgentState:
 
     @classmethod
     def of(cls, tree: Any) -> PackedAgentState:  # noqa: ANN401 - any tree of arrays
-        """The tree, packed."""
         leaves, structure = jax.tree.flatten(tree)
         layout = _packed_layout(
             structure, tuple(each.shape for each in leaves), tuple(str(each.dtype) for each in leaves)

@@ -48,29 +48,17 @@ _TOO_MANY_PARTS = re.compile(rf"(?<![\w-])(?:{_PART}){{100}}")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The table in a TOML file.
-
-    Raises:
-        InputError: if it cannot be read, or is none.
-    """
+    """The table in a TOML file."""
     return toml_table(read_toml_text(path), path)
 
 
 def read_toml_text(path: Path) -> str:
-    """The text of a TOML file, byte for byte; its size is known before anything is read.
-
-    Raises:
-        InputError: if it cannot be read.
-    """
+    """The text of a TOML file, byte for byte; its size is known before anything is read."""
     return read_bounded_text(path, MOST_BYTES, encoding="utf-8")
 
 
 def toml_table(text: str, path: Path) -> dict[str, Any]:
-    """The table in the text of a TOML file.
-
-    Raises:
-        InputError: if there is none.
-    """
+    """The table in the text of a TOML file."""
     if "\0" in text:
         raise InputError(f"{path} is not UTF-8 text: it has the character NUL, as files in UTF-16 have.")
     if _TOO_MANY_PARTS.search(text):
@@ -105,11 +93,7 @@ def _toml_value(value: object) -> str:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """What is in a JSON file that a study keeps.
-
-    Raises:
-        InputError: if it cannot be read, or is none.
-    """
+    """What is in a JSON file that a study keeps."""
     text = read_bounded_text(path, MOST_BYTES_KEPT)
     try:
         return parse_json(text.encode())
@@ -118,11 +102,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def check_plain(table: object) -> None:
-    """Refuse what no table of settings has: texts that are long or not printable, huge numbers, deep nesting.
-
-    Raises:
-        InputError: if there is some of it; the sentence names the key at the top.
-    """
+    """Refuse what no table of settings has: texts that are long or not printable, huge numbers, deep nesting."""
     if not isinstance(table, Mapping):
         raise InputError(f"{quote(table)} is not a table of keys and values.")
     for key, value in table.items():
@@ -158,11 +138,7 @@ def _excess(error: Exception) -> str:
 
 
 def read_own_rules(file: Path) -> dict[str, Rule]:
-    """By name, the rules of a TOML file's tables [own_rules.NAME].
-
-    Raises:
-        InputError: if it cannot be read, or describes none.
-    """
+    """By name, the rules of a TOML file's tables [own_rules.NAME]."""
     told = read_toml(file)
     try:
         check_plain(told)
@@ -211,11 +187,6 @@ class TunedFile:
         return tuple(name for name in self.tuned if name in _NAMES)
 
     def of(self, algorithm: str) -> TunedValues:
-        """The values of an algorithm.
-
-        Raises:
-            InputError: if the file has none, or they are no hyper-parameters of it.
-        """
         if algorithm not in _NAMES:
             raise unknown_name_error(algorithm, "an algorithm", sorted(_NAMES))
         if self.algorithms and algorithm not in self.tuned:
@@ -234,11 +205,7 @@ class TunedFile:
 
 
 def read_tuned(path: Path | str) -> TunedFile:
-    """The tuned values in a file.
-
-    Raises:
-        InputError: if it cannot be read or has none.
-    """
+    """The tuned values in a file."""
     path = Path(path)
     text = read_toml_text(path)
     told, digest = toml_table(text, path), sha256(text.encode()).hexdigest()

@@ -22,11 +22,7 @@ from cycletime.training.run_recorder import Progress, RunInfo, Scalar, Status, T
 
 
 def load_extra(module: str, title: str, extra: str) -> ModuleType:
-    """The module of an extra, or the sentence that says how to install it.
-
-    Raises:
-        InputError: if it is not installed, or cannot be loaded; the sentence says how to.
-    """
+    """The module of an extra, or the sentence that says how to install it."""
     package = module.partition(".")[0]
     try:
         # A plain folder of the package's name, such as W&B's own './wandb', can be imported but has no file.
@@ -48,11 +44,7 @@ class GuardedTracker:
         self._listening = False
 
     def begin(self, run: RunInfo) -> None:
-        """Open the run; an error is the user's to mend, before any training.
-
-        Raises:
-            InputError: if it cannot be.
-        """
+        """Open the run; an error is the user's to mend, before any training."""
         try:
             self._tracker.begin(run)
         except InputError:
@@ -319,11 +311,7 @@ TRACKERS: Mapping[str, Callable[[], Tracker]] = MappingProxyType(
 
 
 def trackers_for(names: Sequence[str]) -> list[Tracker]:
-    """The trackers of these names, their packages loaded; an unknown name or a missing package is refused.
-
-    Raises:
-        InputError: if so.
-    """
+    """The trackers of these names, their packages loaded; an unknown name or a missing package is refused."""
     for place, name in enumerate(names):
         if name not in TRACKERS:
             raise InputError(f"{name!r} is not a tracker: give one of {', '.join(TRACKERS)}.")

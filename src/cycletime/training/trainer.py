@@ -309,10 +309,6 @@ def train(
     Returns:
         The runs, one for each seed. `result()` tells the performance, `finished()` has the learning curve.
 
-    Raises:
-        InputError: if something of it makes no sense.
-        RunError: if a run cannot go on.
-
     Example:
         >>> (run,) = train(task="reacher", dt="16ms", env_steps=4_000, values={"batch": 100}, out=out)
         >>> run.result()["env_steps"]

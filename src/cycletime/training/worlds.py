@@ -47,9 +47,6 @@ class ActionBounds:
 
         Numbers with two bounds are mapped from [-1, 1] and clipped, others are taken as they are. An environment whose
         metadata say `raw_actions`, as tasks in closed form do, clips by itself: its cost sees what the agent wanted.
-
-        Raises:
-            InputError: if actions are not floating-point numbers in one box.
         """
         from gymnasium.spaces import Box
 
@@ -89,11 +86,7 @@ class ActionBounds:
 
 
 def observation_size(env: AnyEnv) -> int:
-    """Numbers in an observation; in one copy's, where there are several.
-
-    Raises:
-        InputError: if observations are not numbers in one box.
-    """
+    """Numbers in an observation; in one copy's, where there are several."""
     from gymnasium.spaces import Box
 
     space = getattr(env, "single_observation_space", env.observation_space)
@@ -184,11 +177,7 @@ World = ClosedFormWorld | GymnasiumEnv
 
 
 def world_of(task: str | None, env: str | None, env_dt: DurationLike | None, robot: RobotKind | None = None) -> World:
-    """The world that someone asks for: a task in closed form, or a Gymnasium environment, which may be a robot's.
-
-    Raises:
-        InputError: if it is none or both, or the task has no such time step.
-    """
+    """The world that someone asks for: a task in closed form, or a Gymnasium environment, which may be a robot's."""
     if (task is None) == (env is None):
         raise InputError("Give either a task (such as reacher) or an env (a Gymnasium id).")
     step = None if env_dt is None else Duration(env_dt)
@@ -211,9 +200,6 @@ def refuse_unknown_env(world: World) -> None:
 
     What 'module:Name-v0' registers is known only when the module is imported, which runs its code: nothing is said of
     it here, but that it is written so.
-
-    Raises:
-        InputError: if the id is not registered, has no version, or is none.
     """
     if isinstance(world, ClosedFormWorld):
         return
@@ -225,11 +211,7 @@ def refuse_unknown_env(world: World) -> None:
 
 
 def refuse_budget_without_episode(world: World, env_steps: int) -> None:
-    """Refuse a budget in which no episode can end, where that is known: a run would have no return to tell.
-
-    Raises:
-        InputError: if the shortest episode of a task in closed form is longer.
-    """
+    """Refuse a budget in which no episode can end, where that is known: a run would have no return to tell."""
     if not isinstance(world, ClosedFormWorld):
         return
     least = cycle_steps(world.task.shortest_episode, world.env_dt)
@@ -252,10 +234,6 @@ def make_env(
         dt: The action-cycle time.
         render_mode: How it is drawn, if at all.
         delay: How late actions take effect, in whole steps of the environment.
-
-    Raises:
-        InputError: if there is no such environment, or not at this cycle time or with this delay.
-        WorldError: if the system refuses what an environment needs, here or later.
     """
     _refuse_without_gymnasium()
     keywords = {} if render_mode is None else {"render_mode": render_mode}

@@ -201,7 +201,6 @@ class TaskSet:
 
     @property
     def subject(self) -> AlgorithmSpec:
-        """The algorithm."""
         return ALGORITHM_SPECS[self.algorithm]
 
     def tuning(self, task: str) -> Study:
@@ -264,7 +263,6 @@ class StartingPoint:
 
     @property
     def subject(self) -> AlgorithmSpec:
-        """The algorithm."""
         return ALGORITHM_SPECS[self.values.algorithm]
 
     @property

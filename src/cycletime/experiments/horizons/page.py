@@ -247,9 +247,6 @@ def write_page(page: Path, evidence: Sequence[Evidence]) -> list[Path]:
     Args:
         page: The page.
         evidence: Of each algorithm.
-
-    Raises:
-        InputError: if the page or all results are missing, or a part of it has no name that is known.
     """
     from cycletime.experiments.horizons.figures import save_figures
 
@@ -260,11 +257,7 @@ def write_page(page: Path, evidence: Sequence[Evidence]) -> list[Path]:
 
 
 def fill_page(text: str, evidence: Sequence[Evidence]) -> str:
-    """A page's text with its parts made anew.
-
-    Raises:
-        InputError: if a part has no name that is known, or nothing was run of what it shows.
-    """
+    """A page's text with its parts made anew."""
     known = {
         each.subject.prefix + name: (make, each)
         for each in evidence

@@ -82,20 +82,12 @@ def preregistration_command(subject: AlgorithmSpec) -> str:
 
 
 def preregistered_rules(results: Path, subject: AlgorithmSpec) -> dict[str, Rule]:
-    """The candidates of the frozen list.
-
-    Raises:
-        NoResultsError: if it is not there.
-    """
+    """The candidates of the frozen list."""
     return read_own_rules(_require_preregistration(results, subject))
 
 
 def preregistered_predictions(results: Path, subject: AlgorithmSpec) -> dict[str, Any]:
-    """By candidate of the frozen list, what is predicted of it.
-
-    Raises:
-        NoResultsError: if it is not there.
-    """
+    """By candidate of the frozen list, what is predicted of it."""
     return dict(read_toml(_require_preregistration(results, subject))["predictions"])
 
 

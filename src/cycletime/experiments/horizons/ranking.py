@@ -90,7 +90,6 @@ class RuleComparison:
 
     @property
     def subject(self) -> AlgorithmSpec:
-        """The algorithm whose rules they are."""
         return self.starts[0].subject
 
     @property

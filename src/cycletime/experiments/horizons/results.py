@@ -93,11 +93,7 @@ _KNOWN_STUDIES = {
 
 
 def stage_studies(stage: Stage, results: Path, algorithm: Algorithm = "ppo") -> list[Study]:
-    """The studies of a stage, one for each task; those that compare rules follow from what tuning found.
-
-    Raises:
-        NoResultsError: if that is not there, or for the trial and its tuning the frozen list.
-    """
+    """The studies of a stage, one for each task; those that compare rules follow from what tuning found."""
     field = TASK_SETS[algorithm][STAGES[stage]]
     rules = _compared_rules(field, results)
     if stage != field.name:
@@ -106,11 +102,7 @@ def stage_studies(stage: Stage, results: Path, algorithm: Algorithm = "ppo") -> 
 
 
 def collect_stages(out: Path, results: Path) -> list[Path]:
-    """Keep what came of the studies in a folder, of which all runs must be done; the files.
-
-    Raises:
-        InputError: if there is none, runs are missing or cannot be trusted, or results are there that say more.
-    """
+    """Keep what came of the studies in a folder, of which all runs must be done; the files."""
     there = [name for name in _KNOWN_STUDIES if (out / name / "study.json").exists()]
     if not there:
         raise InputError(
@@ -141,11 +133,7 @@ def _collect_study(folder: StudyFolder) -> Outcome:
 
 
 def load_comparison(field: TaskSet, results: Path) -> RuleComparison:
-    """The rules of a search or of a trial, compared.
-
-    Raises:
-        NoResultsError: if results are missing.
-    """
+    """The rules of a search or of a trial, compared."""
     tunings = {task: load_outcome(results, field.tuning_name(task)) for task in field.tasks}
     outcomes = {task: load_outcome(results, field.study_name(task)) for task in field.tasks}
     scales = {
@@ -164,11 +152,7 @@ def _compared_rules(field: TaskSet, results: Path) -> Rules:
 
 
 def load_outcome(results: Path, study: str) -> Outcome:
-    """What came of a study.
-
-    Raises:
-        NoResultsError: if that is not there.
-    """
+    """What came of a study."""
     makes = f"'{_KNOWN_STUDIES[study].command}' makes what runs it, and 'horizons collect' keeps what comes of it."
     return Outcome.load(require_file(results / f"{study}.npz", makes))
 
@@ -182,7 +166,6 @@ class Evidence:
 
     @property
     def subject(self) -> AlgorithmSpec:
-        """The algorithm."""
         return ALGORITHM_SPECS[self.algorithm]
 
     @property
@@ -192,12 +175,10 @@ class Evidence:
 
     @cached_property
     def search(self) -> RuleComparison:
-        """The search."""
         return load_comparison(TASK_SETS[self.algorithm]["search"], self.results)
 
     @cached_property
     def trial(self) -> JudgedTrial:
-        """The trial."""
         return JudgedTrial(load_comparison(TASK_SETS[self.algorithm]["trial"], self.results))
 
     @cached_property

@@ -71,9 +71,6 @@ def measure(folders: Mapping[str, StudyFolder], episodes: int = EPISODES) -> dic
     Args:
         folders: By study.
         episodes: Of each policy.
-
-    Raises:
-        InputError: if runs cannot be trusted.
     """
     found = {
         name: _measure_study(folder, MEASURED_STUDIES[name], episodes)
@@ -91,11 +88,7 @@ def save(behaviours: Mapping[str, Behaviour], path: Path) -> None:
 
 
 def read(path: Path) -> dict[str, Behaviour]:
-    """Read it.
-
-    Raises:
-        InputError: if it is not there, or no such file.
-    """
+    """Read it."""
     try:
         told = parse_json(path.read_bytes())
         if told["format"] != FORMAT:

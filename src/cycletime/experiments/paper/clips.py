@@ -64,9 +64,6 @@ def save_clips(folders: Mapping[str, StudyFolder], out: Path) -> list[Path]:
     Args:
         folders: By study.
         out: A folder, which is made if it is not there.
-
-    Raises:
-        InputError: if a package for films is missing, or runs cannot be trusted.
     """
     with disk_errors(out):
         out.mkdir(parents=True, exist_ok=True)

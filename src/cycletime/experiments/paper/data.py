@@ -39,30 +39,18 @@ class PaperResults:
     """The studies that were asked for."""
 
     def outcome(self, name: str) -> Outcome:
-        """What came of a study.
-
-        Raises:
-            NotRunError: if it has not been run.
-        """
+        """What came of a study."""
         self.need(name)
         self.used.add(name)
         return self.outcomes[name]
 
     def need(self, *names: str) -> None:
-        """Refuse to go on without some studies; whoever asks for one after the other learns of the first alone.
-
-        Raises:
-            NotRunError: if some have not been run: it has all of these.
-        """
+        """Refuse to go on without some studies; whoever asks for one after the other learns of the first alone."""
         if missing := [name for name in dict.fromkeys(names) if name not in self.outcomes]:
             raise NotRunError(*missing)
 
     def behaviour(self, name: str, rule: str, dt: str) -> NDArray[np.float64]:
-        """[runs] what the policies of a study do.
-
-        Raises:
-            NotRunError: if that was not measured.
-        """
+        """[runs] what the policies of a study do."""
         try:
             return self.behaviours[name].of(rule, dt)
         except KeyError:
@@ -125,11 +113,7 @@ class PPORuns:
         return TASK_SCALES[self.task]
 
     def need(self, *rules: str) -> None:
-        """Refuse to go on without the runs of some rules, of the grid, or of what was tuned by it.
-
-        Raises:
-            NotRunError: if some have not been run: it has all of these.
-        """
+        """Refuse to go on without the runs of some rules, of the grid, or of what was tuned by it."""
         self.data.need(*(self.names[rule] for rule in rules))
 
     def runs(self, rule: str, dt: str, batch: int = BASELINE_BATCH) -> OutcomeCell:

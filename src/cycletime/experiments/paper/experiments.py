@@ -157,7 +157,6 @@ class Size:
             raise InputError(f"seeds is {self.seeds}: it must be at most {FRESH_SEED}, since winners' follow.")
 
     def of(self, study: Study) -> Study:
-        """A study in this size."""
         first = study.seeds[0]
         seeds = study.seeds if self.seeds is None else tuple(range(first, first + self.seeds))
         return replace(study, env_steps=max(1, round(study.env_steps * self.scale)), seeds=seeds)
@@ -169,11 +168,7 @@ def scale_label(scale: float) -> str:
 
 
 def find_experiments(names: Iterable[str]) -> tuple[Experiment, ...]:
-    """Experiments by name.
-
-    Raises:
-        InputError: if there is no such one.
-    """
+    """Experiments by name."""
     found = []
     for name in names:
         if name not in EXPERIMENTS:

@@ -72,7 +72,6 @@ def _discounts(baseline: str, aware: str, *rules: str, title: str = "") -> Figur
 
 
 def _at_cycle_times(runs: RuleRuns, dts: tuple[Duration, ...]) -> RuleRuns:
-    """Of runs those at some cycle times."""
     return replace(runs, cells=tuple(cell for cell in runs.cells if cell.dt in dts))
 
 
@@ -384,9 +383,6 @@ def save_figures(data: PaperResults, folder: Path, only: Sequence[str] = ()) -> 
         data: What came of the studies.
         folder: Where the files go; it is made.
         only: The figures that are wanted, by default all.
-
-    Raises:
-        InputError: if there is no such figure.
     """
     paths = []
     with mpl.rc_context(STYLE):
@@ -405,11 +401,7 @@ def missing_figures(data: PaperResults) -> dict[str, str]:
 
 
 def draw_figures(data: PaperResults, only: Sequence[str] = ()) -> dict[str, Figure]:
-    """Figures by name. Those of a family have the same vertical axis, whichever of them are wanted.
-
-    Raises:
-        InputError: if there is no such figure.
-    """
+    """Figures by name. Those of a family have the same vertical axis, whichever of them are wanted."""
     for stem in only:
         if stem not in FIGURES:
             raise unknown_name_error("figure", stem, FIGURES)

@@ -83,11 +83,7 @@ def verdict_label(found: JudgedClaim) -> str:
 
 
 def find_table(data: PaperResults, name: str) -> TunedTable:
-    """A table of tuned values.
-
-    Raises:
-        InputError: if there is none of this name, or its study has not been run.
-    """
+    """A table of tuned values."""
     from cycletime.experiments.paper.tables import tuned_table
 
     try:

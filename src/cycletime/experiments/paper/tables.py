@@ -153,12 +153,7 @@ class TunedTable:
 
 
 def tuned_table(data: PaperResults, name: str) -> TunedTable:
-    """A table of tuned values, 'ppo-tuned' or 'sac-tuned'.
-
-    Raises:
-        InputError: if there is no such table.
-        NotRunError: if its sweep has not been run.
-    """
+    """A table of tuned values, 'ppo-tuned' or 'sac-tuned'."""
     if name not in PUBLISHED_TABLES:
         raise unknown_name_error("table", name, PUBLISHED_TABLES)
     published = PUBLISHED_TABLES[name]

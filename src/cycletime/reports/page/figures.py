@@ -129,7 +129,6 @@ class PageFigure:
     """The part of the data that its single curves are in."""
 
     def as_json(self) -> dict[str, Any]:
-        """For the page."""
         return {
             "kind": self.kind,
             "title": self.title,

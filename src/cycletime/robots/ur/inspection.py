@@ -72,11 +72,7 @@ class Inspection:
 
 
 def inspect(address: Address) -> Inspection:
-    """Ask a controller for its versions and modes.
-
-    Raises:
-        LinkError: if nothing is there, something else answers, or it is too old to be driven.
-    """
+    """Ask a controller for its versions and modes."""
     link = StandardLink(address)
     try:
         link.connect()
@@ -98,11 +94,7 @@ def inspect(address: Address) -> Inspection:
 
 
 def is_in_lockstep(address: Address) -> bool:
-    """Whether no state follows the first: a simulated controller in lock-step has time pass only as it is told.
-
-    Raises:
-        LinkError: if nothing is there, or something else answers.
-    """
+    """Whether no state follows the first: a simulated controller in lock-step has time pass only as it is told."""
     link = StandardLink(address)
     try:
         link.connect()

@@ -40,11 +40,7 @@ class StandardLink:
         return self._connected.version
 
     def connect(self) -> None:
-        """Open both ports that are needed to move the arm, and begin the stream of states.
-
-        Raises:
-            LinkError: if nothing is there, or something else answers.
-        """
+        """Open both ports that are needed to move the arm, and begin the stream of states."""
         self.close()
         try:
             self._scripts = self._open(self._address.realtime, "real-time interface")
@@ -59,12 +55,7 @@ class StandardLink:
             raise
 
     def receive(self, timeout_s: float) -> ArmState:
-        """The newest state that was not received before.
-
-        Raises:
-            SilentError: if none comes in time.
-            LinkError: if the connection is lost, or brings what no controller sends.
-        """
+        """The newest state that was not received before."""
         states, countdown = self._connected, Countdown(timeout_s)
         try:
             while (state := states.newest(countdown.left_s())) is None:
@@ -79,23 +70,14 @@ class StandardLink:
         return state
 
     def send(self, command: Command) -> None:
-        """Send a command as one line, which replaces the one that runs.
-
-        Raises:
-            LinkError: if the connection is lost.
-            InputError: if a value is no finite number, or an arm has not so many joints.
-        """
+        """Send a command as one line, which replaces the one that runs."""
         line = script_line(command)
         if self._scripts is None:
             raise _not_connected()
         self._scripts.send(line.encode("ascii") + b"\n")
 
     def dashboard(self, line: str) -> str:
-        """Ask the dashboard; its connection is made when it is first needed, and again where it was lost.
-
-        Raises:
-            LinkError: if there is no reply.
-        """
+        """Ask the dashboard; its connection is made when it is first needed, and again where it was lost."""
         if self._dashboard is not None:
             try:
                 self._dashboard.drain()  # a reply that came too late answers no later question
@@ -191,11 +173,7 @@ class LockstepLink:
         return self._connected.period_s
 
     def connect(self) -> None:
-        """Agree on the registers of lock-step, and learn which tick it is.
-
-        Raises:
-            LinkError: if nothing is there, something else answers, or another client moves the controller.
-        """
+        """Agree on the registers of lock-step, and learn which tick it is."""
         self.close()
         connection = Connection(self._address.host, self._address.rtde, "RTDE interface", _LOCKSTEP_TIMEOUT_S)
         try:
@@ -209,12 +187,7 @@ class LockstepLink:
             raise
 
     def receive(self, timeout_s: float) -> ArmState:
-        """Let one tick pass, with the command that was sent last, if one was; the state at its end.
-
-        Raises:
-            SilentError: if no state comes in time.
-            LinkError: if the connection is lost.
-        """
+        """Let one tick pass, with the command that was sent last, if one was; the state at its end."""
         self._tick += 1
         command, self._command = self._command, None
         self._connected.write(lockstep_values(self._tick, command))
@@ -225,11 +198,7 @@ class LockstepLink:
         self._command = command
 
     def dashboard(self, line: str) -> str:
-        """Ask the dashboard.
-
-        Raises:
-            LinkError: if there is no reply.
-        """
+        """Ask the dashboard."""
         return self._standard.dashboard(line)
 
     def close(self) -> None:

@@ -42,11 +42,7 @@ class MotionCheck:
         self._time_s: float | None = None
 
     def see(self, state: ArmState, command: Command | None) -> None:
-        """Take in a package, and the command that the arm had since the one before; None if that was replaced.
-
-        Raises:
-            RunError: if the arm does not obey.
-        """
+        """Take in a package, and the command that the arm had since the one before; None if that was replaced."""
         passed_s = 0.0 if self._time_s is None else state.time_s - self._time_s
         self._time_s = state.time_s
         if not state.stands or _fastest(state.target_qd) >= STANDING_SPEED:
@@ -91,9 +87,6 @@ def check_pace(controller_s: float, ours_s: float, pace: float) -> None:
         controller_s: What passed by its clock.
         ours_s: What passed by ours meanwhile.
         pace: How many of our seconds pass in a real one.
-
-    Raises:
-        InputError: if so.
     """
     apart_s = abs(controller_s - ours_s)
     if apart_s > _PACE_TOLERANCE * ours_s and apart_s > _DELAY_TOLERANCE_S * pace:

@@ -72,10 +72,6 @@ def make_ur_reacher(
         action_history: How far back the observed actions go.
         stale_first_obs: Show an episode first what the last one saw last.
         where: Where results come from.
-
-    Raises:
-        InputError: if there is no link, or the times do not fit.
-        LinkError: if the controller cannot be reached.
     """
     if not callable(link):
         raise InputError(
@@ -126,10 +122,6 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
                 as the authors' agents see; a command shows after 24 ms, so that at short cycles more are on their way.
             stale_first_obs: Show an episode first what the last one saw last, as the authors' environment does.
             where: Where results come from: nothing else tells a real controller from a simulated one.
-
-        Raises:
-            InputError: if the time step or the history does not fit.
-            LinkError: if the controller cannot be reached.
         """
         self._env_dt = Duration(env_dt)
         self._limit_steps = cycle_steps(ur5.TIME_LIMIT, self._env_dt)
@@ -176,12 +168,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Stop the arm, move it to its first pose, and choose a target.
-
-        Raises:
-            RunError: if the arm does not get there, or may not move.
-            InputError: if the controller's clock is not as fast as a driver's.
-        """
+        """Stop the arm, move it to its first pose, and choose a target."""
         if options:
             raise InputError(f"{next(iter(options))!r} is no reset option: there are none.")
         super().reset(seed=seed)
@@ -325,11 +312,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
             self._state = self._receive()
 
     def _receive(self, timeout_s: float = CONNECTION_TIMEOUT_S) -> ArmState:
-        """The newest state.
-
-        Raises:
-            RunError: if the arm is off, or stopped in a way that only people may end.
-        """
+        """The newest state."""
         state = self._link.receive(timeout_s)
         self._received_s = state.time_s
         safety = state.safety_mode

@@ -50,11 +50,7 @@ class Address:
     """Questions and releases, as text."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no address.
-
-        Raises:
-            InputError: if the host is empty, or a port is none.
-        """
+        """Refuse what is no address."""
         if not self.host.strip():
             raise InputError(f"{self.host!r} is no host: give a controller's name or number, such as 192.168.1.10.")
         for port in (self.rtde, self.realtime, self.dashboard):
@@ -66,11 +62,7 @@ class Connection:
     """One TCP connection."""
 
     def __init__(self, host: str, port: int, what: str, timeout_s: float) -> None:
-        """Connect.
-
-        Raises:
-            LinkError: if nobody answers there.
-        """
+        """Connect."""
         self._timeout_s = timeout_s
         self.where = f"{what} of the controller at {host}:{port}"
         """In words."""
@@ -81,11 +73,6 @@ class Connection:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def send(self, data: bytes) -> None:
-        """Send all of it.
-
-        Raises:
-            LinkError: if the connection is lost, or the controller takes nothing any more.
-        """
         try:
             self._socket.settimeout(self._timeout_s)
             self._socket.sendall(data)
@@ -93,11 +80,7 @@ class Connection:
             raise LinkError(f"The {self.where} was lost: {error}.") from None
 
     def read(self, timeout_s: float) -> bytes:
-        """What has come, or comes within a time; nothing if nothing does.
-
-        Raises:
-            LinkError: if the connection is lost.
-        """
+        """What has come, or comes within a time; nothing if nothing does."""
         try:
             self._socket.settimeout(max(0.0, timeout_s))
             data = self._socket.recv(_READ_BYTES)
@@ -110,11 +93,7 @@ class Connection:
         return data
 
     def drain(self) -> None:
-        """Throw away what has come, so that the controller's buffers for it do not fill.
-
-        Raises:
-            LinkError: if the connection is lost.
-        """
+        """Throw away what has come, so that the controller's buffers for it do not fill."""
         while len(self.read(0.0)) == _READ_BYTES:
             pass
 
@@ -165,12 +144,7 @@ class RtdeClient:
 
     @classmethod
     def begin(cls, connection: Connection, timeout_s: float, inputs: tuple[str, ...] = ()) -> RtdeClient:
-        """Negotiate and start; `inputs` are what will be written, if anything.
-
-        Raises:
-            LinkError: if the controller does not have what is needed.
-            WireError: if no controller answers so.
-        """
+        """Negotiate and start; `inputs` are what will be written, if anything."""
         states = cls(connection, timeout_s)
         protocol = states._agree_on_protocol()
         version = rtde.read_controller_version(
@@ -186,22 +160,13 @@ class RtdeClient:
         return states
 
     def newest(self, timeout_s: float) -> ArmState | None:
-        """The newest state that has come, or comes within a time.
-
-        Raises:
-            LinkError: if the connection is lost.
-            WireError: if it brings what no controller sends.
-        """
+        """The newest state that has come, or comes within a time."""
         frames, self._waiting = self._waiting or self._parser.feed(self._connection.read(timeout_s)), []
         ours = [frame for frame in frames if self._is_ours(frame)]
         return _arm_state(self._recipe.unpack(ours[-1].payload)) if ours else None
 
     def write(self, values: Sequence[Value]) -> None:
-        """Write the inputs that were agreed on.
-
-        Raises:
-            LinkError: if the connection is lost.
-        """
+        """Write the inputs that were agreed on."""
         self._connection.send(rtde.data_package(self._inputs, values))
 
     def close(self) -> None:
@@ -270,12 +235,7 @@ class StreamStates:
 
     @classmethod
     def begin(cls, connection: Connection, timeout_s: float) -> StreamStates:
-        """Learn the period, and whether the modes are told.
-
-        Raises:
-            LinkError: if nothing comes, or it does not tell the safety mode, without which no arm is driven.
-            WireError: if no controller sends what comes.
-        """
+        """Learn the period, and whether the modes are told."""
         states, countdown = cls(connection), Countdown(timeout_s)
         packets: list[StreamPacket] = []
         while len(packets) < 2:
@@ -289,7 +249,6 @@ class StreamStates:
         return states
 
     def newest(self, timeout_s: float) -> ArmState | None:
-        """As of RTDE."""
         packets, self._waiting = self._waiting or self._parser.feed(self._connection.read(timeout_s)), []
         return _state_of_packet(packets[-1]) if packets else None
 

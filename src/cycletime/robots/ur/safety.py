@@ -71,11 +71,7 @@ class ArmLimits:
     """Kept from the faces of the box, metres."""
 
     def __post_init__(self) -> None:
-        """Refuse limits that hold nothing back, or everything.
-
-        Raises:
-            InputError: if an interval is missing or empty, or a rate is not positive.
-        """
+        """Refuse limits that hold nothing back, or everything."""
         _check_intervals("joints", self.low, self.high, JOINTS)
         _check_intervals("box", self.box_low, self.box_high, 3)
         for name in ("speed", "move_speed", "acceleration", "braking", "stop"):

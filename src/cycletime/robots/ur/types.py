@@ -217,33 +217,16 @@ class RobotLink(Protocol):
         """The time between two states: 8 ms with CB controllers, 2 ms with the e-Series."""
 
     def connect(self) -> None:
-        """Begin the stream of states.
-
-        Raises:
-            LinkError: if nothing is there, or something else answers.
-        """
+        """Begin the stream of states."""
 
     def receive(self, timeout_s: float) -> ArmState:
-        """Wait for a state that was not received before; the newest, where several came.
-
-        Raises:
-            SilentError: if none comes in time.
-            LinkError: if the connection is lost.
-        """
+        """Wait for a state that was not received before; the newest, where several came."""
 
     def send(self, command: Command) -> None:
-        """Send one command, without waiting for its effect.
-
-        Raises:
-            LinkError: if the connection is lost.
-        """
+        """Send one command, without waiting for its effect."""
 
     def dashboard(self, line: str) -> str:
-        """Ask the dashboard, and return its reply without the line's end.
-
-        Raises:
-            LinkError: if there is no reply.
-        """
+        """Ask the dashboard, and return its reply without the line's end."""
 
     def close(self) -> None:
         """End the connection; closing twice is fine."""

@@ -25,12 +25,7 @@ class UrRtdeLink:
     """One controller at its standard ports."""
 
     def __init__(self, address: Address) -> None:
-        """Say where it is; nothing is connected yet.
-
-        Raises:
-            NotInstalledError: if the package is missing.
-            InputError: if the controller is not at the standard ports, as the package expects.
-        """
+        """Say where it is; nothing is connected yet."""
         with require_extras("The link 'ur_rtde'"):
             import rtde_control
         if address != Address(address.host):
@@ -47,11 +42,7 @@ class UrRtdeLink:
         return self._standard.period_s
 
     def connect(self) -> None:
-        """Begin the stream of states, have the package upload its program, and set its watchdog.
-
-        Raises:
-            LinkError: if nothing is there, or something else answers.
-        """
+        """Begin the stream of states, have the package upload its program, and set its watchdog."""
         self.close()
         try:
             self._standard.connect()
@@ -61,12 +52,7 @@ class UrRtdeLink:
             raise
 
     def receive(self, timeout_s: float) -> ArmState:
-        """The newest state that was not received before; the watchdog hears that someone is there.
-
-        Raises:
-            SilentError: if none comes in time.
-            LinkError: if the connection is lost.
-        """
+        """The newest state that was not received before; the watchdog hears that someone is there."""
         state = self._standard.receive(timeout_s)
         if self._last is None or isinstance(self._last, MoveJ | StopJ):  # the others are sent with every state
             self._call("kickWatchdog")
@@ -76,9 +62,6 @@ class UrRtdeLink:
         """Give a command to the program on the controller, which is uploaded again where a stop has ended it.
 
         A stop returns when the arm stands; an upload takes about a second.
-
-        Raises:
-            LinkError: if it is not taken.
         """
         if not self._call("isProgramRunning"):
             if isinstance(command, StopJ):
@@ -99,11 +82,7 @@ class UrRtdeLink:
         self._last = command
 
     def dashboard(self, line: str) -> str:
-        """Ask the dashboard.
-
-        Raises:
-            LinkError: if there is no reply.
-        """
+        """Ask the dashboard."""
         return self._standard.dashboard(line)
 
     def close(self) -> None:

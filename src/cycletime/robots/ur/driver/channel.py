@@ -104,11 +104,7 @@ _REPORT = struct.Struct("=idd4QiQQQ?")
 
 
 def encode_order(order: Order) -> bytes:
-    """The bytes of an order.
-
-    Raises:
-        InputError: if a command has not one number for each joint.
-    """
+    """The bytes of an order."""
     kind, numbers = -1, []
     if order.command is not None:
         kind = _COMMANDS.index(type(order.command))
@@ -221,11 +217,7 @@ class Mailbox:
         self._number = newest[0] if newest else 0
 
     def write(self, message: bytes) -> None:
-        """Leave a message; the one before stays whole until this one is.
-
-        Raises:
-            ValueError: if it does not fit.
-        """
+        """Leave a message; the one before stays whole until this one is."""
         if len(message) > self._room:
             raise ValueError(f"A message of {len(message)} bytes does not fit into {self._room}.")
         self._number += 1

@@ -225,11 +225,7 @@ class Driver:
                 self._connect_again(lost)
 
     def _connect_again(self, error: LinkError) -> None:
-        """Try until it works; meanwhile the arm stands, since its last line has ended, or completes a move.
-
-        Raises:
-            LinkError: if no package has come for too long, also where connections are made and nothing comes of them.
-        """
+        """Try until it works; meanwhile the arm stands, since its last line has ended, or completes a move."""
         self._blindly_voids_orders()
         self._tell(phase=Phase.RECONNECTING, text=str(error))
         while not self._desk.agent_is_gone():
@@ -320,21 +316,13 @@ class DriverSettings:
     """Seconds of a simulated controller in a real one."""
 
     def __post_init__(self) -> None:
-        """Refuse what no driver could use.
-
-        Raises:
-            InputError: if there is no such link, or the pace is no positive number.
-        """
+        """Refuse what no driver could use."""
         if self.link not in get_args(LinkName):
             raise InputError(f"{self.link!r} is no link: give one of {', '.join(get_args(LinkName))}.")
         WallClock(self.pace)
 
     def make_link(self) -> RobotLink:
-        """What speaks with the controller, not connected yet.
-
-        Raises:
-            NotInstalledError: if its package is missing.
-        """
+        """What speaks with the controller, not connected yet."""
         return UrRtdeLink(self.address) if self.link == "ur_rtde" else StandardLink(self.address)
 
     def as_text(self) -> str:

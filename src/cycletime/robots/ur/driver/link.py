@@ -31,12 +31,7 @@ class DriverLink:
     """
 
     def __init__(self, settings: DriverSettings) -> None:
-        """Say what to drive; nothing is started yet.
-
-        Raises:
-            NotInstalledError: if the driver's link needs a package that is missing.
-            InputError: if that link cannot speak to this address.
-        """
+        """Say what to drive; nothing is started yet."""
         settings.make_link()  # what it refuses is told here, and not by a process that fails
         self._settings = settings
         self._clock: MonotonicClock = WallClock(settings.pace)
@@ -82,11 +77,7 @@ class DriverLink:
         return None if self._process is None else self._process.pid
 
     def connect(self) -> None:
-        """Start the driver, and wait for its first state.
-
-        Raises:
-            LinkError: if it finds no controller, or does not start.
-        """
+        """Start the driver, and wait for its first state."""
         self.close()
         self._memory, self._received = SharedMemory(), DriverReport(Phase.STARTING)
         self._process = subprocess.Popen(
@@ -106,15 +97,7 @@ class DriverLink:
             raise
 
     def receive(self, timeout_s: float) -> ArmState:
-        """The newest state that was not received before.
-
-        Raises:
-            SilentError: if none comes in time.
-            LinkError: if the driver is gone.
-            RobotStoppedError: if it has stopped the arm for good.
-            UnheardError: if a move was ordered while the controller was silent, and is not done.
-            InputError: if the arm was ordered to go where it must not.
-        """
+        """The newest state that was not received before."""
         memory, countdown = self._running(), Countdown(timeout_s)
         while True:
             self._give_sign_of_life(memory)
@@ -127,23 +110,14 @@ class DriverLink:
             memory.wait_for_bell(min(left_s, _HEARTBEAT_S))
 
     def send(self, command: Command) -> None:
-        """Order something; it holds until it is too old, or something else is ordered.
-
-        Raises:
-            LinkError: if there is no driver.
-            InputError: if the command has not one number for each joint.
-        """
+        """Order something; it holds until it is too old, or something else is ordered."""
         now_s = self._clock.now_s()
         order = Order(self._order.number + 1, now_s, now_s, command)
         self._running().leave_order(order)
         self._order = order
 
     def dashboard(self, line: str) -> str:
-        """Ask the dashboard, on a connection of the agent's own.
-
-        Raises:
-            LinkError: if there is no reply.
-        """
+        """Ask the dashboard, on a connection of the agent's own."""
         return self._questions.dashboard(line)
 
     def close(self) -> None:

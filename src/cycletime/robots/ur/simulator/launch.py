@@ -36,21 +36,12 @@ class SimulatedController:
     """Its process."""
 
     def fault(self, line: str) -> str:
-        """Ask for a fault, such as 'protective stop'; the reply.
-
-        Raises:
-            InputError: if it is refused.
-        """
+        """Ask for a fault, such as 'protective stop'; the reply."""
         return request_fault(self.address, self.ports.admin, line)
 
 
 def request_fault(address: str, port: int, line: str) -> str:
-    """Ask the simulated controller at an address for a fault; the reply.
-
-    Raises:
-        InputError: if it is refused.
-        OSError: if nobody is there.
-    """
+    """Ask the simulated controller at an address for a fault; the reply."""
     with (
         create_connection((address, port), timeout=_FAULT_TIMEOUT_S) as connection,
         connection.makefile("r") as replies,
@@ -81,9 +72,6 @@ def simulated_controller(
         ports: of its interfaces.
         limits: what its safety system stops for.
         settings: numbers of `Settings`, such as ``latency_ticks`` or ``seed``.
-
-    Raises:
-        RunError: if it does not start; the sentence says why.
     """
     told = {"profile": profile, "pace": pace, "address": address, "ports": asdict(ports), "settings": settings}
     told["limits"] = asdict(limits or TripLimits())
@@ -105,11 +93,7 @@ def open_server(
     ports: Ports,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Server:
-    """Listen as a simulated controller, and tell what its log says.
-
-    Raises:
-        InputError: if an address or port cannot be had, with the port.
-    """
+    """Listen as a simulated controller, and tell what its log says."""
     timing = LockStep() if pace is None else FreeRunning(pace, time.monotonic)
     return Server(Controller(settings, tell), timing, address, ports)
 

@@ -33,11 +33,7 @@ class ControllerProfile:
     """Of its arm."""
 
     def with_version(self, text: str) -> ControllerProfile:
-        """The same with other software, such as 3.3.4.310; parts that are left out are 0.
-
-        Raises:
-            InputError: if no software of this generation has such a version.
-        """
+        """The same with other software, such as 3.3.4.310; parts that are left out are 0."""
         parts = text.split(".")
         numbers = [int(part) if part.isdecimal() and len(part) < 10 else -1 for part in parts]
         if numbers[0] != self.version.major or min(numbers) < 0 or len(parts) > len(self.version):

@@ -59,7 +59,6 @@ class Registers:
         self._values: dict[str, Value] = {}
 
     def __getitem__(self, name: str) -> Value:
-        """The value of a register."""
         return self._values.get(name, 0)
 
     def __setitem__(self, name: str, value: Value) -> None:

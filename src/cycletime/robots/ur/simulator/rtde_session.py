@@ -118,11 +118,7 @@ class RtdeSession:
         self._heard = controller.log[-1][0] if controller.log else 0
 
     def receive(self, data: bytes) -> bytes:
-        """What the client sends, and the replies to it.
-
-        Raises:
-            WireError: if it is not RTDE; the connection should end.
-        """
+        """What the client sends, and the replies to it."""
         return b"".join(self._reply(frame) for frame in self._parser.feed(data))
 
     def stream(self) -> bytes:

@@ -34,11 +34,7 @@ class Session(Protocol):
     """Whether the client has said so."""
 
     def receive(self, data: bytes) -> bytes:
-        """Take what the client sends; the replies.
-
-        Raises:
-            WireError: if the connection should end.
-        """
+        """Take what the client sends; the replies."""
 
     def stream(self) -> bytes:
         """What is sent at the end of a tick."""
@@ -74,11 +70,7 @@ class Client:
             self.outgoing += self._on_the_way.popleft()[1]
 
     def flush(self) -> bool:
-        """Give the socket what it takes; whether something is left.
-
-        Raises:
-            OSError: if the connection is lost.
-        """
+        """Give the socket what it takes; whether something is left."""
         try:
             sent = self.socket.send(self.outgoing) if self.outgoing else 0
         except BlockingIOError:
@@ -169,11 +161,7 @@ class Server:
     """A controller's listening sockets and clients."""
 
     def __init__(self, controller: Controller, timing: Timing, address: str, ports: Ports) -> None:
-        """Listen.
-
-        Raises:
-            InputError: if an address or a port cannot be had.
-        """
+        """Listen."""
         self.frozen_until_s = 0.0
         self.delay_s = 0.0
         self.jitter_s = 0.0

@@ -22,11 +22,7 @@ class RealtimeSession:
         self._parser = ScriptParser()
 
     def receive(self, data: bytes) -> bytes:
-        """What the client sends; there are no replies.
-
-        Raises:
-            WireError: if a program does not end; the connection should.
-        """
+        """What the client sends; there are no replies."""
         for each in self._parser.feed(data):
             if isinstance(each, Program):
                 self._controller.run_program(each)

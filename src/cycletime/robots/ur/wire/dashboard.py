@@ -20,11 +20,7 @@ class LineParser:
         self._buffer = b""
 
     def feed(self, data: bytes) -> list[str]:
-        """All lines that are complete now, without their ends.
-
-        Raises:
-            WireError: if a line does not end.
-        """
+        """All lines that are complete now, without their ends."""
         *lines, self._buffer = (self._buffer + data).split(b"\n")
         if len(self._buffer) > _MAX_LINE_BYTES:
             raise WireError(f"A line has not ended after {_MAX_LINE_BYTES} bytes.")

@@ -42,11 +42,7 @@ class Frame(NamedTuple):
 
 
 def encode_frame(kind: FrameType, payload: bytes = b"") -> bytes:
-    """The bytes of one frame.
-
-    Raises:
-        WireError: if the payload is too long for the 16-bit size.
-    """
+    """The bytes of one frame."""
     size = _HEADER.size + len(payload)
     if size > _MAX_FRAME_BYTES:
         raise WireError(f"An RTDE frame of {size} bytes is too long: at most {_MAX_FRAME_BYTES} fit.")
@@ -61,11 +57,7 @@ class FrameParser:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> list[Frame]:
-        """All frames that are complete now.
-
-        Raises:
-            WireError: if a frame's size is less than its header, after which nothing can be found any more.
-        """
+        """All frames that are complete now."""
         self._buffer += data
         frames, start = [], 0
         while len(self._buffer) - start >= _HEADER.size:
@@ -121,11 +113,7 @@ class Recipe:
         return tuple(name for name, kind in zip(self.names, self.types, strict=True) if kind == why)
 
     def pack(self, values: Sequence[Value]) -> bytes:
-        """The payload of a data package with these values, one for each name.
-
-        Raises:
-            WireError: if they do not fit the recipe's types.
-        """
+        """The payload of a data package with these values, one for each name."""
         flat: list[float | int] = [] if self.id is None else [self.id]
         for value in values:
             if isinstance(value, tuple):
@@ -138,11 +126,7 @@ class Recipe:
             raise WireError(f"{len(values)} values do not fit the recipe {','.join(self.types)}: {error}.") from None
 
     def unpack(self, payload: bytes) -> dict[str, Value]:
-        """The values in a data package's payload, by name.
-
-        Raises:
-            WireError: if the payload has another size or another recipe's number.
-        """
+        """The values in a data package's payload, by name."""
         if len(payload) != self._layout.size:
             raise WireError(f"A data package has {len(payload)} bytes, and its recipe {self._layout.size}.")
         flat = self._layout.unpack(payload)
@@ -260,11 +244,7 @@ def recipe_reply(kind: FrameType, recipe: Recipe) -> bytes:
 
 
 def read_recipe_reply(payload: bytes, names: Sequence[str], *, numbered: bool = True) -> Recipe:
-    """The recipe that a controller made of a request; output recipes of protocol version 1 have no number.
-
-    Raises:
-        WireError: if there is not one type for each name.
-    """
+    """The recipe that a controller made of a request; output recipes of protocol version 1 have no number."""
     number, text = (payload[0] if payload else 0, payload[1:]) if numbered else (None, payload)
     types = split_names(text)
     if len(types) != len(names):
@@ -292,11 +272,7 @@ def text_message(text: TextMessage, version: int = 2) -> bytes:
 
 
 def read_text_message(payload: bytes, version: int = 2) -> TextMessage:
-    """The line of the log in a text frame.
-
-    Raises:
-        WireError: if it is shorter than it says.
-    """
+    """The line of the log in a text frame."""
     if version == 1 and payload:
         return TextMessage(payload[1:].decode(errors="replace"), "", payload[0])
     try:
@@ -351,11 +327,7 @@ def lockstep_values(grant: int, command: Command | None = None) -> tuple[float |
 
 
 def lockstep_command(kind: int, values: Sequence[float]) -> Command | None:
-    """The command that a package carries, if any.
-
-    Raises:
-        WireError: if no command has this number.
-    """
+    """The command that a package carries, if any."""
     if kind == _NO_COMMAND:
         return None
     if not 0 < kind <= len(_LOCKSTEP_COMMANDS):

@@ -28,11 +28,7 @@ class Call:
     named: dict[str, Argument] = field(default_factory=dict)
 
     def joints_and(self, joints: str, **defaults: float) -> tuple[Joints, list[float]]:
-        """The first argument, a list of six numbers, and the numbers after it.
-
-        Raises:
-            WireError: if it is no such list.
-        """
+        """The first argument, a list of six numbers, and the numbers after it."""
         given = self._by_name((joints, *defaults))
         values = given.pop(joints, None)
         if not isinstance(values, tuple) or len(values) != JOINTS:
@@ -70,11 +66,7 @@ class Program:
 
 
 def script_line(command: Command) -> str:
-    """The one-line program that a command is, without the line's end.
-
-    Raises:
-        InputError: if a number is not finite, or there are not six joints: no arm is ever sent such a line.
-    """
+    """The one-line program that a command is, without the line's end."""
     match command:
         case SpeedJ(qd, acceleration, time_s):
             ends = f", {_number(time_s)}" if time_s > 0 else ""
@@ -90,11 +82,7 @@ def script_line(command: Command) -> str:
 
 
 def command_of(call: Call) -> Command:
-    """The command that a one-line program is.
-
-    Raises:
-        WireError: as a controller's log would say, where it is none that moves joints, or its arguments do not fit.
-    """
+    """The command that a one-line program is."""
     match call.name:
         case "speedj":
             joints, (a, t) = call.joints_and("qd", a=1.4, t=0.0)
@@ -134,11 +122,7 @@ _ARGUMENT = re.compile(
 
 
 def parse_call(line: str) -> Call:
-    """The call that a line is.
-
-    Raises:
-        WireError: if it is something else.
-    """
+    """The call that a line is."""
     whole = _CALL.fullmatch(line)
     if whole is None:
         raise WireError(f"The line {quote(line)} is no call of one function.")
@@ -188,11 +172,7 @@ class ScriptParser:
         self._depth = 0
 
     def feed(self, data: bytes) -> list[str | Program]:
-        """All lines and programs that are complete now; empty lines and comments are left out.
-
-        Raises:
-            WireError: if a line or a program does not end.
-        """
+        """All lines and programs that are complete now; empty lines and comments are left out."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         if len(self._rest) + sum(map(len, self._block)) > _MAX_PROGRAM_BYTES:
             raise WireError(f"A program has not ended after {_MAX_PROGRAM_BYTES} bytes.")

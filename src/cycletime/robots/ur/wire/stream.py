@@ -82,11 +82,7 @@ class PacketParser:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> list[StreamPacket]:
-        """All packets that are complete now.
-
-        Raises:
-            WireError: if a packet says that it has a length that no version has.
-        """
+        """All packets that are complete now."""
         self._buffer += data
         packets, start = [], 0
         while len(self._buffer) - start >= _LENGTH.size:
