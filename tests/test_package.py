@@ -44,6 +44,19 @@ def test_the_front_door_has_what_it_says() -> None:
     assert cycletime.PPO is cycletime.rules.PPO
 
 
+def test_files_that_the_guides_name_are_there() -> None:
+    guides = [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs" / "decisions").glob("*.md")]
+    named = {
+        (guide.name, path)
+        for guide in guides
+        for path in re.findall(r"`((?:src|tests|requirements|\w+)/[\w./]*)`", guide.read_text())
+    }
+    assert len(named) > 20
+    assert {
+        each for each in named if not any((base / each[1]).exists() for base in (ROOT, SOURCE, SOURCE / "robots/ur"))
+    } == set()
+
+
 def test_no_file_is_longer_than_600_lines() -> None:
     written = [path for part in ("src", "tests", "benchmarks", "docs") for path in (ROOT / part).rglob("*")]
     code = [path for path in written if path.suffix in {".py", ".cu", ".cuh", ".js", ".css"}]
