@@ -17,7 +17,7 @@ def answer(*words):
     if not {granted}:
         raise PermissionError(1, "Operation not permitted")
 os.sched_setscheduler, os.nice = answer, answer
-print(ask_to_be_on_time(), gc.isenabled(), asked)
+print(request_real_time_priority(), gc.isenabled(), asked)
 """
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == f"{granted} False {[0] if granted else [0, -10]}"

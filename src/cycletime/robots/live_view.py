@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
@@ -23,7 +24,9 @@ from rich.text import Text
 
 from cycletime.robots.status_board import BoardObserver, StatusBoard
 from cycletime.training.journal import MAX_OVERRUN_SHARE
-from cycletime.training.progress_bar import ErrorConsole
+
+if TYPE_CHECKING:
+    from cycletime.training.progress_bar import ErrorConsole
 
 TIMING_LABELS = {
     "wake_error_s": "wake-up error",
@@ -165,6 +168,8 @@ def show_live(board: StatusBoard, cycle_steps: int) -> Iterator[BoardObserver]:
         board: What is known before the run.
         cycle_steps: Environment steps of a cycle.
     """
+    from cycletime.training.progress_bar import ErrorConsole  # which loads JAX, and the drawing process need not
+
     console = ErrorConsole()
     if not console.is_terminal:
         yield BoardObserver(board, cycle_steps, lambda each: None, lambda line: _print_line(console, line))

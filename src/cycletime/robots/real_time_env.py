@@ -52,7 +52,7 @@ class RealTimeEnv(SendReceiveEnv, Protocol):
     ``info`` may tell: ``observed_s``, when the newest state was measured or came, by the environment's clock;
     ``packages`` and ``missed_packages``, states that came since the last time and that got lost; and ``safety_mode``,
     in a word. What is missing is recorded as unknown. A robot that stops where it is told nothing for a while says for
-    how long by an attribute ``holds_s``, see `holds_s_of`.
+    how long by an attribute ``holds_s``, see `action_hold_s`.
     """
 
     observation_space: spaces.Space[Any]

@@ -2,7 +2,7 @@
 
 A cycle is: wake up at its deadline, see, act, send, and only then learn from the cycle before and wait. Deadlines are
 absolute, t0 + n * dt on the clock of the robot's world. What happens when a cycle is late is decided in one place,
-`cycletime.robots.clock.Beats`: points of the grid that are over are left out and never made up for in a burst. The
+`cycletime.robots.clock.Ticker`: points of the grid that are over are left out and never made up for in a burst. The
 robot goes on with the last action, the rewards of the time that was missed are paid with the next ones, and a cycle
 whose end was missed lasts until the next one's, which is an overrun.
 

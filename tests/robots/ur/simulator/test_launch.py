@@ -52,7 +52,7 @@ def test_two_controllers_run_side_by_side_and_faults_are_for_one() -> None:
 
 def test_a_controller_ends_with_whoever_started_it() -> None:
     starts = "from cycletime.robots.ur.simulator.launch import simulated_controller; import signal\n"
-    starts += "with simulated('cb3', 1.0) as it: print(it.ports.dashboard, flush=True); signal.pause()"
+    starts += "with simulated_controller('cb3', 1.0) as it: print(it.ports.dashboard, flush=True); signal.pause()"
     with started([sys.executable, "-c", starts]) as process:
         assert process.stdout is not None
         with socket.create_connection(("127.0.0.1", int(process.stdout.readline())), timeout=60) as connection:

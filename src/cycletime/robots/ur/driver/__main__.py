@@ -1,4 +1,4 @@
-"""Started by `DriverLink`, with what `process.words` says."""
+"""Started by `DriverLink`, with what `process.driver_command` says."""
 
 import sys
 

@@ -71,7 +71,7 @@ def simulated_controller(
         address: where it listens.
         ports: of its interfaces.
         limits: what its safety system stops for.
-        settings: numbers of `Settings`, such as ``latency_ticks`` or ``seed``.
+        settings: numbers of `SimulatorSettings`, such as ``latency_ticks`` or ``seed``.
     """
     told = {"profile": profile, "pace": pace, "address": address, "ports": asdict(ports), "settings": settings}
     told["limits"] = asdict(limits or TripLimits())

@@ -314,7 +314,7 @@ _LOCKSTEP_COMMANDS: tuple[type[Command], ...] = (SpeedJ, MoveJ, StopJ, ServoJ)
 
 
 def lockstep_values(grant: int, command: Command | None = None) -> tuple[float | int, ...]:
-    """The values of a package, in the order of `INPUTS`."""
+    """The values of a package, in the order of `LOCKSTEP_INPUTS`."""
     if command is None:
         return (_NO_COMMAND, *(0.0,) * len(LOCKSTEP_VALUES), grant)
     numbers = numbers_of(command)
