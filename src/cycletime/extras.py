@@ -17,7 +17,6 @@ _PACKAGES = {
     "matplotlib": ("Matplotlib", "'cycletime[study]'"),
     "pyarrow": ("pyarrow", "'cycletime[train]'"),
     "rich": ("rich", "'cycletime[train]'"),
-    "rtde_control": ("ur_rtde", "'cycletime[ur-rtde]'"),
     "safetensors": ("safetensors", "'cycletime[train]'"),
     "scipy": ("SciPy", "'cycletime[study]'"),
 }

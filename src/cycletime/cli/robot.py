@@ -59,8 +59,6 @@ class ArmOptions:
     """Say that you stand beside the arm, with its emergency stop in your hand."""
     ports: ControllerPorts = STANDARD_PORTS
     """The controller's ports, where they are not a real one's."""
-    link: Literal["standard", "ur_rtde"] = "standard"
-    """What speaks with the controller: the standard library alone, or the package ur_rtde."""
     simulate: bool = False
     """Start a simulated controller, and move its arm."""
     profile: Annotated[Text, arg(metavar="cb3|e", help_behavior_hint="(default: cb3)")] = None
@@ -73,7 +71,6 @@ class ArmOptions:
         words = ["--simulate"] if self.simulate else ["--host", str(self.host)]
         words += ["--i-am-at-the-robot"] if self.i_am_at_the_robot else []
         words += ["--ports", *self.ports] if self.ports != STANDARD_PORTS else []
-        words += ["--link", self.link] if self.link != "standard" else []
         for name in ("profile", "pace"):
             if (value := getattr(self, name)) is not None:
                 words += [f"--{name}", value]
@@ -127,7 +124,7 @@ class ArmOptions:
         from cycletime.robots.ur.driver.driver import DriverSettings
         from cycletime.robots.ur.driver.link import DriverLink
 
-        settings = DriverSettings(address, link=self.link, pace=pace)
+        settings = DriverSettings(address, pace=pace)
         return lambda: DriverLink(settings)
 
     def _profile(self) -> Literal["cb3", "e"]:

@@ -1,6 +1,6 @@
 """The same hand-written policy through each link: the return of an episode does not depend on the way to the arm.
 
-Run by './check robot', since one of the links needs ur_rtde; two of them take real time.
+Run by './check robot', since it takes real time.
 """
 
 import numpy as np
@@ -13,7 +13,6 @@ from cycletime.robots.ur.rtde_client import Address
 from cycletime.robots.ur.simulator.launch import simulated_controller
 from cycletime.robots.ur.simulator.server import Ports
 from cycletime.robots.ur.types import RobotLink
-from cycletime.robots.ur.ur_rtde_link import UrRtdeLink
 from cycletime.ur5 import Q_REF, tip
 
 pytestmark = pytest.mark.robot
@@ -51,4 +50,3 @@ def test_all_links_lead_to_the_same_return() -> None:
     assert expected > 400
     # At half the pace: on a busy machine a controller in real time is let ahead of others, and this client is not.
     assert episode_return(StandardLink, 0.5) == pytest.approx(expected, rel=0.01)
-    assert episode_return(UrRtdeLink, 0.5) == pytest.approx(expected, rel=0.01)

@@ -186,7 +186,5 @@ def test_stops_and_losses_on_a_network_are_survived_until_a_person_intervenes() 
 def test_settings_survive_the_command_line_and_wrong_ones_are_refused() -> None:
     settings = DriverSettings(Address("robot", 1, 2, 3), pace=2.5)
     assert DriverSettings.from_text(settings.as_text()) == settings
-    with pytest.raises(InputError, match="'cable' is no link: give one of standard, ur_rtde"):
-        DriverSettings(Address("robot"), link="cable")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="0 is no pace"):
         DriverSettings(Address("robot"), pace=0)

@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field, replace
 from math import pi
-from typing import Any, Literal, Protocol, TypeAlias, get_args
+from typing import Any, Protocol
 
 from cycletime import ur5
-from cycletime.errors import InputError, RunError
+from cycletime.errors import RunError
 from cycletime.robots.clock import MonotonicClock, WallClock
 from cycletime.robots.ur.driver.channel import DriverReport, Order, Phase
-from cycletime.robots.ur.links import StandardLink
 from cycletime.robots.ur.rtde_client import Address
 from cycletime.robots.ur.safety import ArmLimits, Override, StopAction, StopHandler, StopRules, Supervisor
 from cycletime.robots.ur.types import (
@@ -30,7 +29,6 @@ from cycletime.robots.ur.types import (
     StateTimeoutError,
     StopJ,
 )
-from cycletime.robots.ur.ur_rtde_link import UrRtdeLink
 
 _REST_PACKAGES = 5
 """In a row: an arm that swings back passes through a stand."""
@@ -283,9 +281,6 @@ class Driver:
         self._desk.tell(self._report)
 
 
-LinkName: TypeAlias = Literal["standard", "ur_rtde"]
-"""The standard library alone, or the package ur_rtde."""
-
 REACHER_LIMITS = ArmLimits(
     low=(-2 * pi, *ur5.JOINTS_LOW, -2 * pi, -2 * pi, -2 * pi),
     high=(2 * pi, *ur5.JOINTS_HIGH, 2 * pi, 2 * pi, 2 * pi),
@@ -310,20 +305,12 @@ class DriverSettings:
     """How protective stops are met."""
     timeouts: DriverTimeouts = field(default_factory=DriverTimeouts)
     """How long what may last."""
-    link: LinkName = "standard"
-    """What speaks with the controller."""
     pace: float = 1.0
     """Seconds of a simulated controller in a real one."""
 
     def __post_init__(self) -> None:
         """Refuse what no driver could use."""
-        if self.link not in get_args(LinkName):
-            raise InputError(f"{self.link!r} is no link: give one of {', '.join(get_args(LinkName))}.")
         WallClock(self.pace)
-
-    def make_link(self) -> RobotLink:
-        """What speaks with the controller, not connected yet."""
-        return UrRtdeLink(self.address) if self.link == "ur_rtde" else StandardLink(self.address)
 
     def as_text(self) -> str:
         """All of it, as JSON."""
@@ -341,6 +328,5 @@ class DriverSettings:
             ArmLimits(**limits),
             StopRules(**parts["stops"]),
             DriverTimeouts(**parts["timeouts"]),
-            parts["link"],
             parts["pace"],
         )

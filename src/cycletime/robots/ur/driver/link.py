@@ -32,7 +32,6 @@ class DriverLink:
 
     def __init__(self, settings: DriverSettings) -> None:
         """Say what to drive; nothing is started yet."""
-        settings.make_link()  # what it refuses is told here, and not by a process that fails
         self._settings = settings
         self._clock: MonotonicClock = WallClock(settings.pace)
         self._questions = StandardLink(settings.address)

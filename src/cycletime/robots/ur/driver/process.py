@@ -16,6 +16,7 @@ from cycletime import ur5
 from cycletime.robots.clock import WallClock, request_real_time_priority
 from cycletime.robots.ur.driver.channel import DriverReport, Order, Phase, SharedMemory
 from cycletime.robots.ur.driver.driver import Driver, DriverSettings
+from cycletime.robots.ur.links import StandardLink
 from cycletime.robots.ur.safety import StopHandler, Supervisor
 
 _MODULE = "cycletime.robots.ur.driver"
@@ -60,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
     desk = AgentChannel(memory, agent)
     request_real_time_priority()
     try:
-        link = settings.make_link()
+        link = StandardLink(settings.address)
         supervisor = Supervisor(settings.limits, ur5.tip)
         ended = Driver(
             link, supervisor, StopHandler(settings.stops), desk, WallClock(settings.pace), settings.timeouts
