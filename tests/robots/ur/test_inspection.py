@@ -7,7 +7,6 @@ from cycletime.robots.ur.rtde_client import Address
 from cycletime.robots.ur.types import ArmState, LinkError, RobotMode, RuntimeState, SafetyMode
 from cycletime.ur5 import Q_REF
 from tests.robots.ur.scripted import Realtime, ScriptedRtde, scripted, serving
-from tests.robots.ur.test_link import old_packet
 
 ZEROS = (0.0,) * 6
 
@@ -70,14 +69,6 @@ def test_all_that_is_missing_is_told_together_and_nothing_was_sent() -> None:
     assert realtime.received == b""
 
 
-def test_an_old_controller_is_asked_without_rtde() -> None:
-    stream = b"".join(old_packet(1060, time_s) for time_s in (0.984, 0.992, 1.0))
-    with serving(Realtime(stream)) as port:
-        facts = dict(inspect(Address("127.0.0.1", 9, port, 9)).facts)
-    assert facts["software"] == "not told, 125 states a second"
-    assert facts["remote control"] == "not told"
-
-
 def test_one_that_is_too_old_is_refused() -> None:
-    with serving(Realtime(old_packet(812, 1.0) * 2)) as port, pytest.raises(LinkError, match=r"older than 3\.0"):
+    with serving(Realtime()) as port, pytest.raises(LinkError, match=r"from software 3\.4 on"):
         inspect(Address("127.0.0.1", 9, port, 9))

@@ -76,13 +76,12 @@ def inspect(address: Address) -> Inspection:
     link = StandardLink(address)
     try:
         link.connect()
-        state, told, rate_hz = link.receive(CONNECTION_TIMEOUT_S), link.version, 1 / link.period_s
+        state, version, rate_hz = link.receive(CONNECTION_TIMEOUT_S), link.version, 1 / link.period_s
         answers, unheard = _ask_dashboard(link)
     finally:
         link.close()
-    version = told or _parse_version(answers.get("PolyscopeVersion", ""))
     facts = (
-        ("software", f"{version or 'not told'}, {rate_hz:g} states a second"),
+        ("software", f"{version}, {rate_hz:g} states a second"),
         ("arm", answers.get("get robot model", "not told")),
         ("robot mode", state.robot_mode.name),
         ("safety mode", state.safety_mode.name),
@@ -109,7 +108,7 @@ def is_in_lockstep(address: Address) -> bool:
 
 def _ask_dashboard(link: StandardLink) -> tuple[dict[str, str], tuple[str, ...]]:
     """The dashboard's answers, and a sentence where it has none."""
-    questions = ("PolyscopeVersion", "get robot model", "is in remote control")
+    questions = ("get robot model", "is in remote control")
     try:
         replies = {question: link.dashboard(question).strip() for question in questions}
     except LinkError as error:
@@ -117,16 +116,10 @@ def _ask_dashboard(link: StandardLink) -> tuple[dict[str, str], tuple[str, ...]]
     return {question: reply for question, reply in replies.items() if not reply.startswith(_UNKNOWN_COMMAND)}, ()
 
 
-def _parse_version(reply: str) -> str:
-    """The version in a reply such as 'URSoftware 3.15.8.106339 (Oct 25 2022)'."""
-    words = reply.split()
-    return words[1] if len(words) > 1 and words[0] == "URSoftware" else ""
-
-
 def _remote_control(reply: str | None, version: str) -> str:
     """Before the e-Series, scripts are always taken, and nobody is asked."""
     if reply is None:
-        return "not told" if version.startswith("5") or not version else "not needed"
+        return "not told" if version.startswith("5") else "not needed"
     return "on" if reply == "true" else "off"
 
 

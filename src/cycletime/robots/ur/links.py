@@ -9,7 +9,7 @@ that what is simulated does not depend on when anything is computed, and is the 
 from __future__ import annotations
 
 from cycletime.errors import quote
-from cycletime.robots.ur.rtde_client import Address, Connection, Countdown, RtdeClient, StreamStates
+from cycletime.robots.ur.rtde_client import Address, Connection, Countdown, RtdeClient
 from cycletime.robots.ur.types import ArmState, Command, LinkError, StateTimeoutError, WireError
 from cycletime.robots.ur.wire.dashboard import GREETING, LineParser, encode_line
 from cycletime.robots.ur.wire.rtde import LOCKSTEP_INPUTS, lockstep_values
@@ -25,7 +25,7 @@ class StandardLink:
     def __init__(self, address: Address, timeout_s: float = _TIMEOUT_S) -> None:
         """Say where it is; nothing is connected yet."""
         self._address, self._timeout_s = address, timeout_s
-        self._states: RtdeClient | StreamStates | None = None
+        self._states: RtdeClient | None = None
         self._scripts: Connection | None = None
         self._dashboard: Connection | None = None
 
@@ -36,7 +36,7 @@ class StandardLink:
 
     @property
     def version(self) -> str:
-        """The version of the controller's software, or of its packets where it tells no more."""
+        """The version of the controller's software."""
         return self._connected.version
 
     def connect(self) -> None:
@@ -44,7 +44,7 @@ class StandardLink:
         self.close()
         try:
             self._scripts = self._open(self._address.realtime, "real-time interface")
-            self._states = self._begin_states(self._scripts)
+            self._states = self._begin_states()
         except WireError as error:
             self.close()
             raise LinkError(
@@ -63,8 +63,8 @@ class StandardLink:
                     raise StateTimeoutError(
                         f"The controller at {self._address.host} sent no state for {timeout_s:g} s."
                     )
-            if self._scripts is not None and isinstance(states, RtdeClient):
-                self._scripts.drain()
+            if self._scripts is not None:
+                self._scripts.drain()  # the real-time interface streams states as well, which nobody reads
         except WireError as error:
             raise LinkError(f"The controller at {self._address.host} sent what cannot be read: {error}") from None
         return state
@@ -105,7 +105,7 @@ class StandardLink:
         self._close_dashboard()
 
     @property
-    def _connected(self) -> RtdeClient | StreamStates:
+    def _connected(self) -> RtdeClient:
         if self._states is None:
             raise _not_connected()
         return self._states
@@ -113,11 +113,11 @@ class StandardLink:
     def _open(self, port: int, what: str) -> Connection:
         return Connection(self._address.host, port, what, self._timeout_s)
 
-    def _begin_states(self, scripts: Connection) -> RtdeClient | StreamStates:
+    def _begin_states(self) -> RtdeClient:
         try:
             rtde = self._open(self._address.rtde, "RTDE interface")
-        except LinkError:
-            return StreamStates.begin(scripts, self._timeout_s)
+        except LinkError as error:
+            raise LinkError(f"{error} States come by RTDE alone, from software 3.4 on.") from None
         try:
             return RtdeClient.begin(rtde, self._timeout_s)
         except Exception:

@@ -31,7 +31,6 @@ from cycletime.robots.ur.wire.rtde import (
     Recipe,
     Value,
 )
-from cycletime.robots.ur.wire.stream import PacketParser, StreamPacket
 
 _READ_BYTES = 1 << 16
 
@@ -45,7 +44,7 @@ class Address:
     rtde: int = RTDE_PORT
     """States, and registers."""
     realtime: int = REALTIME_PORT
-    """Script lines, and states of old controllers."""
+    """Script lines."""
     dashboard: int = DASHBOARD_PORT
     """Questions and releases, as text."""
 
@@ -222,40 +221,6 @@ class RtdeClient:
         )
 
 
-class StreamStates:
-    """States from the real-time interface, for controllers that have no RTDE."""
-
-    def __init__(self, connection: Connection) -> None:
-        """Use a connection to it, which lines may be sent on as well."""
-        self._connection = connection
-        self._parser = PacketParser()
-        self._waiting: list[StreamPacket] = []
-        self.period_s = 0.0
-        self.version = ""
-
-    @classmethod
-    def begin(cls, connection: Connection, timeout_s: float) -> StreamStates:
-        """Learn the period, and whether the modes are told."""
-        states, countdown = cls(connection), Countdown(timeout_s)
-        packets: list[StreamPacket] = []
-        while len(packets) < 2:
-            if not countdown.left_s():
-                raise LinkError(f"The controller has no RTDE, and sent no states within {timeout_s:g} s.")
-            packets += states._parser.feed(connection.read(countdown.left_s()))
-        if packets[0].safety_mode is None:
-            raise LinkError("The controller is older than 3.0 and does not tell its safety mode: it cannot be driven.")
-        states.period_s = round(packets[1].time_s - packets[0].time_s, 3)
-        states._waiting = packets
-        return states
-
-    def newest(self, timeout_s: float) -> ArmState | None:
-        packets, self._waiting = self._waiting or self._parser.feed(self._connection.read(timeout_s)), []
-        return _state_of_packet(packets[-1]) if packets else None
-
-    def close(self) -> None:
-        """The connection belongs to who sends lines on it, and is ended there."""
-
-
 def _arm_state(values: dict[str, Value]) -> ArmState:
     q, qd, target_q, target_qd = (
         cast("tuple[float, ...]", values[name]) for name in ("actual_q", "actual_qd", "target_q", "target_qd")
@@ -270,19 +235,4 @@ def _arm_state(values: dict[str, Value]) -> ArmState:
         safety_mode=SafetyMode(cast(int, values["safety_mode"])),
         runtime_state=RuntimeState(cast(int, values["runtime_state"])),
         speed_scaling=cast(float, values.get("speed_scaling", 1.0)),
-    )
-
-
-def _state_of_packet(packet: StreamPacket) -> ArmState:
-    running = RuntimeState.STOPPED if packet.program_state is None else RuntimeState(packet.program_state)
-    return ArmState(
-        time_s=packet.time_s,
-        q=packet.actual_q,
-        qd=packet.actual_qd,
-        target_q=packet.target_q,
-        target_qd=packet.target_qd,
-        robot_mode=RobotMode.NO_CONTROLLER if packet.robot_mode is None else RobotMode(packet.robot_mode),
-        safety_mode=SafetyMode.UNKNOWN if packet.safety_mode is None else SafetyMode(packet.safety_mode),
-        runtime_state=running,
-        speed_scaling=1.0 if packet.speed_scaling is None else packet.speed_scaling,
     )

@@ -1,10 +1,33 @@
+import struct
+
 import pytest
 
 from cycletime.robots.ur.simulator.controller import Controller
 from cycletime.robots.ur.simulator.profile import PROFILES, ProfileName, SimulatorSettings
-from cycletime.robots.ur.simulator.text_sessions import RealtimeSession
-from cycletime.robots.ur.types import RuntimeState
-from cycletime.robots.ur.wire.stream import PacketParser
+from cycletime.robots.ur.simulator.text_sessions import RealtimeSession, encode_packet
+from cycletime.robots.ur.types import ArmState, RobotMode, RuntimeState, SafetyMode
+from cycletime.robots.ur.wire.rtde import ControllerVersion
+
+STATE = ArmState(
+    time_s=12.5,
+    q=(1.5, 2.5, 3.5, 4.5, 5.5, 6.5),
+    qd=(-0.1, -0.2, -0.3, -0.4, -0.5, -0.6),
+    target_q=(1.0, 2.0, 3.0, 4.0, 5.0, 6.0),
+    target_qd=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6),
+    robot_mode=RobotMode.RUNNING,
+    safety_mode=SafetyMode.PROTECTIVE_STOP,
+    runtime_state=RuntimeState.PLAYING,
+    speed_scaling=0.5,
+)
+
+
+@pytest.mark.parametrize(("version", "length"), [((3, 3), 1060), ((3, 5), 1108), ((3, 15), 1140), ((5, 12), 1220)])
+def test_values_stand_at_the_published_offsets(version: tuple[int, int], length: int) -> None:
+    data = encode_packet(STATE, ControllerVersion(*version, 4, 310))
+    assert len(data) == length
+    assert struct.unpack_from(">i", data, 0) == (length,)
+    expected = {4: 12.5, 12: 1.0, 60: 0.1, 252: 1.5, 300: -0.1, 756: 7.0, 812: 3.0, 940: 0.5, 1052: 2.0}
+    assert {offset: struct.unpack_from(">d", data, offset)[0] for offset in expected} == expected
 
 
 @pytest.mark.parametrize(("profile", "length"), [("cb3", 1140), ("e", 1220)])
@@ -14,13 +37,12 @@ def test_packets_tell_the_state_in_the_length_of_their_version(profile: ProfileN
     session.receive(b"speedj([0, 0.1, 0, 0, 0, 0], 2, 1)\n")
     for _ in range(5):
         controller.advance()
-    data = session.stream()
+    data, state = session.stream(), controller.state
     assert len(data) == length
-    (packet,) = PacketParser().feed(data)
-    state = controller.state
-    assert (packet.time_s, packet.actual_q, packet.actual_qd) == (state.time_s, state.q, state.qd)
-    assert (packet.target_q, packet.target_qd) == (state.target_q, state.target_qd)
-    assert (packet.robot_mode, packet.safety_mode, packet.program_state) == (7, 1, RuntimeState.PLAYING)
+    assert struct.unpack_from(">13d", data, 4) == (state.time_s, *state.target_q, *state.target_qd)
+    assert struct.unpack_from(">12d", data, 252) == (*state.q, *state.qd)
+    told = [struct.unpack_from(">d", data, offset)[0] for offset in (756, 812, 1052)]
+    assert told == [7, 1, RuntimeState.PLAYING]
 
 
 @pytest.mark.parametrize(("version", "length"), [("3.1", 1044), ("3.3.4.310", 1060), ("3.9.1.2", 1108)])
@@ -28,7 +50,7 @@ def test_older_software_sends_shorter_packets(version: str, length: int) -> None
     controller = Controller(SimulatorSettings(profile=PROFILES["cb3"].with_version(version)))
     data = RealtimeSession(controller).stream()
     assert len(data) == length
-    assert PacketParser().feed(data)[0].safety_mode == 1
+    assert struct.unpack_from(">d", data, 812) == (1.0,)
 
 
 def test_lines_are_run_however_they_arrive() -> None:

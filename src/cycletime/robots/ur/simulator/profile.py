@@ -9,7 +9,6 @@ from cycletime.errors import InputError, quote
 from cycletime.robots.ur.arm import ArmModel
 from cycletime.robots.ur.types import Joints
 from cycletime.robots.ur.wire.rtde import ControllerVersion
-from cycletime.robots.ur.wire.stream import packet_length
 from cycletime.ur5 import UR5, UR5E, Geometry
 
 ProfileName: TypeAlias = Literal["cb3", "e"]
@@ -41,11 +40,6 @@ class ControllerProfile:
                 f"{quote(text)} is no version of a {self.name} controller: give one such as {self.version}."
             )
         return replace(self, version=ControllerVersion(*[*numbers, 0, 0, 0][: len(self.version)]))
-
-    @property
-    def packet_bytes(self) -> int:
-        """The length of a packet of the real-time interface."""
-        return packet_length(self.version)
 
 
 PROFILES: dict[ProfileName, ControllerProfile] = {

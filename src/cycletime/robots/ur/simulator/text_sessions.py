@@ -1,13 +1,39 @@
-"""The real-time interface and the dashboard, as one client each meets them."""
+"""The real-time interface and the dashboard, as one client each meets them.
+
+The real-time interface (port 30003) takes script lines, and streams a packet of doubles in each control period, whose
+length tells the version. Offsets are the same in every version.
+"""
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 
 from cycletime.robots.ur.simulator.controller import Controller
+from cycletime.robots.ur.types import ArmState
 from cycletime.robots.ur.wire.dashboard import GREETING, UNLOCK, LineParser, encode_line
+from cycletime.robots.ur.wire.rtde import ControllerVersion
 from cycletime.robots.ur.wire.script import Program, ScriptParser
-from cycletime.robots.ur.wire.stream import StreamPacket, encode_packet
+
+_PACKET_BYTES = {(3, 0): 1044, (3, 2): 1060, (3, 5): 1108, (3, 10): 1116, (3, 14): 1140}
+_PACKET_BYTES |= {(5, 0): 1108, (5, 1): 1116, (5, 4): 1140, (5, 10): 1220}
+"""The length of a packet, from a version of the controller's software on."""
+_TIME, _TARGET, _ACTUAL, _ROBOT_MODE, _SAFETY_MODE, _SPEED_SCALING, _PROGRAM = 4, 12, 252, 756, 812, 940, 1052
+
+
+def encode_packet(state: ArmState, version: ControllerVersion) -> bytes:
+    """A packet of the real-time interface, with zeros in place of all that is not simulated."""
+    length = _PACKET_BYTES[max(known for known in _PACKET_BYTES if known <= version[:2])]
+    data = bytearray(length)
+    struct.pack_into(">i", data, 0, length)
+    struct.pack_into(">d", data, _TIME, state.time_s)
+    struct.pack_into(">12d", data, _TARGET, *state.target_q, *state.target_qd)
+    struct.pack_into(">12d", data, _ACTUAL, *state.q, *state.qd)
+    modes = {_ROBOT_MODE: state.robot_mode, _SAFETY_MODE: state.safety_mode, _SPEED_SCALING: state.speed_scaling}
+    for offset, value in (modes | {_PROGRAM: state.runtime_state}).items():
+        if offset + 8 <= length:  # the program's state came with 3.2
+            struct.pack_into(">d", data, offset, value)
+    return bytes(data)
 
 
 class RealtimeSession:
@@ -32,19 +58,7 @@ class RealtimeSession:
 
     def stream(self) -> bytes:
         """The packet at the end of a tick."""
-        state = self._controller.state
-        packet = StreamPacket(
-            time_s=state.time_s,
-            target_q=state.target_q,
-            target_qd=state.target_qd,
-            actual_q=state.q,
-            actual_qd=state.qd,
-            robot_mode=state.robot_mode,
-            safety_mode=state.safety_mode,
-            speed_scaling=state.speed_scaling,
-            program_state=state.runtime_state,
-        )
-        return encode_packet(packet, self._controller.settings.profile.packet_bytes)
+        return encode_packet(self._controller.state, self._controller.settings.profile.version)
 
     def close(self) -> None:
         """The client is gone; what it started ends by itself."""
