@@ -1,4 +1,4 @@
-"""Where the time of a learning period of PPO goes on one core, by the engines compiled and native in turns.
+"""Where the time of a learning period of PPO goes on one core.
 
     python benchmarks/period.py          # about a minute
 
@@ -21,8 +21,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from cycletime.agents import PPOAgent
-from cycletime.agents.native.agent import NativePPOAgent
-from cycletime.agents.native.library import native_library
 from cycletime.agents.ppo import Sample, shuffles
 from cycletime.tasks import Reacher
 from cycletime.training.algorithm_1 import advance_with_draws, draw_for_periods
@@ -71,30 +69,24 @@ def took_ms(function: Callable[[], Any]) -> float:
 
 def main() -> int:
     """Measure and print."""
-    engines = {"compiled": parts_of(PPOAgent()), "native": parts_of(NativePPOAgent())}
-    best: dict[str, dict[str, float]] = {name: {} for name in engines}
+    periods, parts = parts_of(PPOAgent())
+    best: dict[str, float] = {}
     for turn in range(1 + TURNS):
-        for name, (periods, parts) in engines.items():
-            for part, function in parts.items():
-                took = took_ms(function) / (1 if part == "descended" else periods)
-                if turn:  # the first one compiles
-                    best[name][part] = min(took, best[name].get(part, took))
-    print(f"jax {jax.__version__}, one core, one thread; CPU ms of a learning period; kernel {native_library()}")
-    print(f"  {'':40s}" + "".join(f"{name:>10s}" for name in engines))
+        for part, function in parts.items():
+            took = took_ms(function) / (1 if part == "descended" else periods)
+            if turn:  # the first one compiles
+                best[part] = min(took, best.get(part, took))
+    print(f"jax {jax.__version__}, one core, one thread; CPU ms of a learning period")
     rows = {
-        "random numbers": [each["drawn"] for each in best.values()],
-        "2000 agent steps": [each["rolled out"] for each in best.values()],
-        "values, advantages and metrics": [
-            each["learned"] - each["rolled out"] - each["descended"] for each in best.values()
-        ],
-        "400 gradient steps": [each["descended"] for each in best.values()],
-        "all": [each["drawn"] + each["learned"] for each in best.values()],
+        "random numbers": best["drawn"],
+        "2000 agent steps": best["rolled out"],
+        "values, advantages and metrics": best["learned"] - best["rolled out"] - best["descended"],
+        "400 gradient steps": best["descended"],
+        "all": best["drawn"] + best["learned"],
     }
-    for name, row in rows.items():
-        print(f"  {name:40s}" + "".join(f"{each:10.2f}" for each in row))
-    whole = [each * RUN_PERIODS / 1e3 for each in rows["all"]]
-    print(f"  {'10,000,000 environment steps, s':40s}" + "".join(f"{each:10.2f}" for each in whole))
-    print(f"  {'  compiled / native':40s}{whole[0] / whole[1]:19.2f}x")
+    for name, ms in rows.items():
+        print(f"  {name:40s}{ms:10.2f}")
+    print(f"  {'10,000,000 environment steps, s':40s}{rows['all'] * RUN_PERIODS / 1e3:10.2f}")
     return 0
 
 

@@ -3,9 +3,8 @@
     python benchmarks/update.py          # about three minutes
 
 CPU microseconds, the least of several repetitions. First those of a step within a learning of 400, with all that
-chooses its samples, by the engines compiled and native in turns; then of a step by itself, in JAX. Products are
-measured by themselves, in the form in which XLA finds them in the step; below them is the time that their operations
-would take at the rate of [512, 512] by [512, 512].
+chooses its samples; then of a step by itself. Products are measured by themselves, in the form in which XLA finds them
+in the step; below them is the time that their operations would take at the rate of [512, 512] by [512, 512].
 """
 
 from __future__ import annotations
@@ -22,8 +21,6 @@ import jax
 from jax import lax
 
 from cycletime.agents import PPOAgent
-from cycletime.agents.native.agent import NativePPOAgent
-from cycletime.agents.native.library import native_library
 from cycletime.agents.networks import adam_step
 from cycletime.agents.ppo import PPOState, Sample, shuffles
 
@@ -59,14 +56,13 @@ def minibatch_of(size: int) -> Sample:
     )
 
 
-def learnings_us(size: int) -> list[float]:
-    """Of a step within a learning, compiled and native."""
+def learning_us(size: int) -> float:
+    """Of a step within a learning."""
     own = PPOAgent(batch=40 * size, minibatch=size)
     data, order = minibatch_of(own.batch), shuffles(jax.random.key(2), own.epochs, own.batch)
     psi = own.initialize(jax.random.key(0), OBSERVATION, ACTION)
-    learn = [jax.jit(agent.descend) for agent in (own, NativePPOAgent.like(own))]
-    turns = [[least_s(each, psi, data, order) for each in learn] for _ in range(TURNS)]
-    return [1e6 * min(took) / (40 * own.epochs) for took in zip(*turns, strict=True)]
+    learn = jax.jit(own.descend)
+    return 1e6 * min(least_s(learn, psi, data, order) for _ in range(TURNS)) / (40 * own.epochs)
 
 
 def steps_of(agent: PPOAgent) -> dict[str, Step]:
@@ -132,12 +128,8 @@ def main() -> int:
     """Measure and print."""
     peak = 2 * 512**3 / product_s_large()
     print(f"jax {jax.__version__}, one core, one thread; PPO's networks of {WIDTH}-{WIDTH} on Reacher; CPU us")
-    print(f"kernel {native_library()}")
     print(f"  {'':28s}" + "".join(f"{f'm = {size}':>10s}" for size in MINIBATCHES))
-    learnings = [learnings_us(size) for size in MINIBATCHES]
-    for place, name in enumerate(("in a learning, compiled", "in a learning, native")):
-        print(f"  {name:28s}" + "".join(f"{each[place]:10.1f}" for each in learnings), flush=True)
-    print(f"  {'  compiled / native':28s}" + "".join(f"{each[0] / each[1]:9.2f}x" for each in learnings), flush=True)
+    print(f"  {'in a learning':28s}" + "".join(f"{learning_us(size):10.1f}" for size in MINIBATCHES), flush=True)
     agent = PPOAgent()
     psi = agent.initialize(jax.random.key(0), OBSERVATION, ACTION)
     for name, step in steps_of(agent).items():

@@ -5,7 +5,6 @@ For fresh examples, and more: pytest --hypothesis-profile=default
 
 import gc
 import os
-import shutil
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -49,16 +48,6 @@ def pytest_collection_finish() -> None:
 def shared_folder() -> Path:
     """For what is made once for all processes of this session."""
     return Path(os.environ[SHARED])
-
-
-@pytest.fixture(scope="session")
-def native_kernel() -> None:
-    """PPO's native kernel, which must be here wherever it can be built."""
-    from cycletime.agents.native.library import native_library  # not every test needs JAX
-
-    if shutil.which("g++") is None:
-        pytest.skip("there is no g++ that could have built the kernel")
-    native_library()
 
 
 @pytest.fixture(scope="module")

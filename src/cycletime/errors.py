@@ -29,10 +29,6 @@ class NoGpuError(InputError, MachineError):
     """There is no GPU for the run, or none that can be used: the sentence says why, and what would help."""
 
 
-class NoNativeError(InputError, MachineError):
-    """PPO's native kernel is not here, or cannot be used: the sentence says why, and what would help."""
-
-
 class NotInstalledError(ModuleNotFoundError, InputError):
     """A package is missing that an extra brings: the sentence says for what, and how to install it."""
 

@@ -108,7 +108,7 @@ ONE_WORLD = "Give either a task"
         (f"{REACHER} --seeds -3", "--seeds is -3: it must be at least 1"),
         (f"{REACHER} --seeds 20000", "--seeds is 20000: there must be from 1 to 10000"),
         (f"{REACHER} --seeds 5e15", "--seeds is 5000000000000000: there must be from 1 to 10000"),
-        (f"{REACHER} --engine metal", "'metal' is not an engine: give one of cuda, compiled, native, stepped"),
+        (f"{REACHER} --engine metal", "'metal' is not an engine: give one of cuda, compiled, stepped"),
         (f"{REACHER} --engine cuda --algorithm actor-critic", "The engine cuda cannot train actor-critic"),
         (f"{REACHER} --engine cuda --noise pink", "The engine cuda explores with white noise only"),
         (f"{REACHER} --engine cuda", "The engine cuda needs "),

@@ -195,9 +195,8 @@ class Train(AgentOptions, WorldOptions):
     device: Annotated[str, arg(metavar="DEVICE")] = "cpu"
     """Where JAX computes: cpu or gpu. A run alone is faster on a CPU."""
     engine: Annotated[str, arg(metavar="ENGINE")] = "auto"
-    """What computes a --task: compiled; native, which is faster for ppo on a CPU where it is built; or cuda, a kernel
-    that trains all seeds of ppo together on an NVIDIA GPU. auto is compiled or cuda, the fastest that takes the run on
-    --device. An --env that is a robot needs real-time."""
+    """What computes a --task: compiled; or cuda, a kernel that trains all seeds together on an NVIDIA GPU. auto is the
+    fastest that takes the run on --device. An --env that is a robot needs real-time."""
     resume: bool = False
     """Continue runs of this spec that were stopped or killed."""
 

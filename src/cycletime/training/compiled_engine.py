@@ -286,15 +286,7 @@ class CompiledEngine:
     def group(self, specs: Sequence[RunSpec]) -> CompiledBatch:
         """The program and its runs."""
         check_device(specs[0].engine.device)
-        return CompiledBatch(tuple(specs), self)
-
-    def agent(self, spec: RunSpec) -> Agent:
-        """Who learns."""
-        return spec.bound_agent
-
-    def setting(self, spec: RunSpec) -> ClosedFormInfo:
-        """The world of a run."""
-        return ClosedFormInfo(spec)
+        return CompiledBatch(tuple(specs))
 
     def cost(self, spec: RunSpec) -> Cost:
         """Tried; where there is no GPU for it, what is known of an H200."""
@@ -313,12 +305,12 @@ class CompiledEngine:
         return Cost(_H200_UPDATE_S[spec.algorithm] * updates * spec.engine.width, 30.0, where="an H200")
 
 
-def make_loop(spec: RunSpec, agent: Agent | None = None) -> CompiledLoop:
-    """Algorithm 1 for runs like this, whose agent may be given in another form."""
+def make_loop(spec: RunSpec) -> CompiledLoop:
+    """Algorithm 1 for runs like this."""
     assert isinstance(spec.world, ClosedFormWorld), "the engine refuses other worlds"
     return CompiledLoop(
         task=spec.world.task,
-        agent=agent or spec.bound_agent,
+        agent=spec.bound_agent,
         dt=spec.dt,
         env_steps=spec.env_steps,
         width=spec.engine.width,
@@ -331,12 +323,10 @@ class CompiledBatch:
     """Runs that one program can carry; it has lanes for `width` of them, and repeats one where there are fewer."""
 
     specs: tuple[RunSpec, ...]
-    engine: CompiledEngine = CompiledEngine()
-    """Which one of this kind."""
 
     def __post_init__(self) -> None:
         """Refuse runs that differ in more than seeds and rates."""
-        width, engine = self.specs[0].engine.width, self.engine
+        width, engine = self.specs[0].engine.width, CompiledEngine()
         if len(self.specs) > width:
             raise InputError(f"There are {len(self.specs)} runs: a program of the width {width} takes {width} of them.")
         for spec in self.specs[1:]:
@@ -347,13 +337,13 @@ class CompiledBatch:
     @cached_property
     def settings(self) -> tuple[ClosedFormInfo, ...]:
         """By run, its world."""
-        return tuple(map(self.engine.setting, self.specs))
+        return tuple(map(ClosedFormInfo, self.specs))
 
     @cached_property
     def lanes(self) -> Lanes:
         """The program and its runs."""
-        agents = [self.engine.agent(spec) for spec in self.specs]
-        return Lanes(make_loop(self.specs[0], agents[0]), [spec.seed for spec in self.specs], agents)
+        agents = [spec.bound_agent for spec in self.specs]
+        return Lanes(make_loop(self.specs[0]), [spec.seed for spec in self.specs], agents)
 
     def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk | RunError]]:
         """Train runs, each from its start or from the arrays of a moment."""

@@ -96,7 +96,7 @@ class EnvInfo(Protocol):
 
     @property
     def card(self) -> Mapping[str, str] | None:
-        """What computes the run beside JAX: our `native` library, or a GPU by its name (`device`) and what else it has.
+        """What computes the run beside JAX: a GPU by its name (`device`) and what else it has.
 
         With a GPU nothing else but the compiler of its kernel (`NVRTC`) decides the run's bits.
         """

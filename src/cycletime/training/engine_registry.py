@@ -12,17 +12,18 @@ from cycletime.errors import InputError, unknown_name_error
 from cycletime.robots.engine import RealTimeEngine
 from cycletime.training.compiled_engine import CompiledEngine
 from cycletime.training.engine import Engine, EngineOption, RunBatch
-from cycletime.training.native_engine import NativeEngine
 from cycletime.training.spec import EngineSpec, RunSpec
 from cycletime.training.stepped_engine import SteppedEngine
 
-_ALL: tuple[Engine, ...] = (CudaEngine(), CompiledEngine(), NativeEngine(), SteppedEngine(), RealTimeEngine())
+_ALL: tuple[Engine, ...] = (CudaEngine(), CompiledEngine(), SteppedEngine(), RealTimeEngine())
 ENGINES: Mapping[str, Engine] = MappingProxyType({engine.name: engine for engine in _ALL})
 """By name, in the order in which they are asked whether they take a run."""
 AUTO = "auto"
 """What stands for the fastest engine that takes a run and that every installation has: an engine is part of a run's
-identity, which must not depend on where it is asked for. So it is never native, which takes nothing but what compiled
-takes."""
+identity, which must not depend on where it is asked for."""
+
+_REMOVED_ENGINE = "native"
+"""Its runs can still be read and reported."""
 
 
 def engine_for(spec: RunSpec) -> Engine:
@@ -46,6 +47,11 @@ def _named(name: str) -> Engine:
 def _check_name(name: str, known: Collection[str]) -> None:
     if name in ("cpu", "gpu"):
         raise InputError(f"engine is {name!r}, which is a device: write device={name!r}.")
+    if name == _REMOVED_ENGINE:
+        raise InputError(
+            f"The engine {name} was part of cycletime between 0.2.0 and 0.3.0 only: resume its runs there, or train "
+            "them anew on another engine."
+        )
     if name not in known:
         raise unknown_name_error(name, "an engine", known)
 

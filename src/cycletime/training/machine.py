@@ -24,7 +24,6 @@ _CHANGES_BITS = {
     "programs": "compiled programs",
     "NVRTC": "NVRTC",
     "kernel": "kernel",
-    "native": "native library",
 }
 _SIMULATORS = ("numpy", "gymnasium", "mujoco", "pybullet")
 

@@ -46,8 +46,6 @@ def a_spec(name: str = "compiled", device: str = "cpu", width: int = 1, matmul: 
         a_spec(width=7),
         a_spec(device="gpu", matmul="float32"),
         a_spec("cuda", "gpu"),
-        a_spec("native", exploration=Pink()),
-        a_spec("native", agent=PPOAgent(hidden=(32,), slices="even", learn_when="episode_end")),
         a_spec("stepped"),
         a_spec("stepped", "gpu", **HOPPER),
         a_spec("stepped", agent=ActorCriticAgent(), exploration=OrnsteinUhlenbeck("100ms")),
@@ -61,13 +59,13 @@ def test_an_engine_takes_what_it_is_for(spec: RunSpec) -> None:
 @pytest.mark.parametrize(
     ("spec", "sentence"),
     [
-        (a_spec("metal"), "'metal' is not an engine: give one of cuda, compiled, native, stepped"),
+        (a_spec("metal"), "'metal' is not an engine: give one of cuda, compiled, stepped"),
         (a_spec(**HOPPER), "'Hopper-v5' is an environment, which the compiled engine cannot run"),
         (a_spec(matmul="float32"), "matmul is 'float32' on the cpu"),
-        (a_spec("native", **HOPPER), "'Hopper-v5' is an environment, which the native engine cannot run"),
-        (a_spec("native", agent=SACAgent()), "The engine native cannot train sac: it has ppo."),
-        (a_spec("native", "gpu"), "The engine native has the device 'gpu': it needs 'cpu'."),
-        (a_spec("native", width=2), "width is 2: only the engine compiled has the choice."),
+        (
+            a_spec("native"),
+            "The engine native was part of cycletime between 0.2.0 and 0.3.0 only: resume its runs there",
+        ),
         (a_spec("stepped", width=2), "width is 2: only the engine compiled has the choice."),
         (
             replace(a_spec("stepped"), engine=EngineSpec("stepped", version=1)),

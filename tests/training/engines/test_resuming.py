@@ -10,9 +10,10 @@ import pytest
 
 from cycletime.agents import ActorCriticAgent, PPOAgent, SACAgent
 from cycletime.agents.exploration import AutoRegressive, OrnsteinUhlenbeck, Pink
+from cycletime.errors import InputError
 from cycletime.training import compiled_loop, stepped_loop
 from cycletime.training.run_folder import RunFolder
-from cycletime.training.spec import RunSpec
+from cycletime.training.spec import EngineSpec, RunSpec
 from cycletime.training.worlds import ClosedFormWorld
 from tests.training.engines.scripted import Clock, train
 
@@ -103,3 +104,11 @@ def test_neither_checkpoints_nor_chunks_change_a_byte(
         train(folder, checkpoint_s=checkpoint_s)
         left.append(left_by(folder))
     assert left[0] == left[1]
+
+
+def test_a_run_of_an_engine_that_is_gone_is_read_but_not_resumed(tmp_path: Path, walk: RunSpec) -> None:
+    spec = replace(walk, world=ClosedFormWorld("double-pendulum"), dt="32ms", engine=EngineSpec("native"))
+    folder = RunFolder.create(tmp_path, spec)
+    assert RunFolder.open(folder.path).spec == spec
+    with pytest.raises(InputError, match=r"^The engine native was part of cycletime between 0\.2\.0 and 0\.3\.0 only"):
+        train(folder)
