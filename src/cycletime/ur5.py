@@ -1,4 +1,4 @@
-"""The UR5 and UR-Reacher-2, the paper's robot task: kinematics both ways, and the task's numbers and rules.
+"""The UR5 and UR-Reacher-2, the paper's robot task: kinematics both ways, the servo, and the task's numbers and rules.
 
 Plain functions that the closed-form task and the arm's environment, driver and simulator share, so that the driver's
 process loads neither Gymnasium nor JAX. Functions with ``xp`` also take JAX's arrays, with jax.numpy.
@@ -19,14 +19,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import cos, pi, sin
+from math import cos, exp, pi, sin
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.duration import Duration
-from cycletime.robots.ur.types import Joints, MoveJ, SpeedJ, StopJ
 
 Array: TypeAlias = Any
 """An array of ``xp``, NumPy or jax.numpy."""
@@ -134,10 +133,39 @@ def nearest_solution(solutions: Solutions, reference: Array, xp: Any = np) -> tu
     return xp.argmin(xp.where(solutions.valid, away, xp.inf)), xp.any(solutions.valid)
 
 
+@dataclass(frozen=True)
+class ArmModel:
+    """What the arm and its controller are like."""
+
+    period_s: float = 0.008
+    """Of the controller: 8 ms for CB2 and CB3, 2 ms for the e-Series."""
+    servo_rate: float = 60.0
+    """Natural frequency of the servo's error, rad/s."""
+    idle_deceleration: float = 10.0
+    """With which the arm brakes when a line has ended and no other came, rad/s^2; unknown on hardware."""
+    speed_limit: float = pi
+    """Of every joint, rad/s; faster commands are scaled down."""
+    servoj_acceleration: float = 40.0
+    """The most that following angles may ask for, rad/s^2."""
+
+
+def servo(model: ArmModel, q: Any, qd: Any, before: Any, after: Any) -> tuple[Any, Any]:  # noqa: ANN401 - also JAX's
+    """Angles and speeds after a period in which the reference went straight from one value to another.
+
+    With e the error, e'' + 2 w e' + w^2 e = 0, and so e(t) = (e(0) + (e'(0) + w e(0)) t) exp(-w t).
+    """
+    rate, h = model.servo_rate, model.period_s
+    slope = (after - before) / h
+    error, drift = q - before, qd - slope
+    pull = drift + rate * error
+    fade = exp(-rate * h)
+    return after + fade * (error + h * pull), slope + fade * (drift - rate * h * pull)
+
+
 Pair: TypeAlias = Sequence[Any]
 """Two numbers, or scalars of JAX."""
 
-Q_REF: Joints = (1.58724391, -2.4, 1.5, -0.71790582, 1.63685572, 1.00910473)
+Q_REF: tuple[float, ...] = (1.58724391, -2.4, 1.5, -0.71790582, 1.63685572, 1.00910473)
 """The pose that episodes begin in."""
 MOVED_JOINTS = slice(1, 3)
 """The joints that the agent moves: shoulder lift and elbow."""
@@ -153,15 +181,10 @@ SPEED_MAX = 1.0
 """rad/s of each joint: an action of 1."""
 ACCELERATION = 2.0
 """Of commands, rad/s^2."""
-LINE_S = 0.008
-"""How long a speed command works by itself; it is sent again with every package."""
 TIME_LIMIT = Duration("4s")
 REWARD_DT = Duration("8ms")
 """The time for which the reward was made."""
 OBSERVATION_LIMITS = (2 * pi, 2 * pi, pi, pi, 3.0, 3.0, 1.0, 1.0)
-
-STOP = StopJ(2.0)
-MOVE_TO_START = MoveJ(Q_REF, acceleration=1.4, speed=1.05, time_s=2.0)
 
 _PRECISION_M2 = 0.01
 """The square of the distance within which the precision bonus is paid."""
@@ -233,17 +256,12 @@ def reward(away: Pair, env_dt: Duration, xp: Any = np) -> Any:  # noqa: ANN401
     return (xp.exp(-squared / _PRECISION_M2) - xp.sqrt(squared)) * float(env_dt / REWARD_DT)
 
 
-def speed_command(speeds: Pair, acceleration: float = ACCELERATION) -> SpeedJ:
-    """The line that moves shoulder and elbow."""
-    return SpeedJ((0.0, float(speeds[0]), float(speeds[1]), 0.0, 0.0, 0.0), float(acceleration), LINE_S)
-
-
 def in_box(place: Sequence[Any], margin_m: float = 0.0) -> Any:  # noqa: ANN401
     """Whether a place is in the safety box."""
     return within(place, BOX_LOW, BOX_HIGH, margin_m)
 
 
-def within(values: Sequence[Any], low: Joints, high: Joints, margin: float = 0.0) -> Any:  # noqa: ANN401
+def within(values: Sequence[Any], low: tuple[float, ...], high: tuple[float, ...], margin: float = 0.0) -> Any:  # noqa: ANN401
     """Whether all values are within their bounds."""
     inside: Any = True
     for value, lowest, highest in zip(values, low, high, strict=True):

@@ -14,7 +14,7 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.robots.clock import MonotonicClock, Ticker
 from cycletime.robots.observer import Observer
-from cycletime.robots.real_time_env import SendReceiveEnv
+from cycletime.tasks.delays import SendReceiveEnv
 from cycletime.training.env_adapter import StepResult
 from cycletime.training.journal import Cycle, Cycles, EpisodeRecord
 from cycletime.training.process import HEARTBEAT

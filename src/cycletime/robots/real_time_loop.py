@@ -32,7 +32,8 @@ from cycletime.robots.calibration import Calibration, calibrate
 from cycletime.robots.episode_run import AgentStep, EpisodeRun, steps_from_record
 from cycletime.robots.learners import LEARNERS, RobotActor, RobotLearner, learn_step
 from cycletime.robots.observer import NullObserver, Observer
-from cycletime.robots.real_time_env import RealTimeEnv, action_hold_s, real_time_env_of, send_receive_env_of
+from cycletime.robots.real_time_env import RealTimeEnv, action_hold_s, real_time_env_of
+from cycletime.tasks.delays import send_receive_env_of
 from cycletime.tasks.env_errors import raise_as_env_error
 from cycletime.training.algorithm_1 import initial_agent_state
 from cycletime.training.env_adapter import Counters, SingleEnvAdapter, episode_seed

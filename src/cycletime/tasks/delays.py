@@ -19,7 +19,7 @@ from contextlib import suppress
 from copy import deepcopy
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import gymnasium as gym
 import numpy as np
@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 
 from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError
-from cycletime.robots.real_time_env import send_receive_env_of
-from cycletime.tasks.cycle_time import refuse_hidden_resets
+from cycletime.tasks.cycle_time import CycleTime, refuse_hidden_resets
+from cycletime.tasks.env_errors import EnvErrorWrapper
 from cycletime.tasks.time_step import duration_text, step_duration, whole_steps, wrapper_layers
 
 DelayLike: TypeAlias = "DurationLike | tuple[DurationLike, DurationLike] | list[DurationLike]"
@@ -45,6 +45,63 @@ Redraw: TypeAlias = Literal["step", "episode"]
 _ZERO = re.compile(r"^[+-]?(0+\.?0*|\.0+)(?![0-9.])")
 _STREAM = 0xDE1A
 """Sets the delays' random numbers apart from those that the environment draws from the same seed."""
+
+
+_TRANSPARENT_WRAPPERS = (gym.wrappers.OrderEnforcing, gym.wrappers.PassiveEnvChecker, EnvErrorWrapper, CycleTime)
+"""Wrappers that change neither actions nor observations; a loop that holds actions itself needs no `CycleTime`."""
+NOT_REAL_TIME = (
+    "is no environment for the real-time loop, which asks for send, receive, dt, clock and where: give one that has "
+    "them, or another engine."
+)
+"""Ends the sentence that refuses an environment."""
+
+
+@runtime_checkable
+class SendReceiveEnv(Protocol):
+    """A step in two parts: a robot's, or that of a wrapper which changes what goes to it or comes from it."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Bring the robot to its first pose, and begin an episode when it stands there; takes as long as it takes."""
+
+    def send(self, action: Any) -> None:  # noqa: ANN401 - any action space
+        """Do this from now on, until something else is sent; return at once."""
+
+    def receive(self, env_steps: int = 1) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """What there is to see now, as from Gymnasium's `step`, without waiting.
+
+        `env_steps` have passed since the last time: more than one where the loop came late, and the reward is for all
+        of them. An episode's end brings the robot to a stand.
+        """
+
+
+def send_receive_env_of(env: gym.Env[Any, Any]) -> SendReceiveEnv:
+    """The outermost layer of a robot's environment whose steps can be taken in two parts.
+
+    Raises:
+        InputError: if a wrapper around it has them in one part only, or it is no robot's.
+    """
+    robot = env.unwrapped
+    if not isinstance(robot, SendReceiveEnv):
+        raise InputError(f"{env} {NOT_REAL_TIME}")
+    for layer in wrapper_layers(env):
+        if isinstance(layer, SendReceiveEnv):
+            _refuse_around_cycle_time(layer)
+            return layer
+        if not isinstance(layer, _TRANSPARENT_WRAPPERS):
+            raise InputError(
+                f"{type(layer).__name__} is around {env.unwrapped}, and has no send and receive: the real-time loop "
+                "would pass it by, so leave it out, or do what it does in the environment."
+            )
+    return robot
+
+
+def _refuse_around_cycle_time(layer: gym.Wrapper[Any, Any, Any, Any]) -> None:
+    """Refuse what counts cycles: the loop takes the environment's own steps, and holds actions itself."""
+    if any(isinstance(inner, CycleTime) for inner in wrapper_layers(layer)):
+        raise InputError(
+            f"{type(layer).__name__} is around a CycleTime: the real-time loop holds actions itself, so put it inside, "
+            "where it counts the environment's own steps."
+        )
 
 
 class ActionDelay(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):

@@ -19,7 +19,6 @@ from jax import lax
 
 from cycletime import ur5
 from cycletime.duration import Duration
-from cycletime.robots.ur.arm import ArmModel, servo
 from cycletime.tasks.closed_form import ClosedFormTask, Numbers
 from cycletime.tasks.physics import sine_and_cosine
 from cycletime.tasks.render import BLUE, FLOOR, GREEN, GRID, INK, RED, SKY, SLATE, WHITE, Canvas, Frame
@@ -35,7 +34,7 @@ from cycletime.ur5 import (
     target_of,
 )
 
-ARM = ArmModel()
+ARM = ur5.ArmModel()
 PERIOD = Duration("8ms")
 LATENCY_PERIODS = 1
 _TINY = 1e-12
@@ -218,6 +217,6 @@ def _period(state: URReacherState, sent: Sent) -> URReacherState:
     share = jnp.minimum(1, most / jnp.maximum(ur5.fastest_joint(changes, jnp), _TINY))
     speeds = tuple(speed + share * change for speed, change in zip(state.target_qd, changes, strict=True))
     targets = tuple(angle + ARM.period_s * speed for angle, speed in zip(state.target_q, speeds, strict=True))
-    followed = (servo(ARM, *joint) for joint in zip(state.q, state.qd, state.target_q, targets, strict=True))
+    followed = (ur5.servo(ARM, *joint) for joint in zip(state.q, state.qd, state.target_q, targets, strict=True))
     q, qd = zip(*followed, strict=True)
     return state._replace(q=q, qd=qd, target_q=targets, target_qd=speeds, pending=(*waits, sent))

@@ -14,9 +14,8 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError, RunError
 from cycletime.robots.episode_run import AgentStep, EpisodeRun, steps_from_record
 from cycletime.robots.observer import NullObserver
-from cycletime.robots.real_time_env import send_receive_env_of
 from cycletime.tasks import CycleTime
-from cycletime.tasks.delays import ActionDelay, ObservationDelay, RealTime
+from cycletime.tasks.delays import ActionDelay, ObservationDelay, RealTime, send_receive_env_of
 from cycletime.training.journal import Cycle, EpisodeRecord
 from cycletime.training.worlds import ActionBounds, observation_size
 from tests.robots.real_time.toy_robot import ToyRobot

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cycletime.robots.ur.arm import Arm, ArmModel, advance, arm_at_rest, halt, plan_move, receive_command, servo
+from cycletime.robots.ur.arm import Arm, advance, arm_at_rest, halt, plan_move, receive_command
 from cycletime.robots.ur.types import Command, Joints, MoveJ, ServoJ, SpeedJ, StopJ
+from cycletime.ur5 import ArmModel, servo
 
 MODEL = ArmModel()
 H = MODEL.period_s

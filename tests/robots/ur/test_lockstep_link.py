@@ -12,7 +12,7 @@ from cycletime.robots.ur.reacher_env import URReacher2Env
 from cycletime.robots.ur.rtde_client import Address
 from cycletime.robots.ur.simulator.launch import SimulatedController, simulated_controller
 from cycletime.robots.ur.types import Command, LinkError, MoveJ, SafetyMode, SpeedJ, StateTimeoutError, StopJ
-from cycletime.ur5 import Q_REF
+from cycletime.ur5 import Q_REF, ArmModel
 
 
 def address_of(controller: SimulatedController) -> Address:
@@ -52,7 +52,7 @@ def test_an_episode_is_the_same_each_time_to_the_last_bit() -> None:
 
 def test_the_controller_is_the_arm_of_the_model(link: LockstepLink) -> None:
     """Commands through the process's registers, and the same into the model itself."""
-    model = arm.ArmModel()
+    model = ArmModel()
     link.send(MoveJ(Q_REF, time_s=1.0))
     state = [link.receive(10) for _ in range(250)][-1]
     own = arm.arm_at_rest(state.target_q)._replace(q=np.array(state.q), qd=np.array(state.qd))

@@ -5,6 +5,7 @@ import pytest
 
 from cycletime import ur5
 from cycletime.duration import Duration
+from cycletime.robots.ur import reacher_env
 from cycletime.ur5 import (
     JOINTS_HIGH,
     JOINTS_LOW,
@@ -50,7 +51,7 @@ def test_an_observation_has_angles_speeds_the_way_from_the_target_and_the_previo
 
 
 def test_a_command_moves_shoulder_and_elbow_and_nothing_else() -> None:
-    command = ur5.speed_command((0.25, -1.0))
+    command = reacher_env.speed_command((0.25, -1.0))
     assert (command.qd, command.acceleration, command.time_s) == ((0.0, 0.25, -1.0, 0.0, 0.0, 0.0), 2.0, 0.008)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.robots.ur.arm import Arm, ArmModel, advance, arm_at_rest, halt, receive_command
+from cycletime.robots.ur.arm import Arm, advance, arm_at_rest, halt, receive_command
 from cycletime.robots.ur.driver.channel import DriverReport, Order, Phase
 from cycletime.robots.ur.driver.driver import REACHER_LIMITS, Driver, DriverTimeouts
 from cycletime.robots.ur.driver.link import DriverLink
@@ -24,7 +24,7 @@ from cycletime.robots.ur.types import (
     SpeedJ,
     StateTimeoutError,
 )
-from cycletime.ur5 import Q_REF, tip
+from cycletime.ur5 import Q_REF, ArmModel, tip
 
 
 @dataclass

@@ -7,14 +7,14 @@ controller, and what the closed-form task is held against.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import ceil, exp, pi, sqrt
-from typing import Any, NamedTuple, TypeAlias
+from math import ceil, sqrt
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.robots.ur.types import Command, Joints, MoveJ, ServoJ, SpeedJ, StopJ
+from cycletime.ur5 import ArmModel, servo
 
 Vector: TypeAlias = NDArray[np.float64]
 """[6] one number per joint."""
@@ -23,22 +23,6 @@ _STOPPED_SPEED = 1e-9
 """rad/s: slower than this, an arm that brakes has stopped."""
 _PERIOD_TOLERANCE = 1e-6
 """Of a period: what is forgiven where a time in seconds is counted in periods."""
-
-
-@dataclass(frozen=True)
-class ArmModel:
-    """What the arm and its controller are like."""
-
-    period_s: float = 0.008
-    """Of the controller: 8 ms for CB2 and CB3, 2 ms for the e-Series."""
-    servo_rate: float = 60.0
-    """Natural frequency of the servo's error, rad/s."""
-    idle_deceleration: float = 10.0
-    """With which the arm brakes when a line has ended and no other came, rad/s^2; unknown on hardware."""
-    speed_limit: float = pi
-    """Of every joint, rad/s; faster commands are scaled down."""
-    servoj_acceleration: float = 40.0
-    """The most that following angles may ask for, rad/s^2."""
 
 
 class Path(NamedTuple):
@@ -106,19 +90,6 @@ def advance(model: ArmModel, arm: Arm) -> Arm:
     target_q, target_qd, program = _next_targets(model, arm)
     q, qd = servo(model, arm.q, arm.qd, arm.target_q, target_q)
     return Arm(arm.tick + 1, q, qd, target_q, target_qd, program, arm.pending)
-
-
-def servo(model: ArmModel, q: Any, qd: Any, before: Any, after: Any) -> tuple[Any, Any]:  # noqa: ANN401 - also JAX's
-    """Angles and speeds after a period in which the reference went straight from one value to another.
-
-    With e the error, e'' + 2 w e' + w^2 e = 0, and so e(t) = (e(0) + (e'(0) + w e(0)) t) exp(-w t).
-    """
-    rate, h = model.servo_rate, model.period_s
-    slope = (after - before) / h
-    error, drift = q - before, qd - slope
-    pull = drift + rate * error
-    fade = exp(-rate * h)
-    return after + fade * (error + h * pull), slope + fade * (drift - rate * h * pull)
 
 
 def accelerate_towards(speeds: Vector, wanted: Vector, most: float) -> Vector:

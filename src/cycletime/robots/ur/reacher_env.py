@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
 
@@ -31,9 +31,12 @@ from cycletime.robots.ur.types import (
     ArmState,
     Command,
     MoveInterruptedError,
+    MoveJ,
     RobotLink,
     RobotMode,
+    SpeedJ,
     StateTimeoutError,
+    StopJ,
 )
 from cycletime.tasks.cycle_time import CycleTime
 from cycletime.tasks.env_errors import Action, read_action
@@ -50,6 +53,10 @@ _UNLOCK_TIMEOUT_S = 30.0
 """The controller's time in which a stop may be ended between episodes."""
 _NEXT_PACKAGE_PERIODS = 1.5
 """Periods within which the next package comes, where none is lost."""
+LINE_S = 0.008
+"""How long a speed command works by itself; it is sent again with every package."""
+STOP = StopJ(2.0)
+MOVE_TO_START = MoveJ(Q_REF, acceleration=1.4, speed=1.05, time_s=2.0)
 
 
 def make_ur_reacher(
@@ -227,7 +234,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
     def _commanded(self, action: list[float]) -> Command:
         q, qd, target_q = (joints[MOVED_JOINTS] for joints in (self._state.q, self._state.qd, self._state.target_q))
         self._excursion = update_excursion(self._excursion, q, qd, target_q)
-        return ur5.speed_command(*ur5.guard_action(action, q, qd, target_q, self._excursion))
+        return speed_command(*ur5.guard_action(action, q, qd, target_q, self._excursion))
 
     def _pass_package(self) -> None:
         """Wait for the next package, and send the command again."""
@@ -259,7 +266,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
     def _let_stand(self) -> None:
         """The episode is over."""
         self._command = self._env_steps = None
-        self._link.send(ur5.STOP)
+        self._link.send(STOP)
 
     def _move_to_start(self) -> None:
         self._state = self._receive()
@@ -279,12 +286,12 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         return False
 
     def _tried_to_move_to_start(self) -> bool:
-        self._link.send(ur5.STOP)
+        self._link.send(STOP)
         self._wait("at a stand", lambda state: state.stands or self._is_stopped(), _RESET_TIMEOUT_S)
         if self._is_stopped():
             return False
-        self._link.send(ur5.MOVE_TO_START)
-        moved_s = self._state.time_s + ur5.MOVE_TO_START.time_s
+        self._link.send(MOVE_TO_START)
+        moved_s = self._state.time_s + MOVE_TO_START.time_s
         self._wait(
             "in its first pose",
             lambda state: (state.time_s > moved_s and _is_at_start(state)) or self._is_stopped(),
@@ -347,3 +354,8 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
 
 def _is_at_start(state: ArmState) -> bool:
     return state.stands and max(abs(angle - goal) for angle, goal in zip(state.q, Q_REF, strict=True)) < AT_START
+
+
+def speed_command(speeds: Sequence[Any], acceleration: float = ur5.ACCELERATION) -> SpeedJ:
+    """The line that moves shoulder and elbow."""
+    return SpeedJ((0.0, float(speeds[0]), float(speeds[1]), 0.0, 0.0, 0.0), float(acceleration), LINE_S)

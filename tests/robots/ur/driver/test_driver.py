@@ -7,9 +7,10 @@ import pytest
 
 from cycletime.robots.ur.driver.channel import DriverReport, Phase
 from cycletime.robots.ur.driver.driver import DriverTimeouts
+from cycletime.robots.ur.reacher_env import MOVE_TO_START
 from cycletime.robots.ur.safety import Override
 from cycletime.robots.ur.types import Command, MoveJ, RobotMode, SafetyMode, SpeedJ, StopJ
-from cycletime.ur5 import MOVE_TO_START, Q_REF
+from cycletime.ur5 import Q_REF
 from tests.robots.ur.virtual import VirtualAgent, VirtualArm, VirtualClock, elbow, make_driver
 
 FORWARD = SpeedJ(elbow(-0.3), 2.0)

@@ -8,10 +8,10 @@ from cycletime.errors import InputError
 from cycletime.robots.ur.driver.channel import DriverReport, Phase, SharedMemory
 from cycletime.robots.ur.driver.driver import DriverSettings, RobotStoppedError
 from cycletime.robots.ur.driver.link import DriverLink
+from cycletime.robots.ur.reacher_env import MOVE_TO_START
 from cycletime.robots.ur.rtde_client import Address
 from cycletime.robots.ur.safety import Override
 from cycletime.robots.ur.types import ArmState, LinkError, MoveInterruptedError, SpeedJ, StateTimeoutError
-from cycletime.ur5 import MOVE_TO_START
 
 ZEROS = (0.0,) * 6
 STATE = ArmState(1.0, ZEROS, ZEROS, ZEROS, ZEROS)

@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cycletime.robots.ur.arm import Arm, ArmModel, advance, arm_at_rest, receive_command
+from cycletime.robots.ur.arm import Arm, advance, arm_at_rest, receive_command
 from cycletime.robots.ur.driver.driver import REACHER_LIMITS
 from cycletime.robots.ur.safety import ArmLimits, Override, Supervisor
 from cycletime.robots.ur.types import ArmState, Command, Joints, MoveJ, ServoJ, SpeedJ, StopJ
-from cycletime.ur5 import Q_REF, tip
+from cycletime.ur5 import Q_REF, ArmModel, tip
 
 MODEL = ArmModel()
 WIDE = replace(REACHER_LIMITS, box_low=(-9, -9, -9), box_high=(9, 9, 9))

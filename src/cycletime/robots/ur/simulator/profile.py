@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from cycletime.errors import InputError, quote
-from cycletime.robots.ur.arm import ArmModel
 from cycletime.robots.ur.types import Joints
 from cycletime.robots.ur.wire.rtde import ControllerVersion
-from cycletime.ur5 import UR5, UR5E, Geometry
+from cycletime.ur5 import UR5, UR5E, ArmModel, Geometry
 
 ProfileName: TypeAlias = Literal["cb3", "e"]
 
