@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cycletime.errors import InputError as InputError
     from cycletime.rules import PPO as PPO
     from cycletime.rules import SAC as SAC
-    from cycletime.studies.spec import Study as Study
+    from cycletime.studies.study import Study as Study
     from cycletime.studies.study import StudyResults as StudyResults
     from cycletime.tasks import CycleTime as CycleTime
     from cycletime.training.trainer import train as train
@@ -26,7 +26,7 @@ else:
             "CycleTime": "cycletime.tasks",
             "Duration": "cycletime.duration",
             "InputError": "cycletime.errors",
-            "Study": "cycletime.studies.spec",
+            "Study": "cycletime.studies.study",
             "StudyResults": "cycletime.studies.study",
             "cycle_steps": "cycletime.duration",
             "rules": "cycletime.rules",

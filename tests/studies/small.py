@@ -12,7 +12,7 @@ import numpy as np
 
 from cycletime.agents.networks import Layer, PolicyNetwork
 from cycletime.studies.plan import Plan
-from cycletime.studies.spec import Study
+from cycletime.studies.spec import StudySpec
 from cycletime.studies.spec_file import study_from_table
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.training.finished_run import FinishedRun, make_result
@@ -47,12 +47,12 @@ _CHANGES = ("resumed", "sessions", "wall_s", "finished", "machine")
 """What a result says of how it came about, and not of what came of it."""
 
 
-def small_study(**keys: Any) -> Study:  # noqa: ANN401 - whatever a file has
+def small_study(**keys: Any) -> StudySpec:  # noqa: ANN401 - whatever a file has
     """The small study, with some keys of its file changed."""
     return study_from_table({**TABLE, **keys})
 
 
-def quick_study(**keys: Any) -> Study:  # noqa: ANN401
+def quick_study(**keys: Any) -> StudySpec:  # noqa: ANN401
     """The quick study, with some keys of its file changed."""
     return study_from_table({**QUICK, **keys})
 

@@ -10,8 +10,7 @@ import pytest
 
 from cycletime.errors import NotInstalledError
 from cycletime.studies import executors
-from cycletime.studies.spec import Study
-from cycletime.studies.study import StudyResults
+from cycletime.studies.study import Study, StudyResults
 from cycletime.studies.study_folder import StudyFolder
 from tests.studies.small import finish, finished, small_study, specs_of
 from tests.studies.stand_ins import InTurn, Trained
@@ -126,4 +125,4 @@ def test_a_study_is_run_from_python_and_goes_on_with_the_same_call(
     assert results.scores()["state"].to_pylist() == ["done"] * 2
     assert study.run(tmp_path / "out", progress=False).folder.study == results.folder.study
     assert len(trained.runs) == 2
-    assert small_study().run(tmp_path / "other", progress=False).scores().num_rows == 8
+    assert Study(**vars(small_study())).run(tmp_path / "other", progress=False).scores().num_rows == 8

@@ -23,7 +23,7 @@ from cycletime.experiments.paper.experiments import FRESH_SEED, Size, experiment
 from cycletime.statistics import Contrast, Estimate, mean_and_error
 from cycletime.studies import spec
 from cycletime.studies.plan import Plan
-from cycletime.studies.spec import Study, Tuned
+from cycletime.studies.spec import StudySpec, Tuned
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.studies.wall_time import recorded_wall_s
 from cycletime.training.engine_registry import AUTO
@@ -97,12 +97,12 @@ def scalar_settings(agent: Agent) -> dict[str, Any]:
     return {name: value for name, value in told.items() if isinstance(value, int | float | str)}
 
 
-def study_scale(study: Study) -> float:
+def study_scale(study: StudySpec) -> float:
     """The share of the paper's environment steps that a study has."""
     return study.env_steps / load_study(sweep_of(study.name) or study.name).env_steps
 
 
-def study_command(study: Study) -> str:
+def study_command(study: StudySpec) -> str:
     """What runs a study again."""
     experiment = experiment_of(study.name)
     assert experiment is not None, "it is a study of the paper"
@@ -169,7 +169,7 @@ def _is_as_good(scores: NDArray[np.float64], best: NDArray[np.float64]) -> bool:
     return behind.value < behind.error
 
 
-def winners_study(sweep: Outcome, part: str, size: Size) -> Study:
+def winners_study(sweep: Outcome, part: str, size: Size) -> StudySpec:
     """The study that runs the winners of a sweep again."""
     full = load_study(part, size)
     (algorithm,) = full.algorithms

@@ -27,7 +27,7 @@ from cycletime.experiments.paper.experiments import EXPERIMENTS, Experiment, Siz
 from cycletime.studies.executors import Executor
 from cycletime.studies.hardware_estimates import CORE_COUNTS, h200_plan, h200_wall_s, parallel_wall_s, serial_wall_s
 from cycletime.studies.plan import Plan, agent_steps_per_run
-from cycletime.studies.spec import Study
+from cycletime.studies.spec import StudySpec
 from cycletime.studies.study_folder import RunState, StudyFolder
 from cycletime.studies.wall_time import WallTimeRecorder
 from cycletime.studies.worker_pool import StudyObserver, run_study
@@ -52,7 +52,7 @@ class Workspace:
     change_engine: bool = False
     """Whether to go on though a study began on another."""
 
-    def study(self, part: str) -> Study:
+    def study(self, part: str) -> StudySpec:
         """A study in this size; that of winners needs its sweep to be done."""
         sweep = sweep_of(part)
         if sweep is None:
@@ -163,7 +163,7 @@ def experiment_cost(experiment: Experiment, size: Size) -> ExperimentCost:
     return found
 
 
-def _study_cost(study: Study, again: int) -> ExperimentCost:
+def _study_cost(study: StudySpec, again: int) -> ExperimentCost:
     here = Plan.of(replace(study, device="cpu"))
     more, there_s = 1 + again / len(here.runs), h200_wall_s(here, here.runs)
     return ExperimentCost(

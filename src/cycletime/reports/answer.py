@@ -10,7 +10,7 @@ from cycletime.reports.formatting import difference_text, dt_text, estimate_text
 from cycletime.reports.summary import MOST_SEEDS, POWER, BestCycleTime, Summary, panel_env_dt_s, seeds_needed
 from cycletime.statistics import Comparison, Estimate
 from cycletime.studies.scores import AS_GIVEN, Panel, RunOutcome, StudyScores
-from cycletime.studies.spec import Study, TunedSource
+from cycletime.studies.spec import StudySpec, TunedSource
 
 PAPER_GRIDS = {"ppo": (25, "5 batch sizes x 5 mini-batch sizes"), "sac": (12, "12 discounts")}
 """By algorithm, the points of the paper's grid, and what they are."""
@@ -89,7 +89,7 @@ def tuning_savings(scores: StudyScores, grid_points: int | None = None) -> list[
     return [each for each in told if each is not None]
 
 
-def _saving(study: Study, panels: list[Panel], grid_points: int | None) -> TuningSaving | None:
+def _saving(study: StudySpec, panels: list[Panel], grid_points: int | None) -> TuningSaving | None:
     first, own, seeds = panels[0], len(panels), len(study.seeds)
     if first.rules == (AS_GIVEN,) or len(first.dts) < 2:
         return None

@@ -20,7 +20,7 @@ from cycletime.statistics import Comparison, Judgement, SequentialDesign, mean_a
 from cycletime.statistics.means import percent
 from cycletime.statistics.sequential import FIRST_RUNS
 from cycletime.studies.cycle_time_checks import RealTimeFit
-from cycletime.studies.spec import Cell, Study, Tuned
+from cycletime.studies.spec import Cell, StudySpec, Tuned
 from cycletime.training.atomic_files import make_folder, write_last
 from cycletime.training.engine_registry import AUTO
 from cycletime.training.finished_run import MEASURES
@@ -107,10 +107,10 @@ class Question:
         """When to look at how many seeds."""
         return SequentialDesign(candidates, self.confidence, self.first_seeds)
 
-    def study(self, dts: Iterable[Duration], seeds: int) -> Study:
+    def study(self, dts: Iterable[Duration], seeds: int) -> StudySpec:
         """The runs of some candidates with the first seeds, as a study like any other."""
         assert self.rule is not None, "it was chosen when the question was made"
-        return Study(
+        return StudySpec(
             name=f"advise {self.world.name} {self.algorithm}",
             worlds=(self.world,),
             algorithms=(self.algorithm,),

@@ -18,7 +18,7 @@ import cycletime
 from cycletime.errors import InputError
 from cycletime.studies import pack_main
 from cycletime.studies.plan import Plan
-from cycletime.studies.spec import Study
+from cycletime.studies.spec import StudySpec
 from cycletime.studies.spec_file import study_table
 from cycletime.training.atomic_files import write_whole
 from cycletime.training.machine import code_version
@@ -43,7 +43,7 @@ class PackSummary:
 
 
 def pack_studies(
-    studies: Sequence[Study], file: Path, *, keeps: Sequence[SaveOptions] = (), in_folders: bool | None = None
+    studies: Sequence[StudySpec], file: Path, *, keeps: Sequence[SaveOptions] = (), in_folders: bool | None = None
 ) -> PackSummary:
     """Write the pack of studies.
 
@@ -76,7 +76,7 @@ def pack_studies(
     return PackSummary(sum(len(plan.runs) for plan in plans), tuple(engines))
 
 
-def _check_names(studies: Sequence[Study]) -> None:
+def _check_names(studies: Sequence[StudySpec]) -> None:
     names = Counter(study.name for study in studies)
     for name, count in names.items():
         if count > 1:

@@ -11,7 +11,7 @@ from functools import cached_property
 from hashlib import sha256
 
 from cycletime.duration import cycle_steps
-from cycletime.studies.spec import Cell, Study
+from cycletime.studies.spec import Cell, StudySpec
 from cycletime.training.engine_registry import engine_for
 from cycletime.training.spec import RESULT_VERSION, RunSpec
 
@@ -31,7 +31,7 @@ class PlannedRun:
 class Plan:
     """All runs of a study."""
 
-    study: Study
+    study: StudySpec
     cells: tuple[Cell, ...]
     runs: tuple[PlannedRun, ...]
     """Without those that another cell has already."""
@@ -39,7 +39,7 @@ class Plan:
     """By cell, its runs' names in the order of the seeds."""
 
     @classmethod
-    def of(cls, study: Study) -> Plan:
+    def of(cls, study: StudySpec) -> Plan:
         """Plan a study, as it is resolved."""
         study = study.resolved()
         cells, runs, names, seen = tuple(study.cells()), [], {}, set()

@@ -21,12 +21,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import product
 from numbers import Integral
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from cycletime.agents import Agent
 from cycletime.agents.checks import check_choice, check_counts
@@ -39,11 +38,8 @@ from cycletime.training.make_specs import TUNABLE, transfer_agent
 from cycletime.training.spec import AGENTS, EngineSpec, RunSpec
 from cycletime.training.worlds import ClosedFormWorld, World, refuse_budget_without_episode, refuse_unknown_env
 
-if TYPE_CHECKING:
-    from cycletime.studies.study import StudyResults
 
-
-def check_axes(study: Study) -> None:
+def check_axes(study: StudySpec) -> None:
     """Refuse axes without a value, or with one twice; rules of one's own that are not used; and what is no seed."""
     for name in ("worlds", "algorithms", "dts", "seeds"):
         given, called = getattr(study, name), "tasks or envs" if name == "worlds" else name
@@ -64,7 +60,7 @@ def check_axes(study: Study) -> None:
             raise InputError(f"seeds has {quote(seed)}: a seed is a whole number from 0 to below 2**32.")
 
 
-def check_points(study: Study, algorithm: str) -> None:
+def check_points(study: StudySpec, algorithm: str) -> None:
     """Refuse points of an algorithm that do not go together, or with what else the study says."""
     points = study.points.get(algorithm, ())
     for name in without_dt(points[0]) if points else ():
@@ -197,7 +193,7 @@ class Cell:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Study:
+class StudySpec:
     """Many runs."""
 
     name: str
@@ -268,42 +264,6 @@ class Study:
         for cell in self.cells():
             cell.run(self.seeds[0])
 
-    @classmethod
-    def read(cls, file: Path | str) -> Study:
-        """The study in a TOML file."""
-        from cycletime.studies.spec_file import read_study
-
-        return read_study(Path(file))
-
-    def run(
-        self,
-        out: Path | str,
-        *,
-        workers: int | None = None,
-        executor: str = "local",
-        progress: bool = True,
-        stop: Callable[[], bool] = lambda: False,
-    ) -> StudyResults:
-        """Run what is not done yet, and keep it in a folder; what came of the study.
-
-        Args:
-            out: The folder; the same call goes on with it.
-            workers: Processes, tasks or jobs at a time; by default one for each core or GPU.
-            executor: Who computes: local, ray or slurm.
-            progress: Whether to show how it goes, on standard error or in the notebook.
-            stop: Asked about twice a second; where it says yes, workers save and leave.
-        """
-        from cycletime.studies.executors import ExecutorOptions, make_executor
-        from cycletime.studies.progress import StudyProgress
-        from cycletime.studies.study import StudyResults
-        from cycletime.studies.study_folder import StudyFolder
-        from cycletime.studies.worker_pool import run_study
-
-        folder = StudyFolder.create(Path(out), self)
-        who = make_executor(executor, ExecutorOptions(workers=workers), self.device)
-        run_study(folder, who, watcher=StudyProgress(who.workers) if progress else None, stop=stop)
-        return StudyResults(folder)
-
     @property
     def size(self) -> int:
         """The runs, those counted twice that two cells share. They are not made for it: there may be too many."""
@@ -318,7 +278,7 @@ class Study:
         lists += [values for grid in self.grids(algorithm) for values in grid.values()]
         return math.prod(len(each) or 1 for each in lists)
 
-    def resolved(self, begun: Study | None = None) -> Study:
+    def resolved(self, begun: StudySpec | None = None) -> StudySpec:
         """This study with the width of its programs, where it does not say.
 
         The width is part of a run's identity. So it follows from the study alone, and not from the machine that

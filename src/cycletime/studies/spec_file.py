@@ -13,7 +13,7 @@ from cycletime.duration import Duration, typed_duration
 from cycletime.errors import InputError, did_you_mean, quote, unknown_name_error
 from cycletime.libraries.synonyms import name_hint
 from cycletime.rules.rule import own_rules_as_table, parse_own_rules
-from cycletime.studies.spec import HANG_TIMEOUT, MAX_RUNS, Grid, Point, Study, Tuned, TunedSource
+from cycletime.studies.spec import HANG_TIMEOUT, MAX_RUNS, Grid, Point, StudySpec, Tuned, TunedSource
 from cycletime.training.engine_registry import AUTO
 from cycletime.training.make_specs import DEFAULT_RULES, TUNABLE
 from cycletime.training.spec import AGENTS
@@ -54,7 +54,7 @@ def read_values(
     return tuned, others, _points(told, algorithms)
 
 
-def values_table(study: Study) -> dict[str, Any]:
+def values_table(study: StudySpec) -> dict[str, Any]:
     """The tables that `read_values` reads as this study's."""
     table: dict[str, Any] = {
         "tuned": {algorithm: _tuned_table(tuned) for algorithm, tuned in study.tuned.items()},
@@ -209,7 +209,7 @@ _KNOWN_KEYS = {
 }
 
 
-def read_study(path: Path) -> Study:
+def read_study(path: Path) -> StudySpec:
     """The study in a file."""
     told = read_toml(path)
     try:
@@ -220,7 +220,7 @@ def read_study(path: Path) -> Study:
         raise InputError(f"{path}: {error}") from error
 
 
-def study_from_table(told: Mapping[str, Any], folder: Path = Path()) -> Study:
+def study_from_table(told: Mapping[str, Any], folder: Path = Path()) -> StudySpec:
     """The study that a table describes; tuned values may stand in a file of their own, looked for in a folder."""
     check_plain(told)
     for key in told:
@@ -232,7 +232,7 @@ def study_from_table(told: Mapping[str, Any], folder: Path = Path()) -> Study:
         if not isinstance(algorithm, str) or algorithm not in AGENTS:
             raise unknown_name_error(algorithm, "an algorithm", AGENTS)
     tuned, others, points = read_values(told, algorithms, folder)
-    return Study(
+    return StudySpec(
         name=_name(told),
         worlds=_worlds(told),
         algorithms=algorithms,
@@ -251,7 +251,7 @@ def study_from_table(told: Mapping[str, Any], folder: Path = Path()) -> Study:
     )
 
 
-def study_table(study: Study) -> dict[str, Any]:
+def study_table(study: StudySpec) -> dict[str, Any]:
     """The table that `study_from` reads as this study; JSON and TOML have all that is in it."""
     tasks = [world for world in study.worlds if isinstance(world, ClosedFormWorld)]
     envs = [world for world in study.worlds if isinstance(world, GymnasiumEnv)]

@@ -1,23 +1,72 @@
-"""What came of a study, for Python and notebooks: tables, a figure, and a summary."""
+"""Studies in Python and notebooks: read one from a file, run it, and look at its results."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
 from functools import cached_property
 from html import escape
 from math import isnan, nan
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cycletime.extras import require_extras
-from cycletime.statistics import mean_and_error
 from cycletime.studies.plan import Plan
+from cycletime.studies.spec import StudySpec
+from cycletime.studies.spec_file import read_study
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.training.finished_run import MEASURES
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.figure import Figure
+
+
+class Study(StudySpec):
+    """A study that can be read from a file and run.
+
+    Examples:
+        >>> study = Study.read("docs/examples/tiny.toml")
+        >>> study.size
+        4
+    """
+
+    @classmethod
+    def read(cls, file: Path | str) -> Study:
+        """The study in a TOML file.
+
+        Raises:
+            InputError: if it cannot be read, or is not a study; the sentence names the file.
+        """
+        spec = read_study(Path(file))
+        return cls(**{each.name: getattr(spec, each.name) for each in fields(spec)})
+
+    def run(
+        self,
+        out: Path | str,
+        *,
+        workers: int | None = None,
+        executor: str = "local",
+        progress: bool = True,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> StudyResults:
+        """Run what is not done yet, and keep it in a folder.
+
+        Args:
+            out: The folder; the same call continues with it.
+            workers: Processes, tasks or jobs at a time; by default one for each core or GPU.
+            executor: Who computes: local, ray or slurm.
+            progress: Whether to show progress, on standard error or in the notebook.
+            stop: Asked about twice a second; when it returns True, workers save and exit.
+        """
+        from cycletime.studies.executors import ExecutorOptions, make_executor
+        from cycletime.studies.progress import StudyProgress
+        from cycletime.studies.worker_pool import run_study
+
+        folder = StudyFolder.create(Path(out), self)
+        chosen = make_executor(executor, ExecutorOptions(workers=workers), self.device)
+        run_study(folder, chosen, watcher=StudyProgress(chosen.workers) if progress else None, stop=stop)
+        return StudyResults(folder)
 
 
 @dataclass(frozen=True)
@@ -98,6 +147,8 @@ class StudyResults:
 
     def _means(self, measure: str) -> dict[str, dict[str, dict[float, tuple[float, float, int]]]]:
         """By task, algorithm and other values, by rule and by cycle time: mean, standard error and n."""
+        from cycletime.statistics import mean_and_error  # which needs SciPy, and a training does not
+
         scores: dict[tuple[str, str, float], list[float]] = {}
         fixed = ("rule", "dt", "seed", "run", "state", *MEASURES)
         for row in self._rows(Plan.of(self.folder.study)):

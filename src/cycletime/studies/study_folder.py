@@ -25,7 +25,7 @@ from cycletime.bounded import read_bounded_text
 from cycletime.errors import InputError, error_sentence
 from cycletime.studies.leases import hold_lease, lease_holders, lease_timeout_s
 from cycletime.studies.plan import Plan
-from cycletime.studies.spec import Study
+from cycletime.studies.spec import StudySpec
 from cycletime.studies.spec_file import study_from_table, study_table
 from cycletime.training.atomic_files import check_writable, disk_errors, make_folder, move, write_last
 from cycletime.training.engine_registry import AUTO
@@ -132,7 +132,7 @@ class StudyFolder:
     """The folder of a study."""
 
     path: Path
-    study: Study
+    study: StudySpec
     keep: SaveOptions = SAVE_ALL
     """What is wanted of finished runs."""
     is_checked: bool = False
@@ -140,7 +140,7 @@ class StudyFolder:
 
     @classmethod
     def create(
-        cls, path: Path, study: Study, *, change_engine: bool = False, keep: SaveOptions | None = None
+        cls, path: Path, study: StudySpec, *, change_engine: bool = False, keep: SaveOptions | None = None
     ) -> StudyFolder:
         """The folder of a study, new or as it is; what a study has run already stays."""
         check_folder_free(path)
@@ -182,7 +182,7 @@ class StudyFolder:
         study = run.resolve().parent.parent
         return study if run.resolve().parent.name == "runs" and (study / "study.json").exists() else None
 
-    def _check_same(self, study: Study, *, change_engine: bool) -> None:
+    def _check_same(self, study: StudySpec, *, change_engine: bool) -> None:
         if self.study.name != study.name:
             raise InputError(
                 f"{self.path} holds the study {self.study.name!r}, and not {study.name!r}: give another folder."
@@ -360,7 +360,7 @@ def _not_a_study(path: Path) -> str:
     return f"{str(path)!r} is not a study: there is no study.json in it{hint}."
 
 
-def _engine_label(study: Study) -> str:
+def _engine_label(study: StudySpec) -> str:
     where = study.device if study.engine == AUTO else f"{study.device} with the engine {study.engine}"
     return f"{where} with {study.width} runs in a program" if (study.width or 1) > 1 else where
 

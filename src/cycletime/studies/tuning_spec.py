@@ -32,7 +32,7 @@ from typing import Any, Literal, TypeAlias
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError, quote
-from cycletime.studies.spec import MAX_RUNS, Cell, Point, Study, Tuned
+from cycletime.studies.spec import MAX_RUNS, Cell, Point, StudySpec, Tuned
 from cycletime.studies.spec_file import check_algorithms, study_from_table
 from cycletime.training.make_specs import TUNABLE
 from cycletime.training.spec import AGENTS
@@ -46,7 +46,7 @@ DEFAULT_HORIZON_STEPS: Mapping[str, tuple[float, ...]] = {
 0.64 s, on which the rules were searched for."""
 
 
-def add_horizons(study: Study, told: object) -> Study:
+def add_horizons(study: StudySpec, told: object) -> StudySpec:
     """A study of one cycle time with a grid of horizons.
 
     Args:
@@ -140,7 +140,7 @@ class Choice:
 class Tuning:
     """What is tuned, and how."""
 
-    study: Study
+    study: StudySpec
     """One task, algorithm and cycle time; of lists of values, all combinations are tried."""
     search: Mapping[str, Range] = field(default_factory=dict)
     """Ranges that a sampler searches."""
@@ -231,7 +231,7 @@ class Tuning:
         combinations = [dict(zip(self.choices, values, strict=True)) for values in product(*lists)]
         return [{**point, **values} for point in self._points or ({},) for values in combinations]
 
-    def of(self, points: Sequence[Point], seeds: Sequence[int] | None = None, name: str | None = None) -> Study:
+    def of(self, points: Sequence[Point], seeds: Sequence[int] | None = None, name: str | None = None) -> StudySpec:
         """The study of some trials."""
         tuned = self.study.tuned.get(self.algorithm, Tuned(None)).values
         fixed, others = (

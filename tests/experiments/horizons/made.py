@@ -12,7 +12,7 @@ from cycletime.experiments.horizons.candidates import SEARCH, TRIAL, Rules, Task
 from cycletime.experiments.horizons.preregistration import preregistered_rules
 from cycletime.experiments.horizons.results import BINS
 from cycletime.experiments.outcome import Outcome, OutcomeCell
-from cycletime.studies.spec import Cell, Study
+from cycletime.studies.spec import Cell, StudySpec
 
 NOTHING = {"reacher": -1.0, "double-pendulum": 300.0, **dict.fromkeys(TRIAL.tasks, 0.0)}
 BEST_S = {"reacher": (0.2, 0.32), "double-pendulum": (3.2, 0.32), **dict.fromkeys(TRIAL.tasks, (3.2, 0.64))}
@@ -34,7 +34,7 @@ def by_horizons(cell: Cell) -> float:
     return NOTHING[task] + 100 / (1 + off)
 
 
-def outcome(study: Study, score: Callable[[Cell], float] = by_horizons, noise: float = 0.0) -> Outcome:
+def outcome(study: StudySpec, score: Callable[[Cell], float] = by_horizons, noise: float = 0.0) -> Outcome:
     """What would have come of a study; noise is the standard deviation of its runs' scores."""
     rng = np.random.default_rng(0)
     cells = []

@@ -11,13 +11,13 @@ from cycletime.errors import InputError
 from cycletime.studies.pack import pack_studies
 from cycletime.studies.pack_main import MANIFEST, unpack
 from cycletime.studies.plan import Plan
-from cycletime.studies.spec import Study
+from cycletime.studies.spec import StudySpec
 from cycletime.studies.spec_file import study_from_table
 from cycletime.training.run_recorder import SaveOptions
 from tests.studies.small import small_study
 
 
-def packed(*studies: Study, file: Path, **options: Any) -> list[dict[str, Any]]:  # noqa: ANN401
+def packed(*studies: StudySpec, file: Path, **options: Any) -> list[dict[str, Any]]:  # noqa: ANN401
     pack_studies(studies, file, **options)
     with zipfile.ZipFile(file) as pack:
         told: list[dict[str, Any]] = json.loads(pack.read(MANIFEST))["studies"]
@@ -73,7 +73,7 @@ def test_a_pack_has_the_sources_and_the_kernel_and_is_the_same_each_time(tmp_pat
     assert (tmp_path / "one.zip").stat().st_size < 2**20
     with zipfile.ZipFile(tmp_path / "one.zip") as pack:
         names = set(pack.namelist())
-    assert {"__main__.py", "cycletime/__init__.py", "cycletime/engines/cuda/kernel/train.cu"} < names
+    assert {"__main__.py", "cycletime/__init__.py", "cycletime/cuda/kernel/train.cu"} < names
     assert not any("__pycache__" in name for name in names)
 
 

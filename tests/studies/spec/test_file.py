@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.studies.spec import Study, TunedSource
+from cycletime.studies.spec import StudySpec, TunedSource
 from cycletime.studies.spec_file import read_study, study_from_table, study_table
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.training.toml_files import TunedValues, read_tuned, write_tuned
@@ -37,7 +37,7 @@ trace_decay = 0.95
 """
 
 
-def identities(study: Study) -> list[str]:
+def identities(study: StudySpec) -> list[str]:
     return [spec.identity for _, spec in study.runs()]
 
 

@@ -15,7 +15,7 @@ from cycletime.errors import InputError
 from cycletime.studies.pack import pack_studies
 from cycletime.studies.pack_main import MANIFEST
 from cycletime.studies.plan import Plan
-from cycletime.studies.spec import Study
+from cycletime.studies.spec import StudySpec
 from cycletime.studies.spec_file import read_study, study_from_table, study_table
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.training import compiled_engine
@@ -34,7 +34,7 @@ device = "gpu"
 """PPO is for the kernel, one-step actor-critic for programs side by side."""
 
 
-def mixed(**keys: Any) -> Study:  # noqa: ANN401
+def mixed(**keys: Any) -> StudySpec:  # noqa: ANN401
     table = {
         "name": "mixed",
         "task": "reacher",
@@ -45,11 +45,11 @@ def mixed(**keys: Any) -> Study:  # noqa: ANN401
     return study_from_table({**table, "env_steps": 100_000, "device": "gpu", **keys})
 
 
-def one_step(seeds: int, **keys: Any) -> Study:  # noqa: ANN401
+def one_step(seeds: int, **keys: Any) -> StudySpec:  # noqa: ANN401
     return mixed(algorithms=["actor-critic"], dts=["16ms"], seeds=seeds, **keys)
 
 
-def names(study: Study) -> list[str]:
+def names(study: StudySpec) -> list[str]:
     return [planned.name for planned in Plan.of(study).runs]
 
 
@@ -121,7 +121,7 @@ def test_on_another_device_the_width_is_chosen_anew() -> None:
 def test_the_same_runs_are_planned_by_file_folder_and_pack_and_in_another_process(tmp_path: Path) -> None:
     file = tmp_path / "mixed.toml"
     file.write_text(MIXED)
-    study = Study.read(file)
+    study = read_study(file)
     planned = names(study)
     assert names(mixed()) == planned
     assert names(read_study(file).resolved()) == planned
@@ -132,7 +132,7 @@ def test_the_same_runs_are_planned_by_file_folder_and_pack_and_in_another_proces
         packed = study_from_table(json.loads(pack.read(MANIFEST))["studies"][0]["study"])
     assert names(StudyFolder.create(tmp_path / "packed", packed).study) == planned
     program = (
-        "import sys; from cycletime.studies.spec import Study; from cycletime.studies.plan import Plan; "
+        "import sys; from cycletime import Study; from cycletime.studies.plan import Plan; "
         "print(*(planned.name for planned in Plan.of(Study.read(sys.argv[1])).runs))"
     )
     ran = subprocess.run([sys.executable, "-c", program, str(file)], capture_output=True, text=True, check=True)

@@ -7,12 +7,12 @@ from cycletime import rules
 from cycletime.agents import agent_for
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.studies.spec import Study, Tuned
+from cycletime.studies.spec import StudySpec, Tuned
 from cycletime.training.spec import EngineSpec, RunSpec
 from cycletime.training.worlds import ClosedFormWorld, GymnasiumEnv
 
 
-def a_study(**overrides: Any) -> Study:  # noqa: ANN401 - any field
+def a_study(**overrides: Any) -> StudySpec:  # noqa: ANN401 - any field
     values: dict[str, Any] = {
         "name": "s",
         "worlds": (ClosedFormWorld("reacher"),),
@@ -23,7 +23,7 @@ def a_study(**overrides: Any) -> Study:  # noqa: ANN401 - any field
         "env_steps": 1000,
         "tuned": {"ppo": Tuned(Duration("16ms"), {"batch": (2000,), "minibatch": (50,)})},
     }
-    return Study(**{**values, **overrides})
+    return StudySpec(**{**values, **overrides})
 
 
 def test_it_has_all_combinations_in_the_order_of_a_table() -> None:

@@ -25,7 +25,8 @@ from cycletime.experiments.outcome import Outcome
 from cycletime.experiments.paper.experiments import FRESH_SEED
 from cycletime.rules import PPO, SAC, Law, Rule, laws
 from cycletime.rules.rule import rules_by_name
-from cycletime.studies.spec import Study
+from cycletime.studies.spec import StudySpec
+from cycletime.studies.spec_file import read_study
 from cycletime.training.make_specs import TUNABLE
 
 FLOORS = (4, 6, 8, 12)
@@ -203,16 +204,16 @@ class TaskSet:
     def subject(self) -> AlgorithmSpec:
         return ALGORITHM_SPECS[self.algorithm]
 
-    def tuning(self, task: str) -> Study:
+    def tuning(self, task: str) -> StudySpec:
         """The grid of horizons on a task, at every cycle time."""
         with as_file(files(__package__) / "studies" / f"{self.tuning_name(task)}.toml") as file:
-            return Study.read(file)
+            return read_study(file)
 
     def tuning_name(self, task: str) -> str:
         """What that study is called."""
         return f"{self.subject.prefix}tuning-{task}"
 
-    def study(self, tuning: Outcome, rules: Rules) -> Study:
+    def study(self, tuning: Outcome, rules: Rules) -> StudySpec:
         """All that rules make of the values that tuning found on a task, and those values themselves."""
         (task,) = {cell.labels["task"] for cell in tuning.cells}
         study, subject = self.tuning(task), self.subject

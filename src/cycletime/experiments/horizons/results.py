@@ -29,7 +29,7 @@ from cycletime.experiments.horizons.ranking import RuleComparison, ScoreScale
 from cycletime.experiments.horizons.verdicts import JudgedTrial
 from cycletime.experiments.outcome import Outcome, require_file
 from cycletime.experiments.results import refuse_smaller_results
-from cycletime.studies.spec import Study
+from cycletime.studies.spec import StudySpec
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.training.atomic_files import disk_errors
 from cycletime.training.worlds import ClosedFormWorld
@@ -92,7 +92,7 @@ _KNOWN_STUDIES = {
 """By name, all studies."""
 
 
-def stage_studies(stage: Stage, results: Path, algorithm: Algorithm = "ppo") -> list[Study]:
+def stage_studies(stage: Stage, results: Path, algorithm: Algorithm = "ppo") -> list[StudySpec]:
     """The studies of a stage, one for each task; those that compare rules follow from what tuning found."""
     field = TASK_SETS[algorithm][STAGES[stage]]
     rules = _compared_rules(field, results)

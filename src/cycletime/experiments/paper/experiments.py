@@ -8,7 +8,8 @@ from importlib.resources import as_file, files
 
 from cycletime.agents.checks import check_counts
 from cycletime.errors import InputError, did_you_mean
-from cycletime.studies.spec import Study
+from cycletime.studies.spec import StudySpec
+from cycletime.studies.spec_file import read_study
 from cycletime.training.run_recorder import SaveOptions
 
 FRESH_SEED = 1000
@@ -156,7 +157,7 @@ class Size:
         if self.seeds is not None and self.seeds > FRESH_SEED:
             raise InputError(f"seeds is {self.seeds}: it must be at most {FRESH_SEED}, since winners' follow.")
 
-    def of(self, study: Study) -> Study:
+    def of(self, study: StudySpec) -> StudySpec:
         first = study.seeds[0]
         seeds = study.seeds if self.seeds is None else tuple(range(first, first + self.seeds))
         return replace(study, env_steps=max(1, round(study.env_steps * self.scale)), seeds=seeds)
@@ -183,10 +184,10 @@ def unknown_name_error(kind: str, name: str, known: Iterable[str]) -> InputError
     return InputError(f"The paper has no {kind} {name!r}: there are {', '.join(names)}{did_you_mean(name, names)}")
 
 
-def load_study(part: str, size: Size = Size()) -> Study:  # noqa: B008 - it is frozen
+def load_study(part: str, size: Size = Size()) -> StudySpec:  # noqa: B008 - it is frozen
     """A study of the paper, by its file's name."""
     with as_file(files(__package__) / "studies" / f"{part}.toml") as file:
-        return size.of(Study.read(file))
+        return size.of(read_study(file))
 
 
 def sweep_of(part: str) -> str | None:
