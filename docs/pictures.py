@@ -19,7 +19,8 @@ from matplotlib.figure import Figure
 
 import cycletime.tasks
 from cycletime.agents import AutoRegressive, OrnsteinUhlenbeck, Pink
-from cycletime.reports.figure_style import COLOURS, DASHES, STYLE, save_figure
+from cycletime.reports.figure import COLOURS, DASHES
+from cycletime.reports.figure_style import STYLE, save_figure
 from cycletime.rules import PPO
 from cycletime.tasks import ActionDelay, CycleTime
 

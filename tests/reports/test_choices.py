@@ -8,7 +8,7 @@ from rich.console import Console
 from scipy import stats
 
 from cycletime.reports import tables as choices_module
-from cycletime.reports.output import print_report, report_as_json, report_as_markdown
+from cycletime.reports.output import print_report, report_as_json, report_as_markdown, write_report
 from cycletime.reports.report import Report
 from cycletime.reports.tables import RankedChoices
 from cycletime.studies.study_folder import StudyFolder
@@ -91,7 +91,7 @@ def test_they_are_in_all_that_is_written(make_study: MakeStudy, tmp_path: Path) 
     out = io.StringIO()
     print_report(report, Console(file=out, width=80))
     assert "The best choice is batch 200" in out.getvalue()
-    report.write(tmp_path)
+    write_report(report, tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == [
         "report.html",
         "report.json",
@@ -119,4 +119,4 @@ def test_choices_that_are_each_for_a_cycle_time_are_compared_within_it(make_stud
     assert [panel.hyperparameters["batch"] for panel in at_16ms.panels] == [200, 100]
     (at_32ms,) = report.summaries
     assert [str(dt) for dt in at_32ms.panel.dts] == ["32ms"]
-    report.write(tmp_path / "report")
+    write_report(report, tmp_path / "report")

@@ -10,9 +10,9 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from cycletime.duration import Duration
-from cycletime.reports.figures import curves_figure, performance_figure, save_figures
-from cycletime.reports.summary import Statistics, Summary, mean_curves
+from cycletime.reports.drawing import draw_figure, save_figures
+from cycletime.reports.figures import study_figures
+from cycletime.reports.summary import Statistics, Summary
 from cycletime.studies.scores import Panel, read_scores
 from cycletime.studies.study_folder import StudyFolder
 
@@ -26,10 +26,14 @@ def panel_of(folder: StudyFolder) -> Panel:
 
 def texts(folder: StudyFolder, statistics: Statistics | None = None) -> tuple[set[str], set[str]]:
     """The lines of text in the figure of the performance, and in that of the curves."""
-    panel = panel_of(folder)
-    performance = performance_figure(Summary.of(panel, statistics or Statistics()), "average")
-    curves = curves_figure(panel, mean_curves(panel), 0.002)
+    performance, curves = drawn_of(folder, statistics)
     return _lines(performance), _lines(curves)
+
+
+def drawn_of(folder: StudyFolder, statistics: Statistics | None = None) -> list[Figure]:
+    """The figures of the performance and of the curves."""
+    summary = Summary.of(panel_of(folder), statistics or Statistics())
+    return [draw_figure(spec) for spec in study_figures(summary, "x", "average", "a command")]
 
 
 def _lines(figure: Figure) -> set[str]:
@@ -38,22 +42,22 @@ def _lines(figure: Figure) -> set[str]:
 
 
 def test_figures_name_their_axes_seeds_interval_and_origin(decided: StudyFolder, tmp_path: Path) -> None:
-    panel = panel_of(decided)
-    names = save_figures(tmp_path, "x", Summary.of(panel, Statistics()), mean_curves(panel), "average", 0.002)
-    assert names == ["x-performance.png", "x-curves.png"]
+    specs = study_figures(Summary.of(panel_of(decided), Statistics()), "x", "average", "a command")
+    paths = save_figures({spec.name: draw_figure(spec) for spec in specs}, tmp_path, ("svg", "png"))
+    assert [path.name for path in paths[1::2]] == ["x-performance.png", "x-curves.png"]
     drawn = ((tmp_path / f"x-{kind}.svg").read_text() for kind in ("performance", "curves"))
     performance, curves = (set(re.findall(r"<text[^>]*>([^<]*)</text>", svg)) for svg in drawn)
     legend = {"baseline (n = 3 seeds)", "dt-aware (n = 3 seeds)"}
     assert performance >= legend | {
-        "reacher, ppo",
+        "reacher, ppo: mean return over learning against the cycle time",
         "means ± one standard error; data: closed form",
-        "cycle time (ms, logarithmic)",
+        "cycle time (ms)",
         "mean return over learning",
         "16",
         "32",
     }
     assert curves >= legend | {
-        "reacher, ppo",
+        "reacher, ppo: learning curves",
         "means, bands ± one standard error; data: closed form",
         "environment steps",
         "environment time (s)",
@@ -76,8 +80,7 @@ def test_unequal_numbers_of_seeds_are_told(make_study: MakeStudy) -> None:
 
 
 def test_points_and_bars_stand_where_the_numbers_are(decided: StudyFolder) -> None:
-    panel = panel_of(decided)
-    (axes,) = performance_figure(Summary.of(panel, Statistics()), "average").axes
+    (axes,) = drawn_of(decided)[0].axes
     drawn = [each for each in axes.containers if isinstance(each, ErrorbarContainer)]
     baseline, aware = (np.asarray(each.lines[0].get_xydata()) for each in drawn)
     np.testing.assert_allclose(baseline[:, 1], [-22, -41])
@@ -92,7 +95,7 @@ def test_rules_of_a_cycle_time_stand_nearer_to_it_than_to_its_neighbours(make_st
     dts = [2.0, 10.0, 12.0, 128.0]
     rules = ["baseline", "dt-aware", "scaled", "constant"]
     folder = make_study(lambda labels, seed: 1.0, dts=[f"{dt:g}ms" for dt in dts], seeds=1, rules=rules)
-    (axes,) = performance_figure(Summary.of(panel_of(folder), Statistics()), "average").axes
+    (axes,) = drawn_of(folder)[0].axes
     drawn = [each for each in axes.containers if isinstance(each, ErrorbarContainer)]
     places = np.log([np.asarray(each.lines[0].get_xydata())[:, 0] for each in drawn])
     distances = np.abs(places[:, :, np.newaxis] - np.log(dts))
@@ -102,7 +105,7 @@ def test_rules_of_a_cycle_time_stand_nearer_to_it_than_to_its_neighbours(make_st
 @pytest.mark.parametrize("keys", [{"seeds": 1}, {"dts": ["16ms"]}, {"rules": ["baseline"]}])
 def test_one_of_a_kind_can_be_drawn(make_study: MakeStudy, keys: dict[str, Any]) -> None:
     performance, curves = texts(make_study(lambda labels, seed: float(seed), **keys))
-    assert "reacher, ppo" in performance & curves
+    assert "reacher, ppo: learning curves" in curves
     assert ("no bands from 1 run; data: closed form" in curves) == (keys == {"seeds": 1})
     assert ("no intervals from 1 run; data: closed form" in performance) == (keys == {"seeds": 1})
     assert ("baseline (n = 1 seed)" in performance & curves) == (keys == {"seeds": 1})
@@ -111,22 +114,21 @@ def test_one_of_a_kind_can_be_drawn(make_study: MakeStudy, keys: dict[str, Any])
 def test_crowded_cycle_times_are_written_aslant(make_study: MakeStudy) -> None:
     for dts, slant in ((["8ms", "16ms", "32ms"], 0.0), (["2ms", "10ms", "12ms", "128ms"], 60.0)):
         folder = make_study(lambda labels, seed: 1.0, dts=dts, seeds=1, name=str(slant), rules=["baseline"])
-        (axes,) = performance_figure(Summary.of(panel_of(folder), Statistics()), "average").axes
+        (axes,) = drawn_of(folder)[0].axes
         assert {label.get_rotation() for label in axes.get_xticklabels()} == {slant}
         shutil.rmtree(folder.path)
 
 
 def test_seven_cycle_times_have_a_part_each_and_no_empty_one(make_study: MakeStudy) -> None:
     dts = ["2ms", "4ms", "8ms", "16ms", "32ms", "64ms", "128ms"]
-    panel = panel_of(make_study(lambda labels, seed: float(seed), dts=dts, seeds=1, rules=["baseline"]))
-    figure = curves_figure(panel, mean_curves(panel), None)
+    _, figure = drawn_of(make_study(lambda labels, seed: float(seed), dts=dts, seeds=1, rules=["baseline"]))
     assert [axes.get_title() for axes in figure.axes] == [dt.replace("ms", " ms") for dt in dts]
 
 
 def test_curves_are_means_of_bins_of_runs_that_are_scored(make_study: MakeStudy) -> None:
     comes = [1.0, 3.0, "astray", None]
-    panel = panel_of(make_study(lambda labels, seed: comes[seed], seeds=4))
-    curve = mean_curves(panel)["baseline", Duration("16ms")]
+    summary = Summary.of(panel_of(make_study(lambda labels, seed: comes[seed], seeds=4)), Statistics())
+    curve = study_figures(summary, "x", "average", "")[1].cells["x/baseline/16ms"].mean_curve()
     assert curve is not None
     assert (curve.n, len(curve.mean), curve.env_steps[-1]) == (2, 100, 4800)
     np.testing.assert_allclose(curve.mean, 2.0)

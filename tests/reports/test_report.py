@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from cycletime.errors import InputError, RunError
-from cycletime.reports import figures
-from cycletime.reports.output import report_as_json, report_as_markdown
+from cycletime.reports import drawing
+from cycletime.reports.output import report_as_json, report_as_markdown, write_report
 from cycletime.reports.report import Report
 from cycletime.studies.study_folder import StudyFolder
 
@@ -28,7 +28,7 @@ def test_markdown_is_what_it_was(decided: StudyFolder) -> None:
 
 def test_all_files_are_written_and_the_same_each_time(decided: StudyFolder, tmp_path: Path) -> None:
     for name in ("one", "two"):
-        Report.of(decided).write(tmp_path / "deep" / name)
+        write_report(Report.of(decided), tmp_path / "deep" / name)
     one, two = (
         {file.name: file.read_bytes() for file in (tmp_path / "deep" / name).iterdir()} for name in ("one", "two")
     )
@@ -51,13 +51,13 @@ def test_files_are_utf_8_whatever_the_locale_is(
     make_study: MakeStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(io, "text_encoding", lambda encoding, stacklevel=2: encoding or "ascii")
-    Report.of(make_study(lambda labels, seed: None)).write(tmp_path)
+    write_report(Report.of(make_study(lambda labels, seed: None)), tmp_path)
     assert (tmp_path / "report.md").read_bytes().decode()
 
 
 def test_a_folder_whose_name_is_not_utf_8_gets_a_report_that_is(make_study: MakeStudy, tmp_path: Path) -> None:
     odd = tmp_path / os.fsdecode(b"caf\xe9")
-    Report.of(make_study(lambda labels, seed: None), command=f"cycletime study report {odd}").write(odd)
+    write_report(Report.of(make_study(lambda labels, seed: None), command=f"cycletime study report {odd}"), odd)
     for name in ("report.md", "report.html", "report.json"):
         assert r"caf\udce9" in (odd / name).read_text(encoding="utf-8")
     assert (odd / "scores.csv").is_file()
@@ -66,9 +66,10 @@ def test_a_folder_whose_name_is_not_utf_8_gets_a_report_that_is(make_study: Make
 def test_a_row_for_each_cell_and_seed_is_in_the_csv(
     make_study: MakeStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(figures, "save_figures", lambda *_: [])
+    monkeypatch.setattr(drawing, "draw_figure", lambda spec: None)
+    monkeypatch.setattr(drawing, "save_figures", lambda *_: [])
     comes: list[Any] = [-1.5, "astray", None]
-    Report.of(make_study(lambda labels, seed: comes[seed])).write(tmp_path)
+    write_report(Report.of(make_study(lambda labels, seed: comes[seed])), tmp_path)
     with (tmp_path / "scores.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 12
@@ -81,13 +82,14 @@ def test_a_row_for_each_cell_and_seed_is_in_the_csv(
 def test_panels_with_the_same_words_have_files_of_their_own_and_layers_stand_in_the_csv(
     make_study: MakeStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(figures, "save_figures", lambda out, stem, *_: [f"{stem}-performance.png"])
+    monkeypatch.setattr(drawing, "draw_figure", lambda spec: None)
+    monkeypatch.setattr(drawing, "save_figures", lambda names, out, _: [out / f"{name}.png" for name in names])
     sets = {"hidden": [[8, 8], [88]], "learn_when": ["batch", "episode_end"]}
     scores = {((8, 8), "batch"): 1.0, ((8, 8), "episode_end"): 3.0, ((88,), "batch"): 2.0, ((88,), "episode_end"): 4.0}
     folder = make_study(
         lambda labels, seed: scores[labels["hidden"], labels["learn_when"]], set=sets, rules=["baseline"], seeds=1
     )
-    Report.of(folder).write(tmp_path)
+    write_report(Report.of(folder), tmp_path)
     told = (tmp_path / "report.md").read_text()
     # The three best of four choices are drawn.
     assert re.findall(r"\]\((.*)-learn-when-(.*)-performance\.png\)", told) == [
@@ -106,7 +108,7 @@ def test_panels_with_the_same_words_have_files_of_their_own_and_layers_stand_in_
 
 
 def test_a_study_without_any_score_is_reported_without_figures(make_study: MakeStudy, tmp_path: Path) -> None:
-    Report.of(make_study(lambda labels, seed: None)).write(tmp_path)
+    write_report(Report.of(make_study(lambda labels, seed: None)), tmp_path)
     assert sorted(file.name for file in tmp_path.iterdir() if file.is_file()) == [
         "report.html",
         "report.json",
@@ -164,4 +166,4 @@ def test_what_there_is_not_is_refused(decided: StudyFolder, keys: dict[str, Any]
 def test_a_folder_that_cannot_be_made_is_one_sentence(decided: StudyFolder, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match="cannot be written"):
-        Report.of(decided).write(tmp_path / "file" / "report")
+        write_report(Report.of(decided), tmp_path / "file" / "report")

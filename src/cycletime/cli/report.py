@@ -40,7 +40,9 @@ class StudyReport:
 
     def run(self) -> int:
         """Write the report's files, and print it."""
-        from cycletime.reports.report import PAGE_FILE, Report
+        from cycletime.reports.output import write_report
+        from cycletime.reports.page.document import PAGE_FILE
+        from cycletime.reports.report import Report
         from cycletime.studies.study_folder import StudyFolder
 
         if self.json and self.markdown:
@@ -54,7 +56,7 @@ class StudyReport:
         )
         out = self.out or (None if self.json or self.markdown else self.folder / "report")
         if out is not None:
-            report.write(out)
+            write_report(report, out)
         self._print(report)
         if out is not None and not (self.json or self.markdown):
             print(f"\nOpen {printable(str(out / PAGE_FILE))} in a browser; tables, text and figures are beside it.")
@@ -144,21 +146,23 @@ class ReportPage:
         )
 
     def _study(self) -> Path:
-        from cycletime.reports.report import PAGE_FILE, Report
+        from cycletime.reports.output import write_page
+        from cycletime.reports.page.document import PAGE_FILE
+        from cycletime.reports.report import Report
         from cycletime.studies.study_folder import StudyFolder
 
         file = self.out or self.folder / "report" / PAGE_FILE
         report = Report.of(StudyFolder.open(self.folder), command=f"cycletime report {self.folder}")
         _make_folder(file)
-        report.write_page(file)
+        write_page(report, file)
         return file
 
     def _paper(self) -> Path:
         from cycletime.experiments.paper.report import write_page
         from cycletime.experiments.results import read_results
-        from cycletime.reports.report import PAGE_FILE as PAGE
+        from cycletime.reports.page.document import PAGE_FILE
 
-        file = self.out or self.folder / PAGE
+        file = self.out or self.folder / PAGE_FILE
         data = read_results(self.folder)
         _make_folder(file)
         write_page(data, file, self.folder)

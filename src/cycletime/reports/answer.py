@@ -160,6 +160,11 @@ class Answer:
             )
         return cls(tuple(best), tuple(against), tuple(undecided))
 
+    def sections(self) -> list[tuple[str, tuple[str, ...]]]:
+        """The parts that have sentences, with their headings."""
+        parts = [("Best cycle time", self.best), ("Rules", self.against), ("Not decided by the data", self.undecided)]
+        return [(heading, sentences) for heading, sentences in parts if sentences]
+
 
 def completeness(scores: StudyScores) -> tuple[str, ...]:
     """How many runs there are, and what became of the others."""

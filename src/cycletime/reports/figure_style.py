@@ -1,4 +1,4 @@
-"""How Matplotlib figures look and are written: colours, time axes, legend, caption; same figure, same bytes."""
+"""How Matplotlib figures look and are written: style, axes, legend, caption; the same figure gives the same bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from textwrap import wrap
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -19,10 +19,6 @@ from matplotlib.transforms import ScaledTranslation
 
 from cycletime.training.atomic_files import write_whole
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's, which people with any colour vision can tell apart."""
-MARKERS = "osD^vPX"
-DASHES: tuple[Literal["-", "--", "-.", ":"], ...] = ("-", "--", "-.", ":")
 STYLE: dict[Any, Any] = {
     "svg.hashsalt": "cycletime",  # else ids in the file are random
     "svg.fonttype": "none",  # text stays text

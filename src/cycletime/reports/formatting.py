@@ -66,6 +66,19 @@ def difference_text(estimate: Estimate) -> str:
     return f"{estimate.value:{form}} ({estimate.low:{form}} to {estimate.high:{form}}, {rests_on})"
 
 
+def estimate_as_json(estimate: Estimate | None) -> dict[str, Any] | None:
+    """A number with its interval and its runs."""
+    if estimate is None:
+        return None
+    return {
+        "value": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "interval": estimate.interval,
+        "n": estimate.n,
+    }
+
+
 def _decimals(half: float, value: float) -> int:
     """So many that both have two digits that count."""
     return max([0, *(min(_MOST_DECIMALS, 1 - floor(log10(abs(each)))) for each in (half, value) if each)])

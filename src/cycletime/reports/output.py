@@ -1,10 +1,19 @@
-"""A report as JSON, as Markdown and in the terminal."""
+"""A report in the terminal, and as files.
+
+report.html   the page to look at: the answer, interactive figures, tables, a calculator
+report.md     tables, text and figures
+report.json   the same for programs
+scores.csv    a row for each run
+*.png, *.svg  the figures
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -12,13 +21,58 @@ from rich.table import Table
 from rich.text import Text
 
 from cycletime.reports.answer import Answer, TuningSaving
+from cycletime.reports.figures import study_figures
+from cycletime.reports.formatting import estimate_as_json
+from cycletime.reports.page.document import PAGE_FILE, render
+from cycletime.reports.page.study import study_page
 from cycletime.reports.report import MAX_DRAWN, Report
 from cycletime.reports.summary import BestCycleTime, CellKey, Summary
 from cycletime.reports.tables import RankedChoices, TextTable, summary_table
-from cycletime.statistics import Comparison, Estimate, iqm, probability_of_improvement
+from cycletime.statistics import Comparison, iqm, probability_of_improvement
 from cycletime.studies.scores import Panel
+from cycletime.studies.study import StudyResults
+from cycletime.training.atomic_files import disk_errors, write_whole
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FORMAT = 1
+
+
+def write_report(report: Report, out: Path) -> None:
+    """Write all files of a report into a folder, which is made if it is not there."""
+    from cycletime.reports.drawing import draw_figure, save_figures
+
+    with disk_errors(out):
+        out.mkdir(parents=True, exist_ok=True)
+    names = list[list[str]]()
+    for index, (stem, summary) in enumerate(zip(report.stems(), report.summaries, strict=True)):
+        drawn = index in report.drawn()
+        figures = study_figures(summary, stem, report.scores.measure, report.command) if drawn else []
+        drawn_figures = {figure.name: draw_figure(figure) for figure in figures}
+        names.append([path.name for path in save_figures(drawn_figures, out, ("svg", "png")) if path.suffix == ".png"])
+    table = StudyResults(report.scores.folder).scores()
+    write_whole(out / "scores.csv", lambda file: _write_csv(file, table))
+    _write_text(out / "report.json", json.dumps(report_as_json(report), indent=1) + "\n")
+    _write_text(out / "report.md", report_as_markdown(report, names))
+    write_page(report, out / PAGE_FILE)
+
+
+def write_page(report: Report, file: Path) -> None:
+    """Write the page of a report alone, into a folder that is there."""
+    _write_text(file, render(study_page(report)))
+
+
+def _write_csv(path: Path, table: pa.Table) -> None:
+    from pyarrow.csv import write_csv
+
+    with path.open("wb") as file:  # pyarrow takes no path that is not UTF-8
+        write_csv(table, file)
+
+
+def _write_text(path: Path, text: str) -> None:
+    made = text.encode(errors="backslashreplace")  # the command may name a folder that is not UTF-8
+    write_whole(path, lambda file: file.write_bytes(made))
 
 
 def report_as_json(report: Report) -> dict[str, Any]:
@@ -114,19 +168,6 @@ def _improvement_as_json(summary: Summary, place: CellKey) -> dict[str, Any] | N
     return estimate_as_json(probability_of_improvement(ours, theirs))
 
 
-def estimate_as_json(estimate: Estimate | None) -> dict[str, Any] | None:
-    """A number with its interval and its runs."""
-    if estimate is None:
-        return None
-    return {
-        "value": estimate.value,
-        "low": estimate.low,
-        "high": estimate.high,
-        "interval": estimate.interval,
-        "n": estimate.n,
-    }
-
-
 def _comparison_as_json(comparison: Comparison) -> dict[str, Any]:
     return {
         "difference": estimate_as_json(comparison.difference),
@@ -182,15 +223,9 @@ def report_as_markdown(report: Report, figures: Sequence[Sequence[str]] = ()) ->
     return "\n".join(lines) + "\n"
 
 
-def answer_sections(answer: Answer) -> list[tuple[str, tuple[str, ...]]]:
-    """The parts of an answer that have sentences, with their headings."""
-    parts = [("Best cycle time", answer.best), ("Rules", answer.against), ("Not decided by the data", answer.undecided)]
-    return [(heading, sentences) for heading, sentences in parts if sentences]
-
-
 def _answer_lines(answer: Answer) -> list[str]:
     lines = []
-    for heading, sentences in answer_sections(answer):
+    for heading, sentences in answer.sections():
         lines += ["", f"**{heading}**", "", *_list_lines(sentences)]
     return lines
 
@@ -222,7 +257,7 @@ def print_report(report: Report, console: Console) -> None:
         console.print()
         console.print(_rich_table(words))
         _print_sentences(console, words.notes, "dim")
-        for heading, sentences in answer_sections(answer):
+        for heading, sentences in answer.sections():
             console.print(Text(heading, "bold"))
             _print_sentences(console, sentences)
     for choices in report.choices:

@@ -1,34 +1,18 @@
-"""A report: all that a study says, and the files that hold it.
-
-report.html   the page to look at: the answer, interactive figures, tables, a calculator
-report.md     tables, text and figures
-report.json   the same for programs
-scores.csv    a row for each run
-*.png, *.svg  the figures
-"""
+"""A report: all that a study says. `output` writes it."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-
-import pyarrow as pa
-from pyarrow.csv import write_csv
 
 from cycletime.errors import InputError
 from cycletime.reports.answer import Answer, TuningSaving, completeness, saving_sentences, tuning_savings
-from cycletime.reports.summary import Statistics, Summary, mean_curves, panel_env_dt_s
+from cycletime.reports.summary import Statistics, Summary
 from cycletime.reports.tables import RankedChoices, split_choices
 from cycletime.studies.scores import MEASURES, StudyScores, read_scores
-from cycletime.studies.study import StudyResults
 from cycletime.studies.study_folder import StudyFolder
-from cycletime.training.atomic_files import disk_errors, write_whole
 
-PAGE_FILE = "report.html"
 MAX_DRAWN = 3
 """Of many choices of values for a task and an algorithm, so many are drawn."""
 
@@ -108,33 +92,6 @@ class Report:
         )
         return sorted(Counter(told).items())
 
-    def write(self, out: Path) -> None:
-        """Write all files of the report into a folder, which is made if it is not there."""
-        from cycletime.reports.figures import save_figures
-        from cycletime.reports.output import report_as_json, report_as_markdown
-
-        with disk_errors(out):
-            out.mkdir(parents=True, exist_ok=True)
-        drawn = self.drawn()
-        figures = [
-            save_figures(out, stem, each, mean_curves(each.panel), self.scores.measure, panel_env_dt_s(each.panel))
-            if index in drawn
-            else []
-            for index, (stem, each) in enumerate(zip(self.stems(), self.summaries, strict=True))
-        ]
-        table = StudyResults(self.scores.folder).scores()
-        write_whole(out / "scores.csv", lambda file: _write_csv(file, table))
-        _write_text(out / "report.json", lambda: json.dumps(report_as_json(self), indent=1) + "\n")
-        _write_text(out / "report.md", lambda: report_as_markdown(self, figures))
-        self.write_page(out / PAGE_FILE)
-
-    def write_page(self, file: Path) -> None:
-        """Write the page alone, into a folder that is there."""
-        from cycletime.reports.page.document import render
-        from cycletime.reports.page.study import study_page
-
-        _write_text(file, lambda: render(study_page(self)))
-
     def drawn(self) -> set[int]:
         """The panels that figures are drawn of: of values that a study varies, the best few of a task and algorithm."""
         kinds: dict[tuple[str, str], list[tuple[float, int]]] = {}
@@ -153,13 +110,3 @@ class Report:
             seen[stem] += 1
             stems.append(stem if seen[stem] == 1 else f"{stem}-{seen[stem]}")
         return stems
-
-
-def _write_csv(path: Path, table: pa.Table) -> None:
-    with path.open("wb") as file:  # pyarrow takes no path that is not UTF-8
-        write_csv(table, file)
-
-
-def _write_text(path: Path, text: Callable[[], str]) -> None:
-    made = text().encode(errors="backslashreplace")  # the command may name a folder that is not UTF-8
-    write_whole(path, lambda file: file.write_bytes(made))

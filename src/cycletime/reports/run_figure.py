@@ -14,7 +14,8 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from cycletime.errors import InputError, did_you_mean
-from cycletime.reports.figure_style import COLOURS, DASHES, FORMATS, STYLE, add_seconds_axis, label_steps, save_figure
+from cycletime.reports.figure import COLOURS, DASHES
+from cycletime.reports.figure_style import FORMATS, STYLE, add_seconds_axis, label_steps, save_figure
 from cycletime.reports.formatting import dt_text
 from cycletime.studies.study_folder import open_run
 from cycletime.training.finished_run import FinishedRun

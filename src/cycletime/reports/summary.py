@@ -14,7 +14,6 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.statistics import (
     Comparison,
-    Curve,
     Estimate,
     bootstrap,
     compare,
@@ -23,7 +22,6 @@ from cycletime.statistics import (
     iqm,
     mean_and_error,
     mean_and_interval,
-    mean_curve,
 )
 from cycletime.statistics.means import NO_INTERVAL, mean, standard_error, t_quantile
 from cycletime.studies.scores import Panel
@@ -204,18 +202,6 @@ def _best_cycle_time(panel: Panel, rule: str) -> BestCycleTime | None:
     pairs = comb(len(scores), 2)
     against = holm({dt: compare(scores[first], scores[dt]) for dt in others}, comparisons=pairs)
     return BestCycleTime(first, mean_and_error(scores[first]), others[0] if others else None, against)
-
-
-def mean_curves(panel: Panel) -> dict[CellKey, Curve | None]:
-    """By rule and cycle time, the mean curve of the runs that are scored; None where there are none.
-
-    Its n says how many.
-    """
-    found: dict[CellKey, Curve | None] = {}
-    for place, runs in panel.cells.items():
-        curves = [run.means for run in runs if run.means is not None and np.isfinite(run.means).all()]
-        found[place] = mean_curve(curves, runs[0].spec.env_steps) if curves else None
-    return found
 
 
 def panel_env_dt_s(panel: Panel) -> float | None:

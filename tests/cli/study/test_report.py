@@ -9,7 +9,7 @@ import pytest
 from cycletime.cli import main
 from cycletime.cli.report import StudyReport
 from cycletime.errors import InputError
-from cycletime.reports import figures
+from cycletime.reports import drawing
 from cycletime.studies.spec_file import study_from_table
 from cycletime.studies.study_folder import StudyFolder
 from tests.studies.small import finished, specs_of
@@ -39,7 +39,8 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_prints_tables_and_text_and_writes_files(
     study: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(figures, "save_figures", lambda out, stem, *_: [f"{stem}-performance.png"])
+    monkeypatch.setattr(drawing, "draw_figure", lambda spec: None)
+    monkeypatch.setattr(drawing, "save_figures", lambda names, out, _: [out / f"{name}.png" for name in names])
     assert StudyReport(folder=study).run() == 0
     told = capsys.readouterr().out
     assert "3 of 4 runs have a score" in told
@@ -54,7 +55,8 @@ def test_it_prints_tables_and_text_and_writes_files(
 def test_files_are_written_before_anything_is_printed(
     study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(figures, "save_figures", lambda out, stem, *_: [f"{stem}-performance.png"])
+    monkeypatch.setattr(drawing, "draw_figure", lambda spec: None)
+    monkeypatch.setattr(drawing, "save_figures", lambda names, out, _: [out / f"{name}.png" for name in names])
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
@@ -69,7 +71,8 @@ def test_files_are_written_before_anything_is_printed(
 def test_a_reader_that_has_seen_enough_is_no_error_and_letters_that_it_does_not_have_are_none(
     study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
-    monkeypatch.setattr(figures, "save_figures", lambda out, stem, *_: [f"{stem}-performance.png"])
+    monkeypatch.setattr(drawing, "draw_figure", lambda spec: None)
+    monkeypatch.setattr(drawing, "save_figures", lambda names, out, _: [out / f"{name}.png" for name in names])
     reader, writer = os.pipe()
     os.close(reader)
     command = ["study", "report", str(study), "--out", str(tmp_path / "report"), *words]
@@ -92,7 +95,8 @@ def test_markdown_is_printed_and_not_written(study: Path, capsys: pytest.Capture
 def test_json_is_one_object_and_written_where_it_is_told(
     study: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(figures, "save_figures", lambda *_: [])
+    monkeypatch.setattr(drawing, "draw_figure", lambda spec: None)
+    monkeypatch.setattr(drawing, "save_figures", lambda *_: [])
     assert StudyReport(folder=study, json=True, iqm=True, grid_points=7, out=tmp_path / "r").run() == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["study"], told["statistic"], told["interval"]) == ("s", "iqm", "bootstrap")

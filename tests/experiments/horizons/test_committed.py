@@ -17,7 +17,7 @@ from cycletime.experiments.horizons.preregistration import (
 )
 from cycletime.experiments.horizons.results import Evidence
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 RESULTS, PAGE = ROOT / "results" / "horizons", ROOT / "docs" / "horizons.md"
 RESAMPLES = ranking.RESAMPLES
 

@@ -17,7 +17,7 @@ from cycletime.experiments.paper.tables import tuned_table
 from cycletime.experiments.results import read_results
 from cycletime.tasks.references import references
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 ROBOT = (("dt-aware", "10ms"), ("baseline", "10ms"), ("baseline", "40ms"))
 RESULTS, PAGE = ROOT / "results" / "paper", ROOT / "docs" / "paper.md"
 

@@ -10,7 +10,7 @@ from cycletime.experiments.paper.experiments import EXPERIMENTS, Size, load_stud
 from cycletime.experiments.running import COMPILE_S, core_cost, experiment_cost
 from cycletime.studies.plan import Plan
 
-MEASURED = (Path(__file__).parents[2] / "results" / "training-cpu.txt").read_text()
+MEASURED = (Path(__file__).parents[3] / "results" / "training-cpu.txt").read_text()
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from cycletime.experiments.paper.experiments import Size
 from cycletime.experiments.results import collect_results, read_results, results_folder
 from tests.experiments.paper.made import study_folder
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import sem, trim_mean
 
-from cycletime.reports.page.figures import FigureCell, FigureData, FigureLine, PageFigure, PagePanel
+from cycletime.reports.figure import FigureCell, FigureSpec, LineSpec, PanelSpec
+from cycletime.reports.page.figures import FigureData, plain_text
 
 
 def cell(runs: int = 8, bins: int = 100) -> FigureCell:
@@ -13,9 +14,17 @@ def cell(runs: int = 8, bins: int = 100) -> FigureCell:
     return FigureCell(curves.mean(axis=1).tolist(), curves, 4800)
 
 
+def shown_data(shown: FigureCell) -> FigureData:
+    """A figure with the curve of a cell."""
+    data = FigureData()
+    panels = (PanelSpec("", (LineSpec("x", ("one",)),)),)
+    data.add(FigureSpec("b", "B", "curves", panels, {"one": shown}, "", "", "return", pack="b"))
+    return data
+
+
 def test_a_score_is_the_mean_with_its_error_and_the_interquartile_mean() -> None:
     shown = cell()
-    told = shown.summary()
+    told = shown_data(shown).as_json()["cells"]["one"]
     scores = np.array(shown.scores)
     error = scores.std(ddof=1) / np.sqrt(len(scores))
     assert told["n"] == 8
@@ -26,7 +35,7 @@ def test_a_score_is_the_mean_with_its_error_and_the_interquartile_mean() -> None
 
 def test_curves_of_means_and_of_interquartile_means_have_a_band_in_each_bin() -> None:
     shown = cell()
-    told = shown.curve()
+    told = shown_data(shown).as_json()["curves"]["one"]
     assert told is not None
     assert shown.curves is not None
     error = sem(shown.curves, axis=0)
@@ -40,17 +49,16 @@ def test_curves_of_means_and_of_interquartile_means_have_a_band_in_each_bin() ->
 
 
 def test_a_single_run_has_no_interval() -> None:
-    told = FigureCell([3.0], np.full((1, 10), 3.0), 100)
-    assert told.summary()["mean"] == [3.0, None, None]
-    curve = told.curve()
-    assert curve is not None
+    told = shown_data(FigureCell([3.0], np.full((1, 10), 3.0), 100)).as_json()
+    assert told["cells"]["one"]["mean"] == [3.0, None, None]
+    curve = told["curves"]["one"]
     assert curve["mean"] == curve["iqm"] == [[3.0] * 10, None, None]
 
 
 @pytest.mark.parametrize(("runs", "every"), [(8, 1), (300, 2)])
 def test_single_curves_come_back_within_half_a_step(runs: int, every: int) -> None:
     shown = cell(runs)
-    told = shown.seeds()
+    told = shown_data(shown).seeds("b")["one"]
     assert told is not None
     assert shown.curves is not None
     back = np.cumsum(told["deltas"], axis=1) * told["step"]
@@ -61,19 +69,38 @@ def test_single_curves_come_back_within_half_a_step(runs: int, every: int) -> No
 
 
 def test_curves_that_never_change_can_be_told() -> None:
-    told = FigureCell([1.0, 1.0], np.ones((2, 4)), 100).seeds()
+    told = shown_data(FigureCell([1.0, 1.0], np.ones((2, 4)), 100)).seeds("b")["one"]
     assert told is not None
     assert np.cumsum(told["deltas"], axis=1).tolist() == [[1] * 4] * 2
 
 
 def test_cells_of_several_figures_are_told_once_and_curves_of_those_that_draw_them() -> None:
     data = FigureData()
-    points = PageFigure(
-        "a", "A", "points", (PagePanel("", (FigureLine("x", ("one", None)),), (1.0, 2.0)),), "", "", "score"
-    )
-    curves = PageFigure("b", "B", "curves", (PagePanel("", (FigureLine("x", ("two",)),)),), "", "", "return", pack="b")
-    data.add(points, {"one": cell()})
-    data.add(curves, {"two": cell()})
+    panels = (PanelSpec("", (LineSpec("x", ("one", None)),), (1.0, 2.0)),)
+    data.add(FigureSpec("a", "A", "points", panels, {"one": cell()}, "", "", "score"))
+    panels = (PanelSpec("", (LineSpec("x", ("two",)),)),)
+    data.add(FigureSpec("b", "B", "curves", panels, {"two": cell()}, "", "", "return", pack="b"))
     told = data.as_json()
     assert set(told["cells"]) == {"one", "two"}
     assert set(told["curves"]) == {"two"} == set(data.seeds("b"))
+
+
+def test_a_cell_without_scores_and_a_panel_that_was_not_run_are_left_out() -> None:
+    lines = (LineSpec("x", ("one", "diverged", None)),)
+    data = FigureData()
+    panels = (PanelSpec("run", lines, (1.0, 2.0, 3.0)), PanelSpec("not run", ()))
+    data.add(FigureSpec("a", "A", "points", panels, {"one": cell()}, "", "", "score"))
+    (panel,) = data.as_json()["figures"]["a"]["panels"]
+    assert panel["lines"][0]["cells"] == ("one", None, None)
+
+
+@pytest.mark.parametrize(
+    ("tex", "plain"),
+    [
+        (r"$\gamma$ = .99$^{\delta t / 16\,\mathrm{ms}}$", "γ = .99^(δt / 16 ms)"),  # noqa: RUF001
+        (r"$\gamma_{\delta t, 1}$ = .9227$^3$", "γδt, 1 = .9227^3"),  # noqa: RUF001
+        ("a_study {of} mine^2", "a_study {of} mine^2"),
+    ],
+)
+def test_tex_is_written_as_plain_text(tex: str, plain: str) -> None:
+    assert plain_text(tex) == plain

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cycletime.reports.output import write_report
 from cycletime.reports.page.document import Page, render
 from cycletime.reports.page.study import study_page
 from cycletime.reports.report import Report
@@ -120,5 +121,5 @@ def test_names_are_no_html(decided: StudyFolder) -> None:
 
 
 def test_a_report_writes_the_page(decided: StudyFolder, tmp_path: Path) -> None:
-    Report.of(decided).write(tmp_path / "out")
+    write_report(Report.of(decided), tmp_path / "out")
     assert (tmp_path / "out" / "report.html").read_text().startswith("<!doctype html>")

@@ -22,8 +22,9 @@ from cycletime.experiments.horizons.preregistration import chosen_candidates
 from cycletime.experiments.horizons.ranking import START_KINDS, Array, Interval, RuleComparison
 from cycletime.experiments.horizons.results import Evidence
 from cycletime.experiments.outcome import NoResultsError, Outcome
-from cycletime.experiments.paper.figure_kinds import BAND_ALPHA, TITLE_SIZE, log2_axis
-from cycletime.reports.figure_style import COLOURS, DASHES, MARKERS, STYLE, add_footer, save_figure
+from cycletime.reports.drawing import BAND_ALPHA, TITLE_SIZE, log2_axis
+from cycletime.reports.figure import COLOURS, DASHES, MARKERS
+from cycletime.reports.figure_style import STYLE, add_footer, save_figure
 from cycletime.rules.quantities import decay_in_seconds
 from cycletime.training.atomic_files import disk_errors
 

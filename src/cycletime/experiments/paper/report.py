@@ -30,14 +30,13 @@ from cycletime.experiments.paper.data import (
     reacher_runs,
 )
 from cycletime.experiments.paper.experiments import STUDY_NAMES, scale_label
-from cycletime.experiments.paper.figures import add_paper_figures, missing_figures
+from cycletime.experiments.paper.figures import FIGURES, describe_figures, missing_figures, save_figures
 from cycletime.experiments.paper.tables import PUBLISHED_TABLES
 from cycletime.reports.formatting import dt_text, join_words, rough_number
-from cycletime.reports.page.document import Film, Page, Section, calculator_html, figure_html, films_html
+from cycletime.reports.page.document import PAGE_FILE, Film, Page, Section, calculator_html, figure_html, films_html
 from cycletime.reports.page.figures import FigureData
 from cycletime.reports.page.html import bullet_list, code_block, details, html_table, paragraphs, verdict_badge
 from cycletime.reports.page.values import UsedValues, reference_table, settings_table, values_table
-from cycletime.reports.report import PAGE_FILE
 from cycletime.statistics import compare
 from cycletime.tasks.references import references
 from cycletime.training.atomic_files import disk_errors, write_whole
@@ -100,7 +99,6 @@ def write_report(data: PaperResults, folder: Path, results: Path | None = None) 
         folder: Where they go; it is made.
         results: The folder that the data are from, which may have films.
     """
-    from cycletime.experiments.paper.figures import missing_figures, save_figures
     from cycletime.experiments.paper.tables import PUBLISHED_TABLES
 
     with disk_errors(folder):
@@ -280,7 +278,8 @@ def paper_page(data: PaperResults, folder: Path | None = None) -> Page:
     """
     judged = {claim.number: judge(data, claim) for claim in CLAIMS}
     figures, films = FigureData(), tuple(_films(folder / "clips")) if folder else ()
-    add_paper_figures(figures, data)
+    for figure in describe_figures(data, ["rule", *(stem for stem in FIGURES if stem != "rule")]):
+        figures.add(figure)
     parts = [
         Section("claims", "What the paper claims", _claims_html(judged)),
         Section("films", "What was learned", films_html(films) if films else ""),

@@ -16,7 +16,8 @@ from typing import Any
 
 from cycletime import __version__
 from cycletime.libraries.calculator_data import calculator_data
-from cycletime.reports.page.figures import CYCLE_TIME, FigureData, PageFigure
+from cycletime.reports.figure import CYCLE_TIME, FigureSpec
+from cycletime.reports.page.figures import FigureData, plain_text
 from cycletime.reports.page.html import code_block, details, paragraphs
 
 
@@ -39,6 +40,7 @@ def calculator_html(
     )
 
 
+PAGE_FILE = "report.html"
 SCRIPTS = ("uplot.min.js", "numbers.js", "rules.js", "libraries.js", "calculator.js", "plot.js", "chart.js", "page.js")
 """In the order in which they need each other."""
 STYLES = ("uplot.min.css", "theme.css", "page.css", "chart.css", "calculator.css")
@@ -124,13 +126,14 @@ def asset(name: str) -> str:
     return (files(__package__) / "assets" / name).read_text(encoding="utf-8")
 
 
-def figure_html(figure: PageFigure) -> str:
+def figure_html(figure: FigureSpec) -> str:
     """The place of a figure, which the page draws once it is near."""
     marks = " data-marks" if figure.x_label == CYCLE_TIME else ""  # shows the calculator's cycle time too
+    name, title = escape(figure.name), escape(plain_text(figure.title))
     return (
-        f'<figure class="chart" id="{escape(figure.name)}" data-figure="{escape(figure.name)}"{marks}><h3>'
-        f"{escape(figure.title)}</h3><div class='canvas' aria-busy='true'></div><figcaption>{escape(figure.caption)}"
-        f"</figcaption>{details('The command that makes it again', code_block(figure.command))}</figure>"
+        f'<figure class="chart" id="{name}" data-figure="{name}"{marks}><h3>{title}</h3>'
+        f"<div class='canvas' aria-busy='true'></div><figcaption>{escape(figure.caption)}</figcaption>"
+        f"{details('The command that makes it again', code_block(figure.command))}</figure>"
     )
 
 

@@ -6,21 +6,15 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from cycletime.duration import Duration
 from cycletime.reports.answer import Answer
-from cycletime.reports.figure_style import COLOURS, DASHES
-from cycletime.reports.formatting import dt_text
-from cycletime.reports.output import answer_sections as answer_parts
+from cycletime.reports.figures import study_figures
 from cycletime.reports.page.document import Page, Section, calculator_html, figure_html
-from cycletime.reports.page.figures import CYCLE_TIME, FigureCell, FigureData, FigureLine, PageFigure, PagePanel
+from cycletime.reports.page.figures import FigureData
 from cycletime.reports.page.html import bullet_list, code_block, details, html_table, table_with_notes
-from cycletime.reports.page.values import UsedValues, reference_lines, reference_table, settings_table, values_table
+from cycletime.reports.page.values import UsedValues, reference_table, settings_table, values_table
 from cycletime.reports.report import MAX_DRAWN, Report
-from cycletime.reports.summary import CellKey, Summary, panel_env_dt_s
 from cycletime.reports.tables import summary_table
-from cycletime.studies.scores import MEASURES, Panel, RunScore
 from cycletime.studies.spec_file import study_table
 
 
@@ -29,7 +23,8 @@ def study_page(report: Report) -> Page:
     data = FigureData()
     stems, drawn = report.stems(), report.drawn()
     for index in sorted(drawn):
-        _add_figures(data, report, report.summaries[index], stems[index])
+        for figure in study_figures(report.summaries[index], stems[index], report.scores.measure, report.command):
+            data.add(figure)
     parts = [
         Section("figures", "Figures", _figures(report, data)),
         Section("values", "Which values were compared", _values(report)),
@@ -58,85 +53,6 @@ def _answer(report: Report) -> Iterable[str]:
     for choices in report.choices:
         yield from choices.sentences()
     yield from report.completeness[1:]
-
-
-def _add_figures(data: FigureData, report: Report, summary: Summary, stem: str) -> None:
-    panel, cells = summary.panel, _cells(summary.panel, stem)
-    where = f"Data: {panel.where}."
-    seeds = sorted({len(cell.scores) for cell in cells.values()})
-    n = f"n = {seeds[0]}" if len(seeds) == 1 else f"n = {seeds[0]} to {seeds[-1]}"
-    milliseconds = tuple(float(dt) * 1e3 for dt in panel.dts)
-    lines = [
-        FigureLine(rule, tuple(_cell_name_if_shown(cells, stem, (rule, dt)) for dt in panel.dts), *_line_look(index))
-        for index, rule in enumerate(panel.rules)
-    ]
-    lines += reference_lines(panel.task, panel.dts) if report.scores.measure in ("average", "last-tenth") else []
-    performance = PageFigure(
-        name=f"{stem}-performance",
-        title=f"{panel.title}: {MEASURES[report.scores.measure][1]} against the cycle time",
-        kind="points",
-        panels=(PagePanel("", tuple(lines), milliseconds),),
-        caption=f"Means ± one standard error over seeds, {n}; interquartile means with 95 % bootstrap. {where}",
-        command=report.command,
-        y_label=MEASURES[report.scores.measure][1],
-        x_label=CYCLE_TIME,
-    )
-    data.add(performance, cells)
-    if any(cell.curves is not None for cell in cells.values()):
-        data.add(_curves(report, panel, stem, cells, f"{n} seeds. {where}"), cells)
-
-
-def _curves(report: Report, panel: Panel, stem: str, cells: dict[str, FigureCell], where: str) -> PageFigure:
-    panels = []
-    for dt in panel.dts:
-        lines = [
-            FigureLine(rule, (name,), *_line_look(index))
-            for index, rule in enumerate(panel.rules)
-            if (name := _cell_name_if_shown(cells, stem, (rule, dt))) is not None
-        ]
-        if lines:
-            panels.append(PagePanel(dt_text(dt), tuple(lines)))
-    return PageFigure(
-        name=f"{stem}-curves",
-        title=f"{panel.title}: learning curves",
-        kind="curves",
-        panels=tuple(panels),
-        caption=f"Episodic return in equal bins of environment steps: means ± one standard error or interquartile "
-        f"means with 95 % bootstrap, {where}",
-        command=report.command,
-        y_label="episodic return",
-        step_s=panel_env_dt_s(panel),
-        pack=stem,
-    )
-
-
-def _cells(panel: Panel, stem: str) -> dict[str, FigureCell]:
-    """By name, the cells that have scores; rules that share runs share them."""
-    found = {}
-    for place, runs in panel.cells.items():
-        scored = [run for run in runs if run.score is not None]
-        if scored:
-            found[_cell_name(stem, place)] = FigureCell(
-                panel.scores(*place), _stacked(scored), scored[0].spec.env_steps
-            )
-    return found
-
-
-def _stacked(runs: list[RunScore]) -> np.ndarray | None:
-    curves = [run.means for run in runs if run.means is not None and np.isfinite(run.means).all()]
-    return np.stack(curves) if curves else None
-
-
-def _cell_name(stem: str, place: CellKey) -> str:
-    return f"{stem}/{place[0]}/{place[1]}"
-
-
-def _cell_name_if_shown(cells: dict[str, FigureCell], stem: str, place: CellKey) -> str | None:
-    return name if (name := _cell_name(stem, place)) in cells else None
-
-
-def _line_look(index: int) -> tuple[str, str]:
-    return COLOURS[index % len(COLOURS)], DASHES[index % len(DASHES)]
 
 
 def _figures(report: Report, data: FigureData) -> str:
@@ -174,7 +90,7 @@ def _tables(report: Report) -> str:
 
 
 def _answer_details(answer: Answer) -> str:
-    return "".join(details(heading, bullet_list(sentences)) for heading, sentences in answer_parts(answer))
+    return "".join(details(heading, bullet_list(sentences)) for heading, sentences in answer.sections())
 
 
 def _calculator(report: Report) -> str:

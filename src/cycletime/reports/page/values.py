@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from cycletime.duration import Duration
-from cycletime.reports.figure_style import DASHES
+from cycletime.reports.figures import references_by_name
 from cycletime.reports.formatting import dt_text, value_text
-from cycletime.reports.page.figures import FigureLine
 from cycletime.reports.page.html import html_table
 from cycletime.rules import ALGORITHMS
 from cycletime.rules.quantities import format_seconds
-from cycletime.tasks.references import NOTHING, SCRIPTED, Reference, references
+from cycletime.tasks.references import Reference
 
 _NO_BREAK = "\u00a0"
 """A space at which no line ends, so that a number keeps its unit."""
@@ -85,22 +84,9 @@ def _setting_text(told: object) -> str:
     return " x ".join(map(str, told)) if isinstance(told, list | tuple) else value_text(told)
 
 
-_COLOURS = {NOTHING: "#8c959f", SCRIPTED: "#8250df"}
-"""Of lines that belong to no rule."""
-
-
-def reference_lines(task: str, dts: Sequence[Duration]) -> list[FigureLine]:
-    """Lines for a figure against the cycle time; none of a task that nothing is known of."""
-    found = _references_by_name(task, dts)
-    return [
-        FigureLine(name, (), _COLOURS[name], DASHES[3], tuple(None if each is None else each.mean for each in told))
-        for name, told in found.items()
-    ]
-
-
 def reference_table(task: str, dts: Sequence[Duration]) -> str:
     """A table; nothing of a task that nothing is known of."""
-    found = _references_by_name(task, dts)
+    found = references_by_name(task, dts)
     if not found:
         return ""
     rows = [(name, *map(_reference_text, told)) for name, told in found.items()]
@@ -111,9 +97,3 @@ def reference_table(task: str, dts: Sequence[Duration]) -> str:
 
 def _reference_text(reference: Reference | None) -> str:
     return "-" if reference is None else f"{reference.mean:,.5g} ± {reference.error:.2g}"
-
-
-def _references_by_name(task: str, dts: Sequence[Duration]) -> dict[str, list[Reference | None]]:
-    known = [{each.name: each for each in references(task, dt)} for dt in dts]
-    names = [name for name in (NOTHING, SCRIPTED) if any(name in each for each in known)]
-    return {name: [each.get(name) for each in known] for name in names}

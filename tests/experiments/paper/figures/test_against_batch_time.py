@@ -13,10 +13,11 @@ from tests.experiments.paper.figures.test_curves import DTS
 TIMES = (8, 16, 32, 64, 128)
 
 
-def circles_of(axes: Axes) -> list[PathCollection]:
-    """Those with points; a legend's have none."""
+def circles_of(axes: Axes) -> list[np.ndarray]:
+    """[circles, 2] where those with a dashed border stand, and then where those with a solid one do."""
     found = [each for each in axes.collections if isinstance(each, PathCollection)]
-    return [each for each in found if len(np.asarray(each.get_offsets()))]
+    places = {dashed: [each.get_offsets() for each in found if is_dashed(each) == dashed] for dashed in (True, False)}
+    return [np.concatenate(each) for each in places.values() if sum(map(len, each))]
 
 
 def is_dashed(circles: PathCollection) -> bool:
@@ -40,10 +41,9 @@ def test_baseline_points_are_dash_bordered_at_their_batch_times(data: PaperResul
     (axes,) = drawn["ppo-batch-time"].axes
     dashed, solid = circles_of(axes)
     baseline = [data.outcome("ppo-baseline").cell(dt=dt).scores.mean() for dt in DTS]
-    np.testing.assert_allclose(np.asarray(dashed.get_offsets()), np.stack([TIMES, baseline], axis=1))
+    np.testing.assert_allclose(dashed, np.stack([TIMES, baseline], axis=1))
     aware = [data.outcome("ppo-dt-aware").cell(dt=dt, batch=2000).scores.mean() for dt in DTS]
-    np.testing.assert_allclose(np.asarray(solid.get_offsets()), [(32, mean) for mean in aware])
-    assert (is_dashed(dashed), is_dashed(solid)) == (True, False)
+    np.testing.assert_allclose(solid, [(32, mean) for mean in aware])
     assert {"baseline", "dt-aware from the baseline (32 s)"} <= words_in(drawn["ppo-batch-time"])
 
 

@@ -1,13 +1,13 @@
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from cycletime.duration import Duration
 from cycletime.experiments.paper.data import PaperResults
-from cycletime.experiments.paper.figure_kinds import DT_COLOURS
+from cycletime.experiments.paper.figure_kinds import DT_LOOKS
 from cycletime.experiments.paper.figures import draw_figures
+from cycletime.reports.figure import COLOURS
 from tests.experiments.paper.figures.conftest import words_in
 from tests.experiments.paper.figures.test_curves import DTS
 
@@ -47,17 +47,17 @@ def test_the_axis_is_logarithmic_with_a_tick_for_each_cycle_time(drawn: dict[str
     (axes,) = drawn["ppo-tuned"].axes
     assert axes.get_xscale() == "log"
     assert [label.get_text() for label in axes.get_xticklabels()] == [str(ms) for ms in MS]
-    assert axes.get_xlabel() == r"cycle time $\delta t$ (ms)"
+    assert axes.get_xlabel() == "cycle time (ms)"
 
 
-def test_points_have_the_colour_of_their_cycle_time(drawn: dict[str, Figure]) -> None:
-    points = [line for line in drawn["ppo-tuned"].axes[0].lines if len(points_of(line)) == 1]
-    assert [to_hex(str(point.get_color())).upper() for point in points] == [DT_COLOURS[Duration(dt)] for dt in DTS] * 2
+def test_a_rule_has_the_same_colour_in_all_figures(drawn: dict[str, Figure]) -> None:
+    for stem, place in (("ppo-tuned", 1), ("sac-tuned", 1), ("three-part", 1), ("rule", 1)):
+        assert lines_of(drawn[stem].axes[0])[place].get_color() == COLOURS[1], "the baseline's"
 
 
 def test_lines_from_different_starts_have_the_colour_of_their_start(drawn: dict[str, Figure]) -> None:
     lines = lines_of(drawn["ppo-dt0"].axes[0])
-    assert [line.get_color() for line in lines[:3]] == [DT_COLOURS[Duration(dt)] for dt in DTS[::2]]
+    assert [line.get_color() for line in lines[:3]] == [DT_LOOKS[Duration(dt)][0] for dt in DTS[::2]]
     assert "dt-aware from 64 ms (b 1000, m 12)" in words_in(drawn["ppo-dt0"])
 
 

@@ -15,7 +15,7 @@ def test_each_way_has_a_point_for_each_rule_and_cycle_time(data: PaperResults, d
         (pendulum, "double-pendulum", "ppo-pendulum", "ppo-pendulum"),
     ):
         bars = [each for each in axes.containers if isinstance(each, ErrorbarContainer)]
-        points = np.array([np.asarray(each.lines[0].get_xydata())[0] for each in bars])
+        points = np.concatenate([np.asarray(each.lines[0].get_xydata()) for each in bars])
         points = points[np.argsort(points[:, 0])]
         assert np.rint(points[:, 0]).tolist() == [way for way in range(4) for _ in range(4)]
         expected = []
