@@ -75,7 +75,7 @@ def test_nowhere_is_a_time_floor_divided() -> None:
         "cuda/sac_run_batch.py": 2,  # bytes in words, and environment steps in cycles, rounded up
         "duration.py": 1,  # 10**places // denominator, both whole
         "experiments/paper/clips.py": 4,  # pixels, cycles in a picture, and the place of the median
-        "experiments/paper/figure_kinds.py": 1,  # bins between markers
+        "reports/drawing.py": 1,  # bins between markers
         "libraries/on_policy.py": 5,  # samples, environments, mini-batches
         "libraries/yaml_edit.py": 1,  # columns of text
         "studies/study_folder.py": 1,  # half of some runs
