@@ -26,12 +26,11 @@ from cycletime.studies.pack_main import MANIFEST
 from cycletime.studies.plan import Plan
 from cycletime.studies.spec_file import study_from_table
 from cycletime.studies.study_folder import StudyFolder
-from cycletime.training.engine import Chunk
 from cycletime.training.engine_registry import engine_for
 from cycletime.training.jax_setup import prepare_jax
 from cycletime.training.process import stopping
-from cycletime.training.run_recorder import RunRecorder, SaveOptions, TrainingJob
-from cycletime.training.trainer import CompletedRun, RunOutcome, train_together
+from cycletime.training.run_recorder import SaveOptions, TrainingJob
+from cycletime.training.trainer import CompletedRun, ResultSink, RunOutcome, train_batch
 
 
 @dataclass
@@ -47,7 +46,7 @@ class Member:
 
 
 @dataclass
-class Shelf:
+class Shelf(ResultSink):
     """Puts finished runs into every study that plans them."""
 
     members: Sequence[Member]
@@ -55,25 +54,22 @@ class Shelf:
     done: int = 0
 
     @property
-    def keep(self) -> SaveOptions:
+    def save_options(self) -> SaveOptions:
         """What any of them wants."""
         keeps = [member.keep for member in self.members]
         return SaveOptions(any(keep.episodes for keep in keeps), any(keep.policies for keep in keeps))
 
-    def save(self, record: RunRecorder, chunk: Chunk) -> None:
-        """The checkpoint has all that there is to know of a run in training."""
-
-    def finish(self, last: Sequence[CompletedRun]) -> list[Exception | None]:
+    def finish(self, completed: Sequence[CompletedRun]) -> list[Exception | None]:
         """Put them there; their folders are not needed any more."""
         for member in self.members:
-            mine = [run for _, run in last if run.name in member.names]
+            mine = [run for _, run in completed if run.name in member.names]
             if mine:
                 member.folder.store.add(mine if member.keep.policies else [replace(run, policy=None) for run in mine])
-        for record, _ in last:
-            record.folder.remove()
-        self.done += len(last)
+        for recorder, _ in completed:
+            recorder.folder.remove()
+        self.done += len(completed)
         print(f"  {self.done:,} finished, {time.monotonic() - self.began:,.1f} s", flush=True)
-        return [None] * len(last)
+        return [None] * len(completed)
 
 
 def members_in(pack: Path, out: Path) -> list[Member]:
@@ -143,7 +139,7 @@ def main(arguments: Sequence[str]) -> int:
     with stopping() as stopper:
         for trainees in parts_of(line):
             if not stopper():
-                ends += train_together(trainees, shelf, stop=stopper, checkpoint_s=given.checkpoint_s)
+                ends += train_batch(trainees, shelf, stop=stopper, checkpoint_s=given.checkpoint_s)
     faults = [end for end in ends if isinstance(end, Exception)]
     for fault in faults[:10]:
         print(f"{type(fault).__name__}: {fault}", file=sys.stderr)

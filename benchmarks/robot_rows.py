@@ -38,8 +38,9 @@ from cycletime.training.engine_registry import with_engine
 from cycletime.training.finished_run import FinishedRun
 from cycletime.training.jax_setup import prepare_jax
 from cycletime.training.run_folder import RunFolder
+from cycletime.training.run_recorder import TrainingJob
 from cycletime.training.spec import EngineSpec, RunSpec
-from cycletime.training.trainer import train_folders
+from cycletime.training.trainer import train_batch
 from cycletime.training.worlds import GymnasiumEnv
 
 EPISODES = 20
@@ -78,7 +79,7 @@ def repeated(spec: RunSpec, share: float, out: Path) -> FinishedRun:
     world = GymnasiumEnv(env_id(spec.world.env_dt), spec.world.env_dt)  # type: ignore[arg-type]
     again = with_engine(replace(spec, world=world, engine=EngineSpec(), env_steps=round(share * spec.env_steps)))
     folder = RunFolder.create(out, again)
-    (ended,) = train_folders([folder])
+    (ended,) = train_batch([TrainingJob(folder)])
     if isinstance(ended, Exception):
         raise ended
     return folder.finished()

@@ -97,11 +97,11 @@ def null_worker(arguments: Sequence[str]) -> int:
         for trainee in trainees:
             last: Any = CompletedRun(trainee, made_up(trainee.folder.spec, binned=False))  # type: ignore[arg-type]
             shelf.finish([last])
-            for listener in trainee.listeners:
+            for listener in trainee.observers:
                 listener.end("finished")
         return ["finished"] * len(trainees)
 
-    vars(worker)["train_together"] = train
+    vars(worker)["train_batch"] = train
     return worker.main(arguments)
 
 

@@ -23,7 +23,8 @@ from cycletime.training.engine import Chunk
 from cycletime.training.learning_curve import Episodes
 from cycletime.training.machine import this_machine
 from cycletime.training.run_folder import RunFolder
-from cycletime.training.trainer import train_folders
+from cycletime.training.run_recorder import TrainingJob
+from cycletime.training.trainer import train_batch
 from tests.cuda.emulated import Emulated
 from tests.cuda.small import make_spec
 from tests.training.engines.scripted import train
@@ -35,6 +36,10 @@ SPECS = [
     make_spec("double-pendulum", batch=20, minibatch=20, epochs=1, env_steps=300),
     make_spec("double-pendulum", dt="64ms", batch=10, epochs=1, minibatch=3, env_steps=700, seed=6),
 ]
+
+
+def jobs(folders: list[RunFolder]) -> list[TrainingJob]:
+    return [TrainingJob(folder) for folder in folders]
 
 
 @pytest.fixture
@@ -143,7 +148,7 @@ def on_kernel(library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> Emulated
 
 def test_training_keeps_what_the_kernel_computes(tmp_path: Path, on_kernel: Emulated) -> None:
     folders = [RunFolder.create(tmp_path, spec) for spec in SPECS]
-    assert train_folders(folders) == ["finished"] * 3
+    assert train_batch(jobs(folders)) == ["finished"] * 3
     for folder in folders:
         result, curve = folder.result(), read_curve(folder.curve_file, Duration("4ms"))
         assert result["where"] == "closed form"
@@ -161,11 +166,11 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bits_with_other_neighbours(
     tmp_path: Path, on_kernel: Emulated, left_by: LeftBy, after: After
 ) -> None:
     whole = [RunFolder.create(tmp_path / "whole", spec) for spec in SPECS[1:]]
-    train_folders(whole)
+    train_batch(jobs(whole))
     cut = [RunFolder.create(tmp_path / "cut", spec) for spec in SPECS[1:]]
-    assert train_folders(cut, stop=after(2)) == ["stopped", "stopped"]
+    assert train_batch(jobs(cut), stop=after(2)) == ["stopped", "stopped"]
     assert train(cut[1]) == "finished"
-    assert train_folders([cut[0], RunFolder.create(tmp_path, SPECS[0])]) == ["finished"] * 2
+    assert train_batch(jobs([cut[0], RunFolder.create(tmp_path, SPECS[0])])) == ["finished"] * 2
     for one, other in zip(whole, cut, strict=True):
         assert left_by(one) == left_by(other)
 

@@ -21,7 +21,7 @@ def make_folder(tmp_path: Path) -> Callable[..., StudyFolder]:
 def trained(monkeypatch: pytest.MonkeyPatch) -> Trained:
     """Let training take no time in this process."""
     stand_in = Trained()
-    monkeypatch.setattr(worker, "train_together", stand_in)
+    monkeypatch.setattr(worker, "train_batch", stand_in)
     return stand_in
 
 

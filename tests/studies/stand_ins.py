@@ -130,7 +130,7 @@ class Trained:
         self.runs += names
         self.groups.append(names)
         for trainee in trainees:
-            for listener in trainee.listeners:
+            for listener in trainee.observers:
                 listener.begin(trainee.folder, self.begun_at.get(trainee.folder.spec.name))
         self.before(names)
         return [self._end(trainee, shelf) for trainee in trainees]
@@ -140,6 +140,6 @@ class Trained:
         if spec.name in self.faults:
             return self.faults[spec.name]
         shelf.study.store.add([finished(spec)])
-        for listener in trainee.listeners:
+        for listener in trainee.observers:
             listener.end("finished")
         return "finished"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from cycletime.training.engine import RunBatch
     from cycletime.training.run_folder import RunFolder
     from cycletime.training.run_recorder import TrainingObserver
-    from cycletime.training.trainer import RunOutcome
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,52 +66,39 @@ class RunOptions:
         return [bar, *tracker_observers(trackers_for(self.track), bar.remark)]
 
 
-def train_all(folders: list[RunFolder], options: RunOptions, group: RunBatch | None = None) -> int:
-    """Train runs one after another, or as many together as their engine takes; the exit status.
+def train_all(folders: list[RunFolder], options: RunOptions, batch: RunBatch | None = None) -> int:
+    """Train runs of one engine, and print their outcomes; the exit status.
 
     Args:
-        folders: The runs, all of one engine.
-        options: How.
-        group: The first of them, if they were made ready before.
+        folders: The runs.
+        options: Checkpoints and trackers.
+        batch: The first runs, if they were made ready before.
     """
-    from cycletime.training.engine_registry import engine_for
     from cycletime.training.process import stopping
+    from cycletime.training.trainer import train_batches
 
-    failed, left, size = False, list(folders), engine_for(folders[0].spec).together(folders[0].spec)
+    failed, left = False, list(folders)
+    finished_before = {folder.path for folder in folders if folder.is_finished}
     with stopping() as stopper:
-        while left:
-            ends = _train_some(left[:size], options, stopper, group)
-            failed |= any(isinstance(ended, Exception) for ended in ends)
-            stopped = [folder for folder, ended in zip(left, ends, strict=False) if ended == "stopped"]
-            left, group = [*stopped, *left[size:]], None
-            if stopped or (stopper() and left):
-                print_status(f"Stopped. To go on: cycletime resume {shlex.join(str(folder.path) for folder in left)}")
-                return stopper.status
+        how: dict[str, Any] = {"stop": stopper, "checkpoint_s": options.checkpoint_s, "batch": batch}
+        for outcomes in train_batches(folders, observers=options.beside, **how):
+            if isinstance(outcomes[0], Exception) and all(outcome is outcomes[0] for outcome in outcomes):
+                raise outcomes[0]
+            now, left = left[: len(outcomes)], left[len(outcomes) :]
+            for folder, outcome in zip(now, outcomes, strict=True):
+                if outcome == "finished":
+                    before = "finished before: " if folder.path in finished_before else ""
+                    print(f"{before}{result_line(folder.result(), folder.path)}", flush=True)
+                elif outcome != "stopped":
+                    failed = True
+                    print_status(f"seed {folder.spec.seed} failed: {outcome}")
+            if stopped := [folder for folder, outcome in zip(now, outcomes, strict=True) if outcome == "stopped"]:
+                left = [*stopped, *left]
+                break
+        if left:
+            print_status(f"Stopped. To go on: cycletime resume {shlex.join(str(folder.path) for folder in left)}")
+            return stopper.status
     return 1 if failed else 0
-
-
-def _train_some(
-    folders: list[RunFolder], options: RunOptions, stop: Callable[[], bool], group: RunBatch | None
-) -> list[RunOutcome | Exception]:
-    """Train runs together, and print what became of them."""
-    from cycletime.training.progress_bar import show_progress
-    from cycletime.training.trainer import train_folders
-
-    before = [folder.is_finished for folder in folders]
-    kinds = sorted({folder.spec.label for folder in folders})
-    name = f"{kinds[0]}, {len(folders)} seeds" if len(kinds) == 1 else f"{len(folders)} runs"
-    name = name if len(folders) > 1 else f"{kinds[0]} seed {folders[0].spec.seed}"
-    with show_progress(name, len(folders), alike=len(kinds) == 1) as bars:
-        listeners = [options.beside(bar) for bar in bars]
-        ends = train_folders(folders, listeners=listeners, stop=stop, checkpoint_s=options.checkpoint_s, group=group)
-    if isinstance(ends[0], Exception) and all(ended is ends[0] for ended in ends):
-        raise ends[0]
-    for folder, ended, was in zip(folders, ends, before, strict=True):
-        if ended == "finished":
-            print(f"{'finished before: ' if was else ''}{result_line(folder.result(), folder.path)}", flush=True)
-        elif ended != "stopped":
-            print_status(f"seed {folder.spec.seed} failed: {ended}")
-    return ends
 
 
 def print_status(text: str) -> None:

@@ -130,20 +130,20 @@ class RealTimeRun:
         from cycletime.robots.live_view import show_live
         from cycletime.robots.real_time_env import real_time_env_of
         from cycletime.robots.status_board import StatusBoard
-        from cycletime.training.trainer import train_folders
+        from cycletime.training.run_recorder import TrainingJob
+        from cycletime.training.trainer import train_batch
 
         folder, options, robot = self.folder, self.options, real_time_env_of(env)
         spec, before = folder.spec, tuple(folder.journal.entries())
         board = StatusBoard(f"{spec.label} seed {spec.seed}, {robot.where}", spec.env_steps).after(before)
         with show_live(board, cycle_steps(spec.dt, robot.dt)) as keeper:
-            group = RealTimeBatch(spec, env, keeper)
-            print_status(describe_run(spec, group))
+            batch = RealTimeBatch(spec, env, keeper)
+            print_status(describe_run(spec, batch))
             try:
-                _ = group.calibration  # which may refuse the run
+                _ = batch.calibration  # which may refuse the run
                 folder.make()
-                (ended,) = train_folders(
-                    [folder], listeners=[options.beside(remarks)], checkpoint_s=options.checkpoint_s, group=group
-                )
+                job = TrainingJob(folder, options.beside(remarks))
+                (ended,) = train_batch([job], checkpoint_s=options.checkpoint_s, batch=batch)
             except KeyboardInterrupt:  # at once, and not at the episode's end: somebody wants the robot to stand
                 return "stopped"
         return ended
@@ -211,14 +211,14 @@ class Train(AgentOptions, WorldOptions):
         self.check()  # before there is a folder
         if runs_on_robot(specs[0]):
             return self._train_on_robots(specs)
-        group = make_batch(specs[: engine_for(specs[0]).together(specs[0])])
+        batch = make_batch(specs[: engine_for(specs[0]).together(specs[0])])
         folders = [RunFolder.create(self.out, spec) for spec in specs]
         if not self.resume:
             _refuse_begun(folders)
         elif not any(folder.has_begun or folder.is_finished for folder in folders):
             print_status("There is nothing to resume of this spec, so it begins anew.")
-        print_status(describe_run(specs[0], group.settings[0]))
-        return train_all(folders, self, group)
+        print_status(describe_run(specs[0], batch.settings[0]))
+        return train_all(folders, self, batch)
 
     def _train_on_robots(self, specs: list[RunSpec]) -> int:
         """One after another, each with its cycles shown."""

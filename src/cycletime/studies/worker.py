@@ -33,12 +33,11 @@ from cycletime.studies.leases import hold_lease, lease_holders
 from cycletime.studies.plan import Plan
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.studies.watchdog import EndReason, Watchdog, run_watchdog
-from cycletime.training.engine import Chunk
 from cycletime.training.engine_registry import engine_for
 from cycletime.training.jax_setup import prepare_jax
 from cycletime.training.run_folder import RunFolder
-from cycletime.training.run_recorder import Progress, RunRecorder, SaveOptions, Status, TrainingJob, TrainingObserver
-from cycletime.training.trainer import CHECKPOINT_S, CompletedRun, RunOutcome, train_together
+from cycletime.training.run_recorder import Progress, SaveOptions, Status, TrainingJob, TrainingObserver
+from cycletime.training.trainer import CHECKPOINT_S, CompletedRun, ResultSink, RunOutcome, train_batch
 
 SINGLE_THREAD = {
     "OMP_NUM_THREADS": "1",
@@ -60,28 +59,24 @@ def worker_environment(device: str) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class StudyResultSink:
+class StudyResultSink(ResultSink):
     """The store of a study."""
 
     study: StudyFolder
 
     @property
-    def keep(self) -> SaveOptions:
-        """What is wanted of its runs."""
+    def save_options(self) -> SaveOptions:
         return self.study.keep
 
-    def save(self, record: RunRecorder, chunk: Chunk) -> None:
-        """The checkpoint has all that there is to know of a run in training."""
-
-    def finish(self, last: Sequence[CompletedRun]) -> list[Exception | None]:
+    def finish(self, completed: Sequence[CompletedRun]) -> list[Exception | None]:
         """Put them into the store; their folders are not needed any more."""
         try:
-            self.study.store.add([run for _, run in last])
+            self.study.store.add([run for _, run in completed])
         except Exception as error:
-            return [error] * len(last)
-        for record, _ in last:
-            record.folder.remove()
-        return [None] * len(last)
+            return [error] * len(completed)
+        for recorder, _ in completed:
+            recorder.folder.remove()
+        return [None] * len(completed)
 
 
 def finish_run(
@@ -106,7 +101,7 @@ def finish_run(
             raise RunError(f"{name} is being trained by {who}: wait for it, or stop the study.")
         trainee = TrainingJob(folder.run_folder(spec), listeners, ClaimedRun(spec, lease).check)
         with run_watchdog(Watchdog(float(folder.study.patience), stop, lambda _, told: _exit_hung(name, told))):
-            (ended,) = train_together([trainee], StudyResultSink(folder), stop=stop, checkpoint_s=checkpoint_s)
+            (ended,) = train_batch([trainee], StudyResultSink(folder), stop=stop, checkpoint_s=checkpoint_s)
     if isinstance(ended, Exception):
         raise ended
     return ended
@@ -220,7 +215,7 @@ def train_claimed(
         diary.begin(run.name)
     trainees = [TrainingJob(folder.run_folder(run.spec), [_EventObserver(run.name, diary)], run.check) for run in taken]
     lacking: MachineError | None = None
-    for run, ended in zip(taken, train_together(trainees, StudyResultSink(folder), stop=stop), strict=True):
+    for run, ended in zip(taken, train_batch(trainees, StudyResultSink(folder), stop=stop), strict=True):
         if ended == "stopped":
             diary.end(run.name, "stopped")
         elif isinstance(ended, MachineError):

@@ -65,7 +65,7 @@ _EPISODES, _BINS, _METRICS, _POSITION = "episodes/", "bins/", "metrics/", "posit
 
 @dataclass(frozen=True)
 class Progress:
-    """What a listener is told, about once a second."""
+    """What observers get, about once a second."""
 
     env_steps: int
     """Environment steps done."""
@@ -116,8 +116,7 @@ class TrainingJob:
 
     folder: RunFolder
     """Where it has its checkpoints; made with the first of them."""
-    listeners: Sequence[TrainingObserver] = ()
-    """Who is told."""
+    observers: Sequence[TrainingObserver] = ()
     check: Callable[[], object] = lambda: None
     """Called before anything is written; raises where the run is no longer this process's."""
 
@@ -125,9 +124,9 @@ class TrainingJob:
 class RunRecorder:
     """A run while it is trained."""
 
-    def __init__(self, trainee: TrainingJob, setting: EnvInfo, keep: SaveOptions) -> None:
+    def __init__(self, job: TrainingJob, setting: EnvInfo, keep: SaveOptions) -> None:
         """Read what there is."""
-        self.trainee, self.folder, self.spec = trainee, trainee.folder, trainee.folder.spec
+        self.job, self.folder, self.spec = job, job.folder, job.folder.spec
         self.setting, self.keep = setting, keep
         learnings = updates_per_line(self.spec.env_steps, setting.cycle_steps, self.spec.agent.period)
         self.metrics = MetricsLog(ceil(learnings / setting.told_every), setting.cycle_steps)
@@ -143,10 +142,9 @@ class RunRecorder:
         self.has_exact = self.checkpoint is not None and self.checkpoint.manifest.exact
         """Whether there is a checkpoint to go on from exactly."""
 
-    def tell(self, what: Callable[[TrainingObserver], None]) -> None:
-        """Tell all listeners."""
-        for listener in self.trainee.listeners:
-            what(listener)
+    def notify(self, call: Callable[[TrainingObserver], None]) -> None:
+        for observer in self.job.observers:
+            call(observer)
 
     def _remarks(self) -> tuple[str, ...]:
         """Why the run, resumed here and now, may differ from one that was never stopped."""
@@ -175,9 +173,9 @@ class RunRecorder:
         if checkpoint is not None:
             done.append(checkpoint.manifest.env_steps)
             self._go_on(checkpoint)
-        self.tell(lambda listener: listener.begin(self.folder, max(done, default=None)))
+        self.notify(lambda observer: observer.begin(self.folder, max(done, default=None)))
         for sentence in (*self.damaged, *(f"Resumed, not identical: {remark}." for remark in self.remarks)):
-            self.tell(lambda listener: listener.remark(sentence))  # noqa: B023 - called at once
+            self.notify(lambda observer: observer.remark(sentence))  # noqa: B023 - called at once
         return None if checkpoint is None else checkpoint.below(_POSITION)
 
     def _go_on(self, checkpoint: Checkpoint) -> None:
@@ -197,7 +195,7 @@ class RunRecorder:
 
     def append(self, episode: EpisodeRecord) -> None:
         """Keep an episode in the journal."""
-        self.trainee.check()
+        self.job.check()
         self.folder.make()
         self.folder.journal.append(JournalEntry(episode, self.sessions))
 
@@ -209,23 +207,23 @@ class RunRecorder:
         for entry in self.folder.journal.entries():
             meter.add_all(entry.episode.cycles)
         if warning := meter.cadence.warning:
-            self.tell(lambda listener: listener.remark(warning))
+            self.notify(lambda observer: observer.remark(warning))
         return meter.cadence.as_json()
 
     def add(self, chunk: Chunk) -> None:
-        """Add a chunk to the curve and the metrics, and tell."""
-        self.trainee.check()
+        """Add a chunk to the curve and the metrics, and notify observers."""
+        self.job.check()
         lines = self.metrics.add(chunk.metrics, chunk.episodes)
         if isinstance(self.curve, EpisodeBins):
             self.curve = self.curve.plus(chunk.episodes)
         else:
             self.curve = Episodes.joined([self.curve, chunk.episodes])
         progress = Progress(chunk.env_steps, chunk.agent_steps, chunk.episodes, lines)
-        self.tell(lambda listener: listener.update(progress))
+        self.notify(lambda observer: observer.update(progress))
 
     def save(self, chunk: Chunk) -> None:
         """Write a checkpoint."""
-        self.trainee.check()
+        self.job.check()
         policy = self.policy(chunk)
         manifest = Manifest(
             identity=self.spec.identity,
@@ -253,7 +251,7 @@ class RunRecorder:
 
     def finished(self, chunk: Chunk) -> FinishedRun:
         """The run, after its last chunk."""
-        self.trainee.check()
+        self.job.check()
         self.metrics.finish()
         result = make_result(
             self.spec,

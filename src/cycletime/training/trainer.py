@@ -1,35 +1,35 @@
 """The trainer: runs are resumed, trained by their engine, recorded, saved and finished, so that they survive anything.
 
-Runs that are trained together share nothing but the program: what goes wrong with one run ends that run alone. Where
-finished runs go is a result sink's business: into their own folders, or into the store of a study.
+`train_batch` trains runs together that one program computes; `train_batches` trains any number of them, batch after
+batch; `train` is the public function. Runs of a batch share nothing but the program: what goes wrong with one run ends
+that run alone. Where finished runs go is a result sink's business: into their own folders, or into the store of a
+study.
 """
 
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from cycletime.errors import RunError
-from cycletime.training.atomic_files import Lock
 from cycletime.training.engine import Chunk, JournalingBatch, RunBatch
 from cycletime.training.engine_registry import engine_for, make_batch
 from cycletime.training.finished_run import FinishedRun
 from cycletime.training.jax_setup import use_device
 from cycletime.training.learning_curve import Episodes
-from cycletime.training.make_specs import make_specs
 from cycletime.training.process import allow_open_files
-from cycletime.training.progress_bar import show_progress
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.run_recorder import SAVE_ALL, RunRecorder, SaveOptions, Status, TrainingJob, TrainingObserver
 
 CHECKPOINT_S = 30.0
 """How long runs go on between two checkpoints."""
 LONGEST_WAIT_S = 600.0
-"""How long a run waits for a moment to go on from exactly, where episodes are long: at an episode's end."""
+"""How long a checkpoint waits for a position to go on from exactly, where episodes are long: at an episode's end."""
 MOST_TIME_SAVING = 0.05
 """The share of the time that checkpoints may take; large ones come less often."""
 RunOutcome: TypeAlias = Literal["finished", "stopped"]
@@ -39,252 +39,60 @@ Clock: TypeAlias = Callable[[], float]
 class CompletedRun(NamedTuple):
     """A run that has reached its budget."""
 
-    record: RunRecorder
+    recorder: RunRecorder
     run: FinishedRun
 
 
-class ResultSink(Protocol):
+class ResultSink(ABC):
     """Where runs are put."""
 
     @property
-    def keep(self) -> SaveOptions:
-        """What is wanted of them."""
+    def save_options(self) -> SaveOptions:
+        """What is kept of finished runs."""
+        return SAVE_ALL
 
-    def save(self, record: RunRecorder, chunk: Chunk) -> None:
-        """A checkpoint was written."""
+    def claim(self, job: TrainingJob, held: ExitStack) -> TrainingJob | None:
+        """The job, this process's own until the stack is closed; None where the run is finished already."""
+        return job
 
-    def finish(self, last: Sequence[CompletedRun]) -> list[Exception | None]:
-        """Keep finished runs; what went wrong with each."""
+    def save(self, recorder: RunRecorder, chunk: Chunk) -> None:  # noqa: B027 - the checkpoint may be enough
+        """Called after a checkpoint was written."""
+
+    @abstractmethod
+    def finish(self, completed: Sequence[CompletedRun]) -> list[Exception | None]:
+        """Keep finished runs; per run, its error or None."""
 
 
-@dataclass(frozen=True)
-class FolderSink:
+class FolderSink(ResultSink):
     """Each run in its own folder, where it can be looked at meanwhile."""
 
-    keep: SaveOptions = SAVE_ALL
+    def claim(self, job: TrainingJob, held: ExitStack) -> TrainingJob | None:
+        """Lock the run's folder."""
+        folder = job.folder
+        if folder.is_finished:
+            with suppress(RunError), folder.locked():  # its disk may be read-only by now
+                folder.sweep()
+            return None
+        lock = held.enter_context(folder.locked())
+        folder.sweep()
+        return None if folder.is_finished else replace(job, check=lock.check)  # finished meanwhile
 
-    def save(self, record: RunRecorder, chunk: Chunk) -> None:
-        """Show how far it is."""
-        curve = record.curve
+    def save(self, recorder: RunRecorder, chunk: Chunk) -> None:
+        """Write curve, metrics and policy up to here."""
+        curve = recorder.curve
         assert isinstance(curve, Episodes), "a run's folder has all of them"
-        record.folder.write_snapshot(curve, record.metrics.columns, record.policy(chunk), record.setting.env_dt)
+        recorder.folder.write_snapshot(curve, recorder.metrics.columns, recorder.policy(chunk), recorder.setting.env_dt)
 
-    def finish(self, last: Sequence[CompletedRun]) -> list[Exception | None]:
+    def finish(self, completed: Sequence[CompletedRun]) -> list[Exception | None]:
         """Write them, each for itself."""
         faults: list[Exception | None] = []
-        for record, run in last:
+        for recorder, run in completed:
             try:
-                record.folder.write_finished(run, record.setting.env_dt)
+                recorder.folder.write_finished(run, recorder.setting.env_dt)
                 faults.append(None)
             except Exception as error:
                 faults.append(error)
         return faults
-
-
-def train_folders(
-    folders: Sequence[RunFolder],
-    *,
-    listeners: Sequence[Sequence[TrainingObserver]] = (),
-    stop: Callable[[], bool] = lambda: False,
-    checkpoint_s: float = CHECKPOINT_S,
-    group: RunBatch | None = None,
-    clock: Clock = time.monotonic,
-) -> list[RunOutcome | Exception]:
-    """Train runs together to their ends, each from its last checkpoint; finished runs are left alone.
-
-    Args:
-        folders: The runs.
-        listeners: Of each run, who is told.
-        stop: Asked about once a second; where it says yes, checkpoints are written and runs left for later.
-        checkpoint_s: The seconds between two checkpoints, at least.
-        group: The runs, if they were made ready before.
-        clock: Seconds.
-
-    Returns:
-        What became of each: an error is the run's whose it is, and others go on; an engine's ends all of them.
-    """
-    ends: dict[int, RunOutcome | Exception] = {}
-    allow_open_files(len(folders))
-    with ExitStack() as stack:
-        locks: dict[int, Lock] = {}
-        for run, folder in enumerate(folders):
-            try:
-                lock = _lock_unfinished(folder, stack)
-            except Exception as error:
-                ends[run] = error
-                continue
-            if lock is None:
-                ends[run] = "finished"
-            else:
-                locks[run] = lock
-        told = listeners or [()] * len(folders)
-        trainees = [TrainingJob(folders[run], told[run], lock.check) for run, lock in locks.items()]
-        if len(trainees) < len(folders) and group is not None:
-            group.close()
-            group = None
-        ended = train_together(trainees, FolderSink(), stop=stop, checkpoint_s=checkpoint_s, group=group, clock=clock)
-        ends |= dict(zip(locks, ended, strict=True))
-    return [ends[run] for run in range(len(folders))]
-
-
-def _lock_unfinished(folder: RunFolder, stack: ExitStack) -> Lock | None:
-    """The lock of a run that is to be trained, held until the stack is closed; None where it is finished."""
-    if folder.is_finished:
-        with suppress(RunError), folder.locked():  # its disk may be read-only by now
-            folder.sweep()
-        return None
-    lock = stack.enter_context(folder.locked())
-    folder.sweep()
-    if folder.is_finished:  # meanwhile
-        return None
-    return lock
-
-
-def train_together(
-    trainees: Sequence[TrainingJob],
-    shelf: ResultSink,
-    *,
-    stop: Callable[[], bool] = lambda: False,
-    checkpoint_s: float = CHECKPOINT_S,
-    group: RunBatch | None = None,
-    clock: Clock = time.monotonic,
-) -> list[RunOutcome | Exception]:
-    """Train runs of one program that are this process's; what became of each."""
-    if not trainees:
-        return []
-    try:
-        group = group or make_batch([trainee.folder.spec for trainee in trainees])
-    except Exception as error:
-        return [error] * len(trainees)
-    with closing(group):
-        training = _BatchTraining(group, shelf, checkpoint_s, clock)
-        try:
-            for run, trainee in enumerate(trainees):
-                training.begin(run, trainee)
-            training.run(stop)
-        except Exception as error:
-            training.end_all(error)
-        except BaseException as error:
-            training.tell_all("stopped" if isinstance(error, KeyboardInterrupt) else "failed")
-            raise
-        return [training.ends[run] for run in range(len(trainees))]
-
-
-class _BatchTraining:
-    """Runs while they are trained together."""
-
-    def __init__(self, group: RunBatch, shelf: ResultSink, checkpoint_s: float, clock: Clock) -> None:
-        """Begin with none of them."""
-        self.group, self.shelf, self.checkpoint_s, self.clock = group, shelf, checkpoint_s, clock
-        self.records: dict[int, RunRecorder] = {}
-        """Those that go on."""
-        self.unsaved: dict[int, Chunk] = {}
-        """Where they are, unless that has been saved."""
-        self.ends: dict[int, RunOutcome | Exception] = {}
-
-    def begin(self, run: int, trainee: TrainingJob) -> None:
-        """Read what there is of a run."""
-        try:
-            self.records[run] = RunRecorder(trainee, self.group.settings[run], self.shelf.keep)
-        except Exception as error:
-            self._leave(run, error)
-
-    def run(self, stop: Callable[[], bool]) -> None:
-        """Train all to their ends, or until asked to stop."""
-        looked = self.clock()
-        due = looked + self.checkpoint_s
-        starts = {}
-        for run, record in list(self.records.items()):
-            with self._trying(run):
-                starts[run] = record.resume()
-                if isinstance(self.group, JournalingBatch):
-                    self.group.keep_journal(run, record)
-        for told in self.group.chunks({run: start for run, start in starts.items() if run in self.records}):
-            self._take(told)
-            now = self.clock()
-            for run in told:
-                if run in self.records:
-                    self.records[run].wall_s += now - looked
-            looked = now
-            self._finish()
-            if not self.records:
-                return
-            if stop():
-                self._stop()
-                return
-            if now >= due and self._save(patient=now < due + LONGEST_WAIT_S):
-                saved = self.clock()
-                due = saved + max(self.checkpoint_s, (saved - now) / MOST_TIME_SAVING)
-        if self.records:
-            raise AssertionError("an engine's last chunks say so")
-
-    def end_all(self, error: Exception) -> None:
-        """Something failed that all of them need."""
-        for run in list(self.records):
-            self._leave(run, error)
-
-    def tell_all(self, status: Status) -> None:
-        """Tell the listeners of all runs that go on how it ended."""
-        for record in self.records.values():
-            record.tell(lambda listener: listener.end(status))
-
-    def _take(self, told: Mapping[int, Chunk | RunError]) -> None:
-        for run, chunk in told.items():
-            if run not in self.records:
-                continue
-            if isinstance(chunk, RunError):
-                self._leave(run, chunk)
-                continue
-            with self._trying(run):
-                self.unsaved[run] = chunk
-                self.records[run].add(chunk)
-
-    def _finish(self) -> None:
-        last: dict[int, CompletedRun] = {}
-        for run in [run for run, chunk in self.unsaved.items() if chunk.is_last]:
-            with self._trying(run):
-                record = self.records[run]
-                last[run] = CompletedRun(record, record.finished(self.unsaved[run]))
-        for run, fault in zip(last, self.shelf.finish(list(last.values())) if last else (), strict=True):
-            self._leave(run, fault or "finished")
-
-    def _stop(self) -> None:
-        for run, record in list(self.records.items()):
-            with self._trying(run):
-                chunk = self.unsaved.get(run)
-                if chunk is not None and (chunk.exact or not record.has_exact):
-                    self._write(record, chunk)
-                self._leave(run, "stopped")
-
-    def _save(self, *, patient: bool) -> bool:
-        """Write checkpoints of all runs that can go on from theirs exactly, or of all; whether there were any."""
-        ready = [run for run, chunk in self.unsaved.items() if chunk.exact or not patient]
-        for run in ready:
-            with self._trying(run):
-                self._write(self.records[run], self.unsaved.pop(run))
-        return bool(ready)
-
-    def _write(self, record: RunRecorder, chunk: Chunk) -> None:
-        record.save(chunk)
-        self.shelf.save(record, chunk)
-
-    @contextmanager
-    def _trying(self, run: int) -> Iterator[None]:
-        """Let what goes wrong with a run end that run alone."""
-        try:
-            yield
-        except Exception as error:
-            self._leave(run, error)
-
-    def _leave(self, run: int, end: RunOutcome | Exception) -> None:
-        """A run is over, for now."""
-        record, _ = self.records.pop(run, None), self.unsaved.pop(run, None)
-        self.ends[run] = end
-        if isinstance(end, Exception):
-            self.group.drop(run)
-        if record is not None:
-            with self._trying(run):
-                record.tell(lambda listener: listener.end("failed" if isinstance(end, Exception) else end))
 
 
 def train(
@@ -293,7 +101,7 @@ def train(
     progress: bool = True,
     stop: Callable[[], bool] = lambda: False,
     checkpoint_s: float = CHECKPOINT_S,
-    **asked: Any,  # noqa: ANN401 - as `specs_of` has them
+    **asked: Any,  # noqa: ANN401 - as `make_specs` has them
 ) -> tuple[RunFolder, ...]:
     """Train an agent on a task or an environment at a cycle time, with one seed or several.
 
@@ -309,22 +117,260 @@ def train(
     Returns:
         The runs, one for each seed. `result()` tells the performance, `finished()` has the learning curve.
 
+    Raises:
+        InputError: if something of it makes no sense.
+        RunError: if a run cannot go on.
+
     Example:
         >>> (run,) = train(task="reacher", dt="16ms", env_steps=4_000, values={"batch": 100}, out=out)
         >>> run.result()["env_steps"]
         4000
     """
+    from cycletime.training.make_specs import make_specs  # workers of a study have their specs
+
     specs = make_specs(**asked)
-    engine = engine_for(specs[0])
-    use_device(engine.jax_device(specs[0]))
+    use_device(engine_for(specs[0]).jax_device(specs[0]))
     folders = [RunFolder.create(Path(out), spec) for spec in specs]
-    size, left = engine.together(specs[0]), folders
-    while left and not stop():
-        now, left = left[:size], left[size:]
-        with show_progress(now[0].spec.label, len(now), alike=True) as bars:
-            listeners = [[bar] for bar in bars] if progress else ()
-            ends = train_folders(now, listeners=listeners, stop=stop, checkpoint_s=checkpoint_s)
-        for ended in ends:
-            if isinstance(ended, Exception):
-                raise ended
+    observers: ObserverFactory = (lambda bar: [bar]) if progress else (lambda bar: [])
+    for outcomes in train_batches(folders, observers=observers, stop=stop, checkpoint_s=checkpoint_s):
+        for outcome in outcomes:
+            if isinstance(outcome, Exception):
+                raise outcome
     return tuple(folders)
+
+
+ObserverFactory: TypeAlias = Callable[[TrainingObserver], Sequence[TrainingObserver]]
+"""The observers of a run, by its progress bar, which they may include."""
+
+
+def train_batches(
+    folders: Sequence[RunFolder],
+    *,
+    observers: ObserverFactory,
+    stop: Callable[[], bool],
+    checkpoint_s: float = CHECKPOINT_S,
+    batch: RunBatch | None = None,
+) -> Iterator[list[RunOutcome | Exception]]:
+    """Train runs of one engine in their folders, as many at a time as it trains together.
+
+    Args:
+        folders: The runs.
+        observers: Per run, its observers.
+        stop: As in `train_batch`; also asked before each batch but the first.
+        checkpoint_s: As in `train_batch`.
+        batch: The first runs, if they were made ready before.
+
+    Yields:
+        The outcomes of the next runs, after each batch.
+    """
+    from cycletime.training.progress_bar import show_progress  # rich is not on every machine that trains
+
+    size = engine_for(folders[0].spec).together(folders[0].spec)
+    for first in range(0, len(folders), size):
+        if first and stop():
+            return
+        now = folders[first : first + size]
+        labels = {folder.spec.label for folder in now}
+        with show_progress(_batch_label(now), len(now), alike=len(labels) == 1) as bars:
+            jobs = [TrainingJob(folder, observers(bar)) for folder, bar in zip(now, bars, strict=True)]
+            outcomes = train_batch(jobs, stop=stop, checkpoint_s=checkpoint_s, batch=batch)
+        yield outcomes
+        batch = None
+
+
+def _batch_label(folders: Sequence[RunFolder]) -> str:
+    label = folders[0].spec.label
+    if len(folders) == 1:
+        return f"{label} seed {folders[0].spec.seed}"
+    is_one_kind = all(folder.spec.label == label for folder in folders)
+    return f"{label}, {len(folders)} seeds" if is_one_kind else f"{len(folders)} runs"
+
+
+def train_batch(
+    jobs: Sequence[TrainingJob],
+    sink: ResultSink | None = None,
+    *,
+    stop: Callable[[], bool] = lambda: False,
+    checkpoint_s: float = CHECKPOINT_S,
+    batch: RunBatch | None = None,
+    clock: Clock = time.monotonic,
+) -> list[RunOutcome | Exception]:
+    """Train runs of one program together to their ends, each from its last checkpoint; finished runs are left alone.
+
+    Args:
+        jobs: The runs and their observers.
+        sink: Where they are put; by default each in its own folder.
+        stop: Asked about once a second; where it says yes, checkpoints are written and runs left for later.
+        checkpoint_s: The seconds between two checkpoints, at least.
+        batch: The runs, if they were made ready before; it is closed.
+        clock: Seconds.
+
+    Returns:
+        Per run: "finished", "stopped" or its exception. A run's error ends that run alone; an engine's ends all.
+    """
+    sink = sink or FolderSink()
+    outcomes: dict[int, RunOutcome | Exception] = {}
+    claimed: dict[int, TrainingJob] = {}
+    allow_open_files(len(jobs))
+    with ExitStack() as held:
+        for run, job in enumerate(jobs):
+            try:
+                own = sink.claim(job, held)
+            except Exception as error:
+                outcomes[run] = error
+                continue
+            if own is None:
+                outcomes[run] = "finished"
+            else:
+                claimed[run] = own
+        if len(claimed) < len(jobs) and batch is not None:
+            batch.close()
+            batch = None
+        trained = _train_claimed(list(claimed.values()), sink, stop, checkpoint_s, batch, clock)
+        outcomes |= dict(zip(claimed, trained, strict=True))
+    return [outcomes[run] for run in range(len(jobs))]
+
+
+def _train_claimed(
+    jobs: Sequence[TrainingJob],
+    sink: ResultSink,
+    stop: Callable[[], bool],
+    checkpoint_s: float,
+    batch: RunBatch | None,
+    clock: Clock,
+) -> list[RunOutcome | Exception]:
+    if not jobs:
+        return []
+    try:
+        batch = batch or make_batch([job.folder.spec for job in jobs])
+    except Exception as error:
+        return [error] * len(jobs)
+    with closing(batch):
+        training = _BatchTraining(batch, sink, checkpoint_s, clock)
+        try:
+            for run, job in enumerate(jobs):
+                training.begin(run, job)
+            training.run(stop)
+        except Exception as error:
+            training.end_all(error)
+        except BaseException as error:
+            training.notify_all("stopped" if isinstance(error, KeyboardInterrupt) else "failed")
+            raise
+        return [training.outcomes[run] for run in range(len(jobs))]
+
+
+class _BatchTraining:
+    """Runs while they are trained together."""
+
+    def __init__(self, batch: RunBatch, sink: ResultSink, checkpoint_s: float, clock: Clock) -> None:
+        self.batch, self.sink, self.checkpoint_s, self.clock = batch, sink, checkpoint_s, clock
+        self.recorders: dict[int, RunRecorder] = {}
+        """Of the runs that go on."""
+        self.unsaved: dict[int, Chunk] = {}
+        """Their newest chunks, unless these have been saved."""
+        self.outcomes: dict[int, RunOutcome | Exception] = {}
+
+    def begin(self, run: int, job: TrainingJob) -> None:
+        """Read what there is of a run."""
+        try:
+            self.recorders[run] = RunRecorder(job, self.batch.settings[run], self.sink.save_options)
+        except Exception as error:
+            self._leave(run, error)
+
+    def run(self, stop: Callable[[], bool]) -> None:
+        """Train all to their ends, or until asked to stop."""
+        last_time = self.clock()
+        due = last_time + self.checkpoint_s
+        starts = {}
+        for run, recorder in list(self.recorders.items()):
+            with self._ending_alone(run):
+                starts[run] = recorder.resume()
+                if isinstance(self.batch, JournalingBatch):
+                    self.batch.keep_journal(run, recorder)
+        for chunks in self.batch.chunks({run: start for run, start in starts.items() if run in self.recorders}):
+            self._record(chunks)
+            now = self.clock()
+            for run in chunks:
+                if run in self.recorders:
+                    self.recorders[run].wall_s += now - last_time
+            last_time = now
+            self._finish_completed()
+            if not self.recorders:
+                return
+            if stop():
+                self._stop()
+                return
+            if now >= due and self._save(wait_for_exact=now < due + LONGEST_WAIT_S):
+                saved = self.clock()
+                due = saved + max(self.checkpoint_s, (saved - now) / MOST_TIME_SAVING)
+        if self.recorders:
+            raise AssertionError("an engine's last chunks say so")
+
+    def end_all(self, error: Exception) -> None:
+        """End all runs by an error in what they share."""
+        for run in list(self.recorders):
+            self._leave(run, error)
+
+    def notify_all(self, status: Status) -> None:
+        """Tell the observers of all runs that go on how it ended."""
+        for recorder in self.recorders.values():
+            recorder.notify(lambda observer: observer.end(status))
+
+    def _record(self, chunks: Mapping[int, Chunk | RunError]) -> None:
+        for run, chunk in chunks.items():
+            if run not in self.recorders:
+                continue
+            if isinstance(chunk, RunError):
+                self._leave(run, chunk)
+                continue
+            with self._ending_alone(run):
+                self.unsaved[run] = chunk
+                self.recorders[run].add(chunk)
+
+    def _finish_completed(self) -> None:
+        completed: dict[int, CompletedRun] = {}
+        for run in [run for run, chunk in self.unsaved.items() if chunk.is_last]:
+            with self._ending_alone(run):
+                recorder = self.recorders[run]
+                completed[run] = CompletedRun(recorder, recorder.finished(self.unsaved[run]))
+        faults = self.sink.finish(list(completed.values())) if completed else ()
+        for run, fault in zip(completed, faults, strict=True):
+            self._leave(run, fault or "finished")
+
+    def _stop(self) -> None:
+        for run, recorder in list(self.recorders.items()):
+            with self._ending_alone(run):
+                chunk = self.unsaved.get(run)
+                if chunk is not None and (chunk.exact or not recorder.has_exact):
+                    self._write_checkpoint(recorder, chunk)
+                self._leave(run, "stopped")
+
+    def _save(self, *, wait_for_exact: bool) -> bool:
+        """Write checkpoints of all runs that can go on from theirs exactly, or of all; whether there were any."""
+        ready = [run for run, chunk in self.unsaved.items() if chunk.exact or not wait_for_exact]
+        for run in ready:
+            with self._ending_alone(run):
+                self._write_checkpoint(self.recorders[run], self.unsaved.pop(run))
+        return bool(ready)
+
+    def _write_checkpoint(self, recorder: RunRecorder, chunk: Chunk) -> None:
+        recorder.save(chunk)
+        self.sink.save(recorder, chunk)
+
+    @contextmanager
+    def _ending_alone(self, run: int) -> Iterator[None]:
+        """Let what goes wrong with a run end that run alone."""
+        try:
+            yield
+        except Exception as error:
+            self._leave(run, error)
+
+    def _leave(self, run: int, outcome: RunOutcome | Exception) -> None:
+        """End a run, for now."""
+        recorder, _ = self.recorders.pop(run, None), self.unsaved.pop(run, None)
+        self.outcomes[run] = outcome
+        if isinstance(outcome, Exception):
+            self.batch.drop(run)
+        if recorder is not None:
+            with self._ending_alone(run):
+                recorder.notify(lambda observer: observer.end("failed" if isinstance(outcome, Exception) else outcome))

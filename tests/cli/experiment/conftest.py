@@ -15,7 +15,7 @@ from tests.studies.stand_ins import InTurn, Trained
 def trained(monkeypatch: pytest.MonkeyPatch) -> Trained:
     """Let training take no time, in this process."""
     stand_in = Trained()
-    monkeypatch.setattr(worker, "train_together", stand_in)
+    monkeypatch.setattr(worker, "train_batch", stand_in)
     monkeypatch.setattr(WorkerOptions, "executor_for", lambda self, device: InTurn())
     return stand_in
 

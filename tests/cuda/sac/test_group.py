@@ -20,13 +20,18 @@ from cycletime.errors import NoGpuError, RunError
 from cycletime.training.engine import Chunk
 from cycletime.training.policy_file import read_policy
 from cycletime.training.run_folder import RunFolder
-from cycletime.training.trainer import train_folders
+from cycletime.training.run_recorder import TrainingJob
+from cycletime.training.trainer import train_batch
 from tests.cuda.sac.emulated import EmulatedMemory
 from tests.cuda.sac.small import make_spec
 
 SPECS = [make_spec(dt=dt, seed=seed, env_steps=6000) for seed, dt in enumerate(("16ms", "16ms", "32ms", "64ms"))]
 STEPS = 100
 """Agent steps of a run in a slice."""
+
+
+def jobs(folders: list[RunFolder]) -> list[TrainingJob]:
+    return [TrainingJob(folder) for folder in folders]
 
 
 def _at(address: int, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
@@ -140,8 +145,8 @@ def test_runs_are_trained_into_their_folders_and_go_on_after_a_stop(
     monkeypatch.setattr(engine, "SACRunBatch", lambda specs: SACRunBatch(specs, SACDevice(Scripted()), slices_s=(1.0,)))
     folders = [RunFolder.create(tmp_path, spec) for spec in SPECS[:2]]
     stops = iter([False, True])
-    assert train_folders(folders, stop=lambda: next(stops)) == ["stopped"] * 2
-    assert train_folders(folders) == ["finished"] * 2
+    assert train_batch(jobs(folders), stop=lambda: next(stops)) == ["stopped"] * 2
+    assert train_batch(jobs(folders)) == ["finished"] * 2
     result = folders[0].result()
     assert (result["resumed"], result["agent_steps"], result["episodes"]) == ("resumed, identical", 800, 5)
     assert result["machine"]["device"] == "an emulated card"

@@ -10,5 +10,5 @@ from tests.studies.stand_ins import Trained
 def trained(monkeypatch: pytest.MonkeyPatch) -> Trained:
     """Let training take no time in this process."""
     stand_in = Trained()
-    monkeypatch.setattr(worker, "train_together", stand_in)
+    monkeypatch.setattr(worker, "train_batch", stand_in)
     return stand_in

@@ -10,13 +10,13 @@ if any("cycletime.studies.worker" in word for word in sys.orig_argv):
     import cycletime.training.trainer as training
     import cycletime.training.compiled_loop as compiled
     compiled.CHUNK_S, training.MOST_TIME_SAVING = 0.0, 1.0
-    really = training.train_together
+    really = training.train_batch
     def train(trainees, shelf, *, stop):
         with open(os.environ["TRAININGS"], "a") as log:
             log.writelines(trainee.folder.spec.name + "\\n" for trainee in trainees)
         slowly = lambda: time.sleep(float(os.environ["CHUNK_S"])) or stop()
         return really(trainees, shelf, stop=slowly, checkpoint_s=0.1)
-    training.train_together = train
+    training.train_batch = train
 """
 
 

@@ -57,16 +57,16 @@ if any("cycletime.studies.worker" in word for word in sys.orig_argv):
 
     def train(trainees, shelf, *, stop):
         for trainee in trainees:
-            for listener in trainee.listeners:
+            for listener in trainee.observers:
                 listener.begin(trainee.folder, None)
             if trainee.folder.spec.seed == 0:
                 step(os.environ["HOW"])
             shelf.study.store.add([finished(trainee.folder.spec)])
-            for listener in trainee.listeners:
+            for listener in trainee.observers:
                 listener.end("finished")
         return ["finished"] * len(trainees)
 
-    training.train_together = train
+    training.train_batch = train
 """
 
 

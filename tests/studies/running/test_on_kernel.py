@@ -72,9 +72,9 @@ def test_killed_in_the_middle_all_runs_go_on_together_to_the_same_bits(
 
     def train(trainees: list[object], *given: object, **options: object) -> object:
         groups.append(len(trainees))
-        return trainer.train_together(trainees, *given, **options, checkpoint_s=0.0)  # type: ignore[arg-type]
+        return trainer.train_batch(trainees, *given, **options, checkpoint_s=0.0)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(worker, "train_together", train)
+    monkeypatch.setattr(worker, "train_batch", train)
     finish, killed_at = device.finish, device.launches + 2
 
     def finish_or_die() -> SliceResult:

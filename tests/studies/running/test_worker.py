@@ -43,7 +43,7 @@ from cycletime.studies import leases, worker
 
 lease.BEAT_S = 0.05
 compiled.CHUNK_S = 0.0
-worker.train_together = partial(training.train_together, checkpoint_s=0.0)
+worker.train_batch = partial(training.train_batch, checkpoint_s=0.0)
 save = Checkpoints.save
 
 def save_and_wait(self, checkpoint):
@@ -132,7 +132,7 @@ def test_a_lost_lease_is_no_failure_of_the_run(
             trainees[0].check()
         return [RunError("The lease was taken.")]
 
-    monkeypatch.setattr(worker, "train_together", train)
+    monkeypatch.setattr(worker, "train_batch", train)
     work(str(folder.path), NAME, 1)
     assert (trained.runs, folder.failures(lost).read()) == (others, [])
     assert [line for line in told(folder) if line.get("name") == lost] == [{"name": lost}]
@@ -171,7 +171,7 @@ def test_a_disk_that_is_full_is_one_sentence(
             patch.setattr(lease_module, "_link_if_free", full)
         else:
             patch.setattr(atomic_files, "_flush", full)
-            patch.setattr(worker, "train_together", put_on_the_shelf)
+            patch.setattr(worker, "train_batch", put_on_the_shelf)
         with pytest.raises(MachineError, match=r"cannot be written: the disk is full; make room and resume"):
             work(str(folder.path), NAME, 1)
     assert set(folder.states(names_of(folder)).values()) == {"pending"}
@@ -203,7 +203,7 @@ def test_a_run_that_is_stopped_is_told(folder: StudyFolder, trained: Trained, mo
         assert stop()
         return ["stopped"] * len(trainees)
 
-    monkeypatch.setattr(worker, "train_together", train)
+    monkeypatch.setattr(worker, "train_batch", train)
     work(str(folder.path), NAME, 1, stop=lambda: bool(asked))
     first = names_of(folder)[0]
     assert told(folder)[-2:] == [{"name": first, "outcome": "stopped"}, {"left": True}]
@@ -251,8 +251,8 @@ def test_stopped_and_killed_again_and_again_runs_have_the_same_bits_in_the_end(
             return left < 0
 
         ticks = map(float, itertools.count())
-        train = partial(trainer.train_together, checkpoint_s=draws.randint(1, 30), clock=partial(next, ticks))
-        monkeypatch.setattr(worker, "train_together", train)
+        train = partial(trainer.train_batch, checkpoint_s=draws.randint(1, 30), clock=partial(next, ticks))
+        monkeypatch.setattr(worker, "train_batch", train)
         try:
             work(str(folder.path), f"cycletime-{lives}-0", 1, stop)
         except Death:

@@ -155,7 +155,7 @@ def check_import(whole: Whole, path: Path, lost: set[str]) -> None:
 def check_running(path: Path) -> None:
     """What is not done is run, and then all is; what whoever finishes runs leaves behind, the next command removes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(worker, "train_together", Trained())  # which removes nothing, as if it were killed
+        patch.setattr(worker, "train_batch", Trained())  # which removes nothing, as if it were killed
         folder = StudyFolder.open(path)
         assert set(run_study(folder, InTurn())) == {"done"}
     assert set(run_study(folder, InTurn())) == {"done"}

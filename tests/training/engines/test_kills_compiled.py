@@ -22,14 +22,15 @@ import os, signal, sys
 from pathlib import Path
 from cycletime.agents import SACAgent
 from cycletime.agents.exploration import OrnsteinUhlenbeck
-from cycletime.training.trainer import train_folders
+from cycletime.training.trainer import train_batch
 from cycletime.training import compiled_loop
 from cycletime.training import checkpoints
 from cycletime.training.run_folder import RunFolder
+from cycletime.training.run_recorder import TrainingJob
 from cycletime.training.spec import RunSpec
 from cycletime.training.worlds import ClosedFormWorld
 
-compiled.CHUNK_S, compiled.MOST_PERIODS = 0, 8
+compiled_loop.CHUNK_S, compiled_loop.MOST_PERIODS = 0, 8
 out, is_first = Path(sys.argv[1]), sys.argv[2] == "first"
 spec = RunSpec(
     world=ClosedFormWorld("double-pendulum"),
@@ -61,7 +62,7 @@ checkpoints.np.savez = save_half
 
 def train(out):
     folder = RunFolder.create(out, spec)
-    assert train_folders([folder], listeners=[[Ear()]], checkpoint_s=3, clock=lambda: now) == ["finished"]
+    assert train_batch([TrainingJob(folder, [Ear()])], checkpoint_s=3, clock=lambda: now) == ["finished"]
 
 try:
     train(out)

@@ -17,8 +17,9 @@ from cycletime.training.checkpoints import named_arrays
 from cycletime.training.compiled_engine import CompiledBatch, Lanes, _as_tree, _LaneSnapshots
 from cycletime.training.compiled_loop import CompiledLoop
 from cycletime.training.run_folder import RunFolder
+from cycletime.training.run_recorder import TrainingJob
 from cycletime.training.spec import EngineSpec, RunSpec
-from cycletime.training.trainer import train_folders
+from cycletime.training.trainer import train_batch
 from cycletime.training.worlds import ClosedFormWorld
 from tests.training.engines.scripted import Clock, train
 
@@ -55,7 +56,7 @@ def made(out: Path, of: Sequence[RunSpec]) -> list[RunFolder]:
 
 
 def together(folders: Sequence[RunFolder], **how: Any) -> list[Any]:  # noqa: ANN401
-    return train_folders(folders, **{"clock": Clock(), **how})
+    return train_batch([TrainingJob(folder) for folder in folders], **{"clock": Clock(), **how})
 
 
 @pytest.mark.parametrize("kind", ["actor-critic", *(pytest.param(kind, marks=pytest.mark.slow) for kind in LONG)])

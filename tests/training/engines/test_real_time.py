@@ -23,8 +23,9 @@ from cycletime.training.engine import Cost
 from cycletime.training.engine_registry import ENGINES, engine_for, with_engine
 from cycletime.training.make_specs import make_specs
 from cycletime.training.run_folder import RunFolder
+from cycletime.training.run_recorder import TrainingJob
 from cycletime.training.spec import EngineSpec, RunSpec
-from cycletime.training.trainer import RunOutcome, train_folders
+from cycletime.training.trainer import RunOutcome, train_batch
 from cycletime.training.worlds import ClosedFormWorld, GymnasiumEnv, RobotEnv, make_env, world_of
 from tests.robots.real_time.toy_robot import ToyRobot
 from tests.robots.ur.virtual import VirtualArm, VirtualClock
@@ -67,7 +68,7 @@ def train(
     spec = a_spec()
     folder = RunFolder.create(out, spec)
     group = RealTimeBatch(spec, robot)
-    (ended,) = train_folders([folder], listeners=[[told or Told()]], group=group, checkpoint_s=checkpoint_s)
+    (ended,) = train_batch([TrainingJob(folder, [told or Told()])], batch=group, checkpoint_s=checkpoint_s)
     assert robot.closed
     return folder, ended
 
@@ -173,7 +174,7 @@ def an_arm_run(out: Path, link: RobotLink) -> RunFolder:
     spec = a_spec(LOCKSTEP, env_steps=200, dt="80ms")
     folder = RunFolder.create(out, spec)
     group = RealTimeBatch(spec, URReacher2Env(link, "40ms"))
-    assert train_folders([folder], group=group) == ["finished"]
+    assert train_batch([TrainingJob(folder)], batch=group) == ["finished"]
     return folder
 
 
@@ -281,6 +282,6 @@ def test_an_agent_of_another_kind_is_not_resumed_from_a_journal(tmp_path: Path) 
     folder, _ = train(tmp_path, ToyRobot())
     other = RunFolder.create(tmp_path, replace(a_spec(), agent=PPOAgent()))
     (other.path / "journal.cycles").write_bytes(folder.journal.path.read_bytes())
-    (ended,) = train_folders([other], group=RealTimeBatch(other.spec, ToyRobot()))
+    (ended,) = train_batch([TrainingJob(other)], batch=RealTimeBatch(other.spec, ToyRobot()))
     assert isinstance(ended, RunError)
     assert "is not the journal of this run" in str(ended)

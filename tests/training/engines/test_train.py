@@ -64,7 +64,7 @@ def test_progress_is_shown_on_standard_error(tmp_path: Path, capsys: pytest.Capt
     train(**{**SMALL, "seeds": 1}, out=tmp_path)
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert "toys/Walk-v0 actor-critic 50ms: " in shown.err
+    assert "toys/Walk-v0 actor-critic 50ms seed 0: " in shown.err
 
 
 def test_what_makes_no_sense_is_refused_before_anything_is_written(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from cycletime.training.learning_curve import EpisodeBins, Episodes
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.run_recorder import SaveOptions, TrainingJob
 from cycletime.training.spec import RunSpec
-from cycletime.training.trainer import LONGEST_WAIT_S, CompletedRun, FolderSink, train_folders, train_together
+from cycletime.training.trainer import LONGEST_WAIT_S, CompletedRun, FolderSink, ResultSink, train_batch
 from tests.training.engines.scripted import CHUNK_STEPS, Clock, Scripted, make_spec, train
 from tests.training.runs.finished import all_of
 
@@ -28,22 +28,26 @@ LeftBy = Callable[[RunFolder], dict[str, Any]]
 
 
 @dataclass
-class Shelf:
+class Shelf(ResultSink):
     """Keeps finished runs in memory."""
 
-    keep: SaveOptions = SaveOptions()  # noqa: RUF009 - it is frozen
+    wanted: SaveOptions = SaveOptions()  # noqa: RUF009 - it is frozen
     saved: list[tuple[str, int]] = field(default_factory=list)
     """Runs, and where they were."""
     runs: dict[str, FinishedRun] = field(default_factory=dict)
     fault: Exception | None = None
 
-    def save(self, record: run_recorder.RunRecorder, chunk: Chunk) -> None:
-        self.saved.append((record.spec.name, chunk.env_steps))
+    @property
+    def save_options(self) -> SaveOptions:
+        return self.wanted
 
-    def finish(self, last: Sequence[CompletedRun]) -> list[Exception | None]:
+    def save(self, recorder: run_recorder.RunRecorder, chunk: Chunk) -> None:
+        self.saved.append((recorder.spec.name, chunk.env_steps))
+
+    def finish(self, completed: Sequence[CompletedRun]) -> list[Exception | None]:
         if self.fault is None:
-            self.runs |= {run.name: run for _, run in last}
-        return [self.fault] * len(last)
+            self.runs |= {run.name: run for _, run in completed}
+        return [self.fault] * len(completed)
 
 
 @pytest.fixture
@@ -63,8 +67,8 @@ def trainees(folders: Sequence[RunFolder], ears: Sequence[Any] = ()) -> list[Tra
 
 
 def together(folders: Sequence[RunFolder], shelf: Shelf, *, ears: Sequence[Any] = (), **how: Any) -> list[Any]:  # noqa: ANN401
-    group = how.pop("group", None) or Scripted([folder.spec for folder in folders])
-    ends = train_together(trainees(folders, ears), shelf, group=group, **{"clock": Clock(), **how})
+    group = how.pop("batch", None) or Scripted([folder.spec for folder in folders])
+    ends = train_batch(trainees(folders, ears), shelf, batch=group, **{"clock": Clock(), **how})
     assert group.closed == 1
     return ends
 
@@ -85,11 +89,11 @@ def test_a_finished_run_is_left_alone(
     tmp_path: Path, specs: list[RunSpec], make_ear: Ears, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, ear, group = RunFolder.create(tmp_path, specs[0]), make_ear(), Scripted(specs[:1])
-    train(folder, group=Scripted(specs[:1]))
+    train(folder, batch=Scripted(specs[:1]))
     before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.path.iterdir()}
     before.pop("lock")
     monkeypatch.setattr(trainer, "make_batch", None)
-    assert train(folder, [ear], group=group) == "finished"
+    assert train(folder, [ear], batch=group) == "finished"
     after = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.path.iterdir()}
     after.pop("lock")
     assert (after, ear.heard, group.closed) == (before, [], 1)
@@ -99,17 +103,17 @@ def test_who_comes_second_is_told_so_and_harms_nothing(tmp_path: Path, specs: li
     folders, ears = [RunFolder.create(tmp_path, spec) for spec in specs], [make_ear() for _ in specs]
     with folders[1].locked(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(trainer, "make_batch", Scripted)  # of those that are left
-        ends = train_folders(folders, listeners=[[ear] for ear in ears], group=Scripted(specs))
+        ends = train_batch(trainees(folders, ears), batch=Scripted(specs))
     assert (ends[0], ends[2]) == ("finished", "finished")
     assert "is being trained by process" in str(ends[1])
     assert ears[1].heard == []
     assert not folders[1].is_finished
-    assert train(folders[1], group=Scripted(specs[1:2])) == "finished"
+    assert train(folders[1], batch=Scripted(specs[1:2])) == "finished"
 
 
 def test_a_run_can_be_looked_at_while_it_goes_on(tmp_path: Path, specs: list[RunSpec], after: After) -> None:
     folder = RunFolder.create(tmp_path, specs[0])
-    assert train(folder, group=Scripted(specs[:1]), stop=after(3)) == "stopped"
+    assert train(folder, batch=Scripted(specs[:1]), stop=after(3)) == "stopped"
     lines = [json.loads(line) for line in folder.metrics_file.read_text().splitlines()]
     assert [line["env_steps"] for line in lines] == [100, 200, 300]
     assert folder.policy().env_steps == 300
@@ -125,13 +129,13 @@ def saved_at(clock: Clock, folder: RunFolder, chunk_s: float = 1, save_s: float 
     saved = []
 
     class Slow(Shelf):
-        def save(self, record: run_recorder.RunRecorder, chunk: Chunk) -> None:
+        def save(self, recorder: run_recorder.RunRecorder, chunk: Chunk) -> None:
             saved.append(chunk.env_steps)
             clock.go(save_s)
 
     exact = how.pop("exact", lambda chunk: True)
     group = Scripted([folder.spec], does=lambda chunk: clock.go(chunk_s), exact=exact)
-    assert together([folder], Slow(), group=group, clock=clock, **how) == ["finished"]
+    assert together([folder], Slow(), batch=group, clock=clock, **how) == ["finished"]
     return saved
 
 
@@ -165,7 +169,7 @@ def test_time_is_counted_over_sessions(tmp_path: Path, after: After) -> None:
     folder = RunFolder(tmp_path / "run", make_spec())
     for stop in (after(3), after(99)):
         group = Scripted([folder.spec], does=lambda chunk: clock.go(2))
-        together([folder], shelf, group=group, clock=clock, stop=stop)
+        together([folder], shelf, batch=group, clock=clock, stop=stop)
         clock.go(1000)
     (run,) = shelf.runs.values()
     assert (run.result["wall_s"], run.result["sessions"], run.result["resumed"]) == (16, 2, "resumed, identical")
@@ -182,7 +186,7 @@ def test_a_run_that_is_stopped_is_saved_and_goes_on_later(folders: list[RunFolde
     assert [steps for _, steps in shelf.saved] == [500, 500]
     assert not folders[1].path.exists()
     group = Scripted([folders[0].spec, folders[2].spec])
-    assert together([folders[0], folders[2]], shelf, group=group) == ["finished"] * 2
+    assert together([folders[0], folders[2]], shelf, batch=group) == ["finished"] * 2
     assert [int(start["chunk"]) for start in group.starts.values() if start] == [5, 5]
     assert shelf.runs.keys() == whole.runs.keys()
     for name, run in shelf.runs.items():
@@ -199,7 +203,7 @@ def test_what_is_not_exact_is_not_saved_over_what_is(tmp_path: Path, after: Afte
     folder, shelf = RunFolder(tmp_path / "run", make_spec()), Shelf()
     for exact, expected in ((False, [200]), (True, [200, 400]), (False, [200, 400])):
         group = Scripted([folder.spec], exact=lambda chunk: exact)  # noqa: B023 - called at once
-        together([folder], shelf, group=group, stop=after(2))
+        together([folder], shelf, batch=group, stop=after(2))
         assert [steps for _, steps in shelf.saved] == expected
     assert together([folder], shelf) == ["finished"]
     (run,) = shelf.runs.values()
@@ -214,8 +218,8 @@ def test_listeners_hear_the_beginning_each_step_and_the_end(
 ) -> None:
     folder = RunFolder.create(tmp_path, specs[0])
     first, second = make_ear(), make_ear()
-    train(folder, [first], stop=after(3), group=Scripted(specs[:1]))
-    train(folder, [second], group=Scripted(specs[:1]))
+    train(folder, [first], stop=after(3), batch=Scripted(specs[:1]))
+    train(folder, [second], batch=Scripted(specs[:1]))
     for ear, begins, ends in ((first, None, "stopped"), (second, 300, "finished")):
         assert ear.heard[0] == ("begin", begins)
         assert ear.heard[-1] == ("end", ends)
@@ -236,7 +240,7 @@ def test_an_error_of_a_run_ends_that_run_alone(folders: list[RunFolder], make_ea
     divisors = iter([1, 1, 0])
     ears = [make_ear(does=lambda: 1 / next(divisors)), make_ear(), make_ear()]
     shelf, group = Shelf(), Scripted([folder.spec for folder in folders])
-    ends = together(folders, shelf, group=group, ears=ears, checkpoint_s=0)
+    ends = together(folders, shelf, batch=group, ears=ears, checkpoint_s=0)
     assert isinstance(ends[0], ZeroDivisionError)
     assert ends[1:] == ["finished", "finished"]
     assert [ear.heard[-1] for ear in ears] == [("end", "failed"), ("end", "finished"), ("end", "finished")]
@@ -256,7 +260,7 @@ def test_a_run_that_is_another_s_by_now_writes_no_more(folders: list[RunFolder])
     shelf = Shelf()
     group = Scripted([folder.spec for folder in folders[:2]])
     made = [TrainingJob(folders[0], check=check), TrainingJob(folders[1])]
-    ends = train_together(made, shelf, group=group, checkpoint_s=0, clock=Clock())
+    ends = train_batch(made, shelf, batch=group, checkpoint_s=0, clock=Clock())
     assert [str(end) for end in ends] == ["It belongs to somebody else.", "finished"]
     assert [steps for name, steps in shelf.saved if name == folders[0].spec.name] == [100, 200]
 
@@ -270,7 +274,7 @@ def test_a_checkpoint_that_cannot_be_read_is_its_run_s_error(
         file.write_bytes(b"")
     before, ear = sorted(folders[0].path.rglob("*")), make_ear()
     group = Scripted([folder.spec for folder in folders], wrong={2: RunError("Its arrays do not fit.")})
-    ends = together(folders, shelf, group=group, ears=[ear, None, None])
+    ends = together(folders, shelf, batch=group, ears=[ear, None, None])
     assert "is damaged" in str(ends[0])
     assert (ends[1], str(ends[2])) == ("finished", "Its arrays do not fit.")
     assert (sorted(folders[0].path.rglob("*")), ear.heard) == (before, [])
@@ -283,7 +287,7 @@ def test_an_error_of_the_engine_ends_all_that_are_not_finished(folders: list[Run
 
     shelf, ears = Shelf(), [make_ear() for _ in folders]
     group = Scripted([folder.spec for folder in folders], does=fails)
-    ends = together(folders, shelf, group=group, ears=ears, checkpoint_s=0)
+    ends = together(folders, shelf, batch=group, ears=ears, checkpoint_s=0)
     assert (str(ends[0]), ends[1], str(ends[2])) == ("The card is full.", "finished", "The card is full.")
     assert [ear.heard[-1] for ear in ears] == [("end", "failed"), ("end", "finished"), ("end", "failed")]
     assert together([folders[0], folders[2]], shelf) == ["finished"] * 2
@@ -293,7 +297,7 @@ def test_an_error_of_the_engine_ends_all_that_are_not_finished(folders: list[Run
 def test_an_engine_that_forgets_a_run_is_noticed(folders: list[RunFolder]) -> None:
     group = Scripted([folder.spec for folder in folders[:2]])
     group.drop(0)  # as nobody asked for
-    ends = together(folders[:2], Shelf(), group=group)
+    ends = together(folders[:2], Shelf(), batch=group)
     assert isinstance(ends[0], AssertionError)
     assert ends[1] == "finished"
 
@@ -301,7 +305,7 @@ def test_an_engine_that_forgets_a_run_is_noticed(folders: list[RunFolder]) -> No
 def test_runs_that_cannot_be_made_ready_have_the_reason(walk: RunSpec, tmp_path: Path, make_ear: Ears) -> None:
     other = replace(walk, seed=4)
     folders, ear = [RunFolder.create(tmp_path, spec) for spec in (walk, other)], make_ear()
-    ends = train_folders(folders, listeners=[[ear], [ear]])
+    ends = train_batch(trainees(folders, [ear, ear]))
     assert [str(end) for end in ends] == ["There are 2 runs: the engine stepped trains one at a time."] * 2
     assert ear.heard == []
 
@@ -316,7 +320,7 @@ def test_whoever_ends_the_program_is_told_of(
 
     ears = [make_ear() for _ in folders]
     with pytest.raises(error):
-        together(folders, Shelf(), group=Scripted([folder.spec for folder in folders], does=ends), ears=ears)
+        together(folders, Shelf(), batch=Scripted([folder.spec for folder in folders], does=ends), ears=ears)
     assert [ear.heard[-1] for ear in ears] == [("end", status), ("end", "finished"), ("end", status)]
 
 
@@ -332,7 +336,7 @@ def test_of_folders_each_is_written_for_itself(tmp_path: Path, specs: list[RunSp
     folders = [RunFolder.create(tmp_path, spec) for spec in specs]
     (folders[2].path / "result.json").mkdir()
     (folders[2].path / "result.json" / "in the way").touch()
-    ends = train_together(trainees(folders), FolderSink(), group=Scripted(specs))
+    ends = train_batch(trainees(folders), FolderSink(), batch=Scripted(specs))
     assert ends[:2] == ["finished", "finished"]
     assert "result.json cannot be written" in str(ends[2])
 

@@ -234,36 +234,34 @@ missing = ("pyarrow", "safetensors", "rich", "tyro", "gymnasium", "scipy", "matp
 sys.modules.update(dict.fromkeys(missing))
 from pathlib import Path
 import cycletime.studies.worker
-from cycletime.training.run_recorder import SAVE_ALL, TrainingJob
-from cycletime.training.trainer import train_together
+from cycletime.training.run_recorder import TrainingJob
+from cycletime.training.trainer import ResultSink, train_batch
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.finished_run import find_fault
 from cycletime.training.run_store import AboutRuns, read_about
 from cycletime.training.bounded_npz import BoundedNpz
 from cycletime.training.run_store import Store
-from tests.engines.scripted import Scripted, make_spec
+from tests.training.engines.scripted import Scripted, make_spec
 spec, store = make_spec(), Store(Path(sys.argv[1]) / "finished")
-class Shelf:
-    keep = KEEP_ALL
-    def save(self, record, chunk): pass
-    def finish(self, last):
-        store.add([run for _, run in last])
+class Sink(ResultSink):
+    def finish(self, completed):
+        store.add([run for _, run in completed])
         return [None]
-trainee = Trainee(RunFolder(Path(sys.argv[1]) / "runs" / spec.name, spec))
-assert train_together([trainee], Shelf(), stop=lambda: True, group=Scripted([spec])) == ["stopped"]
+trainee = TrainingJob(RunFolder(Path(sys.argv[1]) / "runs" / spec.name, spec))
+assert train_batch([trainee], Sink(), stop=lambda: True, batch=Scripted([spec])) == ["stopped"]
 assert trainee.folder.policy().env_steps == 100
-assert train_together([trainee], Shelf(), group=Scripted([spec])) == ["finished"]
+assert train_batch([trainee], Sink(), batch=Scripted([spec])) == ["finished"]
 store.refresh()
 store.tidy()
 (run,) = store.runs()
-assert (fault_of(run), run.result["resumed"], run.policy.env_steps) == (None, "resumed, identical", 800)
+assert (find_fault(run), run.result["resumed"], run.policy.env_steps) == (None, "resumed, identical", 800)
 """
 
 
 def test_machines_with_little_installed_train_keep_and_resume(tmp_path: Path) -> None:
     """With NumPy and JAX alone: the checkpoints, the store and the worker."""
     words = [sys.executable, "-c", LITTLE, str(tmp_path)]
-    ran = subprocess.run(words, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
+    ran = subprocess.run(words, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[3])
     assert ran.returncode == 0, ran.stderr
     assert list((tmp_path / "finished").glob("*.npz"))
 
