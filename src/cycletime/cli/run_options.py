@@ -33,8 +33,8 @@ from cycletime.training.run_spec import LearnerName
 
 if TYPE_CHECKING:
     from cycletime.training.engine import RunBatch
+    from cycletime.training.observers import TrainingObserver
     from cycletime.training.run_folder import RunFolder
-    from cycletime.training.run_recorder import TrainingObserver
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,9 +61,9 @@ class RunOptions:
         """A bar and the trackers."""
         if not self.track:
             return [bar]
-        from cycletime.training.trackers import tracker_observers, trackers_for
+        from cycletime.training.trackers import trackers_for
 
-        return [bar, *tracker_observers(trackers_for(self.track), bar.remark)]
+        return [bar, *trackers_for(self.track, bar.remark)]
 
 
 def train_all(folders: list[RunFolder], options: RunOptions, batch: RunBatch | None = None) -> int:

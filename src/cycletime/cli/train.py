@@ -17,6 +17,7 @@ from cycletime.cli.options import Count, Text
 from cycletime.cli.run_options import CARRIED_VALUES, AgentOptions, RunOptions, print_status, result_line, train_all
 from cycletime.errors import InputError
 from cycletime.rules import ALGORITHMS
+from cycletime.training.observers import TrainingObserver
 
 if TYPE_CHECKING:
     import gymnasium
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from cycletime.agents import Agent
     from cycletime.training.engine import EnvInfo
     from cycletime.training.run_folder import RunFolder
-    from cycletime.training.run_recorder import Progress, Status
     from cycletime.training.spec import RunSpec
     from cycletime.training.trainer import RunOutcome
 
@@ -67,7 +67,7 @@ def _notes_on_transfer(spec: RunSpec) -> list[str]:
 
 
 @dataclass
-class RemarkCollector:
+class RemarkCollector(TrainingObserver):
     """Keeps what the user should know until the live view is gone, which would draw over it."""
 
     sentences: list[str] = field(default_factory=list)
@@ -77,15 +77,9 @@ class RemarkCollector:
         if resumed_from is not None:
             self.remark(f"goes on from {resumed_from:,} environment steps")
 
-    def update(self, progress: Progress) -> None:
-        """The live view has it."""
-
     def remark(self, sentence: str) -> None:
         """Keep it."""
         self.sentences.append(sentence)
-
-    def end(self, status: Status) -> None:
-        """Whoever asked for the run is told."""
 
 
 @dataclass(frozen=True)

@@ -35,8 +35,9 @@ from cycletime.studies.study_folder import StudyFolder
 from cycletime.studies.watchdog import EndReason, Watchdog, run_watchdog
 from cycletime.training.engine_registry import engine_for
 from cycletime.training.jax_setup import prepare_jax
+from cycletime.training.observers import Progress, Status, TrainingObserver
 from cycletime.training.run_folder import RunFolder
-from cycletime.training.run_recorder import Progress, SaveOptions, Status, TrainingJob, TrainingObserver
+from cycletime.training.run_recorder import SaveOptions, TrainingJob
 from cycletime.training.trainer import CHECKPOINT_S, CompletedRun, ResultSink, RunOutcome, train_batch
 
 SINGLE_THREAD = {
@@ -244,7 +245,7 @@ class _StopRequest:
 
 
 @dataclass(frozen=True)
-class _EventObserver:
+class _EventObserver(TrainingObserver):
     """Listens to a run in training, and writes how far it is."""
 
     name: str
@@ -257,9 +258,6 @@ class _EventObserver:
     def update(self, progress: Progress) -> None:
         """Write how far it is."""
         self.diary.tell(self.name, progress.env_steps)
-
-    def remark(self, sentence: str) -> None:
-        """The result says it, too."""
 
     def end(self, status: Status) -> None:
         """Write that it is done at once, since others of the group may go on for long; of other ends there is more."""

@@ -25,9 +25,9 @@ from rich.table import Column
 from rich.text import Text
 
 from cycletime.streams import LenientStream
+from cycletime.training.observers import Progress as RunProgress
+from cycletime.training.observers import TrainingObserver
 from cycletime.training.run_folder import RunFolder
-from cycletime.training.run_recorder import Progress as RunProgress
-from cycletime.training.run_recorder import Status, TrainingObserver
 
 
 class ErrorConsole(Console):
@@ -77,8 +77,8 @@ class _SharedBar:
     done: int = 0
 
 
-class _RunBar:
-    """The listener of one of them."""
+class _RunBar(TrainingObserver):
+    """One run's part of a bar."""
 
     def __init__(self, together: _SharedBar) -> None:
         self.together, self.done, self.learns_from = together, 0, 0
@@ -104,9 +104,6 @@ class _RunBar:
     def remark(self, sentence: str) -> None:
         """Show what the user should know."""
         self.together.bar.say(sentence, style="yellow")
-
-    def end(self, status: Status) -> None:
-        """Leave the bar to the others."""
 
 
 class ShrinkingText(TextColumn):

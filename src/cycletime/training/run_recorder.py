@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from math import ceil
-from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any
 
 from numpy.typing import NDArray
 
@@ -21,76 +20,11 @@ from cycletime.training.finished_run import FinishedRun, make_result
 from cycletime.training.journal import EpisodeRecord, JournalEntry, TimingMeter
 from cycletime.training.learning_curve import EpisodeBins, Episodes, MetricsLog, updates_per_line
 from cycletime.training.machine import machine_differences, this_machine
+from cycletime.training.observers import Progress, TrainingObserver
 from cycletime.training.policy_file import SavedPolicy
 from cycletime.training.run_folder import RunFolder
 
-Scalar: TypeAlias = str | int | float | bool | None
-"""A value that JSON has, other than lists and objects."""
-Status: TypeAlias = Literal["finished", "stopped", "failed"]
-"""How a run ended: by reaching its budget, by being stopped (it can go on later), or by an error."""
-
-
-@dataclass(frozen=True)
-class RunInfo:
-    """What a tracker learns of a run before the first value."""
-
-    name: str
-    """Readable, and different for different runs."""
-    identity: str
-    """Hexadecimal digits; the same when the run goes on, so that a tracker finds it again."""
-    folder: Path
-    """Where the run keeps its own files."""
-    config: Mapping[str, Scalar]
-    """The spec, flat: `agent.discount`, `dt`, `seed`, ..."""
-    resumed_from: int | None = None
-    """The environment steps of the checkpoint that the run goes on from: values beyond it will be logged again.
-    None: it starts from the beginning."""
-
-
-class Tracker(Protocol):
-    """Hears of one run. An error in `begin` refuses the run; what an error later on does, `Guarded` decides."""
-
-    def begin(self, run: RunInfo) -> None:
-        """Open the run, or find it again, with its config."""
-
-    def log(self, env_steps: int, values: Mapping[str, float]) -> None:
-        """Take values, named in two namespaces (`charts/episodic_return`, `losses/policy_loss`), at a step."""
-
-    def end(self, status: Status) -> None:
-        """Write what is left and close the run."""
-
-
 _EPISODES, _BINS, _METRICS, _POSITION = "episodes/", "bins/", "metrics/", "position/"
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What observers get, about once a second."""
-
-    env_steps: int
-    """Environment steps done."""
-    agent_steps: int
-    """Agent steps done."""
-    episodes: Episodes
-    """The episodes that ended since the last time."""
-    lines: Sequence[Mapping[str, Any]]
-    """The lines that were added to the metrics."""
-
-
-class TrainingObserver(Protocol):
-    """Who wants to know how a run goes: the progress bar, a tracker."""
-
-    def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
-        """The run begins, or goes on from a checkpoint at so many environment steps."""
-
-    def update(self, progress: Progress) -> None:
-        """The run went on."""
-
-    def remark(self, sentence: str) -> None:
-        """Something that the user should know."""
-
-    def end(self, status: Status) -> None:
-        """The run is finished, or was stopped and can be resumed, or something failed."""
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,19 @@ import importlib
 import os
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import ceil
 from pathlib import Path
 from struct import Struct
 from types import MappingProxyType, ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 from cycletime.errors import InputError
+from cycletime.training.observers import Progress, Status, TrainingObserver
 from cycletime.training.run_folder import RunFolder
-from cycletime.training.run_recorder import Progress, RunInfo, Scalar, Status, Tracker, TrainingObserver
 
 
 def load_extra(module: str, title: str, extra: str) -> ModuleType:
@@ -34,46 +36,124 @@ def load_extra(module: str, title: str, extra: str) -> ModuleType:
     raise InputError(f"{title} is not installed: pip install 'cycletime[{extra}]'.") from None
 
 
-class GuardedTracker:
-    """A tracker that can refuse a run in `begin`, and harms it no more from then on."""
+Scalar: TypeAlias = str | int | float | bool | None
+"""A value that JSON has, other than lists and objects."""
+POINTS = 500
+"""A run has about so many points."""
+_COUNTS = ("env_steps", "agent_steps", "learnings")
 
-    def __init__(self, tracker: Tracker, warn: Callable[[str], object]) -> None:
-        """Guard a tracker; `warn` gets one sentence when it fails, and nothing goes to the tracker after that."""
-        self._tracker = tracker
-        self._warn = warn
-        self._listening = False
 
-    def begin(self, run: RunInfo) -> None:
-        """Open the run; an error is the user's to mend, before any training."""
+@dataclass(frozen=True)
+class RunInfo:
+    """What a tracker knows of a run before the first value."""
+
+    name: str
+    """Readable, and different for different runs."""
+    identity: str
+    """Hexadecimal digits; the same when the run goes on, so that a tracker finds it again."""
+    folder: Path
+    """Where the run keeps its own files."""
+    config: Mapping[str, Scalar]
+    """The spec, flat: `agent.discount`, `dt`, `seed`, ..."""
+    resumed_from: int | None = None
+    """The environment steps of the checkpoint that the run goes on from: values beyond it will be logged again.
+    None: it starts from the beginning."""
+
+
+def _print_warning(sentence: str) -> None:
+    print(sentence, file=sys.stderr, flush=True)
+
+
+@dataclass
+class _Point:
+    """Numbers that are logged together, at the last environment step among theirs."""
+
+    env_steps: int = 0
+    numbers: dict[str, list[float]] = field(default_factory=dict)
+
+    def add(self, name: str, number: float) -> None:
+        self.numbers.setdefault(name, []).append(number)
+
+    def means(self) -> dict[str, float]:
+        return {name: sum(each) / len(each) for name, each in self.numbers.items()}
+
+
+class Tracker(TrainingObserver, ABC):
+    """Logs a run's returns, losses and speed. A further tracker has three methods: `open_run`, `log`, `close_run`.
+
+    An error in `open_run` refuses the run, before any training. A later one is not the training's: `warn` gets one
+    sentence, and the run goes on without the tracker.
+    """
+
+    def __init__(self, warn: Callable[[str], object] = _print_warning) -> None:
+        self.warn = warn
+        self._is_open = False
+
+    @abstractmethod
+    def open_run(self, run: RunInfo) -> None:
+        """Open the run, or find it again, with its config."""
+
+    @abstractmethod
+    def log(self, env_steps: int, values: Mapping[str, float]) -> None:
+        """Log values, named in two namespaces (`charts/episodic_return`, `losses/policy_loss`), at a step."""
+
+    @abstractmethod
+    def close_run(self, status: Status) -> None:
+        """Write what is left and close the run."""
+
+    def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
+        """Open the run."""
+        spec = folder.spec
+        self._interval = max(1, ceil(spec.env_steps / POINTS))
+        self._last_s, self._last_env_steps = time.monotonic(), resumed_from or 0
+        run = RunInfo(spec.name, spec.identity, folder.path, dict(_flat(spec.as_json())), resumed_from)
         try:
-            self._tracker.begin(run)
+            self.open_run(run)
         except InputError:
             raise
         except Exception as error:
-            raise InputError(f"{self._title} could not begin: {_first_line(error)}.") from error
-        self._listening = True
+            raise InputError(f"{type(self).__name__} could not begin: {_first_line(error)}.") from error
+        self._is_open = True
 
-    def log(self, env_steps: int, values: Mapping[str, float]) -> None:
-        """Pass values on, unless the tracker has failed."""
-        self._attempt(lambda: self._tracker.log(env_steps, values))
+    def update(self, progress: Progress) -> None:
+        """Log the means of what came since the last time, interval by interval, and the speed."""
+        points: dict[int, _Point] = {}
+        episodes = progress.episodes
+        for env_steps, total, length in zip(episodes.env_steps, episodes.returns, episodes.length_steps, strict=True):
+            point = self._point(points, int(env_steps))
+            point.add("charts/episodic_return", float(total))
+            point.add("charts/episodic_length_env_steps", float(length))
+        for line in progress.lines:
+            point = self._point(points, line["env_steps"])
+            for name, number in line.items():
+                if name not in _COUNTS and number is not None:
+                    point.add(f"losses/{name}", number)
+        now = time.monotonic()
+        rate = (progress.env_steps - self._last_env_steps) / max(now - self._last_s, 1e-9)
+        self._last_s, self._last_env_steps = now, progress.env_steps
+        for _, point in sorted(points.items()):
+            values = {**point.means(), "charts/env_steps_per_second": rate}
+            self._attempt(partial(self.log, point.env_steps, values))
 
     def end(self, status: Status) -> None:
-        """Close the run. A tracker that has not begun, has failed or has ended is left alone."""
-        self._attempt(lambda: self._tracker.end(status))
-        self._listening = False
+        """Close the run, if it is open."""
+        self._attempt(lambda: self.close_run(status))
+        self._is_open = False
 
-    @property
-    def _title(self) -> str:
-        return type(self._tracker).__name__
+    def _point(self, points: dict[int, _Point], env_steps: int) -> _Point:
+        """The point of the interval that an environment step lies in."""
+        point = points.setdefault(ceil(env_steps / self._interval), _Point())
+        point.env_steps = max(point.env_steps, env_steps)
+        return point
 
     def _attempt(self, call: Callable[[], None]) -> None:
-        if not self._listening:
+        if not self._is_open:
             return
         try:
             call()
         except Exception as error:
-            self._listening = False
-            self._warn(f"{self._title} failed and hears no more of this run: {_first_line(error)}.")
+            self._is_open = False
+            self.warn(f"{type(self).__name__} failed; disabled for this run: {_first_line(error)}.")
 
 
 def _first_line(error: Exception) -> str:
@@ -86,18 +166,19 @@ _STATUSES: Mapping[Status, str] = MappingProxyType({"finished": "FINISHED", "sto
 _IDENTITY = "cycletime.identity"
 
 
-class MLflow:
+class MLflow(Tracker):
     """Logs to MLflow. Store and experiment are MLflow's own variables: MLFLOW_TRACKING_URI, MLFLOW_EXPERIMENT_NAME."""
 
-    def __init__(self) -> None:
+    def __init__(self, warn: Callable[[str], object] = _print_warning) -> None:
         """Refuse a missing package before the run starts."""
+        super().__init__(warn)
         self._entities: Any = load_extra("mlflow.entities", "MLflow", "mlflow")
         self._mlflow: Any = load_extra("mlflow", "MLflow", "mlflow")
         self._client: Any = None
         self._run_id = ""
         self._logged: dict[str, int] = {}
 
-    def begin(self, run: RunInfo) -> None:
+    def open_run(self, run: RunInfo) -> None:
         """Find the run by its identity and go on with it, or create it."""
         # The client, not mlflow.start_run: runs can go on side by side in one process.
         self._client, self._logged = self._mlflow.MlflowClient(), {}
@@ -124,7 +205,7 @@ class MLflow:
         if new:
             self._client.log_batch(self._run_id, metrics=new)
 
-    def end(self, status: Status) -> None:
+    def close_run(self, status: Status) -> None:
         """Close the run."""
         with contextlib.redirect_stdout(sys.stderr):  # its links are no output of ours
             self._client.set_terminated(self._run_id, status=_STATUSES[status])
@@ -152,18 +233,19 @@ _HEADER = Struct("<Q4x")
 _CHECKSUM_BYTES = 4
 
 
-class TensorBoard:
+class TensorBoard(Tracker):
     """Writes to `<run folder>/tensorboard`; what lies beyond a resumed run's checkpoint is taken back."""
 
-    def __init__(self) -> None:
+    def __init__(self, warn: Callable[[str], object] = _print_warning) -> None:
         """Refuse a missing package before the run starts."""
+        super().__init__(warn)
         self._event = _load_tensorboard("compat.proto.event_pb2")
         self._summary = _load_tensorboard("compat.proto.summary_pb2")
         self._hparams = _load_tensorboard("plugins.hparams.summary_v2")
         self._record_writer = _load_tensorboard("summary.writer.record_writer").RecordWriter
         self._file = Path()
 
-    def begin(self, run: RunInfo) -> None:
+    def open_run(self, run: RunInfo) -> None:
         """Start a new file of events, since TensorBoard reads one that has a successor no further."""
         folder = run.folder / "tensorboard"
         folder.mkdir(parents=True, exist_ok=True)
@@ -182,10 +264,10 @@ class TensorBoard:
 
     def log(self, env_steps: int, values: Mapping[str, float]) -> None:
         """Append the values as one event."""
-        told = [self._summary.Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()]
-        self._append(step=env_steps, summary=self._summary.Summary(value=told))
+        points = [self._summary.Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()]
+        self._append(step=env_steps, summary=self._summary.Summary(value=points))
 
-    def end(self, status: Status) -> None:
+    def close_run(self, status: Status) -> None:
         """Nothing is left to write."""
 
     def _append(self, **content: Any) -> None:  # noqa: ANN401 - fields of a protocol buffer
@@ -231,16 +313,17 @@ def _load_tensorboard(module: str) -> Any:  # noqa: ANN401 - of a package withou
     return load_extra(f"tensorboard.{module}", "TensorBoard", "tensorboard")
 
 
-class Trackio:
+class Trackio(Tracker):
     """Logs to Trackio. Where to is in Trackio's own variables: TRACKIO_DIR, TRACKIO_SPACE_ID, TRACKIO_SERVER_URL."""
 
-    def __init__(self) -> None:
+    def __init__(self, warn: Callable[[str], object] = _print_warning) -> None:
         """Refuse a missing package before the run starts."""
+        super().__init__(warn)
         self._trackio = load_extra("trackio", "Trackio", "trackio")
         self._run: Any = None
         self._next_step = 0
 
-    def begin(self, run: RunInfo) -> None:
+    def open_run(self, run: RunInfo) -> None:
         """Open the run, or go on with it."""
         # Trackio ends the context's earlier run when another begins; runs can go on side by side in one process.
         context = contextvars.Context()
@@ -260,7 +343,7 @@ class Trackio:
         if env_steps >= self._next_step:
             self._run.log(dict(values), step=env_steps)
 
-    def end(self, status: Status) -> None:
+    def close_run(self, status: Status) -> None:
         """Wait until all is written or sent; Trackio keeps no status."""
         with contextlib.redirect_stdout(sys.stderr):
             self._run.finish()
@@ -270,15 +353,16 @@ _EXIT_CODES: Mapping[Status, int] = MappingProxyType({"finished": 0, "stopped": 
 """255 is W&B's own code for an interrupt: it shows such a run as killed."""
 
 
-class WeightsAndBiases:
+class WeightsAndBiases(Tracker):
     """Logs to W&B. Mode, project, entity and folder are W&B's own variables: WANDB_MODE, WANDB_PROJECT, ..."""
 
-    def __init__(self) -> None:
+    def __init__(self, warn: Callable[[str], object] = _print_warning) -> None:
         """Refuse a missing package before the run starts."""
+        super().__init__(warn)
         self._wandb = load_extra("wandb", "Weights & Biases", "wandb")
         self._run: Any = None
 
-    def begin(self, run: RunInfo) -> None:
+    def open_run(self, run: RunInfo) -> None:
         """Open the run, or go on with it."""
         run.folder.mkdir(parents=True, exist_ok=True)
         self._run = self._wandb.init(
@@ -297,97 +381,25 @@ class WeightsAndBiases:
         if env_steps >= self._run.starting_step:
             self._run.log(dict(values), step=env_steps)
 
-    def end(self, status: Status) -> None:
+    def close_run(self, status: Status) -> None:
         """Wait until all is written or sent."""
         self._run.finish(exit_code=_EXIT_CODES[status])
 
 
-__all__ = ["TRACKERS", "GuardedTracker", "RunInfo", "Scalar", "Status", "Tracker", "trackers_for"]
-
-TRACKERS: Mapping[str, Callable[[], Tracker]] = MappingProxyType(
+TRACKERS: Mapping[str, Callable[[Callable[[str], object]], Tracker]] = MappingProxyType(
     {"tensorboard": TensorBoard, "wandb": WeightsAndBiases, "mlflow": MLflow, "trackio": Trackio}
 )
 """The trackers by name, which is also the name of the extra."""
 
 
-def trackers_for(names: Sequence[str]) -> list[Tracker]:
+def trackers_for(names: Sequence[str], warn: Callable[[str], object] = _print_warning) -> list[Tracker]:
     """The trackers of these names, their packages loaded; an unknown name or a missing package is refused."""
     for place, name in enumerate(names):
         if name not in TRACKERS:
             raise InputError(f"{name!r} is not a tracker: give one of {', '.join(TRACKERS)}.")
         if name in names[:place]:
             raise InputError(f"{name!r} is given twice: name each tracker once.")
-    return [TRACKERS[name]() for name in names]
-
-
-POINTS = 500
-"""A run has about so many points."""
-_COUNTS = ("env_steps", "agent_steps", "learnings")
-
-
-def tracker_observers(trackers: Iterable[Tracker], warn: Callable[[str], None]) -> list[TrainingObserver]:
-    """Listeners for trackers; one that fails in the middle of a run is warned of once, and left."""
-    return [TrackerObserver(GuardedTracker(tracker, warn)) for tracker in trackers]
-
-
-@dataclass
-class _Point:
-    """Numbers that are told together, at the last environment step among theirs."""
-
-    env_steps: int = 0
-    numbers: dict[str, list[float]] = field(default_factory=dict)
-
-    def add(self, name: str, number: float) -> None:
-        self.numbers.setdefault(name, []).append(number)
-
-    def means(self) -> dict[str, float]:
-        return {name: sum(each) / len(each) for name, each in self.numbers.items()}
-
-
-@dataclass
-class TrackerObserver:
-    """A listener that tells a tracker."""
-
-    tracker: Tracker
-
-    def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
-        """Tell what is trained."""
-        spec = folder.spec
-        self._interval = max(1, ceil(spec.env_steps / POINTS))
-        self._last_s, self._last_env_steps = time.monotonic(), resumed_from or 0
-        self.tracker.begin(RunInfo(spec.name, spec.identity, folder.path, dict(_flat(spec.as_json())), resumed_from))
-
-    def update(self, progress: Progress) -> None:
-        """Tell the means of what came since the last time, interval by interval, and the speed."""
-        points: dict[int, _Point] = {}
-        episodes = progress.episodes
-        for env_steps, total, length in zip(episodes.env_steps, episodes.returns, episodes.length_steps, strict=True):
-            point = self._point(points, int(env_steps))
-            point.add("charts/episodic_return", float(total))
-            point.add("charts/episodic_length_env_steps", float(length))
-        for line in progress.lines:
-            point = self._point(points, line["env_steps"])
-            for name, number in line.items():
-                if name not in _COUNTS and number is not None:
-                    point.add(f"losses/{name}", number)
-        now = time.monotonic()
-        rate = (progress.env_steps - self._last_env_steps) / max(now - self._last_s, 1e-9)
-        self._last_s, self._last_env_steps = now, progress.env_steps
-        for _, point in sorted(points.items()):
-            self.tracker.log(point.env_steps, {**point.means(), "charts/env_steps_per_second": rate})
-
-    def _point(self, points: dict[int, _Point], env_steps: int) -> _Point:
-        """The point of the interval that an environment step lies in."""
-        point = points.setdefault(ceil(env_steps / self._interval), _Point())
-        point.env_steps = max(point.env_steps, env_steps)
-        return point
-
-    def remark(self, sentence: str) -> None:
-        """Trackers take numbers only."""
-
-    def end(self, status: Status) -> None:
-        """Tell how it ended."""
-        self.tracker.end(status)
+    return [TRACKERS[name](warn) for name in names]
 
 
 def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:

@@ -22,9 +22,10 @@ from cycletime.training.engine_registry import engine_for, make_batch
 from cycletime.training.finished_run import FinishedRun
 from cycletime.training.jax_setup import use_device
 from cycletime.training.learning_curve import Episodes
+from cycletime.training.observers import Status, TrainingObserver
 from cycletime.training.process import allow_open_files
 from cycletime.training.run_folder import RunFolder
-from cycletime.training.run_recorder import SAVE_ALL, RunRecorder, SaveOptions, Status, TrainingJob, TrainingObserver
+from cycletime.training.run_recorder import SAVE_ALL, RunRecorder, SaveOptions, TrainingJob
 
 CHECKPOINT_S = 30.0
 """How long runs go on between two checkpoints."""

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from cycletime.agents import ActorCriticAgent
 from cycletime.duration import Duration
 from cycletime.training import compiled_loop, stepped_loop
+from cycletime.training.observers import Progress, Status, TrainingObserver
 from cycletime.training.run_folder import RunFolder
-from cycletime.training.run_recorder import Progress
 from cycletime.training.sealed_json import check_seal
 from cycletime.training.spec import EngineSpec, RunSpec
 from cycletime.training.worlds import GymnasiumEnv
@@ -106,7 +106,7 @@ def _short_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @dataclass
-class Ear:
+class Ear(TrainingObserver):
     """A listener that writes down what it hears, and then does something at each update."""
 
     does: Callable[[], object] = lambda: None
@@ -122,7 +122,7 @@ class Ear:
     def remark(self, sentence: str) -> None:
         self.heard.append(sentence)
 
-    def end(self, status: str) -> None:
+    def end(self, status: Status) -> None:
         self.heard.append(("end", status))
 
     @property

@@ -16,8 +16,9 @@ from cycletime.agents.agent import AgentState
 from cycletime.errors import RunError
 from cycletime.training.engine import Arrays, Chunk, ClosedFormInfo
 from cycletime.training.learning_curve import Episodes
+from cycletime.training.observers import Progress, TrainingObserver
 from cycletime.training.run_folder import RunFolder
-from cycletime.training.run_recorder import TrainingJob, TrainingObserver
+from cycletime.training.run_recorder import TrainingJob
 from cycletime.training.spec import RunSpec
 from cycletime.training.trainer import RunOutcome, train_batch
 from cycletime.training.worlds import ClosedFormWorld
@@ -51,6 +52,12 @@ def make_spec(chunks: int = 8, seed: int = 0) -> RunSpec:
     """A run of so many chunks."""
     agent, steps = ActorCriticAgent(hidden=(2,)), chunks * CHUNK_STEPS
     return RunSpec(world=ClosedFormWorld("reacher"), agent=agent, dt="20ms", env_steps=steps, seed=seed)
+
+
+def progress_at(env_steps: int) -> Progress:
+    """What observers get where one episode ended, with the return 1."""
+    end = np.array([env_steps], np.int64)
+    return Progress(env_steps, env_steps // 10, Episodes(end, end // 10, np.ones(1), end), [])
 
 
 @dataclass

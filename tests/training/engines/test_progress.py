@@ -14,9 +14,9 @@ from rich.console import Console
 from cycletime.agents import SACAgent
 from cycletime.training import progress_bar as progress_module
 from cycletime.training.learning_curve import Episodes
+from cycletime.training.observers import Progress
 from cycletime.training.progress_bar import ErrorConsole, ProgressBar, show_progress
 from cycletime.training.run_folder import RunFolder
-from cycletime.training.run_recorder import Progress
 from tests.terminals import full_disk, terminal
 from tests.training.engines.scripted import make_spec
 

@@ -22,6 +22,7 @@ from cycletime.robots.ur.types import RobotLink
 from cycletime.training.engine import Cost
 from cycletime.training.engine_registry import ENGINES, engine_for, with_engine
 from cycletime.training.make_specs import make_specs
+from cycletime.training.observers import TrainingObserver
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.run_recorder import TrainingJob
 from cycletime.training.spec import EngineSpec, RunSpec
@@ -42,8 +43,8 @@ def a_spec(world: GymnasiumEnv = TOY, env_steps: int = 48, dt: str = "20ms", **e
     return RunSpec(world=world, agent=AGENT, dt=dt, env_steps=env_steps, seed=3, engine=told)
 
 
-class Told:
-    """A listener that remembers."""
+class Told(TrainingObserver):
+    """An observer that remembers."""
 
     def __init__(self) -> None:
         self.remarks: list[str] = []
@@ -52,14 +53,8 @@ class Told:
     def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
         self.begun.append(resumed_from)
 
-    def update(self, progress: object) -> None:
-        pass
-
     def remark(self, sentence: str) -> None:
         self.remarks.append(sentence)
-
-    def end(self, status: str) -> None:
-        pass
 
 
 def train(

@@ -11,20 +11,21 @@ from cycletime.errors import InputError
 from cycletime.training.curve_file import read_curve
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.spec import RunSpec
-from cycletime.training.trackers import RunInfo, tracker_observers
+from cycletime.training.trackers import RunInfo, Tracker
 from tests.training.engines.scripted import train
 
 
-class Diary:
+class Diary(Tracker):
     """A tracker that writes down what it is told, and fails when asked to."""
 
-    def __init__(self, fails: str = "") -> None:
+    def __init__(self, fails: str = "", warnings: list[str] | None = None) -> None:
+        super().__init__(print if warnings is None else warnings.append)
         self.runs: list[RunInfo] = []
         self.logged: list[tuple[int, Mapping[str, float]]] = []
         self.ended: list[str] = []
         self.fails = fails
 
-    def begin(self, run: RunInfo) -> None:
+    def open_run(self, run: RunInfo) -> None:
         self.runs.append(run)
         if self.fails == "begin":
             raise OSError("no network")
@@ -34,7 +35,7 @@ class Diary:
         if self.fails == "log":
             raise OSError("no network")
 
-    def end(self, status: str) -> None:
+    def close_run(self, status: str) -> None:
         self.ended.append(status)
 
 
@@ -42,8 +43,8 @@ def test_a_tracker_is_told_of_the_spec_the_returns_and_the_losses(
     tmp_path: Path, walk: RunSpec, after: Callable[[int], Callable[[], bool]]
 ) -> None:
     folder, diary = RunFolder.create(tmp_path, walk), Diary()
-    train(folder, tracker_observers([diary], print), stop=after(5))
-    train(folder, tracker_observers([diary], print))
+    train(folder, [diary], stop=after(5))
+    train(folder, [diary])
     assert [run.resumed_from for run in diary.runs] == [None, 100]
     assert diary.ended == ["stopped", "finished"]
     run = diary.runs[0]
@@ -69,7 +70,7 @@ def test_a_tracker_is_told_of_the_spec_the_returns_and_the_losses(
 def test_a_tracker_that_refuses_the_run_ends_it_before_it_begins(tmp_path: Path, walk: RunSpec) -> None:
     folder, other = RunFolder.create(tmp_path, walk), Diary()
     with pytest.raises(InputError, match="Diary could not begin: OSError: no network"):
-        train(folder, tracker_observers([other, Diary(fails="begin")], print))
+        train(folder, [other, Diary(fails="begin")])
     assert other.ended == ["failed"]
     assert not folder.curve_file.exists()
 
@@ -80,8 +81,8 @@ def test_a_tracker_that_fails_later_is_warned_of_once_and_the_run_goes_on(
     whole, folder = RunFolder.create(tmp_path / "whole", walk), RunFolder.create(tmp_path, walk)
     train(whole)
     warnings: list[str] = []
-    failing, diary = Diary(fails="log"), Diary()
-    assert train(folder, tracker_observers([failing, diary], warnings.append)) == "finished"
-    assert warnings == ["Diary failed and hears no more of this run: OSError: no network."]
+    failing, diary = Diary(fails="log", warnings=warnings), Diary()
+    assert train(folder, [failing, diary]) == "finished"
+    assert warnings == ["Diary failed; disabled for this run: OSError: no network."]
     assert (len(failing.logged), failing.ended, diary.ended) == (1, [], ["finished"])
     assert left_by(folder) == left_by(whole)

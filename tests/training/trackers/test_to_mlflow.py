@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from cycletime.errors import InputError
-from cycletime.training.trackers import GuardedTracker, MLflow, RunInfo, Status
+from cycletime.training.run_folder import RunFolder
+from cycletime.training.trackers import MLflow, RunInfo, Status
+from tests.training.engines.scripted import make_spec, progress_at
 
 pytestmark = [
     pytest.mark.trackers,
@@ -47,10 +49,10 @@ def curve(run: Any, name: str) -> list[tuple[int, float]]:  # noqa: ANN401 - of 
 
 def log(run: RunInfo, *env_steps: int, value: float, status: Status = "finished") -> None:
     tracker = MLflow()
-    tracker.begin(run)
+    tracker.open_run(run)
     for each in env_steps:
         tracker.log(each, {"charts/episodic_return": value, "losses/policy_loss": -value})
-    tracker.end(status)
+    tracker.close_run(status)
 
 
 def test_values_config_and_name_come_back(run_info: MakeInfo, tmp_path: Path) -> None:
@@ -87,13 +89,13 @@ def test_the_end_is_told_as_mlflow_tells_it(status: Status, told: str, run_info:
 def test_a_resumed_run_goes_on_and_logs_nothing_twice(run_info: MakeInfo, tmp_path: Path) -> None:
     log(run_info(), 100, 200, 300, value=1.0, status="stopped")
     tracker = MLflow()
-    tracker.begin(run_info(resumed_from=100))
+    tracker.open_run(run_info(resumed_from=100))
     (kept,) = kept_in(tmp_path.name)
     assert kept.info.status == "RUNNING"
     tracker.log(200, {"charts/episodic_return": 2.0, "charts/new": 2.0})
     tracker.log(300, {"charts/episodic_return": 2.0})
     tracker.log(400, {"charts/episodic_return": 2.0})
-    tracker.end("finished")
+    tracker.close_run("finished")
     (kept,) = kept_in(tmp_path.name)
     assert kept.info.status == "FINISHED"
     assert curve(kept, "charts/episodic_return") == [(100, 1.0), (200, 1.0), (300, 1.0), (400, 2.0)]
@@ -113,9 +115,9 @@ def test_a_tracker_serves_one_run_after_another(run_info: MakeInfo, tmp_path: Pa
     log(run_info(), 100, value=1.0, status="stopped")
     tracker = MLflow()
     for run in (run_info(resumed_from=100), run_info(name="next", identity="0b" * 32)):
-        tracker.begin(run)
+        tracker.open_run(run)
         tracker.log(50, {"charts/episodic_return": 2.0})
-        tracker.end("finished")
+        tracker.close_run("finished")
     curves = {kept.info.run_name: curve(kept, "charts/episodic_return") for kept in kept_in(tmp_path.name)}
     assert curves == {run_info().name: [(100, 1.0)], "next": [(50, 2.0)]}
 
@@ -172,20 +174,20 @@ def test_its_links_are_not_printed_as_ours(
 
 def test_a_server_that_goes_away_is_one_sentence(run_info: MakeInfo, monkeypatch: pytest.MonkeyPatch) -> None:
     warnings = list[str]()
-    guarded = GuardedTracker(tracker := MLflow(), warnings.append)
-    guarded.begin(run_info())
+    tracker, folder = MLflow(warnings.append), RunFolder(run_info().folder, make_spec())
+    tracker.begin(folder, None)
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")  # nobody listens there
     tracker._client = client()
     for env_steps in range(3):
-        guarded.log(env_steps, {"charts/x": 1.0})
-    guarded.end("finished")
+        tracker.update(progress_at(env_steps + 1))
+    tracker.end("finished")
     (warning,) = warnings
-    assert warning.startswith("MLflow failed and hears no more of this run: MlflowException: ")
+    assert warning.startswith("MLflow failed; disabled for this run: MlflowException: ")
 
 
 def test_a_server_that_is_not_there_refuses_the_run(run_info: MakeInfo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
     with pytest.raises(InputError, match=r"^MLflow could not begin: MlflowException: .*127\.0\.0\.1.*\.$"):
-        GuardedTracker(MLflow(), pytest.fail).begin(run_info())
+        MLflow(pytest.fail).begin(RunFolder(run_info().folder, make_spec()), None)

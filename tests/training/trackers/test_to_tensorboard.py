@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from cycletime.errors import InputError
-from cycletime.training.trackers import GuardedTracker, RunInfo, TensorBoard
+from cycletime.training.run_folder import RunFolder
+from cycletime.training.trackers import RunInfo, TensorBoard
+from tests.training.engines.scripted import make_spec, progress_at
 
 MakeInfo = Callable[..., RunInfo]
 
@@ -33,20 +35,20 @@ def raw_events(run: RunInfo) -> list[Any]:
 
 def log(run: RunInfo, *env_steps: int, value: float) -> None:
     tracker = TensorBoard()
-    tracker.begin(run)
+    tracker.open_run(run)
     for each in env_steps:
         tracker.log(each, {"charts/episodic_return": value, "losses/policy_loss": -value})
-    tracker.end("finished")
+    tracker.close_run("finished")
 
 
 def test_values_come_back_by_name_and_step(run_info: MakeInfo) -> None:
     run = run_info()
     tracker = TensorBoard()
-    tracker.begin(run)
+    tracker.open_run(run)
     tracker.log(1200, {"charts/episodic_return": -12.5, "losses/policy_loss": 0.25})
     tracker.log(3_000_000_000, {"charts/episodic_return": math.inf})
     assert sorted(read(run).Tags()["scalars"]) == ["charts/episodic_return", "losses/policy_loss"]  # before the end
-    tracker.end("finished")
+    tracker.close_run("finished")
     assert curve(run, "charts/episodic_return") == [(1200, -12.5), (3_000_000_000, math.inf)]
     assert curve(run, "losses/policy_loss") == [(1200, 0.25)]
 
@@ -113,7 +115,7 @@ def test_runs_side_by_side_do_not_mix(run_info: MakeInfo, tmp_path: Path) -> Non
     runs = [run_info(folder=tmp_path / name) for name in "ab"]
     trackers = [TensorBoard() for _ in runs]
     for tracker, run in zip(trackers, runs, strict=True):
-        tracker.begin(run)
+        tracker.open_run(run)
     for value, tracker in enumerate(trackers):
         tracker.log(10, {"charts/x": value})
     assert [curve(run, "charts/x") for run in runs] == [[(10, 0.0)], [(10, 1.0)]]
@@ -121,21 +123,18 @@ def test_runs_side_by_side_do_not_mix(run_info: MakeInfo, tmp_path: Path) -> Non
 
 def test_a_full_disk_is_one_sentence_and_training_goes_on(run_info: MakeInfo) -> None:
     warnings = list[str]()
-    guarded = GuardedTracker(TensorBoard(), warnings.append)
-    run = run_info()
-    guarded.begin(run)
+    tracker, run = TensorBoard(warnings.append), run_info()
+    tracker.begin(RunFolder(run.folder, make_spec()), None)
     (events,) = (run.folder / "tensorboard").iterdir()
     events.unlink()
     events.symlink_to("/dev/full")  # takes no byte, as a full disk
     for env_steps in range(100):
-        guarded.log(env_steps, {"charts/x": 0.0})
-    guarded.end("finished")
-    assert warnings == [
-        "TensorBoard failed and hears no more of this run: OSError: [Errno 28] No space left on device."
-    ]
+        tracker.update(progress_at(env_steps + 1))
+    tracker.end("finished")
+    assert warnings == ["TensorBoard failed; disabled for this run: OSError: [Errno 28] No space left on device."]
 
 
 def test_a_folder_that_cannot_be_made_refuses_the_run(run_info: MakeInfo, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match=r"^TensorBoard could not begin: NotADirectoryError: .*file.*\.$"):
-        GuardedTracker(TensorBoard(), pytest.fail).begin(run_info(folder=tmp_path / "file"))
+        TensorBoard(pytest.fail).begin(RunFolder(tmp_path / "file", make_spec()), None)

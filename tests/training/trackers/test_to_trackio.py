@@ -20,10 +20,10 @@ def curve(name: str, value: str) -> list[tuple[int, float]]:
 
 def log(run: RunInfo, *env_steps: int, value: float) -> None:
     tracker = Trackio()
-    tracker.begin(run)
+    tracker.open_run(run)
     for each in env_steps:
         tracker.log(each, {"charts/episodic_return": value, "losses/policy_loss": -value})
-    tracker.end("finished")
+    tracker.close_run("finished")
 
 
 def test_values_and_config_come_back(run_info: MakeInfo) -> None:
@@ -54,12 +54,12 @@ def test_runs_side_by_side_neither_end_each_other_nor_mix(
 ) -> None:
     trackers = {name: Trackio() for name in ("left", "right")}
     for name, tracker in trackers.items():
-        tracker.begin(run_info(name=name))
+        tracker.open_run(run_info(name=name))
     assert "Run finished" not in capsys.readouterr().err
     for value, tracker in enumerate(trackers.values()):
         tracker.log(10, {"charts/x": value})
     for tracker in trackers.values():
-        tracker.end("stopped")
+        tracker.close_run("stopped")
     assert capsys.readouterr().err.count("Run finished") == 2
     assert [curve(name, "charts/x") for name in trackers] == [[(10, 0)], [(10, 1)]]
 

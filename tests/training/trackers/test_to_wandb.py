@@ -71,11 +71,11 @@ def kept_in(folder: Path) -> list[Kept]:
 def test_values_config_and_name_come_back(run_info: MakeInfo) -> None:
     run = run_info()
     tracker = WeightsAndBiases()
-    tracker.begin(run)
+    tracker.open_run(run)
     for env_steps in (1200, 2400):
         tracker.log(env_steps, {"charts/episodic_return": env_steps / 2})
         tracker.log(env_steps, {"losses/policy_loss": 0.25})  # a second call at the same step
-    tracker.end("finished")
+    tracker.close_run("finished")
     (kept,) = kept_in(run.folder)
     assert kept.values("charts/episodic_return") == {1200: 600.0, 2400: 1200.0}
     assert kept.values("losses/policy_loss") == {1200: 0.25, 2400: 0.25}
@@ -86,8 +86,8 @@ def test_values_config_and_name_come_back(run_info: MakeInfo) -> None:
 @pytest.mark.parametrize(("status", "code"), [("finished", 0), ("stopped", 255), ("failed", 1)])
 def test_the_end_is_told_as_w_and_b_tells_it(status: Status, code: int, run_info: MakeInfo) -> None:
     tracker = WeightsAndBiases()
-    tracker.begin(run_info())
-    tracker.end(status)
+    tracker.open_run(run_info())
+    tracker.close_run(status)
     (kept,) = kept_in(run_info().folder)
     assert kept.exit_codes == [code]
 
@@ -95,9 +95,9 @@ def test_the_end_is_told_as_w_and_b_tells_it(status: Status, code: int, run_info
 def test_a_resumed_run_keeps_its_id(run_info: MakeInfo) -> None:
     for run, env_steps in ((run_info(), 100), (run_info(resumed_from=100), 200)):
         tracker = WeightsAndBiases()
-        tracker.begin(run)
+        tracker.open_run(run)
         tracker.log(env_steps, {"charts/x": 1.0})
-        tracker.end("stopped")
+        tracker.close_run("stopped")
     first, second = kept_in(run_info().folder)
     assert first.run.run_id == second.run.run_id == run_info().identity
     assert first.values("charts/x") | second.values("charts/x") == {100: 1.0, 200: 1.0}
@@ -105,11 +105,11 @@ def test_a_resumed_run_keeps_its_id(run_info: MakeInfo) -> None:
 
 def test_what_the_server_has_is_not_logged_again(run_info: MakeInfo, monkeypatch: pytest.MonkeyPatch) -> None:
     tracker = WeightsAndBiases()
-    tracker.begin(run_info(resumed_from=100))
+    tracker.open_run(run_info(resumed_from=100))
     monkeypatch.setattr(tracker._run, "_starting_step", 301)  # where the server's answer goes
     for env_steps in (200, 300, 400):
         tracker.log(env_steps, {"charts/x": 1.0})
-    tracker.end("finished")
+    tracker.close_run("finished")
     (kept,) = kept_in(run_info().folder)
     assert kept.values("charts/x") == {400: 1.0}
 
@@ -120,8 +120,8 @@ def test_w_and_b_s_own_variables_win(run_info: MakeInfo, tmp_path: Path, monkeyp
     monkeypatch.setenv("WANDB_NAME", "called so")
     monkeypatch.setenv("WANDB_DIR", str(tmp_path / "elsewhere"))
     tracker = WeightsAndBiases()
-    tracker.begin(run_info())
-    tracker.end("finished")
+    tracker.open_run(run_info())
+    tracker.close_run("finished")
     assert kept_in(run_info().folder) == []
     (kept,) = kept_in(tmp_path / "elsewhere")
     assert (kept.run.project, kept.run.display_name) == ("mine", "called so")
@@ -131,9 +131,9 @@ def test_runs_side_by_side_do_not_mix(run_info: MakeInfo, tmp_path: Path) -> Non
     runs = [run_info(folder=tmp_path / name, identity=name * 64) for name in "ab"]
     trackers = [WeightsAndBiases() for _ in runs]
     for tracker, run in zip(trackers, runs, strict=True):
-        tracker.begin(run)
+        tracker.open_run(run)
     for value, tracker in enumerate(trackers):
         tracker.log(10, {"charts/x": value})
     for tracker in trackers:
-        tracker.end("finished")
+        tracker.close_run("finished")
     assert [kept.values("charts/x") for run in runs for kept in kept_in(run.folder)] == [{10: 0}, {10: 1}]
