@@ -83,7 +83,7 @@ def test_runs_of_different_tasks_share_a_bar_without_a_return(
 ) -> None:
     for words in (WORDS, WORDS.replace("double-pendulum", "reacher").replace("300", "1200")):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("cycletime.cli.run_options.train_all", lambda folders, options, group: 0)
+            patch.setattr("cycletime.cli.train.train_all", lambda folders, options, group: 0)
             assert main([*words.split(), "--out", str(tmp_path)]) == 0
     capsys.readouterr()
     assert main(["resume", *map(str, tmp_path.iterdir())]) == 0
@@ -112,7 +112,7 @@ def test_one_seed_is_trained_like_any_other_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", ["--engine cuda", "--device gpu", "--engine cuda --device cpu"])
 def test_it_is_the_engine_of_ppo_on_a_gpu(tmp_path: Path, words: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cycletime.cli.run_options.train_all", lambda folders, options, group: 0)
+        patch.setattr("cycletime.cli.train.train_all", lambda folders, options, group: 0)
         assert main([*WORDS.replace("--engine cuda", words).split(), "--out", str(tmp_path)]) == 0
     (spec,) = [json.loads(path.read_text()) for path in tmp_path.glob("*/spec.json")]
     assert (spec["engine"]["name"], spec["engine"]["device"]) == ("cuda", "gpu")

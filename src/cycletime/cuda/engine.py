@@ -22,7 +22,7 @@ from cycletime.cuda.sac_run_batch import SACRunBatch
 from cycletime.cuda.tasks import TASKS
 from cycletime.duration import cycle_steps
 from cycletime.errors import NoGpuError
-from cycletime.training.engine import Cost, EngineOption
+from cycletime.training.engine import Cost
 from cycletime.training.spec import RunSpec
 from cycletime.training.worlds import ClosedFormWorld
 
@@ -35,8 +35,6 @@ MOST_STEPS = 2**31
 def refusal(spec: RunSpec) -> str | None:
     """In a sentence, why the kernel cannot take a run; None where it can."""
     agent, world = spec.agent, spec.world
-    if spec.engine.device != "gpu":
-        return f"The engine cuda has the device {spec.engine.device!r}: it needs 'gpu'."
     if not isinstance(world, ClosedFormWorld) or world.name not in TASKS:
         return f"The engine cuda cannot run {world.name!r}: it has {', '.join(TASKS)}."
     if not isinstance(agent, PPOAgent | SACAgent):
@@ -72,7 +70,6 @@ class CudaEngine:
     """Whole runs in thread blocks of a kernel, PPO's or SAC's, of any tasks, cycle times and rates that it takes."""
 
     name: ClassVar[str] = "cuda"
-    options: ClassVar[frozenset[EngineOption]] = frozenset()
 
     def refusal(self, spec: RunSpec) -> str | None:
         """What the kernel was not made for."""

@@ -15,7 +15,7 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.robots.observer import NullObserver, Observer
 from cycletime.training.checkpoints import tree_from_arrays
-from cycletime.training.engine import Arrays, Chunk, Cost, EngineOption, EpisodeJournal, SingleRunBatch, SingleRunEngine
+from cycletime.training.engine import Arrays, Chunk, Cost, EpisodeJournal, SingleRunBatch, SingleRunEngine
 from cycletime.training.jax_setup import check_device
 from cycletime.training.journal import EpisodeRecord
 from cycletime.training.spec import RunSpec
@@ -36,7 +36,6 @@ class RealTimeEngine(SingleRunEngine):
     """Runs on robots, one at a time."""
 
     name: ClassVar[str] = "real-time"
-    options: ClassVar[frozenset[EngineOption]] = frozenset({"learner"})
 
     def refusal(self, spec: RunSpec) -> str | None:
         """Worlds that wait for the agent."""

@@ -25,7 +25,7 @@ from cycletime.errors import InputError, NoGpuError, RunError
 from cycletime.training.algorithm_1 import advance, initialize
 from cycletime.training.checkpoints import named_arrays, tree_from_arrays
 from cycletime.training.compiled_loop import CompiledChunk, CompiledLoop, CompiledPosition
-from cycletime.training.engine import Arrays, Chunk, ClosedFormInfo, Cost, EngineOption, probe_cost
+from cycletime.training.engine import Arrays, Chunk, ClosedFormInfo, Cost, probe_cost
 from cycletime.training.jax_setup import check_device, keep_compiled_programs
 from cycletime.training.random_numbers import draw_updates
 from cycletime.training.spec import RunSpec
@@ -252,14 +252,11 @@ class CompiledEngine:
     """Runs on closed-form tasks in one program of JAX."""
 
     name: ClassVar[str] = "compiled"
-    options: ClassVar[frozenset[EngineOption]] = frozenset({"width", "matmul"})
 
     def refusal(self, spec: RunSpec) -> str | None:
-        """Environments that have to be stepped, and a choice that CPUs do not have."""
+        """Environments that have to be stepped."""
         if not isinstance(spec.world, ClosedFormWorld):
             return f"{spec.world.name!r} is an environment, which the {self.name} engine cannot run."
-        if spec.engine.matmul == "float32" and spec.engine.device != "gpu":
-            return "matmul is 'float32' on the cpu, which has no choice: leave it out."
         return None
 
     def program(self, spec: RunSpec) -> str:
@@ -314,7 +311,6 @@ def make_loop(spec: RunSpec) -> CompiledLoop:
         dt=spec.dt,
         env_steps=spec.env_steps,
         width=spec.engine.width,
-        matmul=spec.engine.matmul,
     )
 
 

@@ -25,7 +25,7 @@ from cycletime.training.spec import RunSpec
 from cycletime.training.worlds import ActionBounds, ClosedFormWorld
 
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
-EngineOption: TypeAlias = Literal["width", "matmul", "learner"]
+EngineOption: TypeAlias = Literal["width", "learner"]
 """What a run's `EngineSpec` has beside the engine and the device, and not every engine has."""
 
 
@@ -167,8 +167,6 @@ class Engine(Protocol):
     """One way to compute runs."""
 
     name: ClassVar[str]
-    options: ClassVar[frozenset[EngineOption]]
-    """Those that it has."""
 
     def refusal(self, spec: RunSpec) -> str | None:
         """In a sentence, why it cannot take a run whose options it has; None where it can."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from cycletime.agents import ActorCriticAgent, Agent, PPOAgent, SACAgent
 from cycletime.agents.checks import check_choice, check_counts, check_env_steps
@@ -42,8 +42,6 @@ class EngineSpec:
     """JAX's platform: cpu or gpu."""
     width: int = 1
     """The runs that the program carries side by side."""
-    matmul: Literal["fastest", "float32"] = "fastest"
-    """How a GPU multiplies matrices: in TF32 where it can, or in float32, as CPUs do anyway."""
     version: int = 0
     """Of the numbers that the engine gives; 0 stands for the newest, which is all that can be computed."""
     learner: LearnerName = "inline"
@@ -56,13 +54,12 @@ class EngineSpec:
         check_counts(self, "version")
         check_choice(self, "device", ("cpu", "gpu"))
         check_counts(self, "width")
-        check_choice(self, "matmul", ("fastest", "float32"))
         check_choice(self, "learner", get_args(LearnerName))
 
     def as_json(self) -> dict[str, Any]:
         """What spec.json holds; without what engines had before there was a choice."""
         told = dict(vars(self))
-        for name, usual in (("matmul", "fastest"), ("version", 1), ("learner", "inline")):
+        for name, usual in (("version", 1), ("learner", "inline")):
             if told[name] == usual:
                 del told[name]
         return told
@@ -70,6 +67,8 @@ class EngineSpec:
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> EngineSpec:
         """What spec.json holds."""
+        if "matmul" in told:
+            raise InputError(f"matmul is {told['matmul']!r}, a choice that no engine has any more: train the run anew.")
         return cls(**{"version": 1, **told})
 
     @property

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from cycletime.agents.agent import AgentState
 from cycletime.duration import Duration, cycle_steps
 from cycletime.training.checkpoints import named_arrays, tree_from_arrays
-from cycletime.training.engine import Arrays, Chunk, Cost, EngineOption, SingleRunBatch, SingleRunEngine, probe_cost
+from cycletime.training.engine import Arrays, Chunk, Cost, SingleRunBatch, SingleRunEngine, probe_cost
 from cycletime.training.jax_setup import check_device, keep_compiled_programs
 from cycletime.training.process import HEARTBEAT
 from cycletime.training.spec import RunSpec, refuse_longer_than
@@ -45,7 +45,6 @@ class SteppedEngine(SingleRunEngine):
     """Runs on environments, one at a time."""
 
     name: ClassVar[str] = "stepped"
-    options: ClassVar[frozenset[EngineOption]] = frozenset()
 
     def refusal(self, spec: RunSpec) -> str | None:
         """Nothing but robots."""

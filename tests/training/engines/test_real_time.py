@@ -217,10 +217,10 @@ def test_runs_on_arms_are_the_real_time_engine_s() -> None:
     assert (spec.engine.name, spec.engine.learner) == ("real-time", "background")
     assert spec.world == RobotEnv("cycletime/URReacher2-v0", None, "real")
     assert with_engine(a_spec()).engine.name == "stepped", "no robot unless it is asked for"
-    assert ENGINES["real-time"].cost(spec) == Cost(0.04, 0.0), "nothing is moved to find out"
-    assert ENGINES["real-time"].known_cost(spec) is None
-    assert (ENGINES["real-time"].together(spec), ENGINES["real-time"].most_lanes(spec)) == (1, 1)
-    assert ENGINES["real-time"].program(spec) == ENGINES["real-time"].program(replace(spec, seed=9))
+    assert ENGINES["real-time"].load().cost(spec) == Cost(0.04, 0.0), "nothing is moved to find out"
+    assert ENGINES["real-time"].load().known_cost(spec) is None
+    assert (ENGINES["real-time"].load().together(spec), ENGINES["real-time"].load().most_lanes(spec)) == (1, 1)
+    assert ENGINES["real-time"].load().program(spec) == ENGINES["real-time"].load().program(replace(spec, seed=9))
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,6 @@ def test_runs_on_arms_are_the_real_time_engine_s() -> None:
             "'reacher' is a task in closed form: the engine real-time",
         ),
         (a_spec(width=2), "width is 2: only the engine compiled has the choice"),
-        (a_spec(matmul="float32"), "matmul is 'float32': only the engine compiled has the choice"),
         (a_spec(LOCKSTEP, learner="background"), "in lock-step the robot waits for the agent, so learn inline"),
         (replace(a_spec(), engine=EngineSpec("stepped", learner="background")), "only the engine real-time has"),
         (replace(a_spec(LOCKSTEP), engine=EngineSpec("stepped")), "is on an arm, which needs the engine real-time"),
@@ -265,7 +264,7 @@ def test_a_robot_that_is_not_the_run_s_is_let_go(world: GymnasiumEnv, options: d
         (lambda: RobotEnv("x", None, "toy"), "robot is 'toy': give 'real', 'simulated' or 'lockstep'"),  # type: ignore[arg-type]
         (lambda: world_of("reacher", None, None, "real"), "robot is 'real': a task in closed form has none"),
         (lambda: EngineSpec(learner="slow"), "learner is 'slow'"),  # type: ignore[arg-type]
-        (lambda: ENGINES["real-time"].group([a_spec(), a_spec()]), "There are 2 runs"),
+        (lambda: ENGINES["real-time"].load().group([a_spec(), a_spec()]), "There are 2 runs"),
     ],
 )
 def test_what_makes_no_sense_is_refused(call: Callable[[], object], sentence: str) -> None:

@@ -22,7 +22,7 @@ from tests.training.engines.scripted import Scripted, make_spec
 HOPPER: dict[str, Any] = {"world": GymnasiumEnv("Hopper-v5"), "dt": "40ms"}
 
 
-def a_spec(name: str = "compiled", device: str = "cpu", width: int = 1, matmul: Any = "fastest", **of: Any) -> RunSpec:  # noqa: ANN401
+def a_spec(name: str = "compiled", device: str = "cpu", width: int = 1, **of: Any) -> RunSpec:  # noqa: ANN401
     values = {
         "world": ClosedFormWorld("reacher"),
         "agent": PPOAgent(),
@@ -31,7 +31,7 @@ def a_spec(name: str = "compiled", device: str = "cpu", width: int = 1, matmul: 
         "seed": 0,
         **of,
     }
-    return RunSpec(**values, engine=EngineSpec(name, device, width, matmul))
+    return RunSpec(**values, engine=EngineSpec(name, device, width))
 
 
 # Who takes what.
@@ -44,7 +44,7 @@ def a_spec(name: str = "compiled", device: str = "cpu", width: int = 1, matmul: 
         a_spec(world=ClosedFormWorld("cart-pole")),
         a_spec(agent=SACAgent(), exploration=Pink()),
         a_spec(width=7),
-        a_spec(device="gpu", matmul="float32"),
+        a_spec(device="gpu"),
         a_spec("cuda", "gpu"),
         a_spec("stepped"),
         a_spec("stepped", "gpu", **HOPPER),
@@ -52,7 +52,7 @@ def a_spec(name: str = "compiled", device: str = "cpu", width: int = 1, matmul: 
     ],
 )
 def test_an_engine_takes_what_it_is_for(spec: RunSpec) -> None:
-    assert engine_for(spec) is ENGINES[spec.engine.name]
+    assert engine_for(spec) is ENGINES[spec.engine.name].load()
     assert with_engine(spec, spec.engine.name) == spec
 
 
@@ -61,7 +61,6 @@ def test_an_engine_takes_what_it_is_for(spec: RunSpec) -> None:
     [
         (a_spec("metal"), "'metal' is not an engine: give one of cuda, compiled, stepped"),
         (a_spec(**HOPPER), "'Hopper-v5' is an environment, which the compiled engine cannot run"),
-        (a_spec(matmul="float32"), "matmul is 'float32' on the cpu"),
         (
             a_spec("native"),
             "The engine native was part of cycletime between 0.2.0 and 0.3.0 only: resume its runs there",
@@ -71,10 +70,8 @@ def test_an_engine_takes_what_it_is_for(spec: RunSpec) -> None:
             replace(a_spec("stepped"), engine=EngineSpec("stepped", version=1)),
             "The run is of version 1 of the engine stepped: this version of cycletime computes version 2",
         ),
-        (a_spec("stepped", "gpu", matmul="float32"), "matmul is 'float32'"),
         (a_spec("cuda"), "The engine cuda has the device 'cpu': it needs 'gpu'."),
         (a_spec("cuda", "gpu", width=2), "width is 2: only the engine compiled has the choice."),
-        (a_spec("cuda", "gpu", matmul="float32"), "matmul is 'float32': only the engine compiled has the choice."),
         (a_spec("cuda", "gpu", **HOPPER), "The engine cuda cannot run 'Hopper-v5'"),
         (
             a_spec("cuda", "gpu", agent=ActorCriticAgent()),
@@ -100,7 +97,6 @@ def test_what_an_engine_does_not_take_is_refused_with_the_value(spec: RunSpec, s
         (a_spec(device="gpu", world=ClosedFormWorld("acrobot")), "cuda"),
         (a_spec(device="gpu", world=ClosedFormWorld("ur-reacher"), dt=Duration("40ms")), "compiled"),
         (a_spec(device="gpu", width=30), "cuda"),  # which has no width
-        (a_spec(device="gpu", matmul="float32"), "compiled"),
         (a_spec(device="gpu", agent=PPOAgent(hidden=(32,))), "compiled"),
         (a_spec(device="gpu", agent=SACAgent(), width=30), "cuda"),
         (a_spec(device="gpu", agent=SACAgent(hidden=(64, 64)), width=30), "compiled"),
@@ -112,14 +108,13 @@ def test_what_an_engine_does_not_take_is_refused_with_the_value(spec: RunSpec, s
 def test_the_fastest_engine_that_takes_a_run_on_its_device_is_chosen(spec: RunSpec, name: str) -> None:
     chosen = with_engine(spec)
     width = spec.engine.width if name == "compiled" else 1
-    assert chosen.engine == EngineSpec(name, spec.engine.device, width, spec.engine.matmul)
+    assert chosen.engine == EngineSpec(name, spec.engine.device, width)
     assert replace(chosen, engine=spec.engine) == spec
 
 
 @pytest.mark.parametrize(
     ("spec", "sentence"),
     [
-        (a_spec(matmul="float32", **HOPPER), "matmul is 'float32': only the engine compiled has the choice."),
         (
             replace(a_spec(), engine=EngineSpec(learner="background")),
             "learner is 'background': only the engine real-time has the choice.",
@@ -158,7 +153,7 @@ RATES = {
 
 @pytest.mark.parametrize("agent", [PPOAgent(), SACAgent(), ActorCriticAgent()], ids=lambda agent: type(agent).__name__)
 def test_runs_that_differ_in_seeds_and_rates_share_a_program_and_no_others(agent: Any) -> None:  # noqa: ANN401
-    engine, base = ENGINES["compiled"], a_spec(agent=agent, width=3)
+    engine, base = ENGINES["compiled"].load(), a_spec(agent=agent, width=3)
     program = engine.program(base)
     assert engine.program(replace(base, seed=9, origin={"rule": "scaled"})) == program
     changed = {
@@ -172,14 +167,13 @@ def test_runs_that_differ_in_seeds_and_rates_share_a_program_and_no_others(agent
         replace(base, exploration=Pink()),
         replace(base, engine=EngineSpec(width=4)),
         replace(base, engine=EngineSpec(width=3, device="gpu")),
-        replace(base, engine=EngineSpec(width=3, device="gpu", matmul="float32")),
         replace(base, agent=replace(agent, hidden=(5,))),
     ]
     assert len({program, *map(engine.program, others)}) == 1 + len(others)
 
 
 def test_environments_share_a_program_but_for_seeds_and_the_kernel_has_one_for_all() -> None:
-    stepped, cuda = ENGINES["stepped"], ENGINES["cuda"]
+    stepped, cuda = ENGINES["stepped"].load(), ENGINES["cuda"].load()
     base = a_spec("stepped", **HOPPER)
     assert stepped.program(replace(base, seed=9)) == stepped.program(base)
     assert stepped.program(replace(base, agent=PPOAgent(discount=0.9))) != stepped.program(base)
@@ -194,23 +188,23 @@ def test_lanes_are_trained_together_environments_one_by_one_and_many_on_the_kern
     told = {
         name: (engine.together(spec), engine.enough(spec), engine.jax_device(spec))
         for name, engine, spec in (
-            ("compiled", ENGINES["compiled"], a_spec(device="gpu", width=30)),
-            ("stepped", ENGINES["stepped"], a_spec("stepped", **HOPPER)),
-            ("cuda", ENGINES["cuda"], a_spec("cuda", "gpu")),
+            ("compiled", ENGINES["compiled"].load(), a_spec(device="gpu", width=30)),
+            ("stepped", ENGINES["stepped"].load(), a_spec("stepped", **HOPPER)),
+            ("cuda", ENGINES["cuda"].load(), a_spec("cuda", "gpu")),
         )
     }
     assert told == {"compiled": (30, 30, "gpu"), "stepped": (1, 1, "cpu"), "cuda": (1024, 132, "cpu")}
 
 
 def test_a_program_is_as_wide_as_a_card_has_memory_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine, small = ENGINES["compiled"], a_spec(device="gpu", agent=ActorCriticAgent(hidden=(4,)))
+    engine, small = ENGINES["compiled"].load(), a_spec(device="gpu", agent=ActorCriticAgent(hidden=(4,)))
     assert engine.most_lanes(small) == MOST_LANES
     assert engine.most_lanes(replace(small, engine=EngineSpec())) == 1, "a CPU is busy with one"
     needed = lane_bytes(make_loop(small))
     assert needed * MOST_LANES < GPU_BYTES
     monkeypatch.setattr(compiled_engine, "GPU_BYTES", 10 * needed + 1)
     assert engine.most_lanes(small) == 10
-    assert ENGINES["stepped"].most_lanes(small) == ENGINES["cuda"].most_lanes(small) == 1
+    assert ENGINES["stepped"].load().most_lanes(small) == ENGINES["cuda"].load().most_lanes(small) == 1
 
 
 def test_runs_for_different_engines_are_trained_apart(walk: RunSpec) -> None:
@@ -240,7 +234,7 @@ def test_what_runs_cost_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_where_there_is_no_gpu_the_cost_is_an_h200_s_or_unknown() -> None:
-    engine = ENGINES["compiled"]
+    engine = ENGINES["compiled"].load()
     on_gpu = a_spec(device="gpu", width=10, agent=SACAgent(gradient_steps=2, learning_period=4))
     assert engine.cost(on_gpu) == Cost(pytest.approx(15e-6 * 2 / 4 * 10), 30.0, where="an H200")  # type: ignore[arg-type]
     with pytest.raises(NoGpuError, match="JAX finds none here"):
@@ -249,7 +243,7 @@ def test_where_there_is_no_gpu_the_cost_is_an_h200_s_or_unknown() -> None:
 
 def test_what_is_known_of_costs_is_told_without_a_try() -> None:
     sac = a_spec(device="gpu", width=10, agent=SACAgent(gradient_steps=2, learning_period=4))
-    assert ENGINES["compiled"].known_cost(sac) == ENGINES["compiled"].cost(sac)
-    assert ENGINES["compiled"].known_cost(a_spec(agent=SACAgent())) is None, "of cores nothing is known"
-    assert ENGINES["compiled"].known_cost(replace(sac, agent=PPOAgent())) is None
-    assert ENGINES["stepped"].known_cost(sac) is None
+    assert ENGINES["compiled"].load().known_cost(sac) == ENGINES["compiled"].load().cost(sac)
+    assert ENGINES["compiled"].load().known_cost(a_spec(agent=SACAgent())) is None, "of cores nothing is known"
+    assert ENGINES["compiled"].load().known_cost(replace(sac, agent=PPOAgent())) is None
+    assert ENGINES["stepped"].load().known_cost(sac) is None

@@ -84,7 +84,7 @@ STARTED = """
 import jax
 from cycletime.agents import PPOAgent
 from cycletime.training.compiled_loop import CompiledLoop
-from tests.loops.conftest import Wander
+from tests.training.loops.conftest import Wander
 
 events = []
 jax.monitoring.register_event_duration_secs_listener(lambda name, *_, **__: events.append(name))

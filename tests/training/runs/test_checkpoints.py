@@ -289,7 +289,7 @@ def test_being_killed_while_saving_leaves_the_last_one(tmp_path: Path) -> None:
         "import os, signal, sys\n"
         "from pathlib import Path\n"
         "from cycletime.training import checkpoints as module\n"
-        "from tests.runs.test_checkpoints import kept\n"
+        "from tests.training.runs.test_checkpoints import kept\n"
         "def save_half(file, **arrays):\n"
         "    file.write(b'half')\n"
         "    file.flush()\n"

@@ -82,7 +82,7 @@ def test_identities_stay_what_they_are(name: str) -> None:
 
 def test_an_identity_is_the_same_in_every_process() -> None:
     program = (
-        "from tests.runs.test_spec import GOLDEN\n"
+        "from tests.training.runs.test_spec import GOLDEN\n"
         "print(*[spec.identity for spec, _ in GOLDEN.values()])"
     )  # fmt: skip
     ran = subprocess.run(
@@ -159,7 +159,6 @@ def test_every_field_of_a_run_but_its_origin_changes_the_identity() -> None:
         a_spec(engine=STEPPED),
         a_spec(engine=EngineSpec(device="gpu")),
         a_spec(engine=EngineSpec(width=2)),
-        a_spec(engine=EngineSpec(device="gpu", matmul="float32")),
         a_spec(exploration=OrnsteinUhlenbeck("100ms")),
         a_spec(exploration=OrnsteinUhlenbeck("101ms")),
         a_spec(exploration=AutoRegressive(1, "100ms")),
@@ -186,16 +185,15 @@ def test_only_a_task_with_another_time_step_than_its_usual_one_tells_it() -> Non
     assert RunSpec.from_json(coarse.as_json()) == coarse
 
 
-def test_only_an_engine_that_was_given_a_precision_tells_it() -> None:
-    """So that runs from before there was a choice keep their identity."""
+def test_an_engine_has_no_choice_of_precision_any_more() -> None:
+    """Runs without one keep their identity."""
     assert a_spec(engine=EngineSpec(device="gpu")).as_json()["engine"] == {
         "name": "compiled",
         "device": "gpu",
         "width": 1,
     }
-    exact = a_spec(engine=EngineSpec(device="gpu", matmul="float32"))
-    assert exact.as_json()["engine"]["matmul"] == "float32"
-    assert RunSpec.from_json(exact.as_json()) == exact
+    with pytest.raises(InputError, match="matmul is 'float32', a choice that no engine has any more"):
+        EngineSpec.from_json({"name": "compiled", "device": "gpu", "width": 1, "matmul": "float32"})
 
 
 def test_an_engine_that_came_to_give_other_numbers_tells_its_version() -> None:
@@ -384,7 +382,6 @@ def test_what_is_no_run_is_refused(overrides: dict[str, Any], sentence: str) -> 
     [
         ({"device": "cuda"}, "device is 'cuda': it must be 'cpu' or 'gpu'"),
         ({"width": 0}, "width is 0: it must be a whole number of at least 1"),
-        ({"matmul": "tf32"}, "matmul is 'tf32': it must be 'fastest' or 'float32'"),
     ],
 )
 def test_what_is_no_engine_is_refused(values: dict[str, Any], sentence: str) -> None:
