@@ -82,7 +82,7 @@ def test_by_default_ppo_at_seven_cycle_times_by_the_rule(
     ]
     assert [each["period_steps"] for each in data["dts"]] == [values.batch for values in carried]
     assert measured == [(agent_for(values), 9, 2, 5.0) for values in carried]
-    assert (data["margin"], data["episode_s"], data["reset_time_s"]) == (0.5, 4, 2)
+    assert (data["margin"], data["episode_s"], data["reset_time_s"]) == (0.2, 4, 2)
 
 
 def test_the_json_s_verdicts_are_those_of_the_times(

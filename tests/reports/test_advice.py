@@ -73,7 +73,7 @@ def test_what_is_not_in_time_is_told(tmp_path: Path) -> None:
     late = VirtualTime(late=(ms(8), ms(16)))
     advice, text = told(tmp_path / "a", {16: 5.0, 32: 5.5}, time=late, minutes=5)
     assert "which the data do not decide; 16 ms is not in time on this machine." in text
-    assert "Not tried: 8 ms (acting takes 250 % of the cycle here, and half of it is to stay free);" in text
+    assert "Not tried: 8 ms (acting takes 250 % of the cycle here, and 20 % of it must stay free);" in text
     assert [row[:2] + row[-1:] for row in advice_table(advice)][1:3] == [
         ["8 ms", "no", "not tried"],
         ["16 ms", "no", "present"],

@@ -74,7 +74,7 @@ class LatencyReport:
                     "period_steps": self.agents[each.dt].period,
                     "learn": asdict(self.learn[each.dt]),
                     **{way: asdict(getattr(each, way)) for way in ("act", *_LEARN_MODES)},
-                    "learnings_per_episode": each.learnings,
+                    "learnings_per_episode": each.updates,
                     "stale_cycles": each.stale_cycles,
                 }
                 for each in self.verdicts
@@ -109,9 +109,9 @@ class LatencyReport:
         )
 
     def _advice(self) -> list[str]:
-        from cycletime.training.latency import shortest_dts as shortest_with_room
+        from cycletime.training.latency import shortest_dts
 
-        shortest = shortest_with_room(self.verdicts)
+        shortest = shortest_dts(self.verdicts)
         found = [f"{_LEARN_MODES[way]} {dt}" for way, dt in shortest.items() if dt is not None]
         missing = [_LEARN_MODES[way] for way, dt in shortest.items() if dt is None]
         load, cores = self.machine["load"], self.machine["cores"]
@@ -224,7 +224,7 @@ class Latency:
     """Keep in seconds as well, as in 'cycletime transfer'; updates-per-second decides how often SAC learns."""
     dts: CycleTimes = _DTS
     """The cycle times to judge."""
-    margin: Annotated[Rate, arg(help_behavior_hint="(default: 0.5)")] = None
+    margin: Annotated[Rate, arg(help_behavior_hint="(default: 0.2)")] = None
     """The part of a cycle that is left to communication and everything else."""
     episode: Annotated[str, arg(metavar="TIME")] = "4s"
     """How long an episode lasts."""
@@ -246,10 +246,12 @@ class Latency:
         jax.config.update("jax_cpu_enable_async_dispatch", False)  # type: ignore[no-untyped-call]
         from rich.console import Console
 
-        from cycletime.training.latency import TimingConditions, measure_agents
+        from cycletime.training.latency import DEFAULT_MARGIN, TimingConditions, measure_agents
 
         conditions = TimingConditions(
-            margin=0.5 if self.margin is None else self.margin, episode=self.episode, reset_time=self.reset_time
+            margin=DEFAULT_MARGIN if self.margin is None else self.margin,
+            episode=self.episode,
+            reset_time=self.reset_time,
         )
         observation_size, action_size = self._sizes()
         agents = {dt: self._agent(dt, action_size) for dt in dts}

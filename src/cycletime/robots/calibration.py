@@ -9,16 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, inf
-from typing import Literal
 
 from cycletime.agents import Agent
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.training.latency import CallTimes, act_call, learn_call, measure
+from cycletime.training.latency import (
+    DEFAULT_MARGIN,
+    CallTimes,
+    LearnWay,
+    act_call,
+    learn_call,
+    measure,
+    shortest_cycle_s,
+)
 from cycletime.training.run_spec import LearnerName
 
-USABLE_SHARE = 0.8
-"""The part of a cycle that acting and learning may take, at their 99th percentiles; the rest is for the link."""
+_USABLE = 1 - DEFAULT_MARGIN
 MEASURE_S = 2.0
 """How long each call is repeated."""
 
@@ -33,7 +39,7 @@ class Calibration:
     """The environment's step, of which cycle times are multiples."""
     period: int
     """U, the agent steps between two learnings."""
-    way: LearnerName | Literal["between episodes"]
+    way: LearnWay
     """When it learns."""
     act: CallTimes
     learn: CallTimes
@@ -53,40 +59,37 @@ class Calibration:
     @property
     def fits(self) -> bool:
         """Whether there is room, learning in the background keeps up, and the robot does not stop meanwhile."""
-        return self.dt >= self.shortest and self._is_held
+        return self.dt >= self.shortest_dt and self._is_held
 
     @property
-    def shortest(self) -> Duration:
-        """The shortest cycle time with room for it."""
-        needed_s = self.in_cycle_s / USABLE_SHARE
-        if self.way == "background":
-            needed_s = max(needed_s, self.learn.mean_s / self.period)
-        return self.env_dt * max(1, ceil(needed_s / float(self.env_dt)))
+    def shortest_dt(self) -> Duration:
+        """The shortest cycle time, in whole environment steps, that leaves time to act and learn."""
+        shortest_s = shortest_cycle_s(self.way, self.period, self.act, self.learn)
+        return self.env_dt * max(1, ceil(shortest_s / self.env_dt.exact_s))
 
     @property
     def _is_held(self) -> bool:
-        return self.in_cycle_s <= USABLE_SHARE * self.holds_s
+        in_cycle: LearnWay = "inline" if self.way == "inline" else "between_episodes"
+        return shortest_cycle_s(in_cycle, self.period, self.act, self.learn) <= self.holds_s
 
-    def refuse_unless_it_fits(self) -> None:
+    def check(self) -> None:
         """Refuse a cycle time that is too short."""
         if self.fits:
             return
         remedy = {
             "inline": ", or learn at another time: learner='background' with SAC, learn_when='episode_end' with PPO",
             "background": ", or learn less often",
-            "between episodes": "",
+            "between_episodes": "",
         }[self.way]
-        taken = f"here act takes {_ms(self.act.p99_s)} and learn {_ms(self.learn.p99_s)}, {self.way}"
+        taken = f"here act takes {_ms(self.act.p99_s)} and learn {_ms(self.learn.p99_s)}, {self.way.replace('_', ' ')}"
         if not self._is_held:
             raise InputError(
-                f"The robot stops when it is told nothing for {self.holds_s:g} s, of which "
-                f"{USABLE_SHARE:.0%} may be used: "
+                f"The robot stops when it is told nothing for {self.holds_s:g} s, of which {_USABLE:.0%} may be used: "
                 f"{taken}. Take a smaller network{remedy}."
             )
         raise InputError(
-            f"The cycle time is {self.dt}, and there is no room in it: {taken}, and {USABLE_SHARE:.0%} of a "
-            f"cycle may be "
-            f"used. Give at least {self.shortest}{remedy}."
+            f"The cycle time is {self.dt}, which is too short: {taken}, and {_USABLE:.0%} of a cycle may be used. "
+            f"Give at least {self.shortest_dt}{remedy}."
         )
 
 
@@ -118,7 +121,7 @@ def calibrate(
         dt=dt,
         env_dt=env_dt,
         period=agent.period,
-        way="between episodes" if between else learner,
+        way="between_episodes" if between else learner,
         act=_measure_by_clock(act_call(agent, *sizes), MEASURE_S, clock),
         # What is not in the cycle need not be known so well.
         learn=_measure_by_clock(learn_call(agent, *sizes, capacity), 0.0 if between else MEASURE_S, clock),

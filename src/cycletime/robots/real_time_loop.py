@@ -239,7 +239,7 @@ class RealTimeLoop:
             holds_s=action_hold_s(self.robot),
             clock=self.robot.clock.now_s,
         )
-        calibration.refuse_unless_it_fits()
+        calibration.check()
         if calibration.act.count:
             self._compile_storing()
         self.observer.calibrated(calibration)

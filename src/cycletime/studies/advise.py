@@ -45,6 +45,7 @@ from cycletime.studies.hardware_estimates import Costs, estimate_wall_time, meas
 from cycletime.studies.plan import Plan
 from cycletime.studies.study_folder import StudyFolder, check_folder_free
 from cycletime.studies.worker_pool import StudyObserver, run_study
+from cycletime.training.latency import DEFAULT_MARGIN
 from cycletime.training.worlds import ClosedFormWorld, refuse_unknown_env
 
 CandidateRun: TypeAlias = tuple[Duration, int]
@@ -454,6 +455,7 @@ def _resumed_question(question: Question, before: Mapping[str, Any], env_steps: 
 
 
 def _why_late(in_time: RealTimeFit) -> str:
-    if in_time.act_share > 0.5:
-        return f"acting takes {100 * in_time.act_share:.0f} % of the cycle here, and half of it is to stay free"
+    if in_time.act_share > 1 - DEFAULT_MARGIN:
+        free = f"{100 * DEFAULT_MARGIN:.0f} %"
+        return f"acting takes {100 * in_time.act_share:.0f} % of the cycle here, and {free} of it must stay free"
     return f"learning takes {100 * in_time.learn_share:.0f} % of the time there is for it here"

@@ -99,7 +99,7 @@ class RealTimeFit:
     """The average `learn` over the time between two of them."""
     way: LearnerName | None
     """Inline: both fit into the cycle in which learning falls due. Background: `act` fits into the cycle, and learning
-    beside it is done before the next. Half of each cycle stays free for everything else."""
+    beside it is done before the next. A fifth of each cycle stays free, as `robot run` asks for."""
 
     @property
     def fits(self) -> bool:

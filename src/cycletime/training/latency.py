@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
-from typing import TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import jax
 import jax.numpy as jnp
@@ -35,6 +35,13 @@ from cycletime.training.stepped_agent import (
 Call: TypeAlias = Callable[[], object]
 """Returns when its work is done."""
 
+LearnWay: TypeAlias = Literal["inline", "between_episodes", "background"]
+"""When an agent learns: in the cycle in which it falls due, while the robot resets, or in a thread beside acting."""
+DEFAULT_MARGIN = 0.2
+"""The part of each cycle that acting and learning leave free, where nothing else is asked for.
+
+The 99th percentiles that are judged are the slow cycles already, and a run on a robot counts its late cycles
+(docs/latency.md)."""
 MIN_REPEATS = 5
 """Of a call, however long it takes."""
 _DISTINCT_ROWS = 10_000
@@ -173,7 +180,7 @@ def learn_call(agent: Agent, observation_size: int, action_size: int, capacity: 
 class TimingConditions:
     """What a robot's program asks for."""
 
-    margin: float = 0.5
+    margin: float = DEFAULT_MARGIN
     """The part of a cycle that is left to communication and to everything else."""
     episode: DurationLike = "4s"
     """How long an episode lasts."""
@@ -190,10 +197,10 @@ class TimingConditions:
 
 @dataclass(frozen=True)
 class Headroom:
-    """Whether there is room to learn in one way."""
+    """Whether a cycle time leaves time to learn in one way."""
 
     fits: bool
-    """Whether there is, with room to act as well."""
+    """Whether it does, with time to act as well."""
     share: float
     """The time needed over the time there is, however much of it may be used."""
 
@@ -212,40 +219,63 @@ class TimingVerdict:
     reset time."""
     background: Headroom
     """Learning beside acting: the average `learn` over the time between two of them."""
-    learnings: int
+    updates: int
     """That fall due in an episode, at most."""
     stale_cycles: int
     """Cycles that begin during a background learning, and act by the policy from before it."""
 
 
+def shortest_cycle_s(
+    way: LearnWay, period: int, act: CallTimes, learn: CallTimes, margin: float = DEFAULT_MARGIN
+) -> Fraction:
+    """The shortest cycle, in seconds, that leaves time to act and learn: the one answer for all commands.
+
+    A cycle does what falls into it within its usable part, `act` and, inline, `learn`, both at their 99th percentiles.
+    In the background the average `learn` must be done before the next one falls due. Between episodes a robot waits for
+    it, so that acting alone counts.
+
+    Args:
+        way: When the agent learns.
+        period: Agent steps from one `learn` to the next.
+        act: Measured times of `act`.
+        learn: Measured times of `learn`.
+        margin: The part of a cycle that stays free.
+    """
+    busy_s = _exact(act.p99_s) + (_exact(learn.p99_s) if way == "inline" else 0)
+    shortest_s = busy_s / (1 - _exact(margin))
+    return max(shortest_s, _exact(learn.mean_s) / period) if way == "background" else shortest_s
+
+
 def judge_timing(
     dt: DurationLike, period: int, act: CallTimes, learn: CallTimes, conditions: TimingConditions
 ) -> TimingVerdict:
-    """Which ways to learn have room at a cycle time, for an agent that learns every `period` agent steps."""
+    """Which ways to learn a cycle time leaves time for, of an agent that learns every `period` agent steps."""
     dt = Duration(dt)
-    cycle_s, usable = dt.exact_s, 1 - _exact(conditions.margin)
+    cycle_s = dt.exact_s
     act_s, learn_s, mean_s = _exact(act.p99_s), _exact(learn.p99_s), _exact(learn.mean_s)
-    learnings = ceil(Fraction(ceil(Duration(conditions.episode) / dt), period))
-    acting, inline = act_s / cycle_s, (act_s + learn_s) / cycle_s
-    # Many learnings are hardly all slow ones.
-    between = ((learnings - 1) * mean_s + learn_s) / Duration(conditions.reset_time).exact_s
-    background = mean_s / (period * cycle_s)
-    can_act = acting <= usable
+    updates = ceil(Fraction(ceil(Duration(conditions.episode) / dt), period))
+    # Many updates are hardly all slow ones.
+    between = ((updates - 1) * mean_s + learn_s) / Duration(conditions.reset_time).exact_s
+
+    def fits(way: LearnWay) -> bool:
+        return cycle_s >= shortest_cycle_s(way, period, act, learn, conditions.margin)
+
     return TimingVerdict(
         dt=dt,
-        act=Headroom(can_act, float(acting)),
-        inline=Headroom(inline <= usable, float(inline)),
-        between_episodes=Headroom(can_act and between <= 1, float(between)),
-        background=Headroom(can_act and background <= 1, float(background)),
-        learnings=learnings,
+        act=Headroom(fits("between_episodes"), float(act_s / cycle_s)),
+        inline=Headroom(fits("inline"), float((act_s + learn_s) / cycle_s)),
+        between_episodes=Headroom(fits("between_episodes") and between <= 1, float(between)),
+        background=Headroom(fits("background"), float(mean_s / (period * cycle_s))),
+        updates=updates,
         stale_cycles=ceil(learn_s / cycle_s),
     )
 
 
 def shortest_dts(verdicts: Collection[TimingVerdict]) -> Mapping[str, Duration | None]:
-    """For each way, the shortest cycle time that has room; None where none has."""
-    ways = ("inline", "between_episodes", "background")
-    return {way: min((each.dt for each in verdicts if getattr(each, way).fits), default=None) for way in ways}
+    """For each way, the shortest of the judged cycle times that leaves time for it; None where none does."""
+    return {
+        way: min((each.dt for each in verdicts if getattr(each, way).fits), default=None) for way in get_args(LearnWay)
+    }
 
 
 def _timed(call: Call, clock: Callable[[], float]) -> float:

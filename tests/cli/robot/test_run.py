@@ -88,7 +88,7 @@ def test_a_signal_lets_the_arm_of_a_controller_stand(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Whether act fits into 2 ms is the machine's business, and not this test's.
-    monkeypatch.setattr(Calibration, "refuse_unless_it_fits", lambda calibration: None)
+    monkeypatch.setattr(Calibration, "check", lambda calibration: None)
     with simulated_controller(pace=20) as controller:
         ports = controller.ports
         at = ["--host", "localhost", "--ports", *map(str, (ports.rtde, ports.realtime, ports.dashboard))]
@@ -125,14 +125,14 @@ def test_a_run_without_room_in_its_cycle_is_refused_and_leaves_no_folder(
 ) -> None:
     words = ["run", *LOCKSTEP, *LEARNS, "learn_when=batch", "--env-steps", "100", "--out", str(tmp_path)]
     with monkeypatch.context() as patch:
-        patch.setattr(Calibration, "shortest", property(lambda calibration: 2 * calibration.dt))
+        patch.setattr(Calibration, "shortest_dt", property(lambda calibration: 2 * calibration.dt))
         status, _, err = robot(capsys, *words)
         assert status == 2
-        assert "and there is no room in it: here act takes" in err.splitlines()[-1]
+        assert "which is too short: here act takes" in err.splitlines()[-1]
         assert err.endswith("--learner background with SAC, --set learn_when=episode_end with PPO.\n")
         assert not list(tmp_path.iterdir())
         patch.setattr(BoardObserver, "calibrated", lambda keeper, calibration: os.kill(os.getpid(), signal.SIGTERM))
-        patch.setattr(Calibration, "refuse_unless_it_fits", lambda calibration: None)
+        patch.setattr(Calibration, "check", lambda calibration: None)
         status, _, err = robot(capsys, *words)
         assert (status, err.splitlines()[-1]) == (143, "Stopped, and the robot stands.")
         assert not list(tmp_path.iterdir()), "nor one that is stopped before it begins"

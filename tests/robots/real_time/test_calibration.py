@@ -30,8 +30,8 @@ def made(dt: str, act: CallTimes, learn: CallTimes, way: str = "inline", period:
         ("inline", 1, times(0.0004), times(0.0149), "20ms"),  # 15.3 ms are 80 % of 19.1
         ("inline", 1, times(0.001), times(0.007), "10ms"),  # exactly 80 %
         ("inline", 1, times(0.001), times(0.0071), "20ms"),
-        ("between episodes", 400, times(0.0004), times(5.0), "10ms"),
-        ("between episodes", 400, times(0.0085), times(5.0), "20ms"),
+        ("between_episodes", 400, times(0.0004), times(5.0), "10ms"),
+        ("between_episodes", 400, times(0.0085), times(5.0), "20ms"),
         ("background", 1, times(0.0004), times(0.03, mean_s=0.013), "20ms"),
         ("background", 2, times(0.0004), times(0.03, mean_s=0.013), "10ms"),
     ],
@@ -41,36 +41,36 @@ def test_the_shortest_cycle_time_with_room(
 ) -> None:
     for dt in ("10ms", "20ms", "30ms"):
         calibration = made(dt, act, learn, way, period)
-        assert calibration.shortest == Duration(shortest)
+        assert calibration.shortest_dt == Duration(shortest)
         assert calibration.fits == (Duration(dt) >= Duration(shortest))
-    made(shortest, act, learn, way, period).refuse_unless_it_fits()
+    made(shortest, act, learn, way, period).check()
 
 
 def test_a_cycle_time_without_room_is_refused_with_one_that_has() -> None:
     with pytest.raises(InputError) as error:
-        made("10ms", times(0.0004), times(0.0149)).refuse_unless_it_fits()
+        made("10ms", times(0.0004), times(0.0149)).check()
     assert str(error.value) == (
-        "The cycle time is 10ms, and there is no room in it: here act takes 0.4 ms and learn 14.9 ms, inline, and 80% "
+        "The cycle time is 10ms, which is too short: here act takes 0.4 ms and learn 14.9 ms, inline, and 80% "
         "of a cycle may be used. Give at least 20ms, or learn at another time: learner='background' with SAC, "
         "learn_when='episode_end' with PPO."
     )
     with pytest.raises(InputError, match=r"between episodes, and 80% of a cycle may be used. Give at least 20ms\.$"):
-        made("10ms", times(0.009), times(1.0), "between episodes").refuse_unless_it_fits()
+        made("10ms", times(0.009), times(1.0), "between_episodes").check()
 
 
 def test_a_robot_that_would_stop_while_the_agent_learns_is_not_driven() -> None:
     learns = times(0.17)
     held = replace(made("400ms", times(0.001), learns), holds_s=0.22)
-    held.refuse_unless_it_fits()
+    held.check()
     assert held.fits
     with pytest.raises(InputError) as error:
-        replace(held, holds_s=0.2).refuse_unless_it_fits()
+        replace(held, holds_s=0.2).check()
     assert str(error.value) == (
         "The robot stops when it is told nothing for 0.2 s, of which 80% may be used: here act takes 1 ms and learn "
         "170 ms, inline. Take a smaller network, or learn at another time: learner='background' with SAC, "
         "learn_when='episode_end' with PPO."
     )
-    replace(made("400ms", times(0.001), learns, "between episodes"), holds_s=0.2).refuse_unless_it_fits()
+    replace(made("400ms", times(0.001), learns, "between_episodes"), holds_s=0.2).check()
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_robot_that_would_stop_while_the_agent_learns_is_not_driven() -> None:
         (SACAgent(), "inline", "inline"),
         (SACAgent(), "background", "background"),
         (PPOAgent(), "inline", "inline"),
-        (PPOAgent(learn_when="episode_end"), "inline", "between episodes"),
+        (PPOAgent(learn_when="episode_end"), "inline", "between_episodes"),
     ],
 )
 def test_calls_are_timed_by_the_robot_s_clock(
@@ -117,7 +117,7 @@ def test_calls_are_timed_by_the_robot_s_clock(
     assert [told.act.p99_s, told.learn.p99_s] == pytest.approx([0.001, 0.1])
     assert told.share == pytest.approx(0.101 if way == "inline" else 0.001)
     assert told.act.count > 1000
-    assert told.learn.count == (1 if way == "between episodes" else pytest.approx(20, abs=1)), "2 s of each"
+    assert told.learn.count == (1 if way == "between_episodes" else pytest.approx(20, abs=1)), "2 s of each"
 
 
 def test_where_the_clock_stands_still_nothing_takes_time() -> None:

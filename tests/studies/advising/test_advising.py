@@ -135,7 +135,7 @@ def test_a_first_look_beyond_the_budget_is_refused_before_anything_is_written(tm
 def test_cycle_times_that_are_not_in_time_are_not_tried(tmp_path: Path) -> None:
     advice, executor = advised(asked(), tmp_path, scores({16: 0.0, 32: 9.0}), time=VirtualTime(late=(ms(8),)))
     assert seeds(executor) == {"16ms": 5, "32ms": 5}
-    assert advice.not_tried == {"8ms": "acting takes 250 % of the cycle here, and half of it is to stay free"}
+    assert advice.not_tried == {"8ms": "acting takes 250 % of the cycle here, and 20 % of it must stay free"}
     assert advice.in_time[ms(8)].fits is False
 
 

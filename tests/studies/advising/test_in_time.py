@@ -17,11 +17,12 @@ def times(seconds: float) -> CallTimes:
     [
         (1e-3, 1e-3, {8: "inline", 32: "inline"}),
         (1e-3, 0.5, {8: "background", 32: "background"}),
-        (5e-3, 1e-3, {8: None, 32: "inline"}),
+        (5e-3, 1e-3, {8: "inline", 32: "inline"}),
+        (7e-3, 1e-3, {8: None, 32: "inline"}),
         (1e-3, 2.0, {8: None, 32: None}),
     ],
 )
-def test_half_of_a_cycle_stays_free_and_learning_ends_before_the_next(
+def test_a_fifth_of_a_cycle_stays_free_and_learning_ends_before_the_next(
     monkeypatch: pytest.MonkeyPatch, act_s: float, learn_s: float, ways: dict[int, str | None]
 ) -> None:
     monkeypatch.setattr(latency, "measure_act", lambda *_: times(act_s))

@@ -175,7 +175,7 @@ def test_ppo_at_16_milliseconds_by_hand() -> None:
     assert got.dt == Duration("16ms")
     assert got.act == Headroom(True, 1 / 16)
     assert got.inline == Headroom(False, 4.0)
-    assert (got.between_episodes, got.learnings) == (Headroom(True, 0.063 / 2), 1)
+    assert (got.between_episodes, got.updates) == (Headroom(True, 0.063 / 2), 1)
     assert (got.background, got.stale_cycles) == (Headroom(True, 0.048 / 32), 4)
 
 
@@ -183,7 +183,7 @@ def test_sac_at_16_milliseconds_by_hand() -> None:
     """1 ms to act and 7 ms to learn, at each of 250 cycles in an episode of 4 s."""
     got = judge_timing("16ms", 1, took(0.001), took(0.007, mean_s=0.004), TimingConditions())
     assert got.inline == Headroom(True, 0.5)
-    assert (got.between_episodes, got.learnings) == (Headroom(True, (249 * 0.004 + 0.007) / 2), 250)
+    assert (got.between_episodes, got.updates) == (Headroom(True, (249 * 0.004 + 0.007) / 2), 250)
     assert (got.background, got.stale_cycles) == (Headroom(True, 0.25), 1)
 
 
@@ -220,14 +220,14 @@ def test_background_learning_fits_exactly_while_it_keeps_up_on_average() -> None
 
 def test_where_acting_alone_is_too_slow_no_way_has_room() -> None:
     fast = took(1e-6)
-    at_margin, beyond = (judge_timing("2ms", 8, took(act_s), fast, TimingConditions()) for act_s in (0.001, 0.001001))
+    at_margin, beyond = (judge_timing("2ms", 8, took(act_s), fast, TimingConditions()) for act_s in (0.0016, 0.001601))
     assert (at_margin.act.fits, at_margin.between_episodes.fits, at_margin.background.fits) == (True, True, True)
     assert not at_margin.inline.fits  # acting leaves nothing for learning
     assert (beyond.act.fits, beyond.between_episodes.fits, beyond.background.fits) == (False, False, False)
 
 
 @pytest.mark.parametrize(
-    ("dt", "period", "episode", "learnings"),
+    ("dt", "period", "episode", "updates"),
     [
         ("16ms", 2000, "4s", 1),
         ("16ms", 250, "4s", 1),
@@ -237,8 +237,8 @@ def test_where_acting_alone_is_too_slow_no_way_has_room() -> None:
         ("16ms", 100, "32s", 20),
     ],
 )
-def test_learnings_that_fall_due_in_an_episode(dt: str, period: int, episode: str, learnings: int) -> None:
-    assert judge_timing(dt, period, took(0.001), took(0.001), TimingConditions(episode=episode)).learnings == learnings
+def test_updates_that_fall_due_in_an_episode(dt: str, period: int, episode: str, updates: int) -> None:
+    assert judge_timing(dt, period, took(0.001), took(0.001), TimingConditions(episode=episode)).updates == updates
 
 
 @pytest.mark.parametrize(("learn_s", "stale"), [(0.0001, 1), (0.016, 1), (0.0161, 2), (0.16, 10)])
@@ -251,7 +251,7 @@ def test_the_shortest_cycle_time_of_each_way_whatever_the_order() -> None:
         judge_timing(dt, 1, took(0.0001), took(0.003), TimingConditions()) for dt in ("32ms", "4ms", "8ms", "16ms")
     ]
     assert shortest_dts(judged) == {
-        "inline": Duration("8ms"),
+        "inline": Duration("4ms"),
         "between_episodes": Duration("8ms"),
         "background": Duration("4ms"),
     }
