@@ -17,7 +17,7 @@ AT_16, AT_32 = Duration("16ms"), Duration("32ms")
 
 def test_a_panel_has_rules_in_order_cycle_times_sorted_and_a_score_for_each_seed(decided: StudyFolder) -> None:
     (panel,) = read_scores(decided).panels
-    assert (panel.title, panel.where) == ("reacher, ppo", "closed form")
+    assert (panel.title, panel.provenance) == ("reacher, ppo", "closed form")
     assert panel.rules == ("baseline", "dt-aware")
     assert panel.dts == (AT_16, AT_32)
     assert panel.scores("baseline", AT_32) == [-40.0, -41.0, -42.0]
@@ -41,7 +41,7 @@ def test_runs_without_a_score_are_kept_with_the_reason(make_study: MakeStudy) ->
     (panel,) = scores.panels
     runs = panel.cells["baseline", AT_16]
     assert [run.outcome for run in runs] == ["astray", "failed", "unfinished", "scored"]
-    assert [run.means is not None for run in runs] == [False, False, False, True]
+    assert [run.means is not None for run in runs] == [True, False, False, True]
     assert [bool(run.result) for run in runs] == [True, False, False, True]
     assert panel.scores("baseline", AT_16) == [-1.0]
 
@@ -82,4 +82,4 @@ def test_tasks_algorithms_and_hyper_parameters_have_panels_of_their_own(make_stu
     ]
     assert len(panels) == 10
     assert panels[4].rules == (AS_GIVEN,)
-    assert panels[4].where == "no data yet"
+    assert panels[4].provenance == "no data yet"

@@ -97,7 +97,7 @@ def test_one_seed_has_no_error_and_values_that_vary_have_panels(make_folder: Cal
     )
     finish(folder)
     results = StudyResults(folder)
-    assert [axes.get_title() for axes in results.plot().axes] == ["reacher, ppo, 100", "reacher, ppo, 200"]
+    assert [axes.get_title() for axes in results.plot().axes] == ["reacher, ppo, batch 100", "reacher, ppo, batch 200"]
     assert sorted(results.scores()["batch"].to_pylist()) == [100, 200]
     assert "(1)" in results._repr_html_()
 

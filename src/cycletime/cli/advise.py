@@ -142,7 +142,7 @@ class Advise:
             others={**from_file, **others},
             rule=self.rule,
             dts=tuple(sorted({Duration(dt) for dt in self.dts})),
-            measure=MEASURES[self.measure][0],
+            measure=self.measure,
             real_time=not self.simulation,
             device=self.device,
             **options,

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from cycletime.agents import SACAgent
 from cycletime.duration import Duration
-from cycletime.reports.formatting import dt_text, hours_text, join_words, settings_text
+from cycletime.reports.formatting import dt_text, hours_text, join_words
 from cycletime.reports.summary import MOST_SEEDS, POWER, seeds_needed
 from cycletime.statistics import Comparison, mean_and_error
 from cycletime.studies.advice import Advice, write_advice
-from cycletime.studies.scores import MEASURES
+from cycletime.studies.scores import MEASURES, settings_text
 
 _FEW_SEEDS = 10
 """Seeds with which failures of one run in five are nearly always seen."""
@@ -225,7 +225,7 @@ def _missing_mean(advice: Advice, dt: Duration) -> str:
 
 
 def _measure_name(advice: Advice) -> str:
-    return next(words for key, words in MEASURES.values() if key == advice.question.measure)
+    return MEASURES[advice.question.measure][1]
 
 
 def _run_s(advice: Advice) -> float:

@@ -78,9 +78,9 @@ def _performance(
         panels=(PanelSpec("", tuple(lines), tuple(float(dt) * 1e3 for dt in panel.dts)),),
         cells=cells,
         caption=f"Means ± one standard error over seeds, n = {_range(cells.values())}; interquartile means with 95 % "
-        f"bootstrap. Data: {panel.where}.",
+        f"bootstrap. Data: {panel.provenance}.",
         print_caption=f"{summary.statistics.words if with_intervals else 'no intervals from 1 run'}; data: "
-        f"{panel.where}",
+        f"{panel.provenance}",
         command=command,
         y_label=measured,
         x_label=CYCLE_TIME,
@@ -107,8 +107,9 @@ def _curves(summary: Summary, stem: str, cells: Mapping[str, FigureCell], comman
         panels=tuple(each for each in every if each.lines),
         cells=cells,
         caption="Episodic return in equal bins of environment steps: means ± one standard error or interquartile "
-        f"means with 95 % bootstrap, n = {_range(cells.values())} seeds. Data: {panel.where}.",
-        print_caption=f"{'means, bands ± one standard error' if bands else 'no bands from 1 run'}; data: {panel.where}",
+        f"means with 95 % bootstrap, n = {_range(cells.values())} seeds. Data: {panel.provenance}.",
+        print_caption=f"{'means, bands ± one standard error' if bands else 'no bands from 1 run'}; "
+        f"data: {panel.provenance}",
         command=command,
         y_label=RETURN,
         step_s=panel_env_dt_s(panel),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import floor, log10
 from typing import Any
 
@@ -16,16 +15,6 @@ def dt_text(dt: Duration) -> str:
     """A cycle time, with a space before its unit: '16 ms'."""
     text = str(dt)
     return next(f"{text.removesuffix(unit)} {unit}" for unit in ("ms", "us", "ns", "Hz", "s") if text.endswith(unit))
-
-
-def value_text(hyperparameter: object) -> str:
-    """A hyper-parameter, with six digits at most."""
-    return f"{hyperparameter:.6g}" if isinstance(hyperparameter, float) else str(hyperparameter)
-
-
-def settings_text(point: Mapping[str, Any]) -> str:
-    """Hyper-parameters with their names: 'batch 2000, discount 0.99'."""
-    return ", ".join(f"{name} {value_text(each)}" for name, each in point.items())
 
 
 def join_words(items: list[str]) -> str:

@@ -106,7 +106,7 @@ def _panel_as_json(summary: Summary) -> dict[str, Any]:
         "task": panel.task,
         "algorithm": panel.algorithm,
         "hyperparameters": _hyperparameters(panel),
-        "where": panel.where,
+        "where": panel.provenance,
         "rules": panel.rules,
         "dts_s": [float(dt) for dt in panel.dts],
         "cells": [_cell_as_json(summary, (rule, dt)) for dt in panel.dts for rule in panel.rules],
@@ -122,7 +122,7 @@ def _choices_as_json(choices: RankedChoices) -> dict[str, Any]:
     return {
         "task": first.task,
         "algorithm": first.algorithm,
-        "where": first.where,
+        "where": first.provenance,
         "rule": rule,
         "dt_s": float(dt),
         "ranking": [

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
 
-from cycletime.reports.formatting import difference_text, dt_text, estimate_text, settings_text, value_text
+from cycletime.reports.formatting import difference_text, dt_text, estimate_text
 from cycletime.reports.summary import CellKey, Statistics, Summary
 from cycletime.statistics import Comparison, Estimate, compare, holm, mean_and_error
-from cycletime.studies.scores import AS_GIVEN, MEASURES, Panel, RunOutcome
+from cycletime.studies.scores import AS_GIVEN, MEASURES, Panel, RunOutcome, settings_text, value_text
 
 NO_SCORE = "-"
 
@@ -35,7 +35,7 @@ def summary_table(summary: Summary, measure: str) -> TextTable:
     last = ("frequency-averaged", *(estimate_text(each) if each else NO_SCORE for each in averages))
     notes = [
         f"Scores are the {MEASURES[measure][1]}; numbers are {summary.statistics.words} (number of runs). Data: "
-        f"{panel.where}."
+        f"{panel.provenance}."
     ]
     if len(panel.dts) > 1:
         notes.append(
@@ -135,7 +135,7 @@ class RankedChoices:
         ]
         notes = [
             f"Scores are the {MEASURES[measure][1]}; numbers are {self.statistics.words} (number of runs). Data: "
-            f"{self.panels[0].where}.",
+            f"{self.panels[0].provenance}.",
             f"Sorted by the mean. Verdicts are against the first: means by Welch's t, p < 0.05, corrected for all "
             f"{comb(len(self.against) + 1, 2):,} pairs (Holm).",
         ]

@@ -20,10 +20,10 @@ from cycletime.statistics import Comparison, Judgement, SequentialDesign, mean_a
 from cycletime.statistics.means import percent
 from cycletime.statistics.sequential import FIRST_RUNS
 from cycletime.studies.cycle_time_checks import RealTimeFit
+from cycletime.studies.scores import MEASURES
 from cycletime.studies.spec import Cell, StudySpec, Tuned
 from cycletime.training.atomic_files import make_folder, write_last
 from cycletime.training.engine_registry import AUTO
-from cycletime.training.finished_run import MEASURES
 from cycletime.training.make_specs import DEFAULT_RULES, TUNABLE
 from cycletime.training.sealed_json import check_seal, error_reason, parse_json, sealed_text
 from cycletime.training.spec import AGENTS, refuse_longer_than
@@ -54,8 +54,8 @@ class Question:
     """Candidates beside the present one; left out, quarter, half, double and four times as long."""
     env_steps: int = 10**6
     """How long each run trains, the same for all, and so as long in seconds; a million until the budget decides."""
-    measure: str = MEASURES[0]
-    """A run's score, as results name it."""
+    measure: str = "average"
+    """A run's score: a name of `MEASURES`."""
     confidence: float = 0.95
     """Of all comparisons together."""
     enough: float = 0.0
@@ -144,8 +144,10 @@ class Question:
             "others": {name: list(each) if isinstance(each, tuple) else each for name, each in self.others.items()},
             "rule": self.rule,
             "dts": [str(dt) for dt in self.dts],
+            "env_steps": self.env_steps,
+            "measure": MEASURES[self.measure][0],
         }
-        names = ("env_steps", "measure", "confidence", "enough", "first_seeds", "real_time", "device", "engine")
+        names = ("confidence", "enough", "first_seeds", "real_time", "device", "engine")
         return {**told, **{name: getattr(self, name) for name in names}}
 
 

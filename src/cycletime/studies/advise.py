@@ -43,6 +43,7 @@ from cycletime.studies.cycle_time_checks import (
 from cycletime.studies.executors import Executor
 from cycletime.studies.hardware_estimates import Costs, estimate_wall_time, measure_costs
 from cycletime.studies.plan import Plan
+from cycletime.studies.scores import read_cells
 from cycletime.studies.study_folder import StudyFolder, check_folder_free
 from cycletime.studies.worker_pool import StudyObserver, run_study
 from cycletime.training.latency import DEFAULT_MARGIN
@@ -204,36 +205,30 @@ class CandidateRuns:
         return StudyFolder.create(self.path, self.question.study(dts, seeds))
 
     def missing(self, dts: Iterable[Duration], seeds: int) -> set[CandidateRun]:
-        """Those of a look that are neither done nor given up."""
+        """Those of a look that are neither done nor failed."""
         dts = tuple(dts)
         if not self.begun:
             return {(dt, seed) for dt in dts for seed in range(seeds)}
-        names = {name: run for run, name in self._names(dts, seeds).items()}
-        states = StudyFolder.open(self.path).states(names)
-        return {names[name] for name, state in states.items() if state not in ("done", "failed")}
+        folder = self._folder(dts, seeds)
+        plan = Plan.of(folder.study)
+        states = folder.states(run.name for run in plan.runs)
+        left = [run for run in plan.runs if states[run.name] not in ("done", "failed")]
+        return {(plan.cells[run.cell].dt, run.seed) for run in left}
 
     def scores(self, dts: Iterable[Duration], seeds: int) -> dict[Duration, tuple[float | None, ...]]:
         """By candidate and in the order of seeds; None where a run has no score."""
-        store = StudyFolder.open(self.path).checked().store
-        found: dict[Duration, list[float | None]] = {}
-        for (dt, _), name in self._names(tuple(dts), seeds).items():
-            score = store.result(name)[self.question.measure] if name in store else None
-            found.setdefault(dt, []).append(score)
-        return {dt: tuple(scores) for dt, scores in found.items()}
+        folder = self._folder(dts, seeds).checked()
+        return {cell.dt: tuple(run.score for run in runs) for cell, runs in read_cells(folder, self.question.measure)}
 
     def done(self) -> int:
         """All runs that are finished."""
         return len(StudyFolder.open(self.path).store.refresh()) if self.begun else 0
 
-    def _names(self, dts: tuple[Duration, ...], seeds: int) -> dict[CandidateRun, str]:
-        begun = StudyFolder.open(self.path).study
-        study = self.question.study(dts, seeds).resolved(begun)
-        plan = Plan.of(replace(study, width=begun.width))
-        return {
-            (plan.cells[index].dt, seed): name
-            for index, names in plan.names.items()
-            for seed, name in zip(study.seeds, names, strict=True)
-        }
+    def _folder(self, dts: Iterable[Duration], seeds: int) -> StudyFolder:
+        """The folder with the study of some candidates and seeds, whatever its own is at this moment."""
+        folder = StudyFolder.open(self.path)
+        study = self.question.study(dts, seeds).resolved(folder.study)
+        return replace(folder, study=replace(study, width=folder.study.width))
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The scores of a study's runs, read once: what every table, sentence, figure, tuning and advice begins with.
+"""The scores of a study's runs: the one reader, for tables, sentences, figures, tuning and advice.
 
 A run that has no score is kept with the reason, so that it is counted wherever its score is missing.
 """
@@ -8,46 +8,98 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import nan
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.duration import Duration
-from cycletime.reports.formatting import settings_text
-from cycletime.studies.plan import Plan
+from cycletime.studies.plan import Plan, run_names
 from cycletime.studies.spec import Cell
 from cycletime.studies.study_folder import RunState, StudyFolder
-from cycletime.training.run_store import Store
 from cycletime.training.spec import RunSpec
 
 RunOutcome: TypeAlias = Literal["scored", "astray", "failed", "unfinished"]
-"""Astray: finished without a finite score. Failed: given up. Else not done yet."""
+"""Astray: finished without a finite score, since learning diverged or no episode ended."""
 MEASURES: Mapping[str, tuple[str, str]] = {
     "average": ("average_return", "mean return over learning"),
     "last-tenth": ("last_tenth_return", "mean return in the last tenth of learning"),
     "episodes": ("mean_over_episodes", "mean return over episodes"),
 }
-"""By name, a measure's key in result.json, and what it is called."""
+"""By name, a measure's key in result.json, and its label."""
 AS_GIVEN = "as given"
-"""What stands for a rule where values are not carried."""
+"""The label of values that no rule carries."""
 _FIXED = ("task", "algorithm", "rule", "dt")
 
 
 @dataclass(frozen=True, eq=False)
 class RunScore:
-    """A run and what came of it."""
+    """A run, its state and its score."""
 
     name: str
     spec: RunSpec
-    outcome: RunOutcome
+    state: RunState
     score: float | None = None
-    """Of a run that is scored."""
+    """None without a finite one."""
     result: Mapping[str, Any] = field(default_factory=dict)
-    """What its result says, empty without one."""
-
+    """Its result.json, empty unless it is done."""
     means: NDArray[np.float64] | None = None
-    """Its mean returns in bins, where it is scored."""
+    """Its mean returns in bins, None unless it is done."""
+
+    @property
+    def outcome(self) -> RunOutcome:
+        if self.state == "done":
+            return "astray" if self.score is None else "scored"
+        return "failed" if self.state == "failed" else "unfinished"
+
+
+def read_cell(folder: StudyFolder, cell: Cell, measure: str = "average") -> tuple[RunScore, ...]:
+    """The runs of one cell, in the order of the study's seeds.
+
+    Args:
+        folder: The study; `StudyFolder.checked` where damaged files are not to count.
+        cell: One of the study, or any whose runs may be in its store.
+        measure: A name of `MEASURES`.
+    """
+    names = run_names(cell, folder.study.seeds)
+    return _read_runs(folder, cell, names, measure, folder.states(names), {})
+
+
+def read_cells(folder: StudyFolder, measure: str = "average") -> Iterator[tuple[Cell, tuple[RunScore, ...]]]:
+    """All cells of a study in its order, each with its runs; cells may share runs."""
+    plan, known = Plan.of(folder.study), dict[str, RunScore]()
+    states = folder.states(planned.name for planned in plan.runs)
+    for index, cell in enumerate(plan.cells):
+        yield cell, _read_runs(folder, cell, plan.names[index], measure, states, known)
+
+
+def score_array(runs: Sequence[RunScore], measure: str = "average") -> NDArray[np.float64]:
+    """The scores of finished runs by any measure, NaN where there is none."""
+    scores = [run.result.get(MEASURES[measure][0]) for run in runs]
+    return np.array([nan if score is None else score for score in scores], np.float64)
+
+
+def _read_runs(
+    folder: StudyFolder,
+    cell: Cell,
+    names: Sequence[str],
+    measure: str,
+    states: Mapping[str, RunState],
+    known: dict[str, RunScore],
+) -> tuple[RunScore, ...]:
+    for seed, name in zip(folder.study.seeds, names, strict=True):
+        if name not in known:
+            known[name] = _run_score(folder, cell.run(seed), name, measure, states[name])
+    return tuple(known[name] for name in names)
+
+
+def _run_score(folder: StudyFolder, spec: RunSpec, name: str, measure: str, state: RunState) -> RunScore:
+    if state != "done":
+        return RunScore(name, spec, state)
+    result = folder.store.result(name)
+    score = result[MEASURES[measure][0]]
+    return RunScore(name, spec, state, None if score is None else float(score), result, folder.store.means(name))
 
 
 @dataclass(frozen=True)
@@ -58,7 +110,7 @@ class Panel:
     algorithm: str
     hyperparameters: Mapping[str, Any]
     rules: tuple[str, ...]
-    """In the study's order; the first is what others are compared with."""
+    """In the study's order; others are compared with the first."""
     dts: tuple[Duration, ...]
     """The shortest first."""
     cells: Mapping[tuple[str, Duration], tuple[RunScore, ...]]
@@ -66,14 +118,13 @@ class Panel:
 
     @property
     def title(self) -> str:
-        """What it is about."""
         return ", ".join(filter(None, (self.task, self.algorithm, settings_text(self.hyperparameters))))
 
     @property
-    def where(self) -> str:
+    def provenance(self) -> str:
         """Where its data come from, such as 'closed form'."""
-        told = {str(run.result["where"]) for run in self.runs() if "where" in run.result}
-        return " and ".join(sorted(told)) or "no data yet"
+        sources = {str(run.result["where"]) for run in self.runs() if "where" in run.result}
+        return " and ".join(sorted(sources)) or "no data yet"
 
     def runs(self) -> Iterator[RunScore]:
         """Its runs, each once though several cells may share it."""
@@ -84,7 +135,7 @@ class Panel:
         return [run.score for run in self.cells[rule, dt] if run.score is not None]
 
     def counts(self, place: tuple[str, Duration]) -> Counter[RunOutcome]:
-        """How many runs of a cell came to what."""
+        """How many runs of a cell had which outcome."""
         return Counter(run.outcome for run in self.cells[place])
 
     def shares_runs(self, rule: str, other: str, dt: Duration) -> bool:
@@ -106,21 +157,19 @@ class StudyScores:
         return list({run.name: run for panel in self.panels for run in panel.runs()}.values())
 
     def counts(self) -> Counter[RunOutcome]:
-        """How many runs came to what."""
+        """How many runs had which outcome."""
         return Counter(run.outcome for run in self.runs())
 
 
 def read_scores(folder: StudyFolder, measure: str = "average") -> StudyScores:
-    """Read the results of all runs that a study plans."""
-    plan, known, folder = Plan.of(folder.study), dict[str, RunScore](), folder.checked()
-    states = folder.states(planned.name for planned in plan.runs)
+    """The scores of all runs that a study plans, in panels; what is damaged does not count as done."""
+    folder = folder.checked()
     cells: dict[tuple[Any, ...], dict[tuple[str, Duration], tuple[RunScore, ...]]] = {}
     labels: dict[tuple[Any, ...], Mapping[str, Any]] = {}
-    for index, cell in enumerate(plan.cells):
+    for cell, runs in read_cells(folder, measure):
         key = tuple(value for name, value in cell.labels.items() if name not in ("rule", "dt"))
         labels[key] = cell.labels
-        place = (str(cell.labels["rule"] or AS_GIVEN), cell.dt)
-        cells.setdefault(key, {})[place] = _runs(folder, cell, plan.names[index], measure, states, known)
+        cells.setdefault(key, {})[str(cell.labels["rule"] or AS_GIVEN), cell.dt] = runs
     return StudyScores(folder, measure, tuple(_panel(labels[key], cells[key]) for key in cells))
 
 
@@ -135,25 +184,11 @@ def _panel(labels: Mapping[str, Any], cells: Mapping[tuple[str, Duration], tuple
     )
 
 
-def _runs(
-    folder: StudyFolder,
-    cell: Cell,
-    names: Sequence[str],
-    measure: str,
-    states: Mapping[str, RunState],
-    known: dict[str, RunScore],
-) -> tuple[RunScore, ...]:
-    for seed, name in zip(folder.study.seeds, names, strict=True):
-        if name not in known:
-            known[name] = _run_score(folder.store, cell.run(seed), name, measure, states[name])
-    return tuple(known[name] for name in names)
+def value_text(hyperparameter: object) -> str:
+    """A hyper-parameter, with six digits at most."""
+    return f"{hyperparameter:.6g}" if isinstance(hyperparameter, float) else str(hyperparameter)
 
 
-def _run_score(store: Store, spec: RunSpec, name: str, measure: str, state: RunState) -> RunScore:
-    if state != "done":
-        return RunScore(name, spec, "failed" if state == "failed" else "unfinished")
-    result = store.result(name)
-    score = result[MEASURES[measure][0]]
-    if score is None:
-        return RunScore(name, spec, "astray", None, result)
-    return RunScore(name, spec, "scored", float(score), result, store.means(name))
+def settings_text(point: Mapping[str, Any]) -> str:
+    """Hyper-parameters with their names: 'batch 2000, discount 0.99'."""
+    return ", ".join(f"{name} {value_text(each)}" for name, each in point.items())

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from html import escape
 from math import isnan, nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cycletime.extras import require_extras
-from cycletime.studies.plan import Plan
+from cycletime.studies.scores import AS_GIVEN, MEASURES, read_cells, read_scores
 from cycletime.studies.spec import StudySpec
 from cycletime.studies.spec_file import read_study
 from cycletime.studies.study_folder import StudyFolder
-from cycletime.training.finished_run import MEASURES
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.figure import Figure
+
+_KEYS = {key: name for name, (key, _) in MEASURES.items()}
+"""By key in result.json, the measure's name."""
 
 
 class Study(StudySpec):
@@ -85,19 +87,24 @@ class StudyResults:
 
         from cycletime.studies.curve_export import label_columns
 
-        plan = Plan.of(self.folder.study)
+        cells = list(read_cells(self._checked))
         columns = {
-            **label_columns([cell.labels for cell in plan.cells]),
+            **label_columns([cell.labels for cell, _ in cells]),
             "seed": pa.int64(),
             "run": pa.string(),
             "state": pa.string(),
-            **dict.fromkeys(MEASURES, pa.float64()),
+            **dict.fromkeys(_KEYS, pa.float64()),
         }
         texts = [name for name, kind in columns.items() if kind == pa.string()]
-        rows = [
-            {**row, **{name: None if row[name] is None else str(row[name]) for name in texts}}
-            for row in self._rows(plan)
-        ]
+        rows = []
+        for cell, runs in cells:
+            labels = {**cell.labels, "rule": cell.labels["rule"] or AS_GIVEN, "dt": float(cell.dt)}
+            for run in runs:
+                own = {"seed": run.spec.seed, "run": run.name, "state": run.state}
+                row = {**labels, **own, **{key: run.result.get(key) for key in _KEYS}}
+                rows.append(
+                    {name: str(each) if name in texts and each is not None else each for name, each in row.items()}
+                )
         return pa.Table.from_pylist(rows, pa.schema(list(columns.items())))
 
     def curves(self, bins: int | None = 100) -> pa.Table:
@@ -128,44 +135,23 @@ class StudyResults:
             axes.legend()
         return figure
 
-    def _rows(self, plan: Plan) -> Iterator[dict[str, Any]]:
-        states = self._checked.states(planned.name for planned in plan.runs)
-        varied = dict.fromkeys(name for cell in plan.cells for name in cell.labels)
-        for index, cell in enumerate(plan.cells):
-            labels = {name: cell.labels.get(name) for name in varied}
-            for seed, name in zip(plan.study.seeds, plan.names[index], strict=True):
-                result = self._checked.store.result(name) if states[name] == "done" else {}
-                yield {
-                    **labels,
-                    "rule": labels["rule"] or "as given",
-                    "dt": float(cell.dt),
-                    "seed": seed,
-                    "run": name,
-                    "state": states[name],
-                    **{measure: result.get(measure) for measure in MEASURES},
-                }
-
-    def _means(self, measure: str) -> dict[str, dict[str, dict[float, tuple[float, float, int]]]]:
+    def _means(self, key: str) -> dict[str, dict[str, dict[float, tuple[float, float, int]]]]:
         """By task, algorithm and other values, by rule and by cycle time: mean, standard error and n."""
         from cycletime.statistics import mean_and_error  # which needs SciPy, and a training does not
 
-        scores: dict[tuple[str, str, float], list[float]] = {}
-        fixed = ("rule", "dt", "seed", "run", "state", *MEASURES)
-        for row in self._rows(Plan.of(self.folder.study)):
-            if row[measure] is not None:
-                others = [str(value) for name, value in row.items() if name not in fixed and value is not None]
-                scores.setdefault((", ".join(others), row["rule"], row["dt"]), []).append(row[measure])
         found: dict[str, dict[str, dict[float, tuple[float, float, int]]]] = {}
-        for (title, rule, dt), values in sorted(scores.items(), key=lambda item: item[0][2]):
-            told = mean_and_error(values)
-            error = nan if told.high is None else told.high - told.value
-            found.setdefault(title, {}).setdefault(rule, {})[dt] = told.value, error, told.n
+        for panel in read_scores(self._checked, _KEYS[key]).panels:
+            for rule, dt in sorted(panel.cells, key=lambda place: place[1]):
+                if scores := panel.scores(rule, dt):
+                    mean = mean_and_error(scores)
+                    error = nan if mean.high is None else mean.high - mean.value
+                    found.setdefault(panel.title, {}).setdefault(rule, {})[float(dt)] = mean.value, error, mean.n
         return found
 
     def _repr_html_(self) -> str:
         """Means over seeds, for notebooks."""
         parts = [f"<h4>{escape(self.folder.study.name)}</h4>"]
-        for title, rules in self._means(MEASURES[0]).items():
+        for title, rules in self._means("average_return").items():
             dts = sorted({dt for points in rules.values() for dt in points})
             head = "".join(f"<th>{escape(rule)}</th>" for rule in rules)
             rows = [
@@ -177,6 +163,10 @@ class StudyResults:
             caption = f"<caption>{escape(title)}: mean return over learning ± one standard error (seeds)</caption>"
             parts.append(f"<table>{caption}<tr><th>cycle time</th>{head}</tr>{''.join(rows)}</table>")
         return "".join(parts)
+
+
+def _as_text(value: object) -> str | None:
+    return None if value is None else str(value)
 
 
 def _html_cell(point: tuple[float, float, int] | None) -> str:

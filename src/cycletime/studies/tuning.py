@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from cycletime.errors import InputError, RunError
 from cycletime.statistics import Comparison, Estimate, compare, holm, mean_and_error
 from cycletime.studies.executors import Executor
+from cycletime.studies.scores import read_cell
 from cycletime.studies.spec import Point
 from cycletime.studies.spec_file import study_table
 from cycletime.studies.study_folder import StudyFolder, check_folder_free
@@ -367,19 +368,15 @@ class _TuningRun:
 
     def _trial(self, folder: StudyFolder, number: int, point: Point) -> Trial:
         (cell,) = replace(self.tuning.of([point]), width=folder.study.width).cells()
-        scores: list[float | None] = []
-        failed, astray = 0, 0
-        for seed in folder.study.seeds:
-            name = cell.run(seed).name
-            done = name in folder.store
-            scores.append(folder.store.result(name)["average_return"] if done else None)
-            failed, astray = failed + (not done), astray + (done and scores[-1] is None)
+        runs = read_cell(folder, cell)
+        diverged = sum(run.outcome == "astray" for run in runs)
+        failed = sum(run.outcome != "scored" for run in runs) - diverged
         words = [
-            f"{count} of {len(scores)} runs {what}"
-            for count, what in ((failed, "failed"), (astray, "diverged or ended no episode"))
+            f"{count} of {len(runs)} runs {what}"
+            for count, what in ((failed, "failed"), (diverged, "diverged or ended no episode"))
             if count
         ]
-        return Trial(number, point, tuple(scores), " and ".join(words) or None)
+        return Trial(number, point, tuple(run.score for run in runs), " and ".join(words) or None)
 
     def _at_once(self) -> int:
         """How many trials are asked for at a time: the same whenever a search goes on, since its order hangs on it."""

@@ -8,10 +8,11 @@ from typing import Any
 
 from cycletime.duration import Duration
 from cycletime.reports.figures import references_by_name
-from cycletime.reports.formatting import dt_text, value_text
+from cycletime.reports.formatting import dt_text
 from cycletime.reports.page.html import html_table
 from cycletime.rules import ALGORITHMS
 from cycletime.rules.quantities import format_seconds
+from cycletime.studies.scores import value_text
 from cycletime.tasks.references import Reference
 
 _NO_BREAK = "\u00a0"
