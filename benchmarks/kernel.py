@@ -34,11 +34,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.agents import PPOAgent
+from cycletime.cuda.card import Card
 from cycletime.cuda.check import full_sizes
-from cycletime.cuda.device import CupyDevice, Device, find_device
+from cycletime.cuda.device import Device, find_device
 from cycletime.cuda.kernels import FORMS, PPO, shared_bytes_of
-from cycletime.cuda.ppo import initial_states, timed_task_of
-from cycletime.cuda.replay import run_slice, slice_of
+from cycletime.cuda.layout import timed_task_of
+from cycletime.cuda.ppo import PPO_KERNEL, initial_state
+from cycletime.cuda.replay import slice_of
 from cycletime.cuda.replay import train_runs as train_without_files
 from cycletime.cuda.run_batch import CudaRunBatch
 from cycletime.cuda.tasks import TASKS
@@ -117,7 +119,7 @@ def speed(device: Device) -> bool:
     """Microseconds of one gradient step and of one agent step, with all multiprocessors busy."""
     by_m = {m: _learning_us(device, m) for m in MINIBATCHES}
     print(f"us per update, m = {' '.join(map(str, by_m))}: {' '.join(f'{each:.2f}' for each in by_m.values())}")
-    rate = 2 * PRODUCTS * 50 * device.blocks / by_m[50] / 1e6
+    rate = 2 * PRODUCTS * 50 * device.memory.blocks / by_m[50] / 1e6
     print(f"  at m = 50: {rate:.1f} TFLOP/s of learning on the whole card")
     for task in TASKS:
         env_dt = ClosedFormWorld(task).env_dt
@@ -134,7 +136,7 @@ def forms() -> bool:
     print(f"by form, reacher: us per update with m = {' '.join(map(str, MINIBATCHES))}, us per agent step with k = 8,")
     print(f"  seconds of {RUNS} runs of {ENV_STEPS:,} environment steps at 16 ms")
     for form in FORMS[PPO]:
-        device = CupyDevice(form)
+        device = Device(PPO_KERNEL, Card(PPO, form))
         found = [each.bits for each in train_without_files(device, specs)]
         bits = bits or found
         by_m = [_learning_us(device, m) for m in MINIBATCHES]
@@ -149,7 +151,7 @@ def forms() -> bool:
 
 def _busy(device: Device, task: str, dt: str, minibatch: int) -> list[RunSpec]:
     """A run for each multiprocessor."""
-    return [spec_of(task, dt, seed, 10**9, minibatch=minibatch) for seed in range(device.blocks)]
+    return [spec_of(task, dt, seed, 10**9, minibatch=minibatch) for seed in range(device.memory.blocks)]
 
 
 def _learning_us(device: Device, minibatch: int) -> float:
@@ -166,15 +168,16 @@ def _microseconds(device: Device, specs: list[RunSpec], *, counts: tuple[int, in
     """From the difference between many and few, so that the launch itself does not count; the best of three."""
     walls = []
     for count in counts:
-        state = initial_states(specs[:1])[0]
+        state = initial_state(specs[0])
         # Simulation alone learns in no epochs; nothing is reported.
         work = slice_of(specs, [state] * len(specs), most_periods=3 if vary == "epochs" else count)
-        work.runs["epochs"], work.runs["metrics_every"] = count if vary == "epochs" else 0, 10**6
+        for run in work.runs:
+            run.record["epochs"], run.record["metrics_every"] = count if vary == "epochs" else 0, 10**6
         work = replace(work, most_records=min(work.most_records, 20_000))
         tries = []
         for _ in range(3):
             began = time.perf_counter()
-            run_slice(device, work)
+            device.train(work)
             tries.append(time.perf_counter() - began)
         walls.append(min(tries))
     return (walls[1] - walls[0]) / ((counts[1] - counts[0]) * per) * 1e6
@@ -284,7 +287,7 @@ def header(device: Device, commit: str) -> Iterator[str]:
     """Whose figures these are."""
     versions = f"python {sys.version.split()[0]}, numpy {np.__version__}, jax {jax.__version__}"
     yield f"cycletime {commit or code_version()}, {processor()}, {versions}"
-    yield f"{device.name}: " + ", ".join(f"{name} {value}" for name, value in device.about.items())
+    yield f"{device.memory.name}: " + ", ".join(f"{name} {value}" for name, value in device.memory.about.items())
     asked = "driver_version,clocks.sm,clocks.max.sm,clocks.mem,power.limit,temperature.gpu"
     command = ["nvidia-smi", f"--query-gpu={asked}", "--format=csv,noheader"]
     try:
@@ -316,7 +319,7 @@ def main() -> int:
     if not chosen:
         return 0
     prepare_jax("cpu")
-    device = find_device(given.shared_memory and shared_bytes_of(given.shared_memory))
+    device = find_device(PPO_KERNEL, given.shared_memory and shared_bytes_of(given.shared_memory))
     for line in header(device, given.commit):
         print(line, flush=True)
     train(device, [spec_of("reacher", "64ms", 1, 1, batch=64, minibatch=64)])  # what is compiled is compiled now

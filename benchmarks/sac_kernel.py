@@ -24,11 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.agents import SACAgent
+from cycletime.cuda.card import Card
+from cycletime.cuda.device import Device, Slice, find_device
 from cycletime.cuda.kernels import FORMS, SAC, shared_bytes_of
 from cycletime.cuda.layout import POSITION_WORDS
+from cycletime.cuda.run_batch import CudaRunBatch
+from cycletime.cuda.sac import SAC_KERNEL
 from cycletime.cuda.sac_check import begin
-from cycletime.cuda.sac_device import CardMemory, SACDevice, Slice, find_sac_device
-from cycletime.cuda.sac_run_batch import SACRunBatch
 from cycletime.cuda.tasks import TASKS
 from cycletime.tasks import Reacher
 from cycletime.training.compiled_loop import CompiledLoop
@@ -51,18 +53,18 @@ def spec_of(seed: int, env_steps: int = ENV_STEPS, task: str = "reacher", dt: st
     return RunSpec(world=ClosedFormWorld(task), agent=agent, dt=dt, env_steps=env_steps, seed=seed, engine=engine)
 
 
-def update_us(device: SACDevice, runs: int, task: str = "reacher", dt: str = "16ms") -> float:
+def update_us(device: Device, count: int, task: str = "reacher", dt: str = "16ms") -> float:
     """Microseconds per update and run of so many runs side by side, with all that an agent step takes."""
-    residents = [begin(device, spec_of(seed, 10**7, task, dt)) for seed in range(runs)]
-    device.train(Slice(residents, 64, 64, 3600.0, most_periods=300))  # until they learn
+    runs = [begin(device, spec_of(seed, 10**7, task, dt)) for seed in range(count)]
+    device.train(Slice(runs, 64, 64, 3600.0, most_periods=300))  # until they learn
     start = time.perf_counter()
-    device.train(Slice(residents, UPDATES, UPDATES, 3600.0, most_periods=UPDATES))
-    return 1e6 * (time.perf_counter() - start) / UPDATES / runs
+    device.train(Slice(runs, UPDATES, UPDATES, 3600.0, most_periods=UPDATES))
+    return 1e6 * (time.perf_counter() - start) / UPDATES / count
 
 
 def speed(most_bytes: int | None) -> bool:
     """Print how long an update takes."""
-    device = find_sac_device(most_bytes)
+    device = find_device(SAC_KERNEL, most_bytes)
     blocks = device.memory.blocks
     print(f"{device.memory.name}, {device.memory.about['shared memory']}: microseconds per update and run")
     for runs in (1, blocks // 4, blocks // 2, blocks):
@@ -78,7 +80,7 @@ def forms(most_bytes: int | None) -> bool:
     """Print how long an update takes with each form that may be taken, twice."""
     for form in FORMS[SAC]:
         if most_bytes is None or form.shared_bytes <= most_bytes:
-            device = SACDevice(CardMemory(form))
+            device = Device(SAC_KERNEL, Card(SAC, form))
             blocks = device.memory.blocks
             found = ", ".join(f"{update_us(device, blocks):.2f}" for _ in range(2))
             print(
@@ -89,21 +91,21 @@ def forms(most_bytes: int | None) -> bool:
 
 def brief(most_bytes: int | None) -> bool:
     """A few updates on each task, for tools that make the kernel a thousand times slower."""
-    device = find_sac_device(most_bytes)
+    device = find_device(SAC_KERNEL, most_bytes)
     specs = [spec_of(1, 10**6, task, "500ms", warmup_steps=256) for task in TASKS]
-    residents = [begin(device, spec) for spec in specs]
+    runs = [begin(device, spec) for spec in specs]
     for periods in (258, 5):  # until they learn, and from there
-        device.train(Slice(residents, 64, 64, 3600.0, most_periods=periods))
-    finite = all(np.isfinite(device.state(resident)[POSITION_WORDS:]).all() for resident in residents)
+        device.train(Slice(runs, 64, 64, 3600.0, most_periods=periods))
+    finite = all(np.isfinite(device.state(run)[POSITION_WORDS:]).all() for run in runs)
     told = "numbers" if finite else "NOT numbers"
-    print(f"brief, {device.memory.about['shared memory']}: {len(residents)} runs, all of them {told}")
+    print(f"brief, {device.memory.about['shared memory']}: {len(runs)} runs, all of them {told}")
     return finite
 
 
 def kernel_scores(most_bytes: int | None) -> NDArray[np.float64]:
     """[seeds, 2] average return over learning, and over its last tenth, on the kernel."""
     parts: list[list[Episodes]] = [[] for _ in range(SEEDS)]
-    group = SACRunBatch([spec_of(seed) for seed in range(SEEDS)], find_sac_device(most_bytes))
+    group = CudaRunBatch([spec_of(seed) for seed in range(SEEDS)], find_device(SAC_KERNEL, most_bytes))
     for chunks in group.chunks(dict.fromkeys(range(SEEDS))):
         for run, chunk in chunks.items():
             assert isinstance(chunk, Chunk), "nothing is resumed"

@@ -68,11 +68,11 @@ def test_nowhere_is_a_time_floor_divided() -> None:
     """Floats get it wrong (0.12 // 0.04 is 2.0), so '//' is for counts: each use is listed here and looked at."""
     counts_only = {
         "agents/ppo.py": 3,  # samples and mini-batches
+        "cuda/device.py": 2,  # bytes in words
         "cuda/layout.py": 1,  # bytes in words
         "cuda/philox.py": 1,  # bits
-        "cuda/sac.py": 10,  # outputs in means and log sigmas; halves in words, lanes in rows, warps in quarters
-        "cuda/sac_device.py": 3,  # bytes in words
-        "cuda/sac_run_batch.py": 2,  # bytes in words, and environment steps in cycles, rounded up
+        "cuda/run_batch.py": 1,  # environment steps in cycles, rounded up
+        "cuda/sac.py": 11,  # outputs in means and log sigmas; bytes in words, lanes in rows, warps in quarters
         "duration.py": 1,  # 10**places // denominator, both whole
         "experiments/paper/clips.py": 4,  # pixels, cycles in a picture, and the place of the median
         "reports/drawing.py": 1,  # bins between markers

@@ -35,7 +35,7 @@ def cupy_of(card: str) -> SimpleNamespace:
 
 def measured(line: str) -> tuple[str, ...]:
     """The groups of the first such line that `benchmarks/kernel.py` printed on an H200."""
-    printed = (Path(__file__).parents[3] / "results/kernel-h200.txt").read_text()
+    printed = (Path(__file__).parents[2] / "results/kernel-h200.txt").read_text()
     found = re.search(f"^{line}$", printed, re.MULTILINE)
     assert found, f"results/kernel-h200.txt has a line {line}"
     return found.groups()

@@ -1,7 +1,7 @@
 """NVRTC from its wheel, without CUDA, a driver or a card.
 
-    python -m tests.engines.cuda.compiling                                   # registers and spills, all cards: minutes
-    python -m tests.engines.cuda.compiling train.cu 99KB sm_86 [option ...]  # what ptxas says of one
+    python -m tests.cuda.compiling                                   # registers and spills, all cards: minutes
+    python -m tests.cuda.compiling train.cu 99KB sm_86 [option ...]  # what ptxas says of one
 
 A card is known by its architecture and by the shared memory that a thread block may take there.
 """

@@ -4,6 +4,8 @@ from pathlib import Path
 import pytest
 
 from tests.cuda.emulated import Emulated, build
+from tests.training.engines.conftest import after as after
+from tests.training.engines.conftest import left_by as left_by
 
 
 @pytest.fixture(scope="session")

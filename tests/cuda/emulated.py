@@ -14,9 +14,10 @@ import pytest
 from _pytest.mark.structures import ParameterSet
 from numpy.typing import NDArray
 
-from cycletime.cuda.device import Slice, SliceResult, launch_of, read_back
+from cycletime.cuda.device import Device
 from cycletime.cuda.kernels import FORMS, KERNEL, PPO, Form
-from cycletime.cuda.layout import RECORD, REPORT, scratch_words
+from cycletime.cuda.layout import Kernel
+from cycletime.cuda.ppo import PPO_KERNEL
 
 EMULATOR = Path(__file__).parent / "emulator"
 FLAGS = ["-O1", "-std=c++17", "-U_FORTIFY_SOURCE", "-fno-strict-aliasing", "-Wno-unknown-pragmas", "-shared", "-fPIC"]
@@ -48,17 +49,21 @@ def slow_but_the_last(forms: Sequence[Form]) -> list[ParameterSet]:
     return [*(pytest.param(form, marks=pytest.mark.slow) for form in forms[:-1]), pytest.param(forms[-1])]
 
 
+def at_address(address: int, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
+    """An array that lies somewhere in memory."""
+    words = (ctypes.c_char * (dtype.itemsize * count)).from_address(int(address))
+    return np.frombuffer(memoryview(words), dtype)
+
+
 @dataclass
-class Emulated:
-    """A device of a few blocks, which are computed one after the other when their work is waited for."""
+class EmulatedMemory:
+    """A few blocks, which are computed one after the other when they are launched."""
 
     library: ctypes.CDLL
     blocks: int = 2
     schedule: int = 1
     """Draws which of the threads that can run goes next."""
-    given: Slice | None = None
-    scratch: NDArray[np.float32] | None = None
-    """What the blocks left behind in their own memory."""
+    free_bytes: int = 2**30
     launches: int = 0
 
     @property
@@ -69,31 +74,34 @@ class Emulated:
     def about(self) -> dict[str, str]:
         return {"compiler": "g++"}
 
-    def left_behind(self) -> NDArray[np.float32]:
-        assert self.scratch is not None, "it has computed"
-        return self.scratch
+    def put(self, array: NDArray[Any]) -> NDArray[Any]:
+        return np.array(array)
 
-    def begin(self, work: Slice) -> None:
-        assert self.given is None, "one at a time"
-        self.given = work
+    def zeros(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:  # noqa: ANN401
+        return np.zeros(shape, dtype)
 
-    def finish(self) -> SliceResult:
-        assert self.given is not None, "there is something to wait for"
-        work, self.given = self.given, None
-        count, blocks = len(work.runs), min(self.blocks, len(work.runs))
-        states = work.states.copy()
-        arrays: dict[str, NDArray[Any]] = {
-            "runs": work.runs,
-            "queue": np.arange(count, dtype=np.int32),
-            "tickets": np.zeros(1, np.int32),
-            "states": states,
-            "records": np.zeros((count, work.most_records), RECORD),
-            "reports": np.zeros((count, work.most_reports), REPORT),
-            "scratch": np.full((blocks, scratch_words(work.most_rows)), np.nan, np.float32),
-        }
-        launch = launch_of(work, {name: array.ctypes.data for name, array in arrays.items()})
-        stuck = self.library.emulate(launch.ctypes.data, blocks, self.schedule)
-        assert not stuck, "threads wait for one another"
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:  # noqa: ANN401
+        """Memory is never zero by itself."""
+        return np.full(shape, np.nan if np.issubdtype(dtype, np.floating) else 7, dtype)
+
+    def get(self, array: NDArray[Any]) -> NDArray[Any]:
+        return np.array(array)
+
+    def write(self, array: NDArray[Any], numbers: NDArray[Any]) -> None:
+        array[...] = numbers
+
+    def address(self, array: NDArray[Any]) -> int:
+        return array.ctypes.data
+
+    def launch(self, argument: NDArray[Any], blocks: int) -> None:
+        assert not self.library.emulate(argument.ctypes.data, blocks, self.schedule), "threads wait for one another"
         self.launches += 1
-        self.scratch = arrays["scratch"]
-        return read_back(states, arrays["records"], arrays["reports"])
+
+
+class Emulated(Device):
+    """A device that runs a kernel on a CPU."""
+
+    memory: EmulatedMemory
+
+    def __init__(self, library: ctypes.CDLL, blocks: int = 2, schedule: int = 1, kernel: Kernel = PPO_KERNEL) -> None:
+        super().__init__(kernel, EmulatedMemory(library, blocks, schedule))

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from cycletime.agents import PPOAgent
 from cycletime.agents.networks import GaussianPolicy, Layer, Parameters, adam_start
 from cycletime.agents.ppo import PPOState
-from cycletime.cuda.device import Slice, SliceResult
-from cycletime.cuda.layout import BESIDE, INPUTS, ROW, position_of, rows_for
+from cycletime.cuda.device import DeviceRun, RunResult, Slice
+from cycletime.cuda.layout import position_of
 from cycletime.cuda.ppo import describe_run, initial_state_of, sizes_of
+from cycletime.cuda.replay import last_batch
 from cycletime.duration import Duration
 from cycletime.training.spec import EngineSpec, RunSpec
 from cycletime.training.worlds import ClosedFormWorld
@@ -57,7 +58,7 @@ class Learned:
     run: Any
     before: NDArray[np.float32]
     after: NDArray[np.float32]
-    done: SliceResult
+    result: RunResult
     rows: NDArray[Any]
     """Of the last batch, with what follows it."""
     beside: NDArray[Any]
@@ -65,27 +66,22 @@ class Learned:
     @property
     def bits(self) -> tuple[bytes, ...]:
         """All that the run gave."""
-        return tuple(each.tobytes() for each in (self.after, self.done.records[0], self.done.reports[0]))
+        return tuple(each.tobytes() for each in (self.after, self.result.records, self.result.reports))
 
 
-def work_of(specs: list[RunSpec], states: list[NDArray[np.float32]], periods: int = 1) -> Slice:
-    runs = np.stack([describe_run(spec) for spec in specs])
-    rows = max(rows_for(int(run["batch"]), int(run["most_episodes"])) for run in runs)
-    return Slice(runs, np.stack(states), 1000, 100, rows + -rows % 8, 1e6, periods)
+def make_slice(specs: list[RunSpec], states: list[NDArray[np.float32]], periods: int = 1) -> Slice:
+    runs = [DeviceRun(describe_run(spec), state) for spec, state in zip(specs, states, strict=True)]
+    return Slice(runs, 1000, 100, 1e6, periods)
 
 
 def learn(device: Emulated, spec: RunSpec, state: NDArray[np.float32] | None = None, periods: int = 1) -> Learned:
     """Train a run for some learning periods."""
     run, (observations, actions) = describe_run(spec), sizes_of(spec)
     before = initial_state_of(make_psi(actions, observations=observations)) if state is None else state
-    work = work_of([spec], [before], periods)
-    device.begin(work)
-    done = device.finish()
-    assert device.scratch is not None, "it has computed"
-    start = work.most_rows * INPUTS
-    rows = device.scratch[0, :start].view(ROW).copy()
-    beside = device.scratch[0, start : start + 4 * work.most_rows].view(BESIDE).copy()
-    return Learned(spec, run, before, done.states[0], done, rows, beside)
+    work = make_slice([spec], [before], periods)
+    (result,) = device.train(work)
+    rows, beside = last_batch(device, work)
+    return Learned(spec, run, before, result.run.state, result, rows, beside)
 
 
 def steps_of(state: NDArray[np.float32]) -> int:

@@ -5,7 +5,6 @@ import json
 import shutil
 import sys
 from dataclasses import replace
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,8 +17,9 @@ from cycletime.cuda import check as checking
 from cycletime.cuda import sac_check as sac_checking
 from cycletime.cuda.card import choose_form
 from cycletime.cuda.check import Sizes, checks, full_sizes, print_checks, run_of
-from cycletime.cuda.device import SliceResult, find_device
+from cycletime.cuda.device import Slice, find_device
 from cycletime.cuda.kernels import KERNEL, PPO, SAC
+from cycletime.cuda.layout import Kernel
 from cycletime.cuda.replay import Check
 from cycletime.cuda.tasks import TASKS
 from tests.cuda.cards import cupy_of
@@ -69,9 +69,9 @@ SMALL = Sizes(
 class Restless(Emulated):
     """Whose threads run in another order each time."""
 
-    def finish(self) -> SliceResult:
-        self.schedule += 1
-        return super().finish()
+    def begin(self, work: Slice) -> None:
+        self.memory.schedule += 1
+        super().begin(work)
 
 
 @pytest.fixture(scope="module")
@@ -160,15 +160,16 @@ def _put_in(library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> list[int |
     """A card with much shared memory; what of it may be taken, each time that one looks for it."""
     limits: list[int | None] = []
 
-    def find(most_bytes: int | None, kernel: str, found: Any) -> Any:  # noqa: ANN401
-        choose_form(kernel, most_bytes)
+    memory = SimpleNamespace(name="a card with SAC's kernel", about={"shared memory": "a form of SAC's"})
+    devices: dict[str, Any] = {PPO: Emulated(library), SAC: SimpleNamespace(memory=memory)}
+
+    def find(kernel: Kernel, most_bytes: int | None) -> Any:  # noqa: ANN401
+        choose_form(kernel.source, most_bytes)
         limits.append(most_bytes)
-        return found
+        return devices[kernel.source]
 
     monkeypatch.setitem(sys.modules, "cupy", cupy_of("H200"))
-    monkeypatch.setattr(checking, "find_device", partial(find, kernel=PPO, found=Emulated(library)))
-    memory = SimpleNamespace(name="a card with SAC's kernel", about={"shared memory": "a form of SAC's"})
-    monkeypatch.setattr(checking, "find_sac_device", partial(find, kernel=SAC, found=SimpleNamespace(memory=memory)))
+    monkeypatch.setattr(checking, "find_device", find)
     monkeypatch.setattr(sac_checking, "checks", lambda device: [Check(f"of {device.memory.name}", 0.5, 1.0)])
     return limits
 

@@ -10,7 +10,7 @@ import pytest
 from cycletime.cuda.kernels import KERNELS, PPO, SAC, kernel_digest
 from tests.cuda.compiling import CARDS, Counts
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 ALL = [(kernel, architecture) for kernel in KERNELS for architecture in CARDS]
 BETWEEN = ("sm_89", "sm_100")
 """Cards that take the form of an older one, and that no code is apart for."""
@@ -32,7 +32,7 @@ def compile_for() -> Callable[..., str]:
     """What ptxas says of the form of a kernel for cards of an architecture."""
 
     def compiled(kernel: str, architecture: str, *options: str) -> str:
-        module = [sys.executable, "-m", "tests.engines.cuda.compiling", kernel, CARDS[architecture]]
+        module = [sys.executable, "-m", "tests.cuda.compiling", kernel, CARDS[architecture]]
         ran = subprocess.run([*module, architecture, *options], cwd=ROOT, capture_output=True, text=True, check=False)
         assert ran.returncode == 0, f"{architecture}: {ran.stdout}{ran.stderr}"
         assert f"for '{architecture}'" in ran.stdout

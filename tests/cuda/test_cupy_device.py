@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cycletime.cuda.device import CupyDevice, Slice, find_device
+from cycletime.cuda.card import Card
+from cycletime.cuda.device import Device, Slice, find_device
 from cycletime.cuda.kernels import FORMS, PPO
 from cycletime.cuda.layout import INPUTS
-from cycletime.cuda.ppo import initial_state_of
+from cycletime.cuda.ppo import PPO_KERNEL, initial_state_of
 from cycletime.errors import InputError, RunError
 from tests.cuda.emulated import Emulated
-from tests.cuda.small import make_psi, make_spec, work_of
+from tests.cuda.small import make_psi, make_slice, make_spec
 
 
 class CudaError(Exception):
@@ -30,6 +31,10 @@ class Array:
     def __init__(self, numbers: NDArray[Any]) -> None:
         self.numbers = numbers
         self.data = SimpleNamespace(ptr=numbers.ctypes.data)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.numbers.shape
 
     def get(self) -> NDArray[Any]:
         return np.array(self.numbers)
@@ -72,7 +77,7 @@ class Cupy(SimpleNamespace):
             cuda=SimpleNamespace(runtime=runtime, Stream=lambda non_blocking: nullcontext(), nvrtc=nvrtc, **errors),
             get_default_memory_pool=lambda: SimpleNamespace(free_bytes=lambda: 0),
             asarray=lambda numbers: Array(np.array(numbers)),
-            arange=lambda count, dtype: Array(np.arange(count, dtype=dtype)),
+            ascontiguousarray=lambda array: array,
             zeros=lambda shape, dtype: Array(np.zeros(shape, dtype)),
             empty=lambda shape, dtype: Array(np.full(shape, 7, dtype)),  # memory is never zero by itself
         )
@@ -102,28 +107,28 @@ def cupy(library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> Cupy:
 @pytest.fixture
 def work() -> Slice:
     specs = [make_spec(batch=20, epochs=1), make_spec("double-pendulum", batch=20, epochs=1, env_steps=100)]
-    return work_of(specs, [initial_state_of(make_psi(2)), initial_state_of(make_psi(1))], periods=2)
+    return make_slice(specs, [initial_state_of(make_psi(2)), initial_state_of(make_psi(1))], periods=2)
 
 
 @pytest.mark.usefixtures("cupy")
 def test_it_gives_what_the_kernel_gives(device: Emulated, work: Slice) -> None:
-    card = CupyDevice()
-    assert (card.name, card.blocks) == ("A card", 2)
+    card = Device(PPO_KERNEL, Card(PPO))
+    assert (card.memory.name, card.memory.blocks) == ("A card", 2)
     for _ in range(2):
         for each in (card, device):
             each.begin(work)
         ours, theirs = card.finish(), device.finish()
-        assert ours.states.tobytes() == theirs.states.tobytes()
-        for name in ("records", "reports"):
-            pairs = zip(getattr(ours, name), getattr(theirs, name), strict=True)
-            assert all(one.tobytes() == other.tobytes() for one, other in pairs)
-    assert len(ours.records[1]) > 0
+        for one, other in zip(ours, theirs, strict=True):
+            assert one.run.state.tobytes() == other.run.state.tobytes()
+            assert one.records.tobytes() == other.records.tobytes()
+            assert one.reports.tobytes() == other.reports.tobytes()
+    assert len(ours[1].records) > 0
 
 
 @pytest.mark.usefixtures("cupy")
 def test_it_tells_what_it_is_and_what_blocks_left_behind(device: Emulated, work: Slice) -> None:
-    card = CupyDevice()
-    assert card.about == {
+    card = Device(PPO_KERNEL, Card(PPO))
+    assert card.memory.about == {
         "compute capability": "9.0",
         "multiprocessors": "2",
         "shared memory": "232448 bytes for a block, 208880 taken (64 samples at once, moments in shared memory)",
@@ -133,14 +138,13 @@ def test_it_tells_what_it_is_and_what_blocks_left_behind(device: Emulated, work:
         "CuPy": "14.2.0",
     }
     for each in (card, device):
-        each.begin(work)
-        each.finish()
+        each.train(work)
     batch = slice(0, 20 * INPUTS)
-    np.testing.assert_array_equal(card.left_behind()[0, batch], device.left_behind()[0, batch])
+    np.testing.assert_array_equal(card.last_scratch()[0, batch], device.last_scratch()[0, batch])
 
 
 def test_what_cuda_says_is_a_sentence(cupy: Cupy, work: Slice) -> None:
-    card = CupyDevice()
+    card = Device(PPO_KERNEL, Card(PPO))
     cupy.fails = True
     with pytest.raises(RunError, match=r"^A card failed: cudaErrorIllegalAddress: an illegal memory access was enc"):
         card.begin(work)
@@ -155,7 +159,7 @@ def test_a_full_card_is_refused(cupy: Cupy, monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(cupy, "RawModule", fail)
     with pytest.raises(InputError, match=r"^A card takes no work: .*: out of memory\. End what else computes there\.$"):
-        CupyDevice()
+        Device(PPO_KERNEL, Card(PPO))
 
 
 def test_cards_that_are_too_small_are_refused(
@@ -165,16 +169,19 @@ def test_cards_that_are_too_small_are_refused(
     with pytest.raises(
         InputError, match=r"^A card gives a thread block 64 KB .*: the engine cuda needs 96.02 KB, which"
     ):
-        CupyDevice()
+        Device(PPO_KERNEL, Card(PPO))
     monkeypatch.setitem(sys.modules, "cupy", Cupy(library, free_bytes=1000))
     with pytest.raises(InputError, match=r"^A card has 0 MiB free, and the runs need"):
-        CupyDevice().begin(work)
+        Device(PPO_KERNEL, Card(PPO)).begin(work)
 
 
 @pytest.mark.parametrize(("limit", "form"), [(None, 0), (166_912, 1), (101_376, -1)])
 def test_a_limit_has_the_card_take_the_form_of_a_smaller_one(cupy: Cupy, limit: int | None, form: int) -> None:
     find_device.cache_clear()
     chosen = FORMS[PPO][form]
-    assert f"232448 bytes for a block, {chosen.shared_bytes} taken" in find_device(limit).about["shared memory"]
+    assert (
+        f"232448 bytes for a block, {chosen.shared_bytes} taken"
+        in find_device(PPO_KERNEL, limit).memory.about["shared memory"]
+    )
     assert set(chosen.options) <= set(cupy.options)
     find_device.cache_clear()

@@ -11,14 +11,14 @@ import pytest
 from cycletime.agents import ActorCriticAgent, PPOAgent, SACAgent
 from cycletime.agents.exploration import OrnsteinUhlenbeck
 from cycletime.cuda.engine import refusal
-from cycletime.cuda.layout import networks_of, position_of
+from cycletime.cuda.layout import checked_state, position_of
 from cycletime.cuda.ppo import (
-    AgentSizes,
+    STATE_WORDS,
     agent_state_of,
-    checked_state,
     describe_run,
+    initial_state,
     initial_state_of,
-    initial_states,
+    networks_of,
     sizes_of,
 )
 from cycletime.errors import InputError, RunError
@@ -103,17 +103,19 @@ def test_what_it_just_can_take_is_taken(changes: dict[str, Any]) -> None:
 def test_first_weights_are_those_of_the_compiled_loop_for_the_same_seed(task: str) -> None:
     spec = make_spec(task, seed=77, noise_std=0.5)
     theirs = make_loop(replace(spec, engine=EngineSpec())).start([77]).state.psi
-    first, other = initial_states([spec, replace(spec, seed=78)])
-    ours = agent_state_of(first, sizes_of(spec))
+    first, other = initial_state(spec), initial_state(replace(spec, seed=78))
+    ours = agent_state_of(first, spec)
     for one, another in zip(jax.tree.leaves(theirs), jax.tree.leaves(ours), strict=True):
         np.testing.assert_array_equal(one, another)
     assert not np.array_equal(first, other)
 
 
-@pytest.mark.parametrize("sizes", [AgentSizes(9, 2), AgentSizes(2, 1)])
-def test_a_state_and_what_the_agent_has_are_the_same_numbers(sizes: AgentSizes) -> None:
+@pytest.mark.parametrize("task", ["reacher", "mountain-car"])
+def test_a_state_and_what_the_agent_has_are_the_same_numbers(task: str) -> None:
+    spec = make_spec(task)
+    sizes = sizes_of(spec)
     psi = make_psi(sizes.actions, seed=3, observations=sizes.observations)
-    back = agent_state_of(initial_state_of(psi), sizes)
+    back = agent_state_of(initial_state_of(psi), spec)
     for one, another in zip(jax.tree.leaves(psi), jax.tree.leaves(back), strict=True):
         np.testing.assert_array_equal(one, another)
 
@@ -129,21 +131,21 @@ def test_inputs_that_a_task_does_not_have_learn_nothing(device: Emulated) -> Non
 
 def test_gradient_steps_are_counted(device: Emulated) -> None:
     told = learn(device, make_spec(batch=50, minibatch=20), periods=2)
-    assert int(agent_state_of(told.after, AgentSizes(9, 2)).optimizer.taken) == 2 * 2 * 3
+    assert int(agent_state_of(told.after, make_spec()).optimizer.taken) == 2 * 2 * 3
     policy_mean = networks_of(told.after, 1)[0]["second"]
-    mean: Any = agent_state_of(told.after, AgentSizes(9, 2)).optimizer.mean
+    mean: Any = agent_state_of(told.after, make_spec()).optimizer.mean
     np.testing.assert_array_equal(mean.policy.network[1].weight, policy_mean)
 
 
 def test_a_state_goes_through_its_words() -> None:
     state = initial_state_of(make_psi(1))
     position_of(state)["agent_steps"] = 0x7FC00001  # as a floating-point number, not a number
-    again = checked_state(state.view(np.int32))
+    again = checked_state(state.view(np.int32), STATE_WORDS)
     assert again.tobytes() == state.tobytes()
     with pytest.raises(RunError, match=r"^The checkpoint has float32 of the shape \(\d+,\) as the state"):
-        checked_state(state)
+        checked_state(state, STATE_WORDS)
     with pytest.raises(RunError, match=r"^The checkpoint has nothing as the state"):
-        checked_state(None)
+        checked_state(None, STATE_WORDS)
 
 
 def test_names_and_identities_tell_engines_apart() -> None:
@@ -158,4 +160,4 @@ def test_gradient_steps_are_known_long_after_the_means_have_forgotten_their_star
     state = initial_state_of(make_psi(2))
     position = position_of(state)
     position["mean_decay"], position["square_decay"] = 2.5e-323, 0.999**100_000
-    assert int(agent_state_of(state, AgentSizes(9, 2)).optimizer.taken) == 100_000
+    assert int(agent_state_of(state, make_spec()).optimizer.taken) == 100_000

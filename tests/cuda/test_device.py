@@ -4,35 +4,38 @@ import ctypes
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from cycletime.cuda import device as cuda_device
-from cycletime.cuda import engine, kernels, layout
+from cycletime.cuda import engine, kernels, layout, ppo
 from cycletime.cuda.card import check_memory, import_cupy
+from cycletime.cuda.device import Device, find_device
 from cycletime.cuda.engine import H200_BLOCKS, CudaEngine
 from cycletime.cuda.kernels import KERNEL, KERNELS, PPO, SAC, kernel_source
 from cycletime.cuda.ppo import expected_s
 from cycletime.cuda.run_batch import CudaRunBatch
 from cycletime.errors import InputError
 from tests.cuda.cards import CudaError, asked_cupy
-from tests.cuda.emulated import Emulated
-from tests.cuda.small import make_spec
+from tests.cuda.emulated import Emulated, EmulatedMemory, at_address
+from tests.cuda.small import make_slice, make_spec
 
 
 def test_both_sides_have_the_same_layout(library: ctypes.CDLL) -> None:
-    assert library.run_bytes() == layout.RUN.itemsize
+    assert library.run_bytes() == ppo.RUN.itemsize
     assert library.position_bytes() == layout.POSITION.itemsize
-    assert library.launch_bytes() == layout.LAUNCH.itemsize
-    assert library.state_words() == layout.STATE_WORDS
-    assert library.scratch_words(1000) == layout.scratch_words(1000)
+    assert library.launch_bytes() == ppo.LAUNCH.itemsize
+    assert library.state_words() == ppo.STATE_WORDS
+    assert library.scratch_words(1000) == ppo.scratch_words(1000)
     assert 4 * library.record_words() == layout.RECORD.itemsize
-    assert 4 * library.report_words() == layout.REPORT.itemsize
-    assert 4 * library.row_words() == layout.ROW.itemsize
-    assert 4 * library.aside_words() == layout.BESIDE.itemsize
+    assert 4 * library.report_words() == ppo.REPORT.itemsize
+    assert 4 * library.row_words() == ppo.ROW.itemsize
+    assert 4 * library.aside_words() == ppo.BESIDE.itemsize
 
 
 def test_the_source_changes_with_any_of_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +91,7 @@ def test_without_cupy_an_engine_says_what_to_install_and_what_runs_cost_on_an_h2
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "cupy", None)
-    cuda_device.find_device.cache_clear()
+    find_device.cache_clear()
     for make in (CudaRunBatch, CudaEngine().group):
         with pytest.raises(InputError, match=r"not installed: pip install 'cycletime\[cuda\]'\.$"):
             make([make_spec()])
@@ -101,9 +104,9 @@ def test_without_cupy_an_engine_says_what_to_install_and_what_runs_cost_on_an_h2
 
 
 def test_with_a_card_runs_cost_what_they_do_there(device: Emulated, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "find_device", lambda: device)
+    monkeypatch.setattr(engine, "find_device", lambda kernel: device)
     cost = CudaEngine().cost(make_spec())
-    assert (cost.where, cost.runs_at_once) == ("", device.blocks)
+    assert (cost.where, cost.runs_at_once) == ("", device.memory.blocks)
 
 
 def test_too_little_memory_is_told_with_both_numbers() -> None:
@@ -119,14 +122,21 @@ def test_machines_with_jax_and_numpy_only_can_import_it() -> None:
 
 
 def test_counts_are_read_and_forgotten() -> None:
-    states = np.zeros((2, layout.STATE_WORDS), np.float32)
-    layout.position_of(states[0])["records"], layout.position_of(states[1])["reports"] = 2, 1
-    records, reports = np.zeros((2, 3), layout.RECORD), np.zeros((2, 1), layout.REPORT)
-    records["env_steps"] = [[1, 2, 3], [4, 5, 6]]
-    done = cuda_device.read_back(states, records, reports)
-    assert [each["env_steps"].tolist() for each in done.records] == [[1, 2], []]
-    assert [len(each) for each in done.reports] == [0, 1]
-    assert not states.any()
+    class Counting(EmulatedMemory):
+        """Records two episodes of the first run, and reports an update of the second."""
+
+        def launch(self, argument: NDArray[Any], blocks: int) -> None:
+            states = at_address(argument["states"][0], np.dtype(np.float32), 2 * ppo.STATE_WORDS).reshape(2, -1)
+            records = at_address(argument["records"][0], layout.RECORD, 6).reshape(2, 3)
+            layout.position_of(states[0])["records"], layout.position_of(states[1])["reports"] = 2, 1
+            records["env_steps"] = [[1, 2, 3], [4, 5, 6]]
+
+    specs, states = [make_spec(), make_spec(seed=1)], [np.zeros(ppo.STATE_WORDS, np.float32) for _ in range(2)]
+    work = replace(make_slice(specs, states), most_records=3)
+    results = Device(ppo.PPO_KERNEL, Counting(ctypes.CDLL(None))).train(work)
+    assert [each.records["env_steps"].tolist() for each in results] == [[1, 2], []]
+    assert [len(each.reports) for each in results] == [0, 1]
+    assert not any(each.run.state.any() for each in results)
 
 
 def test_a_cupy_that_cannot_be_imported_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

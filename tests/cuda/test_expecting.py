@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from cycletime.agents import PPOAgent
-from cycletime.cuda.ppo import LEARNING_S, expected_s
+from cycletime.cuda.ppo import UPDATE_S, expected_s
 from tests.cuda.cards import measured
 from tests.cuda.small import make_spec
 
@@ -15,7 +15,7 @@ WHOLE = pytest.mark.parametrize(("task", "dt"), [("reacher", "16ms"), ("reacher"
 def test_learning_takes_what_was_measured() -> None:
     """64 samples at once make steps of it, so that a line is up to 6 % away."""
     sizes, taken = (list(map(float, each.split())) for each in measured(r"us per update, m = (.*): (.*)"))
-    step, sample = LEARNING_S
+    step, sample = UPDATE_S
     assert [1e6 * (step + sample * size) for size in sizes] == pytest.approx(taken, rel=0.06)
 
 

@@ -10,11 +10,10 @@ import pytest
 from cycletime.cuda.card import choose_form
 from cycletime.cuda.kernels import FORMS, KERNELS, PPO, SAC, form_within, shared_bytes_of
 from cycletime.cuda.ppo import initial_state_of
-from cycletime.cuda.replay import run_slice
 from cycletime.errors import InputError, NoGpuError
 from tests.cuda.cards import SHARED_BYTES, cupy_of
 from tests.cuda.emulated import Emulated, build, slow_but_the_last
-from tests.cuda.small import learn, make_psi, make_spec, work_of
+from tests.cuda.small import learn, make_psi, make_slice, make_spec
 
 CASES: dict[str, dict[str, Any]] = {
     "chunks that pass at once": {"batch": 70, "minibatch": 25, "epochs": 1},
@@ -40,8 +39,10 @@ def test_all_forms_give_the_same_bits(device: Emulated, library_of_form: ctypes.
 def test_blocks_keep_what_lies_in_device_memory_apart(library_of_form: ctypes.CDLL) -> None:
     """Two runs in two blocks, and in one block after one another."""
     specs = [make_spec(batch=20, epochs=1), make_spec("double-pendulum", batch=30, minibatch=7, epochs=1)]
-    work = work_of(specs, [initial_state_of(make_psi(2)), initial_state_of(make_psi(1))], periods=2)
-    one, other = (run_slice(Emulated(library_of_form, blocks), work).states.tobytes() for blocks in (1, 2))
+    work = make_slice(specs, [initial_state_of(make_psi(2)), initial_state_of(make_psi(1))], periods=2)
+    one, other = (
+        [each.run.state.tobytes() for each in Emulated(library_of_form, blocks).train(work)] for blocks in (1, 2)
+    )
     assert one == other
 
 

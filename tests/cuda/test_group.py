@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from cycletime.cuda import engine, run_batch
-from cycletime.cuda.device import Slice, SliceResult
+from cycletime.cuda.device import RunResult, Slice
 from cycletime.cuda.layout import position_of
 from cycletime.cuda.run_batch import CudaRunBatch
 from cycletime.duration import Duration
@@ -25,7 +25,7 @@ from cycletime.training.machine import this_machine
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.run_recorder import TrainingJob
 from cycletime.training.trainer import train_batch
-from tests.cuda.emulated import Emulated
+from tests.cuda.emulated import Emulated, EmulatedMemory
 from tests.cuda.small import make_spec
 from tests.training.engines.scripted import train
 
@@ -87,9 +87,9 @@ def test_the_next_slice_is_begun_before_the_last_is_told_of(
 ) -> None:
     chunks = make_group(SPECS[1:2]).chunks({0: None})
     next(iter(chunks))
-    assert device.given is not None
+    assert device.is_computing
     chunks.close()  # type: ignore[attr-defined]
-    assert device.given is None, "nothing is left computing"
+    assert not device.is_computing, "nothing is left computing"
 
 
 def test_what_was_computed_is_told_of_though_the_next_slice_cannot_begin(
@@ -100,7 +100,7 @@ def test_what_was_computed_is_told_of_though_the_next_slice_cannot_begin(
     begin = device.begin
 
     def only_once(work: Slice) -> None:
-        if device.launches:
+        if device.memory.launches:
             raise InputError("The card is full.")
         begin(work)
 
@@ -180,10 +180,10 @@ def test_a_run_that_was_killed_goes_on_from_its_checkpoint(
 ) -> None:
     whole, cut = (RunFolder.create(tmp_path / name, SPECS[1]) for name in ("whole", "cut"))
     train(whole)
-    finish, killed_at = on_kernel.finish, on_kernel.launches + 3
+    finish, killed_at = on_kernel.finish, on_kernel.memory.launches + 3
 
-    def finish_or_die() -> SliceResult:
-        if on_kernel.launches == killed_at:
+    def finish_or_die() -> list[RunResult]:
+        if on_kernel.memory.launches > killed_at:
             raise KeyboardInterrupt
         return finish()
 
@@ -191,7 +191,7 @@ def test_a_run_that_was_killed_goes_on_from_its_checkpoint(
     with pytest.raises(KeyboardInterrupt):
         train(cut, checkpoint_s=0)
     monkeypatch.setattr(on_kernel, "finish", finish)
-    on_kernel.given = None
+    on_kernel._begun = None
     assert cut.has_begun
     assert train(cut) == "finished"
     assert left_by(whole) == left_by(cut)
@@ -207,8 +207,8 @@ def test_only_another_card_or_compiler_makes_a_resumed_run_differ(
     monkeypatch.setattr(run_recorder, "this_machine", lambda: {**here, "processor": "another", "jax": "another"})
     train(folders[0])
     assert folders[0].result()["resumed"] == "resumed, identical"
-    monkeypatch.setattr(Emulated, "name", "another card")
-    monkeypatch.setattr(Emulated, "about", {"NVRTC": "13.1", "driver": "for CUDA 13.1"})
+    monkeypatch.setattr(EmulatedMemory, "name", "another card")
+    monkeypatch.setattr(EmulatedMemory, "about", {"NVRTC": "13.1", "driver": "for CUDA 13.1"})
     train(folders[1])
     assert folders[1].result()["remarks"] == [
         "device an emulated card then, another card now",

@@ -1,17 +1,18 @@
 """The kernel, emulated, against its float64 replay; and that its results depend on nothing but the run."""
 
 import ctypes
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from cycletime.cuda import replay
-from cycletime.cuda.layout import ENDED, TERMINAL, networks_of, position_of
-from cycletime.cuda.ppo import initial_state_of
+from cycletime.cuda.layout import position_of
+from cycletime.cuda.ppo import ENDED, TERMINAL, initial_state_of, networks_of
 from cycletime.training.spec import RunSpec
 from tests.cuda.emulated import Emulated
-from tests.cuda.small import Learned, learn, make_psi, make_spec, work_of
+from tests.cuda.small import Learned, learn, make_psi, make_slice, make_spec
 
 CASES: dict[str, dict[str, Any]] = {
     "a short last slice and chunk": {"dt": "6ms", "batch": 170, "minibatch": 37},
@@ -63,7 +64,7 @@ def test_an_episode_that_the_time_limit_ended_goes_on_in_value_or_not(device: Em
         row = int(np.flatnonzero(told.rows["next"][:40] & ENDED)[0])
         assert row == 2, "ten steps are two cycles of four, and a short one"
         assert bool(told.rows["next"][row] & TERMINAL) == terminal
-        assert told.done.records[0]["env_steps"][0] == 4000
+        assert told.result.records["env_steps"][0] == 4000
         _agree(told, replay.replay_update(told.run, told.before, told.rows, told.beside))
 
 
@@ -86,8 +87,8 @@ def test_a_run_that_was_left_and_taken_up_gives_the_same_bits(device: Emulated) 
     then = learn(device, spec, first.after, periods=2)
     assert then.after.tobytes() == at_once.after.tobytes()
     for name in ("records", "reports"):
-        parts = [getattr(each.done, name)[0] for each in (first, then)]
-        assert np.concatenate(parts).tobytes() == getattr(at_once.done, name)[0].tobytes()
+        parts = [getattr(each.result, name) for each in (first, then)]
+        assert np.concatenate(parts).tobytes() == getattr(at_once.result, name).tobytes()
 
 
 def test_neither_the_place_in_the_queue_nor_neighbours_change_a_run(library: ctypes.CDLL) -> None:
@@ -100,10 +101,11 @@ def test_neither_the_place_in_the_queue_nor_neighbours_change_a_run(library: cty
 
     def bits(order: list[int], blocks: int) -> dict[int, tuple[bytes, ...]]:
         device = Emulated(library, blocks=blocks)
-        device.begin(work_of([specs[run] for run in order], [states[run] for run in order], periods=2))
-        done = device.finish()
-        parts = zip(order, done.states, done.records, done.reports, strict=True)
-        return {run: (state.tobytes(), records.tobytes(), reports.tobytes()) for run, state, records, reports in parts}
+        results = device.train(make_slice([specs[run] for run in order], [states[run] for run in order], periods=2))
+        return {
+            run: (each.run.state.tobytes(), each.records.tobytes(), each.reports.tobytes())
+            for run, each in zip(order, results, strict=True)
+        }
 
     together = bits([0, 1, 2], 1)
     assert bits([2, 0, 1], 2) == together
@@ -115,10 +117,9 @@ def test_a_run_that_went_astray_leaves_the_next_one_of_its_block_alone(library: 
     astray, sound = initial_state_of(make_psi(2)), initial_state_of(make_psi(2, seed=1))
     networks_of(astray)[1]["last_bias"][:] = np.nan
     device = Emulated(library, blocks=1)
-    device.begin(work_of([spec, spec], [astray, sound], periods=1))
-    done = device.finish()
-    assert np.isnan(networks_of(done.states[0])[0]["second"]).all()
-    assert done.states[1].tobytes() == learn(device, spec, sound).after.tobytes()
+    first, second = (each.run.state for each in device.train(make_slice([spec, spec], [astray, sound], periods=1)))
+    assert np.isnan(networks_of(first)[0]["second"]).all()
+    assert second.tobytes() == learn(device, spec, sound).after.tobytes()
 
 
 def test_a_run_ends_with_the_learning_in_which_it_reaches_its_budget(device: Emulated) -> None:
@@ -127,18 +128,17 @@ def test_a_run_ends_with_the_learning_in_which_it_reaches_its_budget(device: Emu
     position = position_of(told.after)
     assert (int(position["status"]), int(position["period"])) == (2, 3), "640 environment steps in each"
     assert int(position["ended_env_steps"]) == 1200
-    assert told.done.records[0]["env_steps"].tolist() == [1200]
-    assert told.done.records[0]["agent_steps"].tolist() == [38], "37 whole cycles and a half"
+    assert told.result.records["env_steps"].tolist() == [1200]
+    assert told.result.records["agent_steps"].tolist() == [38], "37 whole cycles and a half"
 
 
 def test_a_run_without_room_for_records_waits(device: Emulated) -> None:
     spec = make_spec("double-pendulum", batch=20, epochs=1)
-    work = work_of([spec], [initial_state_of(make_psi(1))], periods=0)
-    most = int(work.runs[0]["most_episodes"])
-    device.begin(type(work)(work.runs, work.states, most, 100, work.most_rows, 1e6))
-    done = device.finish()
-    assert int(position_of(done.states[0])["status"]) == 1
-    assert 0 < len(done.records[0]) <= most
+    work = make_slice([spec], [initial_state_of(make_psi(1))], periods=0)
+    most = int(work.runs[0].record["most_episodes"])
+    (result,) = device.train(replace(work, most_records=most))
+    assert int(position_of(result.run.state)["status"]) == 1
+    assert 0 < len(result.records) <= most
 
 
 def _agree(told: Learned, truth: dict[str, Any]) -> None:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from cycletime.agents import PPOAgent
 from cycletime.agents.ppo import Sample
-from cycletime.cuda.layout import ENDED, TERMINAL, networks_of
+from cycletime.cuda.layout import timed_task_of
 from cycletime.cuda.philox import PhiloxStream, normals, philox
-from cycletime.cuda.ppo import agent_state_of, initial_state_of, sizes_of, timed_task_of
+from cycletime.cuda.ppo import ENDED, TERMINAL, agent_state_of, initial_state_of, networks_of, sizes_of
 from cycletime.cuda.replay import deviation, outputs, pad_observation
 from cycletime.training.spec import RunSpec
 from tests.cuda.emulated import Emulated
@@ -50,13 +50,13 @@ def test_the_task_does_what_the_closed_form_does_when_it_is_swung_up(device: Emu
     number, gain, run = SWINGING[case]
     spec = make_spec(case.split()[0].strip(","), **{**run, "minibatch": 50, "epochs": 1})
     told = learn(device, spec, _pushing_along(spec, number, gain))
-    found = deviation(spec, told.rows, told.beside, told.done.records[0])
+    found = deviation(spec, told.rows, told.beside, told.result.records)
     assert found.observation < MOST_APART[spec.world.name]
     assert found.reward < 1e-5
     assert found.wrong_ends == 0
-    assert found.episodes == len(told.done.records[0]) > 0
+    assert found.episodes == len(told.result.records) > 0
     limit_steps = timed_task_of(spec).task.limit_steps
-    assert (told.done.records[0]["env_steps"] < limit_steps).all() == timed_task_of(spec).task.can_terminate
+    assert (told.result.records["env_steps"] < limit_steps).all() == timed_task_of(spec).task.can_terminate
 
 
 def _pushing_along(spec: RunSpec, number: int, gain: float) -> NDArray[np.float32]:
@@ -72,11 +72,11 @@ def _pushing_along(spec: RunSpec, number: int, gain: float) -> NDArray[np.float3
 @pytest.mark.parametrize("case", CASES)
 def test_the_task_does_what_the_closed_form_does(device: Emulated, case: str) -> None:
     told = learn(device, make_spec(**{**CASES[case], "minibatch": 50, "epochs": 1}))
-    found = deviation(told.spec, told.rows, told.beside, told.done.records[0])
+    found = deviation(told.spec, told.rows, told.beside, told.result.records)
     assert found.observation < 1e-5
     assert found.reward < 1e-5
     assert found.wrong_ends == 0
-    assert found.episodes == len(told.done.records[0]) - int(told.run["until_episode_end"]) > 0
+    assert found.episodes == len(told.result.records) - int(told.run["until_episode_end"]) > 0
     ended = told.rows["next"][: int(told.run["batch"])] & ENDED > 0
     assert (told.rows["next"][: len(ended)][ended] & TERMINAL).all()
     if told.run["ends_with_episode"]:
@@ -97,13 +97,13 @@ def test_actions_are_the_mean_and_noise_by_the_number_of_the_step(device: Emulat
 def test_reports_are_the_agents_own(device: Emulated, task: str) -> None:
     spec = make_spec(task, env_steps=1000, batch=70, minibatch=20, epochs=4, learning_rate=3e-3)
     told = learn(device, spec)
-    (report,) = told.done.reports[0]
+    (report,) = told.result.reports
     batch, actions, agent = 70, int(told.run["actions"]), spec.agent
     assert isinstance(agent, PPOAgent)
     names = ("observation", "action", "advantage", "lambda_return", "old_log_probability")
     parts = {name: jnp.asarray(told.rows[name][:batch]) for name in names}
     data = Sample(**{**parts, "action": parts["action"][:, :actions]}, weight=None)
-    before, after = (agent_state_of(each, sizes_of(spec)).parameters for each in (told.before, told.after))
+    before, after = (agent_state_of(each, spec).parameters for each in (told.before, told.after))
     for name, expected in agent._metrics(before, after, data).items():
         assert report[name] == pytest.approx(float(expected), rel=2e-3, abs=2e-5), name
     assert report["agent_steps"] == batch

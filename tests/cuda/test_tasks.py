@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from cycletime.cuda.layout import ACTIONS, ENDED, OBSERVATION, POSITION, TERMINAL, position_of
+from cycletime.cuda.layout import ACTIONS, OBSERVATION, POSITION, position_of
 from cycletime.cuda.philox import PhiloxStream, philox
-from cycletime.cuda.ppo import initial_state_of
+from cycletime.cuda.ppo import ENDED, TERMINAL, initial_state_of
 from cycletime.cuda.tasks import TASKS
 from cycletime.tasks import CLOSED_FORMS
 from cycletime.training.worlds import ClosedFormWorld
@@ -102,14 +102,14 @@ def test_the_time_limit_ends_an_episode_inside_a_cycle(device: Emulated, name: s
     task = ClosedFormWorld(name).task
     told = _from_state(device, name, TASKS[name].begin(np.arange(4, dtype=np.uint32)), task.limit_steps - 10)
     assert _ended(told) == [2], "ten steps are two cycles of four, and a short one"
-    assert told.done.records[0]["env_steps"].tolist() == [task.limit_steps]
+    assert told.result.records["env_steps"].tolist() == [task.limit_steps]
     assert told.rows["next"][2] & TERMINAL
 
 
 def test_a_car_at_its_goal_gets_the_bonus_and_pays_for_the_steps_that_it_took(device: Emulated) -> None:
     told = _from_state(device, "mountain-car", (0.42, 0.07), 100)
     assert _ended(told) == [0]
-    assert told.done.records[0]["env_steps"].tolist() == [103], "0.014 a step, and 0.45 is the goal"
+    assert told.result.records["env_steps"].tolist() == [103], "0.014 a step, and 0.45 is the goal"
     cost = 0.1 * 3 / 5 * float(told.rows["action"][0, 0]) ** 2
     assert told.beside["reward"][0] == pytest.approx(100 - cost, abs=1e-4)
 
@@ -122,7 +122,7 @@ def test_a_tip_above_the_line_ends_the_episode_and_that_step_costs_nothing(devic
     """Both links point upwards at 60 degrees, where the tip is at twice 0.5, and rise by 0.87 m/s each."""
     told = _from_state(device, "acrobot", (2 * np.pi / 3 - 0.005, 0.0, 1.0, 0.0), 7)
     assert _ended(told) == [0]
-    assert told.done.records[0]["env_steps"].tolist() == [9]
+    assert told.result.records["env_steps"].tolist() == [9]
     assert told.beside["reward"][0] == pytest.approx(-1 / 50), "one step of 4 ms below the line, of 200"
 
 

@@ -86,11 +86,15 @@ def first_line(error: Exception) -> str:
 
 
 class Card:
-    """A card and a kernel for it."""
+    """A card and a kernel for it: the memory that `cycletime.cuda.device.Device` asks for."""
 
     def __init__(self, kernel: str, form: Form | None = None) -> None:
-        """Compile the kernel, in the fastest form that fits if none is given."""
-        self.cupy = cupy = import_cupy()
+        """Compile the kernel, in the fastest form that fits if none is given.
+
+        Raises:
+            NoGpuError: if there is no GPU that can run it; the sentence says why, and what would help.
+        """
+        self._cupy = cupy = import_cupy()
         self._properties = card = cupy.cuda.runtime.getDeviceProperties(0)
         self.name = str(card["name"].decode())
         self._form = form or choose_form(kernel)
@@ -111,30 +115,56 @@ class Card:
     @property
     def about(self) -> Mapping[str, str]:
         """Its generation, and the software that drives it."""
-        return _card_properties(self.cupy, self._properties, self._form)
+        return _card_properties(self._cupy, self._properties, self._form)
 
     @property
     def free_bytes(self) -> int:
         """The memory that can be had."""
-        return int(self.cupy.cuda.runtime.memGetInfo()[0] + self.cupy.get_default_memory_pool().free_bytes())
+        return int(self._cupy.cuda.runtime.memGetInfo()[0] + self._cupy.get_default_memory_pool().free_bytes())
 
-    def check_memory(self, needed: int) -> None:
-        """Refuse to take more memory than there is."""
-        check_memory(self.name, self.free_bytes, needed)
+    def put(self, array: NDArray[Any]) -> Any:  # noqa: ANN401 - an array of CuPy's
+        """Copy an array there."""
+        with self._working():
+            return self._cupy.asarray(np.ascontiguousarray(array))
 
-    def launch(self, argument: NDArray[Any], blocks: int) -> Any:  # noqa: ANN401 - an array of CuPy's
-        """Begin to compute; the argument on the card, which has to be kept until the end."""
-        given = self.cupy.asarray(argument.view(np.uint8))
-        self._kernel((blocks,), (THREADS,), (given,), shared_mem=self._form.shared_bytes)
-        return given
+    def zeros(self, shape: tuple[int, ...], dtype: Any) -> Any:  # noqa: ANN401
+        """An array there, of zeros."""
+        with self._working():
+            return self._cupy.zeros(shape, dtype)
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:  # noqa: ANN401
+        """An array there, of anything."""
+        with self._working():
+            return self._cupy.empty(shape, dtype)
+
+    def get(self, array: Any) -> NDArray[Any]:  # noqa: ANN401
+        """Copy an array, or a part of one, from there; waits for what was launched before."""
+        with self._working():
+            found: NDArray[Any] = self._cupy.ascontiguousarray(array).get()
+        return found
+
+    def write(self, array: Any, numbers: NDArray[Any]) -> None:  # noqa: ANN401
+        """Copy numbers into an array there, or into a part of one."""
+        with self._working():
+            array.set(np.ascontiguousarray(numbers))
+
+    def address(self, array: Any) -> int:  # noqa: ANN401
+        """Where an array is."""
+        return int(array.data.ptr)
+
+    def launch(self, argument: NDArray[Any], blocks: int) -> None:
+        """Start the kernel, without waiting for its end."""
+        with self._working():
+            self._argument = self._cupy.asarray(argument.view(np.uint8))  # kept, since the kernel reads it later
+            self._kernel((blocks,), (THREADS,), (self._argument,), shared_mem=self._form.shared_bytes)
 
     @contextmanager
-    def working(self) -> Iterator[None]:
+    def _working(self) -> Iterator[None]:
         """Have the card do things in their order; what CUDA says against it, as a sentence."""
         try:
             with self._stream:
                 yield
-        except _errors_of(self.cupy) as error:
+        except _errors_of(self._cupy) as error:
             raise RunError(f"{self.name} failed: {first_line(error)}.") from error
 
 

@@ -16,14 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.agents import PPOAgent
-from cycletime.cuda import replay
-from cycletime.cuda import sac_check as sac_checking
+from cycletime.cuda import sac_check
 from cycletime.cuda.device import Device, find_device
-from cycletime.cuda.layout import networks_of, position_of
+from cycletime.cuda.layout import position_of, timed_task_of
 from cycletime.cuda.philox import PhiloxStream, normals, philox
-from cycletime.cuda.ppo import describe_run, initial_states, timed_task_of
-from cycletime.cuda.replay import Check, deviation, last_batch, run_slice, slice_of, train_runs
-from cycletime.cuda.sac_device import SACDevice, find_sac_device
+from cycletime.cuda.ppo import PPO_KERNEL, describe_run, initial_state, networks_of
+from cycletime.cuda.replay import Check, deviation, last_batch, replay_update, slice_of, train_runs
+from cycletime.cuda.sac import SAC_KERNEL
 from cycletime.training.compiled_loop import CompiledLoop
 from cycletime.training.learning_curve import Episodes
 from cycletime.training.spec import EngineSpec, RunSpec
@@ -119,7 +118,7 @@ def checks(device: Device, sizes: Sizes) -> Iterator[Check]:
 def print_checks(
     device: Device | None = None,
     sizes: Sizes | None = None,
-    sac_device: SACDevice | None = None,
+    sac_device: Device | None = None,
     *,
     most_bytes: int | None = None,
     as_json: bool = False,
@@ -130,19 +129,19 @@ def print_checks(
     that a large card checks the forms of the kernels for smaller ones.
     """
     if device is None:
-        device, sac_device = find_device(most_bytes), find_sac_device(most_bytes)
+        device, sac_device = find_device(PPO_KERNEL, most_bytes), find_device(SAC_KERNEL, most_bytes)
 
     def tell(line: str) -> None:
         if not as_json:
             print(line, flush=True)
 
-    outcome = CardCheck(device.name, dict(device.about))
+    outcome = CardCheck(device.memory.name, dict(device.memory.about))
     if sac_device:
         outcome.about["shared memory, SAC"] = sac_device.memory.about["shared memory"]
-    tell(device.name)
+    tell(device.memory.name)
     for name, value in outcome.about.items():
         tell(f"  {name}: {value}")
-    further = sac_checking.checks(sac_device) if sac_device else ()
+    further = sac_check.checks(sac_device) if sac_device else ()
     for check in chain(checks(device, sizes or full_sizes()), further):
         outcome.checks.append(check)
         verdict = "ok" if check.passed else "FAILED"
@@ -164,22 +163,22 @@ def _batches(device: Device, spec: RunSpec) -> Iterator[Check]:
     agent, k = spec.agent, timed_task_of(spec).cycle_steps
     assert isinstance(agent, PPOAgent), "the kernel has no other agent"
     name = f"{spec.world.name}, k {k}, b {agent.batch}, m {agent.minibatch}"
-    run, (before,) = describe_run(spec), initial_states([spec])
+    run, before = describe_run(spec), initial_state(spec)
     changed, values, actions = [], [], []
     for learning in range(2):
         work = slice_of([spec], [before], most_periods=1)
-        done = run_slice(device, work)
+        (result,) = device.train(work)
         rows, beside = last_batch(device, work)
         if learning == 0:
-            apart = deviation(spec, rows, beside, done.records[0])
+            apart = deviation(spec, rows, beside, result.records)
             yield Check(f"{name}: observations", apart.observation, MOST_APART)
             yield Check(f"{name}: rewards", apart.reward, MOST_APART)
             yield Check(f"{name}: ends of {apart.episodes} episodes that are wrong", apart.wrong_ends, 0)
-        truth = replay.replay_update(run, before, rows, beside)
+        truth = replay_update(run, before, rows, beside)
         actions.append(_actions_apart(run, before, rows[: agent.batch], beside[: agent.batch]))
-        changed.append(_changed_apart(before, done.states[0], truth))
+        changed.append(_changed_apart(before, result.run.state, truth))
         values.append(_values_apart(rows[: agent.batch], truth))
-        before = done.states[0]
+        before = result.run.state
     yield Check(f"{name}: actions", _largest(actions), MOST_APART)
     yield Check(f"{name}: values, advantages and log-probabilities", _largest(values), MOST_APART)
     yield Check(f"{name}: what is learned, relative to the change", _largest(changed), MOST_APART)

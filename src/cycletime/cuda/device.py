@@ -1,54 +1,69 @@
-"""A GPU that trains PPO's runs for a while: what goes to it, and what comes back."""
+"""A GPU that trains runs of one kernel for a while: what goes to it, and what comes back.
+
+States of PPO's runs are small and travel with every slice. Those of SAC's runs and their replays are large: they are
+placed on the device once and stay there between slices.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.cuda.card import Card, choose_form
-from cycletime.cuda.kernels import PPO, Form
-from cycletime.cuda.layout import LAUNCH, RECORD, REPORT, STATE_WORDS, position_of, scratch_words
+from cycletime.cuda.card import Card, check_memory, choose_form
+from cycletime.cuda.layout import POSITION, POSITION_WORDS, RECORD, Kernel, State, position_of
+
+_COUNTS = slice(POSITION.fields["records"][1] // 4, POSITION.fields["reports"][1] // 4 + 1)  # type: ignore[index]
+"""The words of a state that count what was recorded in a slice."""
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceRun:
+    """A run that can be trained."""
+
+    record: NDArray[Any]
+    """Its description; of a run that stays on the device, with the addresses of its state and replay."""
+    state: Any
+    """On the host, or on the device where the run stays there."""
+    replay: Any = None
+    """On the device."""
 
 
 @dataclass(frozen=True)
 class Slice:
-    """Runs that are trained for a while, in the order in which the card takes them."""
+    """Runs that are trained for a while, in the order in which the device takes them."""
 
-    runs: NDArray[Any]
-    """[runs] of layout.RUN."""
-    states: NDArray[np.float32]
-    """[runs, STATE_WORDS]."""
+    runs: Sequence[DeviceRun]
     most_records: int
     """Room for the episodes of each run."""
     most_reports: int
     """Room for the reports of each."""
-    most_rows: int
-    """Rows of each block's own memory, a multiple of 8."""
     time_s: float
-    """After which a run is left at the end of its learning, and no other begun."""
+    """After which a run is left at the end of its update, and no other begun."""
     most_periods: int = 0
-    """Learnings after which a run is left; 0 for any number."""
+    """Updates after which a run is left; 0 for any number."""
 
 
 @dataclass(frozen=True)
-class SliceResult:
-    """What became of them."""
+class RunResult:
+    """What a slice did for a run."""
 
-    states: NDArray[np.float32]
-    """[runs, STATE_WORDS]."""
-    records: list[NDArray[Any]]
-    """By run, the episodes that ended, of layout.RECORD."""
-    reports: list[NDArray[Any]]
-    """By run, the learnings that were reported, of layout.REPORT."""
+    run: DeviceRun
+    """As it is now."""
+    position: Any
+    """One record of layout.POSITION."""
+    records: NDArray[Any]
+    """The episodes that ended, of layout.RECORD."""
+    reports: NDArray[Any]
+    """The updates that were reported, of the kernel's report."""
 
 
-class Device(Protocol):
-    """Whatever computes as the kernel says: a GPU, or its emulation in tests."""
+class DeviceMemory(Protocol):
+    """Whatever has memory and computes as a kernel says: a GPU, or its emulation in tests."""
 
     @property
     def name(self) -> str:
@@ -62,109 +77,151 @@ class Device(Protocol):
     def about(self) -> Mapping[str, str]:
         """What else there is to say of it, by name."""
 
-    def begin(self, work: Slice) -> None:
-        """Begin with work; one at a time, and without waiting for its end."""
+    @property
+    def free_bytes(self) -> int:
+        """The memory that can be had."""
 
-    def finish(self) -> SliceResult:
-        """Wait for what was begun."""
+    def put(self, array: NDArray[Any]) -> Any:  # noqa: ANN401 - an array there
+        """Copy an array there."""
 
-    def left_behind(self) -> NDArray[np.float32]:
-        """What the blocks of the last work have in their own memory, [blocks, words]: their last batches."""
+    def zeros(self, shape: tuple[int, ...], dtype: Any) -> Any:  # noqa: ANN401
+        """An array there, of zeros."""
 
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:  # noqa: ANN401
+        """An array there, of anything."""
 
-def read_back(states: NDArray[np.float32], records: NDArray[Any], reports: NDArray[Any]) -> SliceResult:
-    """What was written for each run, by the counts in its state, which are zero again thereafter."""
-    told: tuple[list[NDArray[Any]], list[NDArray[Any]]] = ([], [])
-    for index, state in enumerate(states):
-        position = position_of(state)
-        told[0].append(records[index, : position["records"]].copy())
-        told[1].append(reports[index, : position["reports"]].copy())
-        position["records"] = position["reports"] = 0
-    return SliceResult(states, *told)
+    def get(self, array: Any) -> NDArray[Any]:  # noqa: ANN401
+        """Copy an array, or a part of one, from there; waits for what was launched before."""
 
+    def write(self, array: Any, numbers: NDArray[Any]) -> None:  # noqa: ANN401
+        """Copy numbers into an array there, or into a part of one."""
 
-@cache
-def find_device(most_bytes: int | None = None) -> Device:
-    """The GPU that is here; with a limit, a thread block takes no more shared memory, as on a smaller card."""
-    return CupyDevice(choose_form(PPO, most_bytes))
+    def address(self, array: Any) -> int:  # noqa: ANN401
+        """Where an array is."""
+
+    def launch(self, argument: NDArray[Any], blocks: int) -> None:
+        """Start the kernel, without waiting for its end."""
 
 
-class CupyDevice:
-    """The first GPU that CUDA finds."""
+class Device:
+    """Trains runs of a kernel on a device."""
 
-    def __init__(self, form: Form | None = None) -> None:
-        """Compile the kernel for it, in the fastest form that fits if none is given."""
-        self._card = Card(PPO, form)
-        self._given: dict[str, Any] = {}
+    def __init__(self, kernel: Kernel, memory: DeviceMemory) -> None:
+        """Take a device's memory; nothing is there yet."""
+        self.kernel, self.memory = kernel, memory
+        self._begun: tuple[Slice, dict[str, Any]] | None = None
         self._scratch: Any = None
 
     @property
-    def name(self) -> str:
-        """The card's."""
-        return self._card.name
+    def is_computing(self) -> bool:
+        """Whether a slice was begun that nobody has waited for."""
+        return self._begun is not None
 
-    @property
-    def blocks(self) -> int:
-        """One for each of its multiprocessors, or as many as the form has there."""
-        return self._card.blocks
+    def place(self, record: NDArray[Any], state: State, rows: NDArray[np.float32] | None = None) -> DeviceRun:
+        """Get a run ready: its description, its state, and what its replay holds already, if anything."""
+        words, memory = self.kernel.replay_words, self.memory
+        if not words:
+            return DeviceRun(record, state)
+        kept = memory.put(state)
+        replay = memory.zeros((int(record["capacity"]), words), np.float32)
+        if rows is not None:
+            memory.write(replay[: len(rows)], rows)
+        record = record.copy()
+        record["state"], record["replay"] = memory.address(kept), memory.address(replay)
+        return DeviceRun(record, kept, replay)
 
-    @property
-    def about(self) -> Mapping[str, str]:
-        """Its generation, and the software that drives it."""
-        return self._card.about
+    def state(self, run: DeviceRun) -> State:
+        """A run's state."""
+        return self.memory.get(run.state) if self.kernel.replay_words else run.state
+
+    def replay_rows(self, run: DeviceRun, stored: int) -> NDArray[np.float32]:
+        """What a run's replay holds, after so many rows were stored."""
+        return self.memory.get(run.replay[: min(stored, len(run.replay))])
+
+    def train(self, work: Slice) -> list[RunResult]:
+        """Train runs; what became of each."""
+        self.begin(work)
+        return self.finish()
 
     def begin(self, work: Slice) -> None:
-        """Give it work."""
-        assert not self._given, "one at a time"
-        self._scratch = None
-        cupy, count = self._card.cupy, len(work.runs)
-        blocks = min(self.blocks, count)
-        self._card.check_memory(_bytes_for(work, blocks))
-        with self._card.working():
-            given = {
-                "runs": cupy.asarray(work.runs.view(np.uint8)),
-                "queue": cupy.arange(count, dtype=np.int32),
-                "tickets": cupy.zeros(1, np.int32),
-                "states": cupy.asarray(work.states),
-                "records": cupy.empty((count, work.most_records, RECORD.itemsize), np.uint8),
-                "reports": cupy.empty((count, work.most_reports, REPORT.itemsize), np.uint8),
-                "scratch": cupy.empty((blocks, scratch_words(work.most_rows)), np.float32),
-            }
-            launch = launch_of(work, {name: array.data.ptr for name, array in given.items()})
-            given["argument"] = self._card.launch(launch, blocks)
-        self._given = given
+        """Begin a slice; one at a time, and without waiting for its end."""
+        assert not self.is_computing, "one slice at a time"
+        kernel, memory, count = self.kernel, self.memory, len(work.runs)
+        records = np.stack([run.record for run in work.runs])
+        rows = kernel.most_rows(records)
+        scratch_shape = (memory.blocks, kernel.scratch_words(rows))
+        if self._scratch is not None and self._scratch.shape != scratch_shape:
+            self._scratch = None
+        check_memory(memory.name, memory.free_bytes, self._needed_bytes(work, scratch_shape))
+        if self._scratch is None:
+            self._scratch = memory.empty(scratch_shape, np.float32)
+        arrays = {
+            "runs": memory.put(records.view(np.uint8)),
+            "tickets": memory.zeros((1,), np.int32),
+            "records": memory.empty((count, work.most_records, RECORD.itemsize), np.uint8),
+            "reports": memory.empty((count, work.most_reports, kernel.report.itemsize), np.uint8),
+            "scratch": self._scratch,
+        }
+        if not kernel.replay_words:
+            arrays["queue"] = memory.put(np.arange(count, dtype=np.int32))
+            arrays["states"] = memory.put(np.stack([run.state for run in work.runs]))
+        launch = np.zeros(1, kernel.launch)
+        for name, array in arrays.items():
+            launch[name] = memory.address(array)
+        launch["queued"], launch["time_ns"] = count, int(work.time_s * 1e9)
+        for name in ("most_records", "most_reports", "most_periods"):
+            launch[name] = getattr(work, name)
+        if rows:
+            launch["most_rows"] = rows
+        memory.launch(launch, min(memory.blocks, count))
+        self._begun = work, arrays
 
-    def finish(self) -> SliceResult:
-        """Wait for it."""
-        given, self._given = self._given, {}
-        self._scratch = given["scratch"]
-        with self._card.working():
-            states = given["states"].get()
-            counts = [position_of(state) for state in states]
-            records, reports = (
-                given[name][:, : max(int(count[name]) for count in counts)].get() for name in ("records", "reports")
+    def finish(self) -> list[RunResult]:
+        """Wait for what was begun; what became of each run."""
+        assert self._begun is not None, "there is something to wait for"
+        (work, arrays), self._begun = self._begun, None
+        runs, positions = self._fetch_positions(work, arrays)
+        records, reports = (
+            self.memory.get(arrays[name][:, : max(int(each[name]) for each in positions)])
+            for name in ("records", "reports")
+        )
+        return [
+            RunResult(
+                run,
+                position,
+                records[index, : int(position["records"])].view(RECORD)[:, 0],
+                reports[index, : int(position["reports"])].view(self.kernel.report)[:, 0],
             )
-        return read_back(states, records.view(RECORD)[..., 0], reports.view(REPORT)[..., 0])
+            for index, (run, position) in enumerate(zip(runs, positions, strict=True))
+        ]
 
-    def left_behind(self) -> NDArray[np.float32]:
-        """The blocks' own memory."""
-        with self._card.working():
-            words: NDArray[np.float32] = self._scratch.get()
-        return words
+    def last_scratch(self) -> NDArray[np.float32]:
+        """What the blocks of the last slice have in their own memory, [blocks, words]: of PPO, their last batches."""
+        return self.memory.get(self._scratch)
+
+    def _fetch_positions(self, work: Slice, arrays: Mapping[str, Any]) -> tuple[list[DeviceRun], list[Any]]:
+        """The runs and their positions. What was recorded is counted once: a run may not be taken in the next slice."""
+        if self.kernel.replay_words:
+            positions = []
+            for run in work.runs:
+                positions.append(self.memory.get(run.state[:POSITION_WORDS]).view(POSITION)[0])
+                self.memory.write(run.state[_COUNTS], np.zeros(2, np.float32))
+            return list(work.runs), positions
+        states = self.memory.get(arrays["states"])
+        positions = [position_of(state).copy() for state in states]
+        states[:, _COUNTS] = 0
+        runs = [replace(run, state=state.copy()) for run, state in zip(work.runs, states, strict=True)]
+        return runs, positions
+
+    def _needed_bytes(self, work: Slice, scratch_shape: tuple[int, int]) -> int:
+        """The device memory that a slice takes."""
+        of_run = work.most_records * RECORD.itemsize + work.most_reports * self.kernel.report.itemsize
+        if not self.kernel.replay_words:
+            of_run += 4 * self.kernel.state_words
+        return len(work.runs) * of_run + (4 * scratch_shape[0] * scratch_shape[1] if self._scratch is None else 0)
 
 
-def _bytes_for(work: Slice, blocks: int) -> int:
-    """The device memory that work takes."""
-    of_a_run = STATE_WORDS * 4 + work.most_records * RECORD.itemsize + work.most_reports * REPORT.itemsize
-    return len(work.runs) * of_a_run + blocks * scratch_words(work.most_rows) * 4
-
-
-def launch_of(work: Slice, addresses: dict[str, int]) -> NDArray[Any]:
-    """The kernel's argument."""
-    launch = np.zeros(1, LAUNCH)
-    for name, address in addresses.items():
-        launch[name] = address
-    launch["queued"], launch["time_ns"] = len(work.runs), int(work.time_s * 1e9)
-    for name in ("most_records", "most_reports", "most_rows", "most_periods"):
-        launch[name] = getattr(work, name)
-    return launch
+@cache
+def find_device(kernel: Kernel, most_bytes: int | None = None) -> Device:
+    """The GPU that is here; with a limit, a thread block takes no more shared memory, as on a smaller card."""
+    return Device(kernel, Card(kernel.source, choose_form(kernel.source, most_bytes)))

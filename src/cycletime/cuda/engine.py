@@ -11,14 +11,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from cycletime.agents import PPOAgent, SACAgent
-from cycletime.cuda import sac as sac_expecting
+from cycletime.cuda import ppo, sac
 from cycletime.cuda.device import find_device
-from cycletime.cuda.layout import HIDDEN
-from cycletime.cuda.ppo import expected_s, expected_updates
-from cycletime.cuda.run_batch import CudaRunBatch
-from cycletime.cuda.sac import refusal as sac_refusal
-from cycletime.cuda.sac_device import find_sac_device
-from cycletime.cuda.sac_run_batch import SACRunBatch
+from cycletime.cuda.layout import expected_updates
+from cycletime.cuda.run_batch import KERNELS, CudaRunBatch
 from cycletime.cuda.tasks import TASKS
 from cycletime.duration import cycle_steps
 from cycletime.errors import NoGpuError
@@ -26,8 +22,6 @@ from cycletime.training.engine import Cost
 from cycletime.training.spec import RunSpec
 from cycletime.training.worlds import ClosedFormWorld
 
-LONGEST_SLICE = 512
-"""The most samples of one gradient step."""
 MOST_STEPS = 2**31
 """Steps are counted in 32 bits."""
 
@@ -45,18 +39,7 @@ def refusal(spec: RunSpec) -> str | None:
     beyond = agent.period * cycle_steps(spec.dt, world.env_dt) + 2 * world.task.limit_steps
     if spec.env_steps + beyond >= MOST_STEPS:
         return f"env_steps is {spec.env_steps}: the engine cuda counts to {MOST_STEPS - beyond - 1} for this run."
-    return sac_refusal(agent) if isinstance(agent, SACAgent) else _ppo_refusal(agent)
-
-
-def _ppo_refusal(agent: PPOAgent) -> str | None:
-    if agent.hidden != (HIDDEN, HIDDEN):
-        return f"hidden is {agent.hidden}: the engine cuda has networks of {(HIDDEN, HIDDEN)} only."
-    if agent.period != agent.batch:
-        return f"learning_period is {agent.learning_period}: the engine cuda learns once for each batch, {agent.batch}."
-    size = agent.slice_sizes[1]
-    if size > LONGEST_SLICE:
-        return f"Mini-batches have {size} samples: the engine cuda takes {LONGEST_SLICE} at most."
-    return None
+    return sac.refusal(agent) if isinstance(agent, SACAgent) else ppo.refusal(agent)
 
 
 MOST_TOGETHER = 1024
@@ -95,23 +78,23 @@ class CudaEngine:
         """JAX draws the first weights only."""
         return "cpu"
 
-    def group(self, specs: Sequence[RunSpec]) -> CudaRunBatch | SACRunBatch:
+    def group(self, specs: Sequence[RunSpec]) -> CudaRunBatch:
         """The runs on the GPU that is here."""
-        return SACRunBatch(specs) if specs[0].algorithm == "sac" else CudaRunBatch(specs)
+        return CudaRunBatch(specs)
 
     def cost(self, spec: RunSpec) -> Cost:
         """As expected by the run's sizes, on the GPU that is here or else on an H200."""
         began = time.monotonic()
         known = self.known_cost(spec)
         try:
-            blocks = find_sac_device().memory.blocks if spec.algorithm == "sac" else find_device().blocks
+            blocks = find_device(KERNELS[spec.algorithm]).memory.blocks
         except NoGpuError:
             return known
         return Cost(known.agent_step_s, time.monotonic() - began, blocks)
 
     def expected_s(self, spec: RunSpec) -> float:
         """About how long a whole run takes in a thread block of an H200, with all its multiprocessors busy."""
-        return sac_expecting.expected_s(spec) if spec.algorithm == "sac" else expected_s(spec)
+        return KERNELS[spec.algorithm].expected_s(spec)
 
     def known_cost(self, spec: RunSpec) -> Cost:
         """As expected by the run's sizes."""

@@ -1,30 +1,32 @@
-"""What host and kernel agree on; kernel/layout.cuh and the kernel's launch in kernel/train.cu say the same in C++."""
+"""What the host and both kernels agree on: a run's position and episodes, and the description of a kernel.
+
+kernel/layout.cuh says the same in C++. What only one kernel has stands in ppo.py and sac.py.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from math import ceil
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-OBSERVATION, ACTIONS, INPUTS, HIDDEN = 9, 2, 16, 64
-"""Sizes that the kernel was made for; a task with one action leaves the second alone."""
-ASIDE, RECORD_WORDS, REPORT_WORDS = 4, 3, 8
-ENDED, TERMINAL = 1 << 30, 1 << 29
-"""Flags beside the number of a row's successor."""
+from cycletime.agents.agent import AgentState
+from cycletime.duration import cycle_steps
+from cycletime.errors import RunError
+from cycletime.training.algorithm_1 import TimedTask
+from cycletime.training.spec import RunSpec
+from cycletime.training.worlds import ClosedFormWorld
 
-RUN = np.dtype(
-    [
-        *((name, np.int32) for name in ("task", "cycle_steps", "limit_steps", "env_steps", "actions", "batch")),
-        *((name, np.int32) for name in ("slice", "epochs", "until_episode_end", "limit_is_terminal")),
-        *((name, np.int32) for name in ("ends_with_episode", "metrics_every", "most_episodes")),
-        ("seed", np.uint32),
-        *((name, np.float32) for name in ("discount", "trace_decay", "learning_rate", "clip", "env_dt_s")),
-        ("unused", np.int32, 13),
-    ]
-)
-"""A run as the host describes it."""
+State: TypeAlias = NDArray[np.float32]
+"""A run's state in words: its position, then the numbers of its networks."""
+OBSERVATION, ACTIONS, INPUTS = 9, 2, 16
+"""Sizes that the kernels were made for; a task with one action leaves the second alone."""
+REPORTS = 300
+"""About so many updates of a run are reported; one costs about 3 % of a learning period."""
 
 POSITION = np.dtype(
     [
@@ -42,64 +44,10 @@ POSITION = np.dtype(
         ("unused", np.int32, 34),
     ]
 )
-"""Where a run is between two learnings."""
-
-NETWORK = {
-    "first": (OBSERVATION + 1, HIDDEN),
-    "second": (HIDDEN, HIDDEN),
-    "second_bias": (HIDDEN,),
-    "last": (HIDDEN, ACTIONS),
-    "last_bias": (ACTIONS,),
-    "log_std": (ACTIONS,),
-}
-"""The numbers of one network, in the order in which they are kept; the first layer's last row is its bias."""
-NUMBERS = sum(int(np.prod(shape)) for shape in NETWORK.values())
+"""Where a run is between two updates."""
 POSITION_WORDS = POSITION.itemsize // 4
-STATE_WORDS = POSITION_WORDS + 6 * NUMBERS
-"""A run's state: its position, then weights, means and squares, each of the policy and of the value."""
-
 RECORD = np.dtype([("episode_return", np.float32), ("env_steps", np.int32), ("agent_steps", np.int32)])
-REPORT = np.dtype(
-    [
-        ("agent_steps", np.int32),
-        *((name, np.float32) for name in ("policy_loss", "value_loss", "entropy", "kl", "clip_fraction")),
-        ("log_std", np.float32, ACTIONS),
-    ]
-)
-ROW = np.dtype(
-    [
-        ("observation", np.float32, OBSERVATION),
-        ("one", np.float32),
-        ("action", np.float32, ACTIONS),
-        ("advantage", np.float32),
-        ("old_log_probability", np.float32),
-        ("lambda_return", np.float32),
-        ("next", np.int32),
-    ]
-)
-"""A row of the batch."""
-BESIDE = np.dtype([("value", np.float32), ("reward", np.float32), ("old_mean", np.float32, ACTIONS)])
-"""What else is kept of it."""
-
-LAUNCH = np.dtype(
-    [
-        ("runs", np.uint64),
-        ("queue", np.uint64),
-        ("queued", np.int32),
-        ("tickets", np.uint64),
-        ("states", np.uint64),
-        ("records", np.uint64),
-        ("most_records", np.int32),
-        ("reports", np.uint64),
-        ("most_reports", np.int32),
-        ("scratch", np.uint64),
-        ("most_rows", np.int32),
-        ("time_ns", np.int64),
-        ("most_periods", np.int32),
-    ],
-    align=True,
-)
-"""The kernel's argument; addresses are of the device's memory."""
+"""An episode that ended."""
 
 
 class Status(IntEnum):
@@ -110,30 +58,86 @@ class Status(IntEnum):
     FINISHED = 2
 
 
-def scratch_words(most_rows: int) -> int:
-    """The words of a block's own memory: rows, what is beside them, two orders, and the second layers' moments."""
-    return most_rows * (INPUTS + ASIDE + 2) + 4 * HIDDEN * HIDDEN
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """What the host has to know of a kernel to train runs with it."""
+
+    source: str
+    """Its file in the folder kernel."""
+    report: np.dtype[Any]
+    """Of an update that is reported."""
+    metrics: tuple[str, ...]
+    """The fields of a report that are metrics."""
+    launch: np.dtype[Any]
+    """The kernel's argument; addresses are of the device's memory."""
+    state_words: int
+    describe_run: Callable[[RunSpec], NDArray[Any]]
+    """A run as one record."""
+    initial_state: Callable[[RunSpec], State]
+    """The state of a run before its first step; its weights are those of the compiled loop for the same seed."""
+    agent_state_of: Callable[[State, RunSpec], AgentState]
+    """What the agent has learned, as the agent itself has it."""
+    expected_s: Callable[[RunSpec], float]
+    """About how long a whole run takes in a thread block of an H200, with all its multiprocessors busy."""
+    most_rows: Callable[[NDArray[Any]], int]
+    """From the records of runs, the rows of a batch in a block's own memory; 0 where batches are elsewhere."""
+    scratch_words: Callable[[int], int]
+    """The words of a block's own memory, by these rows."""
+    slices_s: tuple[float, ...]
+    """How long the first slices take, so that progress shows soon; all further ones are like the last."""
+    surplus: float
+    """How much more work a slice has than it takes by the expected times, so that no multiprocessor is out of work."""
+    most_records: int
+    """Room for the episodes of a run in one slice, beside those of a learning period; a run without room waits."""
+    replay_words: int = 0
+    """Of a row of a run's replay. Runs with a replay stay on the device between slices; others travel with each."""
 
 
-def rows_for(batch: int, most_episodes: int) -> int:
-    """The rows of a batch, its successor's, and those of last observations."""
-    return batch + 1 + most_episodes
-
-
-def position_of(state: NDArray[np.float32]) -> Any:  # noqa: ANN401 - one record, whose fields can be set
+def position_of(state: State) -> Any:  # noqa: ANN401 - one record, whose fields can be set
     """The position in a run's state, a view."""
     return state[:POSITION_WORDS].view(POSITION)[0]
 
 
-def networks_of(state: NDArray[np.float32], kept: int = 0) -> tuple[dict[str, NDArray[np.float32]], ...]:
-    """Policy and value in a run's state by name, views; their weights, means (kept = 1) or squares (2)."""
-    return tuple(_network(state, POSITION_WORDS + (2 * kept + index) * NUMBERS) for index in range(2))
+def env_steps_of(position: Any) -> int:  # noqa: ANN401 - one record
+    """The environment steps that a run has done."""
+    return int(position["ended_env_steps"]) + int(position["world_steps"])
 
 
-def _network(state: NDArray[np.float32], begin: int) -> dict[str, NDArray[np.float32]]:
-    found = {}
-    for name, shape in NETWORK.items():
-        size = int(np.prod(shape))
-        found[name] = state[begin : begin + size].reshape(shape)
-        begin += size
-    return found
+def timed_task_of(spec: RunSpec) -> TimedTask:
+    """A run's task at its cycle time."""
+    assert isinstance(spec.world, ClosedFormWorld), "the engine refuses other worlds"
+    return TimedTask(spec.world.task, cycle_steps(spec.dt, spec.world.env_dt))
+
+
+def expected_updates(spec: RunSpec) -> int:
+    """About how often a run learns."""
+    return ceil(spec.env_steps / (timed_task_of(spec).cycle_steps * spec.agent.period))
+
+
+def report_interval(spec: RunSpec) -> int:
+    """From one update that is reported to the next."""
+    return ceil(expected_updates(spec) / REPORTS)
+
+
+def checked_state(words: NDArray[Any] | None, count: int) -> State:
+    """The state that a checkpoint holds, of so many words."""
+    if words is None or words.dtype != np.int32 or words.shape != (count,):
+        kind = "nothing" if words is None else f"{words.dtype} of the shape {words.shape}"
+        raise RunError(f"The checkpoint has {kind} as the state of the kernel: it must be int32, ({count},).")
+    return np.array(words).view(np.float32)
+
+
+def checked_replay(rows: NDArray[Any] | None, shape: tuple[int, int]) -> NDArray[np.float32]:
+    """The replay that a checkpoint holds."""
+    if rows is None or rows.dtype != np.float32 or rows.shape != shape:
+        kind = "nothing" if rows is None else f"{rows.dtype} of the shape {rows.shape}"
+        raise RunError(f"The checkpoint has {kind} as the replay: it must be float32, {shape}.")
+    return rows
+
+
+def fill_record(dtype: np.dtype[Any], numbers: dict[str, float]) -> NDArray[Any]:
+    """One record with these fields; the others are zero."""
+    record = np.zeros((), dtype)
+    for name, number in numbers.items():
+        record[name] = number
+    return record

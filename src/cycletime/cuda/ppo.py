@@ -1,4 +1,6 @@
-"""PPO's runs as the kernel has them: description, initial state, what was learned, and about how long a run takes.
+"""PPO's runs as the kernel has them: layout, description, initial state, what was learned, limits and expected time.
+
+kernel/layout.cuh, and the launch in kernel/train.cu, say the same in C++.
 
     time = agent steps x (a + b k) + gradient steps x (c + d m)
 
@@ -20,19 +22,102 @@ from numpy.typing import NDArray
 from cycletime.agents import PPOAgent
 from cycletime.agents.networks import SQUARE_DECAY, AdamState, GaussianPolicy, Layer, Network, Parameters
 from cycletime.agents.ppo import PPOState
-from cycletime.cuda.layout import RUN, STATE_WORDS, Status, networks_of, position_of
+from cycletime.cuda.kernels import PPO
+from cycletime.cuda.layout import (
+    ACTIONS,
+    INPUTS,
+    OBSERVATION,
+    POSITION_WORDS,
+    Kernel,
+    State,
+    Status,
+    expected_updates,
+    fill_record,
+    position_of,
+    report_interval,
+    timed_task_of,
+)
 from cycletime.cuda.tasks import TASKS
-from cycletime.duration import cycle_steps
-from cycletime.errors import RunError
-from cycletime.training.algorithm_1 import TimedTask, initial_agent_state
+from cycletime.training.algorithm_1 import initial_agent_state
 from cycletime.training.jax_setup import keep_compiled_programs
 from cycletime.training.random_numbers import seed_key
 from cycletime.training.spec import RunSpec
-from cycletime.training.worlds import ClosedFormWorld
 
-State = NDArray[np.float32]
-REPORTS = 300
-"""About so many learnings of a run are reported; one costs about 3 % of a learning period."""
+HIDDEN, LONGEST_SLICE = 64, 512
+"""The units of each layer, and the most samples of one gradient step."""
+ENDED, TERMINAL = 1 << 30, 1 << 29
+"""Flags beside the number of a row's successor."""
+UPDATE_S = (3.0e-6, 0.172e-6)
+"""Of a gradient step, and of each sample in it: a line near what `benchmarks/kernel.py speed` finds for 12 to 200."""
+_ASIDE = 4
+"""The words of BESIDE."""
+
+RUN = np.dtype(
+    [
+        *((name, np.int32) for name in ("task", "cycle_steps", "limit_steps", "env_steps", "actions", "batch")),
+        *((name, np.int32) for name in ("slice", "epochs", "until_episode_end", "limit_is_terminal")),
+        *((name, np.int32) for name in ("ends_with_episode", "metrics_every", "most_episodes")),
+        ("seed", np.uint32),
+        *((name, np.float32) for name in ("discount", "trace_decay", "learning_rate", "clip", "env_dt_s")),
+        ("unused", np.int32, 13),
+    ]
+)
+"""A run as the host describes it."""
+
+NETWORK = {
+    "first": (OBSERVATION + 1, HIDDEN),
+    "second": (HIDDEN, HIDDEN),
+    "second_bias": (HIDDEN,),
+    "last": (HIDDEN, ACTIONS),
+    "last_bias": (ACTIONS,),
+    "log_std": (ACTIONS,),
+}
+"""The numbers of one network, in the order in which they are kept; the first layer's last row is its bias."""
+NUMBERS = sum(int(np.prod(shape)) for shape in NETWORK.values())
+STATE_WORDS = POSITION_WORDS + 6 * NUMBERS
+"""A run's state: its position, then weights, means and squares, each of the policy and of the value."""
+
+REPORT = np.dtype(
+    [
+        ("agent_steps", np.int32),
+        *((name, np.float32) for name in ("policy_loss", "value_loss", "entropy", "kl", "clip_fraction")),
+        ("log_std", np.float32, ACTIONS),
+    ]
+)
+ROW = np.dtype(
+    [
+        ("observation", np.float32, OBSERVATION),
+        ("one", np.float32),
+        ("action", np.float32, ACTIONS),
+        ("advantage", np.float32),
+        ("old_log_probability", np.float32),
+        ("lambda_return", np.float32),
+        ("next", np.int32),
+    ]
+)
+"""A row of the batch."""
+BESIDE = np.dtype([("value", np.float32), ("reward", np.float32), ("old_mean", np.float32, ACTIONS)])
+"""What else is kept of it."""
+
+LAUNCH = np.dtype(
+    [
+        ("runs", np.uint64),
+        ("queue", np.uint64),
+        ("queued", np.int32),
+        ("tickets", np.uint64),
+        ("states", np.uint64),
+        ("records", np.uint64),
+        ("most_records", np.int32),
+        ("reports", np.uint64),
+        ("most_reports", np.int32),
+        ("scratch", np.uint64),
+        ("most_rows", np.int32),
+        ("time_ns", np.int64),
+        ("most_periods", np.int32),
+    ],
+    align=True,
+)
+"""The kernel's argument; addresses are of the device's memory."""
 
 
 class AgentSizes(NamedTuple):
@@ -43,10 +128,9 @@ class AgentSizes(NamedTuple):
 
 
 def describe_run(spec: RunSpec) -> NDArray[Any]:
-    """A run, one record of `layout.RUN`."""
+    """A run, one record of `RUN`."""
     world, agent = timed_task_of(spec), spec.agent
     assert isinstance(agent, PPOAgent), "the engine refuses other agents"
-    run = np.zeros((), RUN)
     numbers = {
         "task": list(TASKS).index(spec.world.name),
         "cycle_steps": world.cycle_steps,
@@ -68,15 +152,7 @@ def describe_run(spec: RunSpec) -> NDArray[Any]:
         "clip": agent.clip,
         "env_dt_s": float(world.task.env_dt),
     }
-    for name, number in numbers.items():
-        run[name] = number
-    return run
-
-
-def timed_task_of(spec: RunSpec) -> TimedTask:
-    """A run's task at its cycle time."""
-    assert isinstance(spec.world, ClosedFormWorld), "the engine refuses other worlds"
-    return TimedTask(spec.world.task, cycle_steps(spec.dt, spec.world.env_dt))
+    return fill_record(RUN, numbers)
 
 
 def sizes_of(spec: RunSpec) -> AgentSizes:
@@ -85,25 +161,15 @@ def sizes_of(spec: RunSpec) -> AgentSizes:
     return AgentSizes(task.observation_size, task.action_size)
 
 
-def expected_updates(spec: RunSpec) -> int:
-    """About how often a run learns."""
-    return ceil(spec.env_steps / (timed_task_of(spec).cycle_steps * spec.agent.period))
-
-
-def report_interval(spec: RunSpec) -> int:
-    """From one learning that is reported to the next."""
-    return ceil(expected_updates(spec) / REPORTS)
-
-
-def initial_states(specs: Sequence[RunSpec]) -> list[State]:
-    """The states that runs begin with; their weights are those of the compiled loop for the same seed."""
+def initial_state(spec: RunSpec) -> State:
+    """The state that a run begins with."""
     keep_compiled_programs()
-    return [_initial_state(_agent_at_start(spec), spec.seed, sizes_of(spec)).copy() for spec in specs]
+    return _initial_state(_agent_at_start(spec), spec.seed, sizes_of(spec)).copy()
 
 
-def agent_state_of(state: State, sizes: AgentSizes) -> PPOState:
+def agent_state_of(state: State, spec: RunSpec) -> PPOState:
     """What the agent has learned, as the agent itself has it."""
-    weights, means, squares = (_parameters(networks_of(state, kept), sizes) for kept in range(3))
+    weights, means, squares = (_parameters(networks_of(state, kept), sizes_of(spec)) for kept in range(3))
     # The kernel keeps beta_2 to the power of the steps taken. In the end that stays at the smallest numbers, after some
     # 700,000 steps, when further ones do not matter.
     taken = round(np.log(float(position_of(state)["square_decay"])) / np.log(SQUARE_DECAY))
@@ -122,14 +188,6 @@ def initial_state_of(psi: PPOState) -> State:
     position["status"] = Status.FRESH
     position["mean_decay"] = position["square_decay"] = 1.0
     return state
-
-
-def checked_state(words: NDArray[Any] | None, count: int = STATE_WORDS) -> State:
-    """The state that a checkpoint holds, of so many words."""
-    if words is None or words.dtype != np.int32 or words.shape != (count,):
-        kind = "nothing" if words is None else f"{words.dtype} of the shape {words.shape}"
-        raise RunError(f"The checkpoint has {kind} as the state of the kernel: it must be int32, ({count},).")
-    return np.array(words).view(np.float32)
 
 
 @lru_cache(maxsize=256)
@@ -169,8 +227,29 @@ def _network(kept: dict[str, NDArray[np.float32]], inputs: int, outputs: int) ->
     return tuple(Layer(jnp.asarray(weight), jnp.asarray(bias)) for weight, bias in layers)
 
 
-LEARNING_S = (3.0e-6, 0.172e-6)
-"""Of a gradient step, and of each sample in it: a line near what `benchmarks/kernel.py speed` finds for 12 to 200."""
+def scratch_words(most_rows: int) -> int:
+    """The words of a block's own memory: rows, what is beside them, two orders, and the second layers' moments."""
+    return most_rows * (INPUTS + _ASIDE + 2) + 4 * HIDDEN * HIDDEN
+
+
+def most_rows(runs: NDArray[Any]) -> int:
+    """The rows of a block's own memory, a multiple of 8: the longest batch, its successor's, and last observations."""
+    rows = int((runs["batch"] + 1 + runs["most_episodes"]).max())
+    return rows + -rows % 8
+
+
+def networks_of(state: NDArray[np.float32], kept: int = 0) -> tuple[dict[str, NDArray[np.float32]], ...]:
+    """Policy and value in a run's state by name, views; their weights, means (kept = 1) or squares (2)."""
+    return tuple(_network_at(state, POSITION_WORDS + (2 * kept + index) * NUMBERS) for index in range(2))
+
+
+def _network_at(state: NDArray[np.float32], begin: int) -> dict[str, NDArray[np.float32]]:
+    found = {}
+    for name, shape in NETWORK.items():
+        size = int(np.prod(shape))
+        found[name] = state[begin : begin + size].reshape(shape)
+        begin += size
+    return found
 
 
 def expected_s(spec: RunSpec) -> float:
@@ -180,5 +259,35 @@ def expected_s(spec: RunSpec) -> float:
     step, inner = TASKS[spec.world.name].acting_s
     acting_s = agent.batch * (step + inner * timed_task_of(spec).cycle_steps)
     size = agent.slice_sizes[1]
-    learning_s = agent.epochs * ceil(agent.batch / size) * (LEARNING_S[0] + LEARNING_S[1] * size)
+    learning_s = agent.epochs * ceil(agent.batch / size) * (UPDATE_S[0] + UPDATE_S[1] * size)
     return expected_updates(spec) * (acting_s + learning_s)
+
+
+def refusal(agent: PPOAgent) -> str | None:
+    """In a sentence, why the kernel cannot train an agent; None where it can."""
+    if agent.hidden != (HIDDEN, HIDDEN):
+        return f"hidden is {agent.hidden}: the engine cuda has networks of {(HIDDEN, HIDDEN)} only."
+    if agent.period != agent.batch:
+        return f"learning_period is {agent.learning_period}: the engine cuda learns once for each batch, {agent.batch}."
+    size = agent.slice_sizes[1]
+    if size > LONGEST_SLICE:
+        return f"Mini-batches have {size} samples: the engine cuda takes {LONGEST_SLICE} at most."
+    return None
+
+
+PPO_KERNEL = Kernel(
+    source=PPO,
+    report=REPORT,
+    metrics=("policy_loss", "value_loss", "entropy", "kl", "clip_fraction"),
+    launch=LAUNCH,
+    state_words=STATE_WORDS,
+    describe_run=describe_run,
+    initial_state=initial_state,
+    agent_state_of=agent_state_of,
+    expected_s=expected_s,
+    most_rows=most_rows,
+    scratch_words=scratch_words,
+    slices_s=(0.3, 1.0, 2.0, 4.0),  # the card waits for some 40 ms between two
+    surplus=1.25,
+    most_records=16_384,
+)

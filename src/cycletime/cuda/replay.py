@@ -13,21 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.cuda.device import Device, Slice, SliceResult
-from cycletime.cuda.layout import (
-    BESIDE,
-    ENDED,
-    INPUTS,
-    OBSERVATION,
-    ROW,
-    TERMINAL,
-    Status,
-    networks_of,
-    position_of,
-    rows_for,
-)
+from cycletime.cuda.device import Device, DeviceRun, Slice
+from cycletime.cuda.layout import INPUTS, OBSERVATION, State, Status, position_of, timed_task_of
 from cycletime.cuda.philox import PhiloxStream, philox, shuffled_order
-from cycletime.cuda.ppo import State, describe_run, initial_states, timed_task_of
+from cycletime.cuda.ppo import BESIDE, ENDED, ROW, TERMINAL, describe_run, initial_state, most_rows, networks_of
 from cycletime.cuda.tasks import TASKS
 from cycletime.training.learning_curve import Episodes
 from cycletime.training.spec import RunSpec
@@ -83,50 +72,46 @@ class TrainedRun:
 
 
 def slice_of(specs: Sequence[RunSpec], states: Sequence[State], time_s: float = LONG_S, most_periods: int = 0) -> Slice:
-    """Work with room for all that runs of some specs can tell."""
-    runs = np.stack([describe_run(spec) for spec in specs])
-    rows = max(rows_for(int(run["batch"]), int(run["most_episodes"])) for run in runs)
+    """A slice with room for all that runs of some specs can tell."""
+    runs = [DeviceRun(describe_run(spec), state) for spec, state in zip(specs, states, strict=True)]
     return Slice(
-        runs=runs,
-        states=np.stack(states),
-        most_records=max(_most_records(spec, int(run["most_episodes"])) for spec, run in zip(specs, runs, strict=True)),
+        runs,
+        most_records=max(_most_records(spec, run) for spec, run in zip(specs, runs, strict=True)),
         most_reports=512,
-        most_rows=rows + -rows % 8,
         time_s=time_s,
         most_periods=most_periods,
     )
 
 
-def run_slice(device: Device, work: Slice) -> SliceResult:
-    """Do the work, and wait for it."""
-    device.begin(work)
-    return device.finish()
-
-
 def last_batch(device: Device, work: Slice) -> tuple[NDArray[Any], NDArray[Any]]:
     """The rows of the first block's last batch, and what is kept beside them."""
-    words, start = device.left_behind()[0], work.most_rows * INPUTS
-    return words[:start].view(ROW), words[start : start + 4 * work.most_rows].view(BESIDE)
+    rows = most_rows(np.stack([run.record for run in work.runs]))
+    words, start = device.last_scratch()[0], rows * INPUTS
+    return words[:start].view(ROW), words[start : start + 4 * rows].view(BESIDE)
 
 
 def train_runs(device: Device, specs: Sequence[RunSpec], slice_s: float = LONG_S) -> list[TrainedRun]:
     """Train runs to their ends, in their order and in slices of a time; what they are then."""
-    states = dict(enumerate(initial_states(specs)))
-    told: dict[int, tuple[list[NDArray[Any]], list[NDArray[Any]]]] = {run: ([], []) for run in states}
+    states = {run: initial_state(spec) for run, spec in enumerate(specs)}
+    records: dict[int, list[NDArray[Any]]] = {run: [] for run in states}
+    reports: dict[int, list[NDArray[Any]]] = {run: [] for run in states}
     left = list(states)
     while left:
-        done = run_slice(device, slice_of([specs[run] for run in left], [states[run] for run in left], slice_s))
-        for index, run in enumerate(left):
-            states[run] = done.states[index]
-            told[run][0].append(done.records[index])
-            told[run][1].append(done.reports[index])
+        work = slice_of([specs[run] for run in left], [states[run] for run in left], slice_s)
+        for run, result in zip(left, device.train(work), strict=True):
+            states[run] = result.run.state
+            records[run].append(result.records)
+            reports[run].append(result.reports)
         left = [run for run in left if position_of(states[run])["status"] != Status.FINISHED]
-    return [TrainedRun(spec, states[run], *map(np.concatenate, told[run])) for run, spec in enumerate(specs)]
+    return [
+        TrainedRun(spec, states[run], np.concatenate(records[run]), np.concatenate(reports[run]))
+        for run, spec in enumerate(specs)
+    ]
 
 
-def _most_records(spec: RunSpec, in_a_period: int) -> int:
+def _most_records(spec: RunSpec, run: DeviceRun) -> int:
     world = timed_task_of(spec)
-    return world.most_episodes(ceil(spec.env_steps / world.cycle_steps)) + in_a_period
+    return world.most_episodes(ceil(spec.env_steps / world.cycle_steps)) + int(run.record["most_episodes"])
 
 
 @dataclass(frozen=True)
@@ -198,7 +183,7 @@ Network = Mapping[str, Numbers]
 
 
 def replay_update(run: Any, state: NDArray[np.float32], rows: NDArray[Any], beside: NDArray[Any]) -> dict[str, Any]:  # noqa: ANN401
-    """What one learning makes of a state (of a layout.RUN) and the rows that it left behind, by name.
+    """What one learning makes of a state (of a `ppo.RUN`) and the rows that it left behind, by name.
 
     The state is that before the learning; observations, actions, successors and rewards are taken from the rows.
     """

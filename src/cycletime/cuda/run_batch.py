@@ -1,61 +1,63 @@
-"""Runs on the kernel: slices of a few seconds, in which a queue of runs is trained, until all reached their budget.
+"""Runs on a kernel: slices of a few seconds, in which a queue of runs is trained, until all reached their budget.
 
-Between two slices finished runs leave the queue and others enter. The next slice is begun before the last one is told
-of, so that the card computes while files are written.
+Between two slices finished runs leave the queue and others enter. Where runs travel with each slice, the next one is
+begun before the last one is told of, so that the card computes while files are written; runs that stay on the device
+are read from there first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain, repeat
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.agents.ppo import PPOState
-from cycletime.cuda.device import Device, Slice, SliceResult, find_device
-from cycletime.cuda.kernels import PPO, kernel_digest
-from cycletime.cuda.layout import Status, position_of, rows_for
-from cycletime.cuda.ppo import (
-    AgentSizes,
+from cycletime.agents.agent import AgentState
+from cycletime.cuda.device import Device, DeviceRun, RunResult, Slice, find_device
+from cycletime.cuda.kernels import kernel_digest
+from cycletime.cuda.layout import (
+    Kernel,
     State,
-    agent_state_of,
+    Status,
+    checked_replay,
     checked_state,
-    describe_run,
-    expected_s,
-    initial_states,
+    env_steps_of,
+    position_of,
     report_interval,
-    sizes_of,
     timed_task_of,
 )
-from cycletime.errors import RunError
+from cycletime.cuda.ppo import PPO_KERNEL
+from cycletime.cuda.sac import SAC_KERNEL
+from cycletime.errors import NoGpuError, RunError
 from cycletime.training.engine import Arrays, Chunk, ClosedFormInfo
 from cycletime.training.learning_curve import Episodes
 from cycletime.training.spec import RunSpec
 
-SLICES_S = (0.3, 1.0, 2.0, 4.0)
-"""How long the first slices take, so that progress shows soon; all further ones are like the last, since the card waits
-for some 40 ms between two."""
+KERNELS: Mapping[str, Kernel] = MappingProxyType({"ppo": PPO_KERNEL, "sac": SAC_KERNEL})
+"""By algorithm."""
 MOST_QUEUED = 2048
 """Runs in one slice, at most."""
-MOST_RECORDS, MOST_REPORTS = 16_384, 512
-"""Room for the episodes and the reports of a run in one slice; a run without room waits for the next."""
-_SURPLUS = 1.25
-"""How much more work a slice has than it takes by the expected times, so that no multiprocessor is out of work."""
-_STATE = "state"
-_METRICS = ("policy_loss", "value_loss", "entropy", "kl", "clip_fraction")
+MOST_REPORTS = 512
+"""Room for the reports of a run in one slice; a run without room waits for the next."""
+_USED = 0.9
+"""The share of the free memory that runs may take which stay on the device."""
+_STATE, _REPLAY = "state", "replay"
 
 
 class CudaRunBatch:
-    """Runs that are trained together, of any tasks, cycle times and hyper-parameters that the kernel takes."""
+    """Runs that are trained together, of any tasks, cycle times and hyper-parameters that their kernel takes."""
 
     def __init__(
         self,
         specs: Sequence[RunSpec],
         device: Device | None = None,
         *,
-        slices_s: Sequence[float] = SLICES_S,
+        slices_s: Sequence[float] | None = None,
         most_periods: int = 0,
     ) -> None:
         """Describe them.
@@ -63,43 +65,42 @@ class CudaRunBatch:
         Args:
             specs: The runs.
             device: Where they are trained, by default the GPU that is here.
-            slices_s: How long the first slices take, and all further ones.
-            most_periods: The learnings of a run in one slice, at most; 0 for any number.
+            slices_s: How long the first slices take, and all further ones; by default as the kernel has it.
+            most_periods: The updates of a run in one slice, at most; 0 for any number.
         """
-        self.device = device or find_device()
-        self.specs, self.slices_s, self.most_periods = tuple(specs), tuple(slices_s), most_periods
-        card = {**self.device.about, "device": self.device.name, "kernel": kernel_digest(PPO)[:12]}
+        self.device = device or find_device(KERNELS[specs[0].algorithm])
+        self.kernel, memory = self.device.kernel, self.device.memory
+        self.specs, self.most_periods = tuple(specs), most_periods
+        self.slices_s = tuple(slices_s or self.kernel.slices_s)
+        card = {**memory.about, "device": memory.name, "kernel": kernel_digest(self.kernel.source)[:12]}
         self.settings = tuple(ClosedFormInfo(spec, card, report_interval(spec)) for spec in self.specs)
-        self.runs = np.stack([describe_run(spec) for spec in self.specs])
-        self.expected_s = [expected_s(spec) for spec in self.specs]
+        self.records = [self.kernel.describe_run(spec) for spec in self.specs]
+        self.expected_s = [self.kernel.expected_s(spec) for spec in self.specs]
         self.dropped: set[int] = set()
-        self._computes = False
 
     def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk | RunError]]:
-        """Train runs, each from its start or from the arrays of a moment."""
-        begun, wrong = _resumed_states(starts)
+        """Train runs, each from its start or from the arrays of a snapshot."""
+        resumed, wrong = self._resumed(starts)
         if wrong:
             yield wrong
-        new = starts.keys() - begun.keys() - wrong.keys()
-        line = _Queue(begun, longest_first({run: self.expected_s[run] for run in new}))
+        queue = self._queue(starts.keys() - wrong.keys(), resumed)
+        times_s = chain(self.slices_s, repeat(self.slices_s[-1]))
+        travels = not self.kernel.replay_words
         try:
-            queue = self._begin(line)
-            while queue:
-                done, told = self._finish(), {}
-                for index, run in enumerate(queue):
-                    before, after = line.begun[run], done.states[index].copy()
-                    line.begun[run] = after
-                    if _agent_steps(after) > _agent_steps(before):
-                        told[run] = self._chunk(run, after, done.records[index], done.reports[index])
-                line.leave({run for run, chunk in told.items() if chunk.is_last})
+            order = self._begin(queue, next(times_s))
+            while order:
+                chunks = self._finish(queue, order)
                 failure: Exception | None = None
-                try:
-                    queue = self._begin(line)
-                except Exception as error:  # to be told after what was computed, lest finished runs be lost
-                    failure = error
-                yield {run: chunk for run, chunk in told.items() if run not in self.dropped}
+                if travels:
+                    try:
+                        order = self._begin(queue, next(times_s))
+                    except Exception as error:  # to be told after what was computed, lest finished runs be lost
+                        failure = error
+                yield {run: chunk for run, chunk in chunks.items() if run not in self.dropped}
                 if failure:
                     raise failure
+                if not travels:
+                    order = self._begin(queue, next(times_s))
         finally:
             self.close()
 
@@ -109,108 +110,161 @@ class CudaRunBatch:
 
     def close(self) -> None:
         """Wait for what is computed, and forget it."""
-        if self._computes:
-            self._finish()
+        if self.device.is_computing:
+            self.device.finish()
 
-    def _begin(self, line: _Queue) -> list[int]:
-        """Begin a slice; the runs in it, none where none are left."""
-        line.leave(self.dropped)
-        time_s = self.slices_s[min(line.slices, len(self.slices_s) - 1)]
-        queue = self._queue(line, time_s)
-        if queue:
-            line.slices += 1
-            self.device.begin(self._work(queue, line, time_s))
-            self._computes = True
-        return queue
+    def _resumed(self, starts: Mapping[int, Arrays | None]) -> tuple[dict[int, _Resumed], dict[int, RunError]]:
+        """Runs that have begun, and what is wrong with others' arrays."""
+        resumed, wrong = {}, {}
+        for run, arrays in starts.items():
+            if arrays is not None:
+                try:
+                    state = checked_state(arrays.get(_STATE), self.kernel.state_words)
+                    resumed[run] = _Resumed(state, self._checked_replay(run, state, arrays))
+                except RunError as error:
+                    wrong[run] = error
+        return resumed, wrong
 
-    def _finish(self) -> SliceResult:
-        self._computes = False
-        return self.device.finish()
+    def _checked_replay(self, run: int, state: State, arrays: Arrays) -> NDArray[np.float32] | None:
+        if not self.kernel.replay_words:
+            return None
+        stored = min(int(position_of(state)["agent_steps"]), int(self.records[run]["capacity"]))
+        return checked_replay(arrays.get(_REPLAY), (stored, self.kernel.replay_words))
 
-    def _queue(self, line: _Queue, time_s: float) -> list[int]:
-        """Runs that are begun already, and as many further ones as the time allows for; the longest first."""
-        left_s = {run: self.expected_s[run] * _left(self.specs[run], state) for run, state in line.begun.items()}
-        left_s = {run: left_s[run] for run in longest_first(left_s)[:MOST_QUEUED]}
-        room_s = _SURPLUS * self.device.blocks * time_s - sum(min(each, time_s) for each in left_s.values())
-        entering: list[int] = []
-        while line.waiting and room_s > 0 and len(left_s) < MOST_QUEUED:
-            run = line.waiting.pop(0)
-            entering.append(run)
-            left_s[run] = self.expected_s[run]
-            room_s -= min(left_s[run], time_s)
-        line.begun |= dict(zip(entering, initial_states([self.specs[run] for run in entering]), strict=True))
-        return longest_first(left_s)
+    def _queue(self, runs: set[int], resumed: dict[int, _Resumed]) -> _Queue:
+        left_s = {run: self.expected_s[run] for run in runs}
+        for run, each in resumed.items():
+            left_s[run] = self._left_s(run, position_of(each.state))
+        waiting = sorted(runs, key=lambda run: (run not in resumed, -left_s[run], run))
+        return _Queue(waiting, resumed, left_s)
 
-    def _work(self, queue: list[int], line: _Queue, time_s: float) -> Slice:
-        runs = self.runs[queue]
-        rows = max(rows_for(int(run["batch"]), int(run["most_episodes"])) for run in runs)
-        return Slice(
-            runs=runs,
-            states=np.stack([line.begun[run] for run in queue]),
-            most_records=max(_records_for(self.specs[run], self.runs[run]) for run in queue),
-            most_reports=MOST_REPORTS,
-            most_rows=rows + -rows % 8,
-            time_s=time_s,
-            most_periods=self.most_periods,
+    def _left_s(self, run: int, position: Any) -> float:  # noqa: ANN401 - one record
+        """About how long a run has to be trained still."""
+        return self.expected_s[run] * max(0.0, 1 - env_steps_of(position) / self.specs[run].env_steps)
+
+    def _begin(self, queue: _Queue, time_s: float) -> list[int]:
+        """Begin a slice; the runs in it, the longest first, none where none are left."""
+        queue.leave(self.dropped)
+        self._enter(queue, time_s)
+        order = longest_first({run: queue.left_s[run] for run in queue.entered})
+        if order:
+            runs = [queue.entered[run] for run in order]
+            records = max(self._most_records(run) for run in order)
+            self.device.begin(Slice(runs, records, MOST_REPORTS, time_s, self.most_periods))
+        return order
+
+    def _enter(self, queue: _Queue, time_s: float) -> None:
+        """Let as many runs in as the device has work for in the time, and room."""
+        taken_s = sum(min(queue.left_s[run], time_s) for run in queue.entered)
+        room_s = self.kernel.surplus * self.device.memory.blocks * time_s - taken_s
+        while queue.waiting and len(queue.entered) < MOST_QUEUED and (room_s > 0 or not queue.entered):
+            if not self._has_room(queue):
+                break
+            run = queue.waiting.pop(0)
+            begun = queue.resumed.pop(run, None) or _Resumed(self.kernel.initial_state(self.specs[run]))
+            queue.entered[run] = self.device.place(self.records[run], begun.state, begun.replay)
+            queue.agent_steps[run] = int(position_of(begun.state)["agent_steps"])
+            room_s -= min(queue.left_s[run], time_s)
+
+    def _has_room(self, queue: _Queue) -> bool:
+        """Whether the next run fits into the device's memory beside the others."""
+        if not self.kernel.replay_words:
+            return True
+        rows = int(self.records[queue.waiting[0]]["capacity"])
+        needed = 4 * (self.kernel.state_words + rows * self.kernel.replay_words)
+        free = self.device.memory.free_bytes
+        if needed <= _USED * free:
+            return True
+        if queue.entered:
+            return False
+        raise NoGpuError(
+            f"{self.device.memory.name} has {free / 2**20:,.0f} MiB free, and a run needs {needed / 2**20:,.0f} MiB: "
+            "end what else computes there, or give a smaller replay_capacity."
         )
 
-    def _chunk(self, run: int, state: State, records: NDArray[Any], reports: NDArray[Any]) -> Chunk:
-        position, budget = position_of(state), self.specs[run].env_steps
-        metrics: dict[str, NDArray[Any]] = {name: reports[name] for name in _METRICS}
+    def _most_records(self, run: int) -> int:
+        """Room for the episodes of a run: of all of it, where they are few, and at least of one learning period."""
+        world = timed_task_of(self.specs[run])
+        episodes = world.most_episodes(-(-self.specs[run].env_steps // world.cycle_steps))
+        return min(self.kernel.most_records, episodes) + int(self.records[run]["most_episodes"])
+
+    def _finish(self, queue: _Queue, order: Sequence[int]) -> dict[int, Chunk]:
+        """What became of the runs that were taken; those that are finished leave."""
+        chunks = {}
+        for run, result in zip(order, self.device.finish(), strict=True):
+            queue.entered[run] = result.run
+            agent_steps = int(result.position["agent_steps"])
+            if agent_steps > queue.agent_steps[run]:
+                chunks[run], queue.agent_steps[run] = self._chunk(run, result), agent_steps
+                queue.left_s[run] = self._left_s(run, result.position)
+        queue.leave({run for run, chunk in chunks.items() if chunk.is_last})
+        return chunks
+
+    def _chunk(self, run: int, result: RunResult) -> Chunk:
+        position, budget = result.position, self.specs[run].env_steps
+        metrics: dict[str, NDArray[Any]] = {name: result.reports[name] for name in self.kernel.metrics}
         return Chunk(
-            env_steps=min(_env_steps(state), budget),
+            env_steps=min(env_steps_of(position), budget),
             agent_steps=int(position["agent_steps"]),
-            episodes=episodes_of(position, records).up_to(budget),
-            metrics={**metrics, "agent_steps": reports["agent_steps"].astype(np.int64)},
-            moment=_Snapshot(state, sizes_of(self.specs[run])),
+            episodes=episodes_of(position, result.records).up_to(budget),
+            metrics={**metrics, "agent_steps": result.reports["agent_steps"].astype(np.int64)},
+            moment=_Snapshot(self.device, result.run, self.specs[run]),
             exact=True,
             is_last=int(position["status"]) == Status.FINISHED,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _Resumed:
+    """What a run begins with."""
+
+    state: State
+    replay: NDArray[np.float32] | None = None
 
 
 @dataclass
 class _Queue:
     """Runs that are not finished."""
 
-    begun: dict[int, State]
-    """Where those are that have begun."""
     waiting: list[int]
-    """Those that have not, the longest first."""
-    slices: int = 0
-    """The slices so far."""
+    """Those that have not entered: first what has begun before, and then the longest first."""
+    resumed: dict[int, _Resumed]
+    """Of those that wait, what a checkpoint has of them."""
+    left_s: dict[int, float]
+    """About how long each has to be trained."""
+    entered: dict[int, DeviceRun] = field(default_factory=dict)
+    """Those that slices are made of."""
+    agent_steps: dict[int, int] = field(default_factory=dict)
+    """Where those are: some are not taken in a slice."""
 
     def leave(self, runs: set[int]) -> None:
         """Go on without some."""
-        self.begun = {run: state for run, state in self.begun.items() if run not in runs}
+        self.entered = {run: each for run, each in self.entered.items() if run not in runs}
         self.waiting = [run for run in self.waiting if run not in runs]
 
 
 @dataclass(frozen=True)
 class _Snapshot:
-    """Where a run is."""
+    """Where a run is; fetched from the device when it is asked for, where the run stays there."""
 
-    state: State
-    sizes: AgentSizes
+    device: Device
+    run: DeviceRun
+    spec: RunSpec
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All of its state, as whole numbers, since not all of its words are floating-point numbers."""
-        return {_STATE: self.state.view(np.int32)}
+        """All of its state, as whole numbers, since not all of its words are floating-point numbers; and its replay."""
+        arrays: dict[str, NDArray[Any]] = {_STATE: self._state.view(np.int32)}
+        if self.run.replay is not None:
+            arrays[_REPLAY] = self.device.replay_rows(self.run, int(position_of(self._state)["agent_steps"]))
+        return arrays
 
-    def psi(self) -> PPOState:
+    def psi(self) -> AgentState:
         """What was learned."""
-        return agent_state_of(self.state, self.sizes)
+        return self.device.kernel.agent_state_of(self._state, self.spec)
 
-
-def _resumed_states(starts: Mapping[int, Arrays | None]) -> tuple[dict[int, State], dict[int, RunError]]:
-    """The states of runs that have begun, and what is wrong with others'."""
-    states, wrong = {}, {}
-    for run, arrays in starts.items():
-        if arrays is not None:
-            try:
-                states[run] = checked_state(arrays.get(_STATE))
-            except RunError as error:
-                wrong[run] = error
-    return states, wrong
+    @cached_property
+    def _state(self) -> State:
+        return self.device.state(self.run)
 
 
 def longest_first(left_s: Mapping[int, float]) -> list[int]:
@@ -218,38 +272,18 @@ def longest_first(left_s: Mapping[int, float]) -> list[int]:
     return sorted(left_s, key=lambda run: (-left_s[run], run))
 
 
-def _records_for(spec: RunSpec, run: Any) -> int:  # noqa: ANN401 - one record
-    """Room for the episodes of a run: of all of it, where they are few, and at least of one learning period."""
-    world, most = timed_task_of(spec), int(run["most_episodes"])
-    return max(most, min(MOST_RECORDS, world.most_episodes(round(spec.env_steps / world.cycle_steps)) + most))
-
-
-def _left(spec: RunSpec, state: State) -> float:
-    """The part of a run that is left."""
-    return max(0.0, 1 - _env_steps(state) / spec.env_steps)
-
-
-def _env_steps(state: State) -> int:
-    position = position_of(state)
-    return int(position["ended_env_steps"]) + int(position["world_steps"])
-
-
-def _agent_steps(state: State) -> int:
-    return int(position_of(state)["agent_steps"])
-
-
 def episodes_of(position: Any, records: NDArray[Any]) -> Episodes:  # noqa: ANN401 - one record
     """The episodes of a slice, which ended before the run came to where it is."""
     ended_agent_steps = int(position["agent_steps"]) - int(position["episode_steps"])
     return Episodes(
-        env_steps=_until(int(position["ended_env_steps"]), records["env_steps"]),
-        agent_steps=_until(ended_agent_steps, records["agent_steps"]),
+        env_steps=_ends(int(position["ended_env_steps"]), records["env_steps"]),
+        agent_steps=_ends(ended_agent_steps, records["agent_steps"]),
         returns=records["episode_return"].astype(np.float64),
         length_steps=records["env_steps"].astype(np.int64),
     )
 
 
-def _until(last: int, lengths: NDArray[Any]) -> NDArray[np.int64]:
+def _ends(last: int, lengths: NDArray[Any]) -> NDArray[np.int64]:
     """Where stretches end that follow each other, given where the last of them ends."""
     ends = np.cumsum(lengths, dtype=np.int64)
     shifted: NDArray[np.int64] = ends + (last - (ends[-1] if len(ends) else 0))

@@ -18,8 +18,21 @@ from numpy.typing import NDArray
 from cycletime.agents import SACAgent
 from cycletime.agents.networks import AdamState, Layer, Network
 from cycletime.agents.sac import Critics, SACState
-from cycletime.cuda.layout import ACTIONS, INPUTS, OBSERVATION, POSITION_WORDS, Status, position_of
-from cycletime.cuda.ppo import State, expected_updates, report_interval, timed_task_of
+from cycletime.cuda.kernels import SAC
+from cycletime.cuda.layout import (
+    ACTIONS,
+    INPUTS,
+    OBSERVATION,
+    POSITION_WORDS,
+    Kernel,
+    State,
+    Status,
+    expected_updates,
+    fill_record,
+    position_of,
+    report_interval,
+    timed_task_of,
+)
 from cycletime.cuda.tasks import TASKS
 from cycletime.training.algorithm_1 import initial_agent_state
 from cycletime.training.jax_setup import keep_compiled_programs
@@ -150,9 +163,8 @@ def _first_order() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def describe_run(spec: RunSpec) -> NDArray[Any]:
-    """A run, one record of `layout.RUN`; where its state and replay are is not known yet."""
+    """A run, one record of `RUN`; where its state and replay are is not known yet."""
     world, agent = timed_task_of(spec), agent_of(spec)
-    run = np.zeros((), RUN)
     entropy = -float(world.task.action_size) if agent.target_entropy is None else agent.target_entropy
     numbers = {
         "task": list(TASKS).index(spec.world.name),
@@ -176,9 +188,7 @@ def describe_run(spec: RunSpec) -> NDArray[Any]:
         "target_entropy": entropy,
         "env_dt_s": float(world.task.env_dt),
     }
-    for name, number in numbers.items():
-        run[name] = number
-    return run
+    return fill_record(RUN, numbers)
 
 
 def agent_of(spec: RunSpec) -> SACAgent:
@@ -195,13 +205,11 @@ def replay_capacity(spec: RunSpec) -> int:
     return min(agent.replay_capacity, full_cycles + world.most_episodes(full_cycles) + agent.period)
 
 
-def initial_states(specs: Sequence[RunSpec]) -> list[State]:
-    """The states that runs begin with; their weights are those of the compiled loop for the same seed."""
+def initial_state(spec: RunSpec) -> State:
+    """The state that a run begins with."""
     keep_compiled_programs()
-    return [
-        _initial_state(timed_task_of(spec).task.observation_size, timed_task_of(spec).task.action_size, spec.seed)
-        for spec in specs
-    ]
+    task = timed_task_of(spec).task
+    return _initial_state(task.observation_size, task.action_size, spec.seed).copy()
 
 
 def initial_state_of(psi: SACState) -> State:
@@ -247,11 +255,8 @@ def agent_state_of(state: State, spec: RunSpec) -> SACState:
 @lru_cache(maxsize=64)
 def _initial_state(observation_size: int, action_size: int, seed: int) -> State:
     with jax.default_device(jax.local_devices(backend="cpu")[0]):
-        state = initial_state_of(
-            jax.device_get(initial_agent_state(SACAgent(), seed_key(seed), observation_size, action_size))
-        )
-    state.flags.writeable = False
-    return state
+        agent_state = initial_agent_state(SACAgent(), seed_key(seed), observation_size, action_size)
+        return initial_state_of(jax.device_get(agent_state))
 
 
 def _numbers(network: Network, inputs: Sequence[int], outputs: Sequence[int]) -> dict[str, NDArray[np.float32]]:
@@ -306,3 +311,22 @@ def expected_s(spec: RunSpec) -> float:
     """The seconds of a whole run."""
     agent = agent_of(spec)
     return expected_updates(spec) * (agent.gradient_steps * UPDATE_S + agent.period * ACTING_S)
+
+
+SAC_KERNEL = Kernel(
+    source=SAC,
+    report=REPORT,
+    metrics=METRICS,
+    launch=LAUNCH,
+    state_words=STATE_WORDS,
+    describe_run=describe_run,
+    initial_state=initial_state,
+    agent_state_of=agent_state_of,
+    expected_s=expected_s,
+    most_rows=lambda runs: 0,
+    scratch_words=lambda most_rows: SCRATCH_WORDS,
+    slices_s=(0.5, 2.0, 4.0),
+    surplus=1.1,
+    most_records=4096,
+    replay_words=ROW.itemsize // 4,
+)

@@ -19,12 +19,11 @@ from numpy.typing import NDArray
 from cycletime.agents import SACAgent
 from cycletime.agents.agent import Metrics, Transition
 from cycletime.agents.sac import SACState
-from cycletime.cuda.layout import POSITION_WORDS, position_of
+from cycletime.cuda.device import Device, DeviceRun, Slice
+from cycletime.cuda.layout import POSITION_WORDS, State, position_of, timed_task_of
 from cycletime.cuda.philox import PhiloxStream, normals, philox
-from cycletime.cuda.ppo import State, timed_task_of
-from cycletime.cuda.replay import Check
-from cycletime.cuda.sac import METRICS, ROW, SAMPLES, agent_of, agent_state_of, describe_run, initial_states
-from cycletime.cuda.sac_device import DeviceRun, SACDevice, Slice
+from cycletime.cuda.replay import LONG_S, Check
+from cycletime.cuda.sac import METRICS, ROW, SAMPLES, agent_of, agent_state_of, describe_run, initial_state
 from cycletime.training.spec import EngineSpec, RunSpec
 from cycletime.training.worlds import ClosedFormWorld
 
@@ -98,7 +97,6 @@ def _update(
 MOST_APART, MOST_MEANS_APART = 5e-3, 0.05
 """Of actions and reported numbers; and of Adam's means, relative to their size. The factors of products have 11 bits,
 and gradients are sums of products of several of them."""
-LONG_S = 3600.0
 
 
 def run_of(task: str, dt: str, seed: int = 1, **agent: object) -> RunSpec:
@@ -108,29 +106,29 @@ def run_of(task: str, dt: str, seed: int = 1, **agent: object) -> RunSpec:
     return RunSpec(world=ClosedFormWorld(task), agent=given, dt=dt, env_steps=10**6, seed=seed, engine=engine)
 
 
-def checks(device: SACDevice) -> Iterator[Check]:
+def checks(device: Device) -> Iterator[Check]:
     """Look at one thing after the other, on the card that is there."""
     for task, dt in (("reacher", "16ms"), ("double-pendulum", "4ms"), ("acrobot", "20ms")):
         spec = run_of(task, dt)
-        resident = begin(device, spec)
-        _train(device, [resident], 255)
-        yield from gradient_step(device, spec, resident)
+        run = begin(device, spec)
+        _train(device, [run], 255)
+        yield from gradient_step(device, spec, run)
     specs = [run_of(task, "16ms", seed) for seed in range(20) for task in ("reacher", "double-pendulum")]
     yield same_in_slices(device, specs, [begin(device, spec) for spec in specs], (255, 40))
 
 
-def begin(device: SACDevice, spec: RunSpec) -> DeviceRun:
+def begin(device: Device, spec: RunSpec) -> DeviceRun:
     """A run before its first step."""
-    return device.place(describe_run(spec), initial_states([spec])[0])
+    return device.place(describe_run(spec), initial_state(spec))
 
 
-def gradient_step(device: SACDevice, spec: RunSpec, resident: DeviceRun) -> Iterator[Check]:
+def gradient_step(device: Device, spec: RunSpec, run: DeviceRun) -> Iterator[Check]:
     """A run's next agent and gradient step, which must be its first."""
     name = f"sac, {spec.world.name}"
-    before = device.state(resident)
-    reports = _train(device, [_reporting(resident)], 1)[0]
-    after = device.state(resident)
-    rows = device.rows(resident, int(position_of(after)["agent_steps"]))
+    before = device.state(run)
+    reports = _train(device, [_reporting(run)], 1)[0]
+    after = device.state(run)
+    rows = device.replay_rows(run, int(position_of(after)["agent_steps"]))
     yield Check(f"{name}: actions", _action_apart(spec, before, rows), MOST_APART)
     truth, (metrics,) = replay_updates(spec, before, rows, 1)
     apart = [_apart(float(reports[each][0]), float(metrics[each])) for each in METRICS]
@@ -143,42 +141,42 @@ def gradient_step(device: SACDevice, spec: RunSpec, resident: DeviceRun) -> Iter
 
 
 def same_in_slices(
-    device: SACDevice, specs: Sequence[RunSpec], residents: Sequence[DeviceRun], periods: Sequence[int]
+    device: Device, specs: Sequence[RunSpec], runs: Sequence[DeviceRun], periods: Sequence[int]
 ) -> Check:
     """Runs in one slice, and once more in the reverse order, with a checkpoint between slices: how many differ."""
-    again = [_restored(device, spec, each) for spec, each in zip(specs, residents, strict=True)]
-    _train(device, residents, sum(periods))
+    again = [_restored(device, spec, each) for spec, each in zip(specs, runs, strict=True)]
+    _train(device, runs, sum(periods))
     for count in periods:
         _train(device, again[::-1], count)
         again = [_restored(device, spec, each) for spec, each in zip(specs, again, strict=True)]
     differ = sum(
         device.state(one)[POSITION_WORDS:].tobytes() != device.state(other)[POSITION_WORDS:].tobytes()
         or not np.isfinite(device.state(one)[POSITION_WORDS:]).all()
-        for one, other in zip(residents, again, strict=True)
+        for one, other in zip(runs, again, strict=True)
     )
     name = f"sac, runs of {len(specs)} that differ in another order and after checkpoints, or diverged"
     return Check(name, differ, 0)
 
 
-def _reporting(resident: DeviceRun) -> DeviceRun:
+def _reporting(run: DeviceRun) -> DeviceRun:
     """The same run, of which each learning is reported and not one of many."""
-    run = resident.run.copy()
-    run["metrics_every"] = 1
-    return replace(resident, run=run)
+    record = run.record.copy()
+    record["metrics_every"] = 1
+    return replace(run, record=record)
 
 
 def _apart(found: float, truth: float) -> float:
     return abs(found - truth) / max(1.0, abs(truth))
 
 
-def _restored(device: SACDevice, spec: RunSpec, resident: DeviceRun) -> DeviceRun:
+def _restored(device: Device, spec: RunSpec, run: DeviceRun) -> DeviceRun:
     """A copy of a run by way of what a checkpoint has of it."""
-    state = device.state(resident)
-    return device.place(describe_run(spec), state, device.rows(resident, int(position_of(state)["agent_steps"])))
+    state = device.state(run)
+    return device.place(describe_run(spec), state, device.replay_rows(run, int(position_of(state)["agent_steps"])))
 
 
-def _train(device: SACDevice, residents: Sequence[DeviceRun], periods: int) -> list[np.ndarray]:
-    told = device.train(Slice(residents, periods + 2, periods + 1, LONG_S, most_periods=periods))
+def _train(device: Device, runs: Sequence[DeviceRun], periods: int) -> list[np.ndarray]:
+    told = device.train(Slice(runs, periods + 2, periods + 1, LONG_S, most_periods=periods))
     return [each.reports for each in told]
 
 

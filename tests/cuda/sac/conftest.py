@@ -4,9 +4,8 @@ from pathlib import Path
 import pytest
 
 from cycletime.cuda.kernels import FORMS, KERNEL, SAC
-from cycletime.cuda.sac_device import SACDevice
-from tests.cuda.emulated import build
-from tests.cuda.sac.emulated import EmulatedMemory
+from cycletime.cuda.sac import SAC_KERNEL
+from tests.cuda.emulated import Emulated, build
 
 
 @pytest.fixture(scope="session")
@@ -15,5 +14,5 @@ def sac_library(shared_folder: Path) -> ctypes.CDLL:
 
 
 @pytest.fixture
-def sac_device(sac_library: ctypes.CDLL) -> SACDevice:
-    return SACDevice(EmulatedMemory(sac_library))
+def sac_device(sac_library: ctypes.CDLL) -> Emulated:
+    return Emulated(sac_library, kernel=SAC_KERNEL)

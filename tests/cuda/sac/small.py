@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.agents import SACAgent
-from cycletime.cuda.layout import Status, position_of
-from cycletime.cuda.ppo import State, timed_task_of
-from cycletime.cuda.sac import ROW, initial_states
+from cycletime.cuda.layout import State, Status, position_of, timed_task_of
+from cycletime.cuda.sac import ROW, initial_state
 from cycletime.training.spec import EngineSpec, RunSpec
 from cycletime.training.worlds import ClosedFormWorld
 
@@ -27,7 +26,7 @@ def make_spec(task: str = "reacher", dt: str = "16ms", seed: int = 5, env_steps:
 def about_to_learn(spec: RunSpec, stored: int = 255) -> tuple[State, NDArray[np.float32]]:
     """A run's state one agent step before its first gradient step, and its replay."""
     rng, task = np.random.default_rng(spec.seed), timed_task_of(spec).task
-    state = initial_states([spec])[0].copy()
+    state = initial_state(spec)
     position = position_of(state)
     position["agent_steps"] = position["episode_steps"] = position["period"] = stored
     position["status"] = Status.FRESH

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from cycletime.cuda.device import Slice
 from cycletime.cuda.kernels import FORMS, KERNEL, SAC, Form
-from cycletime.cuda.sac import describe_run
-from cycletime.cuda.sac_device import SACDevice, Slice
-from tests.cuda.emulated import build, slow_but_the_last
-from tests.cuda.sac.emulated import EmulatedMemory
+from cycletime.cuda.sac import SAC_KERNEL, describe_run
+from tests.cuda.emulated import Emulated, build, slow_but_the_last
 from tests.cuda.sac.small import about_to_learn, make_spec
 
 
@@ -19,8 +18,8 @@ def test_all_forms_give_the_same_bits(sac_library: ctypes.CDLL, shared_folder: P
     other = build(shared_folder / f"sac-{form.shared_bytes}", KERNEL, form=form, source="emulate_sac.cpp")
     spec, found = make_spec(gradient_steps=1), set()
     for schedule, library in enumerate((sac_library, other), 7):
-        device = SACDevice(EmulatedMemory(library, schedule=schedule))
-        resident = device.place(describe_run(spec), *about_to_learn(spec))
-        device.train(Slice([resident], 64, 64, 3600.0, most_periods=1))
-        found.add(device.state(resident).tobytes())
+        device = Emulated(library, schedule=schedule, kernel=SAC_KERNEL)
+        run = device.place(describe_run(spec), *about_to_learn(spec))
+        device.train(Slice([run], 64, 64, 3600.0, most_periods=1))
+        found.add(device.state(run).tobytes())
     assert len(found) == 1

@@ -1,6 +1,5 @@
 """Runs of SAC together, through slices, checkpoints and a device's limits; the device follows a script."""
 
-import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,18 +10,18 @@ import pytest
 from numpy.typing import NDArray
 
 from cycletime.cuda import engine
+from cycletime.cuda.device import Device
 from cycletime.cuda.kernels import SAC, kernel_digest
 from cycletime.cuda.layout import RECORD, Status, position_of
-from cycletime.cuda.sac import LAUNCH, REPORT, ROW, RUN, STATE_WORDS
-from cycletime.cuda.sac_device import SACDevice
-from cycletime.cuda.sac_run_batch import SACRunBatch
+from cycletime.cuda.run_batch import CudaRunBatch
+from cycletime.cuda.sac import LAUNCH, REPORT, ROW, RUN, SAC_KERNEL, STATE_WORDS
 from cycletime.errors import NoGpuError, RunError
 from cycletime.training.engine import Chunk
 from cycletime.training.policy_file import read_policy
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.run_recorder import TrainingJob
 from cycletime.training.trainer import train_batch
-from tests.cuda.sac.emulated import EmulatedMemory
+from tests.cuda.emulated import EmulatedMemory, at_address
 from tests.cuda.sac.small import make_spec
 
 SPECS = [make_spec(dt=dt, seed=seed, env_steps=6000) for seed, dt in enumerate(("16ms", "16ms", "32ms", "64ms"))]
@@ -34,11 +33,6 @@ def jobs(folders: list[RunFolder]) -> list[TrainingJob]:
     return [TrainingJob(folder) for folder in folders]
 
 
-def _at(address: int, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
-    words = (ctypes.c_char * (dtype.itemsize * count)).from_address(int(address))
-    return np.frombuffer(memoryview(words), dtype)
-
-
 @dataclass
 class Scripted(EmulatedMemory):
     """As many runs as there are blocks act for a while in each slice, in episodes of 1,200 environment steps."""
@@ -46,20 +40,20 @@ class Scripted(EmulatedMemory):
     library: Any = None
     slices: list[int] = field(default_factory=list)
 
-    def compute(self, launch: NDArray[Any], blocks: int) -> None:
-        given = launch.view(LAUNCH)[0]
+    def launch(self, argument: NDArray[Any], blocks: int) -> None:
+        given = argument.view(LAUNCH)[0]
         count = int(given["queued"])
         self.slices.append(count)
-        records = _at(given["records"], RECORD, count * int(given["most_records"])).reshape(count, -1)
-        reports = _at(given["reports"], REPORT, count * int(given["most_reports"])).reshape(count, -1)
-        for index, run in enumerate(_at(given["runs"], RUN, count)[:blocks]):
-            _act(run, _at(run["state"], np.dtype(np.float32), STATE_WORDS), records[index], reports[index])
+        records = at_address(given["records"], RECORD, count * int(given["most_records"])).reshape(count, -1)
+        reports = at_address(given["reports"], REPORT, count * int(given["most_reports"])).reshape(count, -1)
+        for index, run in enumerate(at_address(given["runs"], RUN, count)[:blocks]):
+            _act(run, at_address(run["state"], np.dtype(np.float32), STATE_WORDS), records[index], reports[index])
 
 
 def _act(run: Any, state: NDArray[np.float32], records: NDArray[Any], reports: NDArray[Any]) -> None:  # noqa: ANN401
     position = position_of(state)
     position["status"], position["records"], position["reports"] = Status.GOING, 0, 1
-    rows = _at(run["replay"], ROW, int(run["capacity"]))
+    rows = at_address(run["replay"], ROW, int(run["capacity"]))
     for _ in range(STEPS):
         rows["reward"][position["agent_steps"] % int(run["capacity"])] = position["agent_steps"]
         position["agent_steps"] += 1
@@ -76,14 +70,14 @@ def _act(run: Any, state: NDArray[np.float32], records: NDArray[Any], reports: N
 
 
 @pytest.fixture
-def make_group() -> Callable[..., SACRunBatch]:
-    def made(**memory: Any) -> SACRunBatch:  # noqa: ANN401
-        return SACRunBatch(SPECS, SACDevice(Scripted(**memory)), slices_s=(1.0,))
+def make_group() -> Callable[..., CudaRunBatch]:
+    def made(**memory: Any) -> CudaRunBatch:  # noqa: ANN401
+        return CudaRunBatch(SPECS, Device(SAC_KERNEL, Scripted(**memory)), slices_s=(1.0,))
 
     return made
 
 
-def _all_of(group: SACRunBatch, starts: dict[int, Any] | None = None) -> dict[int, list[Chunk]]:
+def _all_of(group: CudaRunBatch, starts: dict[int, Any] | None = None) -> dict[int, list[Chunk]]:
     told: dict[int, list[Chunk]] = {run: [] for run in range(len(SPECS))}
     for chunks in group.chunks(starts or dict.fromkeys(range(len(SPECS)))):
         for run, chunk in chunks.items():
@@ -93,7 +87,7 @@ def _all_of(group: SACRunBatch, starts: dict[int, Any] | None = None) -> dict[in
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 8])
-def test_every_run_reaches_its_budget_whoever_waits(make_group: Callable[..., SACRunBatch], blocks: int) -> None:
+def test_every_run_reaches_its_budget_whoever_waits(make_group: Callable[..., CudaRunBatch], blocks: int) -> None:
     """Also runs that are on the device and not taken in a slice, which have nothing to tell of it."""
     for run, chunks in _all_of(make_group(blocks=blocks)).items():
         lengths = np.concatenate([chunk.episodes.length_steps for chunk in chunks])
@@ -105,7 +99,7 @@ def test_every_run_reaches_its_budget_whoever_waits(make_group: Callable[..., SA
         assert steps == [chunk.agent_steps for chunk in chunks] == list(range(STEPS, STEPS * len(chunks) + 1, STEPS))
 
 
-def test_a_run_goes_on_from_the_arrays_of_a_moment(make_group: Callable[..., SACRunBatch]) -> None:
+def test_a_run_goes_on_from_the_arrays_of_a_moment(make_group: Callable[..., CudaRunBatch]) -> None:
     group = make_group()
     kept = {}
     for chunks in group.chunks({0: None}):
@@ -129,7 +123,7 @@ def test_a_run_goes_on_from_the_arrays_of_a_moment(make_group: Callable[..., SAC
     ],
 )
 def test_a_checkpoint_of_another_shape_is_refused(
-    make_group: Callable[..., SACRunBatch], name: str, changed: Callable[[Any], Any], sentence: str
+    make_group: Callable[..., CudaRunBatch], name: str, changed: Callable[[Any], Any], sentence: str
 ) -> None:
     chunk = next(iter(make_group().chunks({0: None})))[0]
     assert isinstance(chunk, Chunk)
@@ -140,9 +134,11 @@ def test_a_checkpoint_of_another_shape_is_refused(
 
 
 def test_runs_are_trained_into_their_folders_and_go_on_after_a_stop(
-    tmp_path: Path, make_group: Callable[..., SACRunBatch], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, make_group: Callable[..., CudaRunBatch], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "SACRunBatch", lambda specs: SACRunBatch(specs, SACDevice(Scripted()), slices_s=(1.0,)))
+    monkeypatch.setattr(
+        engine, "CudaRunBatch", lambda specs: CudaRunBatch(specs, Device(SAC_KERNEL, Scripted()), slices_s=(1.0,))
+    )
     folders = [RunFolder.create(tmp_path, spec) for spec in SPECS[:2]]
     stops = iter([False, True])
     assert train_batch(jobs(folders), stop=lambda: next(stops)) == ["stopped"] * 2
@@ -154,12 +150,12 @@ def test_runs_are_trained_into_their_folders_and_go_on_after_a_stop(
     assert read_policy(folders[0].policy_file).network.observation_size == 9
 
 
-def test_a_run_that_never_fits_is_refused(make_group: Callable[..., SACRunBatch]) -> None:
+def test_a_run_that_never_fits_is_refused(make_group: Callable[..., CudaRunBatch]) -> None:
     with pytest.raises(NoGpuError, match="an emulated card has 1 MiB free, and a run needs 3 MiB"):
         _all_of(make_group(free_bytes=2**20))
 
 
-def test_dropped_runs_are_left(make_group: Callable[..., SACRunBatch]) -> None:
+def test_dropped_runs_are_left(make_group: Callable[..., CudaRunBatch]) -> None:
     group = make_group(blocks=8)
     told = []
     for chunks in group.chunks(dict.fromkeys(range(len(SPECS)))):

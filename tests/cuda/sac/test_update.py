@@ -6,19 +6,13 @@ import numpy as np
 import pytest
 
 from cycletime.cuda import sac
+from cycletime.cuda.device import DeviceRun, Slice
 from cycletime.cuda.layout import position_of
-from cycletime.cuda.sac import agent_state_of, describe_run
-from cycletime.cuda.sac_check import (
-    LONG_S,
-    MOST_MEANS_APART,
-    gradient_step,
-    means_difference,
-    replay_updates,
-    same_in_slices,
-)
-from cycletime.cuda.sac_device import DeviceRun, SACDevice, Slice
+from cycletime.cuda.replay import LONG_S
+from cycletime.cuda.sac import SAC_KERNEL, agent_state_of, describe_run
+from cycletime.cuda.sac_check import MOST_MEANS_APART, gradient_step, means_difference, replay_updates, same_in_slices
 from cycletime.training.spec import RunSpec
-from tests.cuda.sac.emulated import EmulatedMemory
+from tests.cuda.emulated import Emulated
 from tests.cuda.sac.small import about_to_learn, make_spec
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
@@ -33,13 +27,13 @@ def test_both_sides_have_the_same_layout(sac_library: ctypes.CDLL) -> None:
 
 
 @pytest.mark.parametrize("task", ["reacher", "double-pendulum"])
-def test_a_gradient_step_is_that_of_the_agent(sac_device: SACDevice, task: str) -> None:
+def test_a_gradient_step_is_that_of_the_agent(sac_device: Emulated, task: str) -> None:
     spec = make_spec(task, time_limit="terminal", critic_weight=1.0, discount=0.9)
-    resident = _about_to_learn(sac_device, spec)
-    start = agent_state_of(sac_device.state(resident), spec)
-    for check in gradient_step(sac_device, spec, resident):
+    run = _about_to_learn(sac_device, spec)
+    start = agent_state_of(sac_device.state(run), spec)
+    for check in gradient_step(sac_device, spec, run):
         assert check.passed, f"{check.name}: {check.found}, at most {check.most}"
-    after = sac_device.state(resident)
+    after = sac_device.state(run)
     position = position_of(after)
     assert (int(position["agent_steps"]), int(position["updates"])) == (256, 1)
     # Adam's first step by its formula, and the targets that follow at once.
@@ -59,31 +53,31 @@ def test_a_gradient_step_is_that_of_the_agent(sac_device: SACDevice, task: str) 
         np.testing.assert_allclose(target, 0.005 * weight + 0.995 * old, atol=1e-7)
 
 
-def test_several_gradient_steps_may_follow_several_agent_steps(sac_device: SACDevice) -> None:
+def test_several_gradient_steps_may_follow_several_agent_steps(sac_device: Emulated) -> None:
     """As where updates per second are kept: the second gradient step goes on from the first, on the same replay."""
     spec = make_spec(gradient_steps=2, learning_period=3, time_limit="terminal", critic_weight=1.0)
-    resident = sac_device.place(describe_run(spec), *about_to_learn(spec, stored=254))
-    before = sac_device.state(resident)
-    sac_device.train(Slice([resident], most_records=4, most_reports=4, time_s=LONG_S, most_periods=1))
-    after = sac_device.state(resident)
+    run = sac_device.place(describe_run(spec), *about_to_learn(spec, stored=254))
+    before = sac_device.state(run)
+    sac_device.train(Slice([run], most_records=4, most_reports=4, time_s=LONG_S, most_periods=1))
+    after = sac_device.state(run)
     position = position_of(after)
     assert (int(position["agent_steps"]), int(position["updates"])) == (257, 2)
-    truth, _ = replay_updates(spec, before, sac_device.rows(resident, 257), 1)
+    truth, _ = replay_updates(spec, before, sac_device.replay_rows(run, 257), 1)
     assert means_difference(agent_state_of(after, spec), truth) < MOST_MEANS_APART
 
 
 def test_neither_the_order_of_threads_nor_a_checkpoint_matters(sac_library: ctypes.CDLL) -> None:
     """The second slice of two goes on from what a checkpoint has, and threads take turns in another order."""
 
-    class Shuffled(EmulatedMemory):
-        def compute(self, launch: np.ndarray, blocks: int) -> None:
-            self.schedule += 1
-            super().compute(launch, blocks)
+    class Shuffled(Emulated):
+        def begin(self, work: Slice) -> None:
+            self.memory.schedule += 1
+            super().begin(work)
 
-    device, spec = SACDevice(Shuffled(sac_library)), make_spec(gradient_steps=1)
+    device, spec = Shuffled(sac_library, kernel=SAC_KERNEL), make_spec(gradient_steps=1)
     check = same_in_slices(device, [spec], [_about_to_learn(device, spec)], (1, 1))
     assert check.passed, check.name
 
 
-def _about_to_learn(device: SACDevice, spec: RunSpec) -> DeviceRun:
+def _about_to_learn(device: Emulated, spec: RunSpec) -> DeviceRun:
     return device.place(describe_run(spec), *about_to_learn(spec))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cycletime.cuda import engine
-from cycletime.cuda.device import SliceResult
+from cycletime.cuda.device import RunResult
 from cycletime.cuda.kernels import PPO, kernel_digest
 from cycletime.cuda.run_batch import CudaRunBatch
 from cycletime.studies import run_import, worker
@@ -75,10 +75,10 @@ def test_killed_in_the_middle_all_runs_go_on_together_to_the_same_bits(
         return trainer.train_batch(trainees, *given, **options, checkpoint_s=0.0)  # type: ignore[arg-type]
 
     monkeypatch.setattr(worker, "train_batch", train)
-    finish, killed_at = device.finish, device.launches + 2
+    finish, killed_at = device.finish, device.memory.launches + 2
 
-    def finish_or_die() -> SliceResult:
-        if device.launches == killed_at:
+    def finish_or_die() -> list[RunResult]:
+        if device.memory.launches > killed_at:
             raise Death
         return finish()
 
@@ -86,7 +86,7 @@ def test_killed_in_the_middle_all_runs_go_on_together_to_the_same_bits(
         patch.setattr(device, "finish", finish_or_die)
         with pytest.raises(Death):
             trained(tmp_path / "killed")
-    device.given = None
+    device._begun = None
     killed = trained(tmp_path / "killed")
     assert groups == [4, 4]
     assert bits_of(killed) == bits_of(whole)
