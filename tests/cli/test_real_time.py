@@ -48,8 +48,8 @@ def test_a_robot_is_trained_stopped_at_once_and_goes_on(
             if len(keeper.board.returns) == 1:
                 os.kill(os.getpid(), signal.SIGINT)  # in the second episode
 
-        usual = BoardObserver.cycled
-        patch.setattr(BoardObserver, "cycled", cycled)
+        usual = BoardObserver.cycle_finished
+        patch.setattr(BoardObserver, "cycle_finished", cycled)
         assert main(words) == 130
     (path,) = tmp_path.iterdir()
     said = capsys.readouterr().err.splitlines()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.robots.observer import NullObserver, Observer
+from cycletime.robots.status_board import RobotObserver
 from cycletime.training.checkpoints import tree_from_arrays
 from cycletime.training.engine import Arrays, Chunk, Cost, EpisodeJournal, SingleRunBatch, SingleRunEngine
 from cycletime.training.jax_setup import check_device
@@ -63,7 +63,7 @@ class RealTimeBatch(SingleRunBatch):
     spec: RunSpec
     env: gymnasium.Env[Any, Any]
     """A `RealTimeEnv`, which is closed with the group."""
-    observer: Observer = field(default_factory=NullObserver)
+    observer: RobotObserver = field(default_factory=RobotObserver)
     """Who is told of every cycle."""
     _journals: dict[int, EpisodeJournal] = field(default_factory=dict, init=False)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.robots.clock import MonotonicClock, Ticker
-from cycletime.robots.observer import Observer
+from cycletime.robots.status_board import RobotObserver
 from cycletime.tasks.delays import SendReceiveEnv
 from cycletime.training.env_adapter import StepResult
 from cycletime.training.journal import Cycle, Cycles, EpisodeRecord
@@ -129,7 +129,7 @@ class EpisodeRun:
         cycle_steps: int,
         bounds: ActionBounds,
         observation_size: int,
-        observer: Observer,
+        observer: RobotObserver,
     ) -> None:
         """Bring together the robot, its clock, and who acts and looks on."""
         self._parts, self._agency, self._clock, self._observer = parts, agency, clock, observer
@@ -230,7 +230,7 @@ class EpisodeRun:
     def _tell(self) -> None:
         """Tell of the newest cycle that is over."""
         if self._cycles:
-            self._observer.cycled(self._cycles[-1], float(self._steps[-1].result.reward[0]), self._info)
+            self._observer.cycle_finished(self._cycles[-1], float(self._steps[-1].result.reward[0]), self._info)
 
     def _numbers(self, observation: Any) -> NDArray[np.float32]:  # noqa: ANN401 - whatever an environment gives
         with np.errstate(over="ignore"):  # an infinity is refused when it is acted on

@@ -31,8 +31,8 @@ from cycletime.errors import InputError, RunError
 from cycletime.robots.calibration import Calibration, calibrate
 from cycletime.robots.episode_run import AgentStep, EpisodeRun, steps_from_record
 from cycletime.robots.learners import LEARNERS, RobotActor, RobotLearner, learn_step
-from cycletime.robots.observer import NullObserver, Observer
 from cycletime.robots.real_time_env import RealTimeEnv, action_hold_s, real_time_env_of
+from cycletime.robots.status_board import RobotObserver
 from cycletime.tasks.delays import send_receive_env_of
 from cycletime.tasks.env_errors import raise_as_env_error
 from cycletime.training.algorithm_1 import initial_agent_state
@@ -81,7 +81,7 @@ class RealTimeSession:
             observation_size=self.env.observation_size,
             observer=loop.observer,
         )
-        loop.observer.began(number)
+        loop.observer.episode_started(number)
         self.acting.begin()
         with raise_as_env_error(str(loop.env.unwrapped), "an episode"), _garbage_collection_paused():
             self._last = run.play(episode_seed(self.seed, number))
@@ -102,12 +102,12 @@ class RealTimeSession:
 
     def learn_the_rest(self) -> None:
         """Learn what is left of an episode, while the robot stands."""
-        self.loop.observer.learning()
+        self.loop.observer.learning_started()
         before = self.learner.psi
         self.take(self._last)
         self.learning.finish()
         if self.learner.psi is not before:
-            self.loop.observer.learned()
+            self.loop.observer.learning_finished()
 
     def chunk(self) -> SteppedChunk:
         """What happened since the last chunk."""
@@ -171,7 +171,7 @@ class RealTimeLoop:
     """The budget in environment steps; a run ends with the episode in which it is reached, which counts as well."""
     learner: LearnerName = "inline"
     """Who learns while the robot moves."""
-    observer: Observer = field(default_factory=NullObserver)
+    observer: RobotObserver = field(default_factory=RobotObserver)
     """Who is told."""
 
     def __post_init__(self) -> None:
@@ -278,7 +278,7 @@ class RealTimeLoop:
             while not playing.is_finished:
                 episode = playing.episode()
                 keep(episode)
-                self.observer.ended(episode)
+                self.observer.episode_finished(episode)
                 playing.learn_the_rest()
                 yield playing.chunk()
         finally:

@@ -76,12 +76,12 @@ def replay_journal(
         raise InputError(f"--speed is {speed:g}: give a positive number, such as 1 or 10.")
     for entry in entries:
         episode = entry.episode
-        keeper.began(episode.number)
+        keeper.episode_started(episode.number)
         began_s, rewards = clock.now_s(), [0.0, *episode.rewards.tolist()]
         for cycle, reward in zip(_cycle_rows(episode.cycles), rewards, strict=False):
             clock.sleep_until(began_s + (cycle.scheduled_s - float(episode.cycles.scheduled_s[0])) / speed)
-            keeper.cycled(cycle, reward, {})
-        keeper.ended(episode)
+            keeper.cycle_finished(cycle, reward, {})
+        keeper.episode_finished(episode)
 
 
 def _cycle_rows(cycles: Cycles) -> Iterable[Cycle]:

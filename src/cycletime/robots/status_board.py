@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cycletime.training.journal import TIMED_PARTS, Cycle, EpisodeRecord, JournalEntry, TimingMeter, TimingSummary
+from cycletime.training.observers import TrainingObserver
 
 if TYPE_CHECKING:
     from cycletime.robots.calibration import Calibration  # which loads JAX
@@ -82,8 +83,33 @@ class StatusBoard:
         return cls(**(told | {"returns": tuple(told["returns"])}))
 
 
-class BoardObserver:
-    """Is told by the loop what happens, and tells boards and lines."""
+class RobotObserver(TrainingObserver):
+    """An observer of a run on a robot: what it does not override does nothing.
+
+    The loop calls it in the time of the cycle: what is slow belongs into a thread of its own.
+    """
+
+    def calibrated(self, calibration: Calibration) -> None:
+        """`act` and `learn` were timed, before the robot moves."""
+
+    def episode_started(self, episode: int) -> None:
+        """The robot is on its way to the first pose of an episode, counted from 0."""
+
+    def cycle_finished(self, cycle: Cycle, reward: float, info: Mapping[str, Any]) -> None:
+        """A cycle's work is done; with the reward of the cycle before, and the environment's newest info."""
+
+    def episode_finished(self, episode: EpisodeRecord) -> None:
+        """An episode is over and in the journal, if there is one; the robot comes to a stand."""
+
+    def learning_started(self) -> None:
+        """The robot stands, and the agent learns if that is due."""
+
+    def learning_finished(self) -> None:
+        """An update was due, and is done."""
+
+
+class BoardObserver(RobotObserver):
+    """Keeps a status board up to date, and prints a line per episode."""
 
     def __init__(
         self,
@@ -109,7 +135,6 @@ class BoardObserver:
         self._due_s = -math.inf
 
     def calibrated(self, calibration: Calibration) -> None:
-        """Say what a cycle takes of its time."""
         took_ms = 1000 * calibration.in_cycle_s
         if took_ms:
             self._say(
@@ -119,12 +144,10 @@ class BoardObserver:
             self._say("the robot waits for the agent, whose work takes none of its time")
         self._tell(phase="calibrated")
 
-    def began(self, episode: int) -> None:
-        """The robot is on its way."""
+    def episode_started(self, episode: int) -> None:
         self._tell(phase="to the first pose", episode=episode + 1, return_now=0.0)
 
-    def cycled(self, cycle: Cycle, reward: float, info: Mapping[str, Any]) -> None:
-        """Count a cycle, and show a board where one is due."""
+    def cycle_finished(self, cycle: Cycle, reward: float, info: Mapping[str, Any]) -> None:
         self._meter.add(cycle)
         before = self.board
         self.board = replace(
@@ -137,8 +160,7 @@ class BoardObserver:
         if self._now_s() >= self._due_s:
             self._tell()
 
-    def ended(self, episode: EpisodeRecord) -> None:
-        """An episode is over: its return is what the journal has."""
+    def episode_finished(self, episode: EpisodeRecord) -> None:
         total = episode.undiscounted_return
         self._returns.append(total)
         best = total if self.board.best is None else max(total, self.board.best)
@@ -153,12 +175,10 @@ class BoardObserver:
             return_now=total,
         )
 
-    def learning(self) -> None:
-        """The agent learns, if that is due."""
+    def learning_started(self) -> None:
         self._tell(phase="learning")
 
-    def learned(self) -> None:
-        """It has."""
+    def learning_finished(self) -> None:
         self._tell(learnings=self.board.learnings + 1)
 
     @property

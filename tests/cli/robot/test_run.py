@@ -46,8 +46,8 @@ def at_cycle(patch: pytest.MonkeyPatch, count: int, happen: Callable[[], object]
         if counted == count:
             happen()
 
-    usual = BoardObserver.cycled
-    patch.setattr(BoardObserver, "cycled", cycled)
+    usual = BoardObserver.cycle_finished
+    patch.setattr(BoardObserver, "cycle_finished", cycled)
 
 
 def test_a_run_is_interrupted_goes_on_and_is_replayed(

@@ -26,9 +26,9 @@ def watched() -> Watched:
 
 
 def test_a_board_survives_the_way_to_who_draws_it(watched: Watched) -> None:
-    watched.keeper.began(0)
-    watched.keeper.cycled(a_cycle(), 0.5, {"safety_mode": "NORMAL"})
-    watched.keeper.ended(an_episode(0))
+    watched.keeper.episode_started(0)
+    watched.keeper.cycle_finished(a_cycle(), 0.5, {"safety_mode": "NORMAL"})
+    watched.keeper.episode_finished(an_episode(0))
     line = watched.boards[-1].as_line()
     assert "\n" not in line
     assert StatusBoard.from_line(line).as_line() == line
@@ -37,13 +37,13 @@ def test_a_board_survives_the_way_to_who_draws_it(watched: Watched) -> None:
 
 def test_cycles_add_up_and_are_shown_now_and_then(watched: Watched) -> None:
     keeper = watched.keeper
-    keeper.began(2)
+    keeper.episode_started(2)
     shown = len(watched.boards)
     for _ in range(10):
-        keeper.cycled(a_cycle(late_s=0.001), 0.5, {"safety_mode": "REDUCED"})
+        keeper.cycle_finished(a_cycle(late_s=0.001), 0.5, {"safety_mode": "REDUCED"})
     assert len(watched.boards) == shown  # none was due
     watched.now_s += REFRESH_S
-    keeper.cycled(a_cycle(late_s=0.003, overrun=True), 0.5, {})
+    keeper.cycle_finished(a_cycle(late_s=0.003, overrun=True), 0.5, {})
     board = watched.boards[-1]
     assert (board.phase, board.episode, board.done_steps, board.cycles, board.overruns) == ("driving", 3, 44, 11, 1)
     assert (board.return_now, board.safety) == (5.5, "not told")
@@ -55,10 +55,10 @@ def test_cycles_add_up_and_are_shown_now_and_then(watched: Watched) -> None:
 
 def test_an_episode_that_is_over_counts_as_the_journal_has_it(watched: Watched) -> None:
     keeper = watched.keeper
-    keeper.began(0)
-    keeper.cycled(a_cycle(), 99.0, {})
-    keeper.ended(an_episode(0, (1.0, 2.0)))
-    keeper.ended(an_episode(1, (-4.0, 1.0), "PROTECTIVE_STOP"))
+    keeper.episode_started(0)
+    keeper.cycle_finished(a_cycle(), 99.0, {})
+    keeper.episode_finished(an_episode(0, (1.0, 2.0)))
+    keeper.episode_finished(an_episode(1, (-4.0, 1.0), "PROTECTIVE_STOP"))
     board = watched.boards[-1]
     assert (board.returns, board.best, board.stops, board.done_steps) == ((3.0, -3.0), 3.0, 1, 16)
     assert board.safety == "PROTECTIVE_STOP"
@@ -88,7 +88,7 @@ def test_learning_and_calibrating_are_told(watched: Watched) -> None:
     watched.keeper.calibrated(Calibration(10 * ms, 10 * ms, period=1, way="inline", act=times, learn=times))
     assert watched.lines == ["99 of 100 cycles need 2.00 ms for their work, 20% of 10ms"]
     for is_due in (True, False, True):
-        watched.keeper.learning()
+        watched.keeper.learning_started()
         if is_due:
-            watched.keeper.learned()
+            watched.keeper.learning_finished()
     assert (watched.boards[-1].phase, watched.boards[-1].learnings) == ("learning", 2)

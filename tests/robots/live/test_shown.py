@@ -11,9 +11,9 @@ from tests.robots.live.recorded import a_cycle, an_episode
 
 def test_without_a_terminal_an_episode_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     with show_live(StatusBoard("a run", 8), 4) as keeper:
-        keeper.began(0)
-        keeper.cycled(a_cycle(), 1.0, {})
-        keeper.ended(an_episode(0))
+        keeper.episode_started(0)
+        keeper.cycle_finished(a_cycle(), 1.0, {})
+        keeper.episode_finished(an_episode(0))
     assert capsys.readouterr().err.splitlines() == [
         "episode 1: return 3.00 in 2 cycles, 0.15 ms late on average and 0.20 at worst, 0 overruns, truncated"
     ]
@@ -34,7 +34,7 @@ def test_on_a_terminal_boards_are_drawn_and_no_lines(
 
     def run_until_interrupted() -> None:
         with show_live(StatusBoard("a run", 8), 4) as keeper:
-            keeper.ended(an_episode(0))
+            keeper.episode_finished(an_episode(0))
             raise KeyboardInterrupt
 
     monkeypatch.setattr(live_view, "BoardProcess", Noted)

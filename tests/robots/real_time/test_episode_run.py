@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cycletime.duration import Duration
 from cycletime.errors import InputError, RunError
 from cycletime.robots.episode_run import AgentStep, EpisodeRun, steps_from_record
-from cycletime.robots.observer import NullObserver
+from cycletime.robots.status_board import RobotObserver
 from cycletime.tasks import CycleTime
 from cycletime.tasks.delays import ActionDelay, ObservationDelay, RealTime, send_receive_env_of
 from cycletime.training.journal import Cycle, EpisodeRecord
@@ -44,10 +44,10 @@ class Scripted:
 
 
 @dataclass
-class Listening(NullObserver):
+class Listening(RobotObserver):
     told: list[tuple[Cycle, float, str]] = field(default_factory=list)
 
-    def cycled(self, cycle: Cycle, reward: float, info: Mapping[str, Any]) -> None:
+    def cycle_finished(self, cycle: Cycle, reward: float, info: Mapping[str, Any]) -> None:
         self.told.append((cycle, reward, info["safety_mode"]))
 
 
@@ -66,7 +66,7 @@ def play(
         cycle_steps=cycle_steps,
         bounds=ActionBounds.of(robot),
         observation_size=observation_size(env or robot),
-        observer=observer or NullObserver(),
+        observer=observer or RobotObserver(),
     )
     run.play(seed=1)
     return run.record(number=3, env_steps_before=24)

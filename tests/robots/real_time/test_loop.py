@@ -104,12 +104,12 @@ def test_an_episode_is_kept_before_it_is_learned_from() -> None:
     loop = make(PPO, observer=Watching())
     loop.calibrate()
     next(loop.run(3, keep=lambda episode: order.append("keep")))
-    before = ["began", "cycled", "cycled", "cycled", "cycled", "keep", "ended", "learning"]
+    before = ["episode_started", *["cycle_finished"] * 4, "keep", "episode_finished", "learning_started"]
     assert order == ["calibrated", *before]
     order.clear()
     for _ in loop.run(3):
         pass
-    assert order.count("learned") == 3, "at the end of every second episode the batch is full"
+    assert order.count("learning_finished") == 3, "at the end of every second episode the batch is full"
 
 
 def test_what_the_robot_raises_loses_the_episode_in_progress_alone() -> None:
