@@ -11,7 +11,7 @@ import sys
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import arg
 
@@ -29,7 +29,6 @@ from cycletime.cli.options import (
 from cycletime.duration import Duration
 from cycletime.errors import InputError, did_you_mean, printable, quote, shorten, unknown_name_error
 from cycletime.rules import PPO
-from cycletime.training.run_spec import LearnerName
 
 if TYPE_CHECKING:
     from cycletime.training.engine import RunBatch
@@ -216,7 +215,7 @@ class AgentOptions(RunOptions):
     """The correlation time of Ornstein-Uhlenbeck and autoregressive noise; for pink its longest time."""
     order: Annotated[Count, arg(help_behavior_hint="(default: 2)")] = None
     """The order of autoregressive noise."""
-    learner: LearnerName = "inline"
+    learner: Literal["inline", "background"] = "inline"
     """Who learns while a robot moves: the loop, within the cycle, or a thread beside it; PPO waits for the pauses."""
     out: Annotated[Path, arg(metavar="FOLDER")] = Path("runs")
     """Where runs are kept, each in a folder of its own."""

@@ -85,11 +85,11 @@ def _finished_curves(run: FinishedRun) -> RunCurves:
 
 
 def _unfinished_curves(folder: RunFolder) -> RunCurves:
-    from cycletime.training.curve_file import read_curve, step_in
+    from cycletime.training.curve_file import read_curve, read_env_dt
 
     if not folder.curve_file.exists():
         raise InputError(f"{folder.spec.name} has no learning curve yet: it is written with the first checkpoint.")
-    env_dt = step_in(folder.curve_file)
+    env_dt = read_env_dt(folder.curve_file)
     if env_dt is None:
         raise InputError(f"{folder.spec.name} has no learning curve yet: none of its episodes has ended.")
     episodes = read_curve(folder.curve_file, env_dt)

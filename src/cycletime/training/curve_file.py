@@ -2,37 +2,44 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from cycletime.duration import Duration
 from cycletime.errors import RunError
 from cycletime.training.learning_curve import Episodes
 
-SCHEMA = pa.schema(
-    [
-        ("env_steps", pa.int64()),
-        ("agent_steps", pa.int64()),
-        ("seconds", pa.float64()),
-        ("return", pa.float64()),
-        ("length_s", pa.float64()),
-    ]
-)
-"""Steps and seconds of the environment's time at each episode's end, its undiscounted return and how long it was."""
+if TYPE_CHECKING:  # machines that train for a study need not have it
+    import pyarrow as pa
+
+
+@cache
+def _curve_schema() -> pa.Schema:
+    """Steps and seconds of the environment's time at each episode's end, its undiscounted return, and its length."""
+    import pyarrow as pa
+
+    steps, numbers = pa.int64(), pa.float64()
+    return pa.schema(
+        {"env_steps": steps, "agent_steps": steps, "seconds": numbers, "return": numbers, "length_s": numbers}
+    )
 
 
 def write_curve(path: Path, episodes: Episodes, env_dt: Duration) -> None:
-    """Write all episodes; the same episodes give the same bytes."""
+    """Write `curve.parquet`, one row for each episode; the same episodes give the same bytes."""
+    import pyarrow.parquet as pq
+
     with path.open("wb") as file:  # pyarrow takes no path that is not UTF-8
         pq.write_table(curve_table(episodes, env_dt), file)
 
 
 def curve_table(episodes: Episodes, env_dt: Duration) -> pa.Table:
     """The episodes as a table."""
+    import pyarrow as pa
+
     columns = [
         episodes.env_steps,
         episodes.agent_steps,
@@ -40,30 +47,33 @@ def curve_table(episodes: Episodes, env_dt: Duration) -> pa.Table:
         episodes.returns,
         _seconds(episodes.length_steps, env_dt),
     ]
-    return pa.table(columns, schema=SCHEMA)
+    return pa.table(columns, schema=_curve_schema())
 
 
 def read_curve(path: Path, env_dt: Duration) -> Episodes:
-    """The episodes of a curve."""
-    table = _table(path)
-    columns = {name: table[name].to_numpy() for name in SCHEMA.names}
+    """The episodes of a `curve.parquet`."""
+    table = _curve_in(path)
+    columns = {name: table[name].to_numpy() for name in table.column_names}
     with np.errstate(invalid="ignore"):  # of lengths that are none
         length_steps = np.rint(columns["length_s"] / float(env_dt)).astype(np.int64)
     return Episodes(columns["env_steps"], columns["agent_steps"], columns["return"], length_steps)
 
 
-def step_in(path: Path) -> Duration | None:
+def read_env_dt(path: Path) -> Duration | None:
     """The environment's time step, as a curve tells it: seconds over steps at its end; None where no episode ended."""
-    table = _table(path)
+    table = _curve_in(path)
     if not len(table):
         return None
     return Duration(table["seconds"][-1].as_py() / table["env_steps"][-1].as_py())
 
 
-def _table(path: Path) -> pa.Table:
+def _curve_in(path: Path) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     try:
         with path.open("rb") as file:
-            return pq.read_table(file, schema=SCHEMA)
+            return pq.read_table(file, schema=_curve_schema())
     except (OSError, pa.ArrowException) as error:
         raise RunError(f"{path} cannot be read as a learning curve: {str(error).rstrip('.')}.") from error
 

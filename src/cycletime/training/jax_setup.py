@@ -7,26 +7,26 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
-import jax
-
 from cycletime.errors import InputError, NoGpuError
 
-VARIABLE = "CYCLETIME_CACHE"
+CACHE_VARIABLE = "CYCLETIME_CACHE"
 
 
 def keep_compiled_programs() -> None:
     """Let JAX keep its programs in $CYCLETIME_CACHE, or in the user's cache folder; a folder that is set stays."""
+    import jax
+
     if jax.config.jax_compilation_cache_dir:  # type: ignore[attr-defined]
         return
-    folder = _folder()
+    folder = _cache_folder()
     if folder is not None:
         jax.config.update("jax_compilation_cache_dir", str(folder))  # type: ignore[no-untyped-call]
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)  # type: ignore[no-untyped-call]
 
 
-def _folder() -> Path | None:
+def _cache_folder() -> Path | None:
     """The folder to use; None where the user wants none (an empty variable) or it cannot be made."""
-    wanted = os.environ.get(VARIABLE)
+    wanted = os.environ.get(CACHE_VARIABLE)
     if wanted == "":
         return None
     cache_home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -44,6 +44,8 @@ def kept_programs() -> str:
     On GPUs XLA tries several kernels when it compiles and takes the fastest, so that a program that is compiled anew
     can give other last bits. A run that goes on with the programs that it began with does not.
     """
+    import jax
+
     keep_compiled_programs()
     folder = jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]
     if not folder:
@@ -63,6 +65,8 @@ def kept_programs() -> str:
 
 def prepare_jax(device: str) -> None:
     """Choose JAX's device, and let calls on a CPU return when they are done, which takes half the time."""
+    import jax
+
     jax.config.update("jax_platforms", "cpu" if device == "cpu" else "cuda,cpu")  # type: ignore[no-untyped-call]
     jax.config.update("jax_cpu_enable_async_dispatch", False)  # type: ignore[no-untyped-call]
 
@@ -75,6 +79,8 @@ def use_device(device: str) -> None:
 
 def check_device(device: str) -> None:
     """Refuse a device that JAX does not compute on here."""
+    import jax
+
     try:
         here = jax.default_backend()
     except (RuntimeError, AssertionError):

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from cycletime import __version__
+from cycletime.training.jax_setup import kept_programs
 
 _CHANGES_BITS = {
     "jax": "JAX",
@@ -32,8 +33,6 @@ _SIMULATORS = ("numpy", "gymnasium", "mujoco", "pybullet")
 def this_machine() -> Mapping[str, str]:
     """The machine and the software that computes here."""
     import jax
-
-    from cycletime.training.jax_setup import kept_programs
 
     device = jax.devices()[0]
     return {

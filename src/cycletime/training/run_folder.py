@@ -24,6 +24,7 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError, RunError
 from cycletime.training.atomic_files import Lock, locked, make_folder, sweep, write_first, write_last, write_whole
 from cycletime.training.checkpoints import Checkpoints
+from cycletime.training.curve_file import read_curve, write_curve
 from cycletime.training.finished_run import FinishedRun, find_fault
 from cycletime.training.journal import JOURNAL_FILE, Journal
 from cycletime.training.learning_curve import Columns, Episodes, metrics_columns, metrics_text
@@ -115,8 +116,6 @@ class RunFolder:
 
     def write_snapshot(self, curve: Episodes, metrics: Columns, policy: SavedPolicy, env_dt: Duration) -> None:
         """Write how far the run is, for whoever looks at it."""
-        from cycletime.training.curve_file import write_curve  # machines with little installed keep runs otherwise
-
         write_whole(self.curve_file, lambda path: write_curve(path, curve, env_dt))
         write_whole(self.metrics_file, lambda path: path.write_text(metrics_text(metrics)))
         write_policy(self.policy_file, policy)
@@ -131,8 +130,6 @@ class RunFolder:
         self.checkpoints.remove()
 
     def finished(self) -> FinishedRun:
-        from cycletime.training.curve_file import read_curve
-
         result = self.result()
         recorded = result.pop("files", None)
         for name, digest in self._hashes().items():
