@@ -47,9 +47,8 @@ from cycletime.cuda.tasks import TASKS
 from cycletime.duration import cycle_steps
 from cycletime.training.compiled_loop import CompiledLoop
 from cycletime.training.engine import Chunk
-from cycletime.training.jax_setup import prepare_jax
 from cycletime.training.learning_curve import EpisodeBins, Episodes
-from cycletime.training.machine import code_version, processor
+from cycletime.training.machine import code_version, prepare_jax, processor
 from cycletime.training.spec import EngineSpec, RunSpec
 from cycletime.training.worlds import ClosedFormWorld
 

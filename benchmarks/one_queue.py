@@ -26,8 +26,8 @@ from cycletime.studies.pack_main import MANIFEST
 from cycletime.studies.plan import Plan
 from cycletime.studies.spec_file import study_from_table
 from cycletime.studies.study_folder import StudyFolder
-from cycletime.training.engine_registry import engine_for
-from cycletime.training.jax_setup import prepare_jax
+from cycletime.training.engine import engine_for
+from cycletime.training.machine import prepare_jax
 from cycletime.training.process import stopping
 from cycletime.training.run_recorder import SaveOptions, TrainingJob
 from cycletime.training.trainer import CompletedRun, ResultSink, RunOutcome, train_batch

@@ -34,9 +34,9 @@ from cycletime.studies.plan import Plan
 from cycletime.studies.spec import Cell
 from cycletime.studies.study_folder import StudyFolder, policy_of
 from cycletime.tasks.ur_reacher import URReacher
-from cycletime.training.engine_registry import with_engine
+from cycletime.training.engine import with_engine
 from cycletime.training.finished_run import FinishedRun
-from cycletime.training.jax_setup import prepare_jax
+from cycletime.training.machine import prepare_jax
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.run_recorder import TrainingJob
 from cycletime.training.spec import EngineSpec, RunSpec

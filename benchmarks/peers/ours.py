@@ -15,7 +15,7 @@ from cycletime.agents import Agent, PPOAgent, SACAgent
 from cycletime.tasks import Reacher
 from cycletime.training.algorithm_1 import ChunkOutput, LoopState, advance_with_draws, draw_for_periods
 from cycletime.training.compiled_loop import CompiledLoop
-from cycletime.training.jax_setup import keep_compiled_programs
+from cycletime.training.machine import keep_compiled_programs
 
 ENV_STEPS = 10_000_000
 AGENTS: dict[str, Agent] = {"ppo": PPOAgent(), "sac": SACAgent(replay_capacity=62_500)}

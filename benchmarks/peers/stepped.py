@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.peers.worker import Cases, serve
 from cycletime.agents import PPOAgent, SACAgent
-from cycletime.training.jax_setup import keep_compiled_programs
+from cycletime.training.machine import keep_compiled_programs
 from cycletime.training.random_numbers import Purpose, draw_updates, keys_for, seed_key
 from cycletime.training.stepped_loop import SteppedLoop, _SteppedRun
 

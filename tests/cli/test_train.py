@@ -12,7 +12,7 @@ import pytest
 from cycletime import rules
 from cycletime.cli import main
 from cycletime.errors import EnvError
-from cycletime.training import jax_setup
+from cycletime.training import machine
 
 REACHER = "--task reacher --dt 16ms --env-steps 2000"
 NO_TIME_SPAN = "is not a time span: give a positive time such as"
@@ -172,7 +172,7 @@ def test_a_missing_extra_is_named(
 def test_a_missing_gpu_is_told_of(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jax_setup, "prepare_jax", lambda device: None)  # which others in this process need as it is
+    monkeypatch.setattr(machine, "prepare_jax", lambda device: None)  # which others in this process need as it is
     words = [*REACHER.split(), "--algorithm", "actor-critic", "--device", "gpu"]
     assert main(["train", *words, "--out", str(tmp_path / "runs")]) == 2
     assert "The run is for a GPU, and JAX finds none here" in capsys.readouterr().err
@@ -249,7 +249,7 @@ def _train_nothing(words: str, out: Path) -> list[dict[str, Any]]:
     from cycletime.cli.train import Train  # noqa: F401 - loads what is patched
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cycletime.cli.train.train_all", lambda folders, options, group: 0)
+        patch.setattr("cycletime.cli.run_options.train_all", lambda folders, options, group: 0)
         assert main(["train", *words.split(), "--out", str(out)]) == 0
     return [json.loads(path.read_text()) for path in sorted(out.glob("*/spec.json"))]
 

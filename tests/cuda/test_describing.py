@@ -23,7 +23,7 @@ from cycletime.cuda.ppo import (
 )
 from cycletime.errors import InputError, RunError
 from cycletime.training.compiled_engine import make_loop
-from cycletime.training.engine_registry import engine_for
+from cycletime.training.engine import engine_for
 from cycletime.training.spec import EngineSpec, RunSpec
 from cycletime.training.worlds import GymnasiumEnv
 from tests.cuda.emulated import Emulated

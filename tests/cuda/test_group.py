@@ -18,9 +18,8 @@ from cycletime.cuda.run_batch import CudaRunBatch
 from cycletime.duration import Duration
 from cycletime.errors import InputError, RunError
 from cycletime.training import run_recorder
-from cycletime.training.curve_file import read_curve
 from cycletime.training.engine import Chunk
-from cycletime.training.learning_curve import Episodes
+from cycletime.training.learning_curve import Episodes, read_curve
 from cycletime.training.machine import this_machine
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.run_recorder import TrainingJob

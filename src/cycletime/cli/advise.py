@@ -90,7 +90,7 @@ class Advise:
         from cycletime.studies.advise import Budget, MachineMeasurements, advise
         from cycletime.studies.executors import ExecutorOptions, make_executor
         from cycletime.studies.progress import StudyProgress
-        from cycletime.training.jax_setup import prepare_jax
+        from cycletime.training.machine import prepare_jax
         from cycletime.training.process import stopping
 
         question = self._question()

@@ -238,7 +238,7 @@ class CollectPaper:
 
     def run(self) -> int:
         """Keep them."""
-        from cycletime.training.jax_setup import prepare_jax
+        from cycletime.training.machine import prepare_jax
 
         prepare_jax("cpu")
         from cycletime.experiments.results import collect_results
@@ -282,7 +282,7 @@ class PaperClaims(ResultsOptions):
         if self.json:
             from json import dumps
 
-            from cycletime.experiments.paper.claims import claims_as_json
+            from cycletime.experiments.claims import claims_as_json
 
             print(dumps(claims_as_json(CLAIMS, data), indent=2, allow_nan=False))
         else:
@@ -432,7 +432,7 @@ class CollectHorizons(_HorizonsResults):
 
     def run(self) -> int:
         """Keep it."""
-        from cycletime.training.jax_setup import prepare_jax
+        from cycletime.training.machine import prepare_jax
 
         prepare_jax("cpu")
         from cycletime.experiments.horizons.results import collect_stages

@@ -340,7 +340,7 @@ class GpuCommand:
 
     def run(self) -> int:
         """Check it; status 1 if something is wrong."""
-        from cycletime.training.jax_setup import prepare_jax
+        from cycletime.training.machine import prepare_jax
 
         prepare_jax("cpu")
         from cycletime.cuda.check import print_checks

@@ -39,7 +39,7 @@ class Watch(SingleRunOptions):
 
     def run(self) -> int:
         """Play the episodes, and print each one's return and length."""
-        from cycletime.training.jax_setup import prepare_jax
+        from cycletime.training.machine import prepare_jax
 
         prepare_jax("cpu")  # a GPU is of no use here, and someone may be training on it
         from cycletime.policies.films import film_writer
@@ -128,7 +128,7 @@ class Evaluate(SingleRunOptions):
 
     def run(self) -> int:
         """Play the episodes, and print what they earned."""
-        from cycletime.training.jax_setup import prepare_jax
+        from cycletime.training.machine import prepare_jax
 
         prepare_jax("cpu")  # a GPU is of no use here, and someone may be training on it
         from cycletime.policies.evaluate import Evaluation
@@ -261,7 +261,7 @@ class Export(SingleRunOptions):
         """Export, compare with the JAX policy, and say how far it is from it."""
         if self.to not in FORMATS:
             raise InputError(f"{self.to!r} is not a format: give --to onnx or --to numpy.")
-        from cycletime.training.jax_setup import prepare_jax
+        from cycletime.training.machine import prepare_jax
 
         prepare_jax("cpu")  # a GPU is of no use here, and someone may be training on it
         from cycletime.policies.export import NUMPY_FILES, OBSERVATIONS, TOLERANCE, export_numpy, export_onnx

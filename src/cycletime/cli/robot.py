@@ -202,7 +202,7 @@ class RunRobot(AgentOptions, ArmOptions):
 
     def run(self) -> int:
         """Train."""
-        from cycletime.training.jax_setup import use_device
+        from cycletime.training.machine import use_device
         from cycletime.training.run_folder import RunFolder
 
         self.check()
@@ -251,7 +251,7 @@ class ResumeRobot(RunOptions, ArmOptions, SingleRunOptions):
 
     def run(self) -> int:
         """Train it to its end."""
-        from cycletime.training.jax_setup import use_device
+        from cycletime.training.machine import use_device
         from cycletime.training.run_folder import RunFolder
         from cycletime.training.worlds import RobotEnv
 

@@ -197,8 +197,8 @@ class Train(AgentOptions, WorldOptions):
     def run(self) -> int:
         """Train all seeds."""
         specs = self.specs()
-        from cycletime.training.engine_registry import engine_for, make_batch, runs_on_robot
-        from cycletime.training.jax_setup import use_device
+        from cycletime.training.engine import engine_for, make_batch, runs_on_robot
+        from cycletime.training.machine import use_device
         from cycletime.training.run_folder import RunFolder
 
         use_device(engine_for(specs[0]).jax_device(specs[0]))
@@ -266,8 +266,8 @@ class Resume(RunOptions):
     def run(self) -> int:
         """Train them to their ends."""
         from cycletime.studies.study_folder import StudyFolder
-        from cycletime.training.engine_registry import engine_for, runs_on_robot
-        from cycletime.training.jax_setup import use_device
+        from cycletime.training.engine import engine_for, runs_on_robot
+        from cycletime.training.machine import use_device
         from cycletime.training.run_folder import RunFolder
 
         if not self.folders:

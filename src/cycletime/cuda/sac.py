@@ -35,7 +35,7 @@ from cycletime.cuda.layout import (
 )
 from cycletime.cuda.tasks import TASKS
 from cycletime.training.algorithm_1 import initial_agent_state
-from cycletime.training.jax_setup import keep_compiled_programs
+from cycletime.training.machine import keep_compiled_programs
 from cycletime.training.random_numbers import seed_key
 from cycletime.training.spec import RunSpec
 

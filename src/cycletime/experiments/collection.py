@@ -26,7 +26,7 @@ from cycletime.studies.plan import Plan
 from cycletime.studies.spec import StudySpec, Tuned
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.studies.wall_time import recorded_wall_s
-from cycletime.training.engine_registry import AUTO
+from cycletime.training.engine import AUTO
 
 _MACHINE_KEYS = ("cycletime", "device", "processor", "jax", "NVRTC", "kernel")
 """Of where a run was computed, what is kept."""

@@ -31,8 +31,7 @@ from cycletime.studies.spec import StudySpec
 from cycletime.studies.study_folder import RunState, StudyFolder
 from cycletime.studies.wall_time import WallTimeRecorder
 from cycletime.studies.worker_pool import StudyObserver, run_study
-from cycletime.training.engine import Cost
-from cycletime.training.engine_registry import AUTO
+from cycletime.training.engine import AUTO, Cost
 from cycletime.training.machine import cores
 from cycletime.training.spec import RunSpec
 from cycletime.training.worlds import TASKS

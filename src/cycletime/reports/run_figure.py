@@ -85,7 +85,7 @@ def _finished_curves(run: FinishedRun) -> RunCurves:
 
 
 def _unfinished_curves(folder: RunFolder) -> RunCurves:
-    from cycletime.training.curve_file import read_curve, read_env_dt
+    from cycletime.training.learning_curve import read_curve, read_env_dt
 
     if not folder.curve_file.exists():
         raise InputError(f"{folder.spec.name} has no learning curve yet: it is written with the first checkpoint.")

@@ -22,7 +22,7 @@ from cycletime.training.latency import (
     measure,
     shortest_cycle_s,
 )
-from cycletime.training.run_spec import LearnerName
+from cycletime.training.spec import LearnerName
 
 _USABLE = 1 - DEFAULT_MARGIN
 MEASURE_S = 2.0

@@ -16,8 +16,8 @@ from cycletime.errors import InputError
 from cycletime.robots.status_board import RobotObserver
 from cycletime.training.checkpoints import tree_from_arrays
 from cycletime.training.engine import Arrays, Chunk, Cost, EpisodeJournal, SingleRunBatch, SingleRunEngine
-from cycletime.training.jax_setup import check_device
 from cycletime.training.journal import EpisodeRecord
+from cycletime.training.machine import check_device
 from cycletime.training.spec import RunSpec
 from cycletime.training.stepped_engine import as_chunk
 from cycletime.training.worlds import ActionBounds, ClosedFormWorld, RobotEnv, make_env

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from cycletime.agents import Agent
 from cycletime.robots.episode_run import AgentStep
 from cycletime.training.random_numbers import seed_key
-from cycletime.training.run_spec import LearnerName
+from cycletime.training.spec import LearnerName
 from cycletime.training.stepped_agent import Actor, Learner, PackedAgentState, RandomNumbers
 
 _SWITCH_S = 0.2e-3

@@ -37,10 +37,10 @@ from cycletime.tasks.delays import send_receive_env_of
 from cycletime.tasks.env_errors import raise_as_env_error
 from cycletime.training.algorithm_1 import initial_agent_state
 from cycletime.training.env_adapter import Counters, SingleEnvAdapter, episode_seed
-from cycletime.training.jax_setup import keep_compiled_programs
 from cycletime.training.journal import EpisodeRecord
+from cycletime.training.machine import keep_compiled_programs
 from cycletime.training.random_numbers import seed_key
-from cycletime.training.run_spec import LearnerName
+from cycletime.training.spec import LearnerName
 from cycletime.training.stepped_agent import Learner, SteppedPosition, with_array_rates
 from cycletime.training.stepped_loop import SteppedChunk
 

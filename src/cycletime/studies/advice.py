@@ -23,7 +23,7 @@ from cycletime.studies.cycle_time_checks import RealTimeFit
 from cycletime.studies.scores import MEASURES
 from cycletime.studies.spec import Cell, StudySpec, Tuned
 from cycletime.training.atomic_files import make_folder, write_last
-from cycletime.training.engine_registry import AUTO
+from cycletime.training.engine import AUTO
 from cycletime.training.make_specs import DEFAULT_RULES, TUNABLE
 from cycletime.training.sealed_json import check_seal, error_reason, parse_json, sealed_text
 from cycletime.training.spec import AGENTS, refuse_longer_than

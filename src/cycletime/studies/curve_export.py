@@ -16,9 +16,8 @@ from cycletime.errors import InputError
 from cycletime.studies.plan import Plan
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.training.atomic_files import write_whole
-from cycletime.training.curve_file import curve_table
 from cycletime.training.finished_run import FinishedRun
-from cycletime.training.learning_curve import EpisodeBins
+from cycletime.training.learning_curve import EpisodeBins, curve_table
 
 _LABEL_COLUMNS = {"task": pa.string(), "algorithm": pa.string(), "rule": pa.string(), "dt": pa.float64()}
 _CURVE_COLUMNS = {"seed": pa.int64(), "env_step": pa.int64(), "seconds": pa.float64(), "return": pa.float64()}

@@ -17,7 +17,7 @@ from cycletime.agents import Agent
 from cycletime.duration import Duration, cycle_steps
 from cycletime.training.latency import TimingConditions, judge_timing, measure_agents
 from cycletime.training.machine import cores, processor, system_load
-from cycletime.training.run_spec import LearnerName
+from cycletime.training.spec import LearnerName
 from cycletime.training.worlds import ActionBounds, ClosedFormWorld, World, make_env, observation_size
 
 _HELD_ACTION = 0.3

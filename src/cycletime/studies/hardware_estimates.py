@@ -24,9 +24,8 @@ from cycletime.errors import InputError, RunError
 from cycletime.studies.plan import Plan, PlannedRun, agent_steps_per_run
 from cycletime.studies.spec import Cell
 from cycletime.studies.worker import worker_environment
-from cycletime.training.engine import Cost
-from cycletime.training.engine_registry import engine_for
-from cycletime.training.jax_setup import prepare_jax
+from cycletime.training.engine import Cost, engine_for
+from cycletime.training.machine import prepare_jax
 from cycletime.training.spec import RunSpec
 from cycletime.training.worlds import World
 

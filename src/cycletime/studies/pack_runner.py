@@ -28,7 +28,7 @@ LINE_INTERVAL_S = 5.0
 def check_kernels() -> int:
     """Check the kernel on the card that is here."""
     from cycletime.cuda.check import print_checks
-    from cycletime.training.jax_setup import prepare_jax
+    from cycletime.training.machine import prepare_jax
 
     prepare_jax("cpu")
     return print_checks()

@@ -12,7 +12,7 @@ from hashlib import sha256
 
 from cycletime.duration import cycle_steps
 from cycletime.studies.spec import Cell, StudySpec
-from cycletime.training.engine_registry import engine_for
+from cycletime.training.engine import engine_for
 from cycletime.training.spec import RESULT_VERSION, RunSpec
 
 

@@ -33,7 +33,7 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError, quote, unknown_name_error
 from cycletime.libraries.synonyms import name_hint
 from cycletime.rules import Rule
-from cycletime.training.engine_registry import AUTO, check_study_engine, engine_for, with_engine
+from cycletime.training.engine import AUTO, check_study_engine, engine_for, with_engine
 from cycletime.training.make_specs import TUNABLE, transfer_agent
 from cycletime.training.spec import AGENTS, EngineSpec, RunSpec
 from cycletime.training.worlds import ClosedFormWorld, World, refuse_budget_without_episode, refuse_unknown_env

@@ -14,7 +14,7 @@ from cycletime.errors import InputError, did_you_mean, quote, unknown_name_error
 from cycletime.libraries.synonyms import name_hint
 from cycletime.rules.rule import own_rules_as_table, parse_own_rules
 from cycletime.studies.spec import HANG_TIMEOUT, MAX_RUNS, Grid, Point, StudySpec, Tuned, TunedSource
-from cycletime.training.engine_registry import AUTO
+from cycletime.training.engine import AUTO
 from cycletime.training.make_specs import DEFAULT_RULES, TUNABLE
 from cycletime.training.spec import AGENTS
 from cycletime.training.toml_files import TunedFile, check_plain, read_toml, read_tuned

@@ -28,7 +28,7 @@ from cycletime.studies.plan import Plan
 from cycletime.studies.spec import StudySpec
 from cycletime.studies.spec_file import study_from_table, study_table
 from cycletime.training.atomic_files import check_writable, disk_errors, make_folder, move, write_last
-from cycletime.training.engine_registry import AUTO
+from cycletime.training.engine import AUTO
 from cycletime.training.finished_run import FinishedRun
 from cycletime.training.policy_file import SavedPolicy
 from cycletime.training.run_folder import RunFolder, checkpoints_of

@@ -33,8 +33,8 @@ from cycletime.studies.leases import hold_lease, lease_holders
 from cycletime.studies.plan import Plan
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.studies.watchdog import EndReason, Watchdog, run_watchdog
-from cycletime.training.engine_registry import engine_for
-from cycletime.training.jax_setup import prepare_jax
+from cycletime.training.engine import engine_for
+from cycletime.training.machine import prepare_jax
 from cycletime.training.observers import Progress, Status, TrainingObserver
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.run_recorder import SaveOptions, TrainingJob

@@ -26,7 +26,7 @@ from cycletime.training.algorithm_1 import advance, initialize
 from cycletime.training.checkpoints import named_arrays, tree_from_arrays
 from cycletime.training.compiled_loop import CompiledChunk, CompiledLoop, CompiledPosition
 from cycletime.training.engine import Arrays, Chunk, ClosedFormInfo, Cost, probe_cost
-from cycletime.training.jax_setup import check_device, keep_compiled_programs
+from cycletime.training.machine import check_device, keep_compiled_programs
 from cycletime.training.random_numbers import draw_updates
 from cycletime.training.spec import RunSpec
 from cycletime.training.worlds import ClosedFormWorld

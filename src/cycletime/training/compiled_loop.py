@@ -26,8 +26,8 @@ from cycletime.duration import DurationField, cycle_steps
 from cycletime.errors import InputError
 from cycletime.tasks.closed_form import ClosedFormTask
 from cycletime.training.algorithm_1 import ChunkOutput, LoopState, Matmul, ProgramShape, TimedTask, advance, initialize
-from cycletime.training.jax_setup import keep_compiled_programs
 from cycletime.training.learning_curve import Episodes
+from cycletime.training.machine import keep_compiled_programs
 from cycletime.training.random_numbers import numbers_per_update, seed_key
 
 MOST_PERIODS, MOST_AGENT_STEPS, MOST_NUMBERS = 1024, 20_000, 2**22

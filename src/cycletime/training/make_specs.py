@@ -15,9 +15,8 @@ from cycletime.errors import InputError, unknown_name_error
 from cycletime.rules import Rule
 from cycletime.rules.hyperparameters import part_names
 from cycletime.rules.rule import own_rules_as_table, parse_own_rules
-from cycletime.training.engine_registry import AUTO, with_engine
-from cycletime.training.run_spec import LearnerName
-from cycletime.training.spec import AGENTS, EXPLORATIONS, EngineSpec, RunSpec
+from cycletime.training.engine import AUTO, with_engine
+from cycletime.training.spec import AGENTS, EXPLORATIONS, EngineSpec, LearnerName, RunSpec
 from cycletime.training.toml_files import read_tuned
 from cycletime.training.worlds import RobotKind, refuse_budget_without_episode, refuse_unknown_env, world_of
 

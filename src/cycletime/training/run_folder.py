@@ -24,10 +24,9 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError, RunError
 from cycletime.training.atomic_files import Lock, locked, make_folder, sweep, write_first, write_last, write_whole
 from cycletime.training.checkpoints import Checkpoints
-from cycletime.training.curve_file import read_curve, write_curve
 from cycletime.training.finished_run import FinishedRun, find_fault
 from cycletime.training.journal import JOURNAL_FILE, Journal
-from cycletime.training.learning_curve import Columns, Episodes, metrics_columns, metrics_text
+from cycletime.training.learning_curve import Columns, Episodes, metrics_columns, metrics_text, read_curve, write_curve
 from cycletime.training.policy_file import SavedPolicy, read_policy, write_policy
 from cycletime.training.sealed_json import check_seal, error_reason, parse_json, sealed_text
 from cycletime.training.spec import RunSpec

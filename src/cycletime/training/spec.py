@@ -9,15 +9,18 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Any, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from cycletime.agents import ActorCriticAgent, Agent, PPOAgent, SACAgent
 from cycletime.agents.checks import check_choice, check_counts, check_env_steps
 from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUhlenbeck, Pink
 from cycletime.duration import Duration, DurationField, cycle_steps
 from cycletime.errors import InputError
-from cycletime.training.run_spec import LearnerName
 from cycletime.training.worlds import ClosedFormWorld, GymnasiumEnv, RobotEnv, World
+
+LearnerName: TypeAlias = Literal["inline", "background"]
+"""Who learns while the robot moves: the loop, within the cycle, or a thread beside it."""
+
 
 RESULT_VERSION = 1
 """Raised whenever a change of the code changes the numbers of runs, so that old runs are not taken for new ones."""
@@ -37,7 +40,7 @@ class EngineSpec:
     """What computes the run. Engines differ in the last bits, so they are part of a run's identity."""
 
     name: str = "compiled"
-    """One of `cycletime.training.engine_registry`, which knows what each takes."""
+    """One of `cycletime.training.engine`, which knows what each takes."""
     device: str = "cpu"
     """JAX's platform: cpu or gpu."""
     width: int = 1

@@ -20,7 +20,7 @@ from cycletime.agents.agent import AgentState
 from cycletime.duration import Duration, cycle_steps
 from cycletime.training.checkpoints import named_arrays, tree_from_arrays
 from cycletime.training.engine import Arrays, Chunk, Cost, SingleRunBatch, SingleRunEngine, probe_cost
-from cycletime.training.jax_setup import check_device, keep_compiled_programs
+from cycletime.training.machine import check_device, keep_compiled_programs
 from cycletime.training.process import HEARTBEAT
 from cycletime.training.spec import RunSpec, refuse_longer_than
 from cycletime.training.worlds import ActionBounds, RobotEnv, make_env

@@ -32,8 +32,8 @@ from cycletime.errors import InputError
 from cycletime.training.algorithm_1 import initial_agent_state
 from cycletime.training.compiled_loop import CHUNK_S
 from cycletime.training.env_adapter import Counters, EnvAdapter, adapt_env, check_exploration_dt
-from cycletime.training.jax_setup import keep_compiled_programs
 from cycletime.training.learning_curve import Episodes
+from cycletime.training.machine import keep_compiled_programs
 from cycletime.training.process import HEARTBEAT
 from cycletime.training.random_numbers import seed_key
 from cycletime.training.stepped_agent import Learner, SteppedPosition, with_array_rates

@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from cycletime.errors import RunError
-from cycletime.training.engine import Chunk, JournalingBatch, RunBatch
-from cycletime.training.engine_registry import engine_for, make_batch
+from cycletime.training.engine import Chunk, JournalingBatch, RunBatch, engine_for, make_batch
 from cycletime.training.finished_run import FinishedRun
-from cycletime.training.jax_setup import use_device
 from cycletime.training.learning_curve import Episodes
+from cycletime.training.machine import use_device
 from cycletime.training.observers import Status, TrainingObserver
 from cycletime.training.process import allow_open_files
 from cycletime.training.run_folder import RunFolder

@@ -30,7 +30,7 @@ import os, sys
 if any("cycletime.studies.worker" in word for word in sys.orig_argv):
     import ctypes, signal, subprocess, time
     from types import SimpleNamespace
-    import cycletime.training.jax_setup as devices
+    import cycletime.training.machine as devices
     import cycletime.training.trainer as training
     import cycletime.studies.watchdog as watchdog
     from tests.studies.small import finished

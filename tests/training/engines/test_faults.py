@@ -17,8 +17,7 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError, RunError
 from cycletime.training import atomic_files, run_recorder, stepped_engine
 from cycletime.training import stepped_loop as loops_stepped
-from cycletime.training.engine import ClosedFormInfo
-from cycletime.training.engine_registry import make_batch
+from cycletime.training.engine import ClosedFormInfo, make_batch
 from cycletime.training.machine import this_machine
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.spec import RunSpec

@@ -19,8 +19,7 @@ from cycletime.robots.ur.reacher_env import URReacher2Env
 from cycletime.robots.ur.rtde_client import Address
 from cycletime.robots.ur.simulator.launch import simulated_controller
 from cycletime.robots.ur.types import RobotLink
-from cycletime.training.engine import Cost
-from cycletime.training.engine_registry import ENGINES, engine_for, with_engine
+from cycletime.training.engine import ENGINES, Cost, engine_for, with_engine
 from cycletime.training.make_specs import make_specs
 from cycletime.training.observers import TrainingObserver
 from cycletime.training.run_folder import RunFolder

@@ -13,8 +13,7 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError, NoGpuError
 from cycletime.training import compiled_engine
 from cycletime.training.compiled_engine import GPU_BYTES, MOST_LANES, lane_bytes, make_loop
-from cycletime.training.engine import Cost, probe_cost
-from cycletime.training.engine_registry import ENGINES, engine_for, make_batch, with_engine
+from cycletime.training.engine import ENGINES, Cost, engine_for, make_batch, probe_cost, with_engine
 from cycletime.training.spec import EngineSpec, RunSpec
 from cycletime.training.worlds import ClosedFormWorld, GymnasiumEnv
 from tests.training.engines.scripted import Scripted, make_spec

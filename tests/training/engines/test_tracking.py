@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cycletime.errors import InputError
-from cycletime.training.curve_file import read_curve
+from cycletime.training.learning_curve import read_curve
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.spec import RunSpec
 from cycletime.training.trackers import RunInfo, Tracker

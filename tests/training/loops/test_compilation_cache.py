@@ -10,13 +10,13 @@ from typing import Any
 import jax
 import pytest
 
-from cycletime.training.jax_setup import keep_compiled_programs, kept_programs
+from cycletime.training.machine import keep_compiled_programs, kept_programs
 
 PROGRAM = """
 import jax
 from cycletime.agents import ActorCriticAgent
 from cycletime.training.compiled_loop import CompiledLoop
-from cycletime.training.jax_setup import keep_compiled_programs
+from cycletime.training.machine import keep_compiled_programs
 from cycletime.tasks import Reacher
 keep_compiled_programs()
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)  # however fast the machine is

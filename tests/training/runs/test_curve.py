@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from cycletime.duration import Duration
 from cycletime.errors import RunError
-from cycletime.training.curve_file import read_curve, write_curve
-from cycletime.training.learning_curve import Episodes
+from cycletime.training.learning_curve import Episodes, read_curve, write_curve
 
 
 def a_curve(lengths: list[int], returns: list[float], k: int = 3) -> Episodes:

@@ -17,9 +17,8 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError, RunError
 from cycletime.training import spec as spec_module
 from cycletime.training.checkpoints import POLICY, Checkpoint, Manifest
-from cycletime.training.curve_file import read_curve
 from cycletime.training.finished_run import FinishedRun
-from cycletime.training.learning_curve import Episodes
+from cycletime.training.learning_curve import Episodes, read_curve
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.sealed_json import sealed_text
 from cycletime.training.spec import RunSpec

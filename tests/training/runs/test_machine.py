@@ -10,7 +10,7 @@ import jax
 import pytest
 
 from cycletime import __version__
-from cycletime.training import jax_setup, machine
+from cycletime.training import machine
 from cycletime.training.machine import code_version, machine_differences, this_machine
 
 HERE = {
@@ -105,7 +105,7 @@ def test_programs_that_were_compiled_anew_are_told_of_on_gpus_alone(monkeypatch:
     assert "programs" not in then
     gpu = SimpleNamespace(device_kind="NVIDIA H200", platform="gpu")
     monkeypatch.setattr(jax, "devices", lambda: [gpu])
-    monkeypatch.setattr(jax_setup, "kept_programs", lambda: "ab")
+    monkeypatch.setattr(machine, "kept_programs", lambda: "ab")
     one = dict(this_machine.__wrapped__())
     assert machine_differences(one, {**one, "programs": "cd"}) == ("compiled programs ab then, cd now",)
 
