@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 
 import pytest
 
 from cycletime.training.process import stopping, stopping_at_once
+
+
+@pytest.fixture(autouse=True)
+def _hangups_are_heard() -> Iterator[None]:
+    """Also where the tests were started by nohup, which has them ignore SIGHUP."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
