@@ -249,7 +249,7 @@ def _train_nothing(words: str, out: Path) -> list[dict[str, Any]]:
     from cycletime.cli.train import Train  # noqa: F401 - loads what is patched
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cycletime.cli.run_options.train_all", lambda folders, options, group: 0)
+        patch.setattr("cycletime.cli.train.train_all", lambda folders, options, group: 0)
         assert main(["train", *words.split(), "--out", str(out)]) == 0
     return [json.loads(path.read_text()) for path in sorted(out.glob("*/spec.json"))]
 

@@ -16,7 +16,6 @@ from tyro.conf import Positional, arg
 from cycletime.cli.options import Count, Text
 from cycletime.cli.run_options import CARRIED_VALUES, AgentOptions, RunOptions, print_status, result_line, train_all
 from cycletime.errors import InputError
-from cycletime.rules import ALGORITHMS
 from cycletime.training.observers import TrainingObserver
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def describe_run(spec: RunSpec, setting: EnvInfo) -> str:
     values = ", ".join(f"{name} {getattr(spec.agent, name):g}" for name in CARRIED_VALUES if hasattr(spec.agent, name))
     values += _updates(spec.agent)
     carried = f" ({spec.origin['rule']} from {spec.origin['tuned_at']})" if spec.origin else ""
-    lines = [f"{spec.algorithm} at {spec.dt}: {values}{carried}", *_notes_on_transfer(spec)]
+    lines = [f"{spec.algorithm} at {spec.dt}: {values}{carried}", *(f"note: {note}" for note in spec.notes)]
     random, learning = (steps * setting.cycle_steps for steps in (spec.agent.random_steps, spec.agent.period))
     if random >= spec.env_steps:
         lines.append(f"note: the random start lasts {random:,} environment steps, so that the policy never acts.")
@@ -53,17 +52,6 @@ def _updates(agent: Agent) -> str:
     """Where it is not one after each step, how often SAC learns."""
     updates: float = getattr(agent, "updates_per_step", 1)
     return "" if updates == 1 else f", {updates:g} updates per step"
-
-
-def _notes_on_transfer(spec: RunSpec) -> list[str]:
-    """What the rule has to say: horizons that shrink, rounding."""
-    if not spec.origin:
-        return []
-    from cycletime.training.make_specs import rule_from_origin
-
-    told = {"updates_per_step": 1} if spec.algorithm == "sac" else {}  # which is the agent's own, and needs no note
-    tuned = ALGORITHMS[spec.algorithm](dt=spec.origin["tuned_at"], **{**told, **spec.origin["tuned"]})
-    return [f"note: {note}" for note in tuned.at(spec.dt, rule_from_origin(spec.origin)).notes]
 
 
 @dataclass

@@ -331,7 +331,7 @@ class StudySpec:
         tuned_at = self.tuned[algorithm].dt if algorithm in self.tuned else Duration("16ms")
         carries = algorithm != "actor-critic" and rule is not None
         used = None if rule is None else self.own_rules.get(rule, rule)
-        agent, origin = transfer_agent(
+        agent, origin, _ = transfer_agent(
             algorithm,
             {name: value for name, value in values.items() if name in TUNABLE[algorithm]},
             dt=dt,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cycletime import rules
 from cycletime.agents import ActorCriticAgent, Agent, agent_for
@@ -14,7 +14,7 @@ from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError, unknown_name_error
 from cycletime.rules import Rule
 from cycletime.rules.hyperparameters import part_names
-from cycletime.rules.rule import own_rules_as_table, parse_own_rules
+from cycletime.rules.rule import own_rules_as_table
 from cycletime.training.engine import AUTO, with_engine
 from cycletime.training.spec import AGENTS, EXPLORATIONS, EngineSpec, LearnerName, RunSpec
 from cycletime.training.toml_files import read_tuned
@@ -33,6 +33,16 @@ _TRANSFERRED_FIELDS = ("learning_rate", "clip")
 replaces what they carry, which the identities of runs rest on."""
 
 
+class TransferredAgent(NamedTuple):
+    """An agent at a cycle time, and how its values came about."""
+
+    agent: Agent
+    origin: Mapping[str, Any]
+    """For `RunSpec.origin`."""
+    notes: tuple[str, ...]
+    """What the rule says of the values: horizons that shrink, rounding."""
+
+
 def transfer_agent(
     algorithm: str,
     values: Mapping[str, Any],
@@ -42,8 +52,8 @@ def transfer_agent(
     rule: str | Rule | None = None,
     also: Collection[str] = (),
     others: Mapping[str, Any] | None = None,
-) -> tuple[Agent, dict[str, Any]]:
-    """The agent at `dt`, and how its values came about, for `RunSpec.origin`.
+) -> TransferredAgent:
+    """The agent at `dt`, with values that were tuned there or are carried there.
 
     Args:
         algorithm: ppo, sac or actor-critic.
@@ -68,7 +78,7 @@ def transfer_agent(
             raise InputError(
                 f"tuned_at is {tuned_at}: no rule carries the values of {algorithm} to another cycle time."
             )
-        return ActorCriticAgent(**{**values, **(others or {})}), {}
+        return TransferredAgent(ActorCriticAgent(**{**values, **(others or {})}), {}, ())
     kind = rules.PPO if algorithm == "ppo" else rules.SAC
     others = dict(others or {})
     used = kind.default_rule if rule is None else rule
@@ -77,18 +87,15 @@ def transfer_agent(
     rates = {name: others.pop(name) for name in _TRANSFERRED_FIELDS if name in fields and name in others}
     tuned = kind(dt=dt if tuned_at is None else tuned_at, **values, **rates)
     carried = tuned.at(dt, used, also)
+    agent = agent_for(carried, **others)
     if tuned_at is None:
-        return agent_for(carried, **others), {}
+        return TransferredAgent(agent, {}, ())
     origin = {"rule": _rule_name(used), "tuned_at": str(tuned.dt), "tuned": tuned.stated()}
     if isinstance(used, Rule):
         origin["own_rules"] = own_rules_as_table({used.name: used})
-    return agent_for(carried, **others), origin
-
-
-def rule_from_origin(origin: Mapping[str, Any]) -> str | Rule:
-    """The rule that carried an agent's values, from what `carried_agent` says of them."""
-    name: str = origin["rule"]
-    return parse_own_rules(origin["own_rules"])[name] if "own_rules" in origin else name
+    # What was not given is the agent's own here, and needs no note.
+    notes = tuple(note for note in carried.notes if " was not given: " not in note)
+    return TransferredAgent(agent, origin, notes)
 
 
 def _rule_name(rule: str | Rule) -> str:
@@ -155,17 +162,18 @@ def make_specs(
         values, others = {**read.values, **values}, {**read.others, **others}
         # No rule carries actor-critic's, so they are for their own cycle time.
         tuned_at = None if algorithm == "actor-critic" and read.dt == Duration(dt) else read.dt
-    agent, origin = transfer_agent(algorithm, values, dt=dt, tuned_at=tuned_at, rule=rule, also=also, others=others)
+    carried = transfer_agent(algorithm, values, dt=dt, tuned_at=tuned_at, rule=rule, also=also, others=others)
     world = world_of(task, env, env_dt, robot)
     spec = RunSpec(
         world=world,
-        agent=agent,
+        agent=carried.agent,
         dt=dt,
         env_steps=env_steps,
         seed=several[0],
         engine=EngineSpec(device=device, learner=learner),
         exploration=exploration,
-        origin=origin,
+        origin=carried.origin,
+        notes=carried.notes,
     )
     refuse_unknown_env(world)
     refuse_budget_without_episode(world, env_steps)

@@ -101,6 +101,8 @@ class RunSpec:
     origin: Mapping[str, Any] = field(default_factory=dict)
     """How the hyper-parameters came about: the rule, and the values and the cycle time that they were tuned at. Not
     part of the identity, since it changes no number: where two rules agree, one run serves both."""
+    notes: tuple[str, ...] = field(default=(), compare=False)
+    """What the rule says of the values, for whoever asked for the run; not kept on disk."""
 
     def __post_init__(self) -> None:
         """Refuse what is no run."""

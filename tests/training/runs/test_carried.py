@@ -9,13 +9,14 @@ import pytest
 from cycletime import rules
 from cycletime.agents import ActorCriticAgent, PPOAgent, SACAgent
 from cycletime.errors import InputError
-from cycletime.training.make_specs import rule_from_origin, transfer_agent
+from cycletime.rules.rule import parse_own_rules
+from cycletime.training.make_specs import transfer_agent
 
 
 @pytest.mark.parametrize("rule", rules.PPO.rules)
 def test_ppo_has_the_rule_s_values(rule: str) -> None:
     tuned = {"batch": 400, "minibatch": 10, "discount": 0.9, "trace_decay": 0.8}
-    agent, origin = transfer_agent("ppo", tuned, dt="80ms", tuned_at="40ms", rule=rule, others={"epochs": 3})
+    agent, origin, _ = transfer_agent("ppo", tuned, dt="80ms", tuned_at="40ms", rule=rule, others={"epochs": 3})
     wanted = rules.PPO(dt="40ms", **tuned).at("80ms", rule)  # type: ignore[arg-type]
     assert isinstance(agent, PPOAgent)
     assert {name: getattr(agent, name) for name in tuned} == {name: getattr(wanted, name) for name in tuned}
@@ -24,7 +25,7 @@ def test_ppo_has_the_rule_s_values(rule: str) -> None:
 
 
 def test_sac_keeps_its_random_start_in_seconds() -> None:
-    agent, origin = transfer_agent("sac", {"discount": 0.97}, dt="32ms", tuned_at="16ms")
+    agent, origin, _ = transfer_agent("sac", {"discount": 0.97}, dt="32ms", tuned_at="16ms")
     assert isinstance(agent, SACAgent)
     assert agent.discount == pytest.approx(0.97**2)
     assert agent.warmup_steps == 5000
@@ -34,11 +35,13 @@ def test_sac_keeps_its_random_start_in_seconds() -> None:
 
 def test_a_learning_rate_and_a_clip_that_are_given_are_carried_where_a_part_says_so() -> None:
     given = {"learning_rate": 1e-3, "clip": 0.1, "epochs": 3}
-    agent, origin = transfer_agent("ppo", {}, dt="4ms", tuned_at="16ms", also=["learning-rate", "clip"], others=given)
+    agent, origin, _ = transfer_agent(
+        "ppo", {}, dt="4ms", tuned_at="16ms", also=["learning-rate", "clip"], others=given
+    )
     assert isinstance(agent, PPOAgent)
     assert (agent.learning_rate, agent.clip, agent.epochs) == (2e-3, 0.05, 3)
     assert (origin["tuned"]["learning_rate"], origin["tuned"]["clip"]) == (1e-3, 0.1)
-    bare, _ = transfer_agent("sac", {}, dt="4ms", tuned_at="16ms", also=["learning-rate"])
+    bare, *_ = transfer_agent("sac", {}, dt="4ms", tuned_at="16ms", also=["learning-rate"])
     assert isinstance(bare, SACAgent)
     assert bare.learning_rate == 6e-4, "the paper's, carried"
 
@@ -46,15 +49,19 @@ def test_a_learning_rate_and_a_clip_that_are_given_are_carried_where_a_part_says
 def test_without_its_part_nothing_of_a_run_changes() -> None:
     given = {"learning_rate": 1e-3, "clip": 0.1, "noise_std": 0.5}
     for also in ([], ["exploration-noise"]):
-        agent, origin = transfer_agent("ppo", {}, dt="4ms", tuned_at="16ms", also=also, others=given)
+        agent, origin, _ = transfer_agent("ppo", {}, dt="4ms", tuned_at="16ms", also=also, others=given)
         assert agent == PPOAgent(batch=8000, minibatch=200, **given)  # type: ignore[arg-type]
         tuned = {"batch": 2000, "minibatch": 50, "discount": 0.99, "trace_decay": 0.95}
         assert origin == {"rule": "dt-aware", "tuned_at": "16ms", "tuned": tuned}
 
 
 def test_without_a_cycle_time_of_tuning_nothing_is_carried() -> None:
-    assert transfer_agent("ppo", {"batch": 100, "minibatch": 10}, dt="4ms") == (PPOAgent(batch=100, minibatch=10), {})
-    assert transfer_agent("actor-critic", {"discount": 0.9}, dt="4ms") == (ActorCriticAgent(discount=0.9), {})
+    assert transfer_agent("ppo", {"batch": 100, "minibatch": 10}, dt="4ms") == (
+        PPOAgent(batch=100, minibatch=10),
+        {},
+        (),
+    )
+    assert transfer_agent("actor-critic", {"discount": 0.9}, dt="4ms") == (ActorCriticAgent(discount=0.9), {}, ())
 
 
 @pytest.mark.parametrize(
@@ -87,15 +94,18 @@ OWN = rules.Rule("mine", {"discount": rules.laws.power_with_floor(6), "learning_
 
 
 def test_a_rule_of_one_s_own_carries_a_learning_rate_that_is_given_beside_the_values() -> None:
-    agent, origin = transfer_agent(
+    agent, origin, _ = transfer_agent(
         "ppo", {"discount": 0.92}, dt="64ms", tuned_at="16ms", rule=OWN, others={"learning_rate": 1e-3}
     )
     assert isinstance(agent, PPOAgent)
     assert (agent.batch, agent.minibatch, agent.learning_rate) == (2000, 50, 5e-4)
     assert agent.discount == pytest.approx(math.exp(-1 / 6))
-    assert rule_from_origin(origin) == OWN
+    assert parse_own_rules(origin["own_rules"]) == {"mine": OWN}
     assert origin["rule"] == "mine"
 
 
-def test_the_rule_of_a_name_is_its_name() -> None:
-    assert rule_from_origin(transfer_agent("ppo", {}, dt="64ms", tuned_at="16ms")[1]) == "dt-aware"
+def test_the_rule_s_notes_are_kept_but_for_those_on_what_was_not_given() -> None:
+    carried = transfer_agent("ppo", {"minibatch": 30}, dt="64ms", tuned_at="16ms", also=["learning-rate"])
+    wanted = rules.PPO(dt="16ms", minibatch=30).at("64ms", also=["learning-rate"]).notes
+    assert wanted[0] == "learning_rate was not given: the paper's 0.0003 is used."
+    assert carried.notes == wanted[1:] != ()
