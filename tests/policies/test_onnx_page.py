@@ -14,7 +14,7 @@ import pytest
 from cycletime.policies.export import export_onnx
 from tests.policies.conftest import BOUNDS, observations, trained
 
-PAGE = Path(__file__).parents[3] / "docs" / "policies.md"
+PAGE = Path(__file__).parents[2] / "docs" / "policies.md"
 Load = Callable[[Path], Any]
 
 
