@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import nan
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,14 +76,14 @@ _RUNNING_SAFETY_MODES = ("NORMAL", "REDUCED")
 """Safety modes in which an episode ends by itself only."""
 
 
-class StepCallbacks(Protocol):
+@dataclass(frozen=True)
+class StepCallbacks:
     """The agent's side of an episode."""
 
-    def act(self, observation: NDArray[np.float32]) -> tuple[NDArray[np.float32], int]:
-        """What it does, [1, |A|], and how many learnings its policy is behind."""
-
-    def take(self, step: AgentStep) -> None:
-        """Learn from a cycle, or see to it."""
+    act: Callable[[NDArray[np.float32]], tuple[NDArray[np.float32], int]]
+    """From an observation to actions, [1, |A|], and how many updates its policy is behind."""
+    learn: Callable[[AgentStep], None]
+    """Learns from a cycle, or leaves that to the background."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class EpisodeRun:
     def __init__(
         self,
         parts: SendReceiveEnv,
-        agency: StepCallbacks,
+        agent: StepCallbacks,
         *,
         clock: MonotonicClock,
         env_dt: Duration,
@@ -132,7 +132,7 @@ class EpisodeRun:
         observer: RobotObserver,
     ) -> None:
         """Bring together the robot, its clock, and who acts and looks on."""
-        self._parts, self._agency, self._clock, self._observer = parts, agency, clock, observer
+        self._parts, self._agent, self._clock, self._observer = parts, agent, clock, observer
         self._env_dt, self._cycle_steps, self._bounds = env_dt, cycle_steps, bounds
         self._size = observation_size
         self._steps: list[AgentStep] = []
@@ -192,13 +192,13 @@ class EpisodeRun:
         """Act, send, and only then learn from the cycle before."""
         now_s = self._clock.now_s
         woke_s = now_s()
-        actions, stale = self._agency.act(self._observation)
+        actions, stale = self._agent.act(self._observation)
         acted_s = now_s()
         action = self._bounds.reach(actions[0])
         self._parts.send(action)
         sent_s = now_s()
         if self._steps:
-            self._agency.take(self._steps[-1])
+            self._agent.learn(self._steps[-1])
         learned_s = now_s()
         self._tell()
         age_s = woke_s - self._info.get("observed_s", nan)

@@ -19,7 +19,7 @@ from cycletime.robots.ur.driver.driver import Driver, DriverSettings
 from cycletime.robots.ur.links import StandardLink
 from cycletime.robots.ur.safety import StopHandler, Supervisor
 
-_MODULE = "cycletime.robots.ur.driver"
+_MODULE = "cycletime.robots.ur.driver.process"
 
 
 def driver_command(settings: DriverSettings, files: tuple[int, int]) -> list[str]:
@@ -70,3 +70,7 @@ def main(arguments: Sequence[str]) -> int:
         memory.leave_report(DriverReport(Phase.ENDED, text=f"The driver failed with {type(error).__name__}: {error}"))
         raise
     return int(bool(ended.text))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -11,8 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import asdict
-from typing import Protocol
+from dataclasses import asdict, dataclass
 
 from cycletime.errors import InputError, did_you_mean, quote
 from cycletime.robots.ur.simulator.controller import Controller
@@ -25,18 +24,16 @@ FAULT_PORT = 30020
 _INTERFACES = ("rtde", "realtime", "dashboard")
 
 
-class Network(Protocol):
-    """What faults do to the connections."""
+@dataclass
+class StreamFaults:
+    """What is wrong with the network between the controller and its clients."""
 
-    frozen_until_s: float
+    frozen_until_s: float = 0.0
     """The controller's time until which nothing is streamed."""
-    delay_s: float
+    delay_s: float = 0.0
     """How long what is streamed is on its way."""
-    jitter_s: float
+    jitter_s: float = 0.0
     """Up to how much longer, at random."""
-
-    def drop(self, interfaces: tuple[str, ...]) -> None:
-        """Cut the connections of some interfaces."""
 
 
 class FaultSession:
@@ -45,11 +42,13 @@ class FaultSession:
     greeting = b""
     wants_to_leave = False
 
-    def __init__(self, controller: Controller, owners: InputOwners, network: Network) -> None:
+    def __init__(
+        self, controller: Controller, owners: InputOwners, faults: StreamFaults, drop: Callable[[tuple[str, ...]], None]
+    ) -> None:
         """A client has connected."""
         self._controller = controller
         self._owners = owners
-        self._network = network
+        self._faults, self._drop = faults, drop
         self._parser = LineParser()
 
     def receive(self, data: bytes) -> bytes:
@@ -103,19 +102,19 @@ class FaultSession:
             "remote control off": lambda: setattr(it, "in_remote_control", False),
             "refuse unlock on": lambda: setattr(safety, "refuses_unlock", True),
             "refuse unlock off": lambda: setattr(safety, "refuses_unlock", False),
-            "drop clients": lambda: self._network.drop(_INTERFACES),
+            "drop clients": lambda: self._drop(_INTERFACES),
         }
 
     def _with_value(self) -> dict[str, Callable[[str], object]]:
-        it, network = self._controller, self._network
+        it, faults = self._controller, self._faults
         return {
-            "freeze": lambda text: setattr(network, "frozen_until_s", it.time_s + _seconds(text)),
-            "delay": lambda text: setattr(network, "delay_s", _seconds(text)),
-            "jitter": lambda text: setattr(network, "jitter_s", _seconds(text)),
+            "freeze": lambda text: setattr(faults, "frozen_until_s", it.time_s + _seconds(text)),
+            "delay": lambda text: setattr(faults, "delay_s", _seconds(text)),
+            "jitter": lambda text: setattr(faults, "jitter_s", _seconds(text)),
             "latency": lambda text: setattr(it, "latency_ticks", _ticks(text)),
             "in use": lambda name: self._owners.claim((name,), self._owners),
             "free": lambda name: self._owners.give_back((name,)),
-            "drop": lambda name: self._network.drop((_interface(name),)),
+            "drop": lambda name: self._drop((_interface(name),)),
             "say": it.say,
         }
 

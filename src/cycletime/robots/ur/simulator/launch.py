@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -75,7 +76,7 @@ def simulated_controller(
     """
     told = {"profile": profile, "pace": pace, "address": address, "ports": asdict(ports), "settings": settings}
     told["limits"] = asdict(limits or TripLimits())
-    words = [sys.executable, "-m", "cycletime.robots.ur.simulator", json.dumps(told)]
+    words = [sys.executable, "-m", "cycletime.robots.ur.simulator.launch", json.dumps(told)]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             line = process.stdout.readline() if process.stdout else ""
@@ -120,3 +121,8 @@ def serve_from_json(text: str) -> int:
     serve(server, told["pace"], until_ends=sys.stdin)
     server.close()
     return 0
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever started it, and it ends with them
+    sys.exit(serve_from_json(sys.argv[1]))

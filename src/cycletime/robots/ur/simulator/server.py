@@ -18,7 +18,7 @@ from typing import Protocol, TextIO
 
 from cycletime.errors import InputError
 from cycletime.robots.ur.simulator.controller import Controller
-from cycletime.robots.ur.simulator.faults import FaultSession
+from cycletime.robots.ur.simulator.faults import FaultSession, StreamFaults
 from cycletime.robots.ur.simulator.rtde_session import InputOwners, RtdeSession
 from cycletime.robots.ur.simulator.text_sessions import DashboardSession, RealtimeSession
 from cycletime.robots.ur.types import WireError
@@ -162,9 +162,7 @@ class Server:
 
     def __init__(self, controller: Controller, timing: Timing, address: str, ports: Ports) -> None:
         """Listen."""
-        self.frozen_until_s = 0.0
-        self.delay_s = 0.0
-        self.jitter_s = 0.0
+        self._faults = StreamFaults()
         self._random = Random(controller.settings.seed)
         self._controller = controller
         self._timing = timing
@@ -177,7 +175,7 @@ class Server:
             "rtde": lambda: RtdeSession(controller, owners),
             "realtime": lambda: RealtimeSession(controller),
             "dashboard": lambda: DashboardSession(controller),
-            "admin": lambda: FaultSession(controller, owners, self),
+            "admin": lambda: FaultSession(controller, owners, self._faults, self.drop),
         }
         for interface, session in sessions.items():
             host = _loopback(address) if interface == "admin" else address
@@ -309,12 +307,12 @@ class Server:
     def _tick(self) -> None:
         self._controller.advance()
         time_s = self._controller.time_s
-        frozen = time_s < self.frozen_until_s
+        frozen = time_s < self._faults.frozen_until_s
         for client in self._clients:
             data = client.session.stream()
             full = self._timing.skips_packages and len(client.outgoing) > _BACKLOG_BYTES
             if data and not frozen and not full:
-                client.send_later(data, time_s + self.delay_s + self._random.uniform(0, self.jitter_s))
+                client.send_later(data, time_s + self._faults.delay_s + self._random.uniform(0, self._faults.jitter_s))
             client.let_arrive(time_s)
 
 
