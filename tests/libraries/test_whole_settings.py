@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from cycletime.errors import InputError
-from cycletime.libraries.param_names import LibraryValues
 from cycletime.rules import A2C, ALGORITHMS, DDPG, PPO, SAC, TD3, TQC, Rule, laws
+from cycletime.rules.library_source import LibraryValues
 
 ARCHITECTURE = {"net_arch": {"pi": [64, 64], "vf": [64]}, "log_std_init": -2}
 

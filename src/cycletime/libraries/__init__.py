@@ -14,12 +14,12 @@ from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError, did_you_mean
 from cycletime.libraries.off_policy import OffPolicyWords
 from cycletime.libraries.on_policy import OnPolicyTable
-from cycletime.libraries.param_names import LibraryValues, SettingsReader, Word, flatten_settings, setting_prefixes
+from cycletime.libraries.param_names import SettingsReader, Word, flatten_settings, setting_prefixes
 from cycletime.libraries.rates import RateWords
 from cycletime.libraries.tables import ALIASES, DISPLAY_NAMES, LIBRARIES, RATES
 from cycletime.rules.hyperparameters import Hyperparameters
 from cycletime.rules.laws import Number
-from cycletime.rules.library_source import LibrarySource
+from cycletime.rules.library_source import LibrarySource, LibraryValues
 from cycletime.rules.ppo import A2C, PPO
 from cycletime.rules.quantities import check_count
 from cycletime.rules.sac import OffPolicy

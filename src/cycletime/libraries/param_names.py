@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from html import escape
 from math import inf
 from numbers import Integral, Real
 from typing import Any
@@ -22,48 +21,6 @@ class Word:
     """The name."""
     default: Number | None = None
     """What the library takes where nothing is said; None if it must be said, or only the library can tell."""
-
-
-@dataclass(frozen=True, eq=False)  # equal to any mapping with the same items
-class LibraryValues(Mapping[str, Any]):
-    """Hyper-parameters in a library's words: pass them on as ``**values``, or as `nested` settings."""
-
-    library: str
-    """Whose words these are."""
-    by_name: Mapping[str, Any]
-    """The values by the library's names."""
-    notes: tuple[str, ...] = ()
-    """What the library cannot express, and what it does on its own."""
-    exact: bool = True
-    """Whether the library will use exactly the values that were asked for."""
-
-    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - whatever the library wants there
-        """The value of one of the library's names."""
-        return self.by_name[name]
-
-    def __iter__(self) -> Iterator[str]:
-        """The library's names."""
-        return iter(self.by_name)
-
-    def __len__(self) -> int:
-        """How many names there are."""
-        return len(self.by_name)
-
-    def _repr_html_(self) -> str:
-        """The values and the notes, for notebooks."""
-        lines = [*(f"{name} = {value!r}" for name, value in self.items()), *(f"note: {note}" for note in self.notes)]
-        return f"<pre>{escape(chr(10).join(lines))}</pre>"
-
-    def nested(self) -> dict[str, Any]:
-        """The values with ``a.b`` as ``{"a": {"b": ...}}``, as configuration files have them."""
-        tree: dict[str, Any] = {}
-        for name, value in self.by_name.items():
-            *branches, leaf = name.split(".")
-            node = tree
-            for branch in branches:
-                node = node.setdefault(branch, {})
-            node[leaf] = value
-        return tree
 
 
 class NotANumberError(InputError):

@@ -11,18 +11,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from html import escape
+from importlib import import_module
 from math import isfinite, isinf
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from cycletime.duration import Duration, DurationField, DurationLike
 from cycletime.errors import InputError, did_you_mean
 from cycletime.rules.laws import KEPT, Law, Number, nearest_whole
-from cycletime.rules.library_source import LibrarySource
+from cycletime.rules.library_source import LibrarySource, LibraryValues
 from cycletime.rules.quantities import Quantity, format_seconds
 from cycletime.rules.rule import Rule
-
-if TYPE_CHECKING:
-    from cycletime.libraries import LibraryValues
 
 REPORTED_SHIFT = 0.01
 """Rounding that moves a value or a ratio by more than this fraction is reported."""
@@ -150,9 +148,8 @@ class Hyperparameters:
 
     def to(self, library: str, n_envs: int | None = None, **layout: int) -> LibraryValues:
         """These values in another library's words: a mapping to pass on as ``**values``, with notes."""
-        from cycletime.libraries import export_values
-
-        return export_values(self, library, n_envs, layout)
+        values: LibraryValues = _libraries().export_values(self, library, n_envs, layout)
+        return values
 
     @classmethod
     def from_(cls, library: str, *, dt: DurationLike, n_envs: int | None = None, **values: object) -> Self:
@@ -161,9 +158,8 @@ class Hyperparameters:
         SAC's remain unstated, so that they are not exported, but `at` starts its parts from those defaults.
         Settings that do not depend on the cycle time are kept as they are, and `to` gives them back to the library.
         """
-        from cycletime.libraries import read_settings
-
-        return read_settings(cls, library, dt, n_envs, values)
+        read: Self = _libraries().read_settings(cls, library, dt, n_envs, values)
+        return read
 
     def _beat_s(self, quantity: Quantity) -> float:
         """The seconds between two of the events that this quantity counts or decays by: agent steps."""
@@ -263,6 +259,11 @@ class Hyperparameters:
     def _repr_html_(self) -> str:
         """The table, for notebooks."""
         return f"<pre>{escape(self.explain())}</pre>"
+
+
+def _libraries() -> Any:  # noqa: ANN401 - a module
+    """Other libraries' names, which are built on the rules: found when asked for, so that rules stand without them."""
+    return import_module("cycletime.libraries")
 
 
 def _laws_of(rule: Rule, parts: Collection[Part]) -> dict[str, Law]:
