@@ -1,12 +1,17 @@
 """Options and values that no command understands, as people type them: one sentence, and what would be right."""
 
 import sys
+from dataclasses import is_dataclass
 from io import StringIO
+from pathlib import Path
+from typing import Any
 
 import pytest
 import tyro
+from tyro.conf import FlagCreatePairsOff
 
-from cycletime.cli import main
+from cycletime.cli import _commands, main
+from cycletime.cli.usage_errors import check_words
 
 REACHER = "train --task reacher --dt 16ms --env-steps 9"
 CARRY = "--from 40ms --to 120ms"
@@ -59,11 +64,14 @@ class Terminal(StringIO):
         ("watch a --speed fast", "--speed: 'fast' is not a number such as 0.99."),
         ("robot fault freeze --port x", "--port: 'x' is not a whole number such as 2000 or 1e6."),
         ("plot a --x hours", "--x is 'hours': give one of 'env-steps', 'seconds'."),
-        ("horizons pack nothing", "stage is 'nothing': give one of 'tuning', 'search', 'trial-tuning', 'trial'."),
+        ("horizons pack nothing", "STAGE is 'nothing': give one of 'tuning', 'search', 'trial-tuning', 'trial'."),
         ("transfer ppo --from 40ms", "--to is missing: 'cycletime transfer ppo --help' shows what it takes."),
         ("study run", "FILE and --out are missing: 'cycletime study run --help' shows what it takes."),
         ("transfer ppo --to 4ms --from", "--from has no value: 'cycletime transfer ppo --help' shows what it takes."),
-        (f"transfer ppo {CARRY} more", "'more' is too much: 'cycletime transfer ppo --help' shows what it takes."),
+        (
+            f"transfer ppo {CARRY} more",
+            "Unexpected argument 'more': 'cycletime transfer ppo --help' shows what it takes.",
+        ),
         ("transfer", "'cycletime transfer' needs a command first: give one of ppo, sac, a2c, tqc, td3, ddpg, zoo."),
         ("transfer --from 40ms ppo", "'cycletime transfer' needs a command first: give one of ppo, sac, a2c,"),
         ("gpu", "'cycletime gpu' needs a command first: give one of check."),
@@ -88,17 +96,52 @@ def test_what_is_not_understood_is_refused_in_one_sentence(
     assert told.removesuffix("\n").isprintable()
 
 
-def test_what_is_said_while_words_are_read_is_not_lost(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Silent:
-        def run(self) -> int:
-            return 0
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (f"transfer ppo {CARRY} --json=1", "--json takes no value, and was given '1': leave that out."),
+        ("robot check --host a --ports 1 2", "--ports has 2 of 3 values: 'cycletime robot check"),
+        (
+            "robot check --host a --ports 1 2 --host b",
+            "--ports has 2 of 3 values: 'cycletime robot check",
+        ),
+        ("study export study -- a.csv b.csv", "Unexpected argument 'b.csv': 'cycletime study export --help' shows"),
+        ("gpu check now", "Unexpected argument 'now': 'cycletime gpu check --help' shows what it takes."),
+        ("evaluate --dt", "--dt has no value: 'cycletime evaluate --help' shows what it takes."),
+    ],
+)
+def test_words_that_are_too_many_or_too_few(capsys: pytest.CaptureFixture[str], words: str, says: str) -> None:
+    assert main(words.split()) == 2
+    assert capsys.readouterr().err.startswith(f"cycletime: {says}")
 
-    def read(*_: object, **__: object) -> Silent:
-        print("a warning", file=sys.stderr)
-        return Silent()
 
-    monkeypatch.setattr(tyro.extras, "subcommand_cli_from_dict", read)
-    assert main(["plot", "a"]) == 0
-    assert capsys.readouterr().err == "a warning\n"
+def understood(words: str) -> object:
+    """What tyro makes of words that were found to be right."""
+    commands = _commands(words.split())
+    check_words(words.split(), commands)
+    read: Any = tyro.extras.subcommand_cli_from_dict(
+        commands, prog="cycletime", args=words.split(), config=(FlagCreatePairsOff,)
+    )
+    while is_dataclass(chosen := getattr(read, "command", None)):
+        read = chosen
+    return read
+
+
+@pytest.mark.parametrize(
+    ("words", "field", "value"),
+    [
+        ("transfer sac --from 40ms --to 20ms --target-entropy -6", "target_entropy", -6.0),
+        ("transfer sac --from 1s --to 2s --also warm-up clip --json", "also", ("warm-up", "clip")),
+        ("transfer ppo --from=40ms --to 20ms --n_envs=4", "n_envs", 4),
+        ("study import study --", "sources", ()),
+        ("study import study a b", "sources", ("a", "b")),
+        ("study export study -- -odd.csv", "file", Path("-odd.csv")),
+        ("study pack a.toml b.toml -o pack.zip", "output", Path("pack.zip")),
+        ("robot simulate --ports 0 0 0 0", "ports", ("0", "0", "0", "0")),
+        ("robot fault protective stop", "words", ("protective", "stop")),
+        ("gpu check --shared-memory 99KB", "shared_memory", "99KB"),
+        ("plot", "folders", ()),
+    ],
+)
+def test_words_that_tyro_takes_are_not_refused(words: str, field: str, value: object) -> None:
+    assert getattr(understood(words), field) == value

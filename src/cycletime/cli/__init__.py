@@ -14,7 +14,7 @@ import tyro
 from tyro.conf import FlagCreatePairsOff
 
 from cycletime import __version__
-from cycletime.cli.usage_errors import find_command, one_sentence_errors, with_option_names
+from cycletime.cli.usage_errors import check_words, with_option_names
 from cycletime.errors import InputError, RunError, printable
 from cycletime.extras import require_extras
 from cycletime.streams import lenient_streams
@@ -105,14 +105,15 @@ def _status_of(words: list[str]) -> int:
 def _parsed(words: list[str]) -> Any:  # noqa: ANN401 - any command
     """What tyro reads from the words."""
     commands = _commands(words)
-    with one_sentence_errors(words, find_command(words, commands)):
-        return tyro.extras.subcommand_cli_from_dict(
-            commands,
-            prog="cycletime",
-            description=f"{_ABOUT} 'cycletime --version' prints the version.",
-            args=words,
-            config=(FlagCreatePairsOff,),
-        )
+    if not (words and words[0].startswith("--tyro-")):  # tab completion is tyro's own
+        check_words(words, commands)
+    return tyro.extras.subcommand_cli_from_dict(
+        commands,
+        prog="cycletime",
+        description=f"{_ABOUT} 'cycletime --version' prints the version.",
+        args=words,
+        config=(FlagCreatePairsOff,),
+    )
 
 
 def _commands(words: Sequence[str]) -> dict[str, Any]:

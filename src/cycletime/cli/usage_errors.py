@@ -1,198 +1,280 @@
-"""Usage errors in one sentence, with the options as they are typed and the nearest name that there is."""
+"""Usage errors in one sentence: what was typed, and what would be right.
+
+The words are checked against the options of the command's dataclass before tyro reads them, since tyro's own errors
+have many lines and know neither the nearest command nor what other libraries call an option.
+"""
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from io import StringIO
+from functools import cached_property
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from tyro.conf import Positional
+from tyro.constructors import PrimitiveConstructorSpec
 
 from cycletime.errors import InputError, did_you_mean, shorten
 from cycletime.extras import require_extras
 
 _KEYWORD = re.compile(r"\b([a-z_]+)=(?:'([a-z_-]+)'|\.\.\.)")
-"""With its value, or with three dots for one that the user has to know."""
+"""A keyword argument with its value, or with three dots for one that the user has to know."""
 _SUBJECT = re.compile(r"^[a-z_]+(?= is )")
 """What a sentence is about."""
+_OPTION = re.compile(r"--?[A-Za-z]")
+_HELP = ("-h", "--help")
 _POSITIONAL = get_args(Positional[int])[1]
 
 
+@dataclass(frozen=True)
+class OptionSpec:
+    """What one field of a command's dataclass takes on the command line."""
+
+    field: str
+    name: str
+    """As it is typed, '--batch'; of a positional argument the placeholder in the help, 'FILE'."""
+    aliases: tuple[str, ...]
+    is_positional: bool
+    is_required: bool
+    count: int | None
+    """How many words it takes; None for any number."""
+    choices: tuple[str, ...]
+    """The words that are allowed; empty if there is no such list."""
+    constructor: PrimitiveConstructorSpec[Any] | None
+    """What reads its value, where that is ours."""
+
+    @property
+    def fewest(self) -> int:
+        """The words that it takes at least."""
+        return 0 if self.count is None or not self.is_required else self.count
+
+    def check(self, values: Sequence[str]) -> None:
+        for value in values:
+            if self.choices and value not in self.choices:
+                raise InputError(f"{self.name} is {value!r}: give one of {', '.join(map(repr, self.choices))}.")
+        if self.constructor is not None:
+            try:
+                self.constructor.instance_from_str(list(values))
+            except ValueError as error:
+                raise InputError(f"{self.name}: {error}") from None
+
+
+@dataclass(frozen=True)
+class CommandSpec:
+    """A command, or a group of commands."""
+
+    name: str
+    """As it is typed: cycletime transfer ppo."""
+    kind: type | None = None
+    """The dataclass of its options."""
+    commands: Mapping[str, type | None] = field(default_factory=dict)
+    """The commands of a group; None for one that is a word of the group's own dataclass."""
+
+    @cached_property
+    def options(self) -> tuple[OptionSpec, ...]:
+        return () if self.kind is None else option_specs(self.kind)
+
+    @property
+    def option_names(self) -> list[str]:
+        return [name for option in self.options for name in (option.name, *option.aliases)]
+
+    @property
+    def help_hint(self) -> str:
+        return f"'{self.name} --help' shows what it takes."
+
+
+def option_specs(kind: type) -> tuple[OptionSpec, ...]:
+    """The options of a command's dataclass, as tyro reads them."""
+    hints = get_type_hints(kind, include_extras=True)
+    return tuple(_option_spec(each.name, hints[each.name], _is_required(each)) for each in fields(kind))
+
+
+def find_command(words: Sequence[str], commands: Mapping[str, type]) -> tuple[CommandSpec, list[str]]:
+    """The command that words begin with, and the words after it.
+
+    Raises:
+        InputError: if it is misspelt, or one of its own commands; the sentence has the nearest name.
+    """
+    command = CommandSpec("cycletime", commands=commands)
+    for number, word in enumerate(words):
+        if word.startswith("-") or not command.commands:
+            return command, list(words[number:])
+        if word not in command.commands:
+            known = list(command.commands)
+            raise InputError(
+                f"There is no command '{command.name} {word}': give one of {', '.join(known)}"
+                f"{did_you_mean(word, known)}"
+            )
+        kind = command.commands[word]
+        if kind is None:  # a word of the group's own dataclass, which has the options too
+            return CommandSpec(f"{command.name} {word}", command.kind), list(words[number:])
+        inner = get_type_hints(kind, include_extras=True).get("command")
+        command = CommandSpec(f"{command.name} {word}", kind, dict(_commands_in(inner)))
+    return command, []
+
+
+def check_words(words: Sequence[str], commands: Mapping[str, type]) -> None:
+    """Refuse words that no command understands.
+
+    Raises:
+        InputError: in one sentence that names the word, and what would be right.
+    """
+    command, rest = find_command(words, commands)
+    if any(word in _HELP for word in rest):
+        return
+    if command.commands:
+        raise InputError(f"'{command.name}' needs a command first: give one of {', '.join(command.commands)}.")
+    with require_extras(command.name):
+        _refuse_unknown_options(rest, command)
+    given = _assign(rest, command)
+    for option in command.options:
+        if option.field in given:
+            option.check(given[option.field])
+    missing = [option.name for option in command.options if option.is_required and option.field not in given]
+    if missing:
+        are = "is" if len(missing) == 1 else "are"
+        raise InputError(f"{' and '.join(missing)} {are} missing: {command.help_hint}")
+
+
 def with_option_names(sentence: str, command: object) -> str:
-    """A sentence with its subject and keyword arguments as options of the command; those that it does not have stay.
+    """A sentence of the library with its subject and keyword arguments as options of the command.
 
     Args:
-        sentence: Of an error.
+        sentence: Of an error; what is no option of the command stays as it is.
         command: What was read from the command line; None if that was refused itself.
     """
-    options = _options_of(command)
+    specs = option_specs(type(command)) if is_dataclass(command) else ()
+    options = {option.field: option.name for option in specs if not option.is_positional}
 
     def typed(found: re.Match[str]) -> str:
         name, value = found.groups()
         if name in options:
             return f"{options[name]}{f' {value}' if value else ''}"
-        is_set = value and "set" in options and is_agent_field(name)
+        is_set = value and "set" in options and _is_agent_field(name)
         return f"--set {name}={value}" if is_set else found.group()
 
     sentence = _SUBJECT.sub(lambda found: options.get(found.group(), found.group()), sentence)
     return _KEYWORD.sub(typed, sentence)
 
 
-def _options_of(command: object) -> dict[str, str]:
-    words = option_names(type(command)) if is_dataclass(command) else {}
-    return {name: word for name, word in words.items() if word.startswith("--")}
+def _assign(words: Sequence[str], command: CommandSpec) -> dict[str, list[str]]:
+    """By field, the words that it is given; options are known ones."""
+    by_name = {name: option for option in command.options for name in (option.name, *option.aliases)}
+    positional = [option for option in command.options if option.is_positional]
+    # A list that nobody gives is empty, and those of positional arguments are given by whatever is left.
+    given: dict[str, list[str]] = {option.field: [] for option in positional if option.count is None}
+    left, only_positional = list(words), False
+    while left:
+        word = left.pop(0)
+        if word == "--" and not only_positional:
+            only_positional = True
+            continue
+        name, separator, value = word.partition("=")
+        option = None if only_positional or not _OPTION.match(word) else by_name.get(_hyphened(name))
+        if option is None:
+            if not positional:
+                raise InputError(f"Unexpected argument {shorten(word)!r}: {command.help_hint}")
+            option, values = positional.pop(0), [word]
+        else:
+            values = [value] if separator else []
+            if separator and option.count == 0:
+                raise InputError(f"{option.name} takes no value, and was given {shorten(value)!r}: leave that out.")
+        reserved = sum(each.fewest for each in positional)
+        while option.count is None or len(values) < option.count:
+            stops = not left or left[0] == "--" or (_OPTION.match(left[0]) and not only_positional)
+            if stops or (option.count is None and len(left) <= reserved):
+                break
+            values.append(left.pop(0))
+        if option.count is not None and len(values) < option.count:
+            lacks = "has no value" if not values else f"has {len(values)} of {option.count} values"
+            raise InputError(f"{option.name} {lacks}: {command.help_hint}")
+        given[option.field] = values
+    return given
 
 
-def option_names(kind: type) -> dict[str, str]:
-    """By field of a command, what is typed for it: an option, or a word that the help shows by what stands for it."""
-    hints = get_type_hints(kind, include_extras=True)
-    words = {}
-    for each in fields(kind):
-        about = getattr(hints[each.name], "__metadata__", ())
-        told = {key: value for part in about for key in ("name", "metavar") if (value := getattr(part, key, None))}
-        option = f"--{told.get('name', each.name).replace('_', '-')}"
-        words[each.name] = told.get("metavar", each.name.upper()) if _POSITIONAL in about else option
-    return words
+def _refuse_unknown_options(words: Sequence[str], command: CommandSpec) -> None:
+    for word, following in zip(words, [*words[1:], ""], strict=False):
+        if word == "--":
+            return
+        name, separator, value = word.partition("=")
+        if _OPTION.match(name) and _hyphened(name) not in command.option_names:
+            meant = _meant(name, value if separator else following, words, command)
+            raise InputError(meant or f"There is no option {shorten(name)}: {command.help_hint}")
 
 
-def is_agent_field(name: str) -> bool:
+def _meant(name: str, value: str, words: Sequence[str], command: CommandSpec) -> str | None:
+    """What an unknown option may have been meant to be."""
+    from cycletime.libraries.synonyms import find_synonym  # which nobody needs whose words are understood
+
+    known = command.option_names
+    value = "" if _OPTION.match(value) else value
+    synonym = find_synonym(name.lstrip("-"), _algorithm(words, command))
+    ours = synonym.ours if synonym else name.lstrip("-").replace("-", "_")
+    option = f"--{_hyphened(ours)}"
+    if synonym and option in known:
+        by_library = f"--from-library {synonym.library} {synonym.name}={value or '...'}"
+        return f"{name} is {option} here{f'; or give {by_library}' if '--from-library' in known else ''}."
+    if "--set" in known and _is_agent_field(ours):
+        return f"{name} is --set {ours}={value or '...'} here."
+    near = did_you_mean(name, known, most=2)
+    return None if near == "." else f"There is no option {shorten(name)} in '{command.name}'{near}"
+
+
+def _algorithm(words: Sequence[str], command: CommandSpec) -> str:
+    """Whose values the command is about: its own name, or an option."""
+    given = re.search(r" --algorithm[ =](\S+)", " ".join(["", *words]))
+    return given.group(1) if given else command.name.rpartition(" ")[2]
+
+
+def _is_agent_field(name: str) -> bool:
     """Whether a field of an agent has this name, so that --set takes it."""
     from cycletime.training.spec import AGENTS
 
     return any(each.name == name for agent in AGENTS.values() for each in fields(agent))
 
 
-_OPTION = re.compile(r"--?[A-Za-z]")
-_CHOICE = re.compile(
-    r"invalid choice ('.*') for argument [('\"]*(?:\w+\.)*(--[\w-]+|\w+)\W.*Expected one of \((.*?),?\)"
-)
-_COLOUR = re.compile(r"\033\[[\d;]*m")
-_RULE = re.compile(r"^[─-]+$", re.MULTILINE)
+def _option_spec(field: str, hint: Any, is_required: bool) -> OptionSpec:  # noqa: ANN401 - any annotation
+    metadata = getattr(hint, "__metadata__", ())
+    bare = get_args(hint)[0] if metadata else hint
+
+    def configured(key: str) -> Any:  # noqa: ANN401 - whatever tyro.conf.arg takes; the last one counts
+        return next((value for part in reversed(metadata) if (value := getattr(part, key, None))), None)
+
+    constructor = next((part for part in metadata if isinstance(part, PrimitiveConstructorSpec)), None)
+    is_list = get_origin(bare) is tuple
+    count = None if is_list else 0 if bare is bool else 1
+    if constructor is not None:
+        count = constructor.nargs if isinstance(constructor.nargs, int) else None
+    is_positional = _POSITIONAL in metadata
+    option = f"--{_hyphened(configured('name') or field)}"
+    return OptionSpec(
+        field=field,
+        name=(configured("metavar") or field.upper()) if is_positional else option,
+        aliases=tuple(configured("aliases") or ()),
+        is_positional=is_positional,
+        is_required=is_required and not is_list,
+        count=count,
+        choices=get_args(bare) if get_origin(bare) is Literal else (),
+        constructor=constructor,
+    )
 
 
-@dataclass(frozen=True)
-class RequestedCommand:
-    """The command that words ask for, as far as they name one."""
-
-    name: str
-    """As it is typed: cycletime transfer ppo."""
-    kind: type | None = None
-    """What tyro reads its options from."""
-    commands: Mapping[str, type | None] = field(default_factory=dict)
-    """Its own commands, of which the words name none."""
-
-    @property
-    def options(self) -> list[str]:
-        """Its options, and its positional words by what stands for them in its help."""
-        return [] if self.kind is None else list(option_names(self.kind).values())
-
-    @property
-    def required(self) -> list[str]:
-        """Those of them that must be there."""
-        if self.kind is None:
-            return []
-        needed = (each for each in fields(self.kind) if each.default is MISSING and each.default_factory is MISSING)
-        words = option_names(self.kind)
-        return [words[each.name] for each in needed]
+def _is_required(field: Any) -> bool:  # noqa: ANN401 - a dataclass's Field of anything
+    return field.default is MISSING and field.default_factory is MISSING
 
 
-def find_command(words: Sequence[str], commands: Mapping[str, type]) -> RequestedCommand:
-    """The command that words begin with."""
-    asked = RequestedCommand("cycletime", commands=commands)
-    for word in words:
-        if word.startswith("-") or not asked.commands:
-            break
-        if word not in asked.commands:
-            known = list(asked.commands)
-            raise InputError(
-                f"There is no command '{asked.name} {word}': give one of {', '.join(known)}{did_you_mean(word, known)}"
-            )
-        kind = asked.commands[word] or asked.kind
-        told = None if kind is asked.kind or kind is None else get_type_hints(kind, include_extras=True).get("command")
-        asked = RequestedCommand(f"{asked.name} {word}", kind, dict(_commands_in(told)))
-    return asked
+def _hyphened(name: str) -> str:
+    return name.replace("_", "-")
 
 
-@contextmanager
-def one_sentence_errors(words: Sequence[str], asked: RequestedCommand) -> Iterator[None]:
-    """Have what tyro refuses as an error of ours."""
-    box = StringIO()
-    try:
-        with redirect_stderr(box):
-            yield
-    except SystemExit as leaving:
-        if leaving.code != 2:
-            raise
-        with require_extras(asked.name):
-            raise InputError(_sentence(words, asked, _first_part(box.getvalue()))) from None
-    sys.stderr.write(box.getvalue())
-
-
-def _sentence(words: Sequence[str], asked: RequestedCommand, told: str) -> str:
-    """What is wrong with the words, of which tyro told so much."""
-    more = f"'{asked.name} --help' shows what it takes."
-    if asked.commands:
-        return f"'{asked.name}' needs a command first: give one of {', '.join(asked.commands)}."
-    for word, value in zip(words, [*words[1:], ""], strict=True):
-        name, separator, after = word.partition("=")
-        if _OPTION.match(name) and name.replace("_", "-") not in (*asked.options, "-h", "--help"):
-            meant = _meant(name, after if separator else value, words, asked)
-            return meant or f"There is no option {shorten(name)}: {more}"
-    if told.startswith("Missing from"):
-        missing = [name for name in asked.required if re.search(rf"(?<!\S){re.escape(name)}(?!\S)", told)]
-        are = "is" if len(missing) == 1 else "are"
-        return f"{' and '.join(missing)} {are} missing: {more}"
-    if told.startswith("Missing value") and (option := re.search(r"--[\w-]+", told)):
-        return f"{option.group()} has no value: {more}"
-    if told.startswith("Unrecognized options: "):
-        return f"{told.removeprefix('Unrecognized options: ')!r} is too much: {more}"
-    if choice := _CHOICE.match(told):
-        given, argument, choices = choice.groups()
-        return f"{argument} is {given}: give one of {choices}."
-    return told.removeprefix("Error parsing ")
-
-
-def _meant(name: str, value: str, words: Sequence[str], asked: RequestedCommand) -> str | None:
-    """What an unknown option may have been meant to be."""
-    from cycletime.libraries.synonyms import find_synonym  # which nobody needs whose words are understood
-
-    value = "" if _OPTION.match(value) else value
-    theirs = find_synonym(name.lstrip("-"), _algorithm(words, asked))
-    ours = theirs.ours if theirs else name.lstrip("-").replace("-", "_")
-    option = f"--{ours.replace('_', '-')}"
-    if theirs and option in asked.options:
-        by_library = f"--from-library {theirs.library} {theirs.name}={value or '...'}"
-        return f"{name} is {option} here{f'; or give {by_library}' if '--from-library' in asked.options else ''}."
-    if "--set" in asked.options and is_agent_field(ours):
-        return f"{name} is --set {ours}={value or '...'} here."
-    near = did_you_mean(name, asked.options, most=2)
-    return None if near == "." else f"There is no option {shorten(name)} in '{asked.name}'{near}"
-
-
-def _algorithm(words: Sequence[str], asked: RequestedCommand) -> str:
-    """Whose values the command is about: its own name, or an option."""
-    given = re.search(r" --algorithm[ =](\S+)", " ".join(["", *words]))
-    return given.group(1) if given else asked.name.rpartition(" ")[2]
-
-
-def _first_part(box: str) -> str:
-    """What stands in a box, up to its first rule, as one line; boxes are drawn with or without letters beyond ASCII."""
-    lines = [line.strip(" │╰╯") for line in _COLOUR.sub("", box).splitlines()]
-    parts = _RULE.split("\n".join(lines[1:]))  # the first line has the title
-    return next((" ".join(part.split()) for part in parts if part.strip()), "")
-
-
-def _commands_in(told: object) -> Iterator[tuple[str, type | None]]:
-    """The commands of a command, from the types that tyro reads; None for one that is a word alone."""
-    if get_origin(told) is Literal:
-        yield from dict.fromkeys(get_args(told)).items()
+def _commands_in(hint: object) -> Iterator[tuple[str, type | None]]:
+    """The commands of a group, from the type of its field 'command'; None for one that is a word alone."""
+    if get_origin(hint) is Literal:
+        yield from dict.fromkeys(get_args(hint)).items()
         return
-    named = [name for each in getattr(told, "__metadata__", ()) if isinstance(name := getattr(each, "name", None), str)]
-    parts: tuple[Any, ...] = get_args(told)
+    named = [name for each in getattr(hint, "__metadata__", ()) if isinstance(name := getattr(each, "name", None), str)]
+    parts: tuple[Any, ...] = get_args(hint)
     if named:
         yield named[0], parts[0]
         return
