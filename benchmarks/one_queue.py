@@ -126,7 +126,7 @@ def parts_of(line: Mapping[str, list[TrainingJob]]) -> Iterable[list[TrainingJob
 def main(arguments: Sequence[str]) -> int:
     """Train them; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pack", type=Path, help="of 'cycletime study pack' or 'paper pack'")
+    parser.add_argument("pack", type=Path, help="of 'cycletime study pack' or 'experiment pack paper'")
     parser.add_argument("out", type=Path, help="where results are written")
     parser.add_argument("--without", type=Path, help="a file with names of runs that are done elsewhere, a line each")
     parser.add_argument("--checkpoint-s", type=float, default=inf, help="seconds between checkpoints; else none")

@@ -1,10 +1,11 @@
 """The robot's studies again, through the controller in lock-step: `python benchmarks/robot_rows.py PAPER STUDY ...`.
 
-PAPER is the folder that `cycletime paper run` or a pack filled. Of each setting one seed is learned again with the same
-agent, on UR-Reacher-2 through a simulated controller in a process of its own, by the stepped loop. Episodes begin with
-other targets there, and learning amplifies every rounding, so that the two curves are draws from one distribution, and
-not the same. What can be compared number by number is what a policy does: that of the closed form's run acts on both,
-in episodes that begin alike, in the float32 that studies have and in the float64 of the controller.
+PAPER is the folder that `cycletime experiment run paper` or a pack filled. Of each setting one seed is learned again
+with the same agent, on UR-Reacher-2 through a simulated controller in a process of its own, by the stepped loop.
+Episodes begin with other targets there, and learning amplifies every rounding, so that the two curves are draws from
+one distribution, and not the same. What can be compared number by number is what a policy does: that of the closed
+form's run acts on both, in episodes that begin alike, in the float32 that studies have and in the float64 of the
+controller.
 
 What was learned is kept in PAPER/lock-step and not learned again. `--share 0.2` learns for a fifth of the study's
 environment steps, and compares with as much of the closed form's curve; `--settings 0 2` chooses some of the study's.

@@ -22,12 +22,22 @@ def test_garbage_is_looked_for_rarely_while_a_command_runs_and_then_as_before(mo
     assert gc.get_threshold() == before
 
 
-@pytest.mark.parametrize("words", ["--help", "transfer --help", "transfer ppo --help", "transfer sac --help"])
-def test_everything_has_help(capsys: pytest.CaptureFixture[str], words: str) -> None:
+@pytest.mark.parametrize("words", ["transfer --help", "transfer ppo --help", "transfer sac --help"])
+def test_every_command_has_help(capsys: pytest.CaptureFixture[str], words: str) -> None:
     with pytest.raises(SystemExit) as leaving:
         main(words.split())
     assert leaving.value.code == 0
     assert "usage: cycletime" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("word", ["-h", "--help"])
+def test_the_help_has_every_command_in_its_group(capsys: pytest.CaptureFixture[str], word: str) -> None:
+    assert main([word]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "usage: cycletime COMMAND ..."
+    assert [line for line in lines if line.endswith(":")] == ["everyday:", "hardware:", "research:"]
+    assert [line.split()[0] for line in lines if line.startswith("  ")] == list(cli._COMMANDS)
+    assert max(map(len, lines)) <= 100
 
 
 @pytest.mark.parametrize(
@@ -41,7 +51,7 @@ def test_everything_has_help(capsys: pytest.CaptureFixture[str], words: str) -> 
         ("study rum", "There is no command 'cycletime study rum': give one of run, plan, status"),
         ("study rum", "; did you mean run?"),
         ("gpu chek", "There is no command 'cycletime gpu chek': give one of check; did you mean check?"),
-        ("zzz", "latency, gpu, robot."),
+        ("zzz", "latency, gpu, robot, experiment."),
     ],
 )
 def test_a_misspelt_command_is_answered_with_the_nearest(

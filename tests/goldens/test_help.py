@@ -7,14 +7,17 @@ import pytest
 from tests.goldens.conftest import Say
 from tests.goldens.goldens import DATA, holds, recording, steady
 
-GROUPS = ("", "transfer", "study", "paper", "horizons", "robot")
+GROUPS = ("transfer", "study", "robot", "experiment")
 COMMANDS = (
+    "",
     *GROUPS,
     *("transfer ppo", "transfer sac", "transfer a2c", "transfer tqc", "transfer td3", "transfer ddpg", "transfer zoo"),
     *("train", "resume", "watch", "evaluate", "plot", "export", "tune", "advise", "report", "latency", "gpu"),
     *(f"study {each}" for each in ["run", "plan", "status", "retry", "verify", "export", "pack", "import", "report"]),
-    *(f"paper {each}" for each in ["list", "run", "pack", "collect", "claims", "table", "figures", "report"]),
-    *(f"horizons {each}" for each in ["pack", "collect", "ranking", "freeze", "verdicts", "page"]),
+    *(
+        f"experiment {each}"
+        for each in ["list", "run", "pack", "collect", "preregister", "verdicts", "table", "figures", "report"]
+    ),
     *(f"robot {each}" for each in ["check", "run", "resume", "replay", "simulate", "fault"]),
 )
 
@@ -31,6 +34,8 @@ def test_no_command_is_left_out(say: Say) -> None:
         (listed,) = re.findall(r"\{([a-z0-9,-]+)\}", say(*group.split(), "--help").out.splitlines()[0])
         named = {each.removeprefix(group).strip() for each in COMMANDS if each.startswith(group) and each != group}
         assert set(listed.split(",")) == {each for each in named if " " not in each}
+    listed = [line.split()[0] for line in say("--help").out.splitlines() if line.startswith("  ")]
+    assert set(listed) == {each for each in COMMANDS if each and " " not in each}
     if not recording():
         names = {"-".join(command.split()) or "cycletime" for command in COMMANDS}
         assert {file.stem for file in (DATA / "help").glob("*.txt")} == names

@@ -49,8 +49,8 @@ QUICK = {
     "study-import": "study import again packed-results",
     "robot-replay": f"robot replay {ROBOT}",
     "gpu-check": "gpu check",
-    "paper-table": "paper table ppo-tuned",
-    "paper-table-json": "paper table sac-tuned --json",
+    "paper-table": "experiment table paper ppo-tuned",
+    "paper-table-json": "experiment table paper sac-tuned --json",
     "report-nothing": "report nowhere",
     # What people get wrong most.
     "wrong-command": "trian --task reacher",
@@ -72,10 +72,10 @@ QUICK = {
     "wrong-run-taken": f"export {FINISHED} --to numpy --out exported/numpy",
     "wrong-algorithm": "latency --algorithm dqn",
     "wrong-robot": "robot run --dt 40ms --env-steps 300",
-    "wrong-results": "paper claims --results nowhere",
-    "wrong-name": "paper run ppo-basline",
-    "wrong-stage": "horizons pack serch -o pack.zip",
-    "wrong-page": "horizons page nowhere.md",
+    "wrong-results": "experiment verdicts paper --results nowhere",
+    "wrong-name": "experiment run paper ppo-basline",
+    "wrong-stage": "experiment pack horizons serch -o pack.zip",
+    "wrong-page": "experiment report horizons --out nowhere.md",
     "wrong-budget-of-advice": "advise --task reacher --tuned-at 16ms --out out",
     "wrong-tuning": "tune study.toml --out out",
 }
@@ -103,7 +103,7 @@ SLOW = {
     "robot-run": f"robot run --simulate --pace lockstep --dt 40ms --env-dt 40ms --env-steps 200 {SMALL}",
     "robot-resume": "robot resume robot-stopped/cycletime-URReacher2-v0-ppo-40ms-seed1-496d6516c5 --simulate"
     " --pace lockstep",
-    "paper-list": "paper list",
+    "paper-list": "experiment list paper",
 }
 MACHINE_S_OWN = {"train", "train-carried", "train-gymnasium", "resume", "evaluate", "evaluate-delayed", "robot-run"} | {
     *("robot-resume", "watch")
@@ -185,10 +185,13 @@ def test_a_simulated_controller_is_asked_and_told_the_same(say: Say, here: Path)
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("paper", "paper pack --all --out out"),
-        ("paper-small", "paper pack ppo-baseline sac-baseline --device cpu --scale 0.01 --seeds 2 --out out"),
+        ("paper", "experiment pack paper --all --out out"),
+        (
+            "paper-small",
+            "experiment pack paper ppo-baseline sac-baseline --device cpu --scale 0.01 --seeds 2 --out out",
+        ),
         *(
-            (f"horizons-{algorithm}-{stage}", f"horizons pack {stage} --algorithm {algorithm}")
+            (f"horizons-{algorithm}-{stage}", f"experiment pack horizons {'sac-' * (algorithm == 'sac')}{stage}")
             for algorithm in ("ppo", "sac")
             for stage in ("tuning", "search", "trial-tuning", "trial")
         ),

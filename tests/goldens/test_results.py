@@ -53,14 +53,14 @@ def data_of(page: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("paper-claims", ["paper", "claims", *PAPER]),
-        ("paper-table-ppo", ["paper", "table", "ppo-tuned", *PAPER]),
-        ("paper-table-sac", ["paper", "table", "sac-tuned", *PAPER]),
-        ("paper-table-sac-json", ["paper", "table", "sac-tuned", "--json", *PAPER]),
-        ("horizons-ranking", ["horizons", "ranking", *HORIZONS]),
-        ("horizons-ranking-sac", ["horizons", "ranking", "--algorithm", "sac", *HORIZONS]),
-        ("horizons-verdicts", ["horizons", "verdicts", *HORIZONS]),
-        ("horizons-verdicts-sac", ["horizons", "verdicts", "--algorithm", "sac", *HORIZONS]),
+        ("paper-claims", ["experiment", "verdicts", "paper", *PAPER]),
+        ("paper-table-ppo", ["experiment", "table", "paper", "ppo-tuned", *PAPER]),
+        ("paper-table-sac", ["experiment", "table", "paper", "sac-tuned", *PAPER]),
+        ("paper-table-sac-json", ["experiment", "table", "paper", "sac-tuned", "--json", *PAPER]),
+        ("horizons-ranking", ["experiment", "table", "horizons", "search", *HORIZONS]),
+        ("horizons-ranking-sac", ["experiment", "table", "horizons", "sac-search", *HORIZONS]),
+        ("horizons-verdicts", ["experiment", "verdicts", "horizons", *HORIZONS]),
+        ("horizons-verdicts-sac", ["experiment", "verdicts", "horizons", "sac", *HORIZONS]),
     ],
 )
 def test_what_is_printed_of_results(say: Say, here: Path, name: str, words: list[str]) -> None:
@@ -68,14 +68,14 @@ def test_what_is_printed_of_results(say: Say, here: Path, name: str, words: list
 
 
 def test_claims_in_json(say: Say) -> None:
-    said = say("paper", "claims", "--json", *PAPER)
+    said = say("experiment", "verdicts", "paper", "--json", *PAPER)
     assert said.status == 0
     claims = json.loads(said.out)
     holds_json("results/paper-claims.json", {each["number"]: digest(json.dumps(each)) for each in claims})
 
 
 def test_the_paper_s_report(say: Say, here: Path) -> None:
-    said = say("paper", "report", *PAPER, "--out", "report")
+    said = say("experiment", "report", "paper", *PAPER, "--out", "report")
     assert said.status == 0, said.err
     out = here / "report"
     holds("results/paper-report/index.md", (out / "index.md").read_text())
@@ -88,14 +88,14 @@ def test_the_paper_s_report(say: Say, here: Path) -> None:
 
 
 def test_figures_of_the_paper_by_themselves(say: Say, here: Path) -> None:
-    said = say("paper", "figures", "rule", "sac-gamma", *PAPER, "--out", "figures")
+    said = say("experiment", "figures", "paper", "rule", "sac-gamma", *PAPER, "--out", "figures")
     holds("results/paper-figures.txt", said.told(here))
     holds_json("results/paper-figures.json", drawn_in(here / "figures"))
 
 
 def test_the_page_of_horizons(say: Say, here: Path) -> None:
     shutil.copy(ROOT / "docs" / "horizons.md", here / "page.md")
-    said = say("horizons", "page", "page.md", *HORIZONS)
+    said = say("experiment", "report", "horizons", "--out", "page.md", *HORIZONS)
     assert said.status == 0, said.err
     made = re.findall(r"<!-- made: .*?<!-- end -->", (here / "page.md").read_text(), re.DOTALL)
     holds("results/horizons-page.md", "\n\n".join(made))
@@ -107,6 +107,6 @@ def test_frozen_candidates_are_those_of_the_search(say: Say, here: Path) -> None
     for algorithm in ("ppo", "sac"):
         kept = here / algorithm
         shutil.copytree(RESULTS / "horizons", kept, ignore=shutil.ignore_patterns("*.toml", "*trial*"))
-        said = say("horizons", "freeze", "--algorithm", algorithm, "--results", str(kept))
+        said = say("experiment", "preregister", "horizons", algorithm, "--results", str(kept))
         written = "\n".join(steady(file.read_text()) for file in sorted(kept.glob("*.toml")))
         holds(f"results/horizons-freeze-{algorithm}.txt", f"{said.told(here)}\n{written}")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import is_dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import tyro
 from tyro.conf import FlagCreatePairsOff
@@ -20,27 +20,49 @@ from cycletime.extras import require_extras
 from cycletime.streams import lenient_streams
 
 _ABOUT = "Reinforcement learning at any action-cycle time: carry hyper-parameters, train, watch, export."
-_COMMANDS = {
-    "transfer": ("transfer", "TransferCommand"),
-    "train": ("train", "Train"),
-    "resume": ("train", "Resume"),
-    "watch": ("policies", "Watch"),
-    "evaluate": ("policies", "Evaluate"),
-    "plot": ("policies", "Plot"),
-    "export": ("policies", "Export"),
-    "study": ("study", "StudyCommand"),
-    "tune": ("tune", "Tune"),
-    "advise": ("advise", "Advise"),
-    "paper": ("experiment", "PaperCommand"),
-    "horizons": ("experiment", "HorizonsCommand"),
-    "report": ("report", "ReportPage"),
-    "latency": ("machine", "Latency"),
-    "gpu": ("machine", "GpuCommand"),
-    "robot": ("robot", "RobotCommand"),
+
+
+class _Command(NamedTuple):
+    """Where a command stands, and what it is for: only the command that is asked for is imported."""
+
+    module: str
+    kind: str
+    about: str
+    needs_study: bool = False
+    """Whether it needs all of the extra 'study', whatever it misses first."""
+
+
+_GROUPS = {
+    "everyday": {
+        "transfer": _Command("transfer", "TransferCommand", "carry hyper-parameters to another cycle time"),
+        "train": _Command("train", "Train", "train an agent on a task or an environment"),
+        "resume": _Command("train", "Resume", "continue runs that were stopped or killed"),
+        "watch": _Command("policies", "Watch", "watch a run's policy, in a window or as a film"),
+        "evaluate": _Command("policies", "Evaluate", "measure what a run's policy earns", needs_study=True),
+        "plot": _Command("policies", "Plot", "draw the learning curves of runs", needs_study=True),
+        "export": _Command("policies", "Export", "export a run's policy to ONNX or NumPy"),
+        "study": _Command("study", "StudyCommand", "run many trainings from one file", needs_study=True),
+        "report": _Command("report", "ReportPage", "write the report of a study", needs_study=True),
+        "tune": _Command("tune", "Tune", "tune an algorithm at one cycle time", needs_study=True),
+        "advise": _Command("advise", "Advise", "find out which cycle time to use", needs_study=True),
+    },
+    "hardware": {
+        "latency": _Command("machine", "Latency", "time act and learn: which cycle times have room for them"),
+        "gpu": _Command("machine", "GpuCommand", "check what the engine cuda computes on this machine's GPU"),
+        "robot": _Command("robot", "RobotCommand", "train on an arm in real time, check it, or simulate one"),
+    },
+    "research": {
+        "experiment": _Command(
+            "experiment", "ExperimentCommand", "the paper's experiments and the search for a rule", needs_study=True
+        ),
+    },
 }
-"""Commands, with the module and the class of each."""
-_OF_STUDIES = ("evaluate", "plot", "study", "tune", "advise", "paper", "horizons", "report")
-"""Those that need all of the extra 'study', whatever they miss first."""
+_COMMANDS = {name: command for group in _GROUPS.values() for name, command in group.items()}
+_MOVED = {
+    "paper": {"claims": "verdicts"},
+    "horizons": {"ranking": "table", "freeze": "preregister", "page": "report"},
+}
+"""Commands of version 0.2 that `cycletime experiment` has now, with the verbs that have other names."""
 
 _OBJECTS_BETWEEN_COLLECTIONS = 100_000
 """They take some ten MB."""
@@ -78,13 +100,17 @@ def _status_of(words: list[str]) -> int:
     if words == ["--version"]:
         print(f"cycletime {__version__}")
         return 0
+    if words[:1] in (["-h"], ["--help"]):
+        print(_help())
+        return 0
     words = _with_zoo_named(words)
     parsed: Any = None
     try:
         parsed = _parsed(words)
         while is_dataclass(chosen := getattr(parsed, "command", None)):  # a command may be one of a group's
             parsed = chosen
-        with require_extras(f"cycletime {words[0]}", "'cycletime[study]'" if words[0] in _OF_STUDIES else None):
+        needs_study = _COMMANDS[words[0]].needs_study
+        with require_extras(f"cycletime {words[0]}", "'cycletime[study]'" if needs_study else None):
             status: int = parsed.run()
     except InputError as error:
         print(f"cycletime: {printable(with_option_names(str(error), parsed))}", file=sys.stderr)
@@ -104,13 +130,14 @@ def _status_of(words: list[str]) -> int:
 
 def _parsed(words: list[str]) -> Any:  # noqa: ANN401 - any command
     """What tyro reads from the words."""
+    _refuse_moved(words)
     commands = _commands(words)
     if not (words and words[0].startswith("--tyro-")):  # tab completion is tyro's own
         check_words(words, commands)
     return tyro.extras.subcommand_cli_from_dict(
         commands,
         prog="cycletime",
-        description=f"{_ABOUT} 'cycletime --version' prints the version.",
+        description=_ABOUT,
         args=words,
         config=(FlagCreatePairsOff,),
     )
@@ -120,10 +147,30 @@ def _commands(words: Sequence[str]) -> dict[str, Any]:
     """The command that is asked for, or all of them: reading the options of each takes time."""
     wanted = words[:1] if words and words[0] in _COMMANDS else list(_COMMANDS)
     return {
-        name: getattr(import_module(f"cycletime.cli.{module}"), kind)
-        for name, (module, kind) in _COMMANDS.items()
+        name: getattr(import_module(f"cycletime.cli.{command.module}"), command.kind)
+        for name, command in _COMMANDS.items()
         if name in wanted
     }
+
+
+def _help() -> str:
+    """All commands in their groups."""
+    width = max(map(len, _COMMANDS))
+    lines = ["usage: cycletime COMMAND ...", "", _ABOUT]
+    for group, commands in _GROUPS.items():
+        lines += ["", f"{group}:", *(f"  {name:<{width}}  {command.about}" for name, command in commands.items())]
+    more = "'cycletime COMMAND --help' shows what a command takes; 'cycletime --version' prints the version."
+    return "\n".join([*lines, "", more])
+
+
+def _refuse_moved(words: Sequence[str]) -> None:
+    if words and words[0] in _MOVED:
+        old = next((word for word in words[1:2] if not word.startswith("-")), "")
+        verb = _MOVED[words[0]].get(old, old) or "VERB"
+        raise InputError(
+            f"'cycletime {words[0]}{f' {old}' if old else ''}' is now 'cycletime experiment {verb} {words[0]}': "
+            "'cycletime experiment --help' shows all."
+        )
 
 
 def _with_zoo_named(words: list[str]) -> list[str]:

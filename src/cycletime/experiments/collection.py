@@ -108,7 +108,7 @@ def study_command(study: StudySpec) -> str:
     assert experiment is not None, "it is a study of the paper"
     scale = study_scale(study)
     seeds = "--seeds" if sweep_of(study.name) is None else "--fresh-seeds"
-    words = ["cycletime", "paper", "run", experiment.name, seeds, str(len(study.seeds))]
+    words = ["cycletime", "experiment", "run", "paper", experiment.name, seeds, str(len(study.seeds))]
     words += [] if scale == 1 else ["--scale", f"{scale:g}"]
     words += [] if study.device == "cpu" else ["--device", study.device]
     words += [] if study.engine == AUTO else ["--engine", study.engine]

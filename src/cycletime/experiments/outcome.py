@@ -7,6 +7,7 @@ thousands), which no figure shows; scores are exact.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -175,14 +176,21 @@ class Outcome:
                 raise ValueError(f"it has the format {told['format']}, and this version of cycletime reads {FORMAT}")
             if told["name"] != path.stem:
                 raise ValueError(f"it has the study {told['name']}, and not the one that it is named after")
-            found = cls(told["name"], int(told["env_steps"]), _read_cells(told["cells"], columns), told["about"])
+            about = {**told["about"], "command": _current_command(str(told["about"].get("command", "")))}
+            found = cls(told["name"], int(told["env_steps"]), _read_cells(told["cells"], columns), about)
             if not 0 < found.scale <= 1:
                 raise ValueError(f"it has {found.scale} of the paper's environment steps")
         except FileNotFoundError:
-            raise InputError(f"{path} is not there: 'cycletime paper run' makes its runs.") from None
+            raise InputError(f"{path} is not there: 'cycletime experiment run paper' makes its runs.") from None
         except Exception as error:  # NumPy, zipfile and json have a dozen of them for what is damaged
             raise InputError(f"{path} cannot be read as an outcome of the paper: {error_reason(error)}.") from error
         return found
+
+
+def _current_command(command: str) -> str:
+    """A command as it is spelled now: results of version 0.2 have 'cycletime paper run' or 'horizons pack'."""
+    command = re.sub(r"^cycletime horizons pack (\S+) --algorithm sac\b", r"cycletime horizons pack sac-\1", command)
+    return re.sub(r"^cycletime (paper|horizons) (run|pack)\b", r"cycletime experiment \2 \1", command)
 
 
 def _as_integers(numbers: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -40,7 +40,7 @@ def results_folder(room: str = "paper") -> Path:
 def read_results(folder: Path) -> PaperResults:
     """All results in a folder."""
     if not folder.is_dir():
-        raise InputError(f"{folder} is not a folder with results: 'cycletime paper collect' makes one.")
+        raise InputError(f"{folder} is not a folder with results: 'cycletime experiment collect paper' makes one.")
     outcomes = [Outcome.load(path) for path in sorted(folder.glob("*.npz"))]
     file = folder / BEHAVIOUR_FILE
     return PaperResults({each.name: each for each in outcomes}, behaviour.read(file) if file.exists() else {})
@@ -52,7 +52,7 @@ def collect_results(
     """Keep what came of all finished studies in a folder, and measure what their policies do.
 
     Args:
-        out: The folder that 'paper run' filled.
+        out: The folder that 'experiment run paper' filled.
         results: Where results are kept.
         walls_s: By study, how long it took, where that was not written down.
         clips: Whether to film median runs, too.
@@ -88,7 +88,7 @@ def _studies_in(out: Path) -> dict[str, StudyFolder]:
         if (out / part / "study.json").exists()
     }
     if not found:
-        raise InputError(f"{out} has no study of the paper: 'cycletime paper run' makes them.")
+        raise InputError(f"{out} has no study of the paper: 'cycletime experiment run paper' makes them.")
     return found
 
 

@@ -1,4 +1,4 @@
-"""`cycletime paper pack`: what is left to do, for a machine with little installed."""
+"""`cycletime experiment pack paper`: what is left to do, for a machine with little installed."""
 
 import json
 import zipfile
@@ -16,7 +16,7 @@ SIZE = ("--scale", str(SMALL.scale), "--seeds", str(SMALL.seeds))
 
 def pack(folder: Path, *words: str) -> list[dict[str, Any]]:
     file = folder / "pack.zip"
-    assert main(["paper", "pack", *words, *SIZE, "--out", str(folder / "out"), "-o", str(file)]) == 0
+    assert main(["experiment", "pack", "paper", *words, *SIZE, "--out", str(folder / "out"), "-o", str(file)]) == 0
     with zipfile.ZipFile(file) as packed:
         told: list[dict[str, Any]] = json.loads(packed.read(MANIFEST))["studies"]
     return told
@@ -50,7 +50,16 @@ def test_winners_follow_when_their_sweep_is_back(tmp_path: Path, capsys: pytest.
 
 def test_where_nothing_is_left_nothing_is_packed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     study_folder(tmp_path / "out", "ppo-scaled")
-    words = ["paper", "pack", "ppo-scaled", "--out", str(tmp_path / "out"), "-o", str(tmp_path / "pack.zip")]
+    words = [
+        "experiment",
+        "pack",
+        "paper",
+        "ppo-scaled",
+        "--out",
+        str(tmp_path / "out"),
+        "-o",
+        str(tmp_path / "pack.zip"),
+    ]
     assert main(words) == 2
     assert "There is nothing to pack: all that can be run is done in " in capsys.readouterr().err
     assert not (tmp_path / "pack.zip").exists()

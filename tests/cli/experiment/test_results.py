@@ -1,4 +1,4 @@
-"""`cycletime paper list`, `claims`, `table`, `figures` and `report`: what results say, and without any."""
+"""`cycletime experiment list paper`, `verdicts`, `table`, `figures` and `report`: what results say, and without any."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,8 @@ from cycletime.experiments.paper.experiments import EXPERIMENTS
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> str:
-    assert main(["paper", *words]) == status
+    verb, *rest = words
+    assert main(["experiment", verb, "paper", *rest]) == status
     told = capsys.readouterr()
     return told.err if status == 2 else told.out
 
@@ -38,8 +39,8 @@ def test_the_list_has_every_experiment_in_80_columns_and_as_json(
 
 
 def test_claims_are_a_list_for_people_and_for_programs(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert said(capsys, "claims", "--results", str(results)).startswith(" 1  not run\n")
-    told = json.loads(said(capsys, "claims", "--results", str(results), "--json"))
+    assert said(capsys, "verdicts", "--results", str(results)).startswith(" 1  not run\n")
+    told = json.loads(said(capsys, "verdicts", "--results", str(results), "--json"))
     assert [claim["number"] for claim in told] == [*map(str, range(1, 16)), "headline"]
     assert {"number", "statement", "verdict", "statistic", "interval", "n", "figure"} <= told[0].keys()
 
@@ -63,7 +64,7 @@ def test_figures_are_those_that_are_asked_for(
     assert "The paper has no figure 'sac-gama'" in said(capsys, *words, status=2)
     assert not wrong.exists()
     file.touch()
-    assert main(["paper", "figures", "sac-gamma", "--results", str(results), "--out", str(file)]) == 1
+    assert main(["experiment", "figures", "paper", "sac-gamma", "--results", str(results), "--out", str(file)]) == 1
     assert capsys.readouterr().err == f"cycletime: {file} cannot be written: '{file}' is a file; give a folder.\n"
 
 
@@ -77,9 +78,9 @@ def test_a_report_is_made_by_one_command(results: Path, tmp_path: Path, capsys: 
 def test_without_any_results_all_is_not_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paper_results, "results_folder", lambda: tmp_path / "none")
-    assert said(capsys, "claims").count("not run") == 16
+    monkeypatch.setattr(paper_results, "results_folder", lambda name: tmp_path / "none")
+    assert said(capsys, "verdicts").count("not run") == 16
     assert "The table sac-tuned needs sac-gamma-sweep, which has not been run" in said(
         capsys, "table", "sac-tuned", status=2
     )
-    assert "is not a folder with results" in said(capsys, "claims", "--results", str(tmp_path / "none"), status=2)
+    assert "is not a folder with results" in said(capsys, "verdicts", "--results", str(tmp_path / "none"), status=2)

@@ -1,4 +1,4 @@
-"""`cycletime paper run` and `paper collect`: names, sizes, stops, and one sentence for wrong input."""
+"""`cycletime experiment run` and `collect` of the paper: names, sizes, stops, and one sentence for wrong input."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ from tests.studies.stand_ins import Trained
 
 
 def run(out: Path, *words: str) -> int:
-    return main(["paper", "run", *words, "--out", str(out)])
+    return main(["experiment", "run", "paper", *words, "--out", str(out)])
 
 
 def test_it_runs_says_how_large_and_what_is_next_and_does_nothing_twice(
@@ -26,7 +26,7 @@ def test_it_runs_says_how_large_and_what_is_next_and_does_nothing_twice(
     assert run(tmp_path, "ppo-baseline", "--scale", "0.01", "--seeds", "2") == 0
     assert capsys.readouterr().out.splitlines() == [
         "ppo-baseline (scaled down to 1 % of the environment steps): 10 done",
-        f"To keep what came of it: cycletime paper collect {tmp_path}",
+        f"To keep what came of it: cycletime experiment collect paper {tmp_path}",
     ]
     assert run(tmp_path, "ppo-baseline", "--scale", "0.01", "--seeds", "2") == 0
     assert len(trained.runs) == 10
@@ -74,8 +74,11 @@ def test_a_failure_is_the_status_and_the_other_experiments_run(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "Give either the names of experiments or --all: 'cycletime paper list' has them."),
-        (["ppo-grid", "--all"], "Give either the names of experiments or --all: 'cycletime paper list' has them."),
+        ([], "Give either the names of experiments or --all: 'cycletime experiment list paper' has them."),
+        (
+            ["ppo-grid", "--all"],
+            "Give either the names of experiments or --all: 'cycletime experiment list paper' has them.",
+        ),
         (["ppo-baselin"], "The paper has no experiment 'ppo-baselin': there are ppo-baseline, ppo-grid, "),
         (["ppo-grid", "--scale", "2"], "--scale is 2.0: it must be above 0 and at most 1, which is the paper's."),
         (["ppo-grid", "--seeds", "0"], "--seeds is 0: it must be a whole number of at least 1."),
@@ -97,17 +100,17 @@ def test_what_is_wrong_is_one_sentence_and_nothing_is_written(
 def test_what_is_collected_is_told_and_can_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     study_folder(tmp_path, "ppo-scaled")
     study_folder(tmp_path, "ppo-constant", missing=1)
-    assert main(["paper", "collect", str(tmp_path), "--wall", "ppo-scaled=12"]) == 0
+    assert main(["experiment", "collect", "paper", str(tmp_path), "--wall", "ppo-scaled=12"]) == 0
     told = capsys.readouterr().out.splitlines()
     assert told[0].startswith(f"{tmp_path / 'results' / 'ppo-scaled.npz'}, ")
     assert told[1] == "ppo-constant is not finished and was left out: 19 of 20 runs are done"
-    assert told[2] == f"To see what they say: cycletime paper report --results {tmp_path / 'results'}"
+    assert told[2] == f"To see what they say: cycletime experiment report paper --results {tmp_path / 'results'}"
     assert read_results(tmp_path / "results").outcome("ppo-scaled").about["wall_s"] == 12.0
 
 
 @pytest.mark.parametrize("wall", ["ppo-scaled", "ppo-scaled=", "ppo-scaled=-1", "ppo-scaled=nan", "ppo-scaled=12s"])
 def test_what_is_no_wall_time_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str], wall: str) -> None:
-    assert main(["paper", "collect", str(tmp_path), "--wall", wall]) == 2
+    assert main(["experiment", "collect", "paper", str(tmp_path), "--wall", wall]) == 2
     assert capsys.readouterr().err == (
         f"cycletime: --wall is '{wall}': give it as STUDY=SECONDS, such as ppo-grid=215.\n"
     )
@@ -115,7 +118,19 @@ def test_what_is_no_wall_time_is_one_sentence(tmp_path: Path, capsys: pytest.Cap
 
 @pytest.mark.slow
 def test_killed_and_run_again_it_has_the_same_bits(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "cycletime", "paper", "run", "ppo-baseline", "--scale", "0.01", "--seeds", "2"]
+    words = [
+        sys.executable,
+        "-m",
+        "cycletime",
+        "experiment",
+        "run",
+        "paper",
+        "ppo-baseline",
+        "--scale",
+        "0.01",
+        "--seeds",
+        "2",
+    ]
     out = tmp_path / "killed"
     with started([*words, "--out", str(out)], stderr=None) as process:
         wait_until(lambda: list(out.glob("ppo-baseline/finished/[0-9a-f]*.npz")), 600.0)

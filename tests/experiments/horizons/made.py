@@ -47,7 +47,7 @@ def outcome(study: StudySpec, score: Callable[[Cell], float] = by_horizons, nois
         "scale": 1.0,
         "nothing": NOTHING[study.worlds[0].name],
         "runs": SEEDS * len(cells),
-        "command": "cycletime horizons pack",
+        "command": "cycletime experiment pack horizons",
         "machines": [{"cycletime": "1", "device": "none"}],
         "wall_s": 1.0,
     }

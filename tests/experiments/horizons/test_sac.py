@@ -55,7 +55,7 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
 
 def test_the_list_is_in_a_file_of_its_own(tried: Evidence) -> None:
     text = (tried.results / "sac-candidates.toml").read_text()
-    assert "Made by: cycletime horizons freeze --algorithm sac" in text.splitlines()[0]
+    assert "Made by: cycletime experiment preregister horizons sac" in text.splitlines()[0]
     told = tomllib.loads(text)["predictions"]
     assert list(told) == list(chosen_candidates(tried.search))
     assert preregistered_rules(tried.results, tried.subject) == {name: SAC_CANDIDATES[name] for name in told}
@@ -142,5 +142,5 @@ def test_what_was_not_run_is_told_once_and_what_was_is_shown(searched: Evidence)
 
 
 def test_a_page_of_which_nothing_was_run_is_left_alone(tmp_path: Path) -> None:
-    with pytest.raises(NoResultsError, match=r"sac-tuning-reacher\.npz is not there: .* pack tuning --algorithm sac'"):
+    with pytest.raises(NoResultsError, match=r"sac-tuning-reacher\.npz is not there: .* pack horizons sac-tuning'"):
         fill_page(PAGE, [Evidence(tmp_path, "sac")])

@@ -46,4 +46,4 @@ def test_verdicts_and_predictions_are_those_of_the_trial(evidence: Evidence) -> 
 def test_every_study_is_told_where_it_comes_from(evidence: Evidence) -> None:
     _, rows = cells_of(page.provenance_table(evidence.outcomes))
     assert len(rows) == 12
-    assert rows[0] == ["tuning-reacher", "420", "6,000,000", "`cycletime horizons pack`", "1", "none", "1 s"]
+    assert rows[0] == ["tuning-reacher", "420", "6,000,000", "`cycletime experiment pack horizons`", "1", "none", "1 s"]

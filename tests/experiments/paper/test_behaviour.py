@@ -187,7 +187,7 @@ def test_a_file_keeps_all_of_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (None, "is not there: 'cycletime paper collect'"),
+        (None, "is not there: 'cycletime experiment collect paper'"),
         ("{", "cannot be read as behaviour"),
         (json.dumps({"format": 9}), "has the format 9, and this version of cycletime reads 1"),
         (json.dumps({"format": 1, "behaviours": {"x": {"cells": [{}]}}}), "cannot be read as behaviour"),

@@ -42,7 +42,7 @@ def test_it_says_where_it_comes_from(tmp_path: Path) -> None:
     outcome = collect(study_folder(tmp_path, "sac-scaled", size=Size(0.05, 3)), wall_s=12.5)
     about = outcome.about
     assert (outcome.name, outcome.env_steps, outcome.scale, outcome.n) == ("sac-scaled", 25_000, 0.05, (3,))
-    assert about["command"] == "cycletime paper run sac-gamma-sweep --seeds 3 --scale 0.05"
+    assert about["command"] == "cycletime experiment run paper sac-gamma-sweep --seeds 3 --scale 0.05"
     assert (about["wall_s"], about["engines"], about["where"]) == (12.5, {"compiled": 15}, ["closed form"])
     assert about["simulated_hours"] == pytest.approx(15 * 25_000 * 0.002 / 3600, abs=0.01)
     assert [each["runs"] for each in about["machines"]] == [15]

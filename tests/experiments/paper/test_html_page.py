@@ -17,7 +17,7 @@ from tests.experiments.paper.synthetic import synthetic_data
 from tests.reports.page.unpacking import blocks, unpacked
 
 ABOUT = {
-    "command": "cycletime paper run x",
+    "command": "cycletime experiment run paper x",
     "runs": 10,
     "wall_s": 27.4,
     "machines": [{"cycletime": "0.2.0", "device": "H200"}],

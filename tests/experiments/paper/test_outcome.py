@@ -69,7 +69,7 @@ def test_parts_of_learning_are_means_of_their_bins() -> None:
 
 def test_what_is_no_outcome_is_one_sentence(tmp_path: Path) -> None:
     file = tmp_path / "s.npz"
-    with pytest.raises(InputError, match="is not there: 'cycletime paper run' makes its runs"):
+    with pytest.raises(InputError, match="is not there: 'cycletime experiment run paper' makes its runs"):
         Outcome.load(file)
     an_outcome(np.zeros((2, 4))).save(file)
     whole = file.read_bytes()

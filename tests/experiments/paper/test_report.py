@@ -13,7 +13,7 @@ from cycletime.experiments.paper.report import claims_text, find_table, index_ma
 from tests.experiments.paper.synthetic import synthetic_data
 
 ABOUT = {
-    "command": "cycletime paper run ppo-baseline",
+    "command": "cycletime experiment run paper ppo-baseline",
     "runs": 10,
     "wall_s": 27.4,
     "machines": [{"cycletime": "0.2.0+abc", "device": "NVIDIA H200"}],
@@ -77,8 +77,8 @@ def test_a_report_has_what_there_is_data_for_and_names_the_rest(tmp_path: Path) 
     assert "![ppo-baseline](figures/ppo-baseline.png)" in told
     assert "- ppo-dt0: not run (" in told
     assert (
-        "| ppo-baseline | 10 x 100,000 environment steps | made up | 0.01 | `cycletime paper run ppo-baseline` | "
-        "0.2.0+abc | NVIDIA H200 | 27 s |"
+        "| ppo-baseline | 10 x 100,000 environment steps | made up | 0.01 | "
+        "`cycletime experiment run paper ppo-baseline` | 0.2.0+abc | NVIDIA H200 | 27 s |"
     ) in told
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.*")}
     write_report(small_data(), tmp_path)

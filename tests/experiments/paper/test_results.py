@@ -89,9 +89,11 @@ def test_a_wall_time_that_nobody_wrote_down_can_be_given(tmp_path: Path) -> None
 
 
 def test_folders_without_anything_are_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="has no study of the paper: 'cycletime paper run' makes them"):
+    with pytest.raises(InputError, match="has no study of the paper: 'cycletime experiment run paper' makes them"):
         collect_results(tmp_path, tmp_path / "results")
-    with pytest.raises(InputError, match="is not a folder with results: 'cycletime paper collect' makes one"):
+    with pytest.raises(
+        InputError, match="is not a folder with results: 'cycletime experiment collect paper' makes one"
+    ):
         read_results(tmp_path / "results")
     assert read_results(tmp_path).outcomes == {}
 

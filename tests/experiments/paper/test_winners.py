@@ -49,7 +49,7 @@ def test_winners_may_have_more_seeds_than_their_sweep_and_their_command_says_so(
     sweep = collect(study_folder(tmp_path, "ppo-grid", score))
     study = winners_study(sweep, "ppo-grid", Size(0.01, 2, fresh_seeds=3))
     assert study.seeds == (1000, 1001, 1002)
-    assert study_command(study) == "cycletime paper run ppo-grid --fresh-seeds 3 --scale 0.01"
+    assert study_command(study) == "cycletime experiment run paper ppo-grid --fresh-seeds 3 --scale 0.01"
     with pytest.raises(InputError, match="fresh_seeds is 0: it must be a whole number of at least 1"):
         Size(fresh_seeds=0)
 

@@ -126,11 +126,6 @@ class AlgorithmSpec:
         return "" if self.algorithm == "ppo" else f"{self.algorithm}-"
 
     @property
-    def option(self) -> str:
-        """What commands say of it, after a space."""
-        return "" if self.algorithm == "ppo" else f" --algorithm {self.algorithm}"
-
-    @property
     def rules(self) -> Rules:
         """What the search compares."""
         return self.against_references(self.candidates)

@@ -74,7 +74,7 @@ class _KnownStudy:
     @property
     def command(self) -> str:
         """What makes the pack that runs it."""
-        return f"cycletime horizons pack {self.stage}{self.field.subject.option}"
+        return f"cycletime experiment pack horizons {self.field.subject.prefix}{self.stage}"
 
 
 def _stage_of(algorithm: str, stage: Stage) -> dict[str, _KnownStudy]:
@@ -106,9 +106,8 @@ def collect_stages(out: Path, results: Path) -> list[Path]:
     there = [name for name in _KNOWN_STUDIES if (out / name / "study.json").exists()]
     if not there:
         raise InputError(
-            f"{out} has no study of a search or a trial, such as {next(iter(_KNOWN_STUDIES))}: 'cycletime "
-            f"horizons pack' makes "
-            "what runs them."
+            f"{out} has no study of a search or a trial, such as {next(iter(_KNOWN_STUDIES))}: "
+            "'cycletime experiment pack horizons' makes what runs them."
         )
     kept = {results / f"{name}.npz": _collect_study(StudyFolder.open(out / name)) for name in there}
     for path, outcome in kept.items():
@@ -153,7 +152,8 @@ def _compared_rules(field: TaskSet, results: Path) -> Rules:
 
 def load_outcome(results: Path, study: str) -> Outcome:
     """What came of a study."""
-    makes = f"'{_KNOWN_STUDIES[study].command}' makes what runs it, and 'horizons collect' keeps what comes of it."
+    command = _KNOWN_STUDIES[study].command
+    makes = f"'{command}' makes what runs it, and 'experiment collect horizons' keeps what comes of it."
     return Outcome.load(require_file(results / f"{study}.npz", makes))
 
 

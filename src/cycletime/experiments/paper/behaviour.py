@@ -95,7 +95,9 @@ def read(path: Path) -> dict[str, Behaviour]:
             raise ValueError(f"it has the format {told['format']}, and this version of cycletime reads {FORMAT}")
         return {name: _from_json(each) for name, each in told["behaviours"].items()}
     except FileNotFoundError:
-        raise InputError(f"{path} is not there: 'cycletime paper collect' measures what policies do.") from None
+        raise InputError(
+            f"{path} is not there: 'cycletime experiment collect paper' measures what policies do."
+        ) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path} cannot be read as behaviour of policies: {error_reason(error)}.") from error
 

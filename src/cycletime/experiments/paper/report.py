@@ -88,7 +88,9 @@ def find_table(data: PaperResults, name: str) -> TunedTable:
     try:
         return tuned_table(data, name)
     except NotRunError as error:
-        raise InputError(f"The table {name} needs {error}, which has not been run: 'cycletime paper list'.") from None
+        raise InputError(
+            f"The table {name} needs {error}, which has not been run: 'cycletime experiment list paper'."
+        ) from None
 
 
 def write_report(data: PaperResults, folder: Path, results: Path | None = None) -> None:
@@ -126,7 +128,8 @@ def index_markdown(
     data: PaperResults, figures: list[str], tables: dict[str, TunedTable], missing: dict[str, str]
 ) -> str:
     """The page: verdicts, tables, figures, and where the runs come from."""
-    lines = ["# What came of the paper's experiments", "", "Made by `cycletime paper report`.", "", "## Claims", ""]
+    made_by = "Made by `cycletime experiment report paper`."
+    lines = ["# What came of the paper's experiments", "", made_by, "", "## Claims", ""]
     lines += ["| | verdict | claim | what it hangs on |", "|---|---|---|---|"]
     for claim in CLAIMS:
         found = judge(data, claim)
@@ -377,7 +380,7 @@ def _tables_html(data: PaperResults) -> str:
             parts += [
                 html_table(header, rows, f"{published.title}{scale_label(told.scale)}"),
                 f'<div class="notes">{bullet_list(told.notes())}</div>',
-                details("The command that prints it", code_block(f"cycletime paper table {name}")),
+                details("The command that prints it", code_block(f"cycletime experiment table paper {name}")),
             ]
     return "".join(parts)
 
@@ -399,7 +402,7 @@ def _provenance_html(data: PaperResults) -> str:
     made = html_table(("study", "made by"), versions, "Versions and machines")
     return "".join(
         [
-            code_block("cycletime paper report"),
+            code_block("cycletime experiment report paper"),
             html_table(PROVENANCE_COLUMNS, rows, "Each study, and the command that ran it"),
             details("Versions and machines", made),
         ]

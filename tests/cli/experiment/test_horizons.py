@@ -1,4 +1,4 @@
-"""`cycletime horizons` as people type it."""
+"""`cycletime experiment` of horizons as people type it."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -22,17 +22,20 @@ pytestmark = pytest.mark.usefixtures("few_draws")
 
 def test_tuning_and_then_the_search_are_packed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pack = tmp_path / "pack.zip"
-    assert main(["horizons", "pack", "tuning", "-o", str(pack)]) == 0
+    assert main(["experiment", "pack", "horizons", "tuning", "-o", str(pack)]) == 0
     assert capsys.readouterr().out.startswith("1,400 runs of the engine cuda in ")
     results = save_results(tmp_path / "results")
-    assert main(["horizons", "pack", "search", "-o", str(pack), "--results", str(results)]) == 0
+    assert main(["experiment", "pack", "horizons", "search", "-o", str(pack), "--results", str(results)]) == 0
     assert "runs of the engine cuda" in capsys.readouterr().out
     assert "pack.json" in ZipFile(pack).namelist()
 
 
 def test_the_search_waits_for_tuning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["horizons", "pack", "search", "-o", str(tmp_path / "p.zip"), "--results", str(tmp_path)]) == 2
-    assert "tuning-reacher.npz is not there: 'cycletime horizons pack tuning' makes" in capsys.readouterr().err
+    assert (
+        main(["experiment", "pack", "horizons", "search", "-o", str(tmp_path / "p.zip"), "--results", str(tmp_path)])
+        == 2
+    )
+    assert "tuning-reacher.npz is not there: 'cycletime experiment pack horizons tun" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("compiled_quickly")
@@ -42,7 +45,9 @@ def test_what_a_pack_has_made_is_kept(tmp_path: Path, capsys: pytest.CaptureFixt
     small = replace(study, dts=study.dts[-2:], seeds=(0, 1), tuned={"ppo": Tuned(study.tuned["ppo"].dt, few)})
     folder = StudyFolder.create(tmp_path / "out" / study.name, small)
     folder.store.add([finished(spec, float(spec.seed)) for spec in specs_of(folder)])
-    assert main(["horizons", "collect", str(tmp_path / "out"), "--results", str(tmp_path / "results")]) == 0
+    assert (
+        main(["experiment", "collect", "horizons", str(tmp_path / "out"), "--results", str(tmp_path / "results")]) == 0
+    )
     assert "tuning-reacher.npz" in capsys.readouterr().out
     kept = Outcome.load(tmp_path / "results" / "tuning-reacher.npz")
     assert [list(cell.scores) for cell in kept.cells] == [[0, 1], [0, 1]]
@@ -50,22 +55,24 @@ def test_what_a_pack_has_made_is_kept(tmp_path: Path, capsys: pytest.CaptureFixt
     assert kept.about["nothing"] == pytest.approx(-0.69, abs=0.4)
     more = replace(kept, cells=tuple(_with_a_third_run(cell) for cell in kept.cells))
     more.save(tmp_path / "results" / "tuning-reacher.npz")
-    assert main(["horizons", "collect", str(tmp_path / "out"), "--results", str(tmp_path / "results")]) == 2
+    assert (
+        main(["experiment", "collect", "horizons", str(tmp_path / "out"), "--results", str(tmp_path / "results")]) == 2
+    )
     assert "has 3 seeds at 1 of all environment steps, and what is to be kept now 2 seeds" in capsys.readouterr().err
 
 
 def test_an_empty_folder_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["horizons", "collect", str(tmp_path)]) == 2
+    assert main(["experiment", "collect", "horizons", str(tmp_path)]) == 2
     assert "has no study of a search or a trial, such as tuning-reacher: 'cycletime " in capsys.readouterr().err
 
 
 def test_the_ranking_and_the_list_follow_from_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = save_results(tmp_path, noise=1.0)
-    assert main(["horizons", "ranking", "--results", str(results)]) == 0
+    assert main(["experiment", "table", "horizons", "search", "--results", str(results)]) == 0
     told = capsys.readouterr().out
     assert "From tuned values: 6 starting points on reacher, double-pendulum, 3 runs of each cell" in told
     assert "From untuned values" in told
-    assert main(["horizons", "freeze", "--results", str(results)]) == 0
+    assert main(["experiment", "preregister", "horizons", "--results", str(results)]) == 0
     assert capsys.readouterr().out.endswith("candidates.toml\n")
     words = ["--from", "16ms", "--to", "64ms", "--rule", "no", "--own-rules", str(results / "candidates.toml")]
     assert main(["transfer", "ppo", *words]) == 2
@@ -75,18 +82,23 @@ def test_the_ranking_and_the_list_follow_from_results(tmp_path: Path, capsys: py
 @pytest.mark.parametrize("stage", ["trial-tuning", "trial"])
 def test_the_trial_waits_for_the_list(tmp_path: Path, capsys: pytest.CaptureFixture[str], stage: str) -> None:
     """Nothing is run on the tasks that judge before it is known who is judged."""
-    assert main(["horizons", "pack", stage, "-o", str(tmp_path / "p.zip"), "--results", str(tmp_path)]) == 2
-    assert "candidates.toml is not there: 'cycletime horizons freeze' makes it" in capsys.readouterr().err
+    assert (
+        main(["experiment", "pack", "horizons", stage, "-o", str(tmp_path / "p.zip"), "--results", str(tmp_path)]) == 2
+    )
+    assert "candidates.toml is not there: 'cycletime experiment preregister horizons ppo' m" in capsys.readouterr().err
 
 
 def test_the_trial_is_packed_and_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = save_results(tmp_path / "results", noise=1.0)
-    assert main(["horizons", "freeze", "--results", str(results)]) == 0
+    assert main(["experiment", "preregister", "horizons", "--results", str(results)]) == 0
     save_trial(results, noise=1.0)
     capsys.readouterr()
-    assert main(["horizons", "pack", "trial", "-o", str(tmp_path / "pack.zip"), "--results", str(results)]) == 0
+    assert (
+        main(["experiment", "pack", "horizons", "trial", "-o", str(tmp_path / "pack.zip"), "--results", str(results)])
+        == 0
+    )
     assert "runs of the engine cuda" in capsys.readouterr().out
-    assert main(["horizons", "verdicts", "--results", str(results)]) == 0
+    assert main(["experiment", "verdicts", "horizons", "--results", str(results)]) == 0
     told = capsys.readouterr().out
     assert "12 starting points on pendulum, cart-pole, mountain-car, acrobot" in told
     assert "than the paper's rules." in told
@@ -95,21 +107,21 @@ def test_the_trial_is_packed_and_judged(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_the_same_of_sac(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """All that follows its tuning waits for what comes before."""
-    kept, sac = ["--results", str(tmp_path / "results")], ["--algorithm", "sac"]
+    kept = ["--results", str(tmp_path / "results")]
     pack = ["-o", str(tmp_path / "pack.zip")]
-    assert main(["horizons", "pack", "search", *sac, *pack, *kept]) == 2
-    assert "sac-tuning-reacher.npz is not there: 'cycletime horizons pack tuning --alg" in capsys.readouterr().err
+    assert main(["experiment", "pack", "horizons", "sac-search", *pack, *kept]) == 2
+    assert "sac-tuning-reacher.npz is not there: 'cycletime experiment pack horizons sac-tun" in capsys.readouterr().err
     save_results(tmp_path / "results", noise=1.0, field=SAC_SEARCH)
-    assert main(["horizons", "pack", "trial", *sac, *pack, *kept]) == 2
-    assert "'cycletime horizons freeze --algorithm sac' makes it, once the " in capsys.readouterr().err
-    assert main(["horizons", "ranking", *sac, *kept]) == 0
+    assert main(["experiment", "pack", "horizons", "sac-trial", *pack, *kept]) == 2
+    assert "'cycletime experiment preregister horizons sac' makes it, once the " in capsys.readouterr().err
+    assert main(["experiment", "table", "horizons", "sac-search", *kept]) == 0
     assert "average over scaled's" in capsys.readouterr().out
-    assert main(["horizons", "freeze", *sac, *kept]) == 0
+    assert main(["experiment", "preregister", "horizons", "sac", *kept]) == 0
     assert capsys.readouterr().out.endswith("sac-candidates.toml\n")
     save_trial(tmp_path / "results", noise=1.0, field=SAC_TRIAL)
-    assert main(["horizons", "pack", "trial", *sac, *pack, *kept]) == 0
+    assert main(["experiment", "pack", "horizons", "sac-trial", *pack, *kept]) == 0
     assert "runs of the engine cuda" in capsys.readouterr().out
-    assert main(["horizons", "verdicts", *sac, *kept]) == 0
+    assert main(["experiment", "verdicts", "horizons", "sac", *kept]) == 0
     assert "As the default it does not replace scaled" in capsys.readouterr().out
 
 
