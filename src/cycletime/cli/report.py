@@ -99,7 +99,7 @@ class ReportPage:
     """Write one HTML page to look at: the answer, interactive figures, tables, settings, a calculator."""
 
     folder: Annotated[Positional[Path], arg(metavar="FOLDER")]
-    """A study, or results of the paper as 'cycletime paper collect' keeps them."""
+    """A study, or results of the paper as 'cycletime experiment collect' keeps them."""
     out: Annotated[
         Optional[Path],  # noqa: UP045
         arg(
@@ -138,7 +138,7 @@ class ReportPage:
         if studies:
             return (
                 f"has the studies {', '.join(studies)}: give one of their folders; results of the paper's are kept by "
-                "'cycletime paper collect' first."
+                "'cycletime experiment collect paper' first."
             )
         return (
             "has no study (study.json) and no results of the paper (such as ppo-baseline.npz): give the folder of a "

@@ -160,7 +160,7 @@ class PaperFigure:
             panels=tuple(self.kind.panels(panels)),
             cells=_cells(every),
             caption=caption(panels),
-            command=f"cycletime paper figures {name}",
+            command=f"cycletime experiment figures paper {name}",
             step_s=float(every[0].env_dt) if is_curves else None,
             pack=name if is_curves else "",
             **self.kind.settings,
