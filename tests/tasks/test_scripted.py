@@ -5,10 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from benchmarks import references as scripted
+from benchmarks.references import DTS, measure
 from cycletime import tasks
 from cycletime.duration import Duration
-from cycletime.tasks import scripted
-from cycletime.tasks.references import DTS, NOTHING, SCRIPTED, measure, references
+from cycletime.tasks.references import NOTHING, SCRIPTED, references
 from cycletime.ur5 import flange_at
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
@@ -37,7 +38,7 @@ def test_nothing_is_known_of_other_tasks_and_cycle_times() -> None:
 
 
 def test_scripted_controllers_are_of_tasks_that_there_are() -> None:
-    assert set(scripted.SCRIPTED) == set(DTS) <= set(tasks.CLOSED_FORMS)
+    assert set(scripted.CONTROLLERS) == set(DTS) <= set(tasks.CLOSED_FORMS)
 
 
 @pytest.mark.parametrize("elbow", [0.7, -0.7])

@@ -1,29 +1,46 @@
-"""Controllers that nobody had to train: what a return is worth is seen beside what these get.
+"""Measure what return doing nothing and a scripted controller get, by task and cycle time, for the package to keep.
 
-Each is a function of the observation alone, as a policy is. `reach` bends the arm towards the angles at which its tip
-is on the target; `balance` is the linear-quadratic regulator of the two poles, for the very cycle time; `approach` is
-resolved-rate control of a UR5's flange.
+    python benchmarks/references.py      # writes src/cycletime/tasks/references.json
+
+Scripted controllers are those that nobody had to train: functions of the observation alone, as a policy is. `reach`
+bends the arm towards the angles at which its tip is on the target; `balance` is the linear-quadratic regulator of the
+two poles, for the very cycle time; `approach` is resolved-rate control of a UR5's flange.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from fractions import Fraction
+from math import ceil
+from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from numpy.typing import NDArray
 
-from cycletime.duration import Duration, cycle_steps
+from cycletime import tasks
+from cycletime.duration import Duration, DurationLike, cycle_steps
+from cycletime.tasks import references
 from cycletime.tasks.closed_form import ClosedFormTask
 from cycletime.tasks.double_pendulum import DoublePendulum
 from cycletime.tasks.reacher import ELBOW_LIMIT, ELBOW_TO_TIP, LINK_LENGTH, STRONGEST_TORQUE, Reacher, mass_matrix
+from cycletime.tasks.references import NOTHING, SCRIPTED
 from cycletime.tasks.ur_reacher import URReacher, flange_of
 
 Controller = Callable[[jax.Array], jax.Array]
 """An action from an observation."""
 
+EPISODES = 2000
+DTS = {
+    "reacher": ("2ms", "4ms", "8ms", "10ms", "16ms", "20ms", "32ms", "40ms", "64ms", "80ms", "120ms", "128ms"),
+    "double-pendulum": ("4ms", "8ms", "12ms", "16ms", "20ms", "32ms", "40ms", "64ms", "80ms", "120ms", "128ms"),
+    "ur-reacher": ("10ms", "20ms", "40ms", "80ms", "120ms"),
+}
+"""By task, the cycle times that are measured."""
 _SETTLES = 0.2
 """Seconds in which the arm comes to rest at the target, if nothing is clipped: what scored best of a few."""
 _SETTLES_CYCLES = 2.0
@@ -113,9 +130,60 @@ def approach(task: URReacher, dt: Duration) -> Controller:
     return act
 
 
-SCRIPTED: Mapping[str, Callable[..., Controller]] = {
+CONTROLLERS: Mapping[str, Callable[..., Controller]] = {
     "reacher": reach,
     "double-pendulum": balance,
     "ur-reacher": approach,
 }
 """By task, a good controller of it; of other tasks nobody has written one."""
+
+
+def measure(task: str, dt: DurationLike, episodes: int = EPISODES, seed: int = 0) -> dict[str, tuple[float, float]]:
+    """By controller, the mean return over episodes and its standard error."""
+    world, dt = getattr(tasks, tasks.CLOSED_FORMS[task])(), Duration(dt)
+    controllers = {
+        NOTHING: do_nothing,
+        **({SCRIPTED: CONTROLLERS[task]} if task in CONTROLLERS else {}),
+    }
+    keys = jax.random.split(jax.random.key(seed), episodes)
+    found = {}
+    for name, make in controllers.items():
+        returns = np.asarray(jax.jit(jax.vmap(_episode(world, dt, make(world, dt))))(keys), np.float64)
+        found[name] = float(returns.mean()), float(returns.std(ddof=1) / np.sqrt(episodes))
+    return found
+
+
+def _episode(world: Any, dt: Duration, act: Any) -> Any:  # noqa: ANN401 - JAX's functions, and any task
+    """The return of an episode, as a function of its random key."""
+    held = cycle_steps(dt, world.env_dt)
+    cycles = ceil(Fraction(world.limit_steps, held))
+
+    def cycle(carry: Any, _: None) -> tuple[Any, None]:  # noqa: ANN401
+        state, observation, total, over = carry
+        step = world.cycle(state, act(observation), held)
+        total = total + jnp.where(over, 0.0, step.reward)
+        return (step.state, step.observation, total, over | step.terminated | step.truncated), None
+
+    def run(key: Any) -> Any:  # noqa: ANN401
+        state = world.reset(key)
+        start = (state, world.observe(state), jnp.zeros((), world.dtype), jnp.zeros((), bool))
+        (_, _, total, _), _ = lax.scan(cycle, start, None, length=cycles)
+        return total
+
+    return run
+
+
+def main() -> None:
+    """Measure all and write the file."""
+    returns = {
+        task: {
+            dt: {name: [round(each, 4) for each in found] for name, found in measure(task, dt).items()} for dt in dts
+        }
+        for task, dts in DTS.items()
+    }
+    data = {"command": "python benchmarks/references.py", "episodes": EPISODES, "returns": returns}
+    (Path(references.__file__).parent / references.FILE).write_text(json.dumps(data, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
