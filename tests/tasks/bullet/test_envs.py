@@ -12,8 +12,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
 
 from cycletime.errors import InputError
-from cycletime.tasks.bullet import BulletDoublePendulumEnv, BulletReacherEnv
-from cycletime.tasks.bullet.envs import BulletEnv, BulletWorld
+from cycletime.tasks.bullet import BulletDoublePendulumEnv, BulletEnv, BulletReacherEnv, BulletWorld
 
 BOTH = pytest.mark.parametrize("make", [BulletReacherEnv, BulletDoublePendulumEnv])
 

@@ -1,4 +1,4 @@
-"""Prints the tables of docs/retime.md: ``python -m cycletime.tasks.retime [ID ...]``."""
+"""Prints the tables of docs/retime.md: ``python docs/retime_tables.py [ID ...]``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""PyBullet's Reacher and Double Pendulum as the paper modified them: the references of the closed forms."""
+"""The PyBullet originals of the paper's two simulated tasks, as Gymnasium environments: the closed form's reference.
+
+PyBullet itself (extra ``bullet``) is loaded when an environment is made; its import prints 'pybullet build time: ...'
+to the standard error.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +18,16 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cycletime.duration import DurationLike
 from cycletime.errors import InputError
-from cycletime.tasks.base_env import Observation, TaskEnv
-from cycletime.tasks.closed_form import Numbers
-from cycletime.tasks.double_pendulum import DoublePendulum
-from cycletime.tasks.reacher import Reacher
+from cycletime.extras import require_extras
+
+with require_extras(__name__):
+    from cycletime.tasks.base_env import Observation, TaskEnv
+    from cycletime.tasks.closed_form import Numbers
+    from cycletime.tasks.cycle_time import CycleTime
+    from cycletime.tasks.double_pendulum import DoublePendulum
+    from cycletime.tasks.reacher import Reacher
 
 
 class Joints(NamedTuple):
@@ -294,3 +303,13 @@ class BulletDoublePendulumEnv(BulletEnv):
 
     def _state(self) -> Numbers:
         return self._x, self._th, self._ga, self._v, self._w, self._u
+
+
+def make_reacher(dt: DurationLike = "16ms", render_mode: str | None = None) -> CycleTime:
+    """PyBullet's Reacher Task at a cycle time."""
+    return CycleTime(BulletReacherEnv(render_mode), dt)
+
+
+def make_double_pendulum(dt: DurationLike = "16ms", render_mode: str | None = None) -> CycleTime:
+    """PyBullet's Double Pendulum Task at a cycle time."""
+    return CycleTime(BulletDoublePendulumEnv(render_mode), dt)
