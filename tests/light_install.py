@@ -73,7 +73,7 @@ def refusals() -> None:
         assert run(line) == (2, "", f"cycletime: cycletime {sentence}\n"), run(line)
     for what, sentence in {
         lambda: cycletime.tasks.Reacher: f"cycletime.tasks.Reacher needs JAX, {install} 'cycletime[train]'.",
-        lambda: gymnasium.make("cycletime/Reacher-v0"): f"tasks.ReacherEnv needs JAX, {install} 'cycletime[train]'.",
+        lambda: gymnasium.make("cycletime/Reacher-v0"): f"tasks.ClosedFormEnv needs JAX, {install} 'cycletime[train]'.",
         lambda: gymnasium.make("cycletime/BulletReacher-v0"): f"tasks.bullet needs JAX, {install} 'cycletime[train]'.",
         lambda: __import__("cycletime.agents"): f"cycletime.agents needs JAX, {install} 'cycletime[train]'.",
         lambda: __import__("cycletime.statistics"): f"cycletime.statistics needs SciPy, {install} 'cycletime[study]'.",

@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import cycletime.tasks
 from cycletime.errors import InputError
-from cycletime.tasks.closed_form_env import DoublePendulumEnv, PendulumEnv, ReacherEnv, ReacherVectorEnv
+from cycletime.tasks import ClosedFormEnv, ClosedFormVectorEnv, DoublePendulum, Pendulum, Reacher
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 IDS = ["cycletime/Reacher-v0", "cycletime/DoublePendulum-v0"]
@@ -75,7 +75,7 @@ def test_with_one_seed_and_its_time_step_it_is_the_same_episode_as_gymnasium_s(
 
 
 def test_the_time_step_is_set_for_one_environment_alone_and_for_many_copies() -> None:
-    coarse, usual = PendulumEnv("100ms", env_dt="50ms"), PendulumEnv("100ms")
+    coarse, usual = ClosedFormEnv(Pendulum(), "100ms", env_dt="50ms"), ClosedFormEnv(Pendulum(), "100ms")
     many = gymnasium.make_vec("cycletime/Pendulum-v0", num_envs=COPIES, dt="100ms", env_dt="50ms")
     many.reset(seed=0)
     for env, env_dt, steps in ((coarse, 0.05, 2), (usual, 0.002, 50)):
@@ -122,7 +122,7 @@ def test_the_spec_makes_the_same_environment_again() -> None:
 
 def test_many_copies_are_one_program_with_its_autoreset_declared() -> None:
     envs = gymnasium.make_vec("cycletime/Reacher-v0", num_envs=COPIES, dt="64ms")
-    assert isinstance(envs.unwrapped, ReacherVectorEnv)
+    assert isinstance(envs.unwrapped, ClosedFormVectorEnv)
     assert envs.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
     observation, info = envs.reset(seed=3)
     assert observation in envs.observation_space
@@ -141,7 +141,7 @@ def test_what_many_copies_return_can_be_written_to_and_does_not_reach_them() -> 
 
 
 def test_many_copies_tell_the_same_time_as_a_single_one() -> None:
-    one, many = ReacherEnv("64ms"), ReacherVectorEnv(COPIES, "64ms")
+    one, many = ClosedFormEnv(Reacher(), "64ms"), ClosedFormVectorEnv(Reacher(), COPIES, "64ms")
     one.reset(seed=0)
     many.reset(seed=0)
     told = [
@@ -151,7 +151,9 @@ def test_many_copies_tell_the_same_time_as_a_single_one() -> None:
     assert told[8] == (0.576, 0.576)
 
 
-@pytest.mark.parametrize("make", [ReacherEnv, lambda dt: ReacherVectorEnv(1, dt)])
+@pytest.mark.parametrize(
+    "make", [lambda dt: ClosedFormEnv(Reacher(), dt), lambda dt: ClosedFormVectorEnv(Reacher(), 1, dt)]
+)
 def test_videos_have_a_whole_frame_rate_of_at_least_1(make: Any) -> None:  # noqa: ANN401
     assert [make(dt).metadata["render_fps"] for dt in ("16ms", "2.4s")] == [62, 1]
 
@@ -227,7 +229,7 @@ def test_copies_differ_from_each_other_and_from_their_former_episodes() -> None:
 
 
 def test_pictures_show_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
-    env = ReacherEnv(render_mode="rgb_array")
+    env = ClosedFormEnv(Reacher(), render_mode="rgb_array")
     env.reset(options={"state": [0.0, 0.0, 0.0, 0.0, 0.2, 0.2]})
     before = env.render()
     env.step(np.ones(2))
@@ -247,18 +249,21 @@ def test_pictures_show_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
     ("make", "says"),
     [
         (
-            lambda: ReacherEnv(dt="15ms"),
+            lambda: ClosedFormEnv(Reacher(), dt="15ms"),
             "15ms is not a whole multiple .* 2ms: the nearest cycle times are 14ms and 16ms",
         ),
-        (lambda: DoublePendulumEnv(dt="2ms"), "the nearest cycle times are 4ms and 8ms"),
-        (lambda: ReacherEnv(render_mode="ascii"), "'ascii' is not a render mode"),
-        (lambda: ReacherEnv().reset(options={"start": 1}), "'start' is not a reset option"),
-        (lambda: ReacherEnv().reset(options={"state": [1, 2]}), r"is not a state: give 6 finite numbers \(q1, q2"),
-        (lambda: ReacherEnv(env_dt="4ms"), "env_dt is 4ms: the Reacher has a time step of its own, 2ms."),
-        (lambda: PendulumEnv(env_dt="50ms"), "16ms is not a whole multiple .* 50ms"),
-        (lambda: ReacherVectorEnv(0), "num_envs is 0"),
-        (lambda: ReacherVectorEnv(2, render_mode="human"), "'human' is not a render mode of many"),
-        (lambda: ReacherVectorEnv(2).reset(options={"state": 1}), "'state' is not a reset option"),
+        (lambda: ClosedFormEnv(DoublePendulum(), dt="2ms"), "the nearest cycle times are 4ms and 8ms"),
+        (lambda: ClosedFormEnv(Reacher(), render_mode="ascii"), "'ascii' is not a render mode"),
+        (lambda: ClosedFormEnv(Reacher()).reset(options={"start": 1}), "'start' is not a reset option"),
+        (
+            lambda: ClosedFormEnv(Reacher()).reset(options={"state": [1, 2]}),
+            r"is not a state: give 6 finite numbers \(q1, q2",
+        ),
+        (lambda: ClosedFormEnv(Reacher(), env_dt="4ms"), "env_dt is 4ms: the Reacher has a time step of its own, 2ms."),
+        (lambda: ClosedFormEnv(Pendulum(), env_dt="50ms"), "16ms is not a whole multiple .* 50ms"),
+        (lambda: ClosedFormVectorEnv(Reacher(), 0), "num_envs is 0"),
+        (lambda: ClosedFormVectorEnv(Reacher(), 2, render_mode="human"), "'human' is not a render mode of many"),
+        (lambda: ClosedFormVectorEnv(Reacher(), 2).reset(options={"state": 1}), "'state' is not a reset option"),
     ],
 )
 def test_wrong_input_is_refused(make: Any, says: str) -> None:  # noqa: ANN401
@@ -267,7 +272,7 @@ def test_wrong_input_is_refused(make: Any, says: str) -> None:  # noqa: ANN401
 
 
 def test_wrong_actions_are_refused() -> None:
-    env, envs = ReacherEnv(), ReacherVectorEnv(2)
+    env, envs = ClosedFormEnv(Reacher()), ClosedFormVectorEnv(Reacher(), 2)
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.step(np.zeros(2))
     with pytest.raises(gymnasium.error.ResetNeeded):

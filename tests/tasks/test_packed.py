@@ -12,7 +12,7 @@ import pytest
 
 from cycletime.tasks import DoublePendulum, Pendulum, Reacher, URReacher
 from cycletime.tasks.closed_form import ClosedFormTask
-from cycletime.tasks.closed_form_env import DoublePendulumEnv, packed_task
+from cycletime.tasks.closed_form_env import ClosedFormEnv, packed_task
 
 
 @pytest.mark.parametrize(("task", "cycle_steps"), [(Reacher(), 512), (DoublePendulum(), 7)])
@@ -69,7 +69,7 @@ def test_in_float64_a_row_keeps_all_digits() -> None:
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
 def test_a_copy_of_an_environment_goes_on_alike_and_by_itself(copied: Callable[[Any], Any]) -> None:
-    env = DoublePendulumEnv("28ms")
+    env = ClosedFormEnv(DoublePendulum(), "28ms")
     env.reset(seed=4)
     env.step(np.array([0.5]))
     twin = copied(env)
@@ -85,7 +85,7 @@ def test_environments_of_a_task_and_a_cycle_time_share_their_programs() -> None:
 
 
 def test_what_an_environment_shows_can_be_written_to_and_does_not_reach_it() -> None:
-    env, other = DoublePendulumEnv("28ms"), DoublePendulumEnv("28ms")
+    env, other = ClosedFormEnv(DoublePendulum(), "28ms"), ClosedFormEnv(DoublePendulum(), "28ms")
     for each in (env, other):
         each.reset(seed=1)
     env.step(np.zeros(1))[0][:] = 7.0

@@ -26,20 +26,8 @@ CLOSED_FORMS = MappingProxyType(
 if TYPE_CHECKING:
     from cycletime.tasks.acrobot import Acrobot as Acrobot
     from cycletime.tasks.cart_pole import CartPole as CartPole
-    from cycletime.tasks.closed_form_env import AcrobotEnv as AcrobotEnv
-    from cycletime.tasks.closed_form_env import AcrobotVectorEnv as AcrobotVectorEnv
-    from cycletime.tasks.closed_form_env import CartPoleEnv as CartPoleEnv
-    from cycletime.tasks.closed_form_env import CartPoleVectorEnv as CartPoleVectorEnv
-    from cycletime.tasks.closed_form_env import DoublePendulumEnv as DoublePendulumEnv
-    from cycletime.tasks.closed_form_env import DoublePendulumVectorEnv as DoublePendulumVectorEnv
-    from cycletime.tasks.closed_form_env import MountainCarEnv as MountainCarEnv
-    from cycletime.tasks.closed_form_env import MountainCarVectorEnv as MountainCarVectorEnv
-    from cycletime.tasks.closed_form_env import PendulumEnv as PendulumEnv
-    from cycletime.tasks.closed_form_env import PendulumVectorEnv as PendulumVectorEnv
-    from cycletime.tasks.closed_form_env import ReacherEnv as ReacherEnv
-    from cycletime.tasks.closed_form_env import ReacherVectorEnv as ReacherVectorEnv
-    from cycletime.tasks.closed_form_env import URReacherEnv as URReacherEnv
-    from cycletime.tasks.closed_form_env import URReacherVectorEnv as URReacherVectorEnv
+    from cycletime.tasks.closed_form_env import ClosedFormEnv as ClosedFormEnv
+    from cycletime.tasks.closed_form_env import ClosedFormVectorEnv as ClosedFormVectorEnv
     from cycletime.tasks.cycle_time import CycleTime as CycleTime
     from cycletime.tasks.delays import ActionDelay as ActionDelay
     from cycletime.tasks.delays import ObservationDelay as ObservationDelay
@@ -56,29 +44,27 @@ else:
         __name__,
         {
             **{task: f"cycletime.tasks.{name.replace('-', '_')}" for name, task in CLOSED_FORMS.items()},
-            **{
-                f"{task}{kind}": "cycletime.tasks.closed_form_env"
-                for task in CLOSED_FORMS.values()
-                for kind in ("Env", "VectorEnv")
-            },
             "ActionDelay": "cycletime.tasks.delays",
+            "ClosedFormEnv": "cycletime.tasks.closed_form_env",
+            "ClosedFormVectorEnv": "cycletime.tasks.closed_form_env",
             "CycleTime": "cycletime.tasks.cycle_time",
             "ObservationDelay": "cycletime.tasks.delays",
             "RealTime": "cycletime.tasks.delays",
             "VectorCycleTime": "cycletime.tasks.vector_cycle_time",
             "make_vec_with_cycle_time": "cycletime.tasks.vector_cycle_time",
         },
-        needs={f"{task}{kind}": "jax" for task in CLOSED_FORMS.values() for kind in ("", "Env", "VectorEnv")},
+        needs=dict.fromkeys([*CLOSED_FORMS.values(), "ClosedFormEnv", "ClosedFormVectorEnv"], "jax"),
     )
 
 if find_spec("gymnasium"):
     import gymnasium
 
-    for _name in CLOSED_FORMS.values():
+    for _file, _name in CLOSED_FORMS.items():
         gymnasium.register(
             f"cycletime/{_name}-v0",
-            entry_point=f"{__name__}:{_name}Env",
-            vector_entry_point=f"{__name__}:{_name}VectorEnv",
+            entry_point=f"{__name__}:ClosedFormEnv",
+            vector_entry_point=f"{__name__}:ClosedFormVectorEnv",
+            kwargs={"task": f"{__name__}.{_file.replace('-', '_')}:{_name}"},
         )
     for _name, _maker in (("Reacher", "make_reacher"), ("DoublePendulum", "make_double_pendulum")):
         gymnasium.register(f"cycletime/Bullet{_name}-v0", entry_point=f"{__name__}.bullet:{_maker}")

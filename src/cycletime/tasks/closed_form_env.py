@@ -16,6 +16,7 @@ import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
+from gymnasium.envs.registration import load_env_creator
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from jax import lax
@@ -23,16 +24,9 @@ from numpy.typing import NDArray
 
 from cycletime.duration import Duration, DurationLike, cycle_steps
 from cycletime.errors import InputError
-from cycletime.tasks.acrobot import Acrobot
 from cycletime.tasks.base_env import Observation, TaskEnv, action_space, observation_space
-from cycletime.tasks.cart_pole import CartPole
 from cycletime.tasks.closed_form import ClosedFormTask, Numbers, State, Step
-from cycletime.tasks.double_pendulum import DoublePendulum
-from cycletime.tasks.mountain_car import MountainCar
-from cycletime.tasks.pendulum import Pendulum
-from cycletime.tasks.reacher import Reacher
 from cycletime.tasks.render import frame_rate
-from cycletime.tasks.ur_reacher import URReacher
 
 Row = NDArray[np.floating[Any]]
 """A state's numbers one after the other; whole numbers and flags have their bits in it."""
@@ -138,13 +132,28 @@ def packed_task(task: ClosedFormTask, cycle_steps: int) -> PackedTask:
 
 
 class ClosedFormEnv(TaskEnv):
-    """One copy of a closed-form task."""
+    """One copy of a closed-form task.
+
+    Example:
+        >>> ClosedFormEnv(Reacher(), dt="16ms")
+    """
 
     def __init__(
-        self, dt: DurationLike | None = None, render_mode: str | None = None, env_dt: DurationLike | None = None
+        self,
+        task: ClosedFormTask | str,
+        dt: DurationLike | None = None,
+        render_mode: str | None = None,
+        env_dt: DurationLike | None = None,
     ) -> None:
-        """Make the environment at a cycle time, a whole multiple of the time step; the task has usual ones of both."""
-        self.task = _timed(self.task, env_dt)
+        """Make the environment at a cycle time, a whole multiple of the time step; the task has usual ones of both.
+
+        Args:
+            task: The task, or its class as 'module:Class', which Gymnasium can write down.
+            dt: The cycle time.
+            render_mode: 'human', 'rgb_array' or None.
+            env_dt: The time step of the simulation.
+        """
+        self.task = _make_task(task, env_dt)
         self._dt = self.task.baseline_dt if dt is None else Duration(dt)
         self._packed = packed_task(self.task, cycle_steps(self._dt, self.task.env_dt))
         super().__init__(render_mode)
@@ -190,53 +199,9 @@ class ClosedFormEnv(TaskEnv):
         return tuple(float(number) for number in self.task.numbers(self._packed.state(self._now.row)))
 
 
-class ReacherEnv(ClosedFormEnv):
-    """The Reacher Task: bring a fingertip to a target, with two torques."""
-
-    task = Reacher()
-
-
-class DoublePendulumEnv(ClosedFormEnv):
-    """The Double Pendulum Task: balance two poles on a cart, with one force."""
-
-    task = DoublePendulum()
-
-
-class PendulumEnv(ClosedFormEnv):
-    """A pendulum's swing-up, with one torque."""
-
-    task = Pendulum()
-
-
-class CartPoleEnv(ClosedFormEnv):
-    """A cart-pole's swing-up, with one force."""
-
-    task = CartPole()
-
-
-class MountainCarEnv(ClosedFormEnv):
-    """A weak car in a valley, with one force."""
-
-    task = MountainCar()
-
-
-class AcrobotEnv(ClosedFormEnv):
-    """An acrobot's swing-up, with one torque."""
-
-    task = Acrobot()
-
-
-class URReacherEnv(ClosedFormEnv):
-    """UR-Reacher-2: bring a UR5's flange to a target, with two joint speeds."""
-
-    task = URReacher()
-
-
 class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     """Many copies in one compiled program; one that ended begins anew at the next step, which ignores its action."""
 
-    task: ClosedFormTask
-    """The task: a class has its usual form, an environment may have another time step."""
     metadata: dict[str, Any] = {  # noqa: RUF012 - declared so by Gymnasium
         "autoreset_mode": AutoresetMode.NEXT_STEP,
         "render_modes": ["rgb_array"],
@@ -245,6 +210,7 @@ class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def __init__(
         self,
+        task: ClosedFormTask | str,
         num_envs: int = 1,
         dt: DurationLike | None = None,
         render_mode: str | None = None,
@@ -256,7 +222,7 @@ class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise InputError(f"{render_mode!r} is not a render mode of many environments: give 'rgb_array' or None.")
         self.num_envs, self.render_mode = num_envs, render_mode
-        self.task = _timed(self.task, env_dt)
+        self.task = _make_task(task, env_dt)
         self._dt = self.task.baseline_dt if dt is None else Duration(dt)
         self._cycle_steps = cycle_steps(self._dt, self.task.env_dt)
         self.metadata = {**self.metadata, "render_fps": frame_rate(self.dt)}
@@ -337,50 +303,11 @@ class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         }
 
 
-class ReacherVectorEnv(ClosedFormVectorEnv):
-    """Many Reacher Tasks."""
-
-    task = Reacher()
-
-
-class DoublePendulumVectorEnv(ClosedFormVectorEnv):
-    """Many Double Pendulum Tasks."""
-
-    task = DoublePendulum()
-
-
-class PendulumVectorEnv(ClosedFormVectorEnv):
-    """Many pendulums."""
-
-    task = Pendulum()
-
-
-class CartPoleVectorEnv(ClosedFormVectorEnv):
-    """Many cart-poles."""
-
-    task = CartPole()
-
-
-class MountainCarVectorEnv(ClosedFormVectorEnv):
-    """Many cars in valleys."""
-
-    task = MountainCar()
-
-
-class AcrobotVectorEnv(ClosedFormVectorEnv):
-    """Many acrobots."""
-
-    task = Acrobot()
-
-
-class URReacherVectorEnv(ClosedFormVectorEnv):
-    """Many arms of UR-Reacher-2."""
-
-    task = URReacher()
-
-
-def _timed(task: ClosedFormTask, env_dt: DurationLike | None) -> ClosedFormTask:
+def _make_task(task: ClosedFormTask | str, env_dt: DurationLike | None) -> ClosedFormTask:
     """The task with the time step that is asked for."""
+    if isinstance(task, str):
+        task = load_env_creator(task)()  # type: ignore[assignment]  # loads any 'module:name'
+        assert isinstance(task, ClosedFormTask), "registered so"
     return task if env_dt is None else replace(task, env_dt=Duration(env_dt))
 
 
