@@ -1,0 +1,67 @@
+# mypy: disable-error-code="import-not-found"
+"""Load every task at its three cycle times, reset and step it: python -m benchmarks.robots.check_tasks [TASK ...].
+
+Prints a line of JSON for each: mass, sizes, substeps, a step's reward, whether all numbers are finite. Takes minutes
+on a CPU.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+from benchmarks.robots.environments import load_environment
+from benchmarks.robots.shims import install_stand_ins
+from benchmarks.robots.trial import Task, read_preregistration, tasks_of
+
+
+def checked(task: Task, dt_ms: float) -> dict[str, Any]:
+    """What a task is at a cycle time."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    env = load_environment(task, dt_ms)
+    began = time.monotonic()
+    state = jax.jit(env.reset)(jax.random.PRNGKey(0))
+    reset_s = time.monotonic() - began
+    step = jax.jit(env.step)
+    state = step(state, jnp.zeros(env.action_size))
+    state = step(state, jnp.full(env.action_size, 0.1))
+    numbers = [leaf for leaf in jax.tree.leaves((state.obs, state.reward, state.data.qpos)) if leaf.size]
+    return {
+        "task": task.name,
+        "dt_ms": dt_ms,
+        "substeps": env.n_substeps,
+        "physics_dt_ms": round(float(env.mj_model.opt.timestep) * 1000, 6),
+        "mass_kg": round(float(env.mj_model.body_mass.sum()), 3),
+        "action_size": env.action_size,
+        "observation": jax.tree.map(lambda leaf: leaf.shape[0], state.obs),
+        "reward": float(state.reward),
+        "finite": all(bool(np.isfinite(leaf).all()) for leaf in numbers),
+        "compile_s": round(time.monotonic() - began, 1),
+        "reset_s": round(reset_s, 1),
+    }
+
+
+def main(names: list[str]) -> int:
+    """Check the named tasks, or all."""
+    install_stand_ins()
+    failed = 0
+    for name, task in tasks_of(read_preregistration()).items():
+        if names and name not in names:
+            continue
+        for dt_ms in task.cycle_times_ms:
+            try:
+                found = checked(task, dt_ms)
+            except Exception as error:
+                found = {"task": name, "dt_ms": dt_ms, "error": f"{type(error).__name__}: {error}"}
+            failed += not found.get("finite", False)
+            print(json.dumps(found), flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

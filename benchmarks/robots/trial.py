@@ -1,0 +1,180 @@
+"""What the robots' trial consists of: tasks, arms, settings and the order of its runs, read from frozen files.
+
+`preregistration.toml` is written by people; `plan.json` is made from it by `plan.py`. A *setting* is everything that a
+training depends on but its seed and its length: task, cycle time, algorithm, rewards and the trainer's values. Arms
+that come to the same values share a setting, and its runs count for each of them. Standard library alone: a machine
+that trains needs neither this package nor its dependencies.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+PREREGISTRATION = HERE / "preregistration.toml"
+PLAN = HERE / "plan.json"
+SHIPPED = "shipped"
+BUDGET = "budget"
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task of MuJoCo Playground, and what in it counts in steps."""
+
+    name: str
+    kind: str
+    sim_dt_ms: float
+    cycle_times_ms: tuple[float, float, float]
+    interval: int
+    resets: int
+    reward: str
+    expected: tuple[float, float]
+    increments: bool = False
+    step_ranges: tuple[str, ...] = ()
+    fixed_steps: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
+    differences: tuple[str, ...] = ()
+    tracking: tuple[str, ...] = ()
+    measured_by: tuple[str, ...] = ()
+    keep_policies: bool = False
+    mass_kg: float | None = None
+
+    @property
+    def own_ms(self) -> float:
+        """The cycle time that Playground ships."""
+        return self.cycle_times_ms[1]
+
+    def ratio(self, dt_ms: float) -> Fraction:
+        """The ratio rho = dt / dt0, exactly."""
+        return Fraction(str(dt_ms)) / Fraction(str(self.own_ms))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """All that a training depends on but its seed and its length."""
+
+    name: str
+    task: str
+    dt_ms: float
+    arms: tuple[str, ...]
+    algorithm: str
+    rewards: str
+    values: Mapping[str, Any]
+    interval_steps: int
+    resets: int
+    fixed_intervals: int | None = None
+    command: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def arm(self) -> str:
+        """The first of its arms, by which its rows are called."""
+        return self.arms[0]
+
+    @property
+    def interval_s(self) -> float:
+        """Simulated seconds between two evaluations, over all environments."""
+        return self.interval_steps * self.dt_ms / 1000
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training of the plan."""
+
+    stage: str
+    setting: str
+    seed: int
+
+    @property
+    def key(self) -> str:
+        """What identifies its row."""
+        return f"{self.stage}/{self.setting}/{self.seed}" if self.stage == BUDGET else f"{self.setting}/{self.seed}"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The frozen plan."""
+
+    numbers: Mapping[str, Any]
+    tasks: Mapping[str, Task]
+    settings: Mapping[str, Setting]
+    runs: tuple[Run, ...]
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    def task_of(self, run: Run) -> Task:
+        """The task that a run trains on."""
+        return self.tasks[self.settings[run.setting].task]
+
+
+def read_preregistration(file: Path = PREREGISTRATION) -> dict[str, Any]:
+    """The tables that people wrote."""
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+def tasks_of(tables: Mapping[str, Any]) -> dict[str, Task]:
+    """Tasks by name, in the order in which they are run."""
+    return {table["name"]: Task(**{key: _frozen(value) for key, value in table.items()}) for table in tables["tasks"]}
+
+
+def read_trial(preregistration: Path = PREREGISTRATION, plan: Path = PLAN) -> Trial:
+    """The trial as it was frozen."""
+    tables = read_preregistration(preregistration)
+    planned = json.loads(plan.read_text(encoding="utf-8"))
+    settings = {
+        name: Setting(name=name, **{key: _frozen(value) for key, value in table.items()})
+        for name, table in planned["settings"].items()
+    }
+    runs = tuple(Run(stage, setting, seed) for stage, setting, seed in planned["runs"])
+    return Trial(tables["trial"], tasks_of(tables), settings, runs, tables["versions"])
+
+
+def setting_name(task: Task, dt_ms: float, arm: str) -> str:
+    """What a setting is called: by its first arm."""
+    return f"{task.name}/{dt_ms:g}ms/{arm}"
+
+
+def ordered_runs(tables: Mapping[str, Any], settings: Mapping[str, Setting]) -> Iterator[Run]:
+    """All runs, such that every prefix of whole blocks is balanced.
+
+    A block is all settings of one task and some arms with the same seeds. Each task's budget stands before the block of
+    the task before it, so that nothing waits for it. Go1 comes first, then the main arms on every task, then what is
+    run on a few tasks only, then more seeds.
+    """
+    numbers, stages = tables["trial"], tables["stages"]
+    tasks = tasks_of(tables)
+    first, *others = tasks
+
+    def budget(task: str) -> Iterator[Run]:
+        yield Run(BUDGET, setting_name(tasks[task], tasks[task].own_ms, SHIPPED), numbers["budget_seed"])
+
+    def block(stage: str, task: str, arms: list[str], seeds: list[int]) -> Iterator[Run]:
+        for name, setting in settings.items():
+            if setting.task == task and set(arms) & set(setting.arms):
+                yield from (Run(stage, name, seed) for seed in seeds)
+
+    main = [SHIPPED, *stages["main"]]
+    yield from budget(first)
+    yield from budget(others[0])
+    yield from block("main", first, main, numbers["first_task_seeds"])
+    for task, following in zip(others, [*others[1:], None], strict=True):
+        if following is not None:
+            yield from budget(following)
+        yield from block("main", task, main, numbers["seeds"])
+    for stage in ("rivals", "corrected", "sac"):
+        for task in stages[f"{stage}_on"]:
+            arms = [*stages[stage], f"{SHIPPED}-{stage}"]
+            seeds = numbers["first_task_seeds"] if task == first else numbers["seeds"]
+            yield from block(stage, task, arms, seeds)
+    yield from block("more seeds", first, main, numbers["first_task_later_seeds"])
+    for task in others:
+        yield from block("more seeds", task, main, numbers["later_seeds"])
+
+
+def _frozen(value: Any) -> Any:  # noqa: ANN401
+    return tuple(value) if isinstance(value, list) else value
