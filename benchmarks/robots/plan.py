@@ -14,7 +14,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from math import prod
 from typing import Any
 
 from benchmarks.robots.trial import (
@@ -42,15 +41,27 @@ def transfer_command(task: Task, dt_ms: float, arm: Mapping[str, Any], shipped: 
     command = ["transfer", algorithm, "--from", f"{task.own_ms:g}ms", "--to", f"{dt_ms:g}ms", "--rule", arm["rule"]]
     if arm["rule"] == "minibatch-kept":
         command += ["--own-rules", RULES.relative_to(HERE.parent.parent).as_posix()]
-    if arm.get("layout") == "environments":
-        # Other environments than those of the values cannot be asked for in the library's words: see b and m.
-        batch, minibatch = batch_and_minibatch(shipped)
-        envs = shipped["num_envs"] / task.ratio(dt_ms)
-        command += ["--batch", str(batch), "--minibatch", str(minibatch), "--discount", str(shipped["discounting"])]
-        command += ["--trace-decay", str(shipped.get("gae_lambda", 0.95)), "--n-envs", str(int(envs)), "--for", LIBRARY]
-    else:
-        command += ["--from-library", LIBRARY, *(f"{name}={value}" for name, value in sorted(shipped.items()))]
-    return [*command, "--json"]
+    return [
+        *command,
+        "--from-library",
+        LIBRARY,
+        *(f"{name}={value}" for name, value in sorted(shipped.items())),
+        "--json",
+    ]
+
+
+def more_environments(task: Task, dt_ms: float, arm: Mapping[str, Any], shipped: Mapping[str, Any]) -> dict[str, Any]:
+    """The same b by another number of environments, with rollouts of as many steps as before.
+
+    The command line takes one number of environments, before and after; from Python another can be given.
+    """
+    from cycletime.rules import PPO
+
+    tuned = PPO.from_(LIBRARY, dt=f"{task.own_ms:g}ms", **shipped)
+    sizes = {name: int(shipped[name] / task.ratio(dt_ms)) for name in ("num_envs", "batch_size")}
+    carried = tuned.at(f"{dt_ms:g}ms", rule=arm["rule"])
+    values = carried.to(LIBRARY, n_envs=sizes["num_envs"], batch_size=sizes["batch_size"])
+    return {"values": dict(values), "notes": list(values.notes)}
 
 
 def batch_and_minibatch(values: Mapping[str, Any]) -> tuple[int, int]:
@@ -78,7 +89,10 @@ def arm_values(
     task: Task, dt_ms: float, arm: Mapping[str, Any], shipped: Mapping[str, Any]
 ) -> tuple[dict[str, Any], Any]:
     """The trainer's values of an arm, and the library's part of what was printed."""
-    library = printed(transfer_command(task, dt_ms, arm, shipped))["library"]
+    if arm.get("layout") == "environments":
+        library = more_environments(task, dt_ms, arm, shipped)
+    else:
+        library = printed(transfer_command(task, dt_ms, arm, shipped))["library"]
     values = {**shipped, **library["values"]}
     if arm.get("discount") == "episode-fifth":
         steps = shipped["episode_length"] / float(task.ratio(dt_ms))
@@ -90,7 +104,7 @@ def arm_values(
 def interval_steps(task: Task, dt_ms: float, shipped: Mapping[str, Any]) -> int:
     """Environment steps between two evaluations: the same simulated seconds at every cycle time."""
     if "unroll_length" not in shipped:
-        return round(shipped["num_timesteps"] / SAC_INTERVALS / task.ratio(dt_ms))
+        return int(shipped["num_timesteps"] / SAC_INTERVALS / task.ratio(dt_ms))
     return int(task.interval * 2 * batch_and_minibatch(shipped)[0] / task.ratio(dt_ms))
 
 
@@ -118,13 +132,12 @@ def settings_of(tables: Mapping[str, Any], shipped: Mapping[str, Any]) -> Iterat
             for arm_name in wanted:
                 arm = arms[arm_name]
                 algorithm, rewards = arm.get("algorithm", "ppo"), arm.get("rewards", "shipped")
-                at_home = dt_ms == task.own_ms
                 ships = shipped[name][algorithm]["values"]
                 called = arm_name
-                if at_home:  # every rule gives back what it was given
+                if dt_ms == task.own_ms and "discount" not in arm:  # every rule gives back what it was given
                     called = SHIPPED if algorithm == "ppo" else f"{SHIPPED}-sac"
-                    called = arm_name if "discount" in arm else called
-                    rewards = "shipped"
+                    if setting_name(task, dt_ms, called) in {setting.name for setting in found.values()}:
+                        continue
                 values, library = arm_values(task, dt_ms, arm, ships)
                 key = json.dumps([dt_ms, algorithm, rewards, values], sort_keys=True)
                 if key in found:
@@ -171,8 +184,7 @@ def plan_text(plan: Mapping[str, Any]) -> str:
 def summary(plan: Mapping[str, Any]) -> str:
     """How much it is."""
     tasks = {table["task"] for table in plan["settings"].values()}
-    seconds = prod((len(plan["runs"]),))
-    return f"{len(tasks)} tasks, {len(plan['settings'])} settings, {seconds} runs"
+    return f"{len(tasks)} tasks, {len(plan['settings'])} settings, {len(plan['runs'])} runs"
 
 
 def _fields(setting: Setting) -> dict[str, Any]:

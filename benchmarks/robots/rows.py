@@ -62,7 +62,7 @@ class Rows:
                 self.runs.append(record)
         elif kind == "failure":
             self.unfinished.pop(record["key"], None)
-            if record not in self.failures:
+            if all(record["uid"] != failure["uid"] for failure in self.failures):
                 self.failures.append(record)
         elif kind in ("began", "evaluation"):
             begun = self.unfinished.get(record["key"], 0)

@@ -1,8 +1,9 @@
 """Run the next trainings of the plan for some seconds: python -m benchmarks.robots.run --seconds 570 --out OUT.
 
 Takes the runs that have no row yet, in the plan's order, groups those of a setting, and trains three or four settings
-side by side, each in a process of its own. Every evaluation and every finished run is on disk at once, in OUT/rows.jsonl:
-killed, a command loses the runs in progress and nothing else. The next command goes on.
+side by side, each in a process of its own. Every evaluation and every finished run is on disk at once, in
+OUT/rows.jsonl: killed, a command loses the runs in progress and nothing else, and the next command goes on. When no run
+fits into the time that is left, the next settings are compiled for the command that follows on the same machine.
 """
 
 from __future__ import annotations
@@ -17,17 +18,24 @@ import sys
 import tarfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
+from uuid import uuid4
 
 from benchmarks.robots.rows import Rows, read_rows
 from benchmarks.robots.trial import BUDGET, HERE, PLAN, PREREGISTRATION, Run, Trial, read_trial
 
-MAX_FAILURES = 2
+MAX_FAILURES = 2  # of a setting
+MAX_FAILURES_IN_A_ROW = 6  # without a run that ended well: something is wrong with the machine
 MARGIN = 1.15
+TRACING = 0.3  # of the time until a setting is compiled: what is left of it when its program is on disk
+COMPILE_AHEAD_S = 90  # with less time left nothing is compiled for the next command
 GRACE_S = 8
+COMPILED = "compiled.txt"
 EXPECTED_INTERVALS = 10
 TINY_INTERVALS = 2
 
@@ -41,6 +49,11 @@ class Group:
     seeds: tuple[int, ...]
     intervals: int
 
+    @property
+    def keys(self) -> set[str]:
+        """What identifies its rows."""
+        return {Run(self.stage, self.setting, seed).key for seed in self.seeds}
+
 
 @dataclass
 class Worker:
@@ -48,6 +61,7 @@ class Worker:
 
     group: Group
     process: subprocess.Popen[str]
+    compile_only: bool = False
     running: str | None = None
 
 
@@ -57,11 +71,15 @@ class Estimates:
 
     trial: Trial
     rows: Rows
+    compiled: set[str] = field(default_factory=set)
+    """Settings whose programs are on this machine's disk."""
 
-    def setup_s(self, task: str) -> float:
+    def setup_s(self, setting: str) -> float:
         """Until the first training step of a setting is compiled."""
+        task = self.trial.settings[setting].task
         seen = [row["setup_s"] for row in self.rows.runs if row["task"] == task]
-        return max(seen) if seen else self.trial.tasks[task].expected[0]
+        whole_s = max(seen) if seen else self.trial.tasks[task].expected[0]
+        return whole_s * TRACING if setting in self.compiled else whole_s
 
     def run_s(self, task: str, intervals: int) -> float:
         """A run without compilation."""
@@ -73,30 +91,32 @@ class Estimates:
         expected = self.trial.tasks[task].expected[1] / EXPECTED_INTERVALS
         return (statistics.median(seen) if seen else expected) * intervals
 
-    def fitting(self, task: str, intervals: int, seeds: Sequence[int], left_s: float) -> tuple[int, ...]:
+    def fitting(self, group: Group, left_s: float) -> tuple[int, ...]:
         """As many of the seeds as can be trained in the time that is left."""
-        free_s = left_s / MARGIN - self.setup_s(task)
-        each_s = self.run_s(task, intervals)
-        return tuple(seeds[: max(0, int(free_s / each_s))]) if each_s > 0 else tuple(seeds)
+        setup_s = self.setup_s(group.setting)
+        run_s = self.run_s(self.trial.settings[group.setting].task, group.intervals)
+        if group.stage == BUDGET:
+            run_s = min(run_s, self.trial.numbers["budget_wall_s"])
+        rest_s = left_s / MARGIN - setup_s - run_s
+        further_s = run_s + TRACING * setup_s  # each further seed is traced anew
+        return group.seeds[: 1 + int(rest_s / max(further_s, 1e-9))] if rest_s >= 0 else ()
 
 
 def intervals_of(run: Run, trial: Trial, rows: Rows) -> int | None:
     """How many intervals a run lasts; None if that is not known yet."""
     if run.stage == BUDGET:
         return int(trial.numbers["max_intervals"])
-    return trial.settings[run.setting].fixed_intervals or rows.budget_intervals(trial.task_of(run).name)
+    budget = rows.budget_intervals(trial.task_of(run).name)
+    return budget and (trial.settings[run.setting].fixed_intervals or budget)
 
 
-def pending_groups(trial: Trial, rows: Rows, taken: set[str], *, tiny: bool = False) -> Iterator[Group]:
+def pending_groups(trial: Trial, rows: Rows, taken: Collection[str] = (), tiny: bool = False) -> Iterator[Group]:
     """What can be trained now, in the plan's order, the seeds of a setting and stage together."""
-    finished = rows.finished() | taken
+    finished = rows.finished().union(taken)
     groups: dict[tuple[str, str], list[int]] = {}
     for run in trial.runs:
-        if (
-            run.key not in finished
-            and rows.failed(run.key) < MAX_FAILURES
-            and not rows.left_out(trial.task_of(run).name)
-        ):
+        wanted = run.key not in finished and not rows.left_out(trial.task_of(run).name)
+        if wanted and rows.failed(run.setting) < MAX_FAILURES:
             groups.setdefault((run.stage, run.setting), []).append(run.seed)
     for (stage, setting), seeds in groups.items():
         intervals = intervals_of(Run(stage, setting, seeds[0]), trial, rows)
@@ -112,12 +132,15 @@ class Runner:
     rows: Rows
     out: Path
     deadline: float
-    slots: int
     worker_command: Sequence[str]
+    cache: Path
+    slots: int = 4
     tiny: bool = False
-    only: frozenset[str] = frozenset()
+    only: Collection[str] = ()
+    compile_ahead: bool = True
     workers: list[Worker] = field(default_factory=list)
     taken: set[str] = field(default_factory=set)
+    failures_in_a_row: int = 0
     printed: queue.Queue[tuple[Worker, str | None]] = field(default_factory=queue.Queue)
     estimates: Estimates = field(init=False)
     records: TextIO = field(init=False)
@@ -125,16 +148,19 @@ class Runner:
 
     def __post_init__(self) -> None:
         """Open the files that the rows go to."""
-        self.out.mkdir(parents=True, exist_ok=True)
-        (self.out / ".scratch").mkdir(exist_ok=True)
-        self.estimates = Estimates(self.trial, self.rows)
+        self.scratch = self.out / ".scratch"
+        self.scratch.mkdir(parents=True, exist_ok=True)
+        self.cache.mkdir(parents=True, exist_ok=True)
+        listed = self.cache / COMPILED
+        compiled = listed.read_text(encoding="utf-8").splitlines() if listed.exists() else []
+        self.estimates = Estimates(self.trial, self.rows, set(compiled))
         self.records = (self.out / "rows.jsonl").open("a", encoding="utf-8")
         self.log = (self.out / "log.txt").open("a", encoding="utf-8")
 
     def run(self) -> None:
         """Train until no run fits into the time that is left."""
         while True:
-            while len(self.workers) < self.slots and self._start_next():
+            while self._may_start() and (self._start_next() or self._compile_next()):
                 pass
             if not self.workers:
                 break
@@ -144,35 +170,57 @@ class Runner:
         self.records.close()
         self.log.close()
 
+    def _may_start(self) -> bool:
+        return len(self.workers) < self.slots and self.failures_in_a_row < MAX_FAILURES_IN_A_ROW
+
+    def _pending(self) -> Iterator[Group]:
+        for group in pending_groups(self.trial, self.rows, self.taken, self.tiny):
+            if not self.only or self.trial.settings[group.setting].task in self.only:
+                yield group
+
     def _start_next(self) -> bool:
         left_s = self.deadline - time.time()
-        for group in pending_groups(self.trial, self.rows, self.taken, tiny=self.tiny):
-            task = self.trial.settings[group.setting].task
-            if self.only and task not in self.only:
-                continue
-            seeds = self.estimates.fitting(task, group.intervals, group.seeds, left_s) if not self.tiny else group.seeds
+        for group in self._pending():
+            seeds = group.seeds if self.tiny else self.estimates.fitting(group, left_s)
             if seeds and left_s > 0:
                 self._start(Group(group.stage, group.setting, seeds, group.intervals))
                 return True
         return False
 
-    def _start(self, group: Group) -> None:
+    def _compile_next(self) -> bool:
+        if not self.compile_ahead or self.tiny or self.deadline - time.time() < COMPILE_AHEAD_S:
+            return False
+        for group in self._pending():
+            if group.setting not in self.estimates.compiled:
+                self._start(Group(group.stage, group.setting, group.seeds[:1], group.intervals), compile_only=True)
+                return True
+        return False
+
+    def _start(self, group: Group, compile_only: bool = False) -> None:
         words = ["--setting", group.setting, "--seeds", *map(str, group.seeds), "--stage", group.stage]
         words += ["--intervals", str(group.intervals), "--deadline", str(self.deadline), "--slots", str(self.slots)]
-        words += ["--scratch", str(self.out / ".scratch"), *(["--tiny"] if self.tiny else [])]
+        words += ["--scratch", str(self.scratch), *(["--tiny"] if self.tiny else [])]
+        words += ["--compile-only"] if compile_only else []
         process = subprocess.Popen(
-            [*self.worker_command, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1
+            [*self.worker_command, *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
         )
-        worker = Worker(group, process)
+        worker = Worker(group, process, compile_only)
         self.workers.append(worker)
-        self.taken |= {Run(group.stage, group.setting, seed).key for seed in group.seeds}
-        self._say(f"{group.setting} with seeds {group.seeds}: {group.intervals} intervals")
+        self.taken |= group.keys
+        doing = "compiling" if compile_only else f"{group.intervals} intervals"
+        self._say(f"{group.setting} with seeds {group.seeds}: {doing}")
         threading.Thread(target=self._listen, args=(worker,), daemon=True).start()
 
     def _listen(self, worker: Worker) -> None:
         assert worker.process.stdout is not None
-        for line in worker.process.stdout:
-            self.printed.put((worker, line))
+        with worker.process.stdout as lines:
+            for line in lines:
+                self.printed.put((worker, line))
         worker.process.wait()
         self.printed.put((worker, None))
 
@@ -183,46 +231,69 @@ class Runner:
             return
         if line is None:
             self._ended(worker)
-            return
+        else:
+            self._take_line(worker, line)
+
+    def _take_line(self, worker: Worker, line: str) -> None:
         try:
             record = json.loads(line) if line.startswith("{") else None
         except json.JSONDecodeError:
             record = None
         if not isinstance(record, dict) or "kind" not in record:
-            self._say(f"{worker.group.setting}: {line.rstrip()}")
+            self._log(f"{worker.group.setting}: {line.rstrip()}")
             return
-        if record["kind"] == "policy":
+        kind = record["kind"]
+        if kind == "evaluation" and record["env_steps"]:
+            self._note_compiled(worker.group.setting)
+        if worker.compile_only and kind != "failure":
+            return
+        if kind == "policy":
             self._keep_policy(record)
-            return
-        if record["kind"] == "left":
-            self.taken.discard(record["key"])
-            return
-        worker.running = record["key"] if record["kind"] in ("began", "evaluation") else None
-        self._keep(record)
+        elif kind != "left":
+            worker.running = record["key"] if kind in ("began", "evaluation") else None
+            self._keep(record)
+
+    def _note_compiled(self, setting: str) -> None:
+        if setting not in self.estimates.compiled:
+            self.estimates.compiled.add(setting)
+            with (self.cache / COMPILED).open("a", encoding="utf-8") as listed:
+                listed.write(f"{setting}\n")
 
     def _ended(self, worker: Worker) -> None:
         self.workers.remove(worker)
         code = worker.process.returncode
-        if worker.running is not None:
-            message = f"the process ended with {code} in the middle of the run"
-            self._keep({"kind": "failure", "key": worker.running, "message": message})
-        for seed in worker.group.seeds:  # what was not begun can be taken again
-            self.taken.discard(Run(worker.group.stage, worker.group.setting, seed).key)
+        if worker.running is not None or (code and not self.rows.failed(worker.group.setting)):
+            key = worker.running or min(worker.group.keys)
+            self._keep({"kind": "failure", "key": key, "message": f"the process ended with {code}"})
+        self.taken -= worker.group.keys  # what has no row can be taken again
         if code:
             self._say(f"{worker.group.setting}: ended with {code}")
 
     def _stop_all(self) -> None:
         for worker in self.workers:
-            self._say(f"{worker.group.setting}: stopped, the time is over; {worker.running} is lost")
+            self._say(f"{worker.group.setting}: stopped, the time is over; lost: {worker.running or 'nothing'}")
             worker.process.terminate()
         for worker in self.workers:
             try:
-                worker.process.wait(GRACE_S)
+                worker.process.wait(GRACE_S / 2)
             except subprocess.TimeoutExpired:
                 worker.process.kill()
+                worker.process.wait()
         self.workers.clear()
+        with suppress(queue.Empty):  # what was printed before the end
+            while True:
+                worker, line = self.printed.get(timeout=0.2)
+                if line is not None:
+                    self._take_line(worker, line)
 
     def _keep(self, record: dict[str, Any]) -> None:
+        if self.tiny:
+            record["rehearsal"] = True
+        if record["kind"] == "failure":
+            record |= {"uid": uuid4().hex[:12], "at": datetime.now(UTC).isoformat(timespec="seconds")}
+        self.failures_in_a_row = (
+            0 if record["kind"] == "run" else self.failures_in_a_row + (record["kind"] == "failure")
+        )
         self.rows.add(record)
         self.records.write(json.dumps(record) + "\n")
         self.records.flush()
@@ -238,13 +309,15 @@ class Runner:
         file.unlink()
 
     def _say(self, text: str) -> None:
-        left_s = self.deadline - time.time()
-        self.log.write(f"{left_s:7.1f} {text}\n")
+        self._log(text)
+        print(f"{self.deadline - time.time():7.1f} {text}", flush=True)
+
+    def _log(self, text: str) -> None:
+        self.log.write(f"{self.deadline - time.time():7.1f} {text}\n")
         self.log.flush()
-        print(f"{left_s:7.1f} {text}", flush=True)
 
 
-def environment(cache: Path) -> None:
+def set_environment(cache: Path) -> None:
     """Set what the processes need: memory as it is used, full precision, compiled programs on disk."""
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     os.environ.setdefault("JAX_DEFAULT_MATMUL_PRECISION", "highest")
@@ -259,27 +332,42 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seconds", type=float, required=True, help="how long the command may last")
     parser.add_argument("--out", type=Path, required=True, help="the folder for rows.jsonl, log.txt, policies.tar")
-    parser.add_argument("--rows", type=Path, nargs="*", default=None, help="rows.jsonl of earlier commands")
+    parser.add_argument("--rows", type=Path, nargs="*", help="rows.jsonl of earlier commands, beside results/robots'")
     parser.add_argument("--slots", type=int, default=4, help="processes side by side")
     parser.add_argument("--cache", type=Path, default=Path("/tmp/robots-trial-cache"), help="compiled programs")
     parser.add_argument("--only", nargs="*", default=(), help="tasks to run, instead of all")
+    parser.add_argument("--retry", action="store_true", help="also settings that have failed in earlier commands")
+    parser.add_argument("--no-compile-ahead", action="store_true", help="for the last command on a machine")
     parser.add_argument("--tiny", action="store_true", help="a rehearsal on a CPU: sizes in which nothing is learned")
     parser.add_argument("--plan", type=Path, default=PLAN)
     parser.add_argument("--preregistration", type=Path, default=PREREGISTRATION)
     asked = parser.parse_args()
     deadline = time.time() + asked.seconds - GRACE_S
-    environment(asked.cache)
-    master = HERE.parent.parent / "results" / "robots" / "rows.jsonl"
-    earlier = asked.rows if asked.rows is not None else [master] if master.exists() else []
-    here = asked.out / "rows.jsonl"
-    rows = read_rows([*earlier, *([here] if here.exists() else [])], rehearsal=asked.tiny)
-    rows.unfinished.clear()
+    set_environment(asked.cache)
+    files = [HERE.parent.parent / "results" / "robots" / "rows.jsonl", *(asked.rows or ()), asked.out / "rows.jsonl"]
+    rows = read_rows([file for file in files if file.exists()], rehearsal=asked.tiny)
+    if asked.retry:
+        rows.failures.clear()
     command = [sys.executable, "-m", "benchmarks.robots.train"]
     command += ["--plan", str(asked.plan), "--preregistration", str(asked.preregistration)]
     trial = read_trial(asked.preregistration, asked.plan)
-    runner = Runner(trial, rows, asked.out, deadline, asked.slots, command, asked.tiny, frozenset(asked.only))
+    runner = Runner(
+        trial,
+        rows,
+        asked.out,
+        deadline,
+        command,
+        asked.cache,
+        slots=asked.slots,
+        tiny=asked.tiny,
+        only=asked.only,
+        compile_ahead=not asked.no_compile_ahead,
+    )
     runner.run()
-    done = len([run for run in trial.runs if run.key in runner.rows.finished()])
+    if runner.failures_in_a_row >= MAX_FAILURES_IN_A_ROW:
+        print(f"{runner.failures_in_a_row} failures in a row: no further run was started. See {asked.out / 'log.txt'}.")
+        return 1
+    done = sum(run.key in rows.finished() for run in trial.runs)
     print(f"{done} of {len(trial.runs)} runs have a row.")
     return 0
 

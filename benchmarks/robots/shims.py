@@ -2,7 +2,7 @@
 
 1. `jax.device_put_replicated`, which brax 0.14.2 calls and JAX 0.10 removed: each leaf is stacked once for each device.
 2. Stand-ins for modules that are imported and never used by a training without checkpoints or pictures: `orbax` with
-   `flax.training.orbax_utils`, and `mediapy`. Where the real one is installed, it is used.
+   `flax.training.orbax_utils`, `mediapy` and `PIL`. Where the real one is installed, it is used.
 3. `warp`, which Playground asks for, is left out: MJX's JAX implementation is used (`impl = "jax"`).
 """
 
@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-STAND_INS = ("mediapy", "orbax", "orbax.checkpoint", "flax.training.orbax_utils")
+STAND_INS = ("mediapy", "PIL", "PIL.Image", "orbax", "orbax.checkpoint", "flax.training.orbax_utils")
 
 
 class Anything:
@@ -47,10 +48,8 @@ class StandIn(ModuleType):
 
 def install_stand_ins() -> tuple[str, ...]:
     """Put stand-ins in place of the modules that are not installed; which ones."""
-    if importlib.util.find_spec("orbax") is not None:
-        missing = [name for name in STAND_INS if "orbax" not in name and importlib.util.find_spec(name) is None]
-    else:
-        missing = [name for name in STAND_INS if "orbax" in name or importlib.util.find_spec(name) is None]
+    absent = {root for root in ("mediapy", "PIL", "orbax") if importlib.util.find_spec(root) is None}
+    missing = [name for name in STAND_INS if absent & set(name.replace("_utils", "").split("."))]
     for name in missing:
         sys.modules.setdefault(name, StandIn(name))
         parent, _, child = name.rpartition(".")
@@ -67,10 +66,10 @@ def install_device_put_replicated() -> bool:
     if hasattr(jax, "device_put_replicated"):
         return False
 
-    def device_put_replicated(tree: Any, devices: list[Any]) -> Any:  # noqa: ANN401
+    def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:  # noqa: ANN401
         mesh = jax.sharding.Mesh(devices, ("i",))
-        along = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("i"))
-        return jax.tree.map(lambda leaf: jax.device_put(jnp.stack([leaf] * len(devices)), along), tree)
+        along = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("i"))  # type: ignore[no-untyped-call]
+        return jax.tree.map(lambda leaf: jax.device_put(jnp.stack([leaf] * len(devices)), along), x)
 
     jax.device_put_replicated = device_put_replicated
     return True

@@ -159,7 +159,10 @@ def train_run(trial: Trial, setting: Setting, run: Run, intervals: int, options:
         return {"kind": "compiled", "key": run.key, "wall_s": curve.walls[-1]}
     if task.keep_policies and params is not None and setting.algorithm == "ppo":
         say(kind="policy", key=run.key, file=str(save_policy(params, options.scratch, run.key)))
-    return {**row_of(trial, setting, run, curve, eval_envs), "started": started, **origin(options)}
+    row = row_of(trial, setting, run, curve, eval_envs)
+    if options.tiny and budget:
+        row["budget_intervals"] = intervals  # nothing is learned in a rehearsal, which goes on all the same
+    return {**row, "started": started, **origin(options)}
 
 
 def row_of(trial: Trial, setting: Setting, run: Run, curve: LearningCurve, eval_envs: int) -> dict[str, Any]:
@@ -232,7 +235,7 @@ def save_policy(params: Any, scratch: Path, key: str) -> Path:  # noqa: ANN401
     import numpy as np
 
     normalizer, policy = params[0], params[1]
-    arrays = {}
+    arrays: dict[str, Any] = {}
     for part, tree in (("mean", normalizer.mean), ("std", normalizer.std), ("policy", policy)):
         for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]:
             if part != "policy" and path and "privileged" in str(path[0]):

@@ -149,16 +149,17 @@ def ordered_runs(tables: Mapping[str, Any], settings: Mapping[str, Setting]) -> 
     numbers, stages = tables["trial"], tables["stages"]
     tasks = tasks_of(tables)
     first, *others = tasks
+    main, later = {SHIPPED, *stages["main"]}, ("rivals", "corrected", "sac")
 
     def budget(task: str) -> Iterator[Run]:
         yield Run(BUDGET, setting_name(tasks[task], tasks[task].own_ms, SHIPPED), numbers["budget_seed"])
 
-    def block(stage: str, task: str, arms: list[str], seeds: list[int]) -> Iterator[Run]:
+    def block(stage: str, task: str, arms: set[str], seeds: list[int]) -> Iterator[Run]:
         for name, setting in settings.items():
-            if setting.task == task and set(arms) & set(setting.arms):
+            # A setting that counts for arms of two stages is run in the first of them.
+            if setting.task == task and arms & set(setting.arms) and not (stage in later and main & set(setting.arms)):
                 yield from (Run(stage, name, seed) for seed in seeds)
 
-    main = [SHIPPED, *stages["main"]]
     yield from budget(first)
     yield from budget(others[0])
     yield from block("main", first, main, numbers["first_task_seeds"])
@@ -166,9 +167,9 @@ def ordered_runs(tables: Mapping[str, Any], settings: Mapping[str, Setting]) -> 
         if following is not None:
             yield from budget(following)
         yield from block("main", task, main, numbers["seeds"])
-    for stage in ("rivals", "corrected", "sac"):
+    for stage in later:
         for task in stages[f"{stage}_on"]:
-            arms = [*stages[stage], f"{SHIPPED}-{stage}"]
+            arms = {*stages[stage], f"{SHIPPED}-{stage}"}
             seeds = numbers["first_task_seeds"] if task == first else numbers["seeds"]
             yield from block(stage, task, arms, seeds)
     yield from block("more seeds", first, main, numbers["first_task_later_seeds"])
