@@ -16,6 +16,8 @@ from benchmarks.robots.environments import load_environment
 from benchmarks.robots.shims import install_stand_ins
 from benchmarks.robots.trial import Task, read_preregistration, tasks_of
 
+MASS_TOLERANCE = 0.02
+
 
 def checked(task: Task, dt_ms: float) -> dict[str, Any]:
     """What a task is at a cycle time."""
@@ -30,13 +32,16 @@ def checked(task: Task, dt_ms: float) -> dict[str, Any]:
     step = jax.jit(env.step)
     state = step(state, jnp.zeros(env.action_size))
     state = step(state, jnp.full(env.action_size, 0.1))
+    mass_kg = float(env.mj_model.body_mass.sum())
+    if task.mass_kg is not None and abs(mass_kg / task.mass_kg - 1) > MASS_TOLERANCE:
+        raise ValueError(f"{task.name} weighs {mass_kg:.2f} kg, not {task.mass_kg}: another model was loaded.")
     numbers = [leaf for leaf in jax.tree.leaves((state.obs, state.reward, state.data.qpos)) if leaf.size]
     return {
         "task": task.name,
         "dt_ms": dt_ms,
         "substeps": env.n_substeps,
         "physics_dt_ms": round(float(env.mj_model.opt.timestep) * 1000, 6),
-        "mass_kg": round(float(env.mj_model.body_mass.sum()), 3),
+        "mass_kg": round(mass_kg, 3),
         "action_size": env.action_size,
         "observation": jax.tree.map(lambda leaf: leaf.shape[0], state.obs),
         "reward": float(state.reward),

@@ -47,6 +47,26 @@ def load_environment(task: Task, dt_ms: float, rewards: str = "shipped") -> Any:
     return registry.load(task.name, config=config)
 
 
+def with_state_alone(env: Any) -> Any:  # noqa: ANN401
+    """The environment with the policy's part of its observation alone, since brax's SAC takes no dictionaries."""
+    from mujoco_playground import wrapper
+
+    class StateAlone(wrapper.Wrapper):  # type: ignore[misc]
+        def reset(self, rng: Any) -> Any:  # noqa: ANN401
+            state = self.env.reset(rng)
+            return state.replace(obs=state.obs["state"])
+
+        def step(self, state: Any, action: Any) -> Any:  # noqa: ANN401
+            state = self.env.step(state, action)
+            return state.replace(obs=state.obs["state"])
+
+        @property
+        def observation_size(self) -> int:
+            return int(self.env.observation_size["state"][0])
+
+    return StateAlone(env) if hasattr(env.observation_size, "keys") else env
+
+
 def _whole(value: Any, what: str) -> int:  # noqa: ANN401
     if value != int(value):
         raise ValueError(f"{what} would be {float(value)} steps: choose a cycle time that divides it.")

@@ -152,6 +152,15 @@ class Judgement:
         return {to: "baseline" if to in worse else carried for to in deciding}
 
 
+def detectable(tasks: int, alpha: float, power: float = 0.8) -> float:
+    """The difference that is found with this probability, in standard deviations of the tasks' differences."""
+    from scipy.optimize import brentq
+    from scipy.stats import nct, t
+
+    critical = t.ppf(1 - alpha / 2, tasks - 1)
+    return float(brentq(lambda d: nct.sf(critical, tasks - 1, d * tasks**0.5) - power, 0.3, 2.2))
+
+
 def verdict_of(comparison: Comparison) -> str:
     """A comparison's verdict in words."""
     low, high = comparison.difference.low, comparison.difference.high

@@ -2,8 +2,9 @@
 
 Takes the runs that have no row yet, in the plan's order, groups those of a setting, and trains three or four settings
 side by side, each in a process of its own. Every evaluation and every finished run is on disk at once, in
-OUT/rows.jsonl: killed, a command loses the runs in progress and nothing else, and the next command goes on. When no run
-fits into the time that is left, the next settings are compiled for the command that follows on the same machine.
+OUT/rows.jsonl: killed, a command loses the runs in progress and nothing else, and the next command goes on; on the same
+machine it finds in the cache what was done and compiled, and its OUT has all rows of that machine. When no run fits
+into the time that is left, the next settings are compiled for that command.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import json
 import os
 import queue
+import shutil
 import statistics
 import subprocess
 import sys
@@ -35,7 +37,7 @@ MARGIN = 1.15
 TRACING = 0.3  # of the time until a setting is compiled: what is left of it when its program is on disk
 COMPILE_AHEAD_S = 90  # with less time left nothing is compiled for the next command
 GRACE_S = 8
-COMPILED = "compiled.txt"
+ROWS, POLICIES, COMPILED = "rows.jsonl", "policies.tar", "compiled.txt"
 EXPECTED_INTERVALS = 10
 TINY_INTERVALS = 2
 
@@ -124,6 +126,30 @@ def pending_groups(trial: Trial, rows: Rows, taken: Collection[str] = (), tiny: 
             yield Group(stage, setting, tuple(seeds), TINY_INTERVALS if tiny else intervals)
 
 
+def listed_groups(trial: Trial, rows: Rows, slots: int) -> Iterator[str]:
+    """What is left to run, block by block, with the wall time that is expected of it."""
+    estimates, finished = Estimates(trial, rows), rows.finished()
+    blocks: dict[tuple[str, str], list[float]] = {}
+    settings: dict[tuple[str, str], int] = {}
+    for run in trial.runs:
+        task = trial.task_of(run).name
+        if run.key in finished or rows.left_out(task):
+            continue
+        intervals = intervals_of(run, trial, rows) or EXPECTED_INTERVALS
+        run_s = estimates.run_s(task, intervals)
+        run_s = min(run_s, trial.numbers["budget_wall_s"]) if run.stage == BUDGET else run_s
+        seen = settings.setdefault((run.stage, run.setting), 0)
+        settings[run.stage, run.setting] += 1
+        blocks.setdefault((run.stage, task), []).append(
+            run_s + estimates.setup_s(run.setting) * (TRACING if seen else 1)
+        )
+    total_s = 0.0
+    for (stage, task), seconds in blocks.items():
+        wall_s = sum(seconds) / slots
+        total_s += wall_s
+        yield f"{stage:>10} {task:36} {len(seconds):3} runs {wall_s:6.0f} s, in all {total_s / 60:5.0f} min"
+
+
 @dataclass
 class Runner:
     """Starts processes while time is left, and keeps what they print."""
@@ -143,7 +169,7 @@ class Runner:
     failures_in_a_row: int = 0
     printed: queue.Queue[tuple[Worker, str | None]] = field(default_factory=queue.Queue)
     estimates: Estimates = field(init=False)
-    records: TextIO = field(init=False)
+    records: list[TextIO] = field(init=False)
     log: TextIO = field(init=False)
 
     def __post_init__(self) -> None:
@@ -151,10 +177,13 @@ class Runner:
         self.scratch = self.out / ".scratch"
         self.scratch.mkdir(parents=True, exist_ok=True)
         self.cache.mkdir(parents=True, exist_ok=True)
+        for name in (ROWS, POLICIES):  # of earlier commands on this machine, whose OUT may be gone
+            if (self.cache / name).exists() and not (self.out / name).exists():
+                shutil.copy(self.cache / name, self.out / name)
         listed = self.cache / COMPILED
         compiled = listed.read_text(encoding="utf-8").splitlines() if listed.exists() else []
         self.estimates = Estimates(self.trial, self.rows, set(compiled))
-        self.records = (self.out / "rows.jsonl").open("a", encoding="utf-8")
+        self.records = [(folder / ROWS).open("a", encoding="utf-8") for folder in (self.out, self.cache)]
         self.log = (self.out / "log.txt").open("a", encoding="utf-8")
 
     def run(self) -> None:
@@ -167,8 +196,8 @@ class Runner:
             self._take_one()
             if time.time() > self.deadline:
                 self._stop_all()
-        self.records.close()
-        self.log.close()
+        for file in (*self.records, self.log):
+            file.close()
 
     def _may_start(self) -> bool:
         return len(self.workers) < self.slots and self.failures_in_a_row < MAX_FAILURES_IN_A_ROW
@@ -295,17 +324,19 @@ class Runner:
             0 if record["kind"] == "run" else self.failures_in_a_row + (record["kind"] == "failure")
         )
         self.rows.add(record)
-        self.records.write(json.dumps(record) + "\n")
-        self.records.flush()
-        os.fsync(self.records.fileno())
+        for file in self.records:
+            file.write(json.dumps(record) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
         if record["kind"] in ("run", "failure"):
             said = record.get("message") or f"score {record['score']}, final {record['final']}, {record['wall_s']} s"
             self._say(f"{record['key']}: {said}")
 
     def _keep_policy(self, record: dict[str, Any]) -> None:
         file = Path(record["file"])
-        with tarfile.open(self.out / "policies.tar", "a") as archive:
-            archive.add(file, arcname=record["key"].replace("/", "_") + ".npz")
+        for folder in (self.out, self.cache):
+            with tarfile.open(folder / POLICIES, "a") as archive:
+                archive.add(file, arcname=record["key"].replace("/", "_") + ".npz")
         file.unlink()
 
     def _say(self, text: str) -> None:
@@ -338,19 +369,30 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", default=(), help="tasks to run, instead of all")
     parser.add_argument("--retry", action="store_true", help="also settings that have failed in earlier commands")
     parser.add_argument("--no-compile-ahead", action="store_true", help="for the last command on a machine")
+    parser.add_argument(
+        "--list", action="store_true", help="say what would be run, and how long it is expected to take"
+    )
     parser.add_argument("--tiny", action="store_true", help="a rehearsal on a CPU: sizes in which nothing is learned")
     parser.add_argument("--plan", type=Path, default=PLAN)
     parser.add_argument("--preregistration", type=Path, default=PREREGISTRATION)
     asked = parser.parse_args()
     deadline = time.time() + asked.seconds - GRACE_S
     set_environment(asked.cache)
-    files = [HERE.parent.parent / "results" / "robots" / "rows.jsonl", *(asked.rows or ()), asked.out / "rows.jsonl"]
+    files = [
+        HERE.parent.parent / "results" / "robots" / ROWS,
+        *(asked.rows or ()),
+        asked.cache / ROWS,
+        asked.out / ROWS,
+    ]
     rows = read_rows([file for file in files if file.exists()], rehearsal=asked.tiny)
     if asked.retry:
         rows.failures.clear()
     command = [sys.executable, "-m", "benchmarks.robots.train"]
     command += ["--plan", str(asked.plan), "--preregistration", str(asked.preregistration)]
     trial = read_trial(asked.preregistration, asked.plan)
+    if asked.list:
+        print("\n".join(listed_groups(trial, rows, asked.slots)))
+        return 0
     runner = Runner(
         trial,
         rows,

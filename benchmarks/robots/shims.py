@@ -3,7 +3,8 @@
 1. `jax.device_put_replicated`, which brax 0.14.2 calls and JAX 0.10 removed: each leaf is stacked once for each device.
 2. Stand-ins for modules that are imported and never used by a training without checkpoints or pictures: `orbax` with
    `flax.training.orbax_utils`, `mediapy` and `PIL`. Where the real one is installed, it is used.
-3. `warp`, which Playground asks for, is left out: MJX's JAX implementation is used (`impl = "jax"`).
+3. brax's SAC takes no observations that are dictionaries: `environments.with_state_alone` gives it the policy's part.
+4. `warp`, which Playground asks for, is left out: MJX's JAX implementation is used (`impl = "jax"`).
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from benchmarks.robots.environments import load_environment
+from benchmarks.robots.environments import load_environment, with_state_alone
 from benchmarks.robots.measures import at_the_end, budget_intervals, over_learning, rate_of
 from benchmarks.robots.shims import install_device_put_replicated, install_stand_ins
 from benchmarks.robots.trial import BUDGET, HERE, PLAN, PREREGISTRATION, Run, Setting, Task, Trial, read_trial
@@ -143,9 +143,10 @@ def train_run(trial: Trial, setting: Setting, run: Run, intervals: int, options:
     train = trainer_of(setting, shipped[setting.algorithm]["network"])
     started = datetime.now(UTC).isoformat(timespec="seconds")
     params = None
+    env = load_environment(task, setting.dt_ms, setting.rewards)
     with suppress(StoppedError):
         _, params, _ = train(
-            environment=load_environment(task, setting.dt_ms, setting.rewards),
+            environment=with_state_alone(env) if setting.algorithm == "sac" else env,
             # Every policy is evaluated by the rewards as shipped.
             eval_env=None if setting.rewards == "shipped" else load_environment(task, setting.dt_ms),
             wrap_env_fn=wrapper.wrap_for_brax_training,

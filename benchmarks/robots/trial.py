@@ -40,7 +40,6 @@ class Task:
     fixed_steps: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
     differences: tuple[str, ...] = ()
-    tracking: tuple[str, ...] = ()
     measured_by: tuple[str, ...] = ()
     keep_policies: bool = False
     mass_kg: float | None = None

@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.robots.judge import Judgement, verdict_of
+from benchmarks.robots.judge import Judgement, detectable, verdict_of
 from benchmarks.robots.rows import Rows
-from benchmarks.robots.trial import read_trial
+from benchmarks.robots.trial import HERE, read_trial
 
 TRIAL = read_trial()
 
@@ -61,6 +61,21 @@ def test_the_default_stays_without_a_difference_or_with_few_tasks() -> None:
 def test_keeping_everything_is_recommended_where_it_is_better() -> None:
     kept = Judgement(TRIAL, rows_of({**BETTER, "kept": 1.1, "long kept": 1.0}))
     assert kept.recommended() == {"shorter": "baseline", "longer": "baseline"}
+
+
+def test_the_page_says_which_differences_can_be_found() -> None:
+    page = (HERE.parent.parent / "docs" / "robots-trial.md").read_text()
+    for tasks in (8, 12, 15, 17):
+        assert f"| {tasks} | {detectable(tasks, 0.05):.2f} | {detectable(tasks, 0.05 / 4):.2f} |" in page
+
+
+def test_the_page_has_all_tasks_with_their_cycle_times() -> None:
+    page = (HERE.parent.parent / "docs" / "robots-trial.md").read_text()
+    for task in TRIAL.tasks.values():
+        times = ", ".join(f"{dt_ms:g}" for dt_ms in task.cycle_times_ms)
+        line = next(line for line in page.splitlines() if line.startswith(f"| {task.name} |"))
+        assert f"| {times} ms | {task.sim_dt_ms:g} ms" in line
+        assert ("increments" in line, "kicks" in line) == (task.increments, bool(task.step_ranges))
 
 
 def test_falls_speak_against_it() -> None:

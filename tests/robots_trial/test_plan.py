@@ -5,6 +5,7 @@ from math import exp
 
 import pytest
 
+from benchmarks.robots.carry import WHEELS
 from benchmarks.robots.environments import config_changes
 from benchmarks.robots.plan import (
     SET_BY_THE_TRIAL,
@@ -126,6 +127,10 @@ def test_what_counts_in_steps_is_set_in_seconds() -> None:
     assert "reward_config.scales.pose" not in corrected
     with pytest.raises(ValueError, match="choose a cycle time that divides it"):
         config_changes(tasks[GO1], 30, {"episode_length": 1000})
+
+
+def test_what_is_carried_has_the_frozen_versions() -> None:
+    assert {f"{name}=={version}" for name, version in TABLES["versions"].items()} <= set(WHEELS)
 
 
 def test_the_floor_of_horizons_acts_nowhere() -> None:

@@ -1,4 +1,5 @@
 import json
+import shutil
 import sys
 import time
 from dataclasses import replace
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks.robots.rows import Rows, read_rows
-from benchmarks.robots.run import Estimates, Group, Runner, pending_groups
+from benchmarks.robots.run import Estimates, Group, Runner, listed_groups, pending_groups
 from benchmarks.robots.trial import BUDGET, Run, Setting, Trial, read_preregistration, tasks_of
 
 TASK = tasks_of(read_preregistration())["CartpoleSwingup"]
@@ -115,6 +116,21 @@ def test_at_the_deadline_only_the_run_in_progress_is_lost(tmp_path: Path) -> Non
     assert {"T/8ms/kept/0", "T/8ms/kept/1"} <= runner.rows.finished()
     assert not [record for record in records_of(tmp_path) if record["kind"] == "failure"]
     assert list(runner.rows.unfinished) == ["T/8ms/slow/0"]
+
+
+def test_the_next_command_on_a_machine_has_the_rows_of_the_one_before(tmp_path: Path) -> None:
+    trial = trial_of("kept")
+    runner_of(replace(trial, runs=trial.runs[:3]), tmp_path).run()
+    shutil.rmtree(tmp_path / "out")
+    rows = read_rows([tmp_path / "cache" / "rows.jsonl"], rehearsal=True)
+    runner_of(trial, tmp_path, rows).run()
+    assert read_rows([tmp_path / "out" / "rows.jsonl"], rehearsal=True).finished() == {run.key for run in trial.runs}
+
+
+def test_what_is_left_is_listed_with_its_time() -> None:
+    lines = list(listed_groups(trial_of("kept"), Rows(), 2))
+    assert lines[0].split() == ["budget", "T", "1", "runs", "100", "s,", "in", "all", "2", "min"]  # (100 + 100) / 2
+    assert lines[1].split()[2:5] == ["4", "runs", "230"]  # twice 100 + 50 + 30 + 50
 
 
 def test_nothing_but_budgets_begins_before_a_budget_is_known() -> None:
