@@ -14,7 +14,7 @@ def rows_of(scores: dict[str, float], tasks: int = 10, noise: float = 0.02) -> R
     rows = Rows()
     for index, (name, task) in enumerate(list(TRIAL.tasks.items())[:tasks]):
         off = noise * (index % 3 - 1)
-        cells = {task.own_ms: {("shipped",): 1.0}}
+        cells: dict[float, dict[tuple[str, ...], float]] = {task.own_ms: {("shipped",): 1.0}}
         cells[task.cycle_times_ms[0]] = {
             (arm,): scores[arm] + i * off for i, arm in enumerate(("kept", "dt-aware", "horizons"))
         }
