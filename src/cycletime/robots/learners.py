@@ -8,10 +8,9 @@ policy that acts may be some learnings behind; it is changed between two cycles.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Condition, Thread
-from typing import Any, Protocol
+from typing import TypeAlias
 
 import jax
 import numpy as np
@@ -27,42 +26,20 @@ _SWITCH_S = 0.2e-3
 """After which a thread of Python lets another one run; usually 5 ms, half of a short cycle."""
 
 
-class RobotLearner(Protocol):
-    """What becomes of agent steps."""
-
-    @property
-    def psi(self) -> PackedAgentState:
-        """The newest that can be acted by, without waiting."""
-
-    @property
-    def periods(self) -> int:
-        """The learning periods that are part of it."""
-
-    def take(self, step: AgentStep) -> None:
-        """Store a step, and learn if that is due; in the background, later."""
-
-    def finish(self) -> None:
-        """Return when all steps that were taken are learned from."""
-
-    def close(self) -> None:
-        """No more steps come."""
-
-
 class InlineLearner:
-    """The loop waits for it."""
+    """Learns in the loop's own thread: the loop waits for it."""
 
     def __init__(self, learner: Learner) -> None:
-        """Learn by a learner."""
         self._learner = learner
 
     @property
     def psi(self) -> PackedAgentState:
-        """The newest."""
+        """The newest agent state that can be acted by, without waiting."""
         return self._learner.packed
 
     @property
     def periods(self) -> int:
-        """All that fell due."""
+        """Learning periods that are part of it."""
         return self._learner.period
 
     def take(self, step: AgentStep) -> None:
@@ -83,7 +60,6 @@ class BackgroundLearner:
     """
 
     def __init__(self, learner: Learner) -> None:
-        """Begin to wait for steps."""
         self._learner = learner
         self._newest = learner.packed, learner.period
         self._steps: SimpleQueue[AgentStep | None] = SimpleQueue()
@@ -97,23 +73,19 @@ class BackgroundLearner:
 
     @property
     def psi(self) -> PackedAgentState:
-        """The newest that is done."""
         return self._newest[0]
 
     @property
     def periods(self) -> int:
-        """Those that are part of it."""
         return self._newest[1]
 
     def take(self, step: AgentStep) -> None:
-        """Leave a step for the thread."""
         self._check()
         with self._changed:
             self._left += 1
         self._steps.put(step)
 
     def finish(self) -> None:
-        """Wait until nothing is left."""
         with self._changed:
             self._changed.wait_for(lambda: not self._left or self._fault is not None)
         self._check()
@@ -140,6 +112,10 @@ class BackgroundLearner:
     def _check(self) -> None:
         if self._fault is not None:
             raise self._fault
+
+
+RobotLearner: TypeAlias = InlineLearner | BackgroundLearner
+LEARNERS: dict[LearnerName, type[RobotLearner]] = {"inline": InlineLearner, "background": BackgroundLearner}
 
 
 def learn_step(learner: Learner, step: AgentStep) -> None:
@@ -186,7 +162,3 @@ class RobotActor:
         if self._agent_steps < self._agent.learns_from:
             return 0
         return self.period - learning.periods
-
-
-LEARNERS: dict[LearnerName, Callable[[Learner], Any]] = {"inline": InlineLearner, "background": BackgroundLearner}
-"""Ways to learn while the robot moves, by name."""

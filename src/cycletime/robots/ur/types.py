@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol, TypeAlias
 
-from cycletime.errors import RunError
+from cycletime.errors import InputError, RunError
 
 
 class WireError(RunError):
@@ -207,6 +208,34 @@ def numbers_of(command: Command) -> list[float]:
     """All numbers of a command, in the order of its fields: `dataclasses.astuple`, in a tenth of its time."""
     names = command.__slots__ if isinstance(command, StopJ) else command.__slots__[1:]
     return [*joints_of(command), *(getattr(command, name) for name in names)]
+
+
+_COMMANDS: tuple[type[Command], ...] = (SpeedJ, MoveJ, StopJ, ServoJ)
+COMMAND_NUMBERS = JOINTS + 4
+"""The most numbers that a command has: those of `MoveJ`."""
+
+
+def pack_command(command: Command | None) -> tuple[int, list[float]]:
+    """A command as its kind, counted from 1, and its numbers, filled up with zeros; 0 is no command."""
+    if command is None:
+        return 0, [0.0] * COMMAND_NUMBERS
+    joints = joints_of(command)
+    if len(joints) != JOINTS and not isinstance(command, StopJ):
+        raise InputError(f"A command has {len(joints)} joint values: an arm has {JOINTS}.")
+    numbers = numbers_of(command)
+    return 1 + _COMMANDS.index(type(command)), numbers + [0.0] * (COMMAND_NUMBERS - len(numbers))
+
+
+def unpack_command(kind: int, numbers: Sequence[float]) -> Command | None:
+    """What `pack_command` packed."""
+    if kind == 0:
+        return None
+    if not 0 < kind <= len(_COMMANDS):
+        raise WireError(f"There is no command {kind}: they are numbered from 1 to {len(_COMMANDS)}.")
+    command = _COMMANDS[kind - 1]
+    if command is StopJ:
+        return StopJ(numbers[0])
+    return command(tuple(numbers[:JOINTS]), *numbers[JOINTS : JOINTS + len(command.__slots__) - 1])  # type: ignore[arg-type]
 
 
 class RobotLink(Protocol):

@@ -1,7 +1,7 @@
 import pytest
 
-from cycletime.robots.ur.types import Command, MoveJ, ServoJ, SpeedJ, StopJ, WireError
-from cycletime.robots.ur.wire.rtde import LOCKSTEP_INPUTS, lockstep_command, lockstep_values
+from cycletime.robots.ur.types import Command, MoveJ, ServoJ, SpeedJ, StopJ, WireError, unpack_command
+from cycletime.robots.ur.wire.rtde import LOCKSTEP_INPUTS, lockstep_values
 
 Q = (0.1, -0.2, 0.3, 0.4, 0.5, 0.6)
 
@@ -11,9 +11,9 @@ def test_a_command_comes_back_from_the_registers(command: Command | None) -> Non
     kind, *values, grant = lockstep_values(17, command)
     assert len(values) + 2 == len(LOCKSTEP_INPUTS)
     assert grant == 17
-    assert lockstep_command(int(kind), values) == command
+    assert unpack_command(int(kind), values) == command
 
 
 def test_an_unknown_command_is_refused() -> None:
-    with pytest.raises(WireError, match="is 9"):
-        lockstep_command(9, ())
+    with pytest.raises(WireError, match="no command 9"):
+        unpack_command(9, ())

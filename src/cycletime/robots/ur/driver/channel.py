@@ -16,21 +16,17 @@ import zlib
 from dataclasses import dataclass
 from enum import IntEnum
 
-from cycletime.errors import InputError
 from cycletime.robots.ur.safety import Override
 from cycletime.robots.ur.types import (
+    COMMAND_NUMBERS,
     JOINTS,
     ArmState,
     Command,
-    MoveJ,
     RobotMode,
     RuntimeState,
     SafetyMode,
-    ServoJ,
-    SpeedJ,
-    StopJ,
-    joints_of,
-    numbers_of,
+    pack_command,
+    unpack_command,
 )
 
 
@@ -97,42 +93,21 @@ class Order:
     """What the arm is to do; None before the first command."""
 
 
-_COMMANDS = (SpeedJ, ServoJ, MoveJ, StopJ)
-_ORDER = struct.Struct(f"=Qddb{JOINTS + 4}d")
+_ORDER = struct.Struct(f"=Qddb{COMMAND_NUMBERS}d")
 _STATE = struct.Struct(f"=d{4 * JOINTS}dd3i")
 _REPORT = struct.Struct("=idd4QiQQQ?")
 
 
 def encode_order(order: Order) -> bytes:
     """The bytes of an order."""
-    kind, numbers = -1, []
-    if order.command is not None:
-        kind = _COMMANDS.index(type(order.command))
-        numbers = _command_numbers(order.command)
-    padded = numbers + [0.0] * (JOINTS + 4 - len(numbers))
-    return _ORDER.pack(order.number, order.sent_s, order.alive_s, kind, *padded)
+    kind, numbers = pack_command(order.command)
+    return _ORDER.pack(order.number, order.sent_s, order.alive_s, kind, *numbers)
 
 
 def decode_order(data: bytes) -> Order:
     """The order that bytes are."""
     number, sent_s, alive_s, kind, *numbers = _ORDER.unpack(data)
-    return Order(number, sent_s, alive_s, None if kind < 0 else _decode_command(_COMMANDS[kind], numbers))
-
-
-def _decode_command(kind: type[Command], numbers: list[float]) -> Command:
-    if kind is StopJ:
-        return StopJ(numbers[0])
-    joints, rest = tuple(numbers[:JOINTS]), numbers[JOINTS:]
-    if kind is SpeedJ:
-        return SpeedJ(joints, *rest[:2])
-    return ServoJ(joints, *rest[:3]) if kind is ServoJ else MoveJ(joints, *rest)
-
-
-def _command_numbers(command: Command) -> list[float]:
-    joints = joints_of(command)
-    if len(joints) != JOINTS and not isinstance(command, StopJ):
-        raise InputError(f"A command has {len(joints)} joint values: an arm has {JOINTS}.")
-    return numbers_of(command)
+    return Order(number, sent_s, alive_s, unpack_command(kind, numbers))
 
 
 def encode_report(report: DriverReport) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from math import acos, pi, sin
@@ -200,3 +201,23 @@ class Controller:
 
 def _tuple(values: arms.Vector) -> Joints:
     return tuple(values.tolist())
+
+
+class Session(ABC):
+    """What a controller says to one client, over one of its interfaces: bytes in, bytes out."""
+
+    greeting = b""
+    """What is sent first."""
+    wants_to_leave = False
+    """Whether the client has said so."""
+
+    @abstractmethod
+    def receive(self, data: bytes) -> bytes:
+        """Take what the client sends; the replies."""
+
+    def stream(self) -> bytes:
+        """What is sent at the end of a tick."""
+        return b""
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to do
+        """The client is gone; what it asked for goes on."""

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from cycletime.errors import InputError, did_you_mean, quote
-from cycletime.robots.ur.simulator.controller import Controller
+from cycletime.robots.ur.simulator.controller import Controller, Session
 from cycletime.robots.ur.simulator.rtde_session import InputOwners
 from cycletime.robots.ur.types import SafetyMode
 from cycletime.robots.ur.wire.dashboard import LineParser, encode_line
@@ -36,16 +36,12 @@ class StreamFaults:
     """Up to how much longer, at random."""
 
 
-class FaultSession:
+class FaultSession(Session):
     """One client of the admin port."""
-
-    greeting = b""
-    wants_to_leave = False
 
     def __init__(
         self, controller: Controller, owners: InputOwners, faults: StreamFaults, drop: Callable[[tuple[str, ...]], None]
     ) -> None:
-        """A client has connected."""
         self._controller = controller
         self._owners = owners
         self._faults, self._drop = faults, drop
@@ -54,13 +50,6 @@ class FaultSession:
     def receive(self, data: bytes) -> bytes:
         """What the client asks for, and `ok` or `refused: ...` for each."""
         return b"".join(encode_line(self._reply(line.strip())) for line in self._parser.feed(data))
-
-    def stream(self) -> bytes:
-        """Nothing is sent unasked."""
-        return b""
-
-    def close(self) -> None:
-        """The client is gone; the faults stay."""
 
     def _reply(self, line: str) -> str:
         try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from cycletime.robots.ur.simulator.controller import Controller
+from cycletime.robots.ur.simulator.controller import Controller, Session
 from cycletime.robots.ur.simulator.register_program import INPUT_TYPES, OUTPUT_TYPES
-from cycletime.robots.ur.types import WireError, robot_status_bits, safety_status_bits
+from cycletime.robots.ur.types import WireError, robot_status_bits, safety_status_bits, unpack_command
 from cycletime.robots.ur.wire import rtde
 from cycletime.robots.ur.wire import rtde as messages
 from cycletime.robots.ur.wire.rtde import IN_USE, NOT_FOUND, Frame, FrameParser, FrameType, Recipe, Value
@@ -98,11 +98,8 @@ class InputOwners:
         self._owners = {name: owner for name, owner in self._owners.items() if owner is not client}
 
 
-class RtdeSession:
+class RtdeSession(Session):
     """One client of port 30004."""
-
-    greeting = b""
-    wants_to_leave = False
 
     def __init__(self, controller: Controller, owners: InputOwners) -> None:
         """A client has connected; until it asks for another, version 1 of the protocol holds."""
@@ -211,7 +208,7 @@ class RtdeSession:
     def _take_lockstep_command(self) -> None:
         registers = self._controller.registers
         numbers = [registers.number(name) for name in rtde.LOCKSTEP_VALUES]
-        command = rtde.lockstep_command(int(registers.number(rtde.LOCKSTEP_COMMAND)), numbers)
+        command = unpack_command(int(registers.number(rtde.LOCKSTEP_COMMAND)), numbers)
         if command is not None:
             self._controller.run_command(command)
 

@@ -14,33 +14,15 @@ from ipaddress import ip_address
 from random import Random
 from selectors import EVENT_READ, EVENT_WRITE, SelectSelector
 from socket import AF_INET, IPPROTO_TCP, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, TCP_NODELAY, socket
-from typing import Protocol, TextIO
+from typing import TextIO, TypeAlias
 
 from cycletime.errors import InputError
-from cycletime.robots.ur.simulator.controller import Controller
+from cycletime.robots.ur.simulator.controller import Controller, Session
 from cycletime.robots.ur.simulator.faults import FaultSession, StreamFaults
 from cycletime.robots.ur.simulator.rtde_session import InputOwners, RtdeSession
 from cycletime.robots.ur.simulator.text_sessions import DashboardSession, RealtimeSession
 from cycletime.robots.ur.types import WireError
 from cycletime.robots.ur.wire.rtde import LOCKSTEP_GRANT
-
-
-class Session(Protocol):
-    """What the controller says to one client."""
-
-    greeting: bytes
-    """What is sent first."""
-    wants_to_leave: bool
-    """Whether the client has said so."""
-
-    def receive(self, data: bytes) -> bytes:
-        """Take what the client sends; the replies."""
-
-    def stream(self) -> bytes:
-        """What is sent at the end of a tick."""
-
-    def close(self) -> None:
-        """The client is gone."""
 
 
 @dataclass(eq=False)
@@ -84,26 +66,14 @@ _MAX_CATCH_UP_S = 0.01
 lines would end and watchdogs bark for want of them."""
 
 
-class Timing(Protocol):
-    """Decides how fast a controller's time passes."""
-
-    skips_packages: bool
-    """Whether a client that reads too slowly misses packages, as with a real controller."""
-
-    def due_in_s(self, controller: Controller) -> float | None:
-        """Real seconds to the next tick; None where only a client can bring one about."""
-
-    def ticks_due(self, controller: Controller) -> int:
-        """How many ticks are to be done now."""
-
-
 class FreeRunning:
     """A controller whose time passes by itself."""
 
     skips_packages = True
+    """A client that reads too slowly misses packages, as with a real controller."""
 
     def __init__(self, pace: float, now_s: Callable[[], float]) -> None:
-        """Say how many of the controller's seconds pass in a real one."""
+        """With `pace` of the controller's seconds in a real one."""
         self._pace = pace
         self._now_s = now_s
         self._start_s, self._start_tick = now_s(), 0
@@ -139,6 +109,9 @@ class LockStep:
     def ticks_due(self, controller: Controller) -> int:
         """What is left of the grant."""
         return max(0, int(controller.registers.number(LOCKSTEP_GRANT)) - controller.tick)
+
+
+Timing: TypeAlias = FreeRunning | LockStep
 
 
 _BACKLOG_BYTES = 200_000

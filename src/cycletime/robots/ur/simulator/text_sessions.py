@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from cycletime.robots.ur.simulator.controller import Controller
+from cycletime.robots.ur.simulator.controller import Controller, Session
 from cycletime.robots.ur.types import ArmState
 from cycletime.robots.ur.wire.dashboard import GREETING, UNLOCK, LineParser, encode_line
 from cycletime.robots.ur.wire.rtde import ControllerVersion
@@ -36,14 +36,10 @@ def encode_packet(state: ArmState, version: ControllerVersion) -> bytes:
     return bytes(data)
 
 
-class RealtimeSession:
+class RealtimeSession(Session):
     """One client of port 30003."""
 
-    greeting = b""
-    wants_to_leave = False
-
     def __init__(self, controller: Controller) -> None:
-        """A client has connected."""
         self._controller = controller
         self._parser = ScriptParser()
 
@@ -60,9 +56,6 @@ class RealtimeSession:
         """The packet at the end of a tick."""
         return encode_packet(self._controller.state, self._controller.settings.profile.version)
 
-    def close(self) -> None:
-        """The client is gone; what it started ends by itself."""
-
 
 _NEEDS_REMOTE_CONTROL = {
     UNLOCK,
@@ -75,28 +68,18 @@ _NEEDS_REMOTE_CONTROL = {
 }
 
 
-class DashboardSession:
+class DashboardSession(Session):
     """One client of port 29999."""
 
     greeting = encode_line(GREETING)
 
     def __init__(self, controller: Controller) -> None:
-        """A client has connected."""
         self._controller = controller
         self._parser = LineParser()
-        self.wants_to_leave = False
-        """Whether the client has said so."""
 
     def receive(self, data: bytes) -> bytes:
         """What the client sends, and the replies to it."""
         return b"".join(encode_line(self.reply(line.strip())) for line in self._parser.feed(data))
-
-    def stream(self) -> bytes:
-        """Nothing is sent unasked."""
-        return b""
-
-    def close(self) -> None:
-        """The client is gone."""
 
     def reply(self, line: str) -> str:
         """The reply to one command; capitals do not matter."""

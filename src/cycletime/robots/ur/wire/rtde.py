@@ -15,7 +15,7 @@ from enum import IntEnum
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
-from cycletime.robots.ur.types import JOINTS, Command, MoveJ, ServoJ, SpeedJ, StopJ, WireError, numbers_of
+from cycletime.robots.ur.types import COMMAND_NUMBERS, Command, WireError, pack_command
 
 _HEADER = struct.Struct(">HB")
 _MAX_FRAME_BYTES = 0xFFFF
@@ -302,39 +302,12 @@ LOCKSTEP_COMMAND = "input_int_register_46"
 """Which command the package carries; 0 is none."""
 LOCKSTEP_GRANT = "input_int_register_47"
 """The number of the last tick that the controller may do; ticks are counted from the controller's start."""
-LOCKSTEP_VALUES = tuple(f"input_double_register_{number}" for number in range(24, 34))
-"""The command's own numbers: six for the joints, where it has them, and then its others."""
+LOCKSTEP_VALUES = tuple(f"input_double_register_{number}" for number in range(24, 24 + COMMAND_NUMBERS))
 LOCKSTEP_INPUTS = (LOCKSTEP_COMMAND, *LOCKSTEP_VALUES, LOCKSTEP_GRANT)
 """The input recipe of lock-step."""
 
 
-_NO_COMMAND = 0
-_LOCKSTEP_COMMANDS: tuple[type[Command], ...] = (SpeedJ, MoveJ, StopJ, ServoJ)
-"""Numbered from 1; the values of a package are the fields of its command, one after the other."""
-
-
 def lockstep_values(grant: int, command: Command | None = None) -> tuple[float | int, ...]:
     """The values of a package, in the order of `LOCKSTEP_INPUTS`."""
-    if command is None:
-        return (_NO_COMMAND, *(0.0,) * len(LOCKSTEP_VALUES), grant)
-    numbers = numbers_of(command)
-    return (
-        1 + _LOCKSTEP_COMMANDS.index(type(command)),
-        *numbers,
-        *(0.0,) * (len(LOCKSTEP_VALUES) - len(numbers)),
-        grant,
-    )
-
-
-def lockstep_command(kind: int, values: Sequence[float]) -> Command | None:
-    """The command that a package carries, if any."""
-    if kind == _NO_COMMAND:
-        return None
-    if not 0 < kind <= len(_LOCKSTEP_COMMANDS):
-        raise WireError(
-            f"{LOCKSTEP_COMMAND} is {kind}: the commands of lock-step are numbered from 1 to {len(_LOCKSTEP_COMMANDS)}."
-        )
-    command = _LOCKSTEP_COMMANDS[kind - 1]
-    if command is StopJ:
-        return StopJ(values[0])
-    return command(tuple(values[:JOINTS]), *values[JOINTS : JOINTS + len(command.__slots__) - 1])  # type: ignore[arg-type]
+    kind, numbers = pack_command(command)
+    return (kind, *numbers, grant)
