@@ -1,5 +1,7 @@
 """What is made of the committed results: the paper's report, claims, tables and figures; the pages of horizons."""
 
+import base64
+import gzip
 import json
 import re
 import shutil
@@ -42,12 +44,28 @@ def drawn_in(folder: Path) -> dict[str, Any]:
     return {file.stem: drawn(file) for file in sorted(folder.rglob("*.svg"))}
 
 
-def data_of(page: str) -> dict[str, str]:
-    """Hashes of the data that stand in an HTML page, and of its words."""
-    blocks = re.findall(r"<script[^>]*application/json[^>]*>(.*?)</script>", page, re.DOTALL)
+def data_of(page: str) -> dict[str, Any]:
+    """What stands in an HTML page: its words, and its data by part, each as a hash; what its figures are called."""
     words = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
     words = " ".join(re.sub(r"<[^>]+>", " ", words).split())
-    return {"data": digest(steady("\n".join(blocks))), "words": digest(steady(words))}
+    found: dict[str, Any] = {"words": digest(steady(words))}
+    blocks = dict(re.findall(r'<script type="text/plain" id="data-([a-z0-9-]+)">(.*?)</script>', page, re.DOTALL))
+    packed = {name: base64.b64decode(block) for name, block in blocks.items()}
+    data = {name: json.loads(gzip.decompress(part)) for name, part in packed.items() if part[:2] == b"\x1f\x8b"}
+    main = data.pop("main")
+    figures = main.pop("figures", {})
+    assert main or data, "a page has its data with it"
+    named = ("kind", "title", "xLabel", "yLabel")
+    found["figures"] = {
+        name: {**{key: each.pop(key, None) for key in named}, "sha256": _hash(each)} for name, each in figures.items()
+    }
+    found["data"] = {name: _hash(part) for name, part in {**main, **data}.items()}
+    found["films"] = {name: digest(part) for name, part in packed.items() if name not in data and name != "main"}
+    return found
+
+
+def _hash(part: object) -> str:
+    return digest(json.dumps(part, sort_keys=True))
 
 
 @pytest.mark.parametrize(
