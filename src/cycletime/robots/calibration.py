@@ -34,17 +34,15 @@ class Calibration:
     """What was measured, and what must fit."""
 
     dt: Duration
-    """The cycle time."""
     env_dt: Duration
     """The environment's step, of which cycle times are multiples."""
     period: int
-    """U, the agent steps between two learnings."""
+    """Agent steps between two updates."""
     way: LearnWay
-    """When it learns."""
     act: CallTimes
     learn: CallTimes
     holds_s: float = inf
-    """For how long the robot goes on with an action: no other is sent while a cycle does its work."""
+    """How long the robot goes on with an action: no other is sent while a cycle does its work."""
 
     @property
     def in_cycle_s(self) -> float:
@@ -53,12 +51,12 @@ class Calibration:
 
     @property
     def share(self) -> float:
-        """What that is of a cycle."""
+        """In-cycle work as a share of the cycle."""
         return self.in_cycle_s / float(self.dt)
 
     @property
     def fits(self) -> bool:
-        """Whether there is room, learning in the background keeps up, and the robot does not stop meanwhile."""
+        """Whether there is time, a background learner keeps up, and the robot does not stop meanwhile."""
         return self.dt >= self.shortest_dt and self._is_held
 
     @property

@@ -44,13 +44,12 @@ class WallClock:
     """
 
     def __init__(self, pace: float = 1.0) -> None:
-        """Say how many of these seconds pass in a real one."""
+        """`pace` of these seconds pass in a real one."""
         if not 0 < pace < math.inf:
             raise InputError(f"{quote(pace)} is no pace: give how many seconds pass in a real one, such as 1 or 20.")
         self._pace = pace
 
     def now_s(self) -> float:
-        """The time since the machine started, in these seconds."""
         return time.monotonic() * self._pace
 
     def sleep_until(self, time_s: float) -> None:
@@ -70,7 +69,7 @@ class RobotClock:
     """
 
     def __init__(self, newest_s: Callable[[], float], receive: Callable[[], object], period_s: float) -> None:
-        """Say how to get the time of the newest package, how to wait for the next, and the time between two."""
+        """Args: the time of the newest package, a wait for the next, and the time between two."""
         self._newest_s, self._receive, self._period_s = newest_s, receive, period_s
         self._waited_s = -math.inf
 
@@ -79,7 +78,6 @@ class RobotClock:
         return max(self._newest_s(), self._waited_s)
 
     def sleep_until(self, time_s: float) -> None:
-        """Receive the packages until then."""
         last_s = time_s - (1 - _SAME_INSTANT) * self._period_s
         while self._newest_s() <= last_s:
             self._receive()
@@ -91,15 +89,13 @@ class Tick:
     """One wake-up on the grid."""
 
     number: int
-    """Which point of the grid this is, from 1 for the first after the start."""
+    """Which point of the grid, from 1 for the first after the start."""
     scheduled_s: float
-    """When it was due."""
     woke_s: float
-    """When it came."""
     missed: int
-    """Points of the grid before it that were left out: over already when it was asked for, or slept through."""
+    """Points of the grid before it that were skipped: already over when asked for, or slept through."""
     late_s: float
-    """By how much the first of those was over when it was asked for; zero if it was not."""
+    """By how much the first of those was over when asked for; zero if it was not."""
 
 
 class Ticker:
@@ -113,7 +109,7 @@ class Ticker:
         self._number = 0
 
     def wait(self) -> Tick:
-        """Wait for the next point; those that are over are counted and left out."""
+        """Wait for the next point; those that are over are counted and skipped."""
         due, asked_s = self._number + 1, self._clock.now_s()
         late_s = max(0.0, asked_s - self._due_s(due))
         number = max(due, math.ceil((asked_s - self._start_s) / self._dt)) if late_s else due

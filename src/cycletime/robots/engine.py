@@ -38,7 +38,6 @@ class RealTimeEngine(SingleRunEngine):
     name: ClassVar[str] = "real-time"
 
     def refusal(self, spec: RunSpec) -> str | None:
-        """Worlds that wait for the agent."""
         world = spec.world
         if isinstance(world, ClosedFormWorld):
             return f"{world.name!r} is a task in closed form: the engine real-time is for environments of robots."
@@ -47,7 +46,6 @@ class RealTimeEngine(SingleRunEngine):
         return None
 
     def group(self, specs: Sequence[RunSpec]) -> RealTimeBatch:
-        """The run with its environment, made by its id."""
         spec = self._only(specs)
         return RealTimeBatch(spec, make_env(spec.world, spec.dt))
 
@@ -62,9 +60,8 @@ class RealTimeBatch(SingleRunBatch):
 
     spec: RunSpec
     env: gymnasium.Env[Any, Any]
-    """A `RealTimeEnv`, which is closed with the group."""
+    """A `RealTimeEnv`, closed with the batch."""
     observer: RobotObserver = field(default_factory=RobotObserver)
-    """Who is told of every cycle."""
     _journals: dict[int, EpisodeJournal] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -78,7 +75,6 @@ class RealTimeBatch(SingleRunBatch):
             raise
 
     def _check_world(self) -> None:
-        """Refuse a robot that is not the one that the run is for."""
         world = self.spec.world
         if world.env_dt is not None and world.env_dt != self.env_dt:
             raise InputError(f"The run's env_dt is {world.env_dt}, and {self.env.unwrapped} has {self.env_dt}.")
@@ -89,7 +85,6 @@ class RealTimeBatch(SingleRunBatch):
 
     @cached_property
     def loop(self) -> RealTimeLoop:
-        """Algorithm 1."""
         from cycletime.robots.real_time_loop import RealTimeLoop
 
         return RealTimeLoop(
@@ -108,50 +103,41 @@ class RealTimeBatch(SingleRunBatch):
 
     @property
     def where(self) -> str:
-        """Where results come from."""
         return self.loop.robot.where
 
     @property
     def simulators(self) -> tuple[str, ...]:
-        """None that decides a number twice."""
         return ()
 
     @property
     def env_dt(self) -> Duration:
-        """The environment's time step."""
         return self.loop.env_dt
 
     @property
     def cycle_steps(self) -> int:
-        """The environment steps of a cycle."""
         return self.loop.cycle_steps
 
     @property
     def longest_episode_steps(self) -> int | None:
-        """Only the robot knows."""
         return None
 
     @property
     def bounds(self) -> ActionBounds:
-        """The actions that the environment takes."""
         return ActionBounds.of(self.env)
 
     @property
     def fingerprint(self) -> str:
-        """Nothing: a robot is not moved to try it out."""
+        """Empty: a robot is not moved to try it out."""
         return ""
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Why a run that is resumed is never identical."""
         return (_NEVER_IDENTICAL,)
 
     def keep_journal(self, run: int, journal: EpisodeJournal) -> None:
-        """Where finished episodes are kept, and found."""
         self._journals[run] = journal
 
     def _chunks(self, arrays: Arrays | None) -> Iterator[Chunk]:
-        """Calibrate, and train."""
         loop, journal = self.loop, self._journals.get(0)
         _ = self.calibration
         position = None if arrays is None else tree_from_arrays(loop.start(self.spec.seed), arrays)
@@ -160,7 +146,6 @@ class RealTimeBatch(SingleRunBatch):
         yield from map(as_chunk, loop.run(self.spec.seed, position, recalled=recalled, keep=keep))
 
     def close(self) -> None:
-        """Let the robot stand, and let go of it."""
         self.env.close()
 
 

@@ -33,14 +33,13 @@ class AgentStep:
 
     @classmethod
     def nothing(cls, observation_size: int, action_size: int) -> AgentStep:
-        """One in which nothing happens."""
+        """A step of zeros, to compile with."""
         none, still = np.zeros((1, observation_size), np.float32), np.zeros(1, np.bool_)
         result = StepResult(none, np.zeros(1), still, still, np.ones(1, np.int64), ~still, none)
         return cls(none, np.zeros((1, action_size), np.float32), result)
 
     @property
     def ended(self) -> bool:
-        """Whether the episode did."""
         return bool(self.result.terminated[0] or self.result.truncated[0])
 
     def row(self) -> NDArray[np.float32]:
@@ -131,7 +130,6 @@ class EpisodeRun:
         observation_size: int,
         observer: RobotObserver,
     ) -> None:
-        """Bring together the robot, its clock, and who acts and looks on."""
         self._parts, self._agent, self._clock, self._observer = parts, agent, clock, observer
         self._env_dt, self._cycle_steps, self._bounds = env_dt, cycle_steps, bounds
         self._size = observation_size
@@ -139,7 +137,7 @@ class EpisodeRun:
         self._cycles: list[Cycle] = []
 
     def play(self, seed: int) -> AgentStep:
-        """Reset, and go on to the end; the last cycle, which is not learned from yet."""
+        """Reset, and run to the end; returns the last cycle, which is not learned from yet."""
         observation, self._info = self._parts.reset(seed=seed)
         self._observation = self._numbers(observation)
         self._beats = Ticker(self._env_dt, self._clock)
@@ -151,7 +149,6 @@ class EpisodeRun:
         return self._steps[-1]
 
     def record(self, number: int, env_steps_before: int) -> EpisodeRecord:
-        """What is kept of it."""
         results = [each.result for each in self._steps]
         length_steps = np.array([result.env_steps[0] for result in results], np.int64)
         mode = self._info.get("safety_mode", _RUNNING_SAFETY_MODES[0])

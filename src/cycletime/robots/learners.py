@@ -134,13 +134,12 @@ class RobotActor:
     """
 
     def __init__(self, agent: Agent, seed: int, learner: Learner, action_size: int) -> None:
-        """Go on from what a learner has stored."""
         self._agent, self._learner = agent, learner
         self._actor = Actor(agent, learner.packed, 1, action_size)
         self._random = RandomNumbers(agent, seed_key(seed), action_size, copies=1)
 
     def begin(self) -> None:
-        """An episode begins, when all steps before it are stored."""
+        """Start an episode; all steps before it are stored."""
         learner = self._learner
         self.period, self._row, self._agent_steps = learner.period, learner.period_rows, learner.rows
         self._begins = True
@@ -158,7 +157,7 @@ class RobotActor:
         return actions
 
     def stale(self, learning: RobotLearner) -> int:
-        """Learnings that have fallen due, and are not part of the policy."""
+        """Updates that have fallen due, and are not part of the policy."""
         if self._agent_steps < self._agent.learns_from:
             return 0
         return self.period - learning.periods

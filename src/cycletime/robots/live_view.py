@@ -119,7 +119,6 @@ class BoardProcess:
     """Boards on the terminal that standard error is."""
 
     def __init__(self, words: Iterable[str] = (sys.executable, "-m", _MODULE)) -> None:
-        """Start the process."""
         self._process = subprocess.Popen(
             list(words),
             stdin=subprocess.PIPE,
@@ -132,12 +131,12 @@ class BoardProcess:
         os.set_blocking(self._pipe, False)
 
     def show(self, board: StatusBoard) -> None:
-        """Have a board drawn, if there is room for it on the way; a run goes on without a screen."""
+        """Have a board drawn, if the pipe has room; a run goes on without a screen."""
         with contextlib.suppress(BlockingIOError, BrokenPipeError):
             os.write(self._pipe, board.as_line().encode() + b"\n")
 
     def close(self) -> None:
-        """Let it draw what came last, and end; one that does not, since its terminal takes nothing, is ended."""
+        """Let it draw the last board and end; a process whose terminal takes nothing is killed."""
         with contextlib.suppress(BrokenPipeError, subprocess.TimeoutExpired):
             self._process.communicate(timeout=_CLOSE_TIMEOUT_S)
         self._process.kill()

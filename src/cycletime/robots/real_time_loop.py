@@ -51,7 +51,7 @@ class RealTimeSession:
     def __init__(
         self, loop: RealTimeLoop, seed: int, position: SteppedPosition, recalled: Iterable[EpisodeRecord] = ()
     ) -> None:
-        """Go on from a position, which is taken over, and from the episodes that were kept since then."""
+        """Continue from a position, which is taken over, and the episodes recorded since then."""
         self.loop, self.seed, self.env = loop, seed, SingleEnvAdapter(loop.env)
         self.sizes = self.env.observation_size, self.env.bounds.size
         agent = with_array_rates(loop.agent)
@@ -65,7 +65,6 @@ class RealTimeSession:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the budget is reached."""
         return self.counters.env_steps >= self.loop.env_steps
 
     def episode(self) -> EpisodeRecord:
@@ -88,7 +87,7 @@ class RealTimeSession:
         return run.record(number, env_steps)
 
     def act(self, observation: NDArray[np.float32]) -> tuple[NDArray[np.float32], int]:
-        """What the agent does, and how many learnings its policy is behind."""
+        """Actions, and how many updates the policy is behind."""
         self.counters.check_finite(observation=observation)
         stale = self.acting.stale(self.learning)
         actions = self.acting.act(self.learning.psi, observation)
@@ -96,7 +95,6 @@ class RealTimeSession:
         return actions, stale
 
     def take(self, step: AgentStep) -> None:
-        """Learn from a cycle, or leave it to the background."""
         self._count(step)
         self.learning.take(step)
 
@@ -110,7 +108,6 @@ class RealTimeSession:
             self.loop.observer.learning_finished()
 
     def chunk(self) -> SteppedChunk:
-        """What happened since the last chunk."""
         learner, counters = self.learner, self.counters
         return SteppedChunk(
             position=learner.position(counters, exact=True),
@@ -121,7 +118,6 @@ class RealTimeSession:
         )
 
     def close(self) -> None:
-        """End what learns in the background."""
         self.learning.close()
 
     def _count(self, step: AgentStep) -> None:
@@ -175,7 +171,6 @@ class RealTimeLoop:
     """Who is told."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot run."""
         check_agent(self.agent)
         check_counts(self, "env_steps")
         check_precision(jnp.float32)
@@ -195,7 +190,6 @@ class RealTimeLoop:
 
     @property
     def robot(self) -> RealTimeEnv:
-        """The environment itself."""
         return real_time_env_of(self.env)
 
     @property
@@ -210,12 +204,11 @@ class RealTimeLoop:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """Numbers in an observation and in an action."""
+        """Sizes of an observation and of an action."""
         single = SingleEnvAdapter(self.env)
         return single.observation_size, single.bounds.size
 
     def start(self, seed: int) -> SteppedPosition:
-        """A run before its first step."""
         return SteppedPosition(
             psi=initial_agent_state(with_array_rates(self.agent), seed_key(seed), *self.sizes),
             buffer=Buffer.empty(self._capacity, *self.sizes),

@@ -32,31 +32,27 @@ class StatusBoard:
     """What is shown."""
 
     title: str
-    """Which run it is, on which robot."""
     env_steps: int
-    """That the run will have."""
+    """The budget."""
     done_steps: int = 0
     """Environment steps so far."""
     phase: str = "starting"
-    """What is going on, in a word or two."""
     safety: str = UNKNOWN
-    """The safety mode that the robot told last."""
+    """The newest safety mode."""
     episode: int = 0
-    """The number of this one, from 1; 0 before the first."""
+    """Counted from 1; 0 before the first."""
     return_now: float = 0.0
-    """Of this episode, so far."""
     returns: tuple[float, ...] = ()
-    """Of the last episodes that are over."""
+    """Of the last finished episodes."""
     best: float | None = None
-    """The largest of all."""
     stops: int = 0
     """Episodes that a safety mode cut short."""
     learnings: int = 0
-    """How often the agent has learned while the robot stood."""
+    """Updates while the robot stood."""
     cycles: int = 0
     overruns: int = 0
     times_ms: Mapping[str, tuple[float | None, ...]] | None = None
-    """Now, mean, p99 and worst of each time of a cycle; None where the robot does not tell one."""
+    """Now, mean, p99 and worst of each part of a cycle; None where unknown."""
 
     def after(self, entries: Iterable[JournalEntry]) -> StatusBoard:
         """The board of a run that goes on after the episodes of its journal."""
@@ -73,12 +69,10 @@ class StatusBoard:
         )
 
     def as_line(self) -> str:
-        """As text without line ends."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_line(cls, line: str) -> StatusBoard:
-        """What `as_line` wrote."""
         told = json.loads(line)
         return cls(**(told | {"returns": tuple(told["returns"])}))
 
@@ -183,7 +177,6 @@ class BoardObserver(RobotObserver):
 
     @property
     def cadence(self) -> TimingSummary:
-        """Of all cycles so far."""
         return self._meter.cadence
 
     def _tell(self, **news: Any) -> None:  # noqa: ANN401 - fields of a board

@@ -29,20 +29,16 @@ class Path(NamedTuple):
     """A straight line of joint space, travelled with a trapezoid of speed."""
 
     start: Vector
-    """Where it begins."""
     goal: Vector
-    """Where it ends."""
     ramp_s: float
-    """How long it speeds up, and slows down."""
+    """Acceleration, and deceleration."""
     total_s: float
-    """How long it takes."""
 
 
 class RunningLine(NamedTuple):
     """The line that runs."""
 
     command: Command
-    """What it says."""
     periods: int = 0
     """For how long it has been running; a move's path, since the arm stood and it began."""
     path: Path | None = None
@@ -61,9 +57,7 @@ class Arm(NamedTuple):
     target_q: Vector
     """Angles that the servo follows."""
     target_qd: Vector
-    """Their speeds."""
     program: RunningLine | None = None
-    """What is running."""
     pending: tuple[tuple[int, Command], ...] = ()
     """Commands on their way, each with the tick from which it works."""
 

@@ -66,7 +66,6 @@ class Inspection:
     """What was found."""
 
     facts: tuple[tuple[str, str], ...]
-    """Names and values, to be shown."""
     missing: tuple[str, ...]
     """What has to be done before the arm can be driven, a sentence each; none if it can."""
 

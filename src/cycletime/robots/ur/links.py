@@ -23,7 +23,6 @@ class StandardLink:
     """One controller over its network interfaces."""
 
     def __init__(self, address: Address, timeout_s: float = _TIMEOUT_S) -> None:
-        """Say where it is; nothing is connected yet."""
         self._address, self._timeout_s = address, timeout_s
         self._states: RtdeClient | None = None
         self._scripts: Connection | None = None
@@ -31,12 +30,10 @@ class StandardLink:
 
     @property
     def period_s(self) -> float:
-        """The time between two states."""
         return self._connected.period_s
 
     @property
     def version(self) -> str:
-        """The version of the controller's software."""
         return self._connected.version
 
     def connect(self) -> None:
@@ -55,7 +52,6 @@ class StandardLink:
             raise
 
     def receive(self, timeout_s: float) -> ArmState:
-        """The newest state that was not received before."""
         states, countdown = self._connected, Countdown(timeout_s)
         try:
             while (state := states.newest(countdown.left_s())) is None:
@@ -97,7 +93,6 @@ class StandardLink:
             raise
 
     def close(self) -> None:
-        """End all connections."""
         for connection in (self._states, self._scripts):
             if connection is not None:
                 connection.close()
@@ -169,7 +164,6 @@ class LockstepLink:
 
     @property
     def period_s(self) -> float:
-        """The time between two states."""
         return self._connected.period_s
 
     def connect(self) -> None:
@@ -198,11 +192,9 @@ class LockstepLink:
         self._command = command
 
     def dashboard(self, line: str) -> str:
-        """Ask the dashboard."""
         return self._standard.dashboard(line)
 
     def close(self) -> None:
-        """End all connections."""
         if self._states is not None:
             self._states.close()
         self._states = None

@@ -159,7 +159,6 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
 
     @property
     def dt(self) -> float:
-        """The environment's time step in seconds."""
         return float(self._env_dt)
 
     @property
@@ -264,7 +263,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
             raise
 
     def _let_stand(self) -> None:
-        """The episode is over."""
+        """End the episode: stop the arm."""
         self._command = self._env_steps = None
         self._link.send(STOP)
 
@@ -319,7 +318,6 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
             self._state = self._receive()
 
     def _receive(self, timeout_s: float = CONNECTION_TIMEOUT_S) -> ArmState:
-        """The newest state."""
         state = self._link.receive(timeout_s)
         self._received_s = state.time_s
         safety = state.safety_mode

@@ -40,7 +40,6 @@ class Address:
     """Where a controller listens."""
 
     host: str
-    """Its name or number."""
     rtde: int = RTDE_PORT
     """States, and registers."""
     realtime: int = REALTIME_PORT
@@ -49,7 +48,6 @@ class Address:
     """Questions and releases, as text."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no address."""
         if not self.host.strip():
             raise InputError(f"{self.host!r} is no host: give a controller's name or number, such as 192.168.1.10.")
         for port in (self.rtde, self.realtime, self.dashboard):
@@ -61,7 +59,6 @@ class Connection:
     """One TCP connection."""
 
     def __init__(self, host: str, port: int, what: str, timeout_s: float) -> None:
-        """Connect."""
         self._timeout_s = timeout_s
         self.where = f"{what} of the controller at {host}:{port}"
         """In words."""
@@ -97,7 +94,6 @@ class Connection:
             pass
 
     def close(self) -> None:
-        """End it."""
         self._socket.close()
 
 
@@ -105,7 +101,6 @@ class Countdown:
     """What is left of a time."""
 
     def __init__(self, time_s: float) -> None:
-        """Begin now."""
         self._until_s = time.monotonic() + time_s
 
     def left_s(self) -> float:
@@ -132,7 +127,6 @@ class RtdeClient:
     """States by RTDE, as fast as the controller has them."""
 
     def __init__(self, connection: Connection, timeout_s: float) -> None:
-        """Use a connection on which nothing was said yet."""
         self._connection, self._timeout_s = connection, timeout_s
         self._parser = FrameParser()
         self._waiting: list[Frame] = []
@@ -165,11 +159,9 @@ class RtdeClient:
         return _arm_state(self._recipe.unpack(ours[-1].payload)) if ours else None
 
     def write(self, values: Sequence[Value]) -> None:
-        """Write the inputs that were agreed on."""
         self._connection.send(rtde.data_package(self._inputs, values))
 
     def close(self) -> None:
-        """End the connection."""
         self._connection.close()
 
     def _is_ours(self, frame: Frame) -> bool:

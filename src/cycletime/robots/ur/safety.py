@@ -128,16 +128,13 @@ class Ruling:
     """What the arm is told, and whether that is what the agent wanted."""
 
     command: Command
-    """What may be sent."""
     override: Override = Override.NONE
-    """Why it is not what was wanted."""
 
 
 class Supervisor:
     """Rules on commands, by the newest package of the controller; remembers where the tip was inside last."""
 
     def __init__(self, limits: ArmLimits, tip: Tip) -> None:
-        """Say what to keep, and how the arm's tip follows from its angles."""
         self.limits = limits
         self._tip = tip
         self._low, self._high = _shrunk(limits.low, limits.high, limits.joint_margin)
@@ -269,7 +266,6 @@ class StopAction(IntEnum):
     GO_ON = 0
     """The arm may be moved."""
     WAIT = 1
-    """It may not, yet."""
     UNLOCK = 2
     """Ask the dashboard to release the protective stop, and tell its reply by `unlock_replied`."""
     ABORT = 3
@@ -289,14 +285,12 @@ class StopRules:
     most: int = 10
     """Protective stops that are released, in any window; one more ends the run."""
     window_s: float = 600.0
-    """The length of that window."""
 
 
 class StopHandler:
     """Sees each package of the controller and says what to do; its times are the controller's own."""
 
     def __init__(self, rules: StopRules = StopRules()) -> None:  # noqa: B008 - it is frozen
-        """Begin with an arm that has not been stopped."""
         self._rules = rules
         self._stopped_at: deque[float] = deque()
         self._stopped = False

@@ -123,11 +123,8 @@ class ArmState:
     target_q: Joints
     """Angles that the controller is steering to, in this very period."""
     target_qd: Joints
-    """Their speeds."""
     robot_mode: RobotMode = RobotMode.RUNNING
-    """Power and brakes."""
     safety_mode: SafetyMode = SafetyMode.NORMAL
-    """What the safety system allows."""
     runtime_state: RuntimeState = RuntimeState.STOPPED
     """Whether a program, such as a line that was sent, is running."""
     speed_scaling: float = 1.0

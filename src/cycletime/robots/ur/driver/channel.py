@@ -52,17 +52,14 @@ class DriverReport:
     """What a driver tells with every package of the controller, and when its phase changes."""
 
     phase: Phase
-    """What it is doing."""
     received_s: float = 0.0
     """When the state came, by the driver's clock."""
     period_s: float = 0.0
-    """The time between two states."""
+    """Time between two states."""
     packages: int = 0
-    """Packages received since the start."""
     missed: int = 0
     """Packages that the controller left out, or that were overtaken by newer ones."""
     sent: int = 0
-    """Commands sent to the controller."""
     overridden: int = 0
     """Commands that the supervisor did not pass on as they came."""
     override: Override = Override.NONE
@@ -70,11 +67,9 @@ class DriverReport:
     order: int = 0
     """The number of the order that was ruled on last."""
     protective_stops: int = 0
-    """Since the start."""
     connections: int = 0
-    """Made since the start: those before the last were lost."""
+    """Since the start: all but the last were lost."""
     state: ArmState | None = None
-    """The newest state, once there is one."""
     text: str = ""
     """Why the phase is what it is, in a sentence; empty while the arm is driven."""
 
@@ -242,11 +237,9 @@ class SharedMemory:
         self._orders, self._reports = Mailbox(view[:_MAILBOX_BYTES]), Mailbox(view[_MAILBOX_BYTES:])
 
     def leave_order(self, order: Order) -> None:
-        """Replace the order before."""
         self._orders.write(encode_order(order))
 
     def order(self) -> Order | None:
-        """The newest order, if there is one."""
         newest = self._orders.read()
         return decode_order(newest[1]) if newest else None
 
@@ -256,7 +249,6 @@ class SharedMemory:
         os.eventfd_write(self.files[1], 1)
 
     def report(self) -> DriverReport | None:
-        """The newest report, if there is one."""
         newest = self._reports.read()
         return decode_report(newest[1]) if newest else None
 

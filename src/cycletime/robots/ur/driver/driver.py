@@ -85,7 +85,6 @@ class Driver:
         clock: MonotonicClock,
         timeouts: DriverTimeouts | None = None,
     ) -> None:
-        """Bring together the arm, the rules that it is under, and who it works for."""
         self._link, self._supervisor, self._stops, self._desk, self._clock = link, supervisor, stops, desk, clock
         self._timeouts = timeouts or DriverTimeouts()
         self._report = DriverReport(Phase.STARTING)
@@ -120,7 +119,7 @@ class Driver:
             self._answer(state)
 
     def _answer(self, state: ArmState) -> None:
-        """Everything that one package of the controller sets off."""
+        """Handle one package of the controller."""
         if self._report.state is None or state.time_s != self._report.state.time_s:  # else it was sent before
             self._heard_s = self._clock.now_s()
         wish = self._stops.see(state, state.time_s)  # the controller refuses a release by its own clock
@@ -175,7 +174,6 @@ class Driver:
         self._note(order, why)
 
     def _note(self, order: Order, override: Override) -> None:
-        """For the next report."""
         overridden = self._report.overridden + (override is not Override.NONE)
         self._report = replace(self._report, override=override, overridden=overridden, order=order.number)
 
@@ -298,27 +296,20 @@ class DriverSettings:
     """Which arm a driver drives, by which rules."""
 
     address: Address
-    """Where its controller is."""
     limits: ArmLimits = REACHER_LIMITS
-    """What the supervisor keeps."""
     stops: StopRules = field(default_factory=StopRules)
-    """How protective stops are met."""
     timeouts: DriverTimeouts = field(default_factory=DriverTimeouts)
-    """How long what may last."""
     pace: float = 1.0
-    """Seconds of a simulated controller in a real one."""
+    """A simulated controller's seconds in a real one."""
 
     def __post_init__(self) -> None:
-        """Refuse what no driver could use."""
         WallClock(self.pace)
 
     def as_text(self) -> str:
-        """All of it, as JSON."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_text(cls, text: str) -> DriverSettings:
-        """What `as_text` wrote."""
         parts = json.loads(text)
         limits: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in parts["limits"].items()

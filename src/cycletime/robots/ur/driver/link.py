@@ -31,7 +31,6 @@ class DriverLink:
     """
 
     def __init__(self, settings: DriverSettings) -> None:
-        """Say what to drive; nothing is started yet."""
         self._settings = settings
         self._clock: MonotonicClock = WallClock(settings.pace)
         self._questions = StandardLink(settings.address)
@@ -42,37 +41,32 @@ class DriverLink:
 
     @property
     def clock(self) -> MonotonicClock:
-        """The clock of agent and driver."""
         return self._clock
 
     @property
     def pace(self) -> float:
-        """How many of its seconds pass in a real one."""
         return self._settings.pace
 
     @property
     def received(self) -> DriverReport:
-        """The report of the state that was received last: when that came, and how many had come."""
+        """The report of the state that was received last."""
         return self._received
 
     @property
     def holds_s(self) -> float:
-        """For how long a speed goes on that is not ordered anew."""
+        """How long a speed goes on that is not ordered anew."""
         return self._settings.timeouts.order_age_s
 
     @property
     def period_s(self) -> float:
-        """The time between two states."""
         return self.report.period_s
 
     @property
     def report(self) -> DriverReport:
-        """The driver's newest report."""
         return (self._memory and self._memory.report()) or DriverReport(Phase.STARTING)
 
     @property
     def driver_id(self) -> int | None:
-        """The id of the driver's process, while there is one."""
         return None if self._process is None else self._process.pid
 
     def connect(self) -> None:
@@ -96,7 +90,6 @@ class DriverLink:
             raise
 
     def receive(self, timeout_s: float) -> ArmState:
-        """The newest state that was not received before."""
         memory, countdown = self._running(), Countdown(timeout_s)
         while True:
             self._give_sign_of_life(memory)

@@ -38,11 +38,9 @@ class AgentChannel:
             signal.signal(number, self._end)
 
     def order(self) -> Order | None:
-        """The newest order, if there is one."""
         return self._memory.order()
 
     def tell(self, report: DriverReport) -> None:
-        """Leave a report."""
         self._memory.leave_report(report)
 
     def agent_is_gone(self) -> bool:

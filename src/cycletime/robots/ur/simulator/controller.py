@@ -56,7 +56,6 @@ class Controller:
     def __init__(
         self, settings: SimulatorSettings | None = None, tell: Callable[[str], None] = lambda text: None
     ) -> None:
-        """Stand at the pose where settings say so, and tell what the log says to whoever runs this."""
         self.settings = settings or SimulatorSettings()
         self.model = self.settings.arm
         self.arm = arms.arm_at_rest(self.settings.start_q)
@@ -76,12 +75,11 @@ class Controller:
 
     @property
     def tick(self) -> int:
-        """How many periods the controller has done."""
+        """Periods done."""
         return self.arm.tick
 
     @property
     def time_s(self) -> float:
-        """Its own time, since it was switched on."""
         return self.arm.tick * self.model.period_s
 
     @property
@@ -95,7 +93,6 @@ class Controller:
         return tool_pose(q, self.settings.profile.geometry)
 
     def advance(self) -> None:
-        """One period."""
         if self.program is not None:
             self._run_registers(self.program)
         before = self.arm
@@ -120,7 +117,6 @@ class Controller:
             self.run(command)
 
     def run(self, command: Command) -> None:
-        """Let a command through to the arm."""
         if not self.safety.allows_motion:
             return
         if why := refusal_reason(command):
@@ -146,7 +142,6 @@ class Controller:
         self.arm = self.arm._replace(program=None, pending=())
 
     def stop(self, mode: SafetyMode, why: str) -> None:
-        """The safety system stops the arm."""
         self.program = None
         self.arm = arms.halt(self.arm, _STOP_DECELERATION)
         self.safety.stop(mode, self.time_s)

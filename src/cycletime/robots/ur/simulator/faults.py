@@ -48,7 +48,6 @@ class FaultSession(Session):
         self._parser = LineParser()
 
     def receive(self, data: bytes) -> bytes:
-        """What the client asks for, and `ok` or `refused: ...` for each."""
         return b"".join(encode_line(self._reply(line.strip())) for line in self._parser.feed(data))
 
     def _reply(self, line: str) -> str:

@@ -30,11 +30,8 @@ class SimulatedController:
     """A simulated controller that runs."""
 
     address: str
-    """Where it listens."""
     ports: Ports
-    """Of its interfaces."""
     pid: int
-    """Its process."""
 
     def fault(self, line: str) -> str:
         """Ask for a fault, such as 'protective stop'; the reply."""

@@ -18,17 +18,13 @@ class ControllerProfile:
     """What differs between the generations of controllers."""
 
     name: ProfileName
-    """As on the command line."""
     version: ControllerVersion
-    """Of its software."""
     date: str
-    """Of its software, as the dashboard tells it."""
+    """As the dashboard tells it."""
     period_s: float
-    """Between two ticks."""
     remote_control: bool
     """Whether it takes scripts only while it is in remote control."""
     geometry: Geometry
-    """Of its arm."""
 
     def with_version(self, text: str) -> ControllerProfile:
         """The same with other software, such as 3.3.4.310; parts that are left out are 0."""
@@ -70,7 +66,6 @@ class SimulatorSettings:
     """A simulated controller."""
 
     profile: ControllerProfile = PROFILES["cb3"]
-    """Which controller it is."""
     latency_ticks: int = 1
     """Ticks that a script line waits, after the one in which it arrives."""
     jitter_ticks: int = 0
@@ -78,13 +73,11 @@ class SimulatorSettings:
     noise: bool = False
     """Whether measured angles and speeds have the noise of encoders."""
     seed: int = 0
-    """Decides noise and jitter."""
+    """Of noise and jitter."""
     limits: TripLimits = TripLimits()
-    """What the safety system stops for."""
     start_q: Joints = (1.58724391, -2.4, 1.5, -0.71790582, 1.63685572, 1.00910473)
     """Where the arm stands at first: the pose in which UR-Reacher-2 begins."""
 
     @property
     def arm(self) -> ArmModel:
-        """The arm behind the controller."""
         return ArmModel(period_s=self.profile.period_s)

@@ -55,31 +55,25 @@ class Registers:
     """Values by name; each is zero until it is written, and keeps what was written last."""
 
     def __init__(self) -> None:
-        """All zero, as after the controller has started."""
         self._values: dict[str, Value] = {}
 
     def __getitem__(self, name: str) -> Value:
         return self._values.get(name, 0)
 
     def __setitem__(self, name: str, value: Value) -> None:
-        """Write a register."""
         self._values[name] = value
 
     def number(self, name: str) -> float:
-        """The value of a register that holds one number."""
         value = self._values.get(name, 0)
         return 0.0 if isinstance(value, tuple) else value
 
     def whole(self, number: int) -> int:
-        """An input register for whole numbers."""
         return int(self.number(f"input_int_register_{number}"))
 
     def doubles(self, start: int, end: int) -> tuple[float, ...]:
-        """A range of input registers for numbers."""
         return tuple(float(self.number(f"input_double_register_{number}")) for number in range(start, end))
 
     def tell_int(self, number: int, value: int) -> None:
-        """Write an output register for whole numbers."""
         self._values[f"output_int_register_{number}"] = value
 
     def tell_doubles(self, values: tuple[float, ...]) -> None:
@@ -119,7 +113,6 @@ class RegisterProgram:
     """The program while it runs."""
 
     def __init__(self, registers: Registers, tick: int, pose_at: Callable[[Vector], tuple[float, ...]]) -> None:
-        """Begin, ready for a command."""
         self.ended: str | None = None
         """Why the program has ended, if it has."""
         self.asks_for_stop = False

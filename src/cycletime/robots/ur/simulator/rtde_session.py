@@ -78,7 +78,6 @@ class InputOwners:
     """Which client writes which input: no two may write the same."""
 
     def __init__(self) -> None:
-        """Nobody writes anything yet."""
         self._owners: dict[str, object] = {}
 
     def refuses(self, name: str, client: object) -> bool:
@@ -86,15 +85,12 @@ class InputOwners:
         return self._owners.get(name, client) is not client
 
     def claim(self, names: tuple[str, ...], client: object) -> None:
-        """These inputs are a client's from now on."""
         self._owners |= dict.fromkeys(names, client)
 
     def give_back(self, names: tuple[str, ...]) -> None:
-        """These inputs are nobody's from now on."""
         self._owners = {name: owner for name, owner in self._owners.items() if name not in names}
 
     def release(self, client: object) -> None:
-        """A client is gone."""
         self._owners = {name: owner for name, owner in self._owners.items() if owner is not client}
 
 
@@ -115,7 +111,6 @@ class RtdeSession(Session):
         self._heard = controller.log[-1][0] if controller.log else 0
 
     def receive(self, data: bytes) -> bytes:
-        """What the client sends, and the replies to it."""
         return b"".join(self._reply(frame) for frame in self._parser.feed(data))
 
     def stream(self) -> bytes:

@@ -83,7 +83,6 @@ class SafetySystem:
 
     @property
     def allows_motion(self) -> bool:
-        """Whether a program may move the arm."""
         return self.safety_mode.allows_motion and self.robot_mode is RobotMode.RUNNING
 
     def stop(self, mode: SafetyMode, time_s: float) -> None:

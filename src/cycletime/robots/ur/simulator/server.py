@@ -30,11 +30,9 @@ class Client:
     """A connection, with what is still to be sent."""
 
     interface: str
-    """Which of the controller's interfaces it uses."""
     socket: socket
     """Non-blocking."""
     session: Session
-    """What it is told."""
     outgoing: bytearray = field(default_factory=bytearray)
     """What the socket has not taken yet."""
     waits_to_send: bool = False
@@ -79,7 +77,6 @@ class FreeRunning:
         self._start_s, self._start_tick = now_s(), 0
 
     def due_in_s(self, controller: Controller) -> float:
-        """Real seconds to the next tick."""
         return max(0.0, self._due_s(controller, controller.tick + 1) - self._now_s())
 
     def ticks_due(self, controller: Controller) -> int:
@@ -103,7 +100,6 @@ class LockStep:
     skips_packages = False
 
     def due_in_s(self, controller: Controller) -> float | None:
-        """At once, or when a grant arrives."""
         return 0.0 if self.ticks_due(controller) else None
 
     def ticks_due(self, controller: Controller) -> int:
@@ -134,7 +130,6 @@ class Server:
     """A controller's listening sockets and clients."""
 
     def __init__(self, controller: Controller, timing: Timing, address: str, ports: Ports) -> None:
-        """Listen."""
         self._faults = StreamFaults()
         self._random = Random(controller.settings.seed)
         self._controller = controller
@@ -156,7 +151,6 @@ class Server:
 
     @property
     def ports(self) -> Ports:
-        """Where the interfaces listen."""
         return Ports(**{name: self.listens_at(name)[1] for name in self._listeners})
 
     @property
@@ -165,7 +159,6 @@ class Server:
         return max((len(client.outgoing) for client in self._clients), default=0)
 
     def listens_at(self, interface: str) -> tuple[str, int]:
-        """The address and the port of an interface."""
         address, port = self._listeners[interface].getsockname()
         return address, port
 
@@ -186,7 +179,6 @@ class Server:
         self._tick_as_due()
 
     def close(self) -> None:
-        """End all connections, and listen no more."""
         for client in list(self._clients):
             self._remove(client)
         for listener in self._listeners.values():
@@ -194,7 +186,6 @@ class Server:
         self._selector.close()
 
     def drop(self, interfaces: tuple[str, ...]) -> None:
-        """Cut the connections of some interfaces."""
         for client in [each for each in self._clients if each.interface in interfaces]:
             self._remove(client)
 

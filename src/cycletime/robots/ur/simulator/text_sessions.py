@@ -44,7 +44,6 @@ class RealtimeSession(Session):
         self._parser = ScriptParser()
 
     def receive(self, data: bytes) -> bytes:
-        """What the client sends; there are no replies."""
         for each in self._parser.feed(data):
             if isinstance(each, Program):
                 self._controller.run_program(each)
@@ -53,7 +52,6 @@ class RealtimeSession(Session):
         return b""
 
     def stream(self) -> bytes:
-        """The packet at the end of a tick."""
         return encode_packet(self._controller.state, self._controller.settings.profile.version)
 
 
@@ -78,7 +76,6 @@ class DashboardSession(Session):
         self._parser = LineParser()
 
     def receive(self, data: bytes) -> bytes:
-        """What the client sends, and the replies to it."""
         return b"".join(encode_line(self.reply(line.strip())) for line in self._parser.feed(data))
 
     def reply(self, line: str) -> str:

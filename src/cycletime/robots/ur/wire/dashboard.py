@@ -16,7 +16,6 @@ class LineParser:
     """Cuts a byte stream into lines, however TCP has torn or merged them."""
 
     def __init__(self) -> None:
-        """Begin with an empty buffer, as on a new connection."""
         self._buffer = b""
 
     def feed(self, data: bytes) -> list[str]:

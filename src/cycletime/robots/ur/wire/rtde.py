@@ -53,11 +53,9 @@ class FrameParser:
     """Cuts a byte stream into frames, however TCP has torn or merged them."""
 
     def __init__(self) -> None:
-        """Begin with an empty buffer, as on a new connection."""
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> list[Frame]:
-        """All frames that are complete now."""
         self._buffer += data
         frames, start = [], 0
         while len(self._buffer) - start >= _HEADER.size:
@@ -104,7 +102,6 @@ class Recipe:
     id: int | None
     """Its number, the first byte of the package; None in protocol version 1, whose packages have no number."""
     names: tuple[str, ...]
-    """The variables, in order."""
     types: tuple[str, ...]
     """The type of each, as the controller named it."""
 
@@ -165,7 +162,6 @@ class ControllerVersion(NamedTuple):
     build: int
 
     def __str__(self) -> str:
-        """As the dashboard prints it."""
         return ".".join(map(str, self))
 
 

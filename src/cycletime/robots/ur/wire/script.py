@@ -166,7 +166,6 @@ class ScriptParser:
     """Cuts a byte stream into one-line programs and blocks, however TCP has torn or merged them."""
 
     def __init__(self) -> None:
-        """Begin outside of any block, as on a new connection."""
         self._rest = b""
         self._block: list[str] = []
         self._depth = 0
