@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from cycletime.studies import worker
-from cycletime.studies.events import RunEvent
+from cycletime.studies.events import Event, StudyObserver
 from cycletime.studies.plan import Plan
 from cycletime.studies.study_folder import RunState
 from cycletime.studies.worker import StudyResultSink
@@ -86,15 +86,15 @@ class InThreads(InTurn):
 
 
 @dataclass
-class Notes:
-    """A watcher that writes down what it is told."""
+class Notes(StudyObserver):
+    """Writes down what it is told."""
 
     heard: list[Any] = field(default_factory=list)
 
     def begin(self, plan: Plan, states: Mapping[str, RunState]) -> None:
         self.heard.append(dict(states))
 
-    def update(self, event: RunEvent) -> None:
+    def update(self, event: Event) -> None:
         self.heard.append(event)
 
     def wait(self, holders: Mapping[str, str]) -> None:
@@ -105,7 +105,7 @@ class Notes:
 
     @property
     def outcomes(self) -> list[tuple[str, str]]:
-        return [(each.name, each.outcome) for each in self.heard if isinstance(each, RunEvent) and each.outcome]
+        return [(each.name, each.outcome) for each in self.heard if isinstance(each, Event) and each.outcome]
 
 
 @dataclass

@@ -104,7 +104,7 @@ class Advise:
                 executor,
                 budget,
                 env_steps=self.env_steps,
-                watcher=StudyProgress(executor.workers),
+                observers=[StudyProgress(executor.workers)],
                 stop=stopper,
                 instruments=MachineMeasurements(tell=partial(_print_unless_stopped, stopper)),
             )

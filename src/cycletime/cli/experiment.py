@@ -210,7 +210,7 @@ class RunExperiments(WorkerOptions, ExperimentSelection):
                     experiment,
                     workspace,
                     lambda: self.executor_for(self.device),
-                    watcher=lambda executor: StudyProgress(executor.workers),
+                    observer=lambda executor: StudyProgress(executor.workers),
                     tell=self._print,
                     stop=stopper,
                 )

@@ -79,8 +79,7 @@ class RunStudy(WorkerOptions):
         for told in folder.damage():
             print_status(told)
         with stopping() as stopper:
-            watcher = StudyProgress(executor.workers)
-            counts = run_study(folder, executor, watcher=watcher, stop=stopper)
+            counts = run_study(folder, executor, observers=[StudyProgress(executor.workers)], stop=stopper)
         print(f"{folder.study.name}: {format_states(counts)}")
         if stopper():
             print_status("Stopped. The same command goes on with it.")

@@ -72,7 +72,7 @@ class Tune:
                 tuning,
                 self.out,
                 executor,
-                watcher=StudyProgress(executor.workers),
+                observers=[StudyProgress(executor.workers)],
                 stop=stopper,
                 change_engine=self.change_engine,
             )

@@ -22,10 +22,10 @@ from cycletime.experiments.outcome import Outcome, OutcomeCell
 from cycletime.experiments.paper.experiments import FRESH_SEED, Size, experiment_of, load_study, sweep_of, winners_name
 from cycletime.statistics import Contrast, Estimate, mean_and_error
 from cycletime.studies import spec
+from cycletime.studies.events import recorded_wall_s
 from cycletime.studies.plan import Plan
 from cycletime.studies.spec import StudySpec, Tuned
 from cycletime.studies.study_folder import StudyFolder
-from cycletime.studies.wall_time import recorded_wall_s
 from cycletime.training.engine import AUTO
 
 _MACHINE_KEYS = ("cycletime", "device", "processor", "jax", "NVRTC", "kernel")

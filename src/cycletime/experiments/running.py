@@ -24,13 +24,13 @@ from cycletime.experiments.collection import collect, winners_study
 from cycletime.experiments.outcome import Outcome
 from cycletime.experiments.paper.data import PaperResults
 from cycletime.experiments.paper.experiments import EXPERIMENTS, Experiment, Size, load_study, sweep_of
+from cycletime.studies.events import StudyObserver, WallTimeRecorder
 from cycletime.studies.executors import Executor
 from cycletime.studies.hardware_estimates import CORE_COUNTS, h200_plan, h200_wall_s, parallel_wall_s, serial_wall_s
 from cycletime.studies.plan import Plan, agent_steps_per_run
 from cycletime.studies.spec import StudySpec
 from cycletime.studies.study_folder import RunState, StudyFolder
-from cycletime.studies.wall_time import WallTimeRecorder
-from cycletime.studies.worker_pool import StudyObserver, run_study
+from cycletime.studies.worker_pool import run_study
 from cycletime.training.engine import AUTO, Cost
 from cycletime.training.machine import cores
 from cycletime.training.spec import RunSpec
@@ -102,7 +102,7 @@ def run_experiment(
     workspace: Workspace,
     executor: Callable[[], Executor],
     *,
-    watcher: Callable[[Executor], StudyObserver],
+    observer: Callable[[Executor], StudyObserver],
     tell: Callable[[str, Counter[RunState]], object],
     stop: Callable[[], bool] = lambda: False,
 ) -> bool:
@@ -112,14 +112,14 @@ def run_experiment(
         experiment: It.
         workspace: Where, and how large.
         executor: Makes who computes a study.
-        watcher: Makes who is told how a study goes.
+        observer: Makes the observer of each study.
         tell: Called with the name of each study and the states of its runs when it is over.
         stop: Asked about twice a second; where it says yes, workers save and leave.
     """
     for part in experiment.parts:
         who = executor()  # first, since it may be refused
         folder = workspace.folder(part, experiment)
-        counts = run_study(folder, who, watcher=WallTimeRecorder(folder.path, watcher(who)), stop=stop)
+        counts = run_study(folder, who, observers=[WallTimeRecorder(folder.path), observer(who)], stop=stop)
         tell(part, counts)
         if set(counts) != {"done"}:  # stopped, or some failed; and winners are known when all is done
             return False

@@ -40,12 +40,13 @@ from cycletime.studies.cycle_time_checks import (
     returns_are_comparable,
     world_facts,
 )
+from cycletime.studies.events import StudyObserver
 from cycletime.studies.executors import Executor
 from cycletime.studies.hardware_estimates import Costs, estimate_wall_time, measure_costs
 from cycletime.studies.plan import Plan
 from cycletime.studies.scores import read_cells
 from cycletime.studies.study_folder import StudyFolder, check_folder_free
-from cycletime.studies.worker_pool import StudyObserver, run_study
+from cycletime.studies.worker_pool import run_study
 from cycletime.training.latency import DEFAULT_MARGIN
 from cycletime.training.worlds import ClosedFormWorld, refuse_unknown_env
 
@@ -240,7 +241,7 @@ class SequentialSearch:
     runs: CandidateRuns
     executor: Executor
     spending: BudgetTracker
-    watcher: StudyObserver | None
+    observers: Sequence[StudyObserver]
     stop: Callable[[], bool]
     judgements: list[Judgement[Duration]] = field(default_factory=list)
     scores: dict[Duration, tuple[float | None, ...]] = field(default_factory=dict)
@@ -293,7 +294,7 @@ class SequentialSearch:
             self._note()
         folder = self.runs.note(self.left, needed.seeds)
         before_s = self.spending.wall_s()
-        states = run_study(folder, self.executor, watcher=self.watcher, stop=self._is_over)
+        states = run_study(folder, self.executor, observers=self.observers, stop=self._is_over)
         if not set(states) <= {"done", "failed"}:
             return "stopped" if self.stop() else "budget"
         self.spending.pace.learn(needed.wall_s, self.spending.wall_s() - before_s)
@@ -365,7 +366,7 @@ def advise(
     budget: Budget,
     *,
     env_steps: int | None = None,
-    watcher: StudyObserver | None = None,
+    observers: Sequence[StudyObserver] = (),
     stop: Callable[[], bool] = lambda: False,
     instruments: MachineMeasurements = THIS_MACHINE,
 ) -> Advice:
@@ -377,7 +378,7 @@ def advise(
         executor: Who computes.
         budget: What may be spent.
         env_steps: How long each run trains; None for as long as the budget has room for.
-        watcher: Who wants to know how runs go.
+        observers: Of its runs.
         stop: Asked about twice a second; where it says yes, workers save and leave.
         instruments: What measures this machine.
     """
@@ -412,7 +413,7 @@ def advise(
         comparable=known.comparable,
     )
     if len(tried) > 1:
-        advice = SequentialSearch(advice, CandidateRuns(path, question), executor, spending, watcher, stop).answered()
+        advice = SequentialSearch(advice, CandidateRuns(path, question), executor, spending, observers, stop).answered()
     return replace(advice, wall_s=spending.wall_s(), ended=advice.ended if len(tried) > 1 else "alone")
 
 

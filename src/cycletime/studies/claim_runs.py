@@ -27,7 +27,7 @@ class ClaimedRun:
         return self.spec.name
 
     def check(self) -> None:
-        """Refuse to write where another has taken it; who asks gets further."""
+        """Refuse to write where another has claimed it; who asks gets further."""
         HEARTBEAT.tick()
         self.lease.check()
 
@@ -43,13 +43,13 @@ class RunClaimer:
     workers: int
     """How many share the work."""
     on_loss: Callable[[], object]
-    """Called where a lease was taken by another, since this worker was frozen."""
+    """Called where a lease was claimed by another, since this worker was frozen."""
     program: str | None = None
     """The one that is compiled already."""
     free: dict[str, deque[PlannedRun]] = field(default_factory=dict)
     """By program, runs that nobody had when it was looked last."""
 
-    def take(self, stack: ExitStack) -> list[ClaimedRun]:
+    def claim(self, stack: ExitStack) -> list[ClaimedRun]:
         """The next runs, held until the stack is closed; none where others have all that is left."""
         return self._next(stack) or (self._look() and self._next(stack)) or []
 
@@ -66,26 +66,26 @@ class RunClaimer:
         """Runs of the program that is compiled, or else of the first one of which some can be had."""
         for program in sorted(self.free, key=lambda each: each != self.program):
             while self.free[program]:
-                if taken := self._held(self.free[program], stack):
+                if claimed := self._hold(self.free[program], stack):
                     self.program = program
-                    return taken
+                    return claimed
         return []
 
-    def _held(self, waiting: deque[PlannedRun], stack: ExitStack) -> list[ClaimedRun]:
-        """Leases on the first of some runs, without those that others have taken, finished or given up since."""
-        taken: list[ClaimedRun] = []
+    def _hold(self, waiting: deque[PlannedRun], stack: ExitStack) -> list[ClaimedRun]:
+        """Leases on the first of some runs, without those that others have claimed, finished or given up since."""
+        claimed: list[ClaimedRun] = []
         most = self.plan.share(waiting, self.workers)
-        while waiting and len(taken) < most:
+        while waiting and len(claimed) < most:
             limit = self.folder.failures(waiting[0].name).most_together() or most
-            if taken and len(taken) + 1 > limit:
+            if claimed and len(claimed) + 1 > limit:
                 break
             planned = waiting.popleft()
             lease = stack.enter_context(
                 hold_lease(self.folder.leases, planned.name, self.worker, self.on_loss, self.folder.stale_s)
             )
             if lease is not None:
-                taken.append(ClaimedRun(self.plan.spec(planned), lease))
+                claimed.append(ClaimedRun(self.plan.spec(planned), lease))
                 most = min(most, limit)
         self.folder.store.refresh()
-        left = [run for run in taken if run.name not in self.folder.store]
+        left = [run for run in claimed if run.name not in self.folder.store]
         return [run for run in left if not self.folder.failures(run.name).is_hopeless]

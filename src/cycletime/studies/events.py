@@ -1,4 +1,7 @@
-"""Events of a study: what workers write and their supervisor reads (STUDY/workers/NAME.jsonl, a line each).
+"""Events of a study: one stream from workers, through the command that supervises them, to whoever observes it.
+
+A worker writes STUDY/workers/NAME.jsonl, a line for each event; the supervisor reads the lines, and passes those that
+are about runs on to its observers: a progress bar, lines of text, the record of wall time.
 
 {"worker": NAME}                      a worker starts, or restarts after it was killed
 {"name": RUN}                         it has claimed a run
@@ -7,6 +10,10 @@
 {"machine": SENTENCE}                 the machine lacks something
 {"died": SENTENCE}                    it ends itself, since its work hangs
 {"left": true}                        it exits in order
+
+STUDY/sessions has a file for each command that supervised the study, with its times. A command may be killed, so the
+end is written again and again; several may supervise one study at once, so what counts is the time in which at least
+one did.
 """
 
 from __future__ import annotations
@@ -15,75 +22,90 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias
+from uuid import uuid4
 
-from cycletime.training.atomic_files import disk_errors
+from cycletime.errors import RunError
+from cycletime.studies.plan import Plan
+from cycletime.studies.study_folder import RunState
+from cycletime.training.atomic_files import disk_errors, write_last
+from cycletime.training.sealed_json import parse_json
 
 PROGRESS_INTERVAL_S = 1.0
-"""How often a worker writes how far a run is."""
+"""How often a worker writes the progress of a run."""
+WALL_TIME_INTERVAL_S = 5.0
+"""How often the end of the wall time is written while a study runs."""
 Outcome: TypeAlias = Literal["done", "failed", "stopped"]
 
 
 @dataclass(frozen=True)
-class RunEvent:
-    """Something that happened to a run."""
+class Event:
+    """Something that happened to a worker or to a run of its."""
 
-    name: str
-    """The run's."""
+    name: str = ""
+    """The run's; empty where it is the worker's event alone."""
     env_steps: int | None = None
-    """How far it is now."""
+    """The run's progress."""
     outcome: Outcome | None = None
-    """What became of it, at the end."""
+    """How the run ended."""
     error: str | None = None
-    """What went wrong, where something did."""
+    """What went wrong with the run; without an outcome it is tried again."""
+    worker: str | None = None
+    """The worker that starts."""
+    machine: str | None = None
+    """What its machine lacks."""
+    died: str | None = None
+    """Why it ends itself."""
+    left: bool | None = None
+    """It exits in order."""
+
+    def as_json(self) -> dict[str, Any]:
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {key: value for key, value in values.items() if value is not None and value != ""}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Event:
+        return cls(**{each.name: data[each.name] for each in fields(cls) if each.name in data})
 
 
 def events_file(folder: Path, worker: str) -> Path:
-    """Where a worker writes."""
+    """The file of a worker's events."""
     return folder / f"{worker}.jsonl"
 
 
 def stop_file(folder: Path, worker: str) -> Path:
-    """The file that asks a worker, and all others of its command, to save and leave."""
+    """The file that asks a worker, and all others of its command, to save and exit."""
     return folder / f"{worker.rpartition('-')[0]}.stop"
 
 
 @dataclass
 class EventWriter:
-    """The writer's side."""
+    """Appends a worker's events to its file."""
 
     file: IO[str]
     clock: Callable[[], float] = time.monotonic
     due_s: dict[str, float] = field(default_factory=dict)
-    """By run, when it may tell again how far it is."""
+    """By run, when its progress is written next."""
 
-    def begin(self, name: str) -> None:
-        """A run is in hand."""
-        self.write({"name": name})
-
-    def tell(self, name: str, env_steps: int) -> None:
-        """How far a run is, now and then."""
+    def progress(self, name: str, env_steps: int) -> None:
+        """Write a run's progress, at most once in `PROGRESS_INTERVAL_S`."""
         now = self.clock()
         if now >= self.due_s.get(name, now):
             self.due_s[name] = now + PROGRESS_INTERVAL_S
-            self.write({"name": name, "env_steps": env_steps})
+            self.write(Event(name=name, env_steps=env_steps))
 
-    def end(self, name: str, outcome: Outcome, error: str | None = None) -> None:
-        """What became of a run."""
-        self.write({"name": name, "outcome": outcome, **({} if error is None else {"error": error})})
-
-    def write(self, told: Mapping[str, Any]) -> None:
-        """A line, after an end of whatever line a killed worker of this name has left torn."""
+    def write(self, event: Event) -> None:
+        """Write a line; a worker that starts first ends the line that a killed one of its name has left torn."""
         with suppress(OSError):  # on a full disk the runs themselves say so
-            self.file.write("\n" * ("worker" in told) + json.dumps(told) + "\n")
+            self.file.write("\n" * (event.worker is not None) + json.dumps(event.as_json()) + "\n")
             self.file.flush()
 
 
 @contextmanager
 def open_event_writer(folder: Path, worker: str) -> Iterator[EventWriter]:
-    """A worker's, to write into."""
+    """Open the file of a worker's events; it is made, or appended to."""
     path = events_file(folder, worker)
     with disk_errors(path):
         file = path.open("a")
@@ -96,24 +118,87 @@ def open_event_writer(folder: Path, worker: str) -> Iterator[EventWriter]:
 
 @dataclass
 class EventReader:
-    """The reader's side."""
+    """Reads a worker's events as they are written."""
 
     path: Path
-    read: int = 0
-    """Bytes that are read."""
+    position: int = 0
+    """Bytes that were read."""
 
-    def lines(self) -> Iterator[Mapping[str, Any]]:
-        """Whole lines that are new."""
+    def new_events(self) -> Iterator[Event]:
+        """The events of whole lines that were written since the last call."""
         try:
             with self.path.open("rb") as file:
-                file.seek(self.read)
+                file.seek(self.position)
                 new = file.read()
         except FileNotFoundError:
             return
         whole = new[: new.rfind(b"\n") + 1]
-        self.read += len(whole)
+        self.position += len(whole)
         for line in whole.splitlines():
             with suppress(ValueError):  # empty, or torn by a kill
-                told = json.loads(line)
-                if isinstance(told, dict):
-                    yield told
+                data = json.loads(line)
+                if isinstance(data, dict):
+                    yield Event.from_json(data)
+
+
+class StudyObserver:
+    """Follows a study that is run: each observer overrides what it needs."""
+
+    def begin(self, plan: Plan, states: Mapping[str, RunState]) -> None:
+        """The study starts or continues, with the state of each run by name."""
+
+    def update(self, event: Event) -> None:
+        """Something happened to a run."""
+
+    def wait(self, holders: Mapping[str, str]) -> None:
+        """Nothing is left but runs that others train: by run, who does."""
+
+    def end(self) -> None:
+        """The command stops supervising, for whatever reason."""
+
+
+class WallTimeRecorder(StudyObserver):
+    """Writes down for how long a study is run."""
+
+    def __init__(self, study: Path, clock: Callable[[], float] = time.time) -> None:
+        self.file = study / "sessions" / f"{uuid4().hex[:12]}.json"
+        self.clock = clock
+        self.began: float | None = None
+
+    def begin(self, plan: Plan, states: Mapping[str, RunState]) -> None:
+        if any(state != "done" for state in states.values()):
+            self.began = self.clock()
+            self._save()
+
+    def update(self, event: Event) -> None:
+        if self.began is not None and self.clock() >= self.due:
+            self._save()
+
+    def end(self) -> None:
+        if self.began is not None:
+            self._save()
+
+    def _save(self) -> None:
+        now = self.clock()
+        self.due = now + WALL_TIME_INTERVAL_S
+        text = json.dumps({"began": self.began, "ended": now}) + "\n"
+        with suppress(RunError):  # whoever writes runs will say what is wrong with the disk
+            with disk_errors(self.file.parent):
+                self.file.parent.mkdir(exist_ok=True)
+            write_last(self.file, lambda unfinished: unfinished.write_text(text))
+
+
+def recorded_wall_s(study: Path) -> float | None:
+    """The seconds in which a study was run; None where that was not written down, or cannot be read."""
+    try:
+        spans = [parse_json(file.read_bytes()) for file in (study / "sessions").glob("[!.]*.json")]
+        times = sorted((float(span["began"]), float(span["ended"])) for span in spans)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    if not times:
+        return None
+    total_s, until = 0.0, -float("inf")
+    for began, ended in times:
+        total_s += max(0.0, ended - max(began, until))
+        until = max(until, ended)
+    return total_s

@@ -11,12 +11,11 @@ from typing import Any
 
 from cycletime.errors import InputError, RunError
 from cycletime.streams import lenient_streams
-from cycletime.studies.events import RunEvent
+from cycletime.studies.events import Event, StudyObserver, WallTimeRecorder
 from cycletime.studies.executors import ExecutorOptions, make_executor
 from cycletime.studies.plan import Plan
 from cycletime.studies.spec_file import study_from_table
 from cycletime.studies.study_folder import RunState, StudyFolder, format_states
-from cycletime.studies.wall_time import WallTimeRecorder
 from cycletime.studies.worker_pool import run_study
 from cycletime.training.process import stopping
 from cycletime.training.run_recorder import SaveOptions
@@ -53,7 +52,7 @@ def _run(told: Mapping[str, Any], out: Path, workers: int | None, wanted: SaveOp
                 counts = run_study(
                     folder,
                     executor,
-                    watcher=WallTimeRecorder(folder.path, LineProgress(folder.study.name)),
+                    observers=[WallTimeRecorder(folder.path), LineProgress(folder.study.name)],
                     stop=stopper,
                 )
                 print(f"{folder.study.name}: {format_states(counts)}", flush=True)
@@ -67,8 +66,8 @@ def _run(told: Mapping[str, Any], out: Path, workers: int | None, wanted: SaveOp
     return int(failed)
 
 
-class LineProgress:
-    """A watcher that prints a line now and then."""
+class LineProgress(StudyObserver):
+    """Prints a line now and then."""
 
     def __init__(self, name: str) -> None:
         """Tell of the study of a name."""
@@ -80,7 +79,7 @@ class LineProgress:
         self.all, self.counts = len(plan.runs), Counter(states.values())
         print(f"{self.name}: {self.all:,} runs, {self.counts['done']:,} finished before", flush=True)
 
-    def update(self, event: RunEvent) -> None:
+    def update(self, event: Event) -> None:
         """Print how many are done."""
         self.counts[event.outcome or "told"] += 1  # type: ignore[index]
         if event.outcome == "failed":

@@ -15,7 +15,7 @@ from rich.table import Column
 from rich.text import Text
 
 from cycletime.agents.agent import periods_before_learning
-from cycletime.studies.events import RunEvent
+from cycletime.studies.events import Event, StudyObserver
 from cycletime.studies.plan import Plan, agent_steps_per_run
 from cycletime.studies.spec import Cell
 from cycletime.studies.study_folder import RunState
@@ -45,8 +45,8 @@ class _Bar(Progress):
             yield Text(f"  {line}", style="dim", no_wrap=True, overflow="ellipsis")
 
 
-class StudyProgress:
-    """A watcher that shows a study on standard error."""
+class StudyProgress(StudyObserver):
+    """Shows a study on standard error."""
 
     def __init__(self, workers: int) -> None:
         """Prepare to show it."""
@@ -83,7 +83,7 @@ class StudyProgress:
             self._bar.start()
             self._task = self._bar.add_task("starting", total=self._all, completed=self._done)
 
-    def update(self, event: RunEvent) -> None:
+    def update(self, event: Event) -> None:
         """Show what happened."""
         if event.env_steps is not None and event.name in self._left:
             left = self._budget - max(event.env_steps, self._learns_from[event.name])

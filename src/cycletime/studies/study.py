@@ -67,7 +67,7 @@ class Study(StudySpec):
 
         folder = StudyFolder.create(Path(out), self)
         chosen = make_executor(executor, ExecutorOptions(workers=workers), self.device)
-        run_study(folder, chosen, watcher=StudyProgress(chosen.workers) if progress else None, stop=stop)
+        run_study(folder, chosen, observers=[StudyProgress(chosen.workers)] if progress else [], stop=stop)
         return StudyResults(folder)
 
 

@@ -25,13 +25,14 @@ from typing import TYPE_CHECKING, Any
 
 from cycletime.errors import InputError, RunError
 from cycletime.statistics import Comparison, Estimate, compare, holm, mean_and_error
+from cycletime.studies.events import StudyObserver
 from cycletime.studies.executors import Executor
 from cycletime.studies.scores import read_cell
 from cycletime.studies.spec import Point
 from cycletime.studies.spec_file import study_table
 from cycletime.studies.study_folder import StudyFolder, check_folder_free
 from cycletime.studies.tuning_spec import Choice, Range, Tuning
-from cycletime.studies.worker_pool import StudyObserver, run_study
+from cycletime.studies.worker_pool import run_study
 from cycletime.training.atomic_files import disk_errors, write_first, write_last
 from cycletime.training.make_specs import TUNABLE
 from cycletime.training.toml_files import TunedValues, read_json, write_tuned
@@ -262,14 +263,14 @@ def tune(
     path: Path,
     executor: Executor,
     *,
-    watcher: StudyObserver | None = None,
+    observers: Sequence[StudyObserver] = (),
     stop: Callable[[], bool] = lambda: False,
     change_engine: bool = False,
 ) -> TuningResult | None:
     """Tune, or go on with it; None if asked to stop before the end."""
     check_folder_free(path, "tuning", _MARKERS)
     tuning.study.check_worlds()
-    work = _TuningRun(tuning, path, executor, watcher, stop, change_engine)
+    work = _TuningRun(tuning, path, executor, observers, stop, change_engine)
     trials = work.tried(tuning.grid()) if tuning.sampler == "grid" else work.searched()
     if trials is None:
         return None
@@ -287,7 +288,7 @@ class _TuningRun:
     tuning: Tuning
     path: Path
     executor: Executor
-    watcher: StudyObserver | None
+    observers: Sequence[StudyObserver]
     stop: Callable[[], bool]
     change_engine: bool
     points: dict[tuple[Any, ...], Point] = field(default_factory=dict)
@@ -363,7 +364,7 @@ class _TuningRun:
 
     def _run(self, folder: StudyFolder) -> bool:
         """Run what is left; whether it came to its end."""
-        counts = run_study(folder, self.executor, watcher=self.watcher, stop=self.stop)
+        counts = run_study(folder, self.executor, observers=self.observers, stop=self.stop)
         return set(counts) <= {"done", "failed"}
 
     def _trial(self, folder: StudyFolder, number: int, point: Point) -> Trial:

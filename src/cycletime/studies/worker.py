@@ -28,7 +28,7 @@ from pathlib import Path
 from cycletime.errors import InputError, MachineError, RunError, error_sentence
 from cycletime.streams import lenient_streams
 from cycletime.studies.claim_runs import ClaimedRun, RunClaimer
-from cycletime.studies.events import EventWriter, open_event_writer, stop_file
+from cycletime.studies.events import Event, EventWriter, open_event_writer, stop_file
 from cycletime.studies.leases import hold_lease, lease_holders
 from cycletime.studies.plan import Plan
 from cycletime.studies.study_folder import StudyFolder
@@ -175,56 +175,58 @@ def work(study: str, name: str, workers: int, stop: Callable[[], bool] = lambda:
     """
     folder = StudyFolder.open(study)
     asked = _StopRequest(stop_file(folder.workers, name), stop)
-    with open_event_writer(folder.workers, name) as diary:
-        diary.write({"worker": name})
-        watchdog = Watchdog(float(folder.study.patience), asked, lambda why, told: _end_process(diary, why, told))
+    with open_event_writer(folder.workers, name) as events:
+        events.write(Event(worker=name))
+        watchdog = Watchdog(
+            float(folder.study.patience), asked, lambda reason, sentence: _end_process(events, reason, sentence)
+        )
         try:
             with run_watchdog(watchdog):
-                _work(folder, name, workers, asked, diary)
+                _work(folder, name, workers, asked, events)
         except MachineError as error:
-            told = f"On {platform.node()}: {error}"
-            diary.write({"machine": told})  # a line may still find room
-            raise MachineError(told) from error
-        diary.write({"left": True})
+            sentence = f"On {platform.node()}: {error}"
+            events.write(Event(machine=sentence))  # a line may still find room
+            raise MachineError(sentence) from error
+        events.write(Event(left=True))
 
 
-def _end_process(diary: EventWriter, why: EndReason, told: str) -> None:
-    """End the process, whatever it does, and what its environment has started; with a word to who looks after it."""
-    diary.write({"died": told} if why == "hangs" else {"left": True})
+def _end_process(events: EventWriter, reason: EndReason, sentence: str) -> None:
+    """End the process, whatever it does, and what its environment has started; with an event for its supervisor."""
+    events.write(Event(died=sentence) if reason == "hangs" else Event(left=True))
     if os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(1)
 
 
-def _work(folder: StudyFolder, name: str, workers: int, stop: Callable[[], bool], diary: EventWriter) -> None:
+def _work(folder: StudyFolder, name: str, workers: int, stop: Callable[[], bool], events: EventWriter) -> None:
     plan = Plan.of(folder.study)
     prepare_jax(plan.jax_device)
-    taking = RunClaimer(folder, plan, name, workers, lambda: os._exit(EXIT_LEASE_LOST))
+    claimer = RunClaimer(folder, plan, name, workers, lambda: os._exit(EXIT_LEASE_LOST))
     while not stop():
         with ExitStack() as stack:
-            taken = taking.take(stack)
-            if not taken:
+            claimed = claimer.claim(stack)
+            if not claimed:
                 return
-            train_claimed(folder, taken, diary, stop)
+            train_claimed(folder, claimed, events, stop)
 
 
 def train_claimed(
-    folder: StudyFolder, taken: Sequence[ClaimedRun], diary: EventWriter, stop: Callable[[], bool]
+    folder: StudyFolder, claimed: Sequence[ClaimedRun], events: EventWriter, stop: Callable[[], bool]
 ) -> None:
-    """Train runs that were taken, and tell what becomes of each."""
-    for run in taken:
-        diary.begin(run.name)
-    trainees = [TrainingJob(folder.run_folder(run.spec), [_EventObserver(run.name, diary)], run.check) for run in taken]
+    """Train claimed runs, and write how each ends."""
+    for run in claimed:
+        events.write(Event(run.name))
+    jobs = [TrainingJob(folder.run_folder(run.spec), [_EventObserver(run.name, events)], run.check) for run in claimed]
     lacking: MachineError | None = None
-    for run, ended in zip(taken, train_batch(trainees, StudyResultSink(folder), stop=stop), strict=True):
+    for run, ended in zip(claimed, train_batch(jobs, StudyResultSink(folder), stop=stop), strict=True):
         if ended == "stopped":
-            diary.end(run.name, "stopped")
+            events.write(Event(run.name, outcome="stopped"))
         elif isinstance(ended, MachineError):
             lacking = ended
         elif isinstance(ended, Exception) and not run.lease.is_lost():  # else it is another's by now
             with suppress(RunError):  # a full disk takes no note either
                 folder.failures(run.name).add(ended)
-            diary.end(run.name, "failed", error_sentence(ended))
+            events.write(Event(run.name, outcome="failed", error=error_sentence(ended)))
     if lacking:
         raise lacking
 
@@ -246,23 +248,21 @@ class _StopRequest:
 
 @dataclass(frozen=True)
 class _EventObserver(TrainingObserver):
-    """Listens to a run in training, and writes how far it is."""
+    """Writes the progress of a run in training."""
 
     name: str
-    diary: EventWriter
+    events: EventWriter
 
     def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
-        """Write where it begins."""
-        self.diary.tell(self.name, resumed_from or 0)
+        self.events.progress(self.name, resumed_from or 0)
 
     def update(self, progress: Progress) -> None:
-        """Write how far it is."""
-        self.diary.tell(self.name, progress.env_steps)
+        self.events.progress(self.name, progress.env_steps)
 
     def end(self, status: Status) -> None:
-        """Write that it is done at once, since others of the group may go on for long; of other ends there is more."""
+        # At once, since others of the batch may train on for long; `train_claimed` writes all other ends.
         if status == "finished":
-            self.diary.end(self.name, "done")
+            self.events.write(Event(self.name, outcome="done"))
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ import pytest
 from cycletime.errors import InputError
 from cycletime.experiments.paper.experiments import EXPERIMENTS, Size
 from cycletime.experiments.running import Workspace, pending_studies, run_experiment
+from cycletime.studies.events import recorded_wall_s
 from cycletime.studies.study_folder import RunState, StudyFolder
-from cycletime.studies.wall_time import recorded_wall_s
 from tests.experiments.paper.made import study_folder
 from tests.studies.small import bits_of
 from tests.studies.stand_ins import InTurn, Notes, Trained
@@ -26,7 +26,7 @@ def run(
         EXPERIMENTS[name],
         workspace,
         InTurn,
-        watcher=lambda executor: Notes(),
+        observer=lambda executor: Notes(),
         tell=lambda study, counts: told.update({study: dict(counts)}),
         stop=stop,
     )

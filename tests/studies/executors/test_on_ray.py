@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from cycletime.errors import InputError
-from cycletime.studies.events import RunEvent
+from cycletime.studies.events import Event, StudyObserver
 from cycletime.studies.ray_executor import RayExecutor
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.studies.worker_pool import run_study
@@ -70,18 +70,15 @@ def cluster() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-class Killer:
+class Killer(StudyObserver):
     """Kills the worker of a run with SIGKILL when the run is told of."""
 
-    def __init__(self, folder: StudyFolder, when: Callable[[RunEvent], bool]) -> None:
+    def __init__(self, folder: StudyFolder, when: Callable[[Event], bool]) -> None:
         self.folder, self.when = folder, when
         self.killed: list[str] = []
         self.outcomes: dict[str, list[str]] = {}
 
-    def begin(self, plan: object, states: object) -> None:
-        pass
-
-    def update(self, event: RunEvent) -> None:
+    def update(self, event: Event) -> None:
         if event.outcome:
             self.outcomes.setdefault(event.name, []).append(event.outcome)
         elif self.when(event):
@@ -90,12 +87,6 @@ class Killer:
                 assert lease["pid"] != os.getpid()
                 os.kill(lease["pid"], signal.SIGKILL)
                 self.killed.append(event.name)
-
-    def wait(self, holders: object) -> None:
-        pass
-
-    def end(self) -> None:
-        pass
 
 
 def test_runs_are_stopped_and_their_workers_killed_and_end_with_the_same_bits(
@@ -107,19 +98,19 @@ def test_runs_are_stopped_and_their_workers_killed_and_end_with_the_same_bits(
     under_way: dict[str, int] = {}
 
     class Watcher(Killer):
-        def update(self, event: RunEvent) -> None:
+        def update(self, event: Event) -> None:
             super().update(event)
             if event.env_steps:
                 under_way[event.name] = event.env_steps
 
     watcher = Watcher(folder, lambda event: False)
-    counts = run_study(folder, executor, watcher=watcher, stop=lambda: len(under_way) == 2)
+    counts = run_study(folder, executor, observers=[watcher], stop=lambda: len(under_way) == 2)
     assert counts == {"stopped": 2}
     assert sorted(watcher.outcomes.values()) == [["stopped"], ["stopped"]]
 
     begun: set[str] = set()
 
-    def second_time(event: RunEvent) -> bool:
+    def second_time(event: Event) -> bool:
         """A while after the run went on from its checkpoint."""
         if event.env_steps is None:
             return False
@@ -129,7 +120,7 @@ def test_runs_are_stopped_and_their_workers_killed_and_end_with_the_same_bits(
         return again
 
     killer = Killer(folder, second_time)
-    assert run_study(folder, executor, watcher=killer) == {"done": 2}
+    assert run_study(folder, executor, observers=[killer]) == {"done": 2}
     assert sorted(killer.killed) == sorted(under_way)
     assert sorted(killer.outcomes.values()) == [["done"], ["done"]]
     assert bits_of(folder) == alone(**LONG)
@@ -143,7 +134,7 @@ def test_a_run_that_kills_every_worker_fails_and_the_others_are_done(
     folder = make_study(**LONG)
     bad, good = names_of(folder)
     killer = Killer(folder, lambda event: event.name == bad)
-    assert run_study(folder, RayExecutor.connect(cluster), watcher=killer) == {"done": 1, "failed": 1}
+    assert run_study(folder, RayExecutor.connect(cluster), observers=[killer]) == {"done": 1, "failed": 1}
     assert folder.failures(bad).last["error"]
     assert folder.states([bad, good]) == {bad: "failed", good: "done"}
 

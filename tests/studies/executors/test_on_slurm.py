@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cycletime.errors import RunError
-from cycletime.studies.events import RunEvent
+from cycletime.studies.events import Event, StudyObserver
 from cycletime.studies.slurm_executor import SlurmExecutor, queued_jobs
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.studies.worker_pool import MAX_SILENT_WORKERS, run_study
@@ -43,7 +43,7 @@ def _slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             yield
 
 
-class Hand:
+class Hand(StudyObserver):
     """Does something to each run once, when it is under way."""
 
     def __init__(self, folder: StudyFolder, *deeds: Callable[[str, int], object]) -> None:
@@ -51,22 +51,13 @@ class Hand:
         self.done: list[str] = []
         self.outcomes: dict[str, list[str]] = {}
 
-    def begin(self, plan: object, states: object) -> None:
-        pass
-
-    def update(self, event: RunEvent) -> None:
+    def update(self, event: Event) -> None:
         if event.outcome:
             self.outcomes.setdefault(event.name, []).append(event.outcome)
         elif event.env_steps and event.name in self.deeds and event.name not in self.done:
             self.done.append(event.name)
             lease = json.loads((self.folder.leases / f"{event.name}.json").read_text())
             self.deeds[event.name](job_of(lease["worker"]), int(lease["pid"]))
-
-    def wait(self, holders: object) -> None:
-        pass
-
-    def end(self) -> None:
-        pass
 
 
 def job_of(worker: str) -> str:
@@ -104,7 +95,7 @@ def test_jobs_that_are_requeued_preempted_and_killed_end_with_the_same_bits(
 ) -> None:
     folder = make_study(**LONG)
     hand = Hand(folder, requeue, preempt, kill)
-    assert run_study(folder, SlurmExecutor(workers=3, minutes=30), watcher=hand) == {"done": 3}
+    assert run_study(folder, SlurmExecutor(workers=3, minutes=30), observers=[hand]) == {"done": 3}
     assert len(hand.done) == 3
     assert bits_of(folder) == alone(**LONG)
     assert sessions(folder)[:2] == [2, 2], "who is asked saves first"
@@ -117,17 +108,15 @@ def test_who_submitted_is_killed_and_comes_back_and_finds_its_jobs(
     folder = make_study(**LONG)
     program = """
 import sys
+from cycletime.studies.events import StudyObserver
 from cycletime.studies.slurm_executor import SlurmExecutor
 from cycletime.studies.worker_pool import run_study
 from cycletime.studies.study_folder import StudyFolder
 
-class Watcher:
-    def begin(self, plan, states): pass
-    def end(self): pass
-    def wait(self, holders): pass
+class Watcher(StudyObserver):
     def update(self, event): print(event.name, flush=True)
 
-run_study(StudyFolder.open(sys.argv[1]), OnSlurm(workers=2, minutes=30), watcher=Watcher())
+run_study(StudyFolder.open(sys.argv[1]), SlurmExecutor(workers=2, minutes=30), observers=[Watcher()])
 """
     with subprocess.Popen([sys.executable, "-c", program, str(folder.path)], stdout=subprocess.PIPE) as driver:
         assert driver.stdout is not None
@@ -135,7 +124,7 @@ run_study(StudyFolder.open(sys.argv[1]), OnSlurm(workers=2, minutes=30), watcher
         driver.kill()
     (array,) = arrays_of(folder)
     assert set(queued_jobs() or ()) == {f"{array}-0", f"{array}-1"}
-    assert run_study(folder, SlurmExecutor(workers=2, minutes=30), watcher=Hand(folder)) == {"done": 3}
+    assert run_study(folder, SlurmExecutor(workers=2, minutes=30), observers=[Hand(folder)]) == {"done": 3}
     assert arrays_of(folder) == {array}, "no job was submitted again"
     assert bits_of(folder) == alone(**LONG)
     assert set(sessions(folder)) == {1}
@@ -147,17 +136,17 @@ def test_who_is_asked_to_stop_lets_jobs_save_and_takes_back_those_that_wait(
     """One job at a time has all the CPUs, and more wait than may end without a word."""
     runs = MAX_SILENT_WORKERS + 3
     folder = make_study(env_steps=80_000_000, seeds=runs)  # nobody waits for their ends
-    under_way: list[RunEvent] = []
+    under_way: list[Event] = []
 
     class Watcher(Hand):
-        def update(self, event: RunEvent) -> None:
+        def update(self, event: Event) -> None:
             super().update(event)
             if event.env_steps:
                 under_way.append(event)
 
     watcher = Watcher(folder)
     executor = SlurmExecutor(workers=runs, minutes=30, cpus=os.cpu_count() or 1, options={"comment": "wide"})
-    counts = run_study(folder, executor, watcher=watcher, stop=lambda: bool(under_way))
+    counts = run_study(folder, executor, observers=[watcher], stop=lambda: bool(under_way))
     assert counts == {"stopped": 1, "pending": runs - 1}
     assert queued_jobs() == {}
     assert list(watcher.outcomes.values()) == [["stopped"]]

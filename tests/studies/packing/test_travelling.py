@@ -18,12 +18,12 @@ import pytest
 
 from cycletime.errors import MachineError
 from cycletime.studies import pack_runner
+from cycletime.studies.events import recorded_wall_s
 from cycletime.studies.executors import LocalExecutor
 from cycletime.studies.pack import KEEP_SCORES, pack_studies
 from cycletime.studies.run_import import import_runs, open_or_create_study
 from cycletime.studies.spec_file import study_from_table, study_table
 from cycletime.studies.study_folder import StudyFolder
-from cycletime.studies.wall_time import recorded_wall_s
 from cycletime.studies.worker_pool import run_study
 from cycletime.training.learning_curve import EpisodeBins, Episodes
 from cycletime.training.run_recorder import SaveOptions

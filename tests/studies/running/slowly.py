@@ -26,4 +26,5 @@ def slow_workers(folder: Path, chunk_s: float) -> dict[str, str]:
     site.mkdir()
     (site / "sitecustomize.py").write_text(SITE)
     log = {"TRAININGS": str(folder / "trainings"), "CHUNK_S": str(chunk_s)}
-    return {**os.environ, "PYTHONPATH": str(site), **log}
+    path = os.pathsep.join(filter(None, [str(site), os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": path, **log}

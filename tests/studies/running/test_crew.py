@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from cycletime.studies import worker_pool
-from cycletime.studies.events import RunEvent, open_event_writer
+from cycletime.studies.events import Event, open_event_writer
 from cycletime.studies.leases import STALE_S, hold_lease
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.studies.worker_pool import HEARTBEAT_CHECK_S, STOP_TIMEOUT_S, run_study
@@ -47,9 +47,9 @@ class Frozen:
             return [name]
         self.worker = name
         self.stack.enter_context(hold_lease(self.folder.leases, run, name))
-        with open_event_writer(self.folder.workers, name) as diary:
-            diary.write({"worker": name})
-            diary.begin(run)
+        with open_event_writer(self.folder.workers, name) as events:
+            events.write(Event(worker=name))
+            events.write(Event(run))
         return [name]
 
     def ended(self, wait_s: float) -> Mapping[str, str]:
@@ -79,10 +79,10 @@ def frozen(make_folder: Callable[..., StudyFolder], monkeypatch: pytest.MonkeyPa
 
 def test_one_that_touches_its_leases_no_more_is_ended_and_another_takes_its_run(frozen: Frozen) -> None:
     notes = Notes()
-    assert run_study(frozen.folder, frozen, watcher=notes) == {"done": 1}
+    assert run_study(frozen.folder, frozen, observers=[notes]) == {"done": 1}
     assert frozen.killed_s is not None
     assert STALE_S < frozen.killed_s - 1000.0 <= STALE_S + 2 * HEARTBEAT_CHECK_S
-    (told,) = (each for each in notes.heard if isinstance(each, RunEvent) and each.error)
+    (told,) = (each for each in notes.heard if isinstance(each, Event) and each.error)
     assert (told.outcome, told.error) == (None, "its worker gave no sign of life for 135 s")
 
 
@@ -93,8 +93,8 @@ def test_one_that_ends_amid_a_run_without_a_word_has_died_whatever_its_status(fr
             frozen.over = {frozen.worker: ""}
 
     frozen.each, notes = end, Notes()
-    assert run_study(frozen.folder, frozen, watcher=notes) == {"done": 1}
-    (told,) = (each for each in notes.heard if isinstance(each, RunEvent) and each.error)
+    assert run_study(frozen.folder, frozen, observers=[notes]) == {"done": 1}
+    (told,) = (each for each in notes.heard if isinstance(each, Event) and each.error)
     assert (told.outcome, told.error) == (None, "its worker ended before it was done")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from cycletime.errors import RunError
 from cycletime.studies import worker
-from cycletime.studies.events import RunEvent, events_file, open_event_writer
+from cycletime.studies.events import Event, events_file, open_event_writer
 from cycletime.studies.study_folder import MAX_FAILURES, StudyFolder
 from cycletime.studies.worker_pool import MAX_SILENT_WORKERS, run_study
 from tests.studies.small import finished, names_of, specs_of
@@ -34,14 +34,14 @@ def test_a_run_whose_workers_die_over_it_alone_at_the_same_place_is_given_up(
     folder, notes = make_folder(), Notes()
     bad = names_of(folder)[0]
     trained.before = killer_of(bad)
-    assert run_study(folder, InTurn(), watcher=notes) == {"done": 5, "failed": 1}
+    assert run_study(folder, InTurn(), observers=[notes]) == {"done": 5, "failed": 1}
     assert trained.runs.count(bad) == MAX_FAILURES
     assert len(trained.runs) == len(set(trained.runs)) + MAX_FAILURES - 1
     noted = folder.failures(bad).read()
     assert [(each["error"], each["begun_at"], each["died_among"]) for each in noted] == [
         ("its worker died with status -9", 0, 1)
     ] * MAX_FAILURES
-    assert RunEvent(bad, outcome="failed", error="its worker died with status -9") in notes.heard
+    assert Event(bad, outcome="failed", error="its worker died with status -9") in notes.heard
     assert notes.outcomes.count((bad, "failed")) == 1
     assert run_study(folder, InTurn()) == {"done": 5, "failed": 1}
     assert trained.runs.count(bad) == MAX_FAILURES
@@ -102,7 +102,7 @@ def test_a_run_that_was_done_when_its_worker_died_is_no_one_s_failure(
         raise Death("killed")
 
     trained.before = done_but_not_told
-    assert run_study(folder, InTurn(), watcher=notes) == {"done": 2}
+    assert run_study(folder, InTurn(), observers=[notes]) == {"done": 2}
     assert sorted(notes.outcomes) == sorted((name, "done") for name in names_of(folder))
     assert not list(folder.runs.iterdir())
 
@@ -115,7 +115,7 @@ def test_workers_that_die_before_their_first_word_end_it_with_a_sentence(
 
     executor, notes = InTurn(work=silent), Notes()
     with pytest.raises(RunError, match=f"^{MAX_SILENT_WORKERS} workers in a row .* its worker died with status 7"):
-        run_study(make_folder(), executor, watcher=notes)
+        run_study(make_folder(), executor, observers=[notes])
     assert len(executor.started) == MAX_SILENT_WORKERS
     assert (executor.calls[-1], notes.heard[-1]) == ("close", "end")
 
@@ -159,7 +159,7 @@ def test_a_worker_of_the_same_name_that_begins_anew_tells_of_a_death(
         def end(self) -> None:
             noted.extend(folder.failures(names_of(folder)[0]).read())
 
-    assert run_study(folder, InTurn(work=twice), watcher=Reader()) == {"done": 3}
+    assert run_study(folder, InTurn(work=twice), observers=[Reader()]) == {"done": 3}
     assert [(each["error"], each["died_among"]) for each in noted] == [
         ("its worker died", 3),
         ("its job ended early", 3),
@@ -174,11 +174,11 @@ def test_a_worker_that_left_in_order_and_comes_back_is_no_death(
     first, second = names_of(folder)
 
     def preempted(study: str, name: str, workers: int) -> None:
-        with open_event_writer(Path(study) / "workers", name) as diary:
-            diary.write({"worker": name})
-            diary.begin(first)
-            diary.end(first, "stopped")
-            diary.write({"left": True})
+        with open_event_writer(Path(study) / "workers", name) as events:
+            events.write(Event(worker=name))
+            events.write(Event(first))
+            events.write(Event(first, outcome="stopped"))
+            events.write(Event(left=True))
         worker.work(study, name, workers)
 
     def gone(study: str, name: str, workers: int) -> None:

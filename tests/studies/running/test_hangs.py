@@ -12,7 +12,7 @@ from subprocess import DEVNULL, PIPE
 
 import pytest
 
-from cycletime.studies.events import EventReader, RunEvent, events_file
+from cycletime.studies.events import Event, EventReader, events_file
 from cycletime.studies.executors import LocalExecutor
 from cycletime.studies.study_folder import MAX_FAILURES, StudyFolder
 from cycletime.studies.worker_pool import run_study
@@ -114,13 +114,13 @@ def hanging(
 
 def test_one_that_hangs_is_told_and_given_up_and_the_others_are_done(hanging: Callable[..., Hanging]) -> None:
     study, notes = hanging("asleep", hurry_s=3600.0, seeds=3), Notes()
-    assert run_study(study.folder, LocalExecutor(1), watcher=notes) == {"done": 2, "failed": 1}
+    assert run_study(study.folder, LocalExecutor(1), observers=[notes]) == {"done": 2, "failed": 1}
     first = names_of(study.folder)[0]
     noted = study.folder.failures(first).read()
     assert [(each["begun_at"], each["died_among"]) for each in noted] == [(0, 1)] * MAX_FAILURES
     assert all("it hangs: it did not get further for 36" in each["error"] for each in noted)
     assert "in step (" in noted[0]["error"]
-    told = [each for each in notes.heard if isinstance(each, RunEvent) and each.error]
+    told = [each for each in notes.heard if isinstance(each, Event) and each.error]
     assert [(each.name, each.outcome) for each in told] == [(first, None), (first, None), (first, "failed")]
     assert len(study.hung) == 2 * MAX_FAILURES
     assert study.nobody_is_left()
@@ -130,11 +130,11 @@ def test_asked_to_stop_nobody_is_left_behind_and_nothing_is_given_up(hanging: Ca
     study, stopper = hanging("deaf", hurry_s=0.0, seeds=1), Stopper()
 
     class Asks(Notes):
-        def update(self, event: RunEvent) -> None:
+        def update(self, event: Event) -> None:
             wait_until(lambda: len(study.hung) == 2)
             stopper.signal = signal.SIGINT
 
-    assert run_study(study.folder, LocalExecutor(1), watcher=Asks(), stop=stopper) == {"pending": 1}
+    assert run_study(study.folder, LocalExecutor(1), observers=[Asks()], stop=stopper) == {"pending": 1}
     assert study.nobody_is_left()
     assert not list(study.folder.runs.iterdir())
 
@@ -156,7 +156,7 @@ def test_a_worker_that_hangs_ends_in_time_and_takes_what_it_has_started_with_it(
             worker.stdin.close()
         assert worker.wait(timeout=120) == -signal.SIGKILL
         wait_until(study.nobody_is_left)
-    assert {"left": True} in list(EventReader(events_file(study.folder.workers, "cycletime-1-0")).lines())
+    assert Event(left=True) in list(EventReader(events_file(study.folder.workers, "cycletime-1-0")).new_events())
     assert study.folder.states(names_of(study.folder)) == {names_of(study.folder)[0]: "pending"}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cycletime.studies.events import RunEvent
+from cycletime.studies.events import Event
 from cycletime.studies.plan import Plan
 from cycletime.studies.progress import LINE_INTERVAL_S, StudyProgress, format_groups, format_seconds
 from cycletime.studies.study_folder import RunState
@@ -40,14 +40,14 @@ def test_lines_tell_what_is_done_how_fast_and_what_is_left(
     begun: Callable[..., tuple[StudyProgress, list[str]]], now: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
     shown, names = begun({0: "done"})
-    shown.update(RunEvent(names[1], env_steps=800))  # perhaps of an earlier command
-    shown.update(RunEvent(names[2], env_steps=0))
-    shown.update(RunEvent(names[1], env_steps=1800))  # from now on it is known how fast it is
+    shown.update(Event(names[1], env_steps=800))  # perhaps of an earlier command
+    shown.update(Event(names[2], env_steps=0))
+    shown.update(Event(names[1], env_steps=1800))  # from now on it is known how fast it is
     now[0] += LINE_INTERVAL_S
-    shown.update(RunEvent(names[1], env_steps=2800))
-    shown.update(RunEvent(names[2], env_steps=500))
+    shown.update(Event(names[1], env_steps=2800))
+    shown.update(Event(names[2], env_steps=500))
     now[0] += LINE_INTERVAL_S
-    shown.update(RunEvent(names[1], outcome="done"))
+    shown.update(Event(names[1], outcome="done"))
     shown.end()
     first, *lines = capsys.readouterr().err.splitlines()
     assert first == "small: 6 runs in 3 groups, 1 done; 2 at a time"
@@ -63,17 +63,17 @@ def test_speed_and_time_left_are_those_of_learning(
     """SAC does its first 255 x 8 steps at once, then a program is compiled, and then it does 50 a second."""
     shown, (a, b, c) = begun(algorithm="sac", dts=["16ms"], rules=["baseline"], seeds=3, env_steps=4040, tuned={})
     for name in (a, b):
-        shown.update(RunEvent(name, env_steps=0))
-        shown.update(RunEvent(name, env_steps=8))
-        shown.update(RunEvent(name, env_steps=2040))
+        shown.update(Event(name, env_steps=0))
+        shown.update(Event(name, env_steps=8))
+        shown.update(Event(name, env_steps=2040))
     now[0] += 60.0
-    shown.update(RunEvent(a, env_steps=2048))
+    shown.update(Event(a, env_steps=2048))
     for env_steps in (2548, 3048):
         now[0] += LINE_INTERVAL_S
-        shown.update(RunEvent(a, env_steps=env_steps))
-    shown.update(RunEvent(c, env_steps=0))
+        shown.update(Event(a, env_steps=env_steps))
+    shown.update(Event(c, env_steps=0))
     now[0] += LINE_INTERVAL_S
-    shown.update(RunEvent(c, env_steps=2540))  # of which 500 are learning's
+    shown.update(Event(c, env_steps=2540))  # of which 500 are learning's
     *_, compiling, one, two, three = capsys.readouterr().err.splitlines()
     assert "starting or compiling" in compiling
     # Of each run 2,000 steps are learning's.
@@ -97,14 +97,14 @@ def test_on_a_narrow_terminal_the_count_and_the_time_left_stay(
     with terminal(columns) as seen:
         shown, names = begun({0: "done"})
         for env_steps in (800, 1800):
-            shown.update(RunEvent(names[1], env_steps=env_steps))
-        shown.update(RunEvent(names[2], env_steps=0))
+            shown.update(Event(names[1], env_steps=env_steps))
+        shown.update(Event(names[2], env_steps=0))
         now[0] += LINE_INTERVAL_S
-        shown.update(RunEvent(names[1], env_steps=2800))
-        shown.update(RunEvent(names[2], env_steps=500))
+        shown.update(Event(names[1], env_steps=2800))
+        shown.update(Event(names[2], env_steps=500))
         now[0] += LINE_INTERVAL_S
-        shown.update(RunEvent(names[3], outcome="failed", error="it fell"))
-        shown.update(RunEvent(names[1], outcome="done"))
+        shown.update(Event(names[3], outcome="failed", error="it fell"))
+        shown.update(Event(names[1], outcome="done"))
         shown.end()
     lines = [re.sub(r"[╸╺]", "━", each).rstrip() for each in re.split(r"[\r\n]+", seen[0])]
     assert any(re.fullmatch(line, each) for each in lines), lines
@@ -117,13 +117,13 @@ def test_groups_whose_runs_are_done_are_no_longer_shown(
     groups = [names[0], names[2], names[4]]
     for env_steps in (100, 200, 300):
         for name in groups:
-            shown.update(RunEvent(name, env_steps=env_steps))
+            shown.update(Event(name, env_steps=env_steps))
     now[0] += LINE_INTERVAL_S
-    shown.update(RunEvent(names[0], env_steps=400))
+    shown.update(Event(names[0], env_steps=400))
     for name in names[:2]:
-        shown.update(RunEvent(name, outcome="done"))
+        shown.update(Event(name, outcome="done"))
     now[0] += LINE_INTERVAL_S
-    shown.update(RunEvent(names[2], env_steps=400))
+    shown.update(Event(names[2], env_steps=400))
     *_, before, after = capsys.readouterr().err.splitlines()
     told = [re.findall(r"reacher ppo (\w+) ", line) for line in (before, after)]
     assert len(told[0]) == 3
@@ -136,7 +136,7 @@ def test_failures_are_told_at_once_and_counted(
     shown, names = begun()
     for _ in range(2):
         now[0] += LINE_INTERVAL_S
-        shown.update(RunEvent(names[0], outcome="failed", error="E: no"))
+        shown.update(Event(names[0], outcome="failed", error="E: no"))
     told = capsys.readouterr().err
     assert told.count(f"{names[0]} failed: E: no") == 2
     assert "2 failures" in told
@@ -146,7 +146,7 @@ def test_a_run_that_is_tried_again_is_told_and_no_failure_yet(
     begun: Callable[..., tuple[StudyProgress, list[str]]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     shown, names = begun()
-    shown.update(RunEvent(names[0], error="it hangs"))
+    shown.update(Event(names[0], error="it hangs"))
     told = capsys.readouterr().err
     assert f"{names[0]}: it hangs; it is tried again\n" in told
     assert "failure" not in told
@@ -157,9 +157,9 @@ def test_what_is_lost_by_going_back_to_a_checkpoint_does_not_slow_others_down(
 ) -> None:
     shown, names = begun()
     for env_steps in (0, 10, 1000, 0):
-        shown.update(RunEvent(names[0], env_steps=env_steps))
+        shown.update(Event(names[0], env_steps=env_steps))
     now[0] += LINE_INTERVAL_S
-    shown.update(RunEvent(names[0], env_steps=10))
+    shown.update(Event(names[0], env_steps=10))
     assert "0 of 6 runs, 100 env steps/s, " in capsys.readouterr().err
 
 
@@ -184,8 +184,8 @@ def test_of_runs_that_are_not_counted_nothing_is_counted(
     shown, names = begun({0: "done"})
     for _ in range(3):
         now[0] += LINE_INTERVAL_S
-        shown.update(RunEvent(names[0], env_steps=100))
-        shown.update(RunEvent(names[0], outcome="done"))
+        shown.update(Event(names[0], env_steps=100))
+        shown.update(Event(names[0], outcome="done"))
     assert "2 of 6" not in capsys.readouterr().err
 
 

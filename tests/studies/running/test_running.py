@@ -13,7 +13,7 @@ import pytest
 
 from cycletime.errors import MachineError, RunError
 from cycletime.studies import worker, worker_pool
-from cycletime.studies.events import open_event_writer
+from cycletime.studies.events import Event, open_event_writer
 from cycletime.studies.leases import hold_lease
 from cycletime.studies.study_folder import MAX_FAILURES, RunState, StudyFolder
 from cycletime.studies.worker_pool import MAX_SILENT_WORKERS, run_study
@@ -29,7 +29,7 @@ def test_all_runs_are_done_once_and_a_done_study_is_left_alone(
 ) -> None:
     folder, notes = make_folder(), Notes()
     names = names_of(folder)
-    assert run_study(folder, InTurn(), watcher=notes) == {"done": 6}
+    assert run_study(folder, InTurn(), observers=[notes]) == {"done": 6}
     assert sorted(trained.runs) == sorted(names)
     assert notes.heard[0] == dict.fromkeys(names, "pending")
     assert notes.outcomes == [(name, "done") for name in trained.runs]
@@ -51,7 +51,7 @@ def test_a_folder_that_workers_may_not_write_to_is_told_of_before_one_is_started
         path.rmdir()
     path.symlink_to("/sys/kernel")  # not even root may
     with pytest.raises(RunError, match=f"^{path} cannot be written: the folder is read-only for you; give one that"):
-        run_study(folder, executor, watcher=notes)
+        run_study(folder, executor, observers=[notes])
     assert (executor.started, notes.heard, trained.runs) == ([], [], [])
 
 
@@ -98,7 +98,7 @@ def test_a_run_that_fails_three_times_does_not_stop_the_others_and_is_tried_agai
     folder, notes = make_folder(), Notes()
     bad = names_of(folder)[2]
     trained.faults[bad] = FloatingPointError("no number")
-    assert run_study(folder, InTurn(), watcher=notes) == {"done": 5, "failed": 1}
+    assert run_study(folder, InTurn(), observers=[notes]) == {"done": 5, "failed": 1}
     assert (trained.runs.count(bad), len(trained.runs)) == (3, 8)
     assert notes.outcomes.count((bad, "failed")) == 3
     assert run_study(folder, InTurn()) == {"done": 5, "failed": 1}
@@ -126,7 +126,7 @@ def test_what_a_machine_lacks_ends_it_for_all_and_is_no_failure_of_runs(
 
     executor = InTurn(workers=2, work=works)
     with pytest.raises(MachineError, match=r"^On .*: The disk is full\.$"):
-        run_study(folder, executor, watcher=notes)
+        run_study(folder, executor, observers=[notes])
     assert trained.runs == [first]
     assert not any(folder.failures(name).read() for name in names_of(folder))
     assert executor.calls == ["stop", "close"], "who is left saves and goes"
@@ -151,7 +151,7 @@ def test_runs_of_others_are_waited_for_and_told_of(
                 lease.give_back()
 
         monkeypatch.setattr(time, "sleep", sleep)
-        assert run_study(folder, InTurn(), watcher=notes) == {"done": 6}
+        assert run_study(folder, InTurn(), observers=[notes]) == {"done": 6}
     assert waits == [worker_pool.OTHERS_POLL_S] * 3
     assert theirs.name not in trained.runs
     told = [each[1] for each in notes.heard if isinstance(each, tuple)]
@@ -199,7 +199,7 @@ def test_asked_to_stop_workers_leave_the_rest_for_later(
             wait_until(lambda: list(folder.workers.glob("*.stop")))
 
     trained.before = wait_for_the_word
-    counts = run_study(folder, executor, watcher=notes, stop=lambda: len(trained.runs) >= 2)
+    counts = run_study(folder, executor, observers=[notes], stop=lambda: len(trained.runs) >= 2)
     assert counts == {"done": 2, "pending": 4}
     assert executor.calls == ["stop", "close"]
     assert notes.heard[-1] == "end"
@@ -249,14 +249,14 @@ def test_workers_of_an_earlier_command_are_found_and_what_was_told_then_is_not_c
     folder, notes = make_folder(**ONE, seeds=2), Notes()
     first, second = names_of(folder)
     folder.workers.mkdir()
-    with open_event_writer(folder.workers, "cycletime-old-0") as diary:
+    with open_event_writer(folder.workers, "cycletime-old-0") as events:
         for _ in range(MAX_FAILURES):  # each of which the earlier command has noted, if it was there
-            diary.write({"worker": "cycletime-old-0"})
-            diary.begin(first)
-            diary.write({"name": first, "env_steps": 0})
-        diary.write({"machine": "The disk was full."})
+            events.write(Event(worker="cycletime-old-0"))
+            events.write(Event(first))
+            events.write(Event(first, 0))
+        events.write(Event(machine="The disk was full."))
     executor = Requeued(left=["cycletime-old-0"])
-    assert run_study(folder, executor, watcher=notes) == {"done": 2}
+    assert run_study(folder, executor, observers=[notes]) == {"done": 2}
     assert executor.started == []
     assert sorted(notes.outcomes) == [(first, "done"), (second, "done")]
     assert not folder.failures(first).is_hopeless
@@ -268,7 +268,7 @@ def test_the_watcher_is_told_of_the_end_whatever_happens(make_folder: Callable[.
 
     notes, executor = Notes(), InTurn(work=interrupted)
     with pytest.raises(KeyboardInterrupt):
-        run_study(make_folder(), executor, watcher=notes)
+        run_study(make_folder(), executor, observers=[notes])
     assert (notes.heard[-1], executor.calls[-1]) == ("end", "close")
     assert executor.patience_s == [0.0], "it was asked twice, and waits for nobody"
 

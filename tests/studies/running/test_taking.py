@@ -51,7 +51,7 @@ def all_taken(taking: RunClaimer) -> list[list[str]]:
     turns: list[list[str]] = []
     while True:
         with ExitStack() as stack:
-            if not (taken := taking.take(stack)):
+            if not (taken := taking.claim(stack)):
                 return turns
             finish(taking.folder, [run.spec for run in taken])
             turns.append(names(taken))
@@ -68,8 +68,8 @@ def test_a_worker_stays_with_its_program_while_there_are_runs_of_it(make: MakeTa
 def test_runs_are_held_until_the_turn_is_over_and_by_one_worker_each(make: MakeTaking, stack: ExitStack) -> None:
     mine, yours = make("me"), make("you")
     with ExitStack() as turn:
-        (first,) = names(mine.take(turn))
-        (second,) = names(yours.take(stack))
+        (first,) = names(mine.claim(turn))
+        (second,) = names(yours.claim(stack))
         assert first != second
         assert {run: who.split()[0] for run, who in lease_holders(mine.folder.leases).items()} == {
             first: "me",
@@ -80,10 +80,10 @@ def test_runs_are_held_until_the_turn_is_over_and_by_one_worker_each(make: MakeT
 
 def test_workers_spread_over_programs(make: MakeTaking, stack: ExitStack) -> None:
     takings = [make(str(number), seeds=3) for number in range(3)]
-    taken = [each.take(stack)[0].name for each in takings]
+    taken = [each.claim(stack)[0].name for each in takings]
     assert len({program_of(takings[0], name) for name in taken}) == 3
     late = make("late", seeds=3)
-    assert late.take(stack)[0].name not in taken
+    assert late.claim(stack)[0].name not in taken
 
 
 def test_of_programs_that_nobody_works_on_the_one_with_most_left_comes_first(
@@ -92,7 +92,7 @@ def test_of_programs_that_nobody_works_on_the_one_with_most_left_comes_first(
     taking = make(seeds=3)
     groups = list(taking.plan.groups().values())
     finish(taking.folder, [taking.plan.spec(each) for each in (*groups[0][:2], *groups[1][:1])])
-    assert names(taking.take(stack))[0] in [each.name for each in groups[2]]
+    assert names(taking.claim(stack))[0] in [each.name for each in groups[2]]
 
 
 def test_runs_that_a_program_carries_are_taken_together_and_shared_where_some_are_enough(
@@ -100,9 +100,9 @@ def test_runs_that_a_program_carries_are_taken_together_and_shared_where_some_ar
 ) -> None:
     assert [len(turn) for turn in all_taken(make(seeds=7, width=3, **ONE))] == [3, 3, 1]
     kernel = make("a", workers=2, name="kernel", device="gpu", seeds=600, **ONE)
-    assert len(kernel.take(stack)) == 300
+    assert len(kernel.claim(stack)) == 300
     other = RunClaimer(StudyFolder.open(kernel.folder.path), kernel.plan, "b", 2, lambda: os._exit(99))
-    assert len(other.take(stack)) == 150, "half of what is left, since the first may have as much again"
+    assert len(other.claim(stack)) == 150, "half of what is left, since the first may have as much again"
 
 
 def test_what_is_done_or_given_up_is_not_taken_and_what_was_stopped_is(make: MakeTaking, stack: ExitStack) -> None:
@@ -112,7 +112,7 @@ def test_what_is_done_or_given_up_is_not_taken_and_what_was_stopped_is(make: Mak
     for _ in range(3):
         taking.folder.failures(hopeless.name).add("no")
     (taking.folder.runs / stopped.name / "checkpoints" / "000001").mkdir(parents=True)
-    taken = [*taking.take(stack), *taking.take(stack), *taking.take(stack)]
+    taken = [*taking.claim(stack), *taking.claim(stack), *taking.claim(stack)]
     assert sorted(names(taken)) == sorted([stopped.name, pending.name])
 
 
@@ -120,7 +120,7 @@ def test_where_others_have_all_that_is_left_there_is_nothing_to_take(make: MakeT
     taking = make(**ONE)
     for name in names_of(taking.folder):
         stack.enter_context(hold_lease(taking.folder.leases, name, "other"))
-    assert taking.take(stack) == []
+    assert taking.claim(stack) == []
 
 
 def test_a_run_that_another_takes_in_the_same_moment_is_left_to_it(
@@ -135,7 +135,7 @@ def test_a_run_that_another_takes_in_the_same_moment_is_left_to_it(
         return hold_lease(folder, run, worker, on_loss)
 
     monkeypatch.setattr(claim_runs, "hold_lease", taken_before)
-    assert names(mine.take(stack)) == [second, third]
+    assert names(mine.claim(stack)) == [second, third]
 
 
 @pytest.mark.parametrize("width", [1, 3])
@@ -146,7 +146,7 @@ def test_a_run_that_is_finished_between_looking_and_taking_is_not_trained_again(
     assert mine._look()
     first, second, *others = specs_of(mine.folder)
     StudyFolder.open(mine.folder.path).store.add([finished(first), finished(second)])
-    taken = [*mine.take(stack), *mine.take(stack)]
+    taken = [*mine.claim(stack), *mine.claim(stack)]
     assert names(taken) == [spec.name for spec in others]
 
 
@@ -156,7 +156,7 @@ def test_a_run_that_is_given_up_between_looking_and_taking_is_left_alone(make: M
     assert mine._look()
     for _ in range(3):
         mine.folder.failures(first).add_death("killed", 0, among=1)
-    assert names(mine.take(stack)) == [second]
+    assert names(mine.claim(stack)) == [second]
 
 
 def test_runs_over_which_a_worker_died_are_trained_in_ever_smaller_groups(make: MakeTaking) -> None:
@@ -176,7 +176,7 @@ def test_runs_over_which_a_worker_died_are_trained_in_ever_smaller_groups(make: 
 
 def test_who_asks_whether_it_may_write_gets_further(make: MakeTaking, stack: ExitStack) -> None:
     """As every engine does with each chunk and each checkpoint."""
-    (run, *_) = make("me", **ONE).take(stack)
+    (run, *_) = make("me", **ONE).claim(stack)
     before = HEARTBEAT.count
     run.check()
     assert HEARTBEAT.count == before + 1
@@ -187,7 +187,7 @@ def test_leases_of_a_study_with_more_patience_are_stale_later(
     make: MakeTaking, stack: ExitStack, patience: str, stale_s: float
 ) -> None:
     mine = make("me", **ONE, patience=patience)
-    (run, *_) = mine.take(stack)
+    (run, *_) = mine.claim(stack)
     leases._HEARTBEAT.end(run.lease)  # which would touch it now and then
     for age_s, is_held in ((stale_s - 30, True), (stale_s + 30, False)):
         make_old(run.lease.path, age_s)

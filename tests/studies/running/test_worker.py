@@ -66,7 +66,7 @@ def folder(make_folder: Callable[..., StudyFolder]) -> StudyFolder:
 
 
 def told(folder: StudyFolder, name: str = NAME) -> list[Any]:
-    return list(EventReader(events_file(folder.workers, name)).lines())
+    return [event.as_json() for event in EventReader(events_file(folder.workers, name)).new_events()]
 
 
 def test_it_trains_all_that_is_left_and_writes_what_happens(folder: StudyFolder, trained: Trained) -> None:
