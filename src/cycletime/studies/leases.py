@@ -36,13 +36,13 @@ _MAX_PID = 2**22
 """Linux has no higher numbers of processes."""
 
 
-def lease_timeout_s(patience_s: float) -> float:
-    """After how many seconds the untouched lease of a worker with some patience is stale.
+def lease_timeout_s(hang_timeout_s: float) -> float:
+    """After how many seconds the untouched lease of a worker is stale, by the time after which its work hangs.
 
     Two minutes of the usual ten. Whoever lets an environment take longer may have one that keeps all threads of Python
     waiting meanwhile, also that which touches leases.
     """
-    return max(STALE_S, patience_s / 5)
+    return max(STALE_S, hang_timeout_s / 5)
 
 
 @dataclass

@@ -224,7 +224,7 @@ class StudySpec:
     """The runs that one program carries; None where `resolved` is to choose."""
     engine: str = AUTO
     """What computes tasks in closed form: an engine, or 'auto' for the fastest that takes a run on the device."""
-    patience: Duration = HANG_TIMEOUT
+    hang_timeout: Duration = HANG_TIMEOUT
     """How long a run may take for one step of its environment, or a chunk of a compiled program, until it hangs."""
 
     def __post_init__(self) -> None:

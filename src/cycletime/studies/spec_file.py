@@ -247,7 +247,7 @@ def study_from_table(told: Mapping[str, Any], folder: Path = Path()) -> StudySpe
         device=str(told.get("device", "cpu")),
         width=_count("width", told["width"]) if "width" in told else None,
         engine=str(told.get("engine", AUTO)),
-        patience=_hang_timeout(told.get("patience", HANG_TIMEOUT)),
+        hang_timeout=_hang_timeout(told.get("patience", HANG_TIMEOUT)),
     )
 
 
@@ -270,7 +270,7 @@ def study_table(study: StudySpec) -> dict[str, Any]:
         "device": study.device,
         **({} if study.width is None else {"width": study.width}),
         **({} if study.engine == AUTO else {"engine": study.engine}),
-        **({} if study.patience == HANG_TIMEOUT else {"patience": str(study.patience)}),
+        **({} if study.hang_timeout == HANG_TIMEOUT else {"patience": str(study.hang_timeout)}),
     }
 
 
@@ -288,8 +288,8 @@ def _env_dt_table(tasks: Sequence[ClosedFormWorld], envs: Sequence[GymnasiumEnv]
 
 def _hang_timeout(value: Any) -> Duration:  # noqa: ANN401 - whatever TOML has
     with suppress(InputError):
-        if (patience := typed_duration(value)) >= Duration("1s"):
-            return patience
+        if (timeout := typed_duration(value)) >= Duration("1s"):
+            return timeout
     raise InputError(f"patience is {quote(value)}: give a time of at least a second, such as '30min' or '2h'.")
 
 

@@ -219,7 +219,7 @@ class StudyFolder:
     @property
     def stale_s(self) -> float:
         """After how many seconds of silence a run is anyone's."""
-        return lease_timeout_s(float(self.study.patience))
+        return lease_timeout_s(float(self.study.hang_timeout))
 
     @property
     def workers(self) -> Path:

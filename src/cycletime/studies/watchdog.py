@@ -24,7 +24,7 @@ MAX_ELAPSED_S = 5.0
 STOP_GRACE_S = 30.0
 """Work that was asked to stop must get further within this time until it has: then it has saved, or never will."""
 LOCKED_GRACE_S = 60.0
-"""So much longer than the patience lasts until the process ends though no thread of Python's runs."""
+"""So much longer than the timeout until the process ends though no thread of Python's runs."""
 EndReason: TypeAlias = Literal["hangs", "late"]
 
 
@@ -32,7 +32,7 @@ EndReason: TypeAlias = Literal["hangs", "late"]
 class Watchdog:
     """Watches the work of the thread that makes it."""
 
-    patience_s: float
+    timeout_s: float
     """How long the work may take for a step of an environment, or a chunk of a compiled program."""
     stop: Callable[[], bool]
     """Whether the work was asked to stop."""
@@ -57,9 +57,9 @@ class Watchdog:
         self._count = HEARTBEAT.count
         if self.stop():
             self.asked_s += passed_s
-            if min(self.asked_s, self.still_s) > STOP_GRACE_S or self.asked_s > self.patience_s + STOP_GRACE_S:
+            if min(self.asked_s, self.still_s) > STOP_GRACE_S or self.asked_s > self.timeout_s + STOP_GRACE_S:
                 self.end("late", f"it did not stop for {self.asked_s:.0f} s, in {self._place()}")
-        elif self.still_s > self.patience_s:
+        elif self.still_s > self.timeout_s:
             self.end("hangs", f"it hangs: it did not get further for {self.still_s:.0f} s, in {self._place()}")
 
     def _place(self) -> str:
@@ -77,7 +77,7 @@ def run_watchdog(watchdog: Watchdog) -> Iterator[None]:
 
     def watch() -> None:
         while True:
-            faulthandler.dump_traceback_later(watchdog.patience_s + LOCKED_GRACE_S, exit=True, file=2)
+            faulthandler.dump_traceback_later(watchdog.timeout_s + LOCKED_GRACE_S, exit=True, file=2)
             if over.wait(CHECK_INTERVAL_S):
                 return
             watchdog.look()

@@ -101,7 +101,7 @@ def finish_run(
             who = lease_holders(folder.leases).get(name, "a worker of the study")
             raise RunError(f"{name} is being trained by {who}: wait for it, or stop the study.")
         trainee = TrainingJob(folder.run_folder(spec), listeners, ClaimedRun(spec, lease).check)
-        with run_watchdog(Watchdog(float(folder.study.patience), stop, lambda _, told: _exit_hung(name, told))):
+        with run_watchdog(Watchdog(float(folder.study.hang_timeout), stop, lambda _, told: _exit_hung(name, told))):
             (ended,) = train_batch([trainee], StudyResultSink(folder), stop=stop, checkpoint_s=checkpoint_s)
     if isinstance(ended, Exception):
         raise ended
@@ -178,7 +178,7 @@ def work(study: str, name: str, workers: int, stop: Callable[[], bool] = lambda:
     with open_event_writer(folder.workers, name) as events:
         events.write(Event(worker=name))
         watchdog = Watchdog(
-            float(folder.study.patience), asked, lambda reason, sentence: _end_process(events, reason, sentence)
+            float(folder.study.hang_timeout), asked, lambda reason, sentence: _end_process(events, reason, sentence)
         )
         try:
             with run_watchdog(watchdog):

@@ -229,7 +229,7 @@ class WorkerPool:
             return STOP_TIMEOUT_S
         if worker.begun:  # only one that trains has leases to touch
             return self.folder.stale_s + HEARTBEAT_CHECK_S
-        return float(self.folder.study.patience) if worker.has_started else math.inf
+        return float(self.folder.study.hang_timeout) if worker.has_started else math.inf
 
     def _worker_ended(self, name: str, reason: str) -> None:
         """Handle the end of a worker, in order or not."""

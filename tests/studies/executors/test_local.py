@@ -27,7 +27,7 @@ import sys
 from cycletime.studies.executors import LocalExecutor
 from cycletime.studies.worker_pool import run_study
 from cycletime.studies.study_folder import StudyFolder
-run_study(StudyFolder.open(sys.argv[1]), Local(1))
+run_study(StudyFolder.open(sys.argv[1]), LocalExecutor(1))
 """
 
 

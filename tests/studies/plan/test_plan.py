@@ -22,7 +22,7 @@ from cycletime.studies.study_folder import StudyFolder
 told = {"name": "many", "task": "reacher", "algorithm": "ppo", "dts": ["4ms", "8ms", "16ms", "32ms", "64ms"]}
 told |= {"rules": ["baseline", "dt-aware"], "seeds": 4000, "env_steps": 100_000}
 told |= {"tuned": {"dt": "16ms", "batch": 2000, "discount": [0.99, 0.98, 0.97]}}
-folder = StudyFolder.create(Path(sys.argv[1]) / "study", study_from(told))
+folder = StudyFolder.create(Path(sys.argv[1]) / "study", study_from_table(told))
 plan = Plan.of(folder.study)
 states = folder.states(planned.name for planned in plan.runs)
 shared = sum(len(group) for group in plan.groups().values())

@@ -30,7 +30,7 @@ from cycletime.studies.leases import hold_lease
 
 def contend(folder, begins):
     time.sleep(max(0, begins - time.time()))
-    with leased(folder, "run", "contender") as lease:
+    with hold_lease(folder, "run", "contender") as lease:
         with (folder / "tried").open("ab") as file:
             file.write(b"x")
         while (folder / "tried").stat().st_size < {CONTENDERS}:  # whoever holds it does so until all have tried
@@ -53,9 +53,9 @@ import os, sys, time
 from pathlib import Path
 from cycletime.studies import leases as leases
 
-leases.BEAT_S = 0.1
+leases.HEARTBEAT_S = 0.1
 folder = Path(sys.argv[1])
-with leases.leased(folder, "run", "holder", on_loss=lambda: os._exit(75)) as lease:
+with leases.hold_lease(folder, "run", "holder", on_loss=lambda: os._exit(75)) as lease:
     print("held" if lease else "refused", flush=True)
     while lease and not (folder / "end").exists():
         if lease.is_lost():  # as every writer asks

@@ -16,12 +16,12 @@ PATIENCE_S = 600.0
 LOCKED = """
 import ctypes, time
 from cycletime.studies import watchdog
-watchdog.LOCKED_S = 0.1
+watchdog.LOCKED_GRACE_S = 0.1
 
 def step():
     ctypes.PyDLL(None).pause()  # which keeps Python's lock
 
-with watchdog.watched(watchdog.Watchdog(0.1, lambda: False, lambda why, told: None)):
+with watchdog.run_watchdog(watchdog.Watchdog(0.1, lambda: False, lambda why, told: None)):
     step()
 """
 

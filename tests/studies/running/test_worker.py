@@ -41,9 +41,9 @@ from cycletime.training import compiled_loop
 from cycletime.training.checkpoints import Checkpoints
 from cycletime.studies import leases, worker
 
-lease.BEAT_S = 0.05
-compiled.CHUNK_S = 0.0
-worker.train_batch = partial(training.train_batch, checkpoint_s=0.0)
+leases.HEARTBEAT_S = 0.05
+compiled_loop.CHUNK_S = 0.0
+worker.train_batch = partial(trainer.train_batch, checkpoint_s=0.0)
 save = Checkpoints.save
 
 def save_and_wait(self, checkpoint):

@@ -99,7 +99,7 @@ def test_environments_are_read_with_their_time_step() -> None:
 
 def test_patience_is_no_part_of_what_is_run() -> None:
     usual, patient = study_from_table(GOOD), study_from_table({**GOOD, "patience": "2h"})
-    assert (float(usual.patience), float(patient.patience)) == (600.0, 7200.0)
+    assert (float(usual.hang_timeout), float(patient.hang_timeout)) == (600.0, 7200.0)
     assert study_from_table(study_table(patient)) == patient
     assert "patience" not in study_table(usual)
     assert identities(patient) == identities(usual)

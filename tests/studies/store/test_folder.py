@@ -113,7 +113,7 @@ for number in range(8):
     child = os.fork()
     if child == 0:
         for seeds in range(1, 15):
-            StudyFolder.create(Path(sys.argv[1]), study_from({**table, "seeds": seeds + number}))
+            StudyFolder.create(Path(sys.argv[1]), study_from_table({**table, "seeds": seeds + number}))
             StudyFolder.open(Path(sys.argv[1]))
         os._exit(0)
     children.append(child)
