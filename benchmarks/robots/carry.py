@@ -1,7 +1,7 @@
 """Pack what a machine without network needs to train: python -m benchmarks.robots.carry FOLDER --models MENAGERIE.
 
 Downloads wheels for the Python of that machine, leaves out what no training uses (pictures, tests, viewers, meshes that
-are only looked at), and writes FOLDER/site.tar.xz with its list of versions. There, `unpack` makes a folder for
+are only looked at), and writes FOLDER/site.tar.gz with its list of versions. There, `unpack` makes a folder for
 PYTHONPATH: python -m benchmarks.robots.carry FOLDER --unpack TARGET. JAX, NumPy and SciPy are to be there already.
 
 MENAGERIE is a copy of google-deepmind/mujoco_menagerie, which Playground would download. Neither it nor the folder
@@ -19,7 +19,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-ARCHIVE = "site.tar.xz"
+ARCHIVE = "site.tar.gz"
 WHEELS = (
     "mujoco==3.5.0",
     "mujoco-mjx==3.5.0",
@@ -104,7 +104,7 @@ def pack(folder: Path, models: Path, python: str) -> Path:
                 for member in opened.namelist():
                     if not is_left_out(member):
                         opened.extract(member, site)
-        with tarfile.open(archive, "w:xz", preset=6) as packed:
+        with tarfile.open(archive, "w:gz", compresslevel=9) as packed:
             packed.add(site, arcname=".", filter=_plain)
             packed.add(models, arcname=MODELS_AT, filter=_plain)
         (folder / "versions.txt").write_text("".join(f"{wheel.name}\n" for wheel in wheels), encoding="utf-8")

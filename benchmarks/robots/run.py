@@ -33,7 +33,7 @@ from benchmarks.robots.trial import BUDGET, HERE, PLAN, PREREGISTRATION, Run, Tr
 
 MAX_FAILURES = 2  # of a setting
 MAX_FAILURES_IN_A_ROW = 6  # without a run that ended well: something is wrong with the machine
-MARGIN = 1.15
+MARGIN = 1.1
 TRACING = 0.3  # of the time until a setting is compiled: what is left of it when its program is on disk
 COMPILE_AHEAD_S = 90  # with less time left nothing is compiled for the next command
 GRACE_S = 8
@@ -65,6 +65,7 @@ class Worker:
     process: subprocess.Popen[str]
     compile_only: bool = False
     running: str | None = None
+    told_failure: bool = False
 
 
 @dataclass
@@ -280,6 +281,7 @@ class Runner:
             self._keep_policy(record)
         elif kind != "left":
             worker.running = record["key"] if kind in ("began", "evaluation") else None
+            worker.told_failure |= kind == "failure"
             self._keep(record)
 
     def _note_compiled(self, setting: str) -> None:
@@ -291,7 +293,7 @@ class Runner:
     def _ended(self, worker: Worker) -> None:
         self.workers.remove(worker)
         code = worker.process.returncode
-        if worker.running is not None or (code and not self.rows.failed(worker.group.setting)):
+        if worker.running is not None or (code and not worker.told_failure):
             key = worker.running or min(worker.group.keys)
             self._keep({"kind": "failure", "key": key, "message": f"the process ended with {code}"})
         self.taken -= worker.group.keys  # what has no row can be taken again
