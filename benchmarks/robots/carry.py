@@ -1,7 +1,7 @@
 """Pack what a machine without network needs to train: python -m benchmarks.robots.carry FOLDER --models MENAGERIE.
 
 Downloads wheels for the Python of that machine, leaves out what no training uses (pictures, tests, viewers, meshes that
-are only looked at), and writes FOLDER/site.tar.gz with its list of versions. There, `unpack` makes a folder for
+are only looked at), and writes FOLDER/site.tar.xz with its list of versions. There, `unpack` makes a folder for
 PYTHONPATH: python -m benchmarks.robots.carry FOLDER --unpack TARGET. JAX, NumPy and SciPy are to be there already.
 
 MENAGERIE is a copy of google-deepmind/mujoco_menagerie, which Playground would download. Neither it nor the folder
@@ -19,7 +19,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-ARCHIVE = "site.tar.gz"
+ARCHIVE = "site.tar"
 WHEELS = (
     "mujoco==3.5.0",
     "mujoco-mjx==3.5.0",
@@ -91,10 +91,12 @@ def is_left_out(name: str) -> bool:
     return name not in ALWAYS and any(fnmatch.fnmatch(name, pattern) for pattern in LEFT_OUT)
 
 
-def pack(folder: Path, models: Path, python: str) -> Path:
+def pack(folder: Path, models: Path, python: str, compression: str) -> Path:
     """Write the archive and the list of versions; the archive."""
     folder.mkdir(parents=True, exist_ok=True)
-    archive = folder / ARCHIVE
+    for old in folder.glob(f"{ARCHIVE}.*"):
+        old.unlink()
+    archive = folder / f"{ARCHIVE}.{compression}"
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
         site = work / "site"
@@ -104,7 +106,7 @@ def pack(folder: Path, models: Path, python: str) -> Path:
                 for member in opened.namelist():
                     if not is_left_out(member):
                         opened.extract(member, site)
-        with tarfile.open(archive, "w:gz", compresslevel=9) as packed:
+        with tarfile.open(archive, "w:xz" if compression == "xz" else "w:gz") as packed:
             packed.add(site, arcname=".", filter=_plain)
             packed.add(models, arcname=MODELS_AT, filter=_plain)
         (folder / "versions.txt").write_text("".join(f"{wheel.name}\n" for wheel in wheels), encoding="utf-8")
@@ -115,7 +117,7 @@ def unpack(folder: Path, target: Path) -> None:
     """Unpack the archive; nothing is done where it was unpacked before."""
     done = target / ".unpacked"
     if not done.exists():
-        with tarfile.open(folder / ARCHIVE) as packed:
+        with tarfile.open(next(folder.glob(f"{ARCHIVE}.*"))) as packed:
             packed.extractall(target, filter="data")
         done.touch()
 
@@ -135,6 +137,9 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--models", type=Path, help="a copy of mujoco_menagerie, to pack")
     parser.add_argument("--python", default="3.12", help="the Python of the machine that trains")
+    parser.add_argument(
+        "--compression", choices=("xz", "gz"), default="xz", help="gz: larger, for a Python without lzma"
+    )
     parser.add_argument("--unpack", type=Path, metavar="TARGET", help="unpack into this folder")
     asked = parser.parse_args()
     if asked.unpack is not None:
@@ -142,8 +147,9 @@ def main() -> int:
         return 0
     if asked.models is None:
         parser.error("--models is needed to pack")
-    size = pack(asked.folder, asked.models, asked.python).stat().st_size / 2**20
-    print(f"{asked.folder / ARCHIVE}: {size:.1f} MiB")
+    archive = pack(asked.folder, asked.models, asked.python, asked.compression)
+    size = archive.stat().st_size / 2**20
+    print(f"{archive}: {size:.1f} MiB")
     return 0 if size < LIMIT_MIB else 1
 
 
