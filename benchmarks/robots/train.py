@@ -160,14 +160,18 @@ def train_run(trial: Trial, setting: Setting, run: Run, intervals: int, options:
         return {"kind": "compiled", "key": run.key, "wall_s": curve.walls[-1]}
     if task.keep_policies and params is not None and setting.algorithm == "ppo":
         say(kind="policy", key=run.key, file=str(save_policy(params, options.scratch, run.key)))
-    row = row_of(trial, setting, run, curve, eval_envs)
+    row = row_of(trial, setting, run, curve, eval_envs, intervals)
     if options.tiny and budget:
         row["budget_intervals"] = intervals  # nothing is learned in a rehearsal, which goes on all the same
     return {**row, "started": started, **origin(options)}
 
 
-def row_of(trial: Trial, setting: Setting, run: Run, curve: LearningCurve, eval_envs: int) -> dict[str, Any]:
+def row_of(
+    trial: Trial, setting: Setting, run: Run, curve: LearningCurve, eval_envs: int, intervals: int
+) -> dict[str, Any]:
     """What a run found, for the table of all runs."""
+    missing: list[None] = [None] * (intervals + 1 - len(curve.rates)) if curve.diverged else []
+    rates, lengths = [*curve.rates, *missing], [*curve.lengths, *missing]
     task, dt_s = curve.task, setting.dt_ms / 1000
     wall_s = time.monotonic() - curve.began
     row = {
@@ -181,11 +185,11 @@ def row_of(trial: Trial, setting: Setting, run: Run, curve: LearningCurve, eval_
         "arms": list(setting.arms),
         "seed": run.seed,
         "status": "diverged" if curve.diverged else "finished",
-        "score": _rounded(over_learning(curve.rates)),
-        "final": _rounded(at_the_end(curve.rates)),
+        "score": _rounded(over_learning(rates)),
+        "final": _rounded(at_the_end(rates)),
         "start": curve.rates[0],
-        "fallen": _rounded(_minus(1, over_learning(curve.lengths))),
-        "final_fallen": _rounded(_minus(1, at_the_end(curve.lengths))),
+        "fallen": _rounded(_minus(1, over_learning(lengths))),
+        "final_fallen": _rounded(_minus(1, at_the_end(lengths))),
         "intervals": len(curve.rates) - 1,
         "env_steps": curve.steps[-1],
         "simulated_s": round(curve.steps[-1] * dt_s, 3),
@@ -196,8 +200,8 @@ def row_of(trial: Trial, setting: Setting, run: Run, curve: LearningCurve, eval_
         "setting": hashlib.sha256(json.dumps(dict(setting.values), sort_keys=True).encode()).hexdigest()[:12],
     }
     if run.stage == BUDGET:
-        rates = [float("nan") if rate is None else rate for rate in curve.rates]
-        row["budget_intervals"] = budget_intervals(rates, curve.first_std, eval_envs, trial.numbers["min_intervals"])
+        finite = [float("nan") if rate is None else rate for rate in curve.rates]
+        row["budget_intervals"] = budget_intervals(finite, curve.first_std, eval_envs, trial.numbers["min_intervals"])
     return row
 
 
