@@ -35,7 +35,7 @@ def test_the_answer_is_printed_and_kept(tmp_path: Path, capsys: pytest.CaptureFi
     assert lines[0].split() == ["cycle", "time", "in", "time", "here", "seeds", "mean", "return", "s.e."]
     assert lines[3].startswith("32 ms       background    5")
     assert lines[5].startswith("Use 32 ms instead of 16 ms, with batch 50, minibatch 25, discount 0.9801")
-    assert lines[-1] == f"The study is in {tmp_path}: 'cycletime study report {tmp_path}' tells more of it."
+    assert lines[-1] == f"The study is in {tmp_path}: 'cycletime report {tmp_path}' tells more of it."
     assert main([*words, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["answer"] == lines[5:-2]

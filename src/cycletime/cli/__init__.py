@@ -42,7 +42,7 @@ _GROUPS = {
         "plot": _Command("policies", "Plot", "draw the learning curves of runs", needs_study=True),
         "export": _Command("policies", "Export", "export a run's policy to ONNX or NumPy"),
         "study": _Command("study", "StudyCommand", "run many trainings from one file", needs_study=True),
-        "report": _Command("report", "ReportPage", "write the report of a study", needs_study=True),
+        "report": _Command("report", "ReportCommand", "report what a study, a run or results say", needs_study=True),
         "tune": _Command("tune", "Tune", "tune an algorithm at one cycle time", needs_study=True),
         "advise": _Command("advise", "Advise", "find out which cycle time to use", needs_study=True),
     },

@@ -175,5 +175,5 @@ def _as_json(advice: Advice, answer: list[str]) -> str:
 def _as_text(advice: Advice, answer: list[str], out: Path) -> str:
     from cycletime.reports.advice import advice_table
 
-    where = f"The study is in {out}: 'cycletime study report {out}' tells more of it."
+    where = f"The study is in {out}: 'cycletime report {out}' tells more of it."
     return printable("\n".join([*format_columns(advice_table(advice)), "", *answer, "", where]))

@@ -1,9 +1,9 @@
-"""`cycletime report`: the page of a study, or of the paper's results; and `cycletime study report`."""
+"""`cycletime report`: what a study, a run, or the results of an investigation say."""
 
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -14,17 +14,22 @@ from cycletime.errors import InputError, printable
 
 if TYPE_CHECKING:
     from cycletime.reports.report import Report
-    from cycletime.reports.summary import Statistics
+
+_STUDY_ONLY = ("measure", "interval", "iqm", "grid_points", "json", "markdown")
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyReport:
-    """Report which cycle time is best, what rules change and save, and what the data do not decide."""
+class ReportCommand:
+    """Report what a folder says: a study, a run, or results of the paper.
 
-    folder: Annotated[Positional[Path], arg(metavar="STUDY")]
-    """The study's folder; the study need not be complete."""
-    out: Annotated[Optional[Path], arg(metavar="FOLDER", help_behavior_hint="(default: STUDY/report)")] = None  # noqa: UP045
-    """Where report.html, report.md, report.json, scores.csv and the figures go."""
+    Of a study: which cycle time is best, what rules change and save, and what the data do not decide. With the text
+    come tables, figures, and one HTML page to look at.
+    """
+
+    folder: Annotated[Positional[Path], arg(metavar="FOLDER")]
+    """A study, which need not be complete; a run; or results as 'cycletime experiment collect' keeps them."""
+    out: Annotated[Optional[Path], arg(metavar="PATH", help_behavior_hint="(default: FOLDER/report)")] = None  # noqa: UP045
+    """The folder for all files; or a name that ends with .html, for the page alone."""
     measure: Annotated[str, arg(metavar="MEASURE")] = "average"
     """A run's score: its mean return over learning (average), its last tenth (last-tenth), or episodes (episodes)."""
     interval: Annotated[Text, arg(metavar="INTERVAL", help_behavior_hint="(default: se)")] = None
@@ -39,88 +44,30 @@ class StudyReport:
     """Print Markdown, and write no files unless --out is given."""
 
     def run(self) -> int:
-        """Write the report's files, and print it."""
-        from cycletime.reports.output import write_report
-        from cycletime.reports.page.document import PAGE_FILE
-        from cycletime.reports.report import Report
-        from cycletime.studies.study_folder import StudyFolder
-
-        if self.json and self.markdown:
-            raise InputError("--json and --markdown are both given: give one of them.")
-        report = Report.of(
-            StudyFolder.open(self.folder),
-            measure=self.measure,
-            statistics=self._statistics(),
-            grid_points=self.grid_points,
-            command=self._command(),
-        )
-        out = self.out or (None if self.json or self.markdown else self.folder / "report")
-        if out is not None:
-            write_report(report, out)
-        self._print(report)
-        if out is not None and not (self.json or self.markdown):
-            print(f"\nOpen {printable(str(out / PAGE_FILE))} in a browser; tables, text and figures are beside it.")
-        return 1 if report.scores.folder.damage() else 0
-
-    def _statistics(self) -> Statistics:
-        from cycletime.reports.summary import Statistics
-
-        return Statistics(self.interval or ("bootstrap" if self.iqm else "se"), self.iqm)
-
-    def _command(self) -> str:
-        """What makes this report again."""
-        words = ["cycletime", "study", "report", str(self.folder)]
-        for name, value in (("out", self.out), ("interval", self.interval), ("grid-points", self.grid_points)):
-            words += [] if value is None else [f"--{name}", str(value)]
-        words += [] if self.measure == "average" else ["--measure", self.measure]
-        return shlex.join([*words, *(["--iqm"] if self.iqm else [])])
-
-    def _print(self, report: Report) -> None:
-        if self.json:
-            from json import dumps
-
-            from cycletime.reports.output import report_as_json
-
-            print(dumps(report_as_json(report), indent=2))
-        elif self.markdown:
-            from cycletime.reports.output import report_as_markdown
-
-            print(report_as_markdown(report), end="")
-        else:
-            from rich.console import Console
-
-            from cycletime.reports.output import print_report
-
-            print_report(report, Console(highlight=False))
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReportPage:
-    """Write one HTML page to look at: the answer, interactive figures, tables, settings, a calculator."""
-
-    folder: Annotated[Positional[Path], arg(metavar="FOLDER")]
-    """A study, or results of the paper as 'cycletime experiment collect' keeps them."""
-    out: Annotated[
-        Optional[Path],  # noqa: UP045
-        arg(
-            metavar="FILE",
-            help_behavior_hint="(default: FOLDER/report/report.html of a study, else FOLDER/report.html)",
-        ),
-    ] = None
-    """The page; its folder is made."""
-
-    def run(self) -> int:
-        """Write it."""
         if (self.folder / "study.json").exists():
-            file = self._study()
-        elif self._is_of_the_paper():
-            file = self._paper()
-        else:
-            raise InputError(f"{self.folder} {self._lacks()}")
-        print(f"The page is {printable(str(file))}: open it in a browser.")
-        return 0
+            return self._report_study()
+        if (self.folder / "spec.json").exists():
+            self._refuse_study_options("a run")
+            return self._report_run()
+        if self._has_paper_results():
+            self._refuse_study_options("results of the paper")
+            return self._report_paper()
+        raise InputError(f"{self.folder} {self._lacks()}")
 
-    def _is_of_the_paper(self) -> bool:
+    @property
+    def _page(self) -> Path | None:
+        """The file for the page alone, if that is what is asked for."""
+        return self.out if self.out is not None and self.out.suffix == ".html" else None
+
+    def _refuse_study_options(self, what: str) -> None:
+        defaults = {each.name: each.default for each in fields(self)}
+        for name in _STUDY_ONLY:
+            if getattr(self, name) != defaults[name]:
+                raise InputError(
+                    f"--{name.replace('_', '-')} is for a study, and {self.folder} is {what}: leave it out."
+                )
+
+    def _has_paper_results(self) -> bool:
         """Whether an experiment's name is among the files: anybody has files that end with .npz."""
         found = {file.stem for file in self.folder.glob("*.npz")}
         if not found:
@@ -132,8 +79,6 @@ class ReportPage:
     def _lacks(self) -> str:
         if not self.folder.exists():
             return "is not there: give the folder of a study, as 'cycletime study run' makes one."
-        if (self.folder / "spec.json").exists():
-            return "is a single run: give the folder of a study; 'cycletime watch' shows a run."
         studies = sorted(each.parent.name for each in self.folder.glob("*/study.json"))
         if studies:
             return (
@@ -141,32 +86,93 @@ class ReportPage:
                 "'cycletime experiment collect paper' first."
             )
         return (
-            "has no study (study.json) and no results of the paper (such as ppo-baseline.npz): give the folder of a "
-            "study."
+            "has no study (study.json), no run (spec.json) and no results of the paper (such as ppo-baseline.npz): "
+            "give the folder of a study."
         )
 
-    def _study(self) -> Path:
-        from cycletime.reports.output import write_page
+    def _report_study(self) -> int:
+        from cycletime.reports.output import write_page, write_report
         from cycletime.reports.page.document import PAGE_FILE
         from cycletime.reports.report import Report
+        from cycletime.reports.summary import Statistics
         from cycletime.studies.study_folder import StudyFolder
 
-        file = self.out or self.folder / "report" / PAGE_FILE
-        report = Report.of(StudyFolder.open(self.folder), command=f"cycletime report {self.folder}")
-        _make_folder(file)
-        write_page(report, file)
-        return file
+        if self.json and self.markdown:
+            raise InputError("--json and --markdown are both given: give one of them.")
+        report = Report.of(
+            StudyFolder.open(self.folder),
+            measure=self.measure,
+            statistics=Statistics(self.interval or ("bootstrap" if self.iqm else "se"), self.iqm),
+            grid_points=self.grid_points,
+            command=self._command(),
+        )
+        is_text = not (self.json or self.markdown)
+        if self._page is not None:
+            _make_folder(self._page)
+            write_page(report, self._page)
+            end = f"The page is {printable(str(self._page))}: open it in a browser."
+        else:
+            out = self.out or self.folder / "report"
+            if self.out is not None or is_text:
+                write_report(report, out)
+            self._print(report)
+            end = f"\nOpen {printable(str(out / PAGE_FILE))} in a browser; tables, text and figures are beside it."
+        if is_text:
+            print(end)
+        return 1 if report.scores.folder.damage() else 0
 
-    def _paper(self) -> Path:
-        from cycletime.experiments.paper.report import write_page
+    def _command(self) -> str:
+        """What makes this report again."""
+        words = ["cycletime", "report", str(self.folder)]
+        for name, value in (("out", self.out), ("interval", self.interval), ("grid-points", self.grid_points)):
+            words += [] if value is None else [f"--{name}", str(value)]
+        words += [] if self.measure == "average" else ["--measure", self.measure]
+        return shlex.join([*words, *(["--iqm"] if self.iqm else [])])
+
+    def _print(self, report: Report) -> None:
+        from cycletime.reports.output import print_report, report_as_json, report_as_markdown
+
+        if self.json:
+            from json import dumps
+
+            print(dumps(report_as_json(report), indent=2))
+        elif self.markdown:
+            print(report_as_markdown(report), end="")
+        else:
+            from rich.console import Console
+
+            print_report(report, Console(highlight=False))
+
+    def _report_run(self) -> int:
+        from cycletime.cli.run_options import result_line
+        from cycletime.reports.run_figure import read_run_curves, save_runs_figure
+        from cycletime.training.run_folder import RunFolder
+
+        if self._page is not None:
+            raise InputError(f"--out is {self._page}: a run has no page, so give a folder.")
+        folder = RunFolder.open(self.folder)
+        print(printable(folder.spec.label))
+        print(result_line(folder.result(), folder.path) if folder.is_finished else "not finished")
+        figure = (self.out or self.folder / "report") / "learning-curve.png"
+        _make_folder(figure)
+        save_runs_figure(figure, [read_run_curves(self.folder)], [])
+        print(f"wrote {printable(str(figure))} ({figure.stat().st_size:,} bytes)")
+        return 0
+
+    def _report_paper(self) -> int:
+        from cycletime.experiments.paper.report import write_page, write_report
         from cycletime.experiments.results import read_results
-        from cycletime.reports.page.document import PAGE_FILE
 
-        file = self.out or self.folder / PAGE_FILE
         data = read_results(self.folder)
-        _make_folder(file)
-        write_page(data, file, self.folder)
-        return file
+        if self._page is not None:
+            _make_folder(self._page)
+            write_page(data, self._page, self.folder)
+            print(f"The page is {printable(str(self._page))}: open it in a browser.")
+            return 0
+        out = self.out or self.folder / "report"
+        write_report(data, out, self.folder)
+        print(f"Figures, tables and verdicts are in {printable(str(out))}: open report.html in a browser")
+        return 0
 
 
 def _make_folder(file: Path) -> None:

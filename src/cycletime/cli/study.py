@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, Positional, arg, subcommand
 
 from cycletime.cli.options import NO_NAMES, Count, NameListOption, Rate, Text
-from cycletime.cli.report import StudyReport
+from cycletime.cli.report import ReportCommand
 from cycletime.errors import InputError, printable
 
 if TYPE_CHECKING:
@@ -378,6 +378,6 @@ class StudyCommand:
             | Annotated[ExportStudy, subcommand("export")]
             | Annotated[PackStudy, subcommand("pack")]
             | Annotated[ImportRuns, subcommand("import")]
-            | Annotated[StudyReport, subcommand("report")]
+            | Annotated[ReportCommand, subcommand("report")]
         ]
     ]

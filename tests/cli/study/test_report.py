@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cycletime.cli import main
-from cycletime.cli.report import StudyReport
+from cycletime.cli.report import ReportCommand
 from cycletime.errors import InputError
 from cycletime.reports import drawing
 from cycletime.studies.spec_file import study_from_table
@@ -41,14 +41,14 @@ def test_it_prints_tables_and_text_and_writes_files(
 ) -> None:
     monkeypatch.setattr(drawing, "draw_figure", lambda spec: None)
     monkeypatch.setattr(drawing, "save_figures", lambda names, out, _: [out / f"{name}.png" for name in names])
-    assert StudyReport(folder=study).run() == 0
+    assert ReportCommand(folder=study).run() == 0
     told = capsys.readouterr().out
     assert "3 of 4 runs have a score" in told
     assert "0.50 ± 0.50 (2)" in told
     assert "10 (1 of 2)" in told
     assert {file.name for file in (study / "report").iterdir()} == FILES
     written = (study / "report" / "report.md").read_text()
-    assert f"`cycletime study report {study}`" in written
+    assert f"`cycletime report {study}`" in written
     assert "(reacher-ppo-performance.png)" in written
 
 
@@ -61,9 +61,9 @@ def test_files_are_written_before_anything_is_printed(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(StudyReport, "_print", interrupted)
+    monkeypatch.setattr(ReportCommand, "_print", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        StudyReport(folder=study, out=tmp_path / "report").run()
+        ReportCommand(folder=study, out=tmp_path / "report").run()
     assert {file.name for file in (tmp_path / "report").iterdir()} == FILES
 
 
@@ -84,11 +84,11 @@ def test_a_reader_that_has_seen_enough_is_no_error_and_letters_that_it_does_not_
 
 def test_markdown_is_printed_and_not_written(study: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     before = sorted(study.iterdir())
-    assert StudyReport(folder=study, markdown=True, measure="last-tenth").run() == 0
+    assert ReportCommand(folder=study, markdown=True, measure="last-tenth").run() == 0
     told = capsys.readouterr().out
     assert told.startswith("# s\n")
     assert "mean return in the last tenth of learning" in told
-    assert f"`cycletime study report {study} --measure last-tenth`" in told
+    assert f"`cycletime report {study} --measure last-tenth`" in told
     assert sorted(study.iterdir()) == before
 
 
@@ -97,7 +97,7 @@ def test_json_is_one_object_and_written_where_it_is_told(
 ) -> None:
     monkeypatch.setattr(drawing, "draw_figure", lambda spec: None)
     monkeypatch.setattr(drawing, "save_figures", lambda *_: [])
-    assert StudyReport(folder=study, json=True, iqm=True, grid_points=7, out=tmp_path / "r").run() == 0
+    assert ReportCommand(folder=study, json=True, iqm=True, grid_points=7, out=tmp_path / "r").run() == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["study"], told["statistic"], told["interval"]) == ("s", "iqm", "bootstrap")
     assert told["savings"][0]["grid_points"] == 7
@@ -106,8 +106,8 @@ def test_json_is_one_object_and_written_where_it_is_told(
 
 def test_what_cannot_be_is_refused(study: Path) -> None:
     with pytest.raises(InputError, match="--json and --markdown are both given: give one of them"):
-        StudyReport(folder=study, json=True, markdown=True).run()
+        ReportCommand(folder=study, json=True, markdown=True).run()
     with pytest.raises(InputError, match="'sd' is not an interval: give one of se, t, bootstrap"):
-        StudyReport(folder=study, interval="sd").run()
-    with pytest.raises(InputError, match=r"is not a study: there is no study\.json in it"):
-        StudyReport(folder=study / "runs").run()
+        ReportCommand(folder=study, interval="sd").run()
+    with pytest.raises(InputError, match=r"has no study \(study\.json\)"):
+        ReportCommand(folder=study / "runs").run()

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cycletime.cli.options import NameList
-from cycletime.cli.report import StudyReport
+from cycletime.cli.report import ReportCommand
 from cycletime.cli.study import ExportStudy, ImportRuns, RetryStudy, StudyStatus, VerifyStudy
 from cycletime.errors import InputError, RunError
 from cycletime.studies import worker
@@ -120,7 +120,7 @@ def check(whole: Whole, path: Path, spoilt: str) -> None:
     readable = spoilt != "study.json"
     statuses = {
         "status": told(StudyStatus(folder=path, runs=True)),
-        "report": told(StudyReport(folder=path, json=True)),
+        "report": told(ReportCommand(folder=path, json=True)),
         "export": told(ExportStudy(folder=path, file=path / "curves.csv", bins=10)),
         "verify": told(VerifyStudy(folder=path)),
     }
