@@ -97,7 +97,7 @@ def read_rows(files: Iterable[Path], *, rehearsal: bool = False) -> Rows:
                 record = json.loads(line)
             except json.JSONDecodeError:
                 continue
-            if bool(record.get("rehearsal")) == rehearsal or record.get("kind") in ("began", "evaluation"):
+            if bool(record.get("rehearsal")) == rehearsal:
                 rows.add(record)
     return rows
 
