@@ -138,42 +138,61 @@ def setting_name(task: Task, dt_ms: float, arm: str) -> str:
     return f"{task.name}/{dt_ms:g}ms/{arm}"
 
 
-def ordered_runs(tables: Mapping[str, Any], settings: Mapping[str, Setting]) -> Iterator[Run]:
-    """All runs, such that every prefix of whole blocks is balanced.
+@dataclass(frozen=True)
+class Block:
+    """All settings of one task and some arms, with the same seeds."""
 
-    A block is all settings of one task and some arms with the same seeds. Each task's budget stands before the block of
-    the task before it, so that nothing waits for it. Go1 comes first, then the main arms on every task, then what is
-    run on a few tasks only, then more seeds.
+    stage: str
+    task: str
+    arms: frozenset[str]
+    seeds: tuple[int, ...]
+
+
+def ordered_runs(tables: Mapping[str, Any], settings: Mapping[str, Setting]) -> Iterator[Run]:
+    """All runs, block by block, such that every prefix of whole blocks is balanced."""
+    main = {SHIPPED, *tables["stages"]["main"]}
+    for block in _blocks(tables):
+        for name, setting in settings.items():
+            arms = set(setting.arms)
+            # A setting that counts for arms of two stages is run in the first of them.
+            earlier = block.stage in ("rivals", "corrected", "sac") and arms & main
+            if setting.task == block.task and arms & block.arms and not earlier:
+                yield from (Run(block.stage, name, seed) for seed in block.seeds)
+
+
+def _blocks(tables: Mapping[str, Any]) -> Iterator[Block]:
+    """Blocks in the order in which they are run.
+
+    Each task's budget stands before the block of the task before it, so that nothing waits for it. Go1 comes first,
+    then the main arms on one task after the other. After the eighth of them come Go1's rivals and corrected rewards,
+    after the last what is run on a few tasks only, and then more seeds.
     """
     numbers, stages = tables["trial"], tables["stages"]
-    tasks = tasks_of(tables)
-    first, *others = tasks
-    main, later = {SHIPPED, *stages["main"]}, ("rivals", "corrected", "sac")
-
-    def budget(task: str) -> Iterator[Run]:
-        yield Run(BUDGET, setting_name(tasks[task], tasks[task].own_ms, SHIPPED), numbers["budget_seed"])
-
-    def block(stage: str, task: str, arms: set[str], seeds: list[int]) -> Iterator[Run]:
-        for name, setting in settings.items():
-            # A setting that counts for arms of two stages is run in the first of them.
-            if setting.task == task and arms & set(setting.arms) and not (stage in later and main & set(setting.arms)):
-                yield from (Run(stage, name, seed) for seed in seeds)
-
-    yield from budget(first)
-    yield from budget(others[0])
-    yield from block("main", first, main, numbers["first_task_seeds"])
-    for task, following in zip(others, [*others[1:], None], strict=True):
-        if following is not None:
-            yield from budget(following)
-        yield from block("main", task, main, numbers["seeds"])
-    for stage in later:
+    names = list(tasks_of(tables))
+    first, main = names[0], frozenset({SHIPPED, *stages["main"]})
+    for index, task in enumerate(names):
+        ahead = names[: 2 if index == 0 else 0] or names[index + 1 : index + 2]
+        yield from (Block(BUDGET, each, frozenset({SHIPPED}), (numbers["budget_seed"],)) for each in ahead)
+        yield Block("main", task, main, _seeds(numbers, task == first))
+        if index + 1 == stages["first_task_rivals_after"]:
+            yield from (_few(tables, stage, first, True) for stage in ("rivals", "corrected"))
+    for stage in ("rivals", "sac"):
         for task in stages[f"{stage}_on"]:
-            arms = {*stages[stage], f"{SHIPPED}-{stage}"}
-            seeds = numbers["first_task_seeds"] if task == first else numbers["seeds"]
-            yield from block(stage, task, arms, seeds)
-    yield from block("more seeds", first, main, numbers["first_task_later_seeds"])
-    for task in others:
-        yield from block("more seeds", task, main, numbers["later_seeds"])
+            if stage == "sac" or task != first:
+                yield _few(tables, stage, task, task == first)
+    for task in names:
+        later = numbers["first_task_later_seeds" if task == first else "later_seeds"]
+        yield Block("more seeds", task, main, tuple(later))
+
+
+def _few(tables: Mapping[str, Any], stage: str, task: str, is_first: bool) -> Block:
+    """A block of arms that are run on a few tasks only."""
+    arms = frozenset({*tables["stages"][stage], f"{SHIPPED}-{stage}"})
+    return Block(stage, task, arms, _seeds(tables["trial"], is_first))
+
+
+def _seeds(numbers: Mapping[str, Any], is_first: bool) -> tuple[int, ...]:
+    return tuple(numbers["first_task_seeds" if is_first else "seeds"])
 
 
 def _frozen(value: Any) -> Any:  # noqa: ANN401
