@@ -14,6 +14,7 @@ import pytest
 from _pytest.mark.structures import ParameterSet
 from numpy.typing import NDArray
 
+from cycletime.cuda.card import Card
 from cycletime.cuda.device import Device
 from cycletime.cuda.kernels import FORMS, KERNEL, PPO, Form
 from cycletime.cuda.layout import Kernel
@@ -56,19 +57,20 @@ def at_address(address: int, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
 
 
 @dataclass
-class EmulatedMemory:
+class EmulatedMemory(Card):
     """A few blocks, which are computed one after the other when they are launched."""
 
     library: ctypes.CDLL
     blocks: int = 2
+    name: str = "an emulated card"
     schedule: int = 1
     """Draws which of the threads that can run goes next."""
-    free_bytes: int = 2**30
+    available_bytes: int = 2**30
     launches: int = 0
 
     @property
-    def name(self) -> str:
-        return "an emulated card"
+    def free_bytes(self) -> int:
+        return self.available_bytes
 
     @property
     def about(self) -> dict[str, str]:
@@ -104,4 +106,4 @@ class Emulated(Device):
     memory: EmulatedMemory
 
     def __init__(self, library: ctypes.CDLL, blocks: int = 2, schedule: int = 1, kernel: Kernel = PPO_KERNEL) -> None:
-        super().__init__(kernel, EmulatedMemory(library, blocks, schedule))
+        super().__init__(kernel, EmulatedMemory(library, blocks, schedule=schedule))

@@ -59,7 +59,7 @@ SMALL = Sizes(
         run_of("double-pendulum", "16ms", 200, 1, batch=20, minibatch=20, epochs=1),
         run_of("reacher", "64ms", 900, 2, batch=10, minibatch=10, epochs=1),
     ),
-    learning=run_of("double-pendulum", "64ms", 1000, batch=30, minibatch=30, epochs=1),
+    training=run_of("double-pendulum", "64ms", 1000, batch=30, minibatch=30, epochs=1),
     kernel_seeds=5,
     jax_seeds=3,
     slice_s=0.001,
@@ -90,7 +90,7 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 @pytest.fixture(scope="module")
 def in_jax() -> NDArray[np.float64]:
-    return checking._in_jax(SMALL.learning, SMALL.jax_seeds)
+    return checking._in_jax(SMALL.training, SMALL.jax_seeds)
 
 
 @pytest.fixture(autouse=True)
@@ -193,5 +193,5 @@ def test_a_card_is_checked_with_all_tasks_and_short_last_slices() -> None:
     odd = {task for task, agent in told if (agent["batch"], agent["minibatch"]) == (1700, 37)}
     assert odd == {"reacher", "double-pendulum", "pendulum"}
     assert all(
-        spec.engine.name == "cuda" for spec in (*full_sizes().batches, *full_sizes().ordered, full_sizes().learning)
+        spec.engine.name == "cuda" for spec in (*full_sizes().batches, *full_sizes().ordered, full_sizes().training)
     )

@@ -206,7 +206,7 @@ def test_only_another_card_or_compiler_makes_a_resumed_run_differ(
     monkeypatch.setattr(run_recorder, "this_machine", lambda: {**here, "processor": "another", "jax": "another"})
     train(folders[0])
     assert folders[0].result()["resumed"] == "resumed, identical"
-    monkeypatch.setattr(EmulatedMemory, "name", "another card")
+    monkeypatch.setattr(on_kernel.memory, "name", "another card")
     monkeypatch.setattr(EmulatedMemory, "about", {"NVRTC": "13.1", "driver": "for CUDA 13.1"})
     train(folders[1])
     assert folders[1].result()["remarks"] == [

@@ -86,7 +86,7 @@ def first_line(error: Exception) -> str:
 
 
 class Card:
-    """A card and a kernel for it: the memory that `cycletime.cuda.device.Device` asks for."""
+    """A GPU with its memory, and a kernel compiled for it."""
 
     def __init__(self, kernel: str, form: Form | None = None) -> None:
         """Compile the kernel, in the fastest form that fits if none is given.
@@ -114,42 +114,38 @@ class Card:
 
     @property
     def about(self) -> Mapping[str, str]:
-        """Its generation, and the software that drives it."""
+        """Compute capability, shared memory, driver and compiler, by name."""
         return _card_properties(self._cupy, self._properties, self._form)
 
     @property
     def free_bytes(self) -> int:
-        """The memory that can be had."""
+        """Free memory, that of CuPy's pool included."""
         return int(self._cupy.cuda.runtime.memGetInfo()[0] + self._cupy.get_default_memory_pool().free_bytes())
 
     def put(self, array: NDArray[Any]) -> Any:  # noqa: ANN401 - an array of CuPy's
-        """Copy an array there."""
         with self._working():
             return self._cupy.asarray(np.ascontiguousarray(array))
 
     def zeros(self, shape: tuple[int, ...], dtype: Any) -> Any:  # noqa: ANN401
-        """An array there, of zeros."""
         with self._working():
             return self._cupy.zeros(shape, dtype)
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:  # noqa: ANN401
-        """An array there, of anything."""
+        """An uninitialised array."""
         with self._working():
             return self._cupy.empty(shape, dtype)
 
     def get(self, array: Any) -> NDArray[Any]:  # noqa: ANN401
-        """Copy an array, or a part of one, from there; waits for what was launched before."""
+        """Copy an array, or a part of one, to the host; waits for what was launched before."""
         with self._working():
             found: NDArray[Any] = self._cupy.ascontiguousarray(array).get()
         return found
 
     def write(self, array: Any, numbers: NDArray[Any]) -> None:  # noqa: ANN401
-        """Copy numbers into an array there, or into a part of one."""
         with self._working():
             array.set(np.ascontiguousarray(numbers))
 
     def address(self, array: Any) -> int:  # noqa: ANN401
-        """Where an array is."""
         return int(array.data.ptr)
 
     def launch(self, argument: NDArray[Any], blocks: int) -> None:
@@ -160,7 +156,7 @@ class Card:
 
     @contextmanager
     def _working(self) -> Iterator[None]:
-        """Have the card do things in their order; what CUDA says against it, as a sentence."""
+        """Use the card's stream, and turn CUDA's errors into a RunError."""
         try:
             with self._stream:
                 yield

@@ -1,14 +1,14 @@
 """Whether the kernel computes on this very card what it should: for whoever is about to trust its results.
 
 Batches are replayed in float64, the tasks are followed in JAX in float64, runs are trained once more in another order
-and in slices, and a short learning is compared with the compiled loop's. Takes about a minute.
+and in slices, and a short training is compared with the compiled loop's. Takes about a minute.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -43,26 +43,12 @@ class Sizes:
     """Whose first two batches are replayed."""
     ordered: tuple[RunSpec, ...]
     """That are trained in two orders."""
-    learning: RunSpec
-    """The run that both engines learn, with several seeds."""
+    training: RunSpec
+    """The run that both engines train, with several seeds."""
     kernel_seeds: int = 128
     jax_seeds: int = 8
     slice_s: float = 0.02
     """How long a slice is when runs are cut into slices."""
-
-
-@dataclass(frozen=True)
-class CardCheck:
-    """What was found."""
-
-    card: str
-    about: dict[str, str]
-    checks: list[Check] = field(default_factory=list)
-
-    @property
-    def passed(self) -> bool:
-        """Whether all is well."""
-        return all(check.passed for check in self.checks)
 
 
 def run_of(task: str, dt: str, env_steps: int = 10**7, seed: int = 1, **agent: Any) -> RunSpec:  # noqa: ANN401
@@ -103,16 +89,16 @@ def full_sizes() -> Sizes:
                 ("acrobot", "64ms", 300, 25),
             )
         ),
-        learning=run_of("reacher", "32ms", 300_000),
+        training=run_of("reacher", "32ms", 300_000),
     )
 
 
 def checks(device: Device, sizes: Sizes) -> Iterator[Check]:
-    """Look at one thing after the other."""
+    """Check PPO's kernel on a device, one thing after the other."""
     for spec in sizes.batches:
         yield from _batches(device, spec)
     yield _order(device, sizes)
-    yield _learning(device, sizes)
+    yield _training(device, sizes)
 
 
 def print_checks(
@@ -123,7 +109,7 @@ def print_checks(
     most_bytes: int | None = None,
     as_json: bool = False,
 ) -> int:
-    """Check the kernels, PPO's and then SAC's, and tell of each check as soon as it is done; the exit status.
+    """Check PPO's kernel and then SAC's, print each check as soon as it is done, and return the exit status.
 
     On a device that is given, only what it has is checked. With a limit, a thread block takes no more shared memory, so
     that a large card checks the forms of the kernels for smaller ones.
@@ -135,27 +121,27 @@ def print_checks(
         if not as_json:
             print(line, flush=True)
 
-    outcome = CardCheck(device.memory.name, dict(device.memory.about))
+    about = dict(device.memory.about)
     if sac_device:
-        outcome.about["shared memory, SAC"] = sac_device.memory.about["shared memory"]
+        about["shared memory, SAC"] = sac_device.memory.about["shared memory"]
     tell(device.memory.name)
-    for name, value in outcome.about.items():
+    for name, value in about.items():
         tell(f"  {name}: {value}")
-    further = sac_check.checks(sac_device) if sac_device else ()
-    for check in chain(checks(device, sizes or full_sizes()), further):
-        outcome.checks.append(check)
+    done: list[Check] = []
+    for check in chain(checks(device, sizes or full_sizes()), sac_check.checks(sac_device) if sac_device else ()):
+        done.append(check)
         verdict = "ok" if check.passed else "FAILED"
         tell(f"{verdict:>6}  {check.name}: {check.found:.2g}{check.unit}, at most {check.most:.2g}")
-    failed = sum(not check.passed for check in outcome.checks)
+    failed = sum(not check.passed for check in done)
     tell(
-        f"{failed} of {len(outcome.checks)} checks failed: do not use the engine cuda on this card."
+        f"{failed} of {len(done)} checks failed: do not use the engine cuda on this card."
         if failed
-        else f"All {len(outcome.checks)} checks passed."
+        else f"All {len(done)} checks passed."
     )
     if as_json:
-        told = [{**asdict(check), "passed": check.passed} for check in outcome.checks]
-        print(json.dumps({"card": outcome.card, **outcome.about, "checks": told, "passed": outcome.passed}, indent=1))
-    return 0 if outcome.passed else 1
+        data = [{**asdict(check), "passed": check.passed} for check in done]
+        print(json.dumps({"card": device.memory.name, **about, "checks": data, "passed": not failed}, indent=1))
+    return 1 if failed else 0
 
 
 def _batches(device: Device, spec: RunSpec) -> Iterator[Check]:
@@ -165,11 +151,11 @@ def _batches(device: Device, spec: RunSpec) -> Iterator[Check]:
     name = f"{spec.world.name}, k {k}, b {agent.batch}, m {agent.minibatch}"
     run, before = describe_run(spec), initial_state(spec)
     changed, values, actions = [], [], []
-    for learning in range(2):
+    for update in range(2):
         work = slice_of([spec], [before], most_periods=1)
         (result,) = device.train(work)
         rows, beside = last_batch(device, work)
-        if learning == 0:
+        if update == 0:
             apart = deviation(spec, rows, beside, result.records)
             yield Check(f"{name}: observations", apart.observation, MOST_APART)
             yield Check(f"{name}: rewards", apart.reward, MOST_APART)
@@ -233,9 +219,9 @@ def _order(device: Device, sizes: Sizes) -> Check:
     return Check(f"runs of {len(once)} that differ in another order and in slices, or diverged", differ, 0)
 
 
-def _learning(device: Device, sizes: Sizes) -> Check:
-    """Mean returns over a short learning of both engines, in standard errors of their difference."""
-    spec = sizes.learning
+def _training(device: Device, sizes: Sizes) -> Check:
+    """Mean returns of a short training on both engines, in standard errors of their difference."""
+    spec = sizes.training
     trained = train_runs(device, [replace(spec, seed=seed) for seed in range(sizes.kernel_seeds)])
     ours = np.array([each.episodes.mean_return for each in trained])
     theirs = _in_jax(spec, sizes.jax_seeds)
@@ -248,7 +234,7 @@ def _learning(device: Device, sizes: Sizes) -> Check:
 
 
 def _in_jax(spec: RunSpec, seeds: int) -> NDArray[np.float64]:
-    """The mean return over the learning of each seed, in the compiled loop."""
+    """The mean return over training of each seed, in the compiled loop."""
     task = timed_task_of(spec).task
     loop = CompiledLoop(task=task, agent=spec.agent, dt=spec.dt, env_steps=spec.env_steps, width=seeds)
     curves = [[Episodes.none()] for _ in range(seeds)]

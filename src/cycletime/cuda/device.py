@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,63 +62,21 @@ class RunResult:
     """The updates that were reported, of the kernel's report."""
 
 
-class DeviceMemory(Protocol):
-    """Whatever has memory and computes as a kernel says: a GPU, or its emulation in tests."""
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-
-    @property
-    def blocks(self) -> int:
-        """The runs that it trains at a time."""
-
-    @property
-    def about(self) -> Mapping[str, str]:
-        """What else there is to say of it, by name."""
-
-    @property
-    def free_bytes(self) -> int:
-        """The memory that can be had."""
-
-    def put(self, array: NDArray[Any]) -> Any:  # noqa: ANN401 - an array there
-        """Copy an array there."""
-
-    def zeros(self, shape: tuple[int, ...], dtype: Any) -> Any:  # noqa: ANN401
-        """An array there, of zeros."""
-
-    def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:  # noqa: ANN401
-        """An array there, of anything."""
-
-    def get(self, array: Any) -> NDArray[Any]:  # noqa: ANN401
-        """Copy an array, or a part of one, from there; waits for what was launched before."""
-
-    def write(self, array: Any, numbers: NDArray[Any]) -> None:  # noqa: ANN401
-        """Copy numbers into an array there, or into a part of one."""
-
-    def address(self, array: Any) -> int:  # noqa: ANN401
-        """Where an array is."""
-
-    def launch(self, argument: NDArray[Any], blocks: int) -> None:
-        """Start the kernel, without waiting for its end."""
-
-
 class Device:
-    """Trains runs of a kernel on a device."""
+    """Trains runs of a kernel on a card; tests give it one that is emulated."""
 
-    def __init__(self, kernel: Kernel, memory: DeviceMemory) -> None:
-        """Take a device's memory; nothing is there yet."""
+    def __init__(self, kernel: Kernel, memory: Card) -> None:
         self.kernel, self.memory = kernel, memory
         self._begun: tuple[Slice, dict[str, Any]] | None = None
         self._scratch: Any = None
 
     @property
     def is_computing(self) -> bool:
-        """Whether a slice was begun that nobody has waited for."""
+        """Whether a slice was begun and not finished."""
         return self._begun is not None
 
     def place(self, record: NDArray[Any], state: State, rows: NDArray[np.float32] | None = None) -> DeviceRun:
-        """Get a run ready: its description, its state, and what its replay holds already, if anything."""
+        """Make a run ready; its state and the rows of its replay are copied to the device if they stay there."""
         words, memory = self.kernel.replay_words, self.memory
         if not words:
             return DeviceRun(record, state)
@@ -131,7 +89,6 @@ class Device:
         return DeviceRun(record, kept, replay)
 
     def state(self, run: DeviceRun) -> State:
-        """A run's state."""
         return self.memory.get(run.state) if self.kernel.replay_words else run.state
 
     def replay_rows(self, run: DeviceRun, stored: int) -> NDArray[np.float32]:
@@ -139,7 +96,6 @@ class Device:
         return self.memory.get(run.replay[: min(stored, len(run.replay))])
 
     def train(self, work: Slice) -> list[RunResult]:
-        """Train runs; what became of each."""
         self.begin(work)
         return self.finish()
 
@@ -177,7 +133,7 @@ class Device:
         self._begun = work, arrays
 
     def finish(self) -> list[RunResult]:
-        """Wait for what was begun; what became of each run."""
+        """Wait for the slice that was begun; one result per run."""
         assert self._begun is not None, "there is something to wait for"
         (work, arrays), self._begun = self._begun, None
         runs, positions = self._fetch_positions(work, arrays)
@@ -214,7 +170,6 @@ class Device:
         return runs, positions
 
     def _needed_bytes(self, work: Slice, scratch_shape: tuple[int, int]) -> int:
-        """The device memory that a slice takes."""
         of_run = work.most_records * RECORD.itemsize + work.most_reports * self.kernel.report.itemsize
         if not self.kernel.replay_words:
             of_run += 4 * self.kernel.state_words

@@ -55,35 +55,28 @@ class CudaEngine:
     name: ClassVar[str] = "cuda"
 
     def refusal(self, spec: RunSpec) -> str | None:
-        """What the kernel was not made for."""
         return refusal(spec)
 
     def program(self, spec: RunSpec) -> str:
-        """One kernel for all runs of an algorithm."""
         return f"{self.name} {spec.algorithm}"
 
     def most_lanes(self, spec: RunSpec) -> int:
-        """It has none."""
         return 1
 
     def together(self, spec: RunSpec) -> int:
-        """As many as one process should have."""
         return MOST_TOGETHER
 
     def enough(self, spec: RunSpec) -> int:
-        """As many as keep a large GPU busy."""
         return H200_BLOCKS
 
     def jax_device(self, spec: RunSpec) -> str:
-        """JAX draws the first weights only."""
-        return "cpu"
+        return "cpu"  # JAX draws the initial weights only
 
     def group(self, specs: Sequence[RunSpec]) -> CudaRunBatch:
-        """The runs on the GPU that is here."""
         return CudaRunBatch(specs)
 
     def cost(self, spec: RunSpec) -> Cost:
-        """As expected by the run's sizes, on the GPU that is here or else on an H200."""
+        """From the run's sizes, with the blocks of the GPU that is here or else of an H200."""
         began = time.monotonic()
         known = self.known_cost(spec)
         try:
@@ -93,10 +86,9 @@ class CudaEngine:
         return Cost(known.agent_step_s, time.monotonic() - began, blocks)
 
     def expected_s(self, spec: RunSpec) -> float:
-        """About how long a whole run takes in a thread block of an H200, with all its multiprocessors busy."""
+        """Seconds of a whole run in a thread block of an H200, with all its multiprocessors busy."""
         return KERNELS[spec.algorithm].expected_s(spec)
 
     def known_cost(self, spec: RunSpec) -> Cost:
-        """As expected by the run's sizes."""
         step_s = self.expected_s(spec) / (expected_updates(spec) * spec.agent.period)
         return Cost(step_s, 20.0, H200_BLOCKS, where="an H200")

@@ -156,7 +156,7 @@ def describe_run(spec: RunSpec) -> NDArray[Any]:
 
 
 def sizes_of(spec: RunSpec) -> AgentSizes:
-    """What the agent of a run sees and gives."""
+    """Sizes of a run's observations and actions."""
     task = timed_task_of(spec).task
     return AgentSizes(task.observation_size, task.action_size)
 
@@ -168,7 +168,7 @@ def initial_state(spec: RunSpec) -> State:
 
 
 def agent_state_of(state: State, spec: RunSpec) -> PPOState:
-    """What the agent has learned, as the agent itself has it."""
+    """The agent's state, from that of the kernel."""
     weights, means, squares = (_parameters(networks_of(state, kept), sizes_of(spec)) for kept in range(3))
     # The kernel keeps beta_2 to the power of the steps taken. In the end that stays at the smallest numbers, after some
     # 700,000 steps, when further ones do not matter.
@@ -177,7 +177,7 @@ def agent_state_of(state: State, spec: RunSpec) -> PPOState:
 
 
 def initial_state_of(psi: PPOState) -> State:
-    """The state of a run before its first step, with an agent that has not learned yet."""
+    """The kernel's state of a run before its first step, from the agent's."""
     state = np.zeros(STATE_WORDS, np.float32)
     policy, value = networks_of(state)
     _fill(policy, psi.parameters.policy.network)
@@ -253,7 +253,7 @@ def _network_at(state: NDArray[np.float32], begin: int) -> dict[str, NDArray[np.
 
 
 def expected_s(spec: RunSpec) -> float:
-    """The seconds of a whole run."""
+    """Seconds of a whole run."""
     agent = spec.agent
     assert isinstance(agent, PPOAgent), "the engine refuses other agents"
     step, inner = TASKS[spec.world.name].acting_s

@@ -72,7 +72,7 @@ class TrainedRun:
 
 
 def slice_of(specs: Sequence[RunSpec], states: Sequence[State], time_s: float = LONG_S, most_periods: int = 0) -> Slice:
-    """A slice with room for all that runs of some specs can tell."""
+    """A slice with room for all records and reports of some runs."""
     runs = [DeviceRun(describe_run(spec), state) for spec, state in zip(specs, states, strict=True)]
     return Slice(
         runs,
@@ -154,12 +154,14 @@ def deviation(spec: RunSpec, rows: NDArray[Any], beside: NDArray[Any], records: 
             length, state, ended = length + 1, step.state, bool(step.terminated | step.truncated)
             wrong += bool(rows["next"][row] & ENDED) != ended
             if ended:
-                told = records[episode : episode + 1]
+                recorded = records[episode : episode + 1]
                 expected = [(length, int(state.env_steps))]
-                wrong += list(zip(told["agent_steps"].tolist(), told["env_steps"].tolist(), strict=True)) != expected
+                wrong += (
+                    list(zip(recorded["agent_steps"].tolist(), recorded["env_steps"].tolist(), strict=True)) != expected
+                )
                 sums = rewards[1, row + 1 - length : row + 1]
                 scale = max(1.0, float(np.abs(sums).sum()))
-                returns += [abs(float(each) - float(sums.sum())) / scale for each in told["episode_return"]]
+                returns += [abs(float(each) - float(sums.sum())) / scale for each in recorded["episode_return"]]
                 episode, length, state = episode + 1, 0, start_state(spec, task, episode + 1)
     reward = np.abs(rewards[0] - rewards[1]).max() / max(1.0, np.abs(rewards[1]).max())
     return Deviation(float(seen.max()), float(np.max([reward, *returns])), wrong, episode, state)
@@ -183,9 +185,9 @@ Network = Mapping[str, Numbers]
 
 
 def replay_update(run: Any, state: NDArray[np.float32], rows: NDArray[Any], beside: NDArray[Any]) -> dict[str, Any]:  # noqa: ANN401
-    """What one learning makes of a state (of a `ppo.RUN`) and the rows that it left behind, by name.
+    """What one update makes of the state of a run (of `ppo.RUN`) and the rows of its batch, by name.
 
-    The state is that before the learning; observations, actions, successors and rewards are taken from the rows.
+    The state is that before the update; observations, actions, successors and rewards are taken from the rows.
     """
     policy, value = (_in_float64(network) for network in networks_of(state))
     batch = int(run["batch"])

@@ -1,8 +1,8 @@
 """Runs on a kernel: slices of a few seconds, in which a queue of runs is trained, until all reached their budget.
 
 Between two slices finished runs leave the queue and others enter. Where runs travel with each slice, the next one is
-begun before the last one is told of, so that the card computes while files are written; runs that stay on the device
-are read from there first.
+begun before the chunks of the last one are given, so that the card computes while files are written; runs that stay on
+the device are read from there first.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class CudaRunBatch:
         slices_s: Sequence[float] | None = None,
         most_periods: int = 0,
     ) -> None:
-        """Describe them.
+        """Describe the runs to the kernel.
 
         Args:
             specs: The runs.
@@ -94,7 +94,7 @@ class CudaRunBatch:
                 if travels:
                     try:
                         order = self._begin(queue, next(times_s))
-                    except Exception as error:  # to be told after what was computed, lest finished runs be lost
+                    except Exception as error:  # raised after what was computed is given, lest finished runs be lost
                         failure = error
                 yield {run: chunk for run, chunk in chunks.items() if run not in self.dropped}
                 if failure:
@@ -105,16 +105,15 @@ class CudaRunBatch:
             self.close()
 
     def drop(self, run: int) -> None:
-        """Go on without a run."""
         self.dropped.add(run)
 
     def close(self) -> None:
-        """Wait for what is computed, and forget it."""
+        """Wait for a slice that is computing, and drop its results."""
         if self.device.is_computing:
             self.device.finish()
 
     def _resumed(self, starts: Mapping[int, Arrays | None]) -> tuple[dict[int, _Resumed], dict[int, RunError]]:
-        """Runs that have begun, and what is wrong with others' arrays."""
+        """Per run with arrays, what it goes on from, or the error in them."""
         resumed, wrong = {}, {}
         for run, arrays in starts.items():
             if arrays is not None:
@@ -189,7 +188,7 @@ class CudaRunBatch:
         return min(self.kernel.most_records, episodes) + int(self.records[run]["most_episodes"])
 
     def _finish(self, queue: _Queue, order: Sequence[int]) -> dict[int, Chunk]:
-        """What became of the runs that were taken; those that are finished leave."""
+        """Chunks of the runs that went on; those that are finished leave the queue."""
         chunks = {}
         for run, result in zip(order, self.device.finish(), strict=True):
             queue.entered[run] = result.run
@@ -238,7 +237,6 @@ class _Queue:
     """Where those are: some are not taken in a slice."""
 
     def leave(self, runs: set[int]) -> None:
-        """Go on without some."""
         self.entered = {run: each for run, each in self.entered.items() if run not in runs}
         self.waiting = [run for run in self.waiting if run not in runs]
 
@@ -259,7 +257,6 @@ class _Snapshot:
         return arrays
 
     def psi(self) -> AgentState:
-        """What was learned."""
         return self.device.kernel.agent_state_of(self._state, self.spec)
 
     @cached_property

@@ -213,7 +213,7 @@ def initial_state(spec: RunSpec) -> State:
 
 
 def initial_state_of(psi: SACState) -> State:
-    """The state of a run before its first step, with an agent that has not learned yet."""
+    """The kernel's state of a run before its first step, from the agent's."""
     state = np.zeros(STATE_WORDS, np.float32)
     sizes = len(psi.policy[0].weight), len(psi.policy[-1].bias) // 2
     set_network(state, POLICY, _numbers(psi.policy, *_policy_places(*sizes)))
@@ -228,7 +228,7 @@ def initial_state_of(psi: SACState) -> State:
 
 
 def agent_state_of(state: State, spec: RunSpec) -> SACState:
-    """What the agent has learned, as the agent itself has it."""
+    """The agent's state, from that of the kernel."""
     task = timed_task_of(spec).task
     sizes = task.observation_size, task.action_size
     position = position_of(state)
@@ -308,7 +308,7 @@ UPDATE_S, ACTING_S = 700e-6, 20e-6
 
 
 def expected_s(spec: RunSpec) -> float:
-    """The seconds of a whole run."""
+    """Seconds of a whole run."""
     agent = agent_of(spec)
     return expected_updates(spec) * (agent.gradient_steps * UPDATE_S + agent.period * ACTING_S)
 

@@ -29,27 +29,27 @@ from cycletime.training.worlds import ClosedFormWorld
 
 
 def replay_updates(
-    spec: RunSpec, before: State, rows: NDArray[np.float32], learnings: int
+    spec: RunSpec, before: State, rows: NDArray[np.float32], updates: int
 ) -> tuple[SACState, list[Metrics]]:
-    """A run after some learnings, and what each of their gradient steps reports.
+    """A run after some updates, and the metrics of each of their gradient steps.
 
     Args:
         spec: The run.
-        before: Its state at the end of a learning, or where the first begins.
+        before: Its state after an update, or before the first.
         rows: What its replay holds after them.
-        learnings: How many.
+        updates: How many.
     """
     task, position = timed_task_of(spec).task, position_of(before)
     agent, psi = agent_of(spec), agent_state_of(before, spec)
-    told: list[Metrics] = []
+    all_metrics: list[Metrics] = []
     step = replace(agent, gradient_steps=1, learning_period=1)  # so that one program serves all rhythms
-    for period, _ in product(range(1, learnings + 1), range(agent.gradient_steps)):
+    for period, _ in product(range(1, updates + 1), range(agent.gradient_steps)):
         stored = int(position["agent_steps"]) + period * agent.period
-        minibatch, next_noise, noise = _drawn(spec, rows, int(position["updates"]) + len(told), stored)
+        minibatch, next_noise, noise = _drawn(spec, rows, int(position["updates"]) + len(all_metrics), stored)
         actions = task.action_size
         psi, metrics = _update(step, psi, minibatch, next_noise[:, :actions], noise[:, :actions])
-        told.append(metrics)
-    return psi, told
+        all_metrics.append(metrics)
+    return psi, all_metrics
 
 
 def means_difference(found: SACState, truth: SACState) -> float:
@@ -107,7 +107,7 @@ def run_of(task: str, dt: str, seed: int = 1, **agent: object) -> RunSpec:
 
 
 def checks(device: Device) -> Iterator[Check]:
-    """Look at one thing after the other, on the card that is there."""
+    """Check SAC's kernel on a device, one thing after the other."""
     for task, dt in (("reacher", "16ms"), ("double-pendulum", "4ms"), ("acrobot", "20ms")):
         spec = run_of(task, dt)
         run = begin(device, spec)
@@ -159,7 +159,7 @@ def same_in_slices(
 
 
 def _reporting(run: DeviceRun) -> DeviceRun:
-    """The same run, of which each learning is reported and not one of many."""
+    """The same run, of which each update is reported and not one of many."""
     record = run.record.copy()
     record["metrics_every"] = 1
     return replace(run, record=record)
@@ -176,8 +176,8 @@ def _restored(device: Device, spec: RunSpec, run: DeviceRun) -> DeviceRun:
 
 
 def _train(device: Device, runs: Sequence[DeviceRun], periods: int) -> list[np.ndarray]:
-    told = device.train(Slice(runs, periods + 2, periods + 1, LONG_S, most_periods=periods))
-    return [each.reports for each in told]
+    results = device.train(Slice(runs, periods + 2, periods + 1, LONG_S, most_periods=periods))
+    return [each.reports for each in results]
 
 
 def _action_apart(spec: RunSpec, before: State, rows: np.ndarray) -> float:

@@ -152,7 +152,7 @@ def test_runs_are_trained_into_their_folders_and_go_on_after_a_stop(
 
 def test_a_run_that_never_fits_is_refused(make_group: Callable[..., CudaRunBatch]) -> None:
     with pytest.raises(NoGpuError, match="an emulated card has 1 MiB free, and a run needs 3 MiB"):
-        _all_of(make_group(free_bytes=2**20))
+        _all_of(make_group(available_bytes=2**20))
 
 
 def test_dropped_runs_are_left(make_group: Callable[..., CudaRunBatch]) -> None:
