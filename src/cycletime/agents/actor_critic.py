@@ -66,7 +66,6 @@ class ActorCriticAgent:
     random_steps: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
-        """Refuse values that make no sense."""
         check_fractions(self, "discount")
         check_positive(self, "policy_rate", "value_rate", "noise_std")
         check_hidden(self)

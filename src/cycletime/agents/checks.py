@@ -14,7 +14,7 @@ from cycletime.errors import InputError, quote
 
 
 def check_counts(owner: object, *names: str, least: int = 1) -> None:
-    """Refuse counts that are no whole numbers, or too small."""
+    """Refuse what is not a whole number of at least `least`."""
     for name in names:
         value = getattr(owner, name)
         if not _is_whole(value) or value < least:
@@ -22,7 +22,7 @@ def check_counts(owner: object, *names: str, least: int = 1) -> None:
 
 
 def check_env_steps(owner: object) -> None:
-    """Refuse a budget that is none, or that cannot be counted."""
+    """Refuse a budget that is not a whole number below 2**31."""
     check_counts(owner, "env_steps")
     budget = getattr(owner, "env_steps")  # noqa: B009 - whoever has one
     if budget >= 2**31:
@@ -30,7 +30,7 @@ def check_env_steps(owner: object) -> None:
 
 
 def check_fractions(owner: object, *names: str) -> None:
-    """Refuse what is no number from 0 to 1."""
+    """Refuse what is not a number from 0 to 1."""
     for name in names:
         value = getattr(owner, name)
         if not _is_number(value) or not 0 <= value <= 1:
@@ -46,21 +46,21 @@ def check_positive(owner: object, *names: str) -> None:
 
 
 def check_choice(owner: object, name: str, choices: Sequence[str]) -> None:
-    """Refuse a word that is none of the choices."""
+    """Refuse what is not one of the choices."""
     value = getattr(owner, name)
     if value not in choices:
         raise InputError(f"{name} is {quote(value)}: it must be {' or '.join(map(repr, choices))}.")
 
 
 def check_hidden(agent: object) -> None:
-    """Refuse layers that are no sizes."""
+    """Refuse what is not a tuple of layer sizes."""
     hidden = getattr(agent, "hidden")  # noqa: B009 - agents share the name, not a base class
     if not isinstance(hidden, tuple) or not all(type(size) is int and size > 0 for size in hidden):
         raise InputError(f"hidden is {quote(hidden)}: it must be a tuple of layer sizes, such as (64, 64).")
 
 
 def check_agent(agent: object) -> None:
-    """Refuse what is no agent."""
+    """Refuse what is not an agent."""
     if isinstance(agent, rules.PPO | rules.SAC):
         raise InputError(f"{agent} are hyper-parameters: make an agent of them with cycletime.agents.agent_for.")
     if isinstance(agent, type) or not callable(getattr(agent, "learn", None)):

@@ -79,13 +79,11 @@ class AutoRegressive:
     """tau of each pole: alpha = exp(-dt / tau)."""
 
     def __post_init__(self) -> None:
-        """Refuse orders that cannot be computed."""
         check_counts(self, "order")
         if self.order > MOST_ORDER:
             raise InputError(f"order is {self.order}: it must be at most {MOST_ORDER}.")
 
     def at(self, dt: DurationLike) -> CoherentNoise:
-        """The noise at a cycle time."""
         return _sampled(Duration(dt), self.order, [float(Duration(dt) / self.correlation)])
 
 
@@ -104,7 +102,6 @@ class Pink:
     is as short as the cycles of most simulated tasks; at longer ones the fast parts are white."""
 
     def __post_init__(self) -> None:
-        """Read the times."""
         slowest, fastest = Duration(self.slowest), Duration(self.fastest)
         if fastest >= slowest:
             raise InputError(f"fastest is {fastest}: it must be shorter than slowest, {slowest}.")

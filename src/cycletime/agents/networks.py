@@ -47,16 +47,12 @@ def adam_step(
     count = state.taken + 1
     mean = jax.tree.map(lambda m, g: MEAN_DECAY * m + (1 - MEAN_DECAY) * g, state.mean, gradient)
     square = jax.tree.map(lambda v, g: SQUARE_DECAY * v + (1 - SQUARE_DECAY) * g**2, state.square, gradient)
-    scale, whiten = adam_scales(count, learning_rate)
+    # 1 / (1 - beta^t) undoes that both averages start at zero.
+    scale, whiten = learning_rate / (1 - MEAN_DECAY**count), 1 / jnp.sqrt(1 - SQUARE_DECAY**count)
     parameters = jax.tree.map(
         lambda p, m, v: p - scale * m / (jnp.sqrt(v) * whiten + EPSILON), parameters, mean, square
     )
     return parameters, AdamState(count, mean, square)
-
-
-def adam_scales(count: jax.Array, learning_rate: jax.Array | float) -> tuple[jax.Array, jax.Array]:
-    """What the t-th step scales m and the root of v by: 1 / (1 - beta^t) undoes that both averages start at zero."""
-    return learning_rate / (1 - MEAN_DECAY**count), 1 / jnp.sqrt(1 - SQUARE_DECAY**count)
 
 
 def weighted_mean(numbers: jax.Array, weight: jax.Array | None) -> jax.Array:

@@ -111,7 +111,6 @@ class PPOAgent:
     stay those of each action by itself, whose distribution it does not change."""
 
     def __post_init__(self) -> None:
-        """Refuse values that make no sense."""
         check_counts(self, "batch", "minibatch", "epochs")
         if self.learning_period is not None:
             check_counts(self, "learning_period")
@@ -138,17 +137,14 @@ class PPOAgent:
 
     @property
     def capacity(self) -> int:
-        """The buffer holds the batch."""
         return self.batch
 
     @property
     def period(self) -> int:
-        """U."""
         return self.batch if self.learning_period is None else self.learning_period
 
     @property
     def learns_from(self) -> int:
-        """It learns from full batches only."""
         return self.batch
 
     @property

@@ -115,7 +115,6 @@ class SACAgent:
     learn_when: ClassVar[LearnWhen] = "batch"
 
     def __post_init__(self) -> None:
-        """Refuse values that make no sense."""
         check_counts(self, "minibatch", "replay_capacity", "learning_period", "gradient_steps")
         check_counts(self, "warmup_steps", least=0)
         check_fractions(self, "discount", "target_smoothing")
@@ -136,17 +135,14 @@ class SACAgent:
 
     @property
     def capacity(self) -> int:
-        """The buffer is the replay."""
         return self.replay_capacity
 
     @property
     def period(self) -> int:
-        """U."""
         return self.learning_period
 
     @property
     def updates_per_step(self) -> float:
-        """As many as there are on average."""
         return self.gradient_steps / self.learning_period
 
     @property
@@ -156,7 +152,6 @@ class SACAgent:
 
     @property
     def random_steps(self) -> int:
-        """The warm-up."""
         return self.warmup_steps
 
     def initialize(self, key: jax.Array, observation_size: int, action_size: int) -> SACState:

@@ -67,7 +67,6 @@ class Acrobot(ClosedFormTask):
         return AcrobotState(upper, lower, w1, w2, jnp.zeros((), jnp.int32))
 
     def numbers(self, state: AcrobotState) -> tuple[jax.Array, ...]:
-        """The numbers that `start` takes."""
         return state[:4]
 
     def draw_start(self, rng: np.random.Generator) -> Numbers:

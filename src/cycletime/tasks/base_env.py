@@ -23,12 +23,12 @@ Observation: TypeAlias = NDArray[np.float32]
 
 
 def action_space(task: ClosedFormTask) -> Any:  # noqa: ANN401 - Gymnasium's Box is generic in a way that its Env does not accept
-    """Torques or a force, as fractions of the strongest."""
+    """Actions in [-1, 1]: fractions of the strongest torque or force."""
     return gymnasium.spaces.Box(-1.0, 1.0, (task.action_size,), np.float32)
 
 
 def observation_space(task: ClosedFormTask) -> Any:  # noqa: ANN401 - as above
-    """What the agent sees."""
+    """Observations within the task's limits."""
     limits = np.array(task.observation_limits, np.float32)
     return gymnasium.spaces.Box(-limits, limits, dtype=np.float32)
 

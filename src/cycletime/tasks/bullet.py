@@ -104,11 +104,9 @@ class BulletWorld:
         )
 
     def joints(self, *names: str) -> Joints:
-        """The named joints, which belong to one body."""
         return Joints(self._joints[names[0]].body, tuple(self._joints[name].number for name in names))
 
     def link(self, name: str) -> Link:
-        """The named link."""
         return self._links[name]
 
     def place(self, joints: Joints, positions: Sequence[float], velocities: Sequence[float]) -> None:
@@ -159,11 +157,7 @@ class BulletEnv(TaskEnv):
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start an episode; see `TaskEnv`.
-
-        Raises:
-            InputError: if the environment is closed.
-        """
+        """Start an episode; see `TaskEnv`."""
         if not self._world.close.alive:
             raise InputError("The environment is closed: make a new one instead of resetting it.")
         return super().reset(seed=seed, options=options)

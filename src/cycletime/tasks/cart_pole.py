@@ -83,11 +83,9 @@ class CartPole(ClosedFormTask):
         return CartPoleState(x, angle, v, w, jnp.zeros((), jnp.int32))
 
     def numbers(self, state: CartPoleState) -> tuple[jax.Array, ...]:
-        """The numbers that `start` takes."""
         return state[:4]
 
     def draw_start(self, rng: np.random.Generator) -> Numbers:
-        """As `reset`."""
         x, angle, v, w = (START_SPREAD * rng.standard_normal() for _ in range(4))
         return x, pi + angle, v, w
 

@@ -63,7 +63,6 @@ class PackedTask:
         self._cycle = jax.jit(self._packed_cycle)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """As what it is made of."""
         return packed_task, self._made_of
 
     def start(self, numbers: Numbers) -> PackedStep:
@@ -84,8 +83,8 @@ class PackedTask:
         ]
         return jax.tree.unflatten(self._tree, leaves)
 
-    def _read(self, told: jax.Array) -> PackedStep:
-        numbers = np.asarray(told)
+    def _read(self, packed: jax.Array) -> PackedStep:
+        numbers = np.asarray(packed)
         words = numbers.view(self._word)
         return PackedStep(
             numbers[: self._size],
@@ -160,7 +159,6 @@ class ClosedFormEnv(TaskEnv):
 
     @property
     def dt(self) -> float:
-        """The time that one step takes, in seconds: the cycle time."""
         return float(self._dt)
 
     @property
@@ -234,17 +232,12 @@ class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     @property
     def dt(self) -> float:
-        """The time that one step takes, in seconds: the cycle time."""
         return float(self._dt)
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start an episode in every copy.
-
-        Raises:
-            InputError: if there are options.
-        """
+        """Start an episode in every copy."""
         if options:
             raise InputError(f"{next(iter(options))!r} is not a reset option: many environments at once have none.")
         if seed is not None or self._states is None:
@@ -259,11 +252,7 @@ class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def step(
         self, actions: NDArray[Any]
     ) -> tuple[Observation, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
-        """Simulate one cycle in every copy; those that had ended start a new episode instead, with reward 0.
-
-        Raises:
-            InputError: if actions are not finite numbers of the right shape.
-        """
+        """Simulate one cycle in every copy; those that had ended start a new episode instead, with reward 0."""
         if self._states is None:
             raise gymnasium.error.ResetNeeded("Call reset() before step().")
         actions = np.asarray(actions, np.float32)
@@ -285,7 +274,6 @@ class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return np.array(step.observation), np.array(step.reward, np.float64), terminated, truncated, self._info()
 
     def render(self) -> tuple[Any, ...] | None:
-        """A picture of each copy."""
         if self.render_mode is None or self._states is None:
             return None
         columns = [np.asarray(column, np.float64) for column in self.task.numbers(self._states)]

@@ -46,11 +46,7 @@ def cycle_rewards(
     desired_goal: Any,  # noqa: ANN401
     info: Any,  # noqa: ANN401 - one info, or as many as goals
 ) -> Any:  # noqa: ANN401 - one number, or as many as goals
-    """What cycles pay for goals, from the environment's ``compute_reward`` of a step.
-
-    Raises:
-        InputError: if the infos were not kept.
-    """
+    """What cycles pay for goals, from the environment's ``compute_reward`` of a step."""
     if isinstance(info, Mapping):
         return _cycle_reward(of_step, desired_goal, info)
     return np.array([_cycle_reward(of_step, goal, each) for goal, each in zip(desired_goal, info, strict=True)])
@@ -170,7 +166,6 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
         return partial(cycle_rewards, of_step) if self._sums_goals else of_step
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode."""
         self._held_steps = self._agent_steps = 0
         observation, info = self.env.reset(seed=seed, options=options)
         return observation, self._with_clock(info, lasted=0)

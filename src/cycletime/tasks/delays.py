@@ -75,11 +75,7 @@ class SendReceiveEnv(Protocol):
 
 
 def send_receive_env_of(env: gym.Env[Any, Any]) -> SendReceiveEnv:
-    """The outermost layer of a robot's environment whose steps can be taken in two parts.
-
-    Raises:
-        InputError: if a wrapper around it has them in one part only, or it is no robot's.
-    """
+    """The outermost layer of a robot's environment whose steps can be taken in two parts."""
     robot = env.unwrapped
     if not isinstance(robot, SendReceiveEnv):
         raise InputError(f"{env} {NOT_REAL_TIME}")
@@ -143,7 +139,6 @@ class ActionDelay(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
 
     @property
     def dt(self) -> float:
-        """How long one step lasts, in seconds."""
         return self._delays.seconds(1)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -154,7 +149,7 @@ class ActionDelay(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
 
     def step(self, action: Any) -> Step:  # noqa: ANN401
         """Send the action, and apply the newest that has arrived."""
-        return self._told(self.env.step(self._arrived(action)))
+        return self._with_delay(self.env.step(self._arrived(action)))
 
     def send(self, action: Any) -> None:  # noqa: ANN401
         """The first part of a robot's step: send the action, and do the newest that has arrived."""
@@ -163,13 +158,13 @@ class ActionDelay(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
     def receive(self, env_steps: int = 1) -> Step:
         """The second part; of steps that were missed, actions were on their way as well."""
         self._line.pass_steps(env_steps - 1)
-        return self._told(send_receive_env_of(self.env).receive(env_steps))
+        return self._with_delay(send_receive_env_of(self.env).receive(env_steps))
 
     def _arrived(self, action: Any) -> Any:  # noqa: ANN401
         self._delay_steps = self._delays.next()
         return self._line.send_and_receive(action, self._delay_steps)
 
-    def _told(self, step: Step) -> Step:
+    def _with_delay(self, step: Step) -> Step:
         *seen, info = step
         return *seen, {**info, "action_delay_s": self._delays.seconds(self._delay_steps)}
 
@@ -205,7 +200,6 @@ class ObservationDelay(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstruc
 
     @property
     def dt(self) -> float:
-        """How long one step lasts, in seconds."""
         return self._delays.seconds(1)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -288,21 +282,13 @@ class _DelaySampler:
 
 
 def delay_steps(delay: DelayLike, step: Duration) -> tuple[int, int]:
-    """The ends of a delay's range in whole steps, twice the same where it is fixed.
-
-    Raises:
-        InputError: if it is not a span or range, or not a whole multiple of a step.
-    """
+    """The ends of a delay's range in whole steps, twice the same where it is fixed."""
     ends = [whole_steps("delay", end_s, step, least=0) for end_s in delay_range_s(delay)]
     return ends[0], ends[-1]
 
 
 def initial_action_for(space: spaces.Space[Any], given: Any) -> Any:  # noqa: ANN401
-    """The action before the first one arrives: the given one, or the one nearest to zero.
-
-    Raises:
-        InputError: if the given one is not in the action space.
-    """
+    """The action before the first one arrives: the given one, or the one nearest to zero."""
     if given is None:
         return create_zero_array(space)
     with suppress(KeyError, TypeError, ValueError):
@@ -333,11 +319,7 @@ def _as_element(space: spaces.Space[Any], value: Any) -> Any:  # noqa: ANN401
 
 
 def delay_range_s(delay: DelayLike) -> list[Fraction]:
-    """The ends of a delay's range in seconds; one where it is fixed.
-
-    Raises:
-        InputError: if it is not a span or range.
-    """
+    """The ends of a delay's range in seconds; one where it is fixed."""
     ends = list(delay) if isinstance(delay, tuple | list) else [delay]
     spans = [Fraction(0) if _is_zero(end) else Duration(end).exact_s for end in ends]
     if len(spans) not in (1, 2) or spans[0] > spans[-1]:

@@ -88,7 +88,6 @@ class DoublePendulum(ClosedFormTask):
         return DoublePendulumState(x, lower, upper, v, w, u, late_x, late_y, jnp.zeros((), jnp.int32))
 
     def numbers(self, state: DoublePendulumState) -> tuple[jax.Array, ...]:
-        """The numbers that `start` takes."""
         return state[:6]
 
     def draw_start(self, rng: np.random.Generator) -> Numbers:

@@ -22,11 +22,7 @@ Action: TypeAlias = NDArray[np.floating[Any]]
 
 
 def read_action(action: Action, size: int) -> list[float]:
-    """The numbers of an action; anything else but finite numbers of the right count is refused.
-
-    Raises:
-        InputError: if it is something else.
-    """
+    """The numbers of an action; anything else but finite numbers of the right count is refused."""
     try:
         values = np.asarray(action, dtype=np.float64)
     except (TypeError, ValueError):
@@ -39,43 +35,34 @@ def read_action(action: Action, size: int) -> list[float]:
 
 
 class EnvErrorWrapper(gym.Wrapper[Any, Any, Any, Any]):
-    """Calls errors of the system, and exits, raised inside of an environment, the environment's."""
+    """Raises an OSError or SystemExit of an environment as an `EnvError`."""
 
     def __init__(self, env: gym.Env[Any, Any], name: str) -> None:
-        """Wrap an environment, which is called by a name."""
         super().__init__(env)
         self._name = name
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode."""
         with raise_as_env_error(self._name, "its reset()"):
             return self.env.reset(seed=seed, options=options)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:  # noqa: ANN401
-        """Take a step."""
         with raise_as_env_error(self._name, "its step()"):
             return self.env.step(action)
 
     def render(self) -> Any:  # noqa: ANN401 - as Gymnasium has it
-        """Draw."""
         with raise_as_env_error(self._name, "its render()"):
             return self.env.render()
 
     def close(self) -> None:
-        """Close it."""
         with raise_as_env_error(self._name, "its close()"):
             self.env.close()
 
 
 @contextmanager
 def raise_as_env_error(name: str, where: str) -> Iterator[None]:
-    """Call what the system refuses inside of this the fault of an environment, and say where.
-
-    Raises:
-        WorldError: instead of an OSError or SystemExit, which is its cause.
-    """
+    """Raise an OSError or SystemExit from inside as an `EnvError` that names the environment and the call."""
     try:
         yield
     except (OSError, SystemExit) as error:
-        told = "".join(format_exception_only(error)).strip()
-        raise EnvError(f"The environment {name} failed in {where} with {told}.") from error
+        text = "".join(format_exception_only(error)).strip()
+        raise EnvError(f"The environment {name} failed in {where} with {text}.") from error

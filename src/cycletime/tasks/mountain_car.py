@@ -63,11 +63,9 @@ class MountainCar(ClosedFormTask):
         return MountainCarState(x, speed, jnp.zeros((), jnp.int32))
 
     def numbers(self, state: MountainCarState) -> tuple[jax.Array, ...]:
-        """The numbers that `start` takes."""
         return state[:2]
 
     def draw_start(self, rng: np.random.Generator) -> Numbers:
-        """As `reset`."""
         return rng.uniform(START_LOW, START_HIGH), 0.0
 
     def picture(self, numbers: Numbers, caption: str = "") -> Frame:

@@ -60,11 +60,9 @@ class Pendulum(ClosedFormTask):
         return PendulumState(angle, speed, jnp.zeros((), jnp.int32))
 
     def numbers(self, state: PendulumState) -> tuple[jax.Array, ...]:
-        """The numbers that `start` takes."""
         return state[:2]
 
     def draw_start(self, rng: np.random.Generator) -> Numbers:
-        """As `reset`."""
         high = np.array([ANGLE_RANGE, SPEED_RANGE])
         return tuple(rng.uniform(-high, high).tolist())
 

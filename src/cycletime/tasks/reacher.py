@@ -91,7 +91,6 @@ class Reacher(ClosedFormTask):
         return state._replace(potential=self._potential(state))
 
     def numbers(self, state: ReacherState) -> tuple[jax.Array, ...]:
-        """The numbers that `start` takes."""
         return state.q1, state.q2, state.w1, state.w2, state.target_x, state.target_y
 
     def draw_start(self, rng: np.random.Generator) -> Numbers:

@@ -30,7 +30,7 @@ class Reference:
 
 
 def references(task: str, dt: DurationLike) -> tuple[Reference, ...]:
-    """What is known of a task at a cycle time; nothing of those that were not measured."""
+    """Mean returns of a task at a cycle time; empty where none were measured."""
     data = _load()
     found = data["returns"].get(task, {}).get(str(Duration(dt)), {})
     return tuple(Reference(name, mean, error, data["episodes"]) for name, (mean, error) in found.items())

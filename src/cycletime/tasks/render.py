@@ -200,11 +200,7 @@ def frame_rate(dt: float) -> int:
 
 
 def import_pygame() -> ModuleType:
-    """Pygame, or an error that names the extra.
-
-    Raises:
-        InputError: if it is not installed.
-    """
+    """Pygame, or an error that names the extra."""
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")  # a greeting on standard output, among a program's results
     try:
         return importlib.import_module("pygame")

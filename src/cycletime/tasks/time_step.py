@@ -23,11 +23,7 @@ _Wrapper: TypeAlias = "gym.Wrapper[Any, Any, Any, Any]"
 
 
 def step_duration(env: AnyEnv, env_dt: DurationLike | None = None) -> Duration:
-    """How long one ``env.step`` lasts: what the outermost layer with a ``dt`` says, else ``env_dt``.
-
-    Raises:
-        InputError: if nothing tells, if ``env_dt`` contradicts what is published, or if layers contradict each other.
-    """
+    """How long one ``env.step`` lasts: what the outermost layer with a ``dt`` says, else ``env_dt``."""
     published = _published_step(env)
     if env_dt is not None:
         given = Duration(env_dt)
@@ -52,11 +48,7 @@ def wrapper_layers(env: AnyEnv) -> Iterator[_Wrapper]:
 
 
 def whole_steps(name: str, span_s: Fraction, step: Duration, least: int) -> int:
-    """How many steps are in a span that must be a whole multiple of them; the message names the span.
-
-    Raises:
-        InputError: if it is not a multiple, or fewer steps than ``least`` (0 or 1).
-    """
+    """How many steps are in a span that must be a whole multiple of them; the message names the span."""
     steps = span_s / step.exact_s
     if steps.denominator == 1 and steps >= least:
         return steps.numerator
@@ -82,12 +74,12 @@ def refuse_unreachable_limit(env: gym.Env[Any, Any], time_limit: Duration, step:
 
 
 def duration_text(span: DurationLike | None) -> str | None:
-    """The span as it stands in the environment's specification, which must be JSON."""
+    """A duration as text, for the environment's spec, which must be JSON."""
     return None if span is None else str(Duration(span))
 
 
 def _published_step(env: AnyEnv) -> Duration | None:
-    """What the outermost layer with a time step says, with what repeats its steps outside of it."""
+    """The step of the outermost layer with a ``dt``, times the repeats of wrappers outside of it."""
     own = _own_dt(env)
     if not isinstance(env, gym.Wrapper):
         return own
@@ -120,14 +112,14 @@ def _dt_of(env: AnyEnv) -> str:
 
 
 def _may_repeat_steps(env: AnyEnv, steps: Fraction) -> bool:
-    """Whether a wrapper that nobody knows may make one step of several that are published inside of it."""
+    """Whether an unknown wrapper outside of the published ``dt`` may make one step of several."""
     outside = takewhile(lambda layer: _own_dt(layer) is None, wrapper_layers(env))
     unknown = any(type(layer).__module__.partition(".")[0] not in ("gymnasium", "cycletime") for layer in outside)
     return unknown and steps.denominator == 1
 
 
 def _repeats(layer: _Wrapper) -> int:
-    """How many steps of what is inside a layer make one of its own, where that is known."""
+    """How many inner steps make one step of a wrapper, where that is known."""
     if isinstance(layer, gym.wrappers.RepeatAction):
         return int(layer.num_repeats)
     if isinstance(layer, gym.wrappers.MaxAndSkipObservation):

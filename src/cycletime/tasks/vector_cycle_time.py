@@ -156,11 +156,7 @@ class VectorCycleTime(VectorWrapper, gym.utils.RecordConstructorArgs):
         return self._as_last_seen(observations), self._with_clock(infos, np.zeros_like(self._env_steps))
 
     def step(self, actions: Any) -> Transition:  # noqa: ANN401 (any action space)
-        """Hold every copy's action for one cycle, or until that copy's episode ends.
-
-        Raises:
-            InputError: if an episode has ended, and was not reset.
-        """
+        """Hold every copy's action for one cycle, or until that copy's episode ends."""
         if self._holds_inside:
             return self.env.step(actions)
         if self._ended.any():

@@ -57,11 +57,7 @@ class MujocoClock:
     skips_frames: ClassVar[bool] = True
 
     def read(self, env: Any) -> TimeStep:  # noqa: ANN401
-        """The time step as it is.
-
-        Raises:
-            InputError: if the environment does not have it where it is looked for.
-        """
+        """The time step as it is."""
         try:
             return TimeStep(Duration(float(env.model.opt.timestep)), int(env.frame_skip))
         except AttributeError:
@@ -85,11 +81,7 @@ class AttributeClock:
     skips_frames: ClassVar[bool] = False
 
     def read(self, env: Any) -> TimeStep:  # noqa: ANN401
-        """The time step as it is.
-
-        Raises:
-            InputError: if the environment does not have it where it is looked for.
-        """
+        """The time step as it is."""
         if not hasattr(env, self.name):
             raise InputError(
                 f"{env} has no attribute {self.name!r}: register it with the one that holds its time step."
@@ -189,11 +181,7 @@ class Scaling:
     """The factors of the summands in `info`."""
 
     def apply(self, reward: float, info: dict[str, Any]) -> tuple[float, dict[str, Any]]:
-        """The reward and the ``info`` of one step, with each summand multiplied by its factor.
-
-        Raises:
-            InputError: if a summand is missing in ``info``.
-        """
+        """The reward and the ``info`` of one step, with each summand multiplied by its factor."""
         missing = [name for name in self.by_info if name not in info]
         if missing:
             raise InputError(
@@ -315,11 +303,7 @@ def register_retiming(env_id: str, terms: Sequence[RewardTerm], clock: Clock | N
 
 
 def find_retiming(env_id: str) -> Retiming:
-    """What is known of an environment.
-
-    Raises:
-        InputError: if nothing is.
-    """
+    """What is known of an environment."""
     if env_id not in _RETIMINGS:
         raise InputError(
             f"The reward terms of {env_id!r} are not known: describe them with register_retiming({env_id!r}, terms), "
