@@ -49,7 +49,7 @@ def make_group(device: Emulated) -> Callable[..., CudaRunBatch]:
 def test_every_run_gets_all_its_chunks_whoever_is_beside_it(make_group: Callable[..., CudaRunBatch]) -> None:
     together = _all_of(make_group(SPECS))
     alone = _all_of(make_group(SPECS[1:2]))
-    assert together[1].moment.arrays()["state"].tobytes() == alone[0].moment.arrays()["state"].tobytes()
+    assert together[1].arrays()["state"].tobytes() == alone[0].arrays()["state"].tobytes()
     assert [chunk.is_last for chunk in together.values()] == [True] * 3
     for run, chunk in together.items():
         assert chunk.env_steps == SPECS[run].env_steps
@@ -130,7 +130,7 @@ def test_arrays_that_are_no_state_are_refused_and_the_others_go_on(make_group: C
 
 def test_a_chunk_ends_with_the_curve_at_the_budget(make_group: Callable[..., CudaRunBatch]) -> None:
     (chunk,) = _all_of(make_group([replace(SPECS[2], env_steps=50)])).values()
-    state = chunk.moment.arrays()["state"].view(np.float32)
+    state = chunk.arrays()["state"].view(np.float32)
     assert int(position_of(state)["ended_env_steps"]) > 50, "an episode ended beyond the budget"
     assert chunk.env_steps == 50
     assert len(chunk.episodes) == 0 or chunk.episodes.env_steps[-1] <= 50

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from cycletime.training.trainer import RunOutcome
 
 
-def describe_run(spec: RunSpec, setting: EnvInfo) -> str:
+def describe_run(spec: RunSpec, env_info: EnvInfo) -> str:
     """The values that training uses, and what a user may not expect of them."""
     values = ", ".join(f"{name} {getattr(spec.agent, name):g}" for name in CARRIED_VALUES if hasattr(spec.agent, name))
     values += _updates(spec.agent)
     carried = f" ({spec.origin['rule']} from {spec.origin['tuned_at']})" if spec.origin else ""
     lines = [f"{spec.algorithm} at {spec.dt}: {values}{carried}", *(f"note: {note}" for note in spec.notes)]
-    random, learning = (steps * setting.cycle_steps for steps in (spec.agent.random_steps, spec.agent.period))
+    random, learning = (steps * env_info.cycle_steps for steps in (spec.agent.random_steps, spec.agent.period))
     if random >= spec.env_steps:
         lines.append(f"note: the random start lasts {random:,} environment steps, so that the policy never acts.")
     elif learning > spec.env_steps:
@@ -42,7 +42,7 @@ def describe_run(spec: RunSpec, setting: EnvInfo) -> str:
             f"note: the first learning comes at {learning:,} environment steps: the run goes on until then, and "
             f"returns count up to {spec.env_steps:,}."
         )
-    longest = setting.longest_episode_steps
+    longest = env_info.longest_episode_steps
     if longest is not None and longest > spec.env_steps:
         lines.append(f"note: an episode can last {longest:,} environment steps, so that perhaps none ends in this run.")
     return "\n".join(lines)
@@ -120,7 +120,7 @@ class RealTimeRun:
         board = StatusBoard(f"{spec.label} seed {spec.seed}, {robot.where}", spec.env_steps).after(before)
         with show_live(board, cycle_steps(spec.dt, robot.dt)) as keeper:
             batch = RealTimeBatch(spec, env, keeper)
-            print_status(describe_run(spec, batch))
+            print_status(describe_run(spec, batch.env_infos[0]))
             try:
                 _ = batch.calibration  # which may refuse the run
                 folder.make()
@@ -199,7 +199,7 @@ class Train(AgentOptions, WorldOptions):
             _refuse_begun(folders)
         elif not any(folder.has_begun or folder.is_finished for folder in folders):
             print_status("There is nothing to resume of this spec, so it begins anew.")
-        print_status(describe_run(specs[0], batch.settings[0]))
+        print_status(describe_run(specs[0], batch.env_infos[0]))
         return train_all(folders, self, batch)
 
     def _train_on_robots(self, specs: list[RunSpec]) -> int:

@@ -18,7 +18,7 @@ from cycletime.cuda.run_batch import KERNELS, CudaRunBatch
 from cycletime.cuda.tasks import TASKS
 from cycletime.duration import cycle_steps
 from cycletime.errors import NoGpuError
-from cycletime.training.engine import Cost
+from cycletime.training.engine import Cost, Engine
 from cycletime.training.spec import RunSpec
 from cycletime.training.worlds import ClosedFormWorld
 
@@ -49,7 +49,7 @@ H200_BLOCKS = 132
 
 
 @dataclass(frozen=True)
-class CudaEngine:
+class CudaEngine(Engine):
     """Whole runs in thread blocks of a kernel, PPO's or SAC's, of any tasks, cycle times and rates that it takes."""
 
     name: ClassVar[str] = "cuda"
@@ -72,7 +72,7 @@ class CudaEngine:
     def jax_device(self, spec: RunSpec) -> str:
         return "cpu"  # JAX draws the initial weights only
 
-    def group(self, specs: Sequence[RunSpec]) -> CudaRunBatch:
+    def make_batch(self, specs: Sequence[RunSpec]) -> CudaRunBatch:
         return CudaRunBatch(specs)
 
     def cost(self, spec: RunSpec) -> Cost:

@@ -34,7 +34,7 @@ from cycletime.cuda.layout import (
 from cycletime.cuda.ppo import PPO_KERNEL
 from cycletime.cuda.sac import SAC_KERNEL
 from cycletime.errors import NoGpuError, RunError
-from cycletime.training.engine import Arrays, Chunk, ClosedFormInfo
+from cycletime.training.engine import Arrays, Chunk, RunBatch, closed_form_info
 from cycletime.training.learning_curve import Episodes
 from cycletime.training.spec import RunSpec
 
@@ -49,7 +49,7 @@ _USED = 0.9
 _STATE, _REPLAY = "state", "replay"
 
 
-class CudaRunBatch:
+class CudaRunBatch(RunBatch):
     """Runs that are trained together, of any tasks, cycle times and hyper-parameters that their kernel takes."""
 
     def __init__(
@@ -73,7 +73,7 @@ class CudaRunBatch:
         self.specs, self.most_periods = tuple(specs), most_periods
         self.slices_s = tuple(slices_s or self.kernel.slices_s)
         card = {**memory.about, "device": memory.name, "kernel": kernel_digest(self.kernel.source)[:12]}
-        self.settings = tuple(ClosedFormInfo(spec, card, report_interval(spec)) for spec in self.specs)
+        self.env_infos = tuple(closed_form_info(spec, card, report_interval(spec)) for spec in self.specs)
         self.records = [self.kernel.describe_run(spec) for spec in self.specs]
         self.expected_s = [self.kernel.expected_s(spec) for spec in self.specs]
         self.dropped: set[int] = set()
@@ -202,12 +202,14 @@ class CudaRunBatch:
     def _chunk(self, run: int, result: RunResult) -> Chunk:
         position, budget = result.position, self.specs[run].env_steps
         metrics: dict[str, NDArray[Any]] = {name: result.reports[name] for name in self.kernel.metrics}
+        snapshot = _Snapshot(self.device, result.run, self.specs[run])
         return Chunk(
             env_steps=min(env_steps_of(position), budget),
             agent_steps=int(position["agent_steps"]),
             episodes=episodes_of(position, result.records).up_to(budget),
             metrics={**metrics, "agent_steps": result.reports["agent_steps"].astype(np.int64)},
-            moment=_Snapshot(self.device, result.run, self.specs[run]),
+            arrays=snapshot.arrays,
+            agent_state=snapshot.agent_state,
             exact=True,
             is_last=int(position["status"]) == Status.FINISHED,
         )
@@ -256,7 +258,7 @@ class _Snapshot:
             arrays[_REPLAY] = self.device.replay_rows(self.run, int(position_of(self._state)["agent_steps"]))
         return arrays
 
-    def psi(self) -> AgentState:
+    def agent_state(self) -> AgentState:
         return self.device.kernel.agent_state_of(self._state, self.spec)
 
     @cached_property

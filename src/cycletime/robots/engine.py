@@ -6,16 +6,15 @@ journal, and is learned from once more; only the episode in progress is lost.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from cycletime.duration import Duration
-from cycletime.errors import InputError
+from cycletime.errors import InputError, RunError
 from cycletime.robots.status_board import RobotObserver
 from cycletime.training.checkpoints import tree_from_arrays
-from cycletime.training.engine import Arrays, Chunk, Cost, EpisodeJournal, SingleRunBatch, SingleRunEngine
+from cycletime.training.engine import Arrays, Chunk, Cost, Engine, EnvInfo, RunBatch
 from cycletime.training.journal import EpisodeRecord
 from cycletime.training.machine import check_device
 from cycletime.training.spec import RunSpec
@@ -28,11 +27,13 @@ if TYPE_CHECKING:
     from cycletime.robots.calibration import Calibration
     from cycletime.robots.real_time_loop import RealTimeLoop
 
+Recall: TypeAlias = Callable[[], Iterable[EpisodeRecord]]
+Keep: TypeAlias = Callable[[EpisodeRecord], None]
 _NEVER_IDENTICAL = "a robot is never in the same state twice"
 
 
 @dataclass(frozen=True)
-class RealTimeEngine(SingleRunEngine):
+class RealTimeEngine(Engine):
     """Runs on robots, one at a time."""
 
     name: ClassVar[str] = "real-time"
@@ -45,8 +46,8 @@ class RealTimeEngine(SingleRunEngine):
             return "learner is 'background': in lock-step the robot waits for the agent, so learn inline."
         return None
 
-    def group(self, specs: Sequence[RunSpec]) -> RealTimeBatch:
-        spec = self._only(specs)
+    def make_batch(self, specs: Sequence[RunSpec]) -> RealTimeBatch:
+        spec = self.only_run(specs)
         return RealTimeBatch(spec, make_env(spec.world, spec.dt))
 
     def cost(self, spec: RunSpec) -> Cost:
@@ -55,14 +56,14 @@ class RealTimeEngine(SingleRunEngine):
 
 
 @dataclass(frozen=True, eq=False)
-class RealTimeBatch(SingleRunBatch):
-    """A run on a robot, and what its files tell of that."""
+class RealTimeBatch(RunBatch):
+    """A run on a robot."""
 
     spec: RunSpec
     env: gymnasium.Env[Any, Any]
     """A `RealTimeEnv`, closed with the batch."""
     observer: RobotObserver = field(default_factory=RobotObserver)
-    _journals: dict[int, EpisodeJournal] = field(default_factory=dict, init=False)
+    _journal: list[tuple[Recall, Keep]] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         """Refuse what this engine cannot compute; the robot stands when that is refused."""
@@ -76,11 +77,12 @@ class RealTimeBatch(SingleRunBatch):
 
     def _check_world(self) -> None:
         world = self.spec.world
-        if world.env_dt is not None and world.env_dt != self.env_dt:
-            raise InputError(f"The run's env_dt is {world.env_dt}, and {self.env.unwrapped} has {self.env_dt}.")
-        if isinstance(world, RobotEnv) and self.where != _provenance(world):
+        env_dt, where = self.loop.env_dt, self.loop.robot.where
+        if world.env_dt is not None and world.env_dt != env_dt:
+            raise InputError(f"The run's env_dt is {world.env_dt}, and {self.env.unwrapped} has {env_dt}.")
+        if isinstance(world, RobotEnv) and where != _provenance(world):
             raise InputError(
-                f"The run is for a {_provenance(world)}, and {self.env.unwrapped} says that it is a {self.where}."
+                f"The run is for a {_provenance(world)}, and {self.env.unwrapped} says that it is a {where}."
             )
 
     @cached_property
@@ -101,49 +103,28 @@ class RealTimeBatch(SingleRunBatch):
         """What `act` and `learn` take here, measured once; the robot stands meanwhile."""
         return self.loop.calibrate()
 
-    @property
-    def where(self) -> str:
-        return self.loop.robot.where
+    @cached_property
+    def env_infos(self) -> tuple[EnvInfo]:  # type: ignore[override]
+        info = EnvInfo(
+            provenance=self.loop.robot.where,
+            env_dt=self.loop.env_dt,
+            cycle_steps=self.loop.cycle_steps,
+            bounds=ActionBounds.of(self.env),
+            remarks=lambda: (_NEVER_IDENTICAL,),
+        )
+        return (info,)
 
-    @property
-    def simulators(self) -> tuple[str, ...]:
-        return ()
+    def keep_journal(self, run: int, recall: Recall, keep: Keep) -> None:
+        self._journal[:] = [(recall, keep)]
 
-    @property
-    def env_dt(self) -> Duration:
-        return self.loop.env_dt
-
-    @property
-    def cycle_steps(self) -> int:
-        return self.loop.cycle_steps
-
-    @property
-    def longest_episode_steps(self) -> int | None:
-        return None
-
-    @property
-    def bounds(self) -> ActionBounds:
-        return ActionBounds.of(self.env)
-
-    @property
-    def fingerprint(self) -> str:
-        """Empty: a robot is not moved to try it out."""
-        return ""
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        return (_NEVER_IDENTICAL,)
-
-    def keep_journal(self, run: int, journal: EpisodeJournal) -> None:
-        self._journals[run] = journal
-
-    def _chunks(self, arrays: Arrays | None) -> Iterator[Chunk]:
-        loop, journal = self.loop, self._journals.get(0)
-        _ = self.calibration
-        position = None if arrays is None else tree_from_arrays(loop.start(self.spec.seed), arrays)
-        recalled = () if journal is None else journal.episodes()
-        keep = _discard if journal is None else journal.append
-        yield from map(as_chunk, loop.run(self.spec.seed, position, recalled=recalled, keep=keep))
+    def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk | RunError]]:
+        """Calibrate, and train."""
+        recall, keep = self._journal[0] if self._journal else (tuple, _discard)
+        for arrays in starts.values():
+            loop, seed = self.loop, self.spec.seed
+            _ = self.calibration
+            position = None if arrays is None else tree_from_arrays(loop.start(seed), arrays)
+            yield from ({0: as_chunk(each)} for each in loop.run(seed, position, recalled=recall(), keep=keep))
 
     def close(self) -> None:
         self.env.close()

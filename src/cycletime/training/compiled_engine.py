@@ -25,7 +25,7 @@ from cycletime.errors import InputError, NoGpuError, RunError
 from cycletime.training.algorithm_1 import advance, initialize
 from cycletime.training.checkpoints import named_arrays, tree_from_arrays
 from cycletime.training.compiled_loop import CompiledChunk, CompiledLoop, CompiledPosition
-from cycletime.training.engine import Arrays, Chunk, ClosedFormInfo, Cost, probe_cost
+from cycletime.training.engine import Arrays, Chunk, Cost, Engine, EnvInfo, RunBatch, closed_form_info, probe_cost
 from cycletime.training.machine import check_device, keep_compiled_programs
 from cycletime.training.random_numbers import draw_updates
 from cycletime.training.spec import RunSpec
@@ -45,10 +45,6 @@ class Lanes:
     """By run."""
     dropped: set[int] = field(default_factory=set)
     """Runs that are not wanted any more."""
-
-    def drop(self, run: int) -> None:
-        """Go on without a run."""
-        self.dropped.add(run)
 
     def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk | RunError]]:
         """Train runs, each from its start or from the arrays of a moment."""
@@ -129,7 +125,7 @@ class _LaneSnapshots:
             return {**self._arrays, _ROWS: self._arrays[_ROWS][: self.loop.room]}
         return {name: _split(name, array, lane) for name, array in self._arrays.items()}
 
-    def psi(self, lane: int) -> AgentState:
+    def agent_state(self, lane: int) -> AgentState:
         """What a lane has learned."""
         if self.loop.width == 1:
             return self.position.state.psi
@@ -148,28 +144,14 @@ class _LaneSnapshots:
         return jax.device_get(self.position.state.psi)
 
 
-@dataclass(frozen=True)
-class _LaneSnapshot:
-    """Where a lane is."""
-
-    moments: _LaneSnapshots
-    lane: int
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return self.moments.arrays(self.lane)
-
-    def psi(self) -> AgentState:
-        """What it has learned."""
-        return self.moments.psi(self.lane)
-
-
 def _chunk(told: CompiledChunk, lane: int, moments: _LaneSnapshots) -> Chunk:
     return Chunk(
         env_steps=told.env_steps[lane],
         agent_steps=int(moments.agent_steps[lane]),
         episodes=told.episodes[lane],
         metrics=told.metrics[lane],
-        moment=_LaneSnapshot(moments, lane),
+        arrays=lambda: moments.arrays(lane),
+        agent_state=lambda: moments.agent_state(lane),
         exact=True,
         is_last=lane in told.finished,
     )
@@ -248,7 +230,7 @@ _H200_UPDATE_S = {"sac": 15e-6}
 
 
 @dataclass(frozen=True)
-class CompiledEngine:
+class CompiledEngine(Engine):
     """Runs on closed-form tasks in one program of JAX."""
 
     name: ClassVar[str] = "compiled"
@@ -274,13 +256,7 @@ class CompiledEngine:
         """One for each lane."""
         return spec.engine.width
 
-    enough = together
-
-    def jax_device(self, spec: RunSpec) -> str:
-        """The run's."""
-        return spec.engine.device
-
-    def group(self, specs: Sequence[RunSpec]) -> CompiledBatch:
+    def make_batch(self, specs: Sequence[RunSpec]) -> CompiledBatch:
         """The program and its runs."""
         check_device(specs[0].engine.device)
         return CompiledBatch(tuple(specs))
@@ -288,7 +264,7 @@ class CompiledEngine:
     def cost(self, spec: RunSpec) -> Cost:
         """Tried; where there is no GPU for it, what is known of an H200."""
         try:
-            return probe_cost(self.group([spec]))
+            return probe_cost(self.make_batch([spec]))
         except NoGpuError:
             if (known := self.known_cost(spec)) is None:
                 raise
@@ -315,7 +291,7 @@ def make_loop(spec: RunSpec) -> CompiledLoop:
 
 
 @dataclass(frozen=True)
-class CompiledBatch:
+class CompiledBatch(RunBatch):
     """Runs that one program can carry; it has lanes for `width` of them, and repeats one where there are fewer."""
 
     specs: tuple[RunSpec, ...]
@@ -331,9 +307,8 @@ class CompiledBatch:
         _ = self.lanes
 
     @cached_property
-    def settings(self) -> tuple[ClosedFormInfo, ...]:
-        """By run, its world."""
-        return tuple(map(ClosedFormInfo, self.specs))
+    def env_infos(self) -> tuple[EnvInfo, ...]:  # type: ignore[override]
+        return tuple(map(closed_form_info, self.specs))
 
     @cached_property
     def lanes(self) -> Lanes:
@@ -346,8 +321,4 @@ class CompiledBatch:
         return self.lanes.chunks(starts)
 
     def drop(self, run: int) -> None:
-        """Go on without a run."""
-        self.lanes.drop(run)
-
-    def close(self) -> None:
-        """There is nothing to let go of."""
+        self.lanes.dropped.add(run)

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias, get_args, runtime_checkable
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from numpy.typing import NDArray
 
@@ -33,124 +33,94 @@ EngineOption: TypeAlias = Literal["width", "learner"]
 """What a run's `EngineSpec` has beside the engine and the device, and not every engine has."""
 
 
-class Snapshot(Protocol):
-    """Where a run is; good until the run's next chunk is asked for, which may take its arrays over."""
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that is needed to go on from here, and nothing of other runs."""
-
-    def psi(self) -> AgentState:
-        """What was learned so far."""
-
-
 @dataclass(frozen=True)
 class Chunk:
-    """About a second of a run."""
+    """About a second of a run. Its arrays are good until the next chunk is asked for, which may take them over."""
 
     env_steps: int
     """Environment steps done, at most the budget."""
     agent_steps: int
-    """Agent steps done."""
     episodes: Episodes
     """The episodes that ended."""
     metrics: Mapping[str, NDArray[Any]]
-    """By name, one number for each learning; their agent steps are one of them."""
-    moment: Snapshot
-    """Where the run is."""
+    """By name, one number for each update; their agent steps are one of them."""
+    arrays: Callable[[], dict[str, NDArray[Any]]]
+    """All that is needed to go on from here, and nothing of other runs."""
+    agent_state: Callable[[], AgentState]
+    """What was learned so far."""
     exact: bool
     """Whether a run that goes on from here equals one that was never stopped."""
     is_last: bool
     """Whether the run has reached its budget."""
 
 
-class EnvInfo(Protocol):
-    """What a run's files tell of the world that it is computed in."""
+@dataclass(frozen=True, kw_only=True)
+class EnvInfo:
+    """What a run's files say of the world that it is computed in."""
 
-    @property
-    def where(self) -> str:
-        """Where results come from: closed form, simulated robot, PyBullet, MuJoCo, or another Gymnasium environment."""
-
-    @property
-    def simulators(self) -> tuple[str, ...]:
-        """The packages that simulate the world, beside this one."""
-
-    @property
-    def env_dt(self) -> Duration:
-        """The environment's time step."""
-
-    @property
-    def cycle_steps(self) -> int:
-        """The environment steps of a cycle."""
-
-    @property
-    def longest_episode_steps(self) -> int | None:
-        """The environment steps after which an episode is over, whatever happens; None where no limit is known."""
-
-    @property
-    def bounds(self) -> ActionBounds:
-        """The actions that the world takes."""
-
-    @property
-    def fingerprint(self) -> str:
-        """What the world does when it is tried out, so that a changed one is noticed; empty for closed forms."""
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """Why a run that is resumed may not be identical to an uninterrupted one; nothing where it will be."""
-
-    @property
-    def card(self) -> Mapping[str, str] | None:
-        """What computes the run beside JAX: a GPU by its name (`device`) and what else it has.
-
-        With a GPU nothing else but the compiler of its kernel (`NVRTC`) decides the run's bits.
-        """
-
-    @property
-    def told_every(self) -> int:
-        """From one learning whose metrics are told to the next; 1 where all are."""
+    provenance: str
+    """Where results come from: closed form, simulated robot, PyBullet, MuJoCo, or another Gymnasium environment."""
+    env_dt: Duration
+    cycle_steps: int
+    longest_episode_steps: int | None = None
+    """The environment steps after which an episode is over, whatever happens; None where no limit is known."""
+    bounds: ActionBounds
+    simulators: tuple[str, ...] = ()
+    """The packages that simulate the world, beside this one."""
+    card: Mapping[str, str] = field(default_factory=dict)
+    """What computes the run beside JAX: a GPU by its name (`device`) and what else it has. With a GPU nothing else but
+    the compiler of its kernel (`NVRTC`) decides the run's bits."""
+    log_interval: int = 1
+    """From one update whose metrics are reported to the next."""
+    fingerprint: Callable[[], str] = str
+    """What the world does when it is tried out, so that a changed one is noticed; empty for closed forms."""
+    remarks: Callable[[], tuple[str, ...]] = tuple
+    """Why a run that is resumed may not be identical to an uninterrupted one; nothing where it will be."""
 
 
-class RunBatch(Protocol):
+def closed_form_info(spec: RunSpec, card: Mapping[str, str] | None = None, log_interval: int = 1) -> EnvInfo:
+    """A task in closed form at a cycle time: the version of results stands for its code, and all its state is kept."""
+    world = spec.world
+    assert isinstance(world, ClosedFormWorld), "engines for closed forms refuse other worlds"
+    return EnvInfo(
+        provenance=world.task.where,
+        env_dt=world.env_dt,
+        cycle_steps=cycle_steps(spec.dt, world.env_dt),
+        longest_episode_steps=world.task.limit_steps,
+        bounds=ActionBounds.raw(world.task.action_size),
+        card=card or {},
+        log_interval=log_interval,
+    )
+
+
+class RunBatch(ABC):
     """Runs, ready to be computed together. They may begin at different moments and end at different times.
 
-    Runs are known by their place in the list that the group was made from. What a run computes depends on its own spec
-    alone, and neither on its place nor on the others, so that it can go on later in another group.
+    Runs are known by their place in the list that the batch was made from. What a run computes depends on its own spec
+    alone, and neither on its place nor on the others, so that it can go on later in another batch.
     """
 
-    @property
-    def settings(self) -> Sequence[EnvInfo]:
-        """By run, the world that it is computed in."""
+    env_infos: Sequence[EnvInfo]
+    """By run, the world that it is computed in."""
 
+    @abstractmethod
     def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk | RunError]]:
-        """Train runs, each from its start or from the arrays of a moment.
+        """Train runs, each from its start or from the arrays of a chunk.
 
         Each time, the chunks of all runs that went on since the last time; a run that cannot begin has an error once.
         It ends when all runs have reached their budget or were dropped.
         """
 
-    def drop(self, run: int) -> None:
+    def keep_journal(  # noqa: B027 - only a world that cannot be put back needs one
+        self, run: int, recall: Callable[[], Iterable[EpisodeRecord]], keep: Callable[[EpisodeRecord], None]
+    ) -> None:
+        """Where a run's finished episodes are found when it is resumed, and kept at once; said before its chunks."""
+
+    def drop(self, run: int) -> None:  # noqa: B027 - who has no run left asks for no more chunks
         """Go on without a run."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - not all hold something
         """Let go of what it holds."""
-
-
-class EpisodeJournal(Protocol):
-    """Where a run's finished episodes are kept at once, and found when it is resumed."""
-
-    def episodes(self) -> Iterator[EpisodeRecord]:
-        """Those of earlier sessions."""
-
-    def append(self, episode: EpisodeRecord) -> None:
-        """Keep one; the disk has it when this returns."""
-
-
-@runtime_checkable
-class JournalingBatch(Protocol):
-    """A group whose world cannot be put back, so that each finished episode is kept beside the checkpoints."""
-
-    def keep_journal(self, run: int, journal: EpisodeJournal) -> None:
-        """Where to keep those of a run; said before its chunks are asked for."""
 
 
 @dataclass(frozen=True)
@@ -167,160 +137,68 @@ class Cost:
     """The machine that this is known of, where it is not this one."""
 
 
-class Engine(Protocol):
-    """One way to compute runs."""
+class Engine(ABC):
+    """One way to compute runs; as it stands here, one run at a time."""
 
     name: ClassVar[str]
 
+    @abstractmethod
     def refusal(self, spec: RunSpec) -> str | None:
         """In a sentence, why it cannot take a run whose options it has; None where it can."""
 
-    def program(self, spec: RunSpec) -> str:
-        """The same for runs that one program computes, which are trained one after another or together."""
-
-    def most_lanes(self, spec: RunSpec) -> int:
-        """How wide a program of such runs can be; 1 where it has no lanes."""
-
-    def together(self, spec: RunSpec) -> int:
-        """How many runs of a program it trains together, at most."""
-
-    def enough(self, spec: RunSpec) -> int:
-        """How many of them together make as good a use of a machine as more do."""
-
-    def jax_device(self, spec: RunSpec) -> str:
-        """Where JAX computes: cpu or gpu."""
-
-    def group(self, specs: Sequence[RunSpec]) -> RunBatch:
+    @abstractmethod
+    def make_batch(self, specs: Sequence[RunSpec]) -> RunBatch:
         """Make runs of one program ready."""
 
+    @abstractmethod
     def cost(self, spec: RunSpec) -> Cost:
         """What a run takes on this machine, or on another one that is named; it may be tried for a few seconds."""
 
     def known_cost(self, spec: RunSpec) -> Cost | None:
         """What a run is known to take on a machine that is named, without trying it here; None where nothing is."""
-
-
-class SingleRunEngine:
-    """A part of such an engine."""
-
-    name: ClassVar[str]
+        return None
 
     def program(self, spec: RunSpec) -> str:
-        """All but the seed."""
+        """The same for runs that one program computes, which are trained one after another or together."""
         return json.dumps({**spec.as_json(), "seed": None, "origin": None})
 
     def most_lanes(self, spec: RunSpec) -> int:
-        """It has none."""
+        """How wide a program of such runs can be; 1 where it has no lanes."""
         return 1
 
     def together(self, spec: RunSpec) -> int:
-        """One."""
+        """How many runs of a program it trains together, at most."""
         return 1
 
-    enough = together
+    def enough(self, spec: RunSpec) -> int:
+        """How many of them together make as good a use of a machine as more do."""
+        return self.together(spec)
 
     def jax_device(self, spec: RunSpec) -> str:
-        """The run's."""
+        """Where JAX computes: cpu or gpu."""
         return spec.engine.device
 
-    def known_cost(self, spec: RunSpec) -> None:
-        """Nothing: every environment has its own."""
-
-    def _only(self, specs: Sequence[RunSpec]) -> RunSpec:
-        """The one run that there must be."""
+    def only_run(self, specs: Sequence[RunSpec]) -> RunSpec:
+        """The one run that there must be, for engines that train one at a time."""
         if len(specs) > 1:
             raise InputError(f"There are {len(specs)} runs: the engine {self.name} trains one at a time.")
         return specs[0]
-
-
-class SingleRunBatch(ABC):
-    """A part of such an engine's group, which also has what the run's files tell of its world."""
-
-    card: ClassVar[None] = None
-    """JAX computes it."""
-    told_every: ClassVar[int] = 1
-    """All learnings are told."""
-
-    @property
-    def settings(self) -> tuple[Self]:
-        """The run's world."""
-        return (self,)
-
-    def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk]]:
-        """Train the run, from its start or from the arrays of a position."""
-        if starts:
-            yield from ({0: chunk} for chunk in self._chunks(starts[0]))
-
-    @abstractmethod
-    def _chunks(self, arrays: Arrays | None) -> Iterator[Chunk]:
-        """Those of the run."""
-
-    def drop(self, run: int) -> None:  # noqa: B027 - there is nothing to do
-        """Whoever has no run left asks for no more chunks."""
-
-
-@dataclass(frozen=True)
-class ClosedFormInfo:
-    """A task in closed form at a cycle time."""
-
-    spec: RunSpec
-    card: Mapping[str, str] | None = None
-    """What computes the run beside JAX."""
-    told_every: int = 1
-    """From one learning that is told of to the next."""
-    simulators: tuple[str, ...] = ()
-    """None but this package."""
-    fingerprint: str = ""
-    """The task is code, and the version of results stands for it."""
-    remarks: tuple[str, ...] = ()
-    """All of its state is kept."""
-
-    @property
-    def world(self) -> ClosedFormWorld:
-        """The task."""
-        assert isinstance(self.spec.world, ClosedFormWorld), "engines for closed forms refuse other worlds"
-        return self.spec.world
-
-    @property
-    def where(self) -> str:
-        """Where results come from, as the task says."""
-        return self.world.task.where
-
-    @property
-    def env_dt(self) -> Duration:
-        """The task's time step."""
-        return self.world.env_dt
-
-    @property
-    def cycle_steps(self) -> int:
-        """The environment steps of a cycle."""
-        return cycle_steps(self.spec.dt, self.env_dt)
-
-    @property
-    def longest_episode_steps(self) -> int:
-        """The task's time limit."""
-        return self.world.task.limit_steps
-
-    @property
-    def bounds(self) -> ActionBounds:
-        """Tasks in closed form take actions as they are."""
-        return ActionBounds.raw(self.world.task.action_size)
 
 
 PROBE_S = 3.0
 """How long a run is tried, beyond its compilation."""
 
 
-def probe_cost(group: RunBatch, try_s: float = PROBE_S) -> Cost:
-    """Train the beginning of a group's runs."""
+def probe_cost(batch: RunBatch, try_s: float = PROBE_S) -> Cost:
+    """Train the beginning of runs, and forget it."""
     program_s = learning_s = 0.0
     learning_steps = steps_before = 0
     compiled: set[bool] = set()
-    runs = len(group.settings)
+    runs = len(batch.env_infos)
     before_s = time.monotonic()
-    with closing(group):
-        for told in group.chunks(dict.fromkeys(range(runs))):
-            chunk = told[0]
+    with closing(batch):
+        for chunks in batch.chunks(dict.fromkeys(range(runs))):
+            chunk = chunks[0]
             assert isinstance(chunk, Chunk), "a run that begins has no checkpoint to be wrong"
             passed_s, steps = time.monotonic() - before_s, chunk.agent_steps - steps_before
             learns = bool(chunk.metrics) and len(chunk.metrics["agent_steps"]) > 0
@@ -458,7 +336,7 @@ def make_batch(specs: Sequence[RunSpec]) -> RunBatch:
     for spec in specs[1:]:
         if engine_for(spec) is not engine:
             raise InputError(f"{spec.name} and {specs[0].name} are for different engines: train them apart.")
-    return engine.group(specs)
+    return engine.make_batch(specs)
 
 
 def runs_on_robot(spec: RunSpec) -> bool:

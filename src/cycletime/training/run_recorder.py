@@ -58,12 +58,12 @@ class TrainingJob:
 class RunRecorder:
     """A run while it is trained."""
 
-    def __init__(self, job: TrainingJob, setting: EnvInfo, keep: SaveOptions) -> None:
+    def __init__(self, job: TrainingJob, env_info: EnvInfo, keep: SaveOptions) -> None:
         """Read what there is."""
         self.job, self.folder, self.spec = job, job.folder, job.folder.spec
-        self.setting, self.keep = setting, keep
-        learnings = updates_per_line(self.spec.env_steps, setting.cycle_steps, self.spec.agent.period)
-        self.metrics = MetricsLog(ceil(learnings / setting.told_every), setting.cycle_steps)
+        self.env_info, self.keep = env_info, keep
+        learnings = updates_per_line(self.spec.env_steps, env_info.cycle_steps, self.spec.agent.period)
+        self.metrics = MetricsLog(ceil(learnings / env_info.log_interval), env_info.cycle_steps)
         self.checkpoint, self.damaged = self.folder.checkpoints.newest(self.spec.identity)
         if torn := self.folder.journal.repair():
             self.damaged.append(torn)
@@ -83,19 +83,19 @@ class RunRecorder:
     def _remarks(self) -> tuple[str, ...]:
         """Why the run, resumed here and now, may differ from one that was never stopped."""
         if self.checkpoint is None:
-            return self.setting.remarks if self._journaled else ()
+            return self.env_info.remarks() if self._journaled else ()
         before = self.checkpoint.manifest
         inside: tuple[str, ...] = () if before.exact else ("it was stopped inside an episode",)
-        if before.world != self.setting.fingerprint and not self.setting.remarks:
+        if before.world != self.env_info.fingerprint() and not self.env_info.remarks():
             inside += (f"{self.spec.world.name} does not behave as it did",)
-        only = ("device", "NVRTC", "kernel") if "device" in (self.setting.card or {}) else None
-        changed = machine_differences(before.machine, self._machine, self.setting.simulators, only)
-        now = (*inside, *self.setting.remarks, *changed)
+        only = ("device", "NVRTC", "kernel") if "device" in self.env_info.card else None
+        changed = machine_differences(before.machine, self._machine, self.env_info.simulators, only)
+        now = (*inside, *self.env_info.remarks(), *changed)
         return tuple(dict.fromkeys((*before.remarks, *now)))
 
     @property
     def _machine(self) -> Mapping[str, str]:
-        return {**this_machine(), **(self.setting.card or {})}
+        return {**this_machine(), **self.env_info.card}
 
     def resume(self) -> dict[str, NDArray[Any]] | None:
         """Go on from the checkpoint, if there is one."""
@@ -122,12 +122,12 @@ class RunRecorder:
         self.metrics.resume(checkpoint.below(_METRICS))
         self.sessions, self.wall_s = max(manifest.sessions + 1, self.sessions), manifest.wall_s
 
-    def episodes(self) -> Iterator[EpisodeRecord]:
+    def journaled_episodes(self) -> Iterator[EpisodeRecord]:
         """Those in the journal that the curve does not have yet."""
         known = len(self.curve)
         return (entry.episode for entry in self.folder.journal.entries() if entry.episode.number >= known)
 
-    def append(self, episode: EpisodeRecord) -> None:
+    def append_to_journal(self, episode: EpisodeRecord) -> None:
         """Keep an episode in the journal."""
         self.job.check()
         self.folder.make()
@@ -166,7 +166,7 @@ class RunRecorder:
             exact=chunk.exact,
             sessions=self.sessions,
             wall_s=self.wall_s,
-            world=self.setting.fingerprint,
+            world=self.env_info.fingerprint(),
             machine=self._machine,
             policy=policy.description(),
             remarks=self.remarks,
@@ -176,7 +176,7 @@ class RunRecorder:
         arrays = {
             **{curve + name: getattr(self.curve, name) for name in names},
             **{_METRICS + name: each for name, each in self.metrics.arrays().items()},
-            **{_POSITION + name: each for name, each in chunk.moment.arrays().items()},
+            **{_POSITION + name: each for name, each in chunk.arrays().items()},
             **{POLICY + name: each for name, each in policy.arrays().items()},
         }
         self.folder.make()
@@ -190,8 +190,8 @@ class RunRecorder:
         result = make_result(
             self.spec,
             self.curve,
-            where=self.setting.where,
-            env_dt_s=float(self.setting.env_dt),
+            where=self.env_info.provenance,
+            env_dt_s=float(self.env_info.env_dt),
             agent_steps=chunk.agent_steps,
             remarks=self.remarks,
             sessions=self.sessions,
@@ -204,5 +204,5 @@ class RunRecorder:
 
     def policy(self, chunk: Chunk) -> SavedPolicy:
         """What is learned after a chunk."""
-        network = self.spec.agent.policy(chunk.moment.psi())
-        return SavedPolicy.of(network, self.setting.bounds, self.spec, chunk.env_steps)
+        network = self.spec.agent.policy(chunk.agent_state())
+        return SavedPolicy.of(network, self.env_info.bounds, self.spec, chunk.env_steps)

@@ -7,19 +7,18 @@ tried out before a run goes on, with a used environment and a fresh one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cycletime.agents.agent import AgentState
 from cycletime.duration import Duration, cycle_steps
+from cycletime.errors import RunError
 from cycletime.training.checkpoints import named_arrays, tree_from_arrays
-from cycletime.training.engine import Arrays, Chunk, Cost, SingleRunBatch, SingleRunEngine, probe_cost
+from cycletime.training.engine import Arrays, Chunk, Cost, Engine, EnvInfo, RunBatch, probe_cost
 from cycletime.training.machine import check_device, keep_compiled_programs
 from cycletime.training.process import HEARTBEAT
 from cycletime.training.spec import RunSpec, refuse_longer_than
@@ -28,7 +27,6 @@ from cycletime.training.worlds import ActionBounds, RobotEnv, make_env
 if TYPE_CHECKING:
     import gymnasium
 
-    from cycletime.training.stepped_agent import SteppedPosition
     from cycletime.training.stepped_loop import SteppedChunk, SteppedLoop
 
 TRIED_STEPS = 50
@@ -41,7 +39,7 @@ _SIMULATORS = {
 
 
 @dataclass(frozen=True)
-class SteppedEngine(SingleRunEngine):
+class SteppedEngine(Engine):
     """Runs on environments, one at a time."""
 
     name: ClassVar[str] = "stepped"
@@ -52,27 +50,28 @@ class SteppedEngine(SingleRunEngine):
             return f"{spec.world.name} is on an arm, which needs the engine real-time."
         return None
 
-    def group(self, specs: Sequence[RunSpec]) -> SteppedBatch:
+    def make_batch(self, specs: Sequence[RunSpec]) -> SteppedBatch:
         """The run with its environment."""
-        spec = self._only(specs)
+        spec = self.only_run(specs)
         check_device(spec.engine.device)
         return SteppedBatch(spec)
 
     def cost(self, spec: RunSpec) -> Cost:
         """Tried."""
-        return probe_cost(self.group([spec]))
+        return probe_cost(self.make_batch([spec]))
 
 
 @dataclass(frozen=True)
-class SteppedBatch(SingleRunBatch):
-    """A run on an environment, and what its files tell of that."""
+class SteppedBatch(RunBatch):
+    """A run on an environment."""
 
     spec: RunSpec
 
     def __post_init__(self) -> None:
         """Refuse what this engine cannot compute."""
-        if self.longest_episode_steps is not None:
-            refuse_longer_than(self.env_dt * self.longest_episode_steps, self.spec.dt)
+        (info,) = self.env_infos
+        if info.longest_episode_steps is not None:
+            refuse_longer_than(info.env_dt * info.longest_episode_steps, self.spec.dt)
         _ = self.loop
 
     @cached_property
@@ -87,62 +86,33 @@ class SteppedBatch(SingleRunBatch):
 
         return SteppedLoop(env=self.env, agent=self.spec.bound_agent, env_steps=self.spec.env_steps)
 
-    @property
-    def where(self) -> str:
-        """Where results come from."""
-        return self._simulator[0]
-
-    @property
-    def simulators(self) -> tuple[str, ...]:
-        """The packages that simulate the environment."""
-        return self._simulator[1]
-
-    @property
-    def _simulator(self) -> tuple[str, tuple[str, ...]]:
-        from cycletime.tasks.closed_form_env import ClosedFormEnv
-
-        world = self.env.unwrapped
-        if isinstance(world, ClosedFormEnv):
-            return world.task.where, ()
-        # An environment of MuJoCo's has its model, whatever module it comes from.
-        modules = f"{type(world).__module__} {type(getattr(world, 'model', None)).__module__}"
-        return next(
-            (known for part, known in _SIMULATORS.items() if part in modules), ("Gymnasium", ("gymnasium", "numpy"))
+    @cached_property
+    def env_infos(self) -> tuple[EnvInfo]:  # type: ignore[override]
+        provenance, simulators = _simulator_of(self.env)
+        env_dt = Duration(self.env.get_wrapper_attr("env_dt"))
+        info = EnvInfo(
+            provenance=provenance,
+            env_dt=env_dt,
+            cycle_steps=cycle_steps(self.spec.dt, env_dt),
+            longest_episode_steps=self.env.spec.max_episode_steps if self.env.spec else None,
+            bounds=ActionBounds.of(self.env),
+            simulators=simulators,
+            fingerprint=lambda: self._fingerprint,
+            remarks=lambda: self._remarks,
         )
+        return (info,)
 
     @cached_property
-    def env_dt(self) -> Duration:
-        """The environment's time step."""
-        return Duration(self.env.get_wrapper_attr("env_dt"))
-
-    @property
-    def cycle_steps(self) -> int:
-        """The environment steps of a cycle."""
-        return cycle_steps(self.spec.dt, self.env_dt)
-
-    @property
-    def longest_episode_steps(self) -> int | None:
-        """The environment's time limit."""
-        return self.env.spec.max_episode_steps if self.env.spec else None
-
-    @property
-    def bounds(self) -> ActionBounds:
-        """The actions that the environment takes."""
-        return ActionBounds.of(self.env)
-
-    @cached_property
-    def fingerprint(self) -> str:
+    def _fingerprint(self) -> str:
         """A hash of what a fresh environment does; one that changes only after many episodes is not found so."""
         return sha256(b"".join(self._fresh_trace)).hexdigest()
 
     @cached_property
-    def remarks(self) -> tuple[str, ...]:
+    def _remarks(self) -> tuple[str, ...]:
         """What the environment cannot promise."""
-        return (
-            ()
-            if resets_like(self._fresh_trace, self.env, self.spec.seed)
-            else (f"a reset of {self.spec.world.name} with a seed does not determine the episode",)
-        )
+        if resets_like(self._fresh_trace, self.env, self.spec.seed):
+            return ()
+        return (f"a reset of {self.spec.world.name} with a seed does not determine the episode",)
 
     @cached_property
     def _fresh_trace(self) -> list[bytes]:
@@ -152,40 +122,41 @@ class SteppedBatch(SingleRunBatch):
         finally:
             fresh.close()
 
-    def _chunks(self, arrays: Arrays | None) -> Iterator[Chunk]:
-        keep_compiled_programs()  # before the example of a position is computed, which else takes seconds
-        position = None if arrays is None else tree_from_arrays(self.loop.start(self.spec.seed), arrays)
-        yield from map(as_chunk, self.loop.run(self.spec.seed, position))
+    def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk | RunError]]:
+        """Train the run, from its start or from the arrays of a position."""
+        for arrays in starts.values():
+            keep_compiled_programs()  # before the example of a position is computed, which else takes seconds
+            position = None if arrays is None else tree_from_arrays(self.loop.start(self.spec.seed), arrays)
+            yield from ({0: as_chunk(chunk)} for chunk in self.loop.run(self.spec.seed, position))
 
     def close(self) -> None:
-        """Close the environment."""
         self.env.close()
 
 
-@dataclass(frozen=True)
-class _SteppedSnapshot:
-    """Where a run is."""
+def _simulator_of(env: gymnasium.Env[Any, Any]) -> tuple[str, tuple[str, ...]]:
+    """What simulates an environment, and the packages in which that stands."""
+    from cycletime.tasks.closed_form_env import ClosedFormEnv
 
-    position: SteppedPosition
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """The position as arrays."""
-        return named_arrays(self.position)
-
-    def psi(self) -> AgentState:
-        """What was learned."""
-        return self.position.psi
+    world = env.unwrapped
+    if isinstance(world, ClosedFormEnv):
+        return world.task.where, ()
+    # An environment of MuJoCo's has its model, whatever module it comes from.
+    modules = f"{type(world).__module__} {type(getattr(world, 'model', None)).__module__}"
+    known = (simulator for part, simulator in _SIMULATORS.items() if part in modules)
+    return next(known, ("Gymnasium", ("gymnasium", "numpy")))
 
 
 def as_chunk(chunk: SteppedChunk) -> Chunk:
     """What a loop around an environment gives, as all engines give it."""
+    position = chunk.position
     return Chunk(
         env_steps=chunk.env_steps,
-        agent_steps=chunk.position.agent_steps,
+        agent_steps=position.agent_steps,
         episodes=chunk.episodes,
         metrics=chunk.metrics,
-        moment=_SteppedSnapshot(chunk.position),
-        exact=chunk.position.exact,
+        arrays=lambda: named_arrays(position),
+        agent_state=lambda: position.psi,
+        exact=position.exact,
         is_last=chunk.finished is not None,
     )
 

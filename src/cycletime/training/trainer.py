@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from cycletime.errors import RunError
-from cycletime.training.engine import Chunk, JournalingBatch, RunBatch, engine_for, make_batch
+from cycletime.training.engine import Chunk, RunBatch, engine_for, make_batch
 from cycletime.training.finished_run import FinishedRun
 from cycletime.training.learning_curve import Episodes
 from cycletime.training.machine import use_device
@@ -81,14 +81,16 @@ class FolderSink(ResultSink):
         """Write curve, metrics and policy up to here."""
         curve = recorder.curve
         assert isinstance(curve, Episodes), "a run's folder has all of them"
-        recorder.folder.write_snapshot(curve, recorder.metrics.columns, recorder.policy(chunk), recorder.setting.env_dt)
+        recorder.folder.write_snapshot(
+            curve, recorder.metrics.columns, recorder.policy(chunk), recorder.env_info.env_dt
+        )
 
     def finish(self, completed: Sequence[CompletedRun]) -> list[Exception | None]:
         """Write them, each for itself."""
         faults: list[Exception | None] = []
         for recorder, run in completed:
             try:
-                recorder.folder.write_finished(run, recorder.setting.env_dt)
+                recorder.folder.write_finished(run, recorder.env_info.env_dt)
                 faults.append(None)
             except Exception as error:
                 faults.append(error)
@@ -275,7 +277,7 @@ class _BatchTraining:
     def begin(self, run: int, job: TrainingJob) -> None:
         """Read what there is of a run."""
         try:
-            self.recorders[run] = RunRecorder(job, self.batch.settings[run], self.sink.save_options)
+            self.recorders[run] = RunRecorder(job, self.batch.env_infos[run], self.sink.save_options)
         except Exception as error:
             self._leave(run, error)
 
@@ -287,8 +289,7 @@ class _BatchTraining:
         for run, recorder in list(self.recorders.items()):
             with self._ending_alone(run):
                 starts[run] = recorder.resume()
-                if isinstance(self.batch, JournalingBatch):
-                    self.batch.keep_journal(run, recorder)
+                self.batch.keep_journal(run, recorder.journaled_episodes, recorder.append_to_journal)
         for chunks in self.batch.chunks({run: start for run, start in starts.items() if run in self.recorders}):
             self._record(chunks)
             now = self.clock()

@@ -105,13 +105,13 @@ def test_a_run_goes_on_from_the_arrays_of_a_moment(make_group: Callable[..., Cud
     for chunks in group.chunks({0: None}):
         moment = chunks[0]
         assert isinstance(moment, Chunk)
-        kept = moment.moment.arrays()
+        kept = moment.arrays()
         break
     assert kept["replay"].shape == (STEPS, ROW.itemsize // 4)
     np.testing.assert_array_equal(kept["replay"].view(ROW)["reward"][:, 0], np.arange(STEPS))
     after = _all_of(make_group(), {0: kept})[0]
     assert after[0].agent_steps == 2 * STEPS
-    assert after[0].moment.psi().policy[0].weight.shape == (9, 256)
+    assert after[0].agent_state().policy[0].weight.shape == (9, 256)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_checkpoint_of_another_shape_is_refused(
 ) -> None:
     chunk = next(iter(make_group().chunks({0: None})))[0]
     assert isinstance(chunk, Chunk)
-    arrays = chunk.moment.arrays()
+    arrays = chunk.arrays()
     wrong = next(iter(make_group().chunks({0: {**arrays, name: changed(arrays[name])}})))[0]
     assert isinstance(wrong, RunError)
     assert sentence in str(wrong)

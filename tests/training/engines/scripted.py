@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cycletime.agents import ActorCriticAgent
 from cycletime.agents.agent import AgentState
 from cycletime.errors import RunError
-from cycletime.training.engine import Arrays, Chunk, ClosedFormInfo
+from cycletime.training.engine import Arrays, Chunk, EnvInfo, RunBatch, closed_form_info
 from cycletime.training.learning_curve import Episodes
 from cycletime.training.observers import Progress, TrainingObserver
 from cycletime.training.run_folder import RunFolder
@@ -61,7 +61,7 @@ def progress_at(env_steps: int) -> Progress:
 
 
 @dataclass
-class Scripted:
+class Scripted(RunBatch):
     """A group whose runs learn nothing, a chunk each time."""
 
     specs: Sequence[RunSpec]
@@ -76,8 +76,8 @@ class Scripted:
     closed: int = 0
 
     @property
-    def settings(self) -> list[ClosedFormInfo]:
-        return [ClosedFormInfo(spec) for spec in self.specs]
+    def env_infos(self) -> list[EnvInfo]:  # type: ignore[override]
+        return [closed_form_info(spec) for spec in self.specs]
 
     def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk | RunError]]:
         self.starts.update(starts)
@@ -99,24 +99,22 @@ class Scripted:
         episodes = Episodes(end, end // 10, np.array([self.specs[run].seed + number / 8]), np.full(1, CHUNK_STEPS))
         metrics: dict[str, NDArray[Any]] = {"agent_steps": end // 10, "value_error": np.array([1 / number], np.float32)}
         is_last = number == self._last(run)
-        return Chunk(steps, steps // 10, episodes, metrics, _Moment(number), self.exact(number), is_last)
+        return Chunk(
+            env_steps=steps,
+            agent_steps=steps // 10,
+            episodes=episodes,
+            metrics=metrics,
+            arrays=lambda: {"chunk": np.array(number, np.int64)},
+            agent_state=lambda: jax.tree.map(lambda leaf: leaf + np.float32(number), _first_psi()),
+            exact=self.exact(number),
+            is_last=is_last,
+        )
 
     def drop(self, run: int) -> None:
         self.dropped.add(run)
 
     def close(self) -> None:
         self.closed += 1
-
-
-@dataclass(frozen=True)
-class _Moment:
-    number: int
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return {"chunk": np.int64(self.number)}  # type: ignore[dict-item]
-
-    def psi(self) -> AgentState:
-        return jax.tree.map(lambda leaf: leaf + np.float32(self.number), _first_psi())
 
 
 @cache

@@ -17,7 +17,7 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError, RunError
 from cycletime.training import atomic_files, run_recorder, stepped_engine
 from cycletime.training import stepped_loop as loops_stepped
-from cycletime.training.engine import ClosedFormInfo, make_batch
+from cycletime.training.engine import closed_form_info, make_batch
 from cycletime.training.machine import this_machine
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.spec import RunSpec
@@ -285,14 +285,14 @@ def test_results_are_labelled_by_what_simulates_the_world(
 ) -> None:
     env_dt = Duration("50ms") if env_id.startswith("toys") else None
     group = make_batch([replace(walk, world=GymnasiumEnv(env_id, env_dt), dt=dt)])
-    (setting,) = group.settings
-    assert (setting.where, setting.simulators) == (where, simulators)
+    (info,) = group.env_infos
+    assert (info.provenance, info.simulators) == (where, simulators)
     group.close()
 
 
 @pytest.mark.parametrize(("task", "where"), [("reacher", "closed form"), ("ur-reacher", "simulated robot")])
 def test_results_of_compiled_runs_are_labelled_as_their_task_says(walk: RunSpec, task: str, where: str) -> None:
-    assert ClosedFormInfo(replace(walk, world=ClosedFormWorld(task), dt=Duration("40ms"))).where == where
+    assert closed_form_info(replace(walk, world=ClosedFormWorld(task), dt=Duration("40ms"))).provenance == where
 
 
 def test_a_run_for_another_device_is_refused(walk: RunSpec) -> None:

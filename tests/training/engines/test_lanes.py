@@ -114,7 +114,7 @@ def test_who_is_dropped_is_neither_told_of_nor_waited_for() -> None:
     group = CompiledBatch(tuple(specs("actor-critic", 2)))
     first = next(iter(group.chunks({1: None})))[1]
     assert not isinstance(first, RunError)
-    ahead, told = first.moment.arrays(), []
+    ahead, told = first.arrays(), []
     for chunks in group.chunks({0: None, 1: ahead}):
         told.append(set(chunks))
         group.drop(0)

@@ -263,7 +263,7 @@ def test_a_robot_that_is_not_the_run_s_is_let_go(world: GymnasiumEnv, options: d
         (lambda: RobotEnv("x", None, "toy"), "robot is 'toy': give 'real', 'simulated' or 'lockstep'"),  # type: ignore[arg-type]
         (lambda: world_of("reacher", None, None, "real"), "robot is 'real': a task in closed form has none"),
         (lambda: EngineSpec(learner="slow"), "learner is 'slow'"),  # type: ignore[arg-type]
-        (lambda: ENGINES["real-time"].load().group([a_spec(), a_spec()]), "There are 2 runs"),
+        (lambda: ENGINES["real-time"].load().make_batch([a_spec(), a_spec()]), "There are 2 runs"),
     ],
 )
 def test_what_makes_no_sense_is_refused(call: Callable[[], object], sentence: str) -> None:
