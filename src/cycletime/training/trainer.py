@@ -75,7 +75,9 @@ class FolderSink(ResultSink):
             return None
         lock = held.enter_context(folder.locked())
         folder.sweep()
-        return None if folder.is_finished else replace(job, check=lock.check)  # finished meanwhile
+        if folder.is_finished:  # meanwhile
+            return None
+        return replace(job, check=lock.check)
 
     def save(self, recorder: RunRecorder, chunk: Chunk) -> None:
         """Write curve, metrics and policy up to here."""
