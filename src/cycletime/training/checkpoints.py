@@ -136,7 +136,7 @@ class Checkpoints:
         """The newest that can be used, if there is any, and what is wrong with those after it, which are put aside."""
         sweep(self.folder)
         checkpoint, wrong = self._newest(identity)
-        return checkpoint, [f"{told}; it is now {_put_aside(path)}." for path, told in wrong.items()]
+        return checkpoint, [f"{reason}; it is now {_put_aside(path)}." for path, reason in wrong.items()]
 
     def fault(self, identity: str) -> str | None:
         """Why none of those that are there can be used, or None; nothing is changed."""
@@ -179,8 +179,8 @@ def _write(folder: Path, checkpoint: Checkpoint) -> None:
     arrays = folder / _ARRAYS
     with arrays.open("wb") as file:
         np.savez(file, **checkpoint.arrays)  # type: ignore[arg-type]  # a name is no option of savez here
-    told = {"format": FORMAT, **asdict(checkpoint.manifest), "arrays_sha256": _hash(arrays)}
-    (folder / _MANIFEST).write_text(sealed_text(told))
+    data = {"format": FORMAT, **asdict(checkpoint.manifest), "arrays_sha256": _hash(arrays)}
+    (folder / _MANIFEST).write_text(sealed_text(data))
 
 
 def _put_aside(path: Path) -> Path:
@@ -192,11 +192,11 @@ def _put_aside(path: Path) -> Path:
 
 def _read(folder: Path, identity: str) -> Checkpoint:
     with _damage(folder / _MANIFEST):
-        told = _unsealed(parse_json((folder / _MANIFEST).read_bytes()))
-        version, digest = told.pop("format"), told.pop("arrays_sha256")
+        data = _unsealed(parse_json((folder / _MANIFEST).read_bytes()))
+        version, digest = data.pop("format"), data.pop("arrays_sha256")
         if version != FORMAT:
             raise DamagedError(f"has the format {version}, and this version of cycletime reads {FORMAT}")
-        manifest = Manifest(**{**told, "remarks": tuple(told["remarks"])})
+        manifest = Manifest(**{**data, "remarks": tuple(data["remarks"])})
     if manifest.identity != identity:
         raise DamagedError(f"belongs to another run ({str(manifest.identity)[:10]}, and this is {identity[:10]})")
     with _damage(folder / _ARRAYS):
@@ -207,9 +207,9 @@ def _read(folder: Path, identity: str) -> Checkpoint:
             return Checkpoint(manifest, dict(file))
 
 
-def _unsealed(told: Mapping[str, Any]) -> dict[str, Any]:
+def _unsealed(data: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        return check_seal(told)
+        return check_seal(data)
     except ValueError:
         raise DamagedError(f"is damaged: its {_MANIFEST} was changed") from None
 

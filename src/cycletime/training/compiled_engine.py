@@ -18,7 +18,6 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.agents import Agent
 from cycletime.agents.agent import AgentState
 from cycletime.agents.exploration import normals_per_step
 from cycletime.errors import InputError, NoGpuError, RunError
@@ -32,84 +31,6 @@ from cycletime.training.spec import RunSpec
 from cycletime.training.worlds import ClosedFormWorld
 
 _OF_LANES, _PERIOD, _ROWS = "state.", "period", "state.buffer.rows"
-
-
-@dataclass(frozen=True)
-class Lanes:
-    """A program and the runs that it carries, at most as many as it is wide."""
-
-    loop: CompiledLoop
-    seeds: Sequence[int]
-    """By run."""
-    agents: Sequence[Agent]
-    """By run."""
-    dropped: set[int] = field(default_factory=set)
-    """Runs that are not wanted any more."""
-
-    def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk | RunError]]:
-        """Train runs, each from its start or from the arrays of a moment."""
-        keep_compiled_programs()  # before the example of a position is computed, which else takes seconds
-        wrong = self._wrong(starts)
-        if wrong:
-            yield wrong
-        at = {run: arrays for run, arrays in starts.items() if run not in wrong}
-        while going := [run for run in at if run not in self.dropped]:
-            periods = {run: _period(at[run]) for run in going}
-            behind = min(periods.values())
-            level = [run for run in going if periods[run] == behind]
-            until = min((period for period in periods.values() if period > behind), default=None)
-            starts_now = [at.pop(run) for run in level]
-            at |= yield from self._together(level, starts_now, until)
-
-    def _together(
-        self, runs: Sequence[int], at: Sequence[Arrays | None], until: int | None
-    ) -> Generator[Mapping[int, Chunk], None, dict[int, Arrays | None]]:
-        """Train runs that are level, until a learning period; where they are then, without those that are finished."""
-        seeds, agents = [self.seeds[run] for run in runs], [self.agents[run] for run in runs]
-        given = [each for each in at if each is not None]  # all of them, or none where they are at their start
-        position = self._joined(given) if given else None
-        going, moments = list(runs), None
-        for told in self.loop.run(seeds, agents, position, until=until):
-            moments = _LaneSnapshots(told.position, self.loop)
-            chunks = {run: _chunk(told, lane, moments) for lane, run in enumerate(runs) if run in going}
-            going = [run for run in going if not chunks[run].is_last]
-            yield {run: chunk for run, chunk in chunks.items() if run not in self.dropped}
-            if self.dropped.issuperset(going):
-                return {}
-        assert moments is not None, "runs that are level have periods left"
-        return {run: moments.arrays(lane) for lane, run in enumerate(runs) if run in going}
-
-    def _wrong(self, starts: Mapping[int, Arrays | None]) -> dict[int, RunError]:
-        """The runs whose arrays are not what this program's lanes have."""
-        given, wrong = {run: arrays for run, arrays in starts.items() if arrays is not None}, {}
-        example = _as_tree(self._example, lane=None if self.loop.width == 1 else 0) if given else {}
-        for run, arrays in given.items():
-            try:
-                tree_from_arrays(example, self._roomy(arrays))
-            except RunError as error:
-                wrong[run] = error
-        return wrong
-
-    def _joined(self, lanes: Sequence[Arrays]) -> CompiledPosition:
-        """The position whose lanes these are; the last one is repeated where there are too few."""
-        padded = [*lanes, *[lanes[-1]] * (self.loop.width - len(lanes))]
-        if self.loop.width > 1:
-            joined = {name: _join(name, [lane[name] for lane in padded]) for name in lanes[0]}
-        else:
-            joined = self._roomy(lanes[0])
-        tree = tree_from_arrays(_as_tree(self._example), joined)
-        return CompiledPosition(tree["state"], int(tree["period"]), tree["ended_env_steps"], tree["ended_agent_steps"])
-
-    def _roomy(self, lane: Arrays) -> dict[str, NDArray[Any]]:
-        """A lane's arrays, with the rows of the buffer that the run cannot fill."""
-        rows, more = lane.get(_ROWS), self.loop.shape.capacity - self.loop.room
-        if not more or rows is None or rows.shape[:1] != (self.loop.room,):  # of the last two somebody else complains
-            return dict(lane)
-        return {**lane, _ROWS: np.pad(rows, [(0, more)] + [(0, 0)] * (rows.ndim - 1))}
-
-    @property
-    def _example(self) -> CompiledPosition:
-        return self.loop.start(self.seeds[:1], self.agents[:1])
 
 
 @dataclass(frozen=True)
@@ -144,16 +65,16 @@ class _LaneSnapshots:
         return jax.device_get(self.position.state.psi)
 
 
-def _chunk(told: CompiledChunk, lane: int, moments: _LaneSnapshots) -> Chunk:
+def _chunk(chunk: CompiledChunk, lane: int, snapshots: _LaneSnapshots) -> Chunk:
     return Chunk(
-        env_steps=told.env_steps[lane],
-        agent_steps=int(moments.agent_steps[lane]),
-        episodes=told.episodes[lane],
-        metrics=told.metrics[lane],
-        arrays=lambda: moments.arrays(lane),
-        agent_state=lambda: moments.agent_state(lane),
+        env_steps=chunk.env_steps[lane],
+        agent_steps=int(snapshots.agent_steps[lane]),
+        episodes=chunk.episodes[lane],
+        metrics=chunk.metrics[lane],
+        arrays=lambda: snapshots.arrays(lane),
+        agent_state=lambda: snapshots.agent_state(lane),
         exact=True,
-        is_last=lane in told.finished,
+        is_last=lane in chunk.finished,
     )
 
 
@@ -196,14 +117,14 @@ def lane_bytes(loop: CompiledLoop) -> int:
     rates = jax.eval_shape(lambda: jax.tree.map(lambda rate: jnp.asarray(rate, task.dtype), loop.agent))
     key = jax.eval_shape(lambda: jax.random.key(0, impl="threefry2x32"))
     state = jax.eval_shape(partial(initialize, shape), rates, key)
-    told = jax.eval_shape(
+    output = jax.eval_shape(
         partial(advance, shape, learns=True), _with_lane_axis(rates), _with_lane_axis(state), jnp.int32(1)
     )[1]
     keys = jax.eval_shape(lambda each: jax.random.split(each, shape.periods), key)
     draws = jax.eval_shape(lambda each: draw_updates(loop.agent, each, task.action_size), keys)
     steps = shape.timed_task.steps_until_learning(loop.agent) * shape.periods
     normals = int(steps * normals_per_step(loop.agent.exploration, task.action_size) * jnp.dtype(task.dtype).itemsize)
-    return _STATES * _tree_bytes(state) + _DRAWS * (_tree_bytes(draws) + normals) + _tree_bytes(told)
+    return _STATES * _tree_bytes(state) + _DRAWS * (_tree_bytes(draws) + normals) + _tree_bytes(output)
 
 
 def _with_lane_axis(tree: Any) -> Any:  # noqa: ANN401 - any tree of shapes
@@ -243,10 +164,10 @@ class CompiledEngine(Engine):
 
     def program(self, spec: RunSpec) -> str:
         """All but seeds and rates."""
-        told = spec.as_json()
-        agent = {name: value for name, value in told["agent"].items() if name not in _RATES}
+        data = spec.as_json()
+        agent = {name: value for name, value in data["agent"].items() if name not in _RATES}
         names = ("world", "algorithm", "dt", "env_steps", "engine", "exploration")
-        return json.dumps([*(told[name] for name in names), agent])
+        return json.dumps([*(data[name] for name in names), agent])
 
     def most_lanes(self, spec: RunSpec) -> int:
         """As many as a data-centre card has memory for; a CPU is busy with one."""
@@ -295,6 +216,8 @@ class CompiledBatch(RunBatch):
     """Runs that one program can carry; it has lanes for `width` of them, and repeats one where there are fewer."""
 
     specs: tuple[RunSpec, ...]
+    _dropped: set[int] = field(default_factory=set, init=False)
+    """Runs that are not wanted any more."""
 
     def __post_init__(self) -> None:
         """Refuse runs that differ in more than seeds and rates."""
@@ -304,21 +227,81 @@ class CompiledBatch(RunBatch):
         for spec in self.specs[1:]:
             if engine.program(spec) != engine.program(self.specs[0]):
                 raise InputError(f"{spec.name} and {self.specs[0].name} need different programs: train them apart.")
-        _ = self.lanes
+        _ = self.loop
 
     @cached_property
     def env_infos(self) -> tuple[EnvInfo, ...]:  # type: ignore[override]
         return tuple(map(closed_form_info, self.specs))
 
     @cached_property
-    def lanes(self) -> Lanes:
-        """The program and its runs."""
-        agents = [spec.bound_agent for spec in self.specs]
-        return Lanes(make_loop(self.specs[0]), [spec.seed for spec in self.specs], agents)
-
-    def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk | RunError]]:
-        """Train runs, each from its start or from the arrays of a moment."""
-        return self.lanes.chunks(starts)
+    def loop(self) -> CompiledLoop:
+        """Algorithm 1."""
+        return make_loop(self.specs[0])
 
     def drop(self, run: int) -> None:
-        self.lanes.dropped.add(run)
+        self._dropped.add(run)
+
+    def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk | RunError]]:
+        """Train runs, each from its start or from the arrays of a chunk."""
+        keep_compiled_programs()  # before the example of a position is computed, which else takes seconds
+        wrong = self._wrong(starts)
+        if wrong:
+            yield wrong
+        at = {run: arrays for run, arrays in starts.items() if run not in wrong}
+        while going := [run for run in at if run not in self._dropped]:
+            periods = {run: _period(at[run]) for run in going}
+            behind = min(periods.values())
+            level = [run for run in going if periods[run] == behind]
+            until = min((period for period in periods.values() if period > behind), default=None)
+            starts_now = [at.pop(run) for run in level]
+            at |= yield from self._together(level, starts_now, until)
+
+    def _together(
+        self, runs: Sequence[int], at: Sequence[Arrays | None], until: int | None
+    ) -> Generator[Mapping[int, Chunk], None, dict[int, Arrays | None]]:
+        """Train runs that are level, until a learning period; where they are then, without those that are finished."""
+        seeds, agents = zip(*((self.specs[run].seed, self.specs[run].bound_agent) for run in runs), strict=True)
+        given = [each for each in at if each is not None]  # all of them, or none where they are at their start
+        position = self._joined(given) if given else None
+        going, snapshots = list(runs), None
+        for loop_chunk in self.loop.run(seeds, agents, position, until=until):
+            snapshots = _LaneSnapshots(loop_chunk.position, self.loop)
+            chunks = {run: _chunk(loop_chunk, lane, snapshots) for lane, run in enumerate(runs) if run in going}
+            going = [run for run in going if not chunks[run].is_last]
+            yield {run: chunk for run, chunk in chunks.items() if run not in self._dropped}
+            if self._dropped.issuperset(going):
+                return {}
+        assert snapshots is not None, "runs that are level have periods left"
+        return {run: snapshots.arrays(lane) for lane, run in enumerate(runs) if run in going}
+
+    def _wrong(self, starts: Mapping[int, Arrays | None]) -> dict[int, RunError]:
+        """The runs whose arrays are not what this program's lanes have."""
+        given, wrong = {run: arrays for run, arrays in starts.items() if arrays is not None}, {}
+        example = _as_tree(self._example, lane=None if self.loop.width == 1 else 0) if given else {}
+        for run, arrays in given.items():
+            try:
+                tree_from_arrays(example, self._roomy(arrays))
+            except RunError as error:
+                wrong[run] = error
+        return wrong
+
+    def _joined(self, lanes: Sequence[Arrays]) -> CompiledPosition:
+        """The position whose lanes these are; the last one is repeated where there are too few."""
+        padded = [*lanes, *[lanes[-1]] * (self.loop.width - len(lanes))]
+        if self.loop.width > 1:
+            joined = {name: _join(name, [lane[name] for lane in padded]) for name in lanes[0]}
+        else:
+            joined = self._roomy(lanes[0])
+        tree = tree_from_arrays(_as_tree(self._example), joined)
+        return CompiledPosition(tree["state"], int(tree["period"]), tree["ended_env_steps"], tree["ended_agent_steps"])
+
+    def _roomy(self, lane: Arrays) -> dict[str, NDArray[Any]]:
+        """A lane's arrays, with the rows of the buffer that the run cannot fill."""
+        rows, more = lane.get(_ROWS), self.loop.shape.capacity - self.loop.room
+        if not more or rows is None or rows.shape[:1] != (self.loop.room,):  # of the last two somebody else complains
+            return dict(lane)
+        return {**lane, _ROWS: np.pad(rows, [(0, more)] + [(0, 0)] * (rows.ndim - 1))}
+
+    @property
+    def _example(self) -> CompiledPosition:
+        return self.loop.start([self.specs[0].seed], [self.specs[0].bound_agent])

@@ -122,7 +122,7 @@ class CompiledLoop:
     ) -> Iterator[CompiledChunk]:
         """Train one agent for each seed, from the start or from a position; ends when all reached the budget.
 
-        A run that was finished at the position is not told of again. With `until`, it ends after so many learning
+        A run that was finished at the position is not reported again. With `until`, it ends after so many learning
         periods at the latest, counted from the runs' start.
         """
         keep_compiled_programs()

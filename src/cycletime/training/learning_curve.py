@@ -180,21 +180,21 @@ class MetricsLog:
     columns: dict[str, NDArray[Any]] = field(default_factory=dict)
     """The lines that are full."""
     pending: dict[str, NDArray[Any]] = field(default_factory=dict)
-    """By name, what was told since the last line."""
+    """By name, the metrics since the last line."""
     last_end: tuple[int, int] = (0, 0)
     """Environment and agent steps at the end of the last episode."""
 
-    def add(self, told: Columns, ended: Episodes) -> list[dict[str, Any]]:
-        """Take what learning told, and the episodes that ended meanwhile; the lines that are full."""
+    def add(self, metrics: Columns, ended: Episodes) -> list[dict[str, Any]]:
+        """Add metrics of updates, and the episodes that ended meanwhile; the lines that are full now."""
         env_ends = np.concatenate([[self.last_end[0]], ended.env_steps])
         agent_ends = np.concatenate([[self.last_end[1]], ended.agent_steps])
         self.last_end = int(env_ends[-1]), int(agent_ends[-1])
-        if not told:
+        if not metrics:
             return []
         # Only the last cycle of an episode can be shorter than k.
-        steps = np.asarray(told["agent_steps"], np.int64)
+        steps = np.asarray(metrics["agent_steps"], np.int64)
         last = np.searchsorted(agent_ends, steps, side="right") - 1
-        new = {**told, "env_steps": env_ends[last] + (steps - agent_ends[last]) * self.cycle_steps}
+        new = {**metrics, "env_steps": env_ends[last] + (steps - agent_ends[last]) * self.cycle_steps}
         self.pending = _joined(self.pending, new)
         return self._take(len(self.pending["agent_steps"]) // self.window, self.window)
 

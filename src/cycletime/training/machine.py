@@ -159,8 +159,8 @@ def machine_differences(
 
 def code_version() -> str:
     """The package's version, with the commit where it runs from a checkout; of a packed study, that of its pack."""
-    if told := os.environ.get("CYCLETIME_CODE"):
-        return told
+    if packed := os.environ.get("CYCLETIME_CODE"):
+        return packed
     commit = _commit()
     return f"{__version__}+{commit}" if commit else __version__
 
@@ -171,7 +171,7 @@ def _commit() -> str:
     if not (root / ".git").exists():
         return ""
     try:
-        told = subprocess.run(
+        described = subprocess.run(
             ["git", "describe", "--always", "--dirty", "--exclude=*"],
             cwd=root,
             capture_output=True,
@@ -181,7 +181,7 @@ def _commit() -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return told.stdout.strip()
+    return described.stdout.strip()
 
 
 def cores() -> int:

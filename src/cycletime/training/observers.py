@@ -29,7 +29,7 @@ class Progress:
 
 
 class TrainingObserver:
-    """Is told how a run goes: the progress bar, a tracker, a worker's events. Each does what it needs of it."""
+    """Follows a run: the progress bar, a tracker, a worker's events. Each overrides what it needs."""
 
     def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
         """The run begins, or goes on from a checkpoint at so many environment steps. An error refuses the run."""

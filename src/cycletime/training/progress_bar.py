@@ -131,7 +131,7 @@ def _columns(width: int) -> Iterator[ProgressColumn]:
         yield TimeElapsedColumn(table_column=Column(width=7))
     yield TextColumn("{task.fields[left]}", "progress.remaining", table_column=Column(width=7, no_wrap=True))
     if width >= NARROW:
-        yield ShrinkingText("{task.fields[told]}")
+        yield ShrinkingText("{task.fields[status]}")
 
 
 class ProgressBar:
@@ -157,9 +157,9 @@ class ProgressBar:
         elif self.console.is_terminal:
             self._bar = Progress(*_columns(self.console.width), console=self.console)
             self._bar.start()
-            told = "compiling or starting"
+            status = "compiling or starting"
             self._task = self._bar.add_task(
-                self.label, total=total, completed=done, told=told, left=_format_clock(None)
+                self.label, total=total, completed=done, status=status, left=_format_clock(None)
             )
 
     def show(self, done: int, returns: Sequence[float], *, learns: bool = True) -> None:
@@ -176,14 +176,14 @@ class ProgressBar:
             self._learns = True
             self._steps.clear()
         speed = self._speed(now, done)
-        told = [f"return {sum(self._returns) / len(self._returns):,.2f}"] if self._returns else []
-        told += [] if speed is None else [f"{speed:,.0f} env steps/s"]
+        parts = [f"return {sum(self._returns) / len(self._returns):,.2f}"] if self._returns else []
+        parts += [] if speed is None else [f"{speed:,.0f} env steps/s"]
         if self._bar is not None:
             left_s = (self._total - done) / speed if speed and self._learns else None
-            self._bar.update(self._task, completed=done, told=", ".join(told), left=_format_clock(left_s))
+            self._bar.update(self._task, completed=done, status=", ".join(parts), left=_format_clock(left_s))
         elif now >= self._line_due:
             self._line_due = now + LINE_S
-            self.say(", ".join([f"{done / self._total:.0%}", *told]))
+            self.say(", ".join([f"{done / self._total:.0%}", *parts]))
 
     def say(self, sentence: str, style: str | None = None) -> None:
         """Write a line."""

@@ -108,8 +108,8 @@ class RunFolder:
     def result(self) -> dict[str, Any]:
         """What result.json says."""
         try:
-            told = parse_json((self.path / "result.json").read_bytes())
-            return check_seal(told, known=told.keys())
+            data = parse_json((self.path / "result.json").read_bytes())
+            return check_seal(data, known=data.keys())
         except (OSError, ValueError) as error:
             raise RunError(f"{self.path / 'result.json'} cannot be read: {error_reason(error)}.") from error
 
@@ -186,9 +186,9 @@ class _DamagedError(InputError):
 def _read_spec(file: Path) -> RunSpec:
     """The spec that a file holds."""
     try:
-        told = parse_json(file.read_bytes())
-        version, identity = told["format"], str(told["identity"])
-        spec = RunSpec.from_json(told) if version == FORMAT else None
+        data = parse_json(file.read_bytes())
+        version, identity = data["format"], str(data["identity"])
+        spec = RunSpec.from_json(data) if version == FORMAT else None
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error_reason(error)}.") from error
     except (KeyError, ValueError, TypeError, AttributeError, OverflowError) as error:
@@ -201,7 +201,7 @@ def _read_spec(file: Path) -> RunSpec:
             f"{identity[:10]} and is {spec.identity[:10]}. Put it back, or train anew in another folder."
         )
     try:
-        check_seal(told, known=("format", "identity", *spec.as_json()))
+        check_seal(data, known=("format", "identity", *spec.as_json()))
     except ValueError as error:
         raise _DamagedError(f"{file} cannot be read as a run's spec: {error}.") from error
     return spec

@@ -37,8 +37,8 @@ class SaveOptions:
     def __post_init__(self) -> None:
         """Refuse what is neither true nor false, such as the text 'no' of a file that was changed by hand."""
         for each in fields(self):
-            if not isinstance(told := getattr(self, each.name), bool):
-                raise InputError(f"keep.{each.name} is {quote(told)}: it must be true or false")
+            if not isinstance(value := getattr(self, each.name), bool):
+                raise InputError(f"keep.{each.name} is {quote(value)}: it must be true or false")
 
 
 SAVE_ALL = SaveOptions()

@@ -55,9 +55,9 @@ _EPISODES, _METRICS, _POLICY = "episodes/", "metrics/", "policy/"
 def runs_as_columns(runs: Sequence[FinishedRun]) -> dict[str, NDArray[Any]]:
     """The columns of runs whose columns have the same names and shapes."""
     bins = [run.bins for run in runs]
-    told = {"format": FORMAT, "runs": [_about_run(run) for run in runs]}
+    data = {"format": FORMAT, "runs": [_about_run(run) for run in runs]}
     columns = {
-        _ABOUT: np.frombuffer(json.dumps(told).encode(), np.uint8),
+        _ABOUT: np.frombuffer(json.dumps(data).encode(), np.uint8),
         **{name: _narrowed(np.stack([getattr(each, name) for each in bins])) for name in _BINS},
         **_joined_tables(_METRICS, [run.metrics for run in runs]),
     }
@@ -109,15 +109,15 @@ def _widened(column: NDArray[Any]) -> NDArray[Any]:
 
 def read_about(file: BoundedNpz) -> AboutRuns:
     """What a file says of its runs, without reading their numbers."""
-    told = parse_json(_column(file, _ABOUT, "u", 1).tobytes())
-    if told["format"] != FORMAT:
-        raise ValueError(f"it has the format {told['format']}, and this version of cycletime reads {FORMAT}")
-    for each in told["runs"]:
+    data = parse_json(_column(file, _ABOUT, "u", 1).tobytes())
+    if data["format"] != FORMAT:
+        raise ValueError(f"it has the format {data['format']}, and this version of cycletime reads {FORMAT}")
+    for each in data["runs"]:
         if not (isinstance(each["name"], str) and isinstance(each["spec"], dict) and isinstance(each["result"], dict)):
             raise ValueError(f"it says {each['name']!r} where a run's name, spec and result should be")
-    if len({each["name"] for each in told["runs"]}) != len(told["runs"]):
+    if len({each["name"] for each in data["runs"]}) != len(data["runs"]):
         raise ValueError("it has a run twice")
-    found: AboutRuns = told["runs"]
+    found: AboutRuns = data["runs"]
     return found
 
 
@@ -128,18 +128,18 @@ def read_runs(file: BoundedNpz, about: AboutRuns) -> list[FinishedRun]:
     metrics = _split_tables(_METRICS, file, len(about))
     episodes = _split_tables(_EPISODES, file, len(about)) if f"{_EPISODES}each" in file else None
     policies = _policies(file, len(about))
-    for at, told in enumerate(about):
-        spec = RunSpec.from_json(told["spec"])
-        if spec.name != told["name"]:  # of a version of cycletime whose runs give other numbers
-            raise ValueError(f"the run {told['name']} is {spec.name} by its spec")
+    for at, data in enumerate(about):
+        spec = RunSpec.from_json(data["spec"])
+        if spec.name != data["name"]:  # of a version of cycletime whose runs give other numbers
+            raise ValueError(f"the run {data['name']} is {spec.name} by its spec")
         kept = EpisodeBins(spec.env_steps, **{name: column[at] for name, column in bins.items()})
         policy = {name: each[at] for name, each in policies.items()}
         run = FinishedRun(
             spec,
-            told["result"],
+            data["result"],
             kept if episodes is None else _episodes(episodes[at]),
             metrics[at],
-            SavedPolicy.from_arrays(policy, told["policy"]) if policy else None,
+            SavedPolicy.from_arrays(policy, data["policy"]) if policy else None,
         )
         if fault := find_fault(run):
             raise ValueError(f"{run.name}: {fault}")

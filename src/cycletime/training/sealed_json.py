@@ -16,39 +16,39 @@ MOST_DIGITS = 40
 _SEAL = "sha256"
 
 
-def sealed_text(told: Mapping[str, Any]) -> str:
+def sealed_text(data: Mapping[str, Any]) -> str:
     """What a file holds that tells something, with its seal."""
-    return json.dumps({**told, _SEAL: _hash(told)}, indent=1) + "\n"
+    return json.dumps({**data, _SEAL: _hash(data)}, indent=1) + "\n"
 
 
 def parse_json(content: bytes) -> dict[str, Any]:
     """What a file tells, with its seal."""
     try:
-        told = json.loads(content, parse_int=_whole_number)
+        data = json.loads(content, parse_int=_whole_number)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
     except UnicodeDecodeError as error:
         raise ValueError(f"its byte {error.start} is not text") from None
-    if not isinstance(told, dict):
+    if not isinstance(data, dict):
         raise ValueError("it is not a JSON object")
-    return told
+    return data
 
 
 def is_count(value: object) -> bool:
-    """Whether what was told is a whole number that something can be counted by."""
+    """Whether a value is a whole number that something can be counted by."""
     return type(value) is int and value >= 0
 
 
-def check_seal(told: Mapping[str, Any], known: Collection[str] | None = None) -> dict[str, Any]:
-    """What was told, without the seal.
+def check_seal(data: Mapping[str, Any], known: Collection[str] | None = None) -> dict[str, Any]:
+    """The data without its seal, which must fit.
 
     Args:
-        told: With the seal.
-        known: All that can be told, where files may have no seal.
+        data: With the seal.
+        known: All keys that there can be, where files may have no seal.
     """
-    without = {name: value for name, value in told.items() if name != _SEAL}
-    is_old = _SEAL not in told and known is not None and without.keys() <= set(known)
-    if not is_old and told.get(_SEAL) != _hash(without):
+    without = {name: value for name, value in data.items() if name != _SEAL}
+    is_old = _SEAL not in data and known is not None and without.keys() <= set(known)
+    if not is_old and data.get(_SEAL) != _hash(without):
         raise ValueError("it was changed since it was written")
     return without
 
@@ -68,5 +68,5 @@ def _whole_number(digits: str) -> int:
     return int(digits)
 
 
-def _hash(told: Mapping[str, Any]) -> str:
-    return sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+def _hash(data: Mapping[str, Any]) -> str:
+    return sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()

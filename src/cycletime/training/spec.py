@@ -61,18 +61,18 @@ class EngineSpec:
 
     def as_json(self) -> dict[str, Any]:
         """What spec.json holds; without what engines had before there was a choice."""
-        told = dict(vars(self))
+        data = dict(vars(self))
         for name, usual in (("version", 1), ("learner", "inline")):
-            if told[name] == usual:
-                del told[name]
-        return told
+            if data[name] == usual:
+                del data[name]
+        return data
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> EngineSpec:
+    def from_json(cls, data: Mapping[str, Any]) -> EngineSpec:
         """What spec.json holds."""
-        if "matmul" in told:
-            raise InputError(f"matmul is {told['matmul']!r}, a choice that no engine has any more: train the run anew.")
-        return cls(**{"version": 1, **told})
+        if "matmul" in data:
+            raise InputError(f"matmul is {data['matmul']!r}, a choice that no engine has any more: train the run anew.")
+        return cls(**{"version": 1, **data})
 
     @property
     def newest_version(self) -> int:
@@ -145,9 +145,9 @@ class RunSpec:
     @cached_property
     def identity(self) -> str:
         """64 hexadecimal digits that two runs share only if all their numbers are the same."""
-        told = {**self.as_json(), "result_version": RESULT_VERSION}
-        del told["origin"]
-        return sha256(json.dumps(told, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+        data = {**self.as_json(), "result_version": RESULT_VERSION}
+        del data["origin"]
+        return sha256(json.dumps(data, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
     @property
     def name(self) -> str:
@@ -170,20 +170,20 @@ class RunSpec:
         }
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> RunSpec:
+    def from_json(cls, data: Mapping[str, Any]) -> RunSpec:
         """The spec that spec.json holds; a KeyError, TypeError or ValueError where it holds none."""
-        agent = AGENTS[told["algorithm"]]
-        values = {name: tuple(value) if isinstance(value, list) else value for name, value in told["agent"].items()}
-        exploration = told["exploration"]
+        agent = AGENTS[data["algorithm"]]
+        values = {name: tuple(value) if isinstance(value, list) else value for name, value in data["agent"].items()}
+        exploration = data["exploration"]
         return cls(
-            world=_world_from_json(told["world"]),
+            world=_world_from_json(data["world"]),
             agent=agent(**values),
-            dt=told["dt"],
-            env_steps=told["env_steps"],
-            seed=told["seed"],
-            engine=EngineSpec.from_json(told["engine"]),
+            dt=data["dt"],
+            env_steps=data["env_steps"],
+            seed=data["seed"],
+            engine=EngineSpec.from_json(data["engine"]),
             exploration=None if exploration is None else _exploration_from_json(exploration),
-            origin=told["origin"],
+            origin=data["origin"],
         )
 
 
@@ -216,22 +216,22 @@ def _world_as_json(world: World) -> dict[str, Any]:
     return {"env": world.name, "env_dt": None if world.env_dt is None else str(world.env_dt), **robot}
 
 
-def _world_from_json(told: Mapping[str, Any]) -> World:
-    if "task" in told:
-        return ClosedFormWorld(told["task"], *([Duration(told["env_dt"])] if "env_dt" in told else []))
-    env_dt = None if told["env_dt"] is None else Duration(told["env_dt"])
-    return RobotEnv(told["env"], env_dt, told["robot"]) if "robot" in told else GymnasiumEnv(told["env"], env_dt)
+def _world_from_json(data: Mapping[str, Any]) -> World:
+    if "task" in data:
+        return ClosedFormWorld(data["task"], *([Duration(data["env_dt"])] if "env_dt" in data else []))
+    env_dt = None if data["env_dt"] is None else Duration(data["env_dt"])
+    return RobotEnv(data["env"], env_dt, data["robot"]) if "robot" in data else GymnasiumEnv(data["env"], env_dt)
 
 
 def _exploration_as_json(exploration: Exploration) -> dict[str, Any]:
     name = next(name for name, kind in EXPLORATIONS.items() if isinstance(exploration, kind))
-    told = {each.name: getattr(exploration, each.name) for each in fields(exploration)}
+    data = {each.name: getattr(exploration, each.name) for each in fields(exploration)}
     return {
         "noise": name,
-        **{key: str(each) if isinstance(each, Duration) else int(each) for key, each in told.items()},
+        **{key: str(each) if isinstance(each, Duration) else int(each) for key, each in data.items()},
     }
 
 
-def _exploration_from_json(told: Mapping[str, Any]) -> Exploration:
-    values = dict(told)
+def _exploration_from_json(data: Mapping[str, Any]) -> Exploration:
+    values = dict(data)
     return EXPLORATIONS[values.pop("noise")](**values)

@@ -139,10 +139,10 @@ def _excess(error: Exception) -> str:
 
 def read_own_rules(file: Path) -> dict[str, Rule]:
     """By name, the rules of a TOML file's tables [own_rules.NAME]."""
-    told = read_toml(file)
+    data = read_toml(file)
     try:
-        check_plain(told)
-        return parse_own_rules(told.get("own_rules", {}))
+        check_plain(data)
+        return parse_own_rules(data.get("own_rules", {}))
     except InputError as error:
         raise InputError(f"{file}: {error}") from error
 
@@ -208,18 +208,18 @@ def read_tuned(path: Path | str) -> TunedFile:
     """The tuned values in a file."""
     path = Path(path)
     text = read_toml_text(path)
-    told, digest = toml_table(text, path), sha256(text.encode()).hexdigest()
+    data, digest = toml_table(text, path), sha256(text.encode()).hexdigest()
     try:
-        check_plain({key: told[key] for key in (_TUNED, _SET) if key in told})
+        check_plain({key: data[key] for key in (_TUNED, _SET) if key in data})
         for key in (_TUNED, _SET):
-            if not isinstance(told.get(key, {}), dict):
-                raise InputError(f"{key} is {quote(told[key])}, and should be a table.")
+            if not isinstance(data.get(key, {}), dict):
+                raise InputError(f"{key} is {quote(data[key])}, and should be a table.")
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    if not told.get(_TUNED):
+    if not data.get(_TUNED):
         raise InputError(f"{path} has no tuned values: give them in a table such as [tuned.ppo].")
-    origins = told.get(_FROM)
-    return TunedFile(path, told[_TUNED], told.get(_SET, {}), origins if isinstance(origins, dict) else {}, digest)
+    origins = data.get(_FROM)
+    return TunedFile(path, data[_TUNED], data.get(_SET, {}), origins if isinstance(origins, dict) else {}, digest)
 
 
 def write_tuned(path: Path, algorithm: str, tuned: TunedValues, origin: Mapping[str, Any]) -> None:
@@ -236,8 +236,8 @@ def write_tuned(path: Path, algorithm: str, tuned: TunedValues, origin: Mapping[
 def made_by(path: Path, algorithm: str) -> str | None:
     """The study whose tuning wrote a file; None where no tuning did, or the file has other algorithms' values too."""
     try:
-        told = read_toml(path)
-        study = told[_FROM][algorithm]["study"] if list(told[_TUNED]) == [algorithm] else None
+        data = read_toml(path)
+        study = data[_FROM][algorithm]["study"] if list(data[_TUNED]) == [algorithm] else None
     except (InputError, KeyError, TypeError):
         return None
     return None if study is None else str(study)

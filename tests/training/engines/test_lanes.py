@@ -11,11 +11,9 @@ import pytest
 from cycletime.agents import ActorCriticAgent, Agent, PPOAgent, SACAgent
 from cycletime.agents.exploration import OrnsteinUhlenbeck
 from cycletime.errors import InputError, RunError
-from cycletime.tasks import DoublePendulum
 from cycletime.training import compiled_loop
 from cycletime.training.checkpoints import named_arrays
-from cycletime.training.compiled_engine import CompiledBatch, Lanes, _as_tree, _LaneSnapshots
-from cycletime.training.compiled_loop import CompiledLoop
+from cycletime.training.compiled_engine import CompiledBatch, _as_tree, _LaneSnapshots
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.run_recorder import TrainingJob
 from cycletime.training.spec import EngineSpec, RunSpec
@@ -96,9 +94,11 @@ def test_a_checkpoint_of_other_shapes_is_the_error_of_its_run_alone() -> None:
 
 def test_what_is_kept_of_a_replay_is_what_the_run_can_fill() -> None:
     agent = SACAgent(minibatch=8, hidden=(), replay_capacity=5_000)
-    loop = CompiledLoop(task=DoublePendulum(), agent=agent, dt="32ms", env_steps=320)
+    spec = RunSpec(world=ClosedFormWorld("double-pendulum"), agent=agent, dt="32ms", env_steps=320, seed=3)
+    lanes = CompiledBatch((spec,))
+    loop = lanes.loop
     assert 40 < loop.room < 500 < loop.shape.capacity == 5_000
-    lanes, start = Lanes(loop, [3], [agent]), loop.start([3])
+    start = loop.start([3])
     rows = 1 + np.arange(loop.room * 22, dtype=np.float32).reshape(loop.room, 1, -1)
     arrays = {**_LaneSnapshots(start, loop).arrays(0), "state.buffer.rows": rows}
     assert arrays.keys() == named_arrays(_as_tree(start)).keys()
