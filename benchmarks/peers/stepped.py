@@ -47,7 +47,7 @@ def updates(run: _SteppedRun) -> Cases:
     """Seconds of one update of SAC, each by a call of its own as the loop makes it, or many in one call."""
     learner, seen = run.learner, run.observation
     action = learner.act(seen)
-    result = run.copies.step(action)
+    result = run.env.step(action)
 
     def singly() -> float:
         start = time.perf_counter()

@@ -6,8 +6,8 @@ loop need not know: here a row says for each copy what came of its action, and w
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -34,11 +34,8 @@ class StepResult(NamedTuple):
     reward: NDArray[np.float64]
     """The sum of rewards of the cycle."""
     terminated: NDArray[np.bool_]
-    """Whether the task itself ended the episode."""
     truncated: NDArray[np.bool_]
-    """Whether a time limit did."""
     env_steps: NDArray[np.int64]
-    """How many environment steps it lasted."""
     real: NDArray[np.bool_]
     """Whether the copy took an agent step; if not it only began a new episode."""
     observation: NDArray[np.float32]
@@ -46,42 +43,11 @@ class StepResult(NamedTuple):
 
     @property
     def ended(self) -> NDArray[np.bool_]:
-        """Whether the episode ended, either way."""
         return self.terminated | self.truncated
 
 
-class EnvAdapter(Protocol):
-    """What the loop steps."""
-
-    @property
-    def copies(self) -> int:
-        """How many there are."""
-
-    @property
-    def observation_size(self) -> int:
-        """Numbers in an observation."""
-
-    @property
-    def bounds(self) -> ActionBounds:
-        """The actions."""
-
-    @property
-    def has_gaps(self) -> bool:
-        """Whether a copy can spend a row on beginning a new episode while others take agent steps."""
-
-    @property
-    def can_resume(self) -> bool:
-        """Whether all that follows a reset with a seed is determined by it; then the loop resets at every end."""
-
-    def begin(self, seed: int, episode: int) -> NDArray[np.float32]:
-        """Begin the run's n-th episode, in several copies that and the following ones."""
-
-    def step(self, actions: NDArray[np.float32]) -> StepResult:
-        """Take one step with the agent's actions, [copies, |A|]."""
-
-
 def adapt_env(env: AnyEnv) -> EnvAdapter:
-    """An environment as copies."""
+    """The adapter of an environment, single or vector."""
     if isinstance(env, VectorEnv):
         return VectorEnvAdapter(env)
     if isinstance(env, gymnasium.Env):
@@ -107,28 +73,39 @@ def episode_seed(seed: int, episode: int) -> int:
     return int(np.random.SeedSequence([seed, episode]).generate_state(1)[0])
 
 
-@dataclass
-class SingleEnvAdapter:
+class EnvAdapter(ABC):
+    """What the loop steps; environments whose spaces the agents cannot use are refused."""
+
+    num_envs = 1
+    has_gaps = False
+    """Whether a copy can spend a row on beginning a new episode while others take agent steps."""
+    can_resume: ClassVar[bool]
+    """Whether all that follows a reset with a seed is determined by it; then the loop resets at every end."""
+
+    def __init__(self, env: AnyEnv) -> None:
+        self.observation_size, self.bounds = observation_size(env), ActionBounds.of(env)
+
+    @abstractmethod
+    def begin(self, seed: int, episode: int) -> NDArray[np.float32]:
+        """Begin the run's n-th episode, in several copies that and the following ones."""
+
+    @abstractmethod
+    def step(self, actions: NDArray[np.float32]) -> StepResult:
+        """Take one step with the agent's actions, [copies, |A|]."""
+
+
+class SingleEnvAdapter(EnvAdapter):
     """A single environment."""
 
-    env: gymnasium.Env[Any, Any]
-    observation_size: int = field(init=False)
-    bounds: ActionBounds = field(init=False)
-    copies: int = field(default=1, init=False)
-    has_gaps: bool = field(default=False, init=False)
-    can_resume: bool = field(default=True, init=False)
+    can_resume = True
 
-    def __post_init__(self) -> None:
-        """Refuse spaces that the agents cannot use."""
-        self.observation_size, self.bounds = observation_size(self.env), ActionBounds.of(self.env)
-        self._real = np.ones(1, np.bool_)
+    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        super().__init__(env)
+        self.env, self._real = env, np.ones(1, np.bool_)
 
     def begin(self, seed: int, episode: int) -> NDArray[np.float32]:
-        """Begin the run's n-th episode."""
-        observation, _ = self.env.reset(seed=episode_seed(seed, episode))
-        return self._checked(_as_float32([observation]))
-
-    def _checked(self, observation: NDArray[np.float32]) -> NDArray[np.float32]:
+        seen, _ = self.env.reset(seed=episode_seed(seed, episode))
+        observation = _as_float32([seen])
         if observation.shape != (1, self.observation_size):
             raise InputError(
                 f"The observation has the shape {observation.shape[1:]}: its space says ({self.observation_size},)."
@@ -136,7 +113,6 @@ class SingleEnvAdapter:
         return observation
 
     def step(self, actions: NDArray[np.float32]) -> StepResult:
-        """Take one step."""
         observation, reward, terminated, truncated, info = self.env.step(self.bounds.reach(actions[0]))
         successor = _as_float32([observation])
         return StepResult(
@@ -150,18 +126,15 @@ class SingleEnvAdapter:
         )
 
 
-@dataclass
-class VectorEnvAdapter:
+class VectorEnvAdapter(EnvAdapter):
     """A vector environment. Its state is not known, so that its runs cannot be resumed identically."""
 
-    env: VectorEnv[Any, Any, Any]
-    observation_size: int = field(init=False)
-    bounds: ActionBounds = field(init=False)
-    can_resume: bool = field(default=False, init=False)
+    can_resume = False
 
-    def __post_init__(self) -> None:
-        """Refuse spaces that the agents cannot use, and unknown ways to begin anew."""
-        self.observation_size, self.bounds = observation_size(self.env), ActionBounds.of(self.env)
+    def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
+        """Refuse unknown ways to begin anew, too."""
+        super().__init__(env)
+        self.env, self.num_envs = env, env.num_envs
         mode = self.env.metadata.get("autoreset_mode")
         try:
             self.mode = AutoresetMode(mode)
@@ -170,26 +143,16 @@ class VectorEnvAdapter:
             raise InputError(
                 f"{self.env} has the autoreset_mode {mode!r} in its metadata: give one of {known}."
             ) from None
-        self._begins = np.zeros(self.copies, np.bool_)
-
-    @property
-    def copies(self) -> int:
-        """How many there are."""
-        return self.env.num_envs
-
-    @property
-    def has_gaps(self) -> bool:
-        """A row in which all copies only begin anew is no row at all, so that one copy has no gaps."""
-        return self.mode is AutoresetMode.NEXT_STEP and self.copies > 1
+        # A row in which all copies only begin anew is no row at all, so that one copy has no gaps.
+        self.has_gaps = self.mode is AutoresetMode.NEXT_STEP and self.num_envs > 1
+        self._begins = np.zeros(self.num_envs, np.bool_)
 
     def begin(self, seed: int, episode: int) -> NDArray[np.float32]:
-        """Begin an episode in every copy."""
         observation, _ = self.env.reset(seed=episode_seed(seed, episode))
-        self._begins = np.zeros(self.copies, np.bool_)
+        self._begins = np.zeros(self.num_envs, np.bool_)
         return _as_float32(observation)
 
     def step(self, actions: NDArray[np.float32]) -> StepResult:
-        """Take one step in every copy."""
         real = ~self._begins
         seen, reward, terminated, truncated, infos = self.env.step(self.bounds.reach(actions))
         observation = _as_float32(seen)

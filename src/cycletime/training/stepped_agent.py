@@ -318,17 +318,17 @@ class RandomNumbers:
 class Learner:
     """Psi, the buffer and when to learn."""
 
-    def __init__(self, agent: Agent, seed: int, position: SteppedPosition, copies: EnvAdapter) -> None:
+    def __init__(self, agent: Agent, seed: int, position: SteppedPosition, env: EnvAdapter) -> None:
         """Go on from a position, whose buffer is written to in place."""
         self.agent, self._psi = agent, position.psi
         self.period, self.rows, self.period_rows = int(position.period), int(position.rows), int(position.period_rows)
-        self.packed, self._buffer, self._copies = PackedAgentState.of(position.psi), position.buffer, copies.copies
+        self.packed, self._buffer, self._copies = PackedAgentState.of(position.psi), position.buffer, env.num_envs
         # Whether a copy's next step is its episode's first; going on from a position begins new episodes.
-        self._begins = np.ones(copies.copies, np.bool_)
-        self._actor = Actor(agent, self.packed, copies.copies, copies.bounds.size)
-        self._random = RandomNumbers(agent, seed_key(seed), copies.bounds.size, copies.copies)
+        self._begins = np.ones(env.num_envs, np.bool_)
+        self._actor = Actor(agent, self.packed, env.num_envs, env.bounds.size)
+        self._random = RandomNumbers(agent, seed_key(seed), env.bounds.size, env.num_envs)
         # One row where the agent learns after each, so that its call carries no more than that.
-        self._room = min(MOST_ROWS, max(1, agent.period // copies.copies))
+        self._room = min(MOST_ROWS, max(1, agent.period // env.num_envs))
         self._begin_block()
         self._metrics: list[tuple[int, MetricsTable]] = []  # each with the run's agent steps
 

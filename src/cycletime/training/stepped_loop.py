@@ -80,7 +80,7 @@ class SteppedLoop:
         check_agent(self.agent)
         check_counts(self, "env_steps")
         check_precision(jnp.float32)
-        copies = adapt_env(self.env).copies
+        copies = adapt_env(self.env).num_envs
         check_exploration_dt(self.env, self.agent.exploration)
         if isinstance(self.env, VectorEnv):
             self._check_rows(copies)
@@ -113,11 +113,11 @@ class SteppedLoop:
 
     def start(self, seed: int) -> SteppedPosition:
         """A run before its first step."""
-        copies = adapt_env(self.env)
-        sizes = copies.observation_size, copies.bounds.size
+        env = adapt_env(self.env)
+        sizes = env.observation_size, env.bounds.size
         return SteppedPosition(
             psi=initial_agent_state(with_array_rates(self.agent), seed_key(seed), *sizes),
-            buffer=Buffer.empty(self._capacity(copies), *sizes, copies.copies, has_gaps=copies.has_gaps),
+            buffer=Buffer.empty(self._capacity(env), *sizes, env.num_envs, has_gaps=env.has_gaps),
         )
 
     def run(self, seed: int, position: SteppedPosition | None = None) -> Iterator[SteppedChunk]:
@@ -155,14 +155,14 @@ class SteppedLoop:
         psi, buffer = jax.tree.unflatten(jax.tree.structure((start.psi, start.buffer)), copies)
         return position._replace(psi=psi, buffer=buffer)
 
-    def _capacity(self, copies: EnvAdapter) -> int:
+    def _capacity(self, env: EnvAdapter) -> int:
         """Rows in the buffer: no more than the run can fill, each agent step taking at least one environment step."""
-        most = ceil(self.env_steps / copies.copies) + ceil(self.agent.period / copies.copies)
-        if copies.has_gaps:
+        most = ceil(self.env_steps / env.num_envs) + ceil(self.agent.period / env.num_envs)
+        if env.has_gaps:
             most *= 2  # after every gap there is an agent step
         if self.agent.learn_when == "episode_end":
             return self.agent.capacity
-        return min(self.agent.capacity // copies.copies, most)
+        return min(self.agent.capacity // env.num_envs, most)
 
 
 @dataclass
@@ -176,10 +176,10 @@ class _SteppedRun:
 
     def __post_init__(self) -> None:
         """Take over the position."""
-        self.copies = adapt_env(self.loop.env)
-        self.learner = Learner(with_array_rates(self.loop.agent), self.seed, self.position, self.copies)
+        self.env = adapt_env(self.loop.env)
+        self.learner = Learner(with_array_rates(self.loop.agent), self.seed, self.position, self.env)
         counts = (int(each) for each in (self.position.env_steps, self.position.agent_steps, self.position.episodes))
-        self.counters = Counters(self.copies.copies, *counts)
+        self.counters = Counters(self.env.num_envs, *counts)
         self.begins = True
 
     def is_finished(self) -> bool:
@@ -188,18 +188,18 @@ class _SteppedRun:
 
     def may_pause(self, waited_s: float) -> bool:
         """Whether it is time for a chunk: at an episode's end, else where the least is in hand."""
-        patience_s = CHUNK_S if self.begins or not self.copies.can_resume else LONG_EPISODE_S
+        patience_s = CHUNK_S if self.begins or not self.env.can_resume else LONG_EPISODE_S
         return waited_s > patience_s and (self.begins or self.learner.period_rows == 0)
 
     def step(self) -> None:
         """Act, step, store, count, and learn when it is time."""
         if self.begins:
-            self.observation = self.copies.begin(self.seed, self.counters.episodes)
+            self.observation = self.env.begin(self.seed, self.counters.episodes)
             self.counters.check_finite(observation=self.observation)
             self.begins = False
         actions = self.learner.act(self.observation)
         self.counters.check_finite(action=actions)
-        result = self.copies.step(actions)
+        result = self.env.step(actions)
         HEARTBEAT.tick()
         self.counters.check_finite(reward=result.reward, successor=result.successor)
         episodes = self.counters.episodes
@@ -210,7 +210,7 @@ class _SteppedRun:
         if result.observation is not result.successor:
             self.counters.check_finite(observation=result.observation)
         self.observation = result.observation
-        self.begins = self.copies.can_resume and self.counters.episodes > episodes
+        self.begins = self.env.can_resume and self.counters.episodes > episodes
 
     def _check_that_episodes_end(self) -> None:
         """Refuse to wait for ever for an episode's end to learn at."""

@@ -162,7 +162,7 @@ def train_batches(
     Args:
         folders: The runs.
         observers: Per run, its observers.
-        stop: As in `train_batch`; also asked before each batch but the first.
+        stop: As in `train_batch`; also asked before each batch.
         checkpoint_s: As in `train_batch`.
         batch: The first runs, if they were made ready before.
 
@@ -173,7 +173,7 @@ def train_batches(
 
     size = engine_for(folders[0].spec).together(folders[0].spec)
     for first in range(0, len(folders), size):
-        if first and stop():
+        if stop():
             return
         now = folders[first : first + size]
         labels = {folder.spec.label for folder in now}
