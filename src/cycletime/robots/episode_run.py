@@ -120,7 +120,7 @@ class EpisodeRun:
 
     def __init__(
         self,
-        parts: SendReceiveEnv,
+        env: SendReceiveEnv,
         agent: StepCallbacks,
         *,
         clock: MonotonicClock,
@@ -130,7 +130,7 @@ class EpisodeRun:
         observation_size: int,
         observer: RobotObserver,
     ) -> None:
-        self._parts, self._agent, self._clock, self._observer = parts, agent, clock, observer
+        self._env, self._agent, self._clock, self._observer = env, agent, clock, observer
         self._env_dt, self._cycle_steps, self._bounds = env_dt, cycle_steps, bounds
         self._size = observation_size
         self._steps: list[AgentStep] = []
@@ -138,14 +138,14 @@ class EpisodeRun:
 
     def play(self, seed: int) -> AgentStep:
         """Reset, and run to the end; returns the last cycle, which is not learned from yet."""
-        observation, self._info = self._parts.reset(seed=seed)
+        observation, self._info = self._env.reset(seed=seed)
         self._observation = self._numbers(observation)
-        self._beats = Ticker(self._env_dt, self._clock)
-        self._scheduled_s, self._point = self._clock.now_s(), 0
+        self._ticker = Ticker(self._env_dt, self._clock)
+        self._scheduled_s, self._grid_point = self._clock.now_s(), 0
         while not (self._steps and self._steps[-1].ended):
             self._cycle()
             HEARTBEAT.tick()
-        self._tell()
+        self._notify()
         return self._steps[-1]
 
     def record(self, number: int, env_steps_before: int) -> EpisodeRecord:
@@ -164,7 +164,7 @@ class EpisodeRun:
         )
 
     def _cycle(self) -> None:
-        scheduled_s, point = self._scheduled_s, self._point
+        scheduled_s, grid_point = self._scheduled_s, self._grid_point
         actions, action, work = self._work()
         held, result = self._hold(action)
         self._steps.append(AgentStep(self._observation, actions, result))
@@ -177,11 +177,11 @@ class EpisodeRun:
                 act_s=work.act_s,
                 send_s=work.send_s,
                 learn_s=work.learn_s,
-                stale_learnings=work.stale,
+                stale_updates=work.stale,
                 missed_steps=held.missed_steps,
                 packages=held.packages,
                 missed_packages=held.missed_packages,
-                overrun=self._point - point > self._cycle_steps,
+                overrun=self._grid_point - grid_point > self._cycle_steps,
             )
         )
 
@@ -192,12 +192,12 @@ class EpisodeRun:
         actions, stale = self._agent.act(self._observation)
         acted_s = now_s()
         action = self._bounds.reach(actions[0])
-        self._parts.send(action)
+        self._env.send(action)
         sent_s = now_s()
         if self._steps:
             self._agent.learn(self._steps[-1])
         learned_s = now_s()
-        self._tell()
+        self._notify()
         age_s = woke_s - self._info.get("observed_s", nan)
         return actions, action, _CycleWork(woke_s, age_s, acted_s - woke_s, sent_s - acted_s, learned_s - sent_s, stale)
 
@@ -205,14 +205,14 @@ class EpisodeRun:
         """Wait for the environment's points until the cycle ends; with each the action is sent again."""
         held = _HeldAction()
         while True:
-            beat = self._beats.wait()
-            env_steps = 1 + beat.missed
-            observation, reward, terminated, truncated, self._info = self._parts.receive(env_steps)
+            tick = self._ticker.wait()
+            env_steps = 1 + tick.missed
+            observation, reward, terminated, truncated, self._info = self._env.receive(env_steps)
             held.add(float(reward), env_steps, self._info)
-            if terminated or truncated or beat.number % self._cycle_steps == 0:
+            if terminated or truncated or tick.number % self._cycle_steps == 0:
                 break
-            self._parts.send(action)
-        self._scheduled_s, self._point = beat.scheduled_s, beat.number
+            self._env.send(action)
+        self._scheduled_s, self._grid_point = tick.scheduled_s, tick.number
         successor = self._numbers(observation)
         return held, StepResult(
             successor,
@@ -224,7 +224,7 @@ class EpisodeRun:
             successor,
         )
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         """Tell of the newest cycle that is over."""
         if self._cycles:
             self._observer.cycle_finished(self._cycles[-1], float(self._steps[-1].result.reward[0]), self._info)

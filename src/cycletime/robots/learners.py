@@ -33,7 +33,7 @@ class InlineLearner:
         self._learner = learner
 
     @property
-    def psi(self) -> PackedAgentState:
+    def agent_state(self) -> PackedAgentState:
         """The newest agent state that can be acted by, without waiting."""
         return self._learner.packed
 
@@ -72,7 +72,7 @@ class BackgroundLearner:
         self._thread.start()
 
     @property
-    def psi(self) -> PackedAgentState:
+    def agent_state(self) -> PackedAgentState:
         return self._newest[0]
 
     @property
@@ -145,10 +145,10 @@ class RobotActor:
         self._begins = True
         self._random.noise(self.period, self._row)  # drawn in bulk, while the robot stands
 
-    def act(self, psi: PackedAgentState, observation: NDArray[np.float32]) -> NDArray[np.float32]:
+    def act(self, agent_state: PackedAgentState, observation: NDArray[np.float32]) -> NDArray[np.float32]:
         """The agent's own actions, [1, |A|]."""
         normals = self._random.noise(self.period, self._row)
-        actions = self._actor.act(psi, observation, normals, self._agent_steps, np.array([self._begins]))
+        actions = self._actor.act(agent_state, observation, normals, self._agent_steps, np.array([self._begins]))
         self._begins = False
         self._agent_steps += 1
         self._row += 1

@@ -66,7 +66,7 @@ def sparkline(values: Sequence[float]) -> str:
 
 
 def _phase_text(board: StatusBoard) -> str:
-    learned = f", learned {board.learnings:,} times while it stood" if board.learnings else ""
+    learned = f", learned {board.updates:,} times while it stood" if board.updates else ""
     return f"{board.phase}, episode {board.episode:,}{learned}"
 
 

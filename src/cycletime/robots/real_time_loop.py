@@ -90,7 +90,7 @@ class RealTimeSession:
         """Actions, and how many updates the policy is behind."""
         self.counters.check_finite(observation=observation)
         stale = self.acting.stale(self.learning)
-        actions = self.acting.act(self.learning.psi, observation)
+        actions = self.acting.act(self.learning.agent_state, observation)
         self.counters.check_finite(action=actions)
         return actions, stale
 

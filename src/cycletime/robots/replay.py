@@ -62,26 +62,26 @@ def histogram(title: str, times_s: NDArray[np.float64]) -> list[str]:
 
 
 def replay_journal(
-    entries: Iterable[JournalEntry], keeper: BoardObserver, clock: MonotonicClock, speed: float = 1.0
+    entries: Iterable[JournalEntry], observer: BoardObserver, clock: MonotonicClock, speed: float = 1.0
 ) -> None:
-    """Tell a keeper everything again, when it happened.
+    """Replay recorded episodes to an observer, at the times at which they happened; between episodes nothing waits.
 
     Args:
         entries: The episodes.
-        keeper: Who is told, as by the loop.
-        clock: What it is waited by; between episodes nothing is waited for.
-        speed: How much faster than it was.
+        observer: Gets the same calls as from the loop.
+        clock: Waits.
+        speed: How many times faster than it was.
     """
     if not 0 < speed < np.inf:
         raise InputError(f"--speed is {speed:g}: give a positive number, such as 1 or 10.")
     for entry in entries:
         episode = entry.episode
-        keeper.episode_started(episode.number)
+        observer.episode_started(episode.number)
         began_s, rewards = clock.now_s(), [0.0, *episode.rewards.tolist()]
         for cycle, reward in zip(_cycle_rows(episode.cycles), rewards, strict=False):
             clock.sleep_until(began_s + (cycle.scheduled_s - float(episode.cycles.scheduled_s[0])) / speed)
-            keeper.cycle_finished(cycle, reward, {})
-        keeper.episode_finished(episode)
+            observer.cycle_finished(cycle, reward, {})
+        observer.episode_finished(episode)
 
 
 def _cycle_rows(cycles: Cycles) -> Iterable[Cycle]:
@@ -114,18 +114,18 @@ def _ending_lines(episodes: Sequence[EpisodeRecord]) -> list[str]:
 def _timing_lines(cycles: Cycles) -> list[str]:
     meter = TimingMeter()
     meter.add_all(cycles)
-    cadence = meter.cadence
+    timing = meter.summary
     lines = [f"{'ms':<20}{'mean':>10}{'p99':>10}{'worst':>10}"]
     for name, words in TIMING_LABELS.items():
-        spread = getattr(cadence, name.removesuffix("_s"))
+        spread = getattr(timing, name.removesuffix("_s"))
         values = (1000 * each for each in (spread.mean_s, spread.p99_s, spread.worst_s))
         lines.append(
             f"{words:<20}" + "".join(f"{'-' if value != value else format(value, '.3f'):>10}" for value in values)
         )
-    lines.append(f"overruns: {cadence.overruns:,} of {cadence.cycles:,} cycles ({cadence.share_of_overruns:.2%})")
+    lines.append(f"overruns: {timing.overruns:,} of {timing.cycles:,} cycles ({timing.share_of_overruns:.2%})")
     missed = int(cycles.missed_packages[cycles.missed_packages > 0].sum())
     lines.append(f"lost: {missed:,} packages of the robot, {int(cycles.missed_steps.sum()):,} environment steps")
-    return [*lines, *([cadence.warning] if cadence.warning else [])]
+    return [*lines, *([timing.warning] if timing.warning else [])]
 
 
 def _downsampled(values: Sequence[float]) -> list[float]:

@@ -47,7 +47,7 @@ class StatusBoard:
     best: float | None = None
     stops: int = 0
     """Episodes that a safety mode cut short."""
-    learnings: int = 0
+    updates: int = 0
     """Updates while the robot stood."""
     cycles: int = 0
     overruns: int = 0
@@ -73,8 +73,8 @@ class StatusBoard:
 
     @classmethod
     def from_line(cls, line: str) -> StatusBoard:
-        told = json.loads(line)
-        return cls(**(told | {"returns": tuple(told["returns"])}))
+        data = json.loads(line)
+        return cls(**(data | {"returns": tuple(data["returns"])}))
 
 
 class RobotObserver(TrainingObserver):
@@ -136,10 +136,10 @@ class BoardObserver(RobotObserver):
             )
         else:
             self._say("the robot waits for the agent, whose work takes none of its time")
-        self._tell(phase="calibrated")
+        self._update(phase="calibrated")
 
     def episode_started(self, episode: int) -> None:
-        self._tell(phase="to the first pose", episode=episode + 1, return_now=0.0)
+        self._update(phase="to the first pose", episode=episode + 1, return_now=0.0)
 
     def cycle_finished(self, cycle: Cycle, reward: float, info: Mapping[str, Any]) -> None:
         self._meter.add(cycle)
@@ -152,14 +152,14 @@ class BoardObserver(RobotObserver):
             return_now=before.return_now + reward,
         )
         if self._now_s() >= self._due_s:
-            self._tell()
+            self._update()
 
     def episode_finished(self, episode: EpisodeRecord) -> None:
         total = episode.undiscounted_return
         self._returns.append(total)
         best = total if self.board.best is None else max(total, self.board.best)
         self._say(episode_line(episode))
-        self._tell(
+        self._update(
             phase="stands",
             done_steps=episode.run_env_steps,
             returns=tuple(self._returns),
@@ -170,19 +170,15 @@ class BoardObserver(RobotObserver):
         )
 
     def learning_started(self) -> None:
-        self._tell(phase="learning")
+        self._update(phase="learning")
 
     def learning_finished(self) -> None:
-        self._tell(learnings=self.board.learnings + 1)
+        self._update(updates=self.board.updates + 1)
 
-    @property
-    def cadence(self) -> TimingSummary:
-        return self._meter.cadence
-
-    def _tell(self, **news: Any) -> None:  # noqa: ANN401 - fields of a board
-        cadence = self._meter.cadence
-        times_ms = {name: _in_ms(cadence, name) for name in TIMED_PARTS}
-        self.board = replace(self.board, cycles=cadence.cycles, overruns=cadence.overruns, times_ms=times_ms, **news)
+    def _update(self, **changes: Any) -> None:  # noqa: ANN401 - fields of a board
+        timing = self._meter.summary
+        times_ms = {name: _in_ms(timing, name) for name in TIMED_PARTS}
+        self.board = replace(self.board, cycles=timing.cycles, overruns=timing.overruns, times_ms=times_ms, **changes)
         self._due_s = self._now_s() + REFRESH_S
         self._show(self.board)
 
@@ -196,16 +192,16 @@ def episode_line(episode: EpisodeRecord) -> str:
     """What became of an episode."""
     meter = TimingMeter()
     meter.add_all(episode.cycles)
-    cadence = meter.cadence
-    late = cadence.wake_error
+    timing = meter.summary
+    late = timing.wake_error
     return (
         f"episode {episode.number + 1}: return {episode.undiscounted_return:,.2f} in {episode.agent_steps:,} cycles, "
         f"{1000 * late.mean_s:.2f} ms late on average and {1000 * late.worst_s:.2f} at worst, "
-        f"{cadence.overruns:,} overruns, {episode.ended_by}"
+        f"{timing.overruns:,} overruns, {episode.ended_by}"
     )
 
 
-def _in_ms(cadence: TimingSummary, name: str) -> tuple[float | None, ...]:
-    spread = getattr(cadence, name.removesuffix("_s"))
+def _in_ms(timing: TimingSummary, name: str) -> tuple[float | None, ...]:
+    spread = getattr(timing, name.removesuffix("_s"))
     values = (spread.now_s, spread.mean_s, spread.p99_s, spread.worst_s)
     return tuple(None if math.isnan(each) else round(1000 * each, 4) for each in values)

@@ -45,7 +45,7 @@ class Cycle(NamedTuple):
     """What sending it took."""
     learn_s: float
     """What storing and learning took afterwards; in the background, what waiting for it took."""
-    stale_learnings: int
+    stale_updates: int
     """Learnings that had fallen due, and were not yet part of the policy that acted."""
     missed_steps: int
     """Points of the environment's grid that were over before they were looked at; rewards of those were paid later."""
@@ -67,7 +67,7 @@ class Cycles:
     act_s: NDArray[np.float64]
     send_s: NDArray[np.float64]
     learn_s: NDArray[np.float64]
-    stale_learnings: NDArray[np.int64]
+    stale_updates: NDArray[np.int64]
     missed_steps: NDArray[np.int64]
     packages: NDArray[np.int64]
     missed_packages: NDArray[np.int64]
@@ -189,7 +189,7 @@ class TimingMeter:
             total.add_all(getattr(cycles, name))
 
     @property
-    def cadence(self) -> TimingSummary:
+    def summary(self) -> TimingSummary:
         """As it is now."""
         return TimingSummary(self._cycles, self._overruns, *(total.spread() for total in self._times))
 

@@ -140,9 +140,9 @@ class RunRecorder:
         meter = TimingMeter()
         for entry in self.folder.journal.entries():
             meter.add_all(entry.episode.cycles)
-        if warning := meter.cadence.warning:
+        if warning := meter.summary.warning:
             self.notify(lambda observer: observer.remark(warning))
-        return meter.cadence.as_json()
+        return meter.summary.as_json()
 
     def add(self, chunk: Chunk) -> None:
         """Add a chunk to the curve and the metrics, and notify observers."""

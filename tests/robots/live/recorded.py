@@ -17,7 +17,7 @@ def a_cycle(number: int = 0, *, late_s: float = 0.0001, overrun: bool = False) -
         act_s=0.0004,
         send_s=0.0001,
         learn_s=0.002,
-        stale_learnings=0,
+        stale_updates=0,
         missed_steps=int(overrun),
         packages=5,
         missed_packages=int(overrun),

@@ -91,4 +91,4 @@ def test_learning_and_calibrating_are_told(watched: Watched) -> None:
         watched.keeper.learning_started()
         if is_due:
             watched.keeper.learning_finished()
-    assert (watched.boards[-1].phase, watched.boards[-1].learnings) == ("learning", 2)
+    assert (watched.boards[-1].phase, watched.boards[-1].updates) == ("learning", 2)

@@ -30,7 +30,7 @@ def test_one_after_the_other_or_all_at_once_is_the_same() -> None:
         one.add(cycle)
     all_.add_all(Cycles.of(cycles[:1000]))
     all_.add_all(Cycles.of(cycles[1000:]))
-    wake, other = one.cadence.wake_error, all_.cadence.wake_error
+    wake, other = one.summary.wake_error, all_.summary.wake_error
     assert wake.mean_s == pytest.approx(other.mean_s)
     assert (wake.now_s, wake.p99_s, wake.worst_s) == (other.now_s, other.p99_s, other.worst_s)
     assert wake.now_s == errors[-1]
@@ -39,22 +39,22 @@ def test_one_after_the_other_or_all_at_once_is_the_same() -> None:
     exact = float(np.quantile(errors, 0.99, method="higher"))
     assert exact <= wake.p99_s * (1 + 1e-9)
     assert wake.p99_s <= 1.05 * exact
-    assert one.cadence.observation_age.worst_s == errors.max()
+    assert one.summary.observation_age.worst_s == errors.max()
 
 
 def test_the_worst_of_one_cycle_is_its_99th_percentile() -> None:
     meter = TimingMeter()
     meter.add(a_cycle(0.0123))
-    wake = meter.cadence.wake_error
+    wake = meter.summary.wake_error
     assert (wake.now_s, wake.mean_s, wake.p99_s, wake.worst_s) == (0.0123,) * 4
 
 
 def test_what_no_cycle_tells_is_unknown() -> None:
     meter = TimingMeter()
-    assert meter.cadence.share_of_overruns == 0
+    assert meter.summary.share_of_overruns == 0
     meter.add(a_cycle(age_s=float("nan")))
     meter.add_all(Cycles.of([a_cycle(age_s=float("nan"))]))
-    told = json.loads(json.dumps(meter.cadence.as_json(), allow_nan=False))
+    told = json.loads(json.dumps(meter.summary.as_json(), allow_nan=False))
     assert told["observation_age_s"] is None
     assert told["act_s"] == {"mean": pytest.approx(3e-4), "p99": 3e-4, "worst": 3e-4}
 
@@ -63,15 +63,15 @@ def test_what_no_cycle_tells_is_unknown() -> None:
 def test_more_than_one_in_a_hundred_is_said(overruns: int, warns: bool) -> None:
     meter = TimingMeter()
     meter.add_all(Cycles.of([a_cycle(overrun=number < overruns) for number in range(1000)]))
-    warning = meter.cadence.warning
+    warning = meter.summary.warning
     assert (warning is not None) == warns
     if warning:
         assert warning.startswith("11 of 1,000 cycles (1.1%) were not done in time, more than 1%")
-        assert meter.cadence.as_json()["warning"] == warning
+        assert meter.summary.as_json()["warning"] == warning
 
 
 def test_times_beyond_all_bins_count() -> None:
     meter = TimingMeter()
     for error in (0.0, -1e-9, 1e9):
         meter.add(a_cycle(error))
-    assert meter.cadence.wake_error.worst_s == 1e9
+    assert meter.summary.wake_error.worst_s == 1e9

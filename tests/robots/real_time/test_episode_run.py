@@ -101,7 +101,7 @@ def test_a_cycle_acts_sends_and_only_then_learns() -> None:
     np.testing.assert_allclose(cycles.observation_age_s, [0, 0.002, 0.002, 0.002], atol=1e-12)
     np.testing.assert_allclose(cycles.wake_error_s, 0, atol=1e-12)
     assert not cycles.overrun.any()
-    assert cycles.stale_learnings.tolist() == [7] * 4
+    assert cycles.stale_updates.tolist() == [7] * 4
     assert len(agent.taken) == 3, "the last cycle is learned from when the robot stands"
 
 

@@ -43,7 +43,7 @@ def test_inline_is_done_when_it_returns() -> None:
     learning = InlineLearner(learner)  # type: ignore[arg-type]
     for count in (1, 2):
         learning.take(STEP)
-        assert (np.asarray(learning.psi).item(), learning.periods) == (count, count)
+        assert (np.asarray(learning.agent_state).item(), learning.periods) == (count, count)
     learning.finish()
     learning.close()
 
@@ -56,10 +56,10 @@ def test_in_the_background_acting_goes_on_with_the_policy_before() -> None:
     for _ in range(3):
         learning.take(STEP)
     assert learner.reached.wait(60)
-    assert (np.asarray(learning.psi).item(), learning.periods) == (0, 0)
+    assert (np.asarray(learning.agent_state).item(), learning.periods) == (0, 0)
     learner.gate.set()
     learning.finish()
-    assert (np.asarray(learning.psi).item(), learning.periods) == (3, 3), "no step is lost"
+    assert (np.asarray(learning.agent_state).item(), learning.periods) == (3, 3), "no step is lost"
     learning.close()
     learning.close()
     assert sys.getswitchinterval() == before

@@ -54,14 +54,14 @@ def test_between_episodes_it_learns_what_the_stepped_loop_does_to_the_bit() -> N
     assert_same(ours[-1].finished, theirs[-1].finished)
     assert len(ours) == 6, "a chunk after each episode"
     assert [chunk.env_steps for chunk in ours] == [8, 16, 24, 32, 40, 48]
-    assert not any(episode.cycles.stale_learnings.any() for episode in kept)
+    assert not any(episode.cycles.stale_updates.any() for episode in kept)
     learned = [chunk.metrics["agent_steps"].tolist() for chunk in ours if chunk.metrics]
     assert learned == [[8], [16], [24]]
 
 
 def test_within_the_cycle_a_policy_is_one_learning_behind_but_none_at_an_episode_s_begin() -> None:
     chunks, kept = train(make())
-    assert [episode.cycles.stale_learnings.tolist() for episode in kept] == [[0, 1, 1, 1]] * 6
+    assert [episode.cycles.stale_updates.tolist() for episode in kept] == [[0, 1, 1, 1]] * 6
     assert sum(len(chunk.metrics["agent_steps"]) for chunk in chunks) == 24, "each step is learned from"
     assert [episode.number for episode in kept] == list(range(6))
     assert [episode.run_env_steps for episode in kept] == [8, 16, 24, 32, 40, 48]

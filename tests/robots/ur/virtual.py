@@ -133,7 +133,7 @@ class VirtualAgent:
     newest: Order | None = None
     gone: bool = False
 
-    def tell(self, report: DriverReport) -> None:
+    def publish(self, report: DriverReport) -> None:
         self.reports.append(report)
         if not self.gone:
             self.gone = self.script(self, report)

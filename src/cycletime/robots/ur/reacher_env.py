@@ -185,11 +185,11 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         self._target = draw_target(self.np_random)
         self._excursion = Excursion()
         self._state = self._receive()
-        self._obedience = MotionCheck(
+        self._motion_check = MotionCheck(
             self._driver.holds_s if self._driver else _NEXT_PACKAGE_PERIODS * self._link.period_s
         )
-        self._obedience.see(self._state, None)
-        self._beats, self._env_steps, self._came = Ticker(self._env_dt, self._clock), 0, 1
+        self._motion_check.see(self._state, None)
+        self._ticker, self._env_steps, self._new_packages = Ticker(self._env_dt, self._clock), 0, 1
         self._before = self._state
         fresh = self._observe(self._away())
         first = self._seen if self._stale_first_obs else fresh
@@ -199,7 +199,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Command the speeds until the step's time is over."""
         self.send(action)
-        return self.receive(1 + self._beats.wait().missed)
+        return self.receive(1 + self._ticker.wait().missed)
 
     def send(self, action: Action) -> None:
         """Command the speeds from now on."""
@@ -214,7 +214,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         """What the newest package shows, after so many environment steps, of which the reward is."""
         if self._env_steps is None:
             raise ResetNeeded("Call reset() before step().")
-        self._look()
+        self._take_newest_package()
         paid_steps = min(env_steps, self._limit_steps - self._env_steps)  # for 4 s, also where the last step was late
         self._env_steps += env_steps
         away = self._away()
@@ -238,12 +238,12 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
     def _pass_package(self) -> None:
         """Wait for the next package, and send the command again."""
         self._state = self._receive()
-        self._check_obedience(self._command)
-        self._came += 1
+        self._check_motion(self._command)
+        self._new_packages += 1
         if self._command is not None and not self._is_stopped():
             self._link.send(self._command)
 
-    def _look(self) -> None:
+    def _take_newest_package(self) -> None:
         """Behind a driver, take the newest package that has come; without one, it was waited for already."""
         if self._driver is not None:
             before = self._driver.received
@@ -252,12 +252,12 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
             ):  # since the last look; a controller that is silent for long ends the driver
                 self._state = self._receive(0.0)
                 passed_on = self._driver.received.overridden == before.overridden
-                self._check_obedience(self._command if passed_on else None)
-            self._came += self._driver.received.packages - before.packages
+                self._check_motion(self._command if passed_on else None)
+            self._new_packages += self._driver.received.packages - before.packages
 
-    def _check_obedience(self, command: Command | None) -> None:
+    def _check_motion(self, command: Command | None) -> None:
         try:
-            self._obedience.see(self._state, command)
+            self._motion_check.see(self._state, command)
         except RunError:
             self._let_stand()  # also an arm that begins to obey now
             raise
@@ -339,7 +339,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
 
     def _info(self, missed_steps: int) -> dict[str, Any]:
         passed = round((self._state.time_s - self._before.time_s) / self._link.period_s)
-        came, self._came, self._before = self._came, 0, self._state
+        came, self._new_packages, self._before = self._new_packages, 0, self._state
         return {
             "robot_time_s": self._state.time_s,
             "observed_s": self._driver.received.received_s if self._driver else self._state.time_s,

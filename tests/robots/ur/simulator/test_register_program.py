@@ -24,7 +24,7 @@ class Client:
         for number, value in enumerate(doubles):
             registers[f"input_double_register_{number}"] = value
         if self.controller.program is not None:
-            self.controller.program.fed(self.controller.tick)
+            self.controller.program.feed_watchdog(self.controller.tick)
         self.wait(ticks)
 
     def wait(self, ticks: int) -> None:

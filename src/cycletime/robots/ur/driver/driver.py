@@ -66,7 +66,7 @@ class DriverChannel(Protocol):
     def order(self) -> Order | None:
         """The newest order, if there is one."""
 
-    def tell(self, report: DriverReport) -> None:
+    def publish(self, report: DriverReport) -> None:
         """Leave a report in place of the one before."""
 
     def agent_is_gone(self) -> bool:
@@ -81,53 +81,53 @@ class Driver:
         link: RobotLink,
         supervisor: Supervisor,
         stops: StopHandler,
-        desk: DriverChannel,
+        channel: DriverChannel,
         clock: MonotonicClock,
         timeouts: DriverTimeouts | None = None,
     ) -> None:
-        self._link, self._supervisor, self._stops, self._desk, self._clock = link, supervisor, stops, desk, clock
+        self._link, self._supervisor, self._stops, self._channel, self._clock = link, supervisor, stops, channel, clock
         self._timeouts = timeouts or DriverTimeouts()
         self._report = DriverReport(Phase.STARTING)
-        self._heard_s = 0.0  # when the newest package came
+        self._last_state_s = 0.0  # when the newest package came
         self._connected_s = 0.0
-        self._begun = 0  # the order whose command was sent last
-        self._done = 0  # the last order that is over, or void
+        self._started_order = 0  # the order whose command was sent last
+        self._finished_order = 0  # the last order that is over, or void
 
     def run(self) -> DriverReport:
         """Drive until the agent is gone, or the arm was stopped for good; the arm stands in the end."""
         reason = ""
         try:
             self._connect()
-            self._heard_s = self._connected_s
-            while not self._desk.agent_is_gone():
-                self._beat()
+            self._last_state_s = self._connected_s
+            while not self._channel.agent_is_gone():
+                self._step()
         except RunError as error:
             reason = str(error)
         finally:
             self._come_to_rest()
-            self._tell(phase=Phase.ENDED, text=reason)
+            self._publish(phase=Phase.ENDED, text=reason)
         return self._report
 
-    def _beat(self) -> None:
+    def _step(self) -> None:
         try:
             state = self._link.receive(self._timeouts.silent_s)
         except StateTimeoutError as error:
-            self._bear_silence(error)
+            self._handle_silence(error)
         except LinkError as error:
-            self._connect_again(error)
+            self._reconnect(error)
         else:
             self._answer(state)
 
     def _answer(self, state: ArmState) -> None:
         """Handle one package of the controller."""
         if self._report.state is None or state.time_s != self._report.state.time_s:  # else it was sent before
-            self._heard_s = self._clock.now_s()
+            self._last_state_s = self._clock.now_s()
         wish = self._stops.see(state, state.time_s)  # the controller refuses a release by its own clock
-        self._take_down(state, Phase.DRIVING if wish is StopAction.GO_ON else Phase.HELD)
+        self._record_state(state, Phase.DRIVING if wish is StopAction.GO_ON else Phase.HELD)
         try:
             match wish:
                 case StopAction.GO_ON:
-                    self._obey(state)
+                    self._execute_order(state)
                 case StopAction.UNLOCK:
                     self._ask_for_release()
                 case StopAction.ABORT:
@@ -135,20 +135,20 @@ class Driver:
                 case StopAction.WAIT:
                     self._void_orders()
         except LinkError as error:
-            self._connect_again(error)
+            self._reconnect(error)
 
-    def _obey(self, state: ArmState) -> None:
-        order = self._desk.order()
-        if order is None or order.command is None or order.number <= self._done:
+    def _execute_order(self, state: ArmState) -> None:
+        order = self._channel.order()
+        if order is None or order.command is None or order.number <= self._finished_order:
             return
         if isinstance(order.command, SpeedJ | ServoJ):
-            self._keep_going(state, order, order.command)
-        elif order.number != self._begun:
+            self._resend(state, order, order.command)
+        elif order.number != self._started_order:
             self._send_ruled(state, order, order.command)
         elif isinstance(order.command, MoveJ):
             self._watch_move(state, order)
 
-    def _keep_going(self, state: ArmState, order: Order, command: SpeedJ | ServoJ) -> None:
+    def _resend(self, state: ArmState, order: Order, command: SpeedJ | ServoJ) -> None:
         """Send the command anew with each package, for as long as the agent stands by it."""
         if self._clock.now_s() - order.sent_s > self._timeouts.order_age_s:
             self._end(order, Override.TOO_OLD)
@@ -164,12 +164,12 @@ class Driver:
     def _send_ruled(self, state: ArmState, order: Order, command: Command) -> None:
         ruling = self._supervisor.rule(state, command)
         self._send(ruling.command)
-        self._begun = order.number
+        self._started_order = order.number
         self._note(order, ruling.override)
 
     def _end(self, order: Order, why: Override) -> None:
         """The order is over, and the arm stops."""
-        self._done = order.number
+        self._finished_order = order.number
         self._stop()
         self._note(order, why)
 
@@ -186,17 +186,17 @@ class Driver:
 
     def _void_orders(self) -> None:
         """What was ordered before a stop is not wanted after it."""
-        if order := self._desk.order():
-            self._done = max(self._done, order.number)
+        if order := self._channel.order():
+            self._finished_order = max(self._finished_order, order.number)
 
-    def _blindly_voids_orders(self) -> bool:
+    def _void_unseen_orders(self) -> bool:
         """Out of sight nothing goes on but a move that has begun: its path was checked; whether all is void."""
-        order = self._desk.order()
-        if order is None or order.number <= self._done:
+        order = self._channel.order()
+        if order is None or order.number <= self._finished_order:
             return True
-        if isinstance(order.command, MoveJ) and order.number == self._begun:
+        if isinstance(order.command, MoveJ) and order.number == self._started_order:
             return False
-        self._done = order.number
+        self._finished_order = order.number
         self._note(order, Override.UNSEEN)
         return True
 
@@ -208,25 +208,25 @@ class Driver:
         except LinkError as error:
             self._stops.unlock_replied(str(error))
 
-    def _bear_silence(self, error: StateTimeoutError) -> None:
-        silence_s = self._clock.now_s() - max(self._heard_s, self._connected_s)
+    def _handle_silence(self, error: StateTimeoutError) -> None:
+        silence_s = self._clock.now_s() - max(self._last_state_s, self._connected_s)
         if silence_s >= self._timeouts.lost_s:
-            self._connect_again(error)
+            self._reconnect(error)
         elif self._report.phase is not Phase.SILENT:
-            self._tell(phase=Phase.SILENT, text=str(error))
+            self._publish(phase=Phase.SILENT, text=str(error))
             try:
-                if self._blindly_voids_orders():
+                if self._void_unseen_orders():
                     self._stop()
             except LinkError as lost:
-                self._connect_again(lost)
+                self._reconnect(lost)
 
-    def _connect_again(self, error: LinkError) -> None:
+    def _reconnect(self, error: LinkError) -> None:
         """Try until it works; meanwhile the arm stands, since its last line has ended, or completes a move."""
-        self._blindly_voids_orders()
-        self._tell(phase=Phase.RECONNECTING, text=str(error))
-        while not self._desk.agent_is_gone():
+        self._void_unseen_orders()
+        self._publish(phase=Phase.RECONNECTING, text=str(error))
+        while not self._channel.agent_is_gone():
             now_s = self._clock.now_s()
-            if now_s >= self._heard_s + self._timeouts.give_up_s:
+            if now_s >= self._last_state_s + self._timeouts.give_up_s:
                 raise LinkError(
                     f"The controller was lost and not found again in {self._timeouts.give_up_s:g} s: {error}"
                 )
@@ -252,18 +252,18 @@ class Driver:
                 stands = 0
                 while stands < _REST_PACKAGES and self._clock.now_s() < until_s:
                     state = self._link.receive(self._timeouts.silent_s)
-                    self._take_down(state, self._report.phase)
+                    self._record_state(state, self._report.phase)
                     stands = stands + 1 if state.stands else 0
         except LinkError:
             pass  # its last line ends by itself
         finally:
             self._link.close()
 
-    def _take_down(self, state: ArmState, phase: Phase) -> None:
+    def _record_state(self, state: ArmState, phase: Phase) -> None:
         before, missed = self._report.state, 0
         if before is not None:
             missed = max(0, round((state.time_s - before.time_s) / self._link.period_s) - 1)
-        self._tell(
+        self._publish(
             state=state,
             received_s=self._clock.now_s(),
             period_s=self._link.period_s,
@@ -274,9 +274,9 @@ class Driver:
             text="",
         )
 
-    def _tell(self, **news: object) -> None:
+    def _publish(self, **news: object) -> None:
         self._report = replace(self._report, **news)  # type: ignore[arg-type]  # fields of a report
-        self._desk.tell(self._report)
+        self._channel.publish(self._report)
 
 
 REACHER_LIMITS = ArmLimits(

@@ -40,7 +40,7 @@ class AgentChannel:
     def order(self) -> Order | None:
         return self._memory.order()
 
-    def tell(self, report: DriverReport) -> None:
+    def publish(self, report: DriverReport) -> None:
         self._memory.leave_report(report)
 
     def agent_is_gone(self) -> bool:
@@ -56,13 +56,13 @@ def main(arguments: Sequence[str]) -> int:
     settings = DriverSettings.from_text(arguments[0])
     memory_file, bell, agent = map(int, arguments[1:])
     memory = SharedMemory((memory_file, bell))
-    desk = AgentChannel(memory, agent)
+    channel = AgentChannel(memory, agent)
     request_real_time_priority()
     try:
         link = StandardLink(settings.address)
         supervisor = Supervisor(settings.limits, ur5.tip)
         ended = Driver(
-            link, supervisor, StopHandler(settings.stops), desk, WallClock(settings.pace), settings.timeouts
+            link, supervisor, StopHandler(settings.stops), channel, WallClock(settings.pace), settings.timeouts
         ).run()
     except Exception as error:  # the agent must know, whatever it is
         memory.leave_report(DriverReport(Phase.ENDED, text=f"The driver failed with {type(error).__name__}: {error}"))

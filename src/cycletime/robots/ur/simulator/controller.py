@@ -68,8 +68,8 @@ class Controller:
         self.latency_ticks = self.settings.latency_ticks
         self.log: deque[tuple[int, TextMessage]] = deque(maxlen=_LOG_LINES)
         """What the controller said, numbered."""
-        self._said = 0
-        self._tell = tell
+        self._messages_logged = 0
+        self._print = tell
         self._random = np.random.default_rng(self.settings.seed)
         self.state = self._measured()
 
@@ -155,9 +155,9 @@ class Controller:
 
     def say(self, message: str, level: int = 3) -> None:
         """Write a line into the log, which RTDE's clients get as a text message."""
-        self._said += 1
-        self._tell(f"{self.time_s:.3f} s: {message}")
-        self.log.append((self._said, TextMessage(message, "cycletime", level)))
+        self._messages_logged += 1
+        self._print(f"{self.time_s:.3f} s: {message}")
+        self.log.append((self._messages_logged, TextMessage(message, "cycletime", level)))
 
     def _takes_programs(self, what: str) -> bool:
         """Whether scripts are listened to at all; of many that are not, only the first is told of."""

@@ -71,10 +71,10 @@ def simulated_controller(
         limits: what its safety system stops for.
         settings: numbers of `SimulatorSettings`, such as ``latency_ticks`` or ``seed``.
     """
-    told = {"profile": profile, "pace": pace, "address": address, "ports": asdict(ports), "settings": settings}
-    told["limits"] = asdict(limits or TripLimits())
-    words = [sys.executable, "-m", "cycletime.robots.ur.simulator.launch", json.dumps(told)]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    config = {"profile": profile, "pace": pace, "address": address, "ports": asdict(ports), "settings": settings}
+    config["limits"] = asdict(limits or TripLimits())
+    arguments = [sys.executable, "-m", "cycletime.robots.ur.simulator.launch", json.dumps(config)]
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             line = process.stdout.readline() if process.stdout else ""
             if not line.startswith("{"):
@@ -105,17 +105,17 @@ def serve(server: Server, pace: float | None, until_ends: TextIO | None = None) 
 
 def serve_from_json(text: str) -> int:
     """What the process does: listen, tell the ports, and serve until standard input ends; the exit status."""
-    told = json.loads(text)
+    config = json.loads(text)
     settings = SimulatorSettings(
-        profile=PROFILES[told["profile"]], limits=TripLimits(**told["limits"]), **told["settings"]
+        profile=PROFILES[config["profile"]], limits=TripLimits(**config["limits"]), **config["settings"]
     )
     try:
-        server = open_server(settings, told["pace"], told["address"], Ports(**told["ports"]))
+        server = open_server(settings, config["pace"], config["address"], Ports(**config["ports"]))
     except InputError as error:
         print(error, flush=True)
         return 1
     print(json.dumps(asdict(server.ports)), flush=True)
-    serve(server, told["pace"], until_ends=sys.stdin)
+    serve(server, config["pace"], until_ends=sys.stdin)
     server.close()
     return 0
 

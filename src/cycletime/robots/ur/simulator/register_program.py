@@ -121,7 +121,7 @@ class RegisterProgram:
         self._waits_for: Command | None = None
         self._done = False
         self._watchdog_hz = 0.0
-        self._fed_at = tick
+        self._fed_tick = tick
         self._pose_at = pose_at
         registers.tell_int(_COMMAND, _READY)
         registers.tell_int(_PROGRESS, -1)
@@ -131,13 +131,13 @@ class RegisterProgram:
         """Whether a program is ur_rtde's, by its name and what it says first."""
         return program.name == _NAME and _BANNER in program.text
 
-    def fed(self, tick: int) -> None:
+    def feed_watchdog(self, tick: int) -> None:
         """A package has arrived that carries the command register, and with it the watchdog's food."""
-        self._fed_at = tick
+        self._fed_tick = tick
 
     def step(self, registers: Registers, arm: Arm, period_s: float) -> Arm:
         """One period of the program: read the command, and move the arm."""
-        self._bark(arm.tick, period_s)
+        self._check_watchdog(arm.tick, period_s)
         asked = registers.whole(_COMMAND)
         if asked in (_Request.SPEED_J, _Request.SERVO_J):
             self._followed = self._accepted(_continuous_command(asked, registers))
@@ -200,8 +200,8 @@ class RegisterProgram:
             return None
         return command
 
-    def _bark(self, tick: int, period_s: float) -> None:
-        if self._watchdog_hz > 0 and (tick - self._fed_at) * period_s > 1 / self._watchdog_hz:
+    def _check_watchdog(self, tick: int, period_s: float) -> None:
+        if self._watchdog_hz > 0 and (tick - self._fed_tick) * period_s > 1 / self._watchdog_hz:
             self.ended = f"The watchdog saw no command for {1 / self._watchdog_hz:g} s; the program has ended."
 
 

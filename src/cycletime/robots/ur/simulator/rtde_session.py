@@ -17,24 +17,24 @@ _JOINT_RUNNING = 253
 """The mode of a joint that holds or moves."""
 
 _SIMULATED: dict[str, tuple[str, Reader]] = {
-    "timestamp": ("DOUBLE", lambda it: it.state.time_s),
-    "actual_q": ("VECTOR6D", lambda it: it.state.q),
-    "actual_qd": ("VECTOR6D", lambda it: it.state.qd),
-    "target_q": ("VECTOR6D", lambda it: it.state.target_q),
-    "target_qd": ("VECTOR6D", lambda it: it.state.target_qd),
-    "robot_mode": ("INT32", lambda it: it.safety.robot_mode),
-    "safety_mode": ("INT32", lambda it: it.safety.safety_mode),
-    "safety_status": ("INT32", lambda it: it.safety.safety_mode),
-    "runtime_state": ("UINT32", lambda it: it.state.runtime_state),
-    "speed_scaling": ("DOUBLE", lambda it: it.state.speed_scaling),
-    "target_speed_fraction": ("DOUBLE", lambda it: it.state.speed_scaling),
-    "joint_mode": ("VECTOR6INT32", lambda it: (_JOINT_RUNNING,) * 6),
-    "actual_TCP_pose": ("VECTOR6D", lambda it: it.pose_at(it.arm.q)),
-    "target_TCP_pose": ("VECTOR6D", lambda it: it.pose_at(it.arm.target_q)),
-    "safety_status_bits": ("UINT32", lambda it: safety_status_bits(it.safety.safety_mode)),
+    "timestamp": ("DOUBLE", lambda robot: robot.state.time_s),
+    "actual_q": ("VECTOR6D", lambda robot: robot.state.q),
+    "actual_qd": ("VECTOR6D", lambda robot: robot.state.qd),
+    "target_q": ("VECTOR6D", lambda robot: robot.state.target_q),
+    "target_qd": ("VECTOR6D", lambda robot: robot.state.target_qd),
+    "robot_mode": ("INT32", lambda robot: robot.safety.robot_mode),
+    "safety_mode": ("INT32", lambda robot: robot.safety.safety_mode),
+    "safety_status": ("INT32", lambda robot: robot.safety.safety_mode),
+    "runtime_state": ("UINT32", lambda robot: robot.state.runtime_state),
+    "speed_scaling": ("DOUBLE", lambda robot: robot.state.speed_scaling),
+    "target_speed_fraction": ("DOUBLE", lambda robot: robot.state.speed_scaling),
+    "joint_mode": ("VECTOR6INT32", lambda robot: (_JOINT_RUNNING,) * 6),
+    "actual_TCP_pose": ("VECTOR6D", lambda robot: robot.pose_at(robot.arm.q)),
+    "target_TCP_pose": ("VECTOR6D", lambda robot: robot.pose_at(robot.arm.target_q)),
+    "safety_status_bits": ("UINT32", lambda robot: safety_status_bits(robot.safety.safety_mode)),
     "robot_status_bits": (
         "UINT32",
-        lambda it: robot_status_bits(it.safety.robot_mode, program_running=it.runs_program),
+        lambda robot: robot_status_bits(robot.safety.robot_mode, program_running=robot.runs_program),
     ),
 }
 _ZERO_BY_TYPE = {
@@ -63,9 +63,9 @@ def output_variable(name: str) -> tuple[str, Reader] | None:
         return _SIMULATED[name]
     kind = OUTPUT_TYPES.get(name) or (INPUT_TYPES.get(name) if "_register" in name else None)
     if kind is not None:
-        return kind, lambda it: it.registers[name]
+        return kind, lambda robot: robot.registers[name]
     of = next((of for of, names in _ZERO_BY_TYPE.items() if name in names.split()), None)
-    return None if of is None else (of, lambda it: _ZEROS.get(of, 0))
+    return None if of is None else (of, lambda robot: _ZEROS.get(of, 0))
 
 
 _VERSIONS = (1, 2)
@@ -108,7 +108,7 @@ class RtdeSession(Session):
         self._every_ticks = 1
         self._inputs: dict[int, Recipe] = {}
         self._started = False
-        self._heard = controller.log[-1][0] if controller.log else 0
+        self._last_sent_message = controller.log[-1][0] if controller.log else 0
 
     def receive(self, data: bytes) -> bytes:
         return b"".join(self._reply(frame) for frame in self._parser.feed(data))
@@ -196,7 +196,7 @@ class RtdeSession(Session):
         for name, value in values.items():
             self._controller.registers[name] = value
         if _WATCHED in values and self._controller.program is not None:
-            self._controller.program.fed(self._controller.tick)
+            self._controller.program.feed_watchdog(self._controller.tick)
         if rtde.LOCKSTEP_COMMAND in values:
             self._take_lockstep_command()
 
@@ -208,8 +208,8 @@ class RtdeSession(Session):
             self._controller.run_command(command)
 
     def _messages(self) -> bytes:
-        new = [text for number, text in self._controller.log if number > self._heard]
+        new = [text for number, text in self._controller.log if number > self._last_sent_message]
         if not new:
             return b""
-        self._heard = self._controller.log[-1][0]
+        self._last_sent_message = self._controller.log[-1][0]
         return b"".join(messages.text_message(text, self._version) for text in new)
