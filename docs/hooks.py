@@ -13,13 +13,13 @@ def on_page_content(html: str, **_: Any) -> str:  # noqa: ANN401 - whatever MkDo
     """Fill in the marks of a page."""
     if CALCULATOR not in html:
         return html
+    from cycletime.experiments.paper.data import read_paper_results
     from cycletime.experiments.paper.figures import describe_figures
-    from cycletime.experiments.results import read_results
     from cycletime.reports.page.document import calculator_html, embedded_html, figure_html
     from cycletime.reports.page.figures import FigureData
 
     data = FigureData()
-    (figure,) = describe_figures(read_results(RESULTS), ["rule"])
+    (figure,) = describe_figures(read_paper_results(RESULTS), ["rule"])
     data.add(figure)
     return html.replace(CALCULATOR, calculator_html()).replace(FIGURE, figure_html(figure) + embedded_html(data))
 

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.experiments.paper.data import NotRunError, PaperResults
+from cycletime.experiments.outcome import NotRunError, Results
 from cycletime.statistics import Contrast, Estimate, holm_corrected
 from cycletime.statistics.means import NO_INTERVAL, mean, percent
 
@@ -113,7 +113,7 @@ def verdict_of(conditions: Sequence[Condition], may_fail: int = 0) -> Verdict:
     return "confirmed" if holding >= len(conditions) - may_fail else "not decided"
 
 
-ConditionGroup: TypeAlias = Callable[[PaperResults], Sequence[Condition]]
+ConditionGroup: TypeAlias = Callable[[Results], Sequence[Condition]]
 """Conditions that need the same studies: they can be asked together, or not at all."""
 
 
@@ -186,13 +186,13 @@ class JudgedClaim:
         }
 
 
-def judge(data: PaperResults, asked: Claim | OtherSetting) -> JudgedClaim:
+def judge(data: Results, asked: Claim | OtherSetting) -> JudgedClaim:
     """Judge a claim by what there is: a part of it can refute it already, and all of it must be there to confirm it."""
     found, plain = _judge_once(data, asked), _judge_once(data.with_plain_means(), asked)
     return replace(found, with_plain_mean=plain.verdict if plain.conditions != found.conditions else None)
 
 
-def _judge_once(data: PaperResults, asked: Claim | OtherSetting) -> JudgedClaim:
+def _judge_once(data: Results, asked: Claim | OtherSetting) -> JudgedClaim:
     """By the measure that the data have."""
     data, found, missing = replace(data, used=set()), list[Condition](), list[str]()
     for part in asked.parts:
@@ -209,12 +209,12 @@ def _judge_once(data: PaperResults, asked: Claim | OtherSetting) -> JudgedClaim:
     return JudgedClaim(verdict, tuple(found), asked.may_fail, tuple(dict.fromkeys(missing)), scale, sources)
 
 
-def claims_as_json(claims: Sequence[Claim], data: PaperResults) -> list[dict[str, Any]]:
+def claims_as_json(claims: Sequence[Claim], data: Results) -> list[dict[str, Any]]:
     """Claims with their verdicts, for programs."""
     return [claim_as_json(claim, data) for claim in claims]
 
 
-def claim_as_json(claim: Claim, data: PaperResults) -> dict[str, Any]:
+def claim_as_json(claim: Claim, data: Results) -> dict[str, Any]:
     """A claim with its verdict, for programs."""
     return {
         "number": claim.number,

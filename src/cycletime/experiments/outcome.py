@@ -1,4 +1,4 @@
-"""The results of a study, small enough to be kept with the code: of every run its curve and its scores.
+"""The outcome of a study, small enough to be kept with the code: of every run its curve and its scores.
 
 A file is NumPy's .npz without pickles. Curves are kept in hundredths of a return (whole returns where they go into the
 thousands), which no figure shows; scores are exact.
@@ -9,33 +9,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from io import BytesIO
+from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.statistics import Estimate, mean_and_error
+from cycletime.statistics import Contrast, Estimate, mean_and_error
 from cycletime.training.atomic_files import write_whole
 from cycletime.training.bounded_npz import BoundedNpz, open_npz
 from cycletime.training.sealed_json import error_reason, parse_json
-
-
-class NoResultsError(InputError):
-    """Results that are not there: the sentence says what makes them."""
-
-
-def require_file(file: Path, what_makes_it: str) -> Path:
-    """The file itself."""
-    if not file.exists():
-        raise NoResultsError(f"{file} is not there: {what_makes_it}")
-    return file
-
 
 FORMAT = 1
 MAX_BYTES = 2**28
@@ -99,7 +88,7 @@ class OutcomeCell:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What came of a study."""
+    """The outcome of a study."""
 
     name: str
     """The study's."""
@@ -225,6 +214,106 @@ def _read_cells(told: Sequence[Mapping[str, Any]], columns: Mapping[str, NDArray
     )
 
 
+@dataclass(frozen=True)
+class Winner:
+    """The best cell at a cycle time, and those that are as good for all one can tell."""
+
+    dt: Duration
+    cell: OutcomeCell
+    mean: Estimate
+    """Of the runs that it won with."""
+    as_good: tuple[OutcomeCell, ...]
+    """Cells behind it by less than the standard error of the difference, the nearest first."""
+
+
+def winners(sweep: Outcome) -> dict[Duration, Winner]:
+    """By cycle time, who won a sweep; runs that diverged count as the worst score that there is.
+
+    Raises:
+        InputError: if at a cycle time every run diverged.
+    """
+    every = np.concatenate([cell.scores for cell in sweep.cells])
+    worst = float(np.min(every, where=np.isfinite(every), initial=inf))
+    return {dt: _winner(sweep, dt, worst) for dt in sorted({cell.dt for cell in sweep.cells})}
+
+
+def _winner(sweep: Outcome, dt: Duration, worst: float) -> Winner:
+    scored = [cell for cell in sweep.where(dt=dt) if np.isfinite(cell.scores).any()]
+    if not scored:
+        raise InputError(f"At {dt} every run of {sweep.name} diverged: there is no winner.")
+    counted = {cell: np.where(np.isfinite(cell.scores), cell.scores, worst) for cell in scored}
+    best, *others = sorted(scored, key=lambda cell: -float(counted[cell].mean()))
+    close = tuple(cell for cell in others if _is_as_good(counted[cell], counted[best]))
+    return Winner(dt, best, mean_and_error(best.scores, failed="exclude"), close)
+
+
+def _is_as_good(scores: NDArray[np.float64], best: NDArray[np.float64]) -> bool:
+    """Whether runs are behind by less than the standard error of the difference, which a single run does not tell."""
+    if min(len(scores), len(best)) < 2:
+        return False
+    behind = Contrast.of([(1.0, best), (-1.0, scores)])
+    return behind.value < behind.error
+
+
 def mean_score(cell: OutcomeCell) -> Estimate | None:
     """The mean score and its standard error; None if every run diverged."""
     return mean_and_error(cell.scores, failed="exclude") if np.isfinite(cell.scores).any() else None
+
+
+class NotRunError(InputError):
+    """Results that are not there: the sentence says what makes them."""
+
+    def __init__(self, *needed: str, remedy: str = "") -> None:
+        """Say what is needed, and perhaps how to get it."""
+        super().__init__(remedy or f"{', '.join(needed)}: this has not been run.")
+        self.needed = needed
+
+
+@dataclass(frozen=True)
+class Results:
+    """All outcomes of an investigation."""
+
+    outcomes: Mapping[str, Outcome]
+    """By study."""
+    folder: Path | None = field(default=None, kw_only=True)
+    """Where they are kept."""
+    used: set[str] = field(default_factory=set, compare=False, kw_only=True)
+    """The studies that were asked for."""
+
+    def outcome(self, name: str) -> Outcome:
+        """The outcome of a study.
+
+        Raises:
+            NotRunError: if it has not been run.
+        """
+        self.need(name)
+        self.used.add(name)
+        return self.outcomes[name]
+
+    def need(self, *names: str) -> None:
+        """Refuse to go on without some studies; whoever asks for one after the other learns of the first alone.
+
+        Raises:
+            NotRunError: if some have not been run: it has all of these.
+        """
+        if missing := [name for name in dict.fromkeys(names) if name not in self.outcomes]:
+            raise NotRunError(*missing)
+
+    def with_plain_means(self) -> Self:
+        """The same with the plain mean over episodes in place of the paper's measure."""
+        plain = {
+            name: replace(outcome, cells=tuple(replace(cell, scores=cell.plain) for cell in outcome.cells))
+            for name, outcome in self.outcomes.items()
+        }
+        return replace(self, outcomes=plain)
+
+
+def read_outcomes(folder: Path) -> dict[str, Outcome]:
+    """By study, all outcomes in a folder.
+
+    Raises:
+        InputError: if there is no such folder, or a file of it cannot be read.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder with results: 'cycletime experiment collect' makes one.")
+    return {path.stem: Outcome.load(path) for path in sorted(folder.glob("*.npz"))}

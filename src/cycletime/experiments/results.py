@@ -1,23 +1,30 @@
-"""The paper's results as they are kept with the code: RESULTS/STUDY.npz for each study, and what policies do."""
+"""Results as they are kept with the code: from studies' folders to RESULTS/STUDY.npz, and where they are found."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from math import nan
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 import cycletime
+from cycletime.agents import Agent
 from cycletime.errors import InputError
-from cycletime.experiments.collection import collect, verified_folder
-from cycletime.experiments.outcome import Outcome
-from cycletime.experiments.paper import behaviour
-from cycletime.experiments.paper.data import PaperResults
-from cycletime.experiments.paper.experiments import STUDY_NAMES
+from cycletime.experiments.investigation import Investigation
+from cycletime.experiments.outcome import Outcome, OutcomeCell
+from cycletime.studies import spec
 from cycletime.studies.plan import Plan
 from cycletime.studies.study_folder import StudyFolder
+from cycletime.studies.wall_time import recorded_wall_s
 from cycletime.training.atomic_files import disk_errors
 
-BEHAVIOUR_FILE = "behaviour.json"
+_MACHINE_KEYS = ("cycletime", "device", "processor", "jax", "NVRTC", "kernel")
+"""Of where a run was computed, what is kept."""
+_REPOSITORY = "https://github.com/cycletime/cycletime"
 
 
 @dataclass(frozen=True)
@@ -30,65 +37,155 @@ class Collected:
     """By study that is not finished, the runs that are done and those that there are."""
 
 
-def results_folder(room: str = "paper") -> Path:
-    """A room's results that come with the code: of a checkout, or of an installed package. There may be none in it."""
-    package = Path(cycletime.__file__).parent
-    installed, checkout = package / room / "results", package.parents[1] / "results" / room
-    return checkout if checkout.is_dir() and not installed.is_dir() else installed
+def results_folder(name: str) -> Path:
+    """The committed results of an investigation, in the checkout that the package or the current folder is in.
 
-
-def read_results(folder: Path) -> PaperResults:
-    """All results in a folder."""
-    if not folder.is_dir():
-        raise InputError(f"{folder} is not a folder with results: 'cycletime experiment collect paper' makes one.")
-    outcomes = [Outcome.load(path) for path in sorted(folder.glob("*.npz"))]
-    file = folder / BEHAVIOUR_FILE
-    return PaperResults({each.name: each for each in outcomes}, behaviour.read(file) if file.exists() else {})
+    Raises:
+        InputError: if there is no checkout: an installed package has no results.
+    """
+    package, here = Path(cycletime.__file__).parent, Path.cwd()
+    for folder in (*package.parents, here, *here.parents):
+        if (folder / "results" / name).is_dir() and (folder / "pyproject.toml").is_file():
+            return folder / "results" / name
+    raise InputError(
+        f"There are no results of '{name}' here, since they are not installed with cycletime: clone {_REPOSITORY} and "
+        f"give its results/{name} as --results, or run the command inside the clone."
+    )
 
 
 def collect_results(
-    out: Path, results: Path, walls_s: Mapping[str, float] | None = None, *, clips: bool = False
+    investigation: Investigation[Any],
+    out: Path,
+    results: Path,
+    walls_s: Mapping[str, float] | None = None,
+    *,
+    clips: bool = False,
 ) -> Collected:
-    """Keep what came of all finished studies in a folder, and measure what their policies do.
+    """Keep the outcomes of all finished studies in a folder, and what else the investigation keeps.
 
     Args:
-        out: The folder that 'experiment run paper' filled.
+        investigation: Whose studies they are.
+        out: The folder that they were run in.
         results: Where results are kept.
         walls_s: By study, how long it took, where that was not written down.
         clips: Whether to film median runs, too.
     """
-    folders = _studies_in(out)
+    folders = _studies_in(investigation, out)
     walls_s = walls_s or {}
     for name in walls_s:
         if name not in folders:
             raise InputError(f"--wall names {name!r}: {out} has {', '.join(folders)}.")
     counts = {name: _run_counts(folder) for name, folder in folders.items()}
     done = {name: folder for name, folder in folders.items() if counts[name][0] == counts[name][1]}
-    outcomes = {name: collect(folder, wall_s=walls_s.get(name)) for name, folder in done.items()}
-    for name, outcome in outcomes.items():
-        refuse_smaller_results(outcome, results / f"{name}.npz")
+    outcomes = {
+        results / f"{name}.npz": collect_study(
+            folder,
+            investigation.provenance(folder.study),
+            wall_s=walls_s.get(name),
+            bins=investigation.curve_bins,
+        )
+        for name, folder in done.items()
+    }
+    for path, outcome in outcomes.items():
+        _refuse_smaller_results(outcome, path)
     with disk_errors(results):
         results.mkdir(parents=True, exist_ok=True)
-    kept = []
-    for name, outcome in outcomes.items():
-        outcome.save(results / f"{name}.npz")
-        kept.append(results / f"{name}.npz")
-    kept += _keep_behaviour(done, results / BEHAVIOUR_FILE)
-    if clips:
-        from cycletime.experiments.paper.clips import save_clips
-
-        kept += save_clips(done, results / "clips")
+    for path, outcome in outcomes.items():
+        outcome.save(path)
+    kept = list(outcomes)
+    if investigation.collect_more is not None:
+        kept += investigation.collect_more(done, results, clips)
     return Collected(tuple(kept), {name: counts[name] for name in folders if name not in done})
 
 
-def _studies_in(out: Path) -> dict[str, StudyFolder]:
+def collect_study(
+    folder: StudyFolder, about: Mapping[str, Any], *, wall_s: float | None = None, bins: int | None = None
+) -> Outcome:
+    """The outcome of a study that is finished.
+
+    Args:
+        folder: Its folder.
+        about: What else is to be said of it: at least its scale, and the command that runs it again.
+        wall_s: How long that took; by default what was written down there.
+        bins: Of the curves that are kept; by default as many as there are.
+
+    Raises:
+        InputError: if runs of it are missing, or cannot be trusted.
+    """
+    plan, folder = Plan.of(folder.study), verified_folder(folder)
+    missing = [planned.name for planned in plan.runs if planned.name not in folder.store]
+    if missing:
+        raise InputError(
+            f"{folder.path} has {len(missing):,} of {len(plan.runs):,} runs left to do: what ran the others goes on."
+        )
+    cells = tuple(_outcome_cell(folder, cell, plan.names[index], bins) for index, cell in enumerate(plan.cells))
+    results = [folder.store.result(planned.name) for planned in plan.runs]
+    machines = Counter(tuple((key, told["machine"].get(key)) for key in _MACHINE_KEYS) for told in results)
+    told_of = {
+        **about,
+        "where": sorted({str(told["where"]) for told in results}),
+        "engines": dict(plan.engines()),
+        "runs": len(plan.runs),
+        "simulated_hours": round(plan.simulated_h or 0.0, 2),
+        "wall_s": recorded_wall_s(folder.path) if wall_s is None else wall_s,
+        "machines": [{"runs": count, **dict(machine)} for machine, count in machines.items()],
+        "finished": max(str(told["finished"]) for told in results),
+    }
+    return Outcome(folder.study.name, folder.study.env_steps, cells, told_of)
+
+
+def verified_folder(folder: StudyFolder) -> StudyFolder:
+    """A study's folder whose finished runs were all held against their hash and their curve.
+
+    Raises:
+        InputError: if a file of them is damaged, or a run has two scores.
+    """
+    folder = folder.checked()
+    folder.store.refresh()
+    for path, wrong in folder.store.damaged.items():
+        raise InputError(
+            f"{path} is damaged ({wrong}): restore it, or let 'cycletime study verify {folder.path} --repair' move it "
+            "away and what has trained its runs train them again."
+        )
+    for dispute in folder.disputes():
+        raise InputError(dispute)
+    return folder
+
+
+def scalar_settings(agent: Agent) -> dict[str, Any]:
+    """An agent's hyper-parameters that are numbers and words."""
+    told = {each.name: getattr(agent, each.name) for each in fields(agent)}  # type: ignore[arg-type]
+    return {name: value for name, value in told.items() if isinstance(value, int | float | str)}
+
+
+def _outcome_cell(folder: StudyFolder, cell: spec.Cell, names: tuple[str, ...], bins: int | None) -> OutcomeCell:
+    curves = np.stack([folder.store.means(name) for name in names])
+    results = [folder.store.result(name) for name in names]
+    return OutcomeCell(
+        labels={**cell.labels, "dt": float(cell.dt)},
+        values=scalar_settings(cell.agent),
+        seeds=tuple(int(told["seed"]) for told in results),
+        scores=_numbers(results, "average_return"),
+        plain=_numbers(results, "mean_over_episodes"),
+        curves=curves.reshape(len(names), bins or curves.shape[1], -1).mean(axis=2),
+    )
+
+
+def _numbers(results: list[Mapping[str, Any]], measure: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+    return np.array([nan if told[measure] is None else told[measure] for told in results], np.float64)
+
+
+def _studies_in(investigation: Investigation[Any], out: Path) -> dict[str, StudyFolder]:
     found = {
-        part: verified_folder(StudyFolder.open(out / part))
-        for part in STUDY_NAMES
-        if (out / part / "study.json").exists()
+        name: verified_folder(StudyFolder.open(out / name))
+        for name in investigation.study_names
+        if (out / name / "study.json").exists()
     }
     if not found:
-        raise InputError(f"{out} has no study of the paper: 'cycletime experiment run paper' makes them.")
+        raise InputError(
+            f"{out} has no study of '{investigation.name}', such as {investigation.study_names[0]}: 'cycletime "
+            f"experiment run {investigation.name}' makes them."
+        )
     return found
 
 
@@ -97,8 +194,12 @@ def _run_counts(folder: StudyFolder) -> tuple[int, int]:
     return sum(name in folder.store for name in names), len(names)
 
 
-def refuse_smaller_results(outcome: Outcome, path: Path) -> None:
-    """Refuse to replace results by those of fewer seeds or steps: what is lost may have taken days."""
+def _refuse_smaller_results(outcome: Outcome, path: Path) -> None:
+    """Refuse to replace results by those of fewer seeds or steps: what is lost may have taken days.
+
+    Raises:
+        InputError: if that would be so.
+    """
     if not path.exists():
         return
     before = Outcome.load(path)
@@ -112,12 +213,3 @@ def refuse_smaller_results(outcome: Outcome, path: Path) -> None:
 
 def _size_text(outcome: Outcome) -> str:
     return f"{outcome.n[0]} seeds at {outcome.scale:.3g} of all environment steps"
-
-
-def _keep_behaviour(folders: Mapping[str, StudyFolder], file: Path) -> list[Path]:
-    measured = behaviour.measure(folders)
-    if not measured:
-        return []
-    before = behaviour.read(file) if file.exists() else {}
-    behaviour.save({**before, **measured}, file)
-    return [file]

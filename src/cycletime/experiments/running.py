@@ -16,15 +16,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil
 from pathlib import Path
+from typing import Any
 
 from cycletime.agents import PPOAgent
 from cycletime.duration import cycle_steps
 from cycletime.errors import InputError
-from cycletime.experiments.collection import collect, winners_study
-from cycletime.experiments.outcome import Outcome
-from cycletime.experiments.paper.data import PaperResults
-from cycletime.experiments.paper.experiments import EXPERIMENTS, Experiment, Size, load_study, sweep_of
-from cycletime.studies.events import StudyObserver, WallTimeRecorder
+from cycletime.experiments.investigation import Experiment, Investigation, Size
+from cycletime.experiments.outcome import Outcome, Results
+from cycletime.experiments.results import collect_study
 from cycletime.studies.executors import Executor
 from cycletime.studies.hardware_estimates import CORE_COUNTS, h200_plan, h200_wall_s, parallel_wall_s, serial_wall_s
 from cycletime.studies.plan import Plan, agent_steps_per_run
@@ -39,30 +38,45 @@ from cycletime.training.worlds import TASKS
 
 @dataclass(frozen=True, kw_only=True)
 class Workspace:
-    """Where experiments are kept, in which size, and what computes them."""
+    """Where experiments of an investigation are kept, in which size, and what computes them."""
 
+    investigation: Investigation[Any]
     out: Path
     """The folder of all studies."""
+    results: Path | None = None
+    """Results that are at hand, for studies that follow from earlier ones."""
     size: Size = field(default_factory=Size)
-    device: str = "cpu"
-    """Where JAX computes: cpu or gpu."""
-    engine: str = AUTO
-    """What computes; 'auto' is the fastest that takes a run on the device."""
+    device: str | None = None
+    """Where JAX computes: cpu or gpu; by default where the studies say."""
+    engine: str | None = None
+    """What computes; 'auto' is the fastest that takes a run on the device; by default what the studies say."""
     change_engine: bool = False
     """Whether to go on though a study began on another."""
 
-    def study(self, part: str) -> StudySpec:
-        """A study in this size; that of winners needs its sweep to be done."""
-        sweep = sweep_of(part)
-        if sweep is None:
-            study = load_study(part, self.size)
-        else:
-            study = winners_study(collect(StudyFolder.open(self.out / sweep)), sweep, self.size)
-        return replace(study, device=self.device, engine=self.engine)
+    def study(self, name: str) -> StudySpec:
+        """A study in this size; one that follows from others needs these to be done.
 
-    def folder(self, part: str, experiment: Experiment) -> StudyFolder:
-        """The folder of a study, new or as it is."""
-        path, study = self.out / part, self.study(part)
+        Raises:
+            InputError: if they are not.
+        """
+        study = self.investigation.study(name, self)
+        return replace(study, device=self.device or study.device, engine=self.engine or study.engine)
+
+    def outcome(self, name: str) -> Outcome:
+        """The outcome of an earlier study: from its folder, or else from the results at hand."""
+        if (self.out / name / "study.json").exists() or self.results is None:
+            folder = StudyFolder.open(self.out / name)
+            return collect_study(folder, self.investigation.provenance(folder.study))
+        outcome: Outcome = self.investigation.read(self.results).outcome(name)
+        return outcome
+
+    def folder(self, name: str, experiment: Experiment) -> StudyFolder:
+        """The folder of a study, new or as it is.
+
+        Raises:
+            InputError: if it has the study in another size, whose runs would be mixed up with these.
+        """
+        path, study = self.out / name, self.study(name)
         if (path / "study.json").exists():
             before = StudyFolder.open(path).study.env_steps
             if before != study.env_steps:
@@ -70,30 +84,34 @@ class Workspace:
                     f"{path} has runs of {before:,} environment steps, and this size has {study.env_steps:,}: give "
                     "the same --scale, or another folder as --out."
                 )
-        return StudyFolder.create(path, study, change_engine=self.change_engine, keep=experiment.keep)
+        return StudyFolder.create(path, study, change_engine=self.change_engine, keep=experiment.save_options)
 
-    def is_done(self, part: str) -> bool:
+    def is_done(self, name: str) -> bool:
         """Whether all runs of a study are finished."""
-        path = self.out / part
+        path = self.out / name
         if not (path / "study.json").exists():
             return False
         folder = StudyFolder.open(path)
         return all(planned.name in folder.store for planned in Plan.of(folder.study).runs)
 
+    def is_known(self, name: str) -> bool:
+        """Whether there is an outcome of a study."""
+        return self.is_done(name) or (self.results is not None and (self.results / f"{name}.npz").exists())
+
 
 def pending_studies(
     experiments: Iterable[Experiment], workspace: Workspace
 ) -> tuple[dict[str, Experiment], dict[str, str]]:
-    """The studies that are not done yet: those that can be run, and winners' that wait for the sweep named beside."""
+    """The studies that are not done yet: those that can be run, and those that wait for the study named beside."""
     ready: dict[str, Experiment] = {}
     waiting: dict[str, str] = {}
     for experiment in experiments:
-        for part in experiment.parts:
-            sweep = sweep_of(part)
-            if sweep is not None and not workspace.is_done(sweep):
-                waiting[part] = sweep
-            elif not workspace.is_done(part):
-                ready[part] = experiment
+        for name in experiment.parts:
+            lacking = [each for each in workspace.investigation.needs(name) if not workspace.is_known(each)]
+            if lacking:
+                waiting[name] = lacking[0]
+            elif not workspace.is_done(name):
+                ready[name] = experiment
     return ready, waiting
 
 
@@ -151,19 +169,19 @@ class ExperimentCost:
     """About, on one H200; None where that is not known."""
 
 
-def experiment_cost(experiment: Experiment, size: Size) -> ExperimentCost:
-    """What an experiment amounts to in a size; the winners' runs are taken to cost as much as the sweep's."""
+def experiment_cost(experiment: Experiment, workspace: Workspace) -> ExperimentCost:
+    """What an experiment amounts to; the winners' runs are taken to cost as much as the sweep's."""
     found = ExperimentCost()
-    for part in experiment.studies:
-        study = load_study(part, size)
-        fresh = size.fresh_seeds or len(study.seeds)
-        again = len(study.dts) * fresh if part == experiment.winners_of else 0
+    for name in experiment.studies:
+        study = workspace.study(name)
+        fresh = workspace.size.fresh_seeds or len(study.seeds)
+        again = len(study.dts) * fresh if name == experiment.winners_of else 0
         found = _add_costs(found, _study_cost(study, again))
     return found
 
 
 def _study_cost(study: StudySpec, again: int) -> ExperimentCost:
-    here = Plan.of(replace(study, device="cpu"))
+    here = Plan.of(replace(study, device="cpu", engine=AUTO))
     more, there_s = 1 + again / len(here.runs), h200_wall_s(here, here.runs)
     return ExperimentCost(
         len(here.runs) + again,
@@ -207,7 +225,7 @@ def _add_costs(one: ExperimentCost, other: ExperimentCost) -> ExperimentCost:
 
 @dataclass(frozen=True)
 class ExperimentRow:
-    """An experiment, and what there is of it."""
+    """An experiment, its cost, and the results at hand."""
 
     name: str
     about: str
@@ -233,27 +251,26 @@ class ExperimentRow:
     """The least share of the paper's environment steps among them."""
 
 
-def experiment_rows(data: PaperResults, size: Size) -> list[ExperimentRow]:
-    """All experiments, in the paper's order."""
-    return [experiment_row(experiment, data, size) for experiment in EXPERIMENTS.values()]
+def experiment_rows(workspace: Workspace, data: Results) -> list[ExperimentRow]:
+    """All experiments of an investigation, in its order."""
+    return [_experiment_row(experiment, workspace, data) for experiment in workspace.investigation.experiments.values()]
 
 
-def experiment_row(experiment: Experiment, data: PaperResults, size: Size) -> ExperimentRow:
-    """An experiment, in a size."""
-    extent = experiment_cost(experiment, size)
+def _experiment_row(experiment: Experiment, workspace: Workspace, data: Results) -> ExperimentRow:
+    cost = experiment_cost(experiment, workspace)
     there = [data.outcomes[part] for part in experiment.parts if part in data.outcomes]
     return ExperimentRow(
         name=experiment.name,
         about=experiment.about,
         shown_in=experiment.shown_in,
-        where=extent.where,
+        where=cost.where,
         studies=experiment.parts,
-        runs=extent.runs,
-        simulated_h=round(extent.simulated_h, 3),
-        here_s=round(extent.cores_s[cores()], 1),
-        cores_s={count: round(extent.cores_s[count], 1) for count in CORE_COUNTS},
-        h200_s=None if extent.h200_s is None else round(extent.h200_s, 1),
-        engines=extent.engines,
+        runs=cost.runs,
+        simulated_h=round(cost.simulated_h, 3),
+        here_s=round(cost.cores_s[cores()], 1),
+        cores_s={count: round(cost.cores_s[count], 1) for count in CORE_COUNTS},
+        h200_s=None if cost.h200_s is None else round(cost.h200_s, 1),
+        engines=cost.engines,
         results=_results_text(experiment, there),
         n=tuple(sorted({n for outcome in there for n in outcome.n})),
         scale=min((outcome.scale for outcome in there), default=None),

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from cycletime.agents import PPOAgent, SACAgent
-from cycletime.experiments.collection import scalar_settings
 from cycletime.experiments.horizons.candidates import SEARCH, TRIAL, Rules, TaskSet
 from cycletime.experiments.horizons.preregistration import preregistered_rules
-from cycletime.experiments.horizons.results import BINS
+from cycletime.experiments.horizons.results import CURVE_BINS
 from cycletime.experiments.outcome import Outcome, OutcomeCell
+from cycletime.experiments.results import scalar_settings
 from cycletime.studies.spec import Cell, StudySpec
 
 NOTHING = {"reacher": -1.0, "double-pendulum": 300.0, **dict.fromkeys(TRIAL.tasks, 0.0)}
@@ -41,7 +41,7 @@ def outcome(study: StudySpec, score: Callable[[Cell], float] = by_horizons, nois
     for cell in study.cells():
         scores = score(cell) + noise * rng.standard_normal(SEEDS)
         labels = {**cell.labels, "dt": float(cell.dt)}
-        curves = np.repeat(scores[:, None], BINS, axis=1)
+        curves = np.repeat(scores[:, None], CURVE_BINS, axis=1)
         cells.append(OutcomeCell(labels, scalar_settings(cell.agent), tuple(range(SEEDS)), scores, scores, curves))
     about = {
         "scale": 1.0,

@@ -15,7 +15,7 @@ from cycletime.experiments.horizons.preregistration import (
     preregistered_rules,
     preregistration_file,
 )
-from cycletime.experiments.horizons.results import Evidence
+from cycletime.experiments.horizons.results import Evidence, read_horizons_results
 
 ROOT = Path(__file__).parents[3]
 RESULTS, PAGE = ROOT / "results" / "horizons", ROOT / "docs" / "horizons.md"
@@ -29,7 +29,10 @@ def _tried(algorithm: str) -> bool:
 
 OTHERWISE = {"ppo": "dt-aware", "sac": "tuned-scaled"}
 """By algorithm, the rule that is the default unless a trial says otherwise."""
-KEPT = {algorithm: Evidence(RESULTS, subject.algorithm) for algorithm, subject in ALGORITHM_SPECS.items()}
+KEPT = {
+    algorithm: Evidence(read_horizons_results(RESULTS), subject.algorithm)
+    for algorithm, subject in ALGORITHM_SPECS.items()
+}
 FROZEN = [algorithm for algorithm, kept in KEPT.items() if (RESULTS / preregistration_file(kept.subject)).exists()]
 TRIED = [algorithm for algorithm in ALGORITHM_SPECS if _tried(algorithm)]
 

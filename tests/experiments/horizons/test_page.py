@@ -7,7 +7,7 @@ import pytest
 from cycletime.errors import InputError
 from cycletime.experiments.horizons import figures
 from cycletime.experiments.horizons.page import PARTS, fill_page, write_page
-from cycletime.experiments.horizons.results import Evidence, all_evidence
+from cycletime.experiments.horizons.results import Evidence, all_evidence, read_horizons_results
 
 PAGE = "\n".join(["# Words", *(f"<!-- made: {name} -->\nbefore\n<!-- end -->\n" for name in PARTS), "More words"])
 
@@ -32,7 +32,7 @@ def test_figures_are_written_beside_the_page(
     monkeypatch.setattr(figures, "FORMATS", ("svg",))  # PNG takes as long as the rest
     page = tmp_path / "page.md"
     page.write_text("<!-- made: decision -->\n<!-- end -->\n")
-    page_again, *paths = write_page(page, [evidence])
+    page_again, *paths = write_page(evidence.results, page)
     assert page_again == page
     assert "The winner is " in page.read_text()
     names = {path.relative_to(tmp_path / "figures" / "horizons").as_posix() for path in paths}
@@ -44,4 +44,4 @@ def test_figures_are_written_beside_the_page(
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"tuning-reacher\.npz is not there"):
-        fill_page(PAGE, all_evidence(tmp_path))
+        fill_page(PAGE, all_evidence(read_horizons_results(tmp_path)))

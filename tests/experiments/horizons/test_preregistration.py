@@ -15,7 +15,7 @@ from cycletime.experiments.horizons.preregistration import (
     write_preregistration,
 )
 from cycletime.experiments.horizons.ranking import Interval, RuleComparison
-from cycletime.experiments.horizons.results import load_comparison
+from cycletime.experiments.horizons.results import load_comparison, read_horizons_results
 from cycletime.rules.rule import parse_own_rules
 from cycletime.studies.spec import Cell
 from tests.experiments.horizons.made import NOTHING, by_horizons, save_results
@@ -32,9 +32,8 @@ def likes_six_steps_and_small_rates(cell: Cell) -> float:
 
 @pytest.fixture(scope="module")
 def comparison(tmp_path_factory: pytest.TempPathFactory) -> RuleComparison:
-    return load_comparison(
-        SEARCH, save_results(tmp_path_factory.mktemp("results"), likes_six_steps_and_small_rates, 1.0)
-    )
+    folder = save_results(tmp_path_factory.mktemp("results"), likes_six_steps_and_small_rates, 1.0)
+    return load_comparison(SEARCH, read_horizons_results(folder))
 
 
 def test_the_best_are_chosen_each_once_with_all_reasons(comparison: RuleComparison) -> None:

@@ -20,9 +20,9 @@ from cycletime.experiments.horizons.page import (
     write_page,
 )
 from cycletime.experiments.horizons.preregistration import chosen_candidates, preregistered_rules, write_preregistration
-from cycletime.experiments.horizons.results import Evidence
+from cycletime.experiments.horizons.results import Evidence, read_horizons_results
 from cycletime.experiments.horizons.verdicts import verdicts_text
-from cycletime.experiments.outcome import NoResultsError
+from cycletime.experiments.outcome import NotRunError
 from cycletime.studies.spec import Cell
 from tests.experiments.horizons.made import BEST_S, NOTHING, by_horizons, save_results, save_trial
 from tests.experiments.horizons.markdown import cells_of
@@ -42,23 +42,25 @@ def likes_slow_targets(cell: Cell) -> float:
 def searched(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
     """Of a search alone."""
     folder = save_results(tmp_path_factory.mktemp("searched"), likes_slow_targets, 1.0, SAC_SEARCH)
-    return Evidence(folder, "sac")
+    return Evidence(read_horizons_results(folder), "sac")
 
 
 @pytest.fixture(scope="module")
 def tried(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
     """Of a search, and of a trial of what was frozen."""
     folder = save_results(tmp_path_factory.mktemp("tried"), likes_slow_targets, 1.0, SAC_SEARCH)
-    write_preregistration(Evidence(folder, "sac").search, folder)
-    return Evidence(save_trial(folder, likes_slow_targets, 1.0, SAC_TRIAL), "sac")
+    write_preregistration(Evidence(read_horizons_results(folder), "sac").search, folder)
+    return Evidence(read_horizons_results(save_trial(folder, likes_slow_targets, 1.0, SAC_TRIAL)), "sac")
 
 
 def test_the_list_is_in_a_file_of_its_own(tried: Evidence) -> None:
-    text = (tried.results / "sac-candidates.toml").read_text()
+    folder = tried.results.folder
+    assert folder is not None
+    text = (folder / "sac-candidates.toml").read_text()
     assert "Made by: cycletime experiment preregister horizons sac" in text.splitlines()[0]
     told = tomllib.loads(text)["predictions"]
     assert list(told) == list(chosen_candidates(tried.search))
-    assert preregistered_rules(tried.results, tried.subject) == {name: SAC_CANDIDATES[name] for name in told}
+    assert preregistered_rules(folder, tried.subject) == {name: SAC_CANDIDATES[name] for name in told}
     keys = [key for key in next(iter(told.values())) if key.startswith(("average_", "worst_"))]
     assert len(keys) == 2 * 2 * len(tried.subject.references)
 
@@ -121,7 +123,7 @@ def test_all_parts_of_the_page_are_made(tried: Evidence, tmp_path: Path, monkeyp
     monkeypatch.setattr(figures, "FORMATS", ("svg",))
     page = tmp_path / "page.md"
     page.write_text(PAGE)
-    paths = write_page(page, [tried])
+    paths = write_page(tried.results, page)
     assert NOT_RUN_TEXT not in page.read_text()
     assert "](figures/horizons/sac-trial.png)" in page.read_text()
     assert {path.name for path in paths[1:]} == {"sac-tuned-horizons.svg", "sac-search.svg", "sac-trial.svg"}
@@ -142,5 +144,5 @@ def test_what_was_not_run_is_told_once_and_what_was_is_shown(searched: Evidence)
 
 
 def test_a_page_of_which_nothing_was_run_is_left_alone(tmp_path: Path) -> None:
-    with pytest.raises(NoResultsError, match=r"sac-tuning-reacher\.npz is not there: .* pack horizons sac-tuning'"):
-        fill_page(PAGE, [Evidence(tmp_path, "sac")])
+    with pytest.raises(NotRunError, match=r"sac-tuning-reacher\.npz is not there: .* pack horizons sac-tuning'"):
+        fill_page(PAGE, [Evidence(read_horizons_results(tmp_path), "sac")])

@@ -3,7 +3,11 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from cycletime.experiments.paper.experiments import Size, experiment_of
+from cycletime.experiments.investigation import Size
+from cycletime.experiments.outcome import Outcome
+from cycletime.experiments.paper.declaration import PAPER
+from cycletime.experiments.paper.experiments import experiment_of, provenance
+from cycletime.experiments.results import collect_study
 from cycletime.experiments.running import Workspace
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.training.spec import RunSpec
@@ -22,7 +26,12 @@ def study_folder(
     """The folder of a study, all of whose runs are done but for the last ones."""
     experiment = experiment_of(part)
     assert experiment is not None
-    folder = Workspace(out=out, size=size).folder(part, experiment)
+    folder = Workspace(investigation=PAPER, out=out, size=size).folder(part, experiment)
     specs = specs_of(folder)
     folder.store.add([finished(spec, score(spec)) for spec in specs[: len(specs) - missing]])
     return folder
+
+
+def collect(folder: StudyFolder, wall_s: float | None = None) -> Outcome:
+    """The outcome of a study of the paper."""
+    return collect_study(folder, provenance(folder.study), wall_s=wall_s)

@@ -8,10 +8,11 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.experiments.collection import scalar_settings, winners
-from cycletime.experiments.outcome import Outcome, OutcomeCell
+from cycletime.experiments.investigation import FRESH_SEED, Size, winners_name
+from cycletime.experiments.outcome import Outcome, OutcomeCell, winners
 from cycletime.experiments.paper.data import TASK_SCALES, PaperResults
-from cycletime.experiments.paper.experiments import EXPERIMENTS, FRESH_SEED, Size, load_study, winners_name
+from cycletime.experiments.paper.experiments import EXPERIMENTS, load_study
+from cycletime.experiments.results import scalar_settings
 
 BINS = 100
 Labels: TypeAlias = Mapping[str, Any]

@@ -17,9 +17,11 @@ from scipy.integrate import solve_ivp
 from cycletime.agents.networks import Layer, PolicyNetwork
 from cycletime.duration import Duration
 from cycletime.errors import InputError
+from cycletime.experiments.investigation import Size
 from cycletime.experiments.paper import behaviour
-from cycletime.experiments.paper.behaviour import Behaviour, measure, policy_shares, read, save
-from cycletime.experiments.paper.experiments import Size, load_study
+from cycletime.experiments.paper.behaviour import measure_behaviour, policy_shares
+from cycletime.experiments.paper.data import Behaviour, read_behaviours, save_behaviours
+from cycletime.experiments.paper.experiments import load_study
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.training.policy_file import SavedPolicy
 from cycletime.training.worlds import ActionBounds, ClosedFormWorld
@@ -162,7 +164,7 @@ def test_the_policies_of_studies_are_measured_cell_by_cell(tmp_path: Path, monke
         name: with_policies(StudyFolder.create(tmp_path / name, load_study(name, Size(0.001, 3))), policy_of)
         for name in ("ppo-baseline", "ppo-dt-aware", "ppo-scaled")
     }
-    found = measure(folders, episodes=7)
+    found = measure_behaviour(folders, episodes=7)
     assert list(found) == ["ppo-baseline", "ppo-dt-aware"]  # nobody asks what the others do
     assert len(asked) == 5 + 5  # of dt-aware's batch times, that of the baseline alone
     assert set(asked) == {("reacher", dt, 7) for dt in ("4ms", "8ms", "16ms", "32ms", "64ms")}
@@ -172,13 +174,13 @@ def test_the_policies_of_studies_are_measured_cell_by_cell(tmp_path: Path, monke
 
 def test_a_study_without_policies_has_no_behaviour(tmp_path: Path) -> None:
     folder = StudyFolder.create(tmp_path, load_study("ppo-baseline", Size(0.001, 1)))
-    assert measure({"ppo-baseline": with_policies(folder, lambda spec: None)}) == {}
+    assert measure_behaviour({"ppo-baseline": with_policies(folder, lambda spec: None)}) == {}
 
 
 def test_a_file_keeps_all_of_it(tmp_path: Path) -> None:
     before = Behaviour({("baseline", 0.004): {0: 0.25, 7: float("nan")}, ("dt-aware", 0.064): {1: 1.0}}, 9, "1.2.3")
-    save({"ppo-pendulum": before}, tmp_path / "behaviour.json")
-    (name, after), *_ = read(tmp_path / "behaviour.json").items()
+    save_behaviours({"ppo-pendulum": before}, tmp_path / "behaviour.json")
+    (name, after), *_ = read_behaviours(tmp_path / "behaviour.json").items()
     assert (name, after.episodes, after.code) == ("ppo-pendulum", 9, "1.2.3")
     assert str(after.shares) == str(before.shares)
     assert after.of("baseline", "4ms") == pytest.approx([0.25, float("nan")], nan_ok=True)
@@ -197,4 +199,4 @@ def test_what_is_no_such_file_is_refused_in_a_sentence(text: str | None, message
     if text is not None:
         (tmp_path / "behaviour.json").write_text(text)
     with pytest.raises(InputError, match=message):
-        read(tmp_path / "behaviour.json")
+        read_behaviours(tmp_path / "behaviour.json")

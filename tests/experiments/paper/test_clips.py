@@ -11,9 +11,10 @@ import pytest
 from PIL import Image
 
 from cycletime.agents.networks import Layer, PolicyNetwork
+from cycletime.experiments.investigation import Size
 from cycletime.experiments.paper import clips
 from cycletime.experiments.paper.clips import CLIPS, median_run, save_clips
-from cycletime.experiments.paper.experiments import Size, load_study
+from cycletime.experiments.paper.experiments import load_study
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.training.policy_file import SavedPolicy
 from cycletime.training.spec import RunSpec

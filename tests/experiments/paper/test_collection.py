@@ -8,14 +8,14 @@ import pytest
 
 from cycletime.agents import PPOAgent
 from cycletime.errors import InputError
-from cycletime.experiments.collection import collect
-from cycletime.experiments.paper.behaviour import measure
+from cycletime.experiments.investigation import Size
+from cycletime.experiments.paper.behaviour import measure_behaviour
 from cycletime.experiments.paper.clips import save_clips
-from cycletime.experiments.paper.experiments import Size
+from cycletime.experiments.paper.declaration import PAPER
 from cycletime.experiments.results import collect_results
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.training.spec import RunSpec
-from tests.experiments.paper.made import study_folder
+from tests.experiments.paper.made import collect, study_folder
 
 
 def score(spec: RunSpec) -> float:
@@ -69,10 +69,10 @@ def film(folders: Mapping[str, StudyFolder]) -> object:
 
 def in_all(folders: Mapping[str, StudyFolder]) -> object:
     out = folders["ppo-baseline"].path.parent
-    return collect_results(out, out / "results")
+    return collect_results(PAPER, out, out / "results")
 
 
-@pytest.mark.parametrize("read", [lambda folders: collect(folders["ppo-baseline"]), measure, film, in_all])
+@pytest.mark.parametrize("read", [lambda folders: collect(folders["ppo-baseline"]), measure_behaviour, film, in_all])
 def test_a_damaged_file_is_one_sentence_and_nothing_is_read_of_it(
     tmp_path: Path, read: Callable[[Mapping[str, StudyFolder]], object]
 ) -> None:

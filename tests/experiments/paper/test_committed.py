@@ -10,11 +10,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import ttest_ind
 
-from cycletime.experiments.collection import winners
+from cycletime.experiments.outcome import winners
 from cycletime.experiments.paper.claims import CLAIMS, claims_as_json, judge
-from cycletime.experiments.paper.data import DTS, PaperResults
+from cycletime.experiments.paper.data import DTS, PaperResults, read_paper_results
 from cycletime.experiments.paper.tables import tuned_table
-from cycletime.experiments.results import read_results
 from cycletime.tasks.references import references
 
 ROOT = Path(__file__).parents[3]
@@ -24,7 +23,7 @@ RESULTS, PAGE = ROOT / "results" / "paper", ROOT / "docs" / "paper.md"
 
 @pytest.fixture(scope="module")
 def verdicts() -> list[dict[str, object]]:
-    return json.loads(json.dumps(claims_as_json(CLAIMS, read_results(RESULTS))))  # type: ignore[no-any-return]
+    return json.loads(json.dumps(claims_as_json(CLAIMS, read_paper_results(RESULTS))))  # type: ignore[no-any-return]
 
 
 def test_the_verdicts_are_those_of_the_data(verdicts: list[dict[str, object]]) -> None:
@@ -58,7 +57,7 @@ def test_the_page_tells_the_verdicts_on_sac_and_the_robot(verdicts: list[dict[st
 
 
 def test_the_page_s_scores_of_sac_on_reacher_are_those_of_the_runs() -> None:
-    data, page = read_results(RESULTS), PAGE.read_text()
+    data, page = read_paper_results(RESULTS), PAGE.read_text()
     won = winners(data.outcome("sac-gamma-sweep"))
     for dt, winner in won.items():
         kept, scaled, fresh = (
@@ -72,7 +71,7 @@ def test_the_page_s_scores_of_sac_on_reacher_are_those_of_the_runs() -> None:
 
 
 def test_the_page_s_scores_of_sac_on_the_double_pendulum_are_those_of_the_runs() -> None:
-    data, page = read_results(RESULTS), _in_one_line(PAGE)
+    data, page = read_paper_results(RESULTS), _in_one_line(PAGE)
     kept, aware = data.outcome("sac-pendulum-baseline"), data.outcome("sac-pendulum-dt-aware")
     short, longer, start = (_with_error(kept.cell(dt=dt).scores, 0) for dt in ("4ms", "8ms", "16ms"))
     assert f"SAC scores {short} at 4 ms and {longer} at 8 ms, against {start} at 16 ms" in page
@@ -89,7 +88,7 @@ def test_the_page_s_scores_of_sac_on_the_double_pendulum_are_those_of_the_runs()
 
 
 def test_the_page_s_differences_of_sac_s_discounts_on_reacher_are_those_of_the_runs() -> None:
-    data, page = read_results(RESULTS), _in_one_line(PAGE)
+    data, page = read_paper_results(RESULTS), _in_one_line(PAGE)
     conditions = judge(data, next(each for each in CLAIMS if each.number == "11")).conditions
     gains = [each.estimate.value for each in conditions if each.name.startswith("score at") and "baseline" in each.name]
     at_4ms, at_8ms, at_32ms, at_64ms = (each.estimate for each in conditions if "less gamma_2" in each.name)
@@ -110,7 +109,7 @@ def test_the_page_s_differences_of_sac_s_discounts_on_reacher_are_those_of_the_r
 def test_seeds_that_were_added_to_a_claim_say_alone_what_the_page_tells_of_them(
     number: str, study: str, first: int, last: int, unit: float, words: str
 ) -> None:
-    every, claim = read_results(RESULTS), next(each for each in CLAIMS if each.number == number)
+    every, claim = read_paper_results(RESULTS), next(each for each in CLAIMS if each.number == number)
     new = _from_seed(every, study, first)
     assert all(cell.seeds == tuple(range(first, last + 1)) for cell in new.outcome(study).cells)
     alone = judge(new, claim)
@@ -124,7 +123,7 @@ def test_seeds_that_were_added_to_a_claim_say_alone_what_the_page_tells_of_them(
 
 
 def test_the_page_s_returns_on_the_robot_are_those_of_the_runs() -> None:
-    data, page = read_results(RESULTS), _in_one_line(PAGE)
+    data, page = read_paper_results(RESULTS), _in_one_line(PAGE)
     (aware, kept, start), (aware_2000, kept_2000, start_2000) = (
         [data.outcome(study).cell(rule=rule, dt=dt) for rule, dt in ROBOT] for study in ("ppo-robot", "ppo-robot-2000")
     )
@@ -146,7 +145,7 @@ def test_the_page_s_returns_on_the_robot_are_those_of_the_runs() -> None:
 
 
 def test_the_page_s_sac_on_the_robot_is_that_of_the_runs() -> None:
-    data, page = read_results(RESULTS), _in_one_line(PAGE)
+    data, page = read_paper_results(RESULTS), _in_one_line(PAGE)
     conditions = judge(data, next(c for c in CLAIMS if c.number == "15")).conditions
     kept, scaled, (below, most, least), *_, longer = (
         (each.estimate.value, each.estimate.low or 0.0, each.estimate.high or 0.0) for each in conditions
@@ -176,7 +175,9 @@ def test_the_page_tells_what_came_of_the_settings_that_were_learned_through_the_
 
 def test_the_page_s_tuned_table_is_that_of_the_data() -> None:
     rows = [
-        line for line in tuned_table(read_results(RESULTS), "ppo-tuned").as_markdown().splitlines() if "ms" in line[:8]
+        line
+        for line in tuned_table(read_paper_results(RESULTS), "ppo-tuned").as_text().splitlines()
+        if "ms" in line[:8]
     ]
     page = PAGE.read_text()
     assert len(rows) == 5
@@ -184,7 +185,7 @@ def test_the_page_s_tuned_table_is_that_of_the_data() -> None:
 
 
 def test_the_page_s_returns_on_the_double_pendulum_are_those_of_the_runs() -> None:
-    data, page = read_results(RESULTS), _in_one_line(PAGE)
+    data, page = read_paper_results(RESULTS), _in_one_line(PAGE)
     outcome = data.outcome("ppo-pendulum")
     aware, baseline = ([outcome.cell(rule=rule, dt=dt) for dt in DTS] for rule in ("dt-aware", "baseline"))
     gains = [_mean(one.scores) - _mean(other.scores) for one, other in zip(aware, baseline, strict=True)]
@@ -204,7 +205,7 @@ def test_the_page_s_returns_on_the_double_pendulum_are_those_of_the_runs() -> No
 
 
 def test_the_page_s_behaviour_is_that_of_the_policies() -> None:
-    data, page = read_results(RESULTS), _in_one_line(PAGE)
+    data, page = read_paper_results(RESULTS), _in_one_line(PAGE)
     from_target = [100 * _mean(data.behaviour(f"ppo-{rule}", rule, "4ms")) for rule in ("baseline", "dt-aware")]
     upright = [100 * _mean(data.behaviour("ppo-pendulum", rule, "4ms")) for rule in ("baseline", "dt-aware")]
     assert f"{from_target[0]:.0f} % of its first distance" in page
@@ -216,7 +217,7 @@ def test_the_page_s_behaviour_is_that_of_the_policies() -> None:
 
 
 def test_the_page_s_runs_and_hours_are_those_of_the_studies() -> None:
-    every, page = read_results(RESULTS).outcomes.values(), _in_one_line(PAGE)
+    every, page = read_paper_results(RESULTS).outcomes.values(), _in_one_line(PAGE)
     here = [each for each in every if each.about["machines"][0]["device"] == "cpu"]
     outcomes = [each for each in every if each not in here]
     runs, hours, wall_s = (sum(each.about[key] for each in outcomes) for key in ("runs", "simulated_hours", "wall_s"))

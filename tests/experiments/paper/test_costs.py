@@ -6,11 +6,17 @@ from pathlib import Path
 import pytest
 
 from cycletime.duration import cycle_steps
-from cycletime.experiments.paper.experiments import EXPERIMENTS, Size, load_study
-from cycletime.experiments.running import COMPILE_S, core_cost, experiment_cost
+from cycletime.experiments.investigation import Size
+from cycletime.experiments.paper.declaration import PAPER
+from cycletime.experiments.paper.experiments import EXPERIMENTS, load_study
+from cycletime.experiments.running import COMPILE_S, ExperimentCost, Workspace, core_cost, experiment_cost
 from cycletime.studies.plan import Plan
 
 MEASURED = (Path(__file__).parents[3] / "results" / "training-cpu.txt").read_text()
+
+
+def cost_of(name: str, size: Size = Size()) -> ExperimentCost:  # noqa: B008 - it is frozen
+    return experiment_cost(EXPERIMENTS[name], Workspace(investigation=PAPER, out=Path(), size=size))
 
 
 @pytest.mark.parametrize(
@@ -23,18 +29,18 @@ MEASURED = (Path(__file__).parents[3] / "results" / "training-cpu.txt").read_tex
     ],
 )
 def test_runs_and_simulated_hours_are_counted_by_hand(name: str, runs: int, hours: float) -> None:
-    found = experiment_cost(EXPERIMENTS[name], Size())
+    found = cost_of(name)
     assert found.runs == runs
     assert found.simulated_h == pytest.approx(hours)
 
 
 def test_the_times_are_about_those_that_were_measured() -> None:
-    grid = experiment_cost(EXPERIMENTS["ppo-grid"], Size())
+    grid = cost_of("ppo-grid")
     assert grid.h200_s is not None
     assert 150 < grid.h200_s < 300, "README: three and a half minutes"
     assert grid.engines == ("cuda",)
     updates = 360 * 1e6 / 4  # of twelve discounts at 16 ms, with 30 seeds
-    sweep = experiment_cost(EXPERIMENTS["sac-pendulum-sweep"], Size())
+    sweep = cost_of("sac-pendulum-sweep")
     assert sweep.engines == ("cuda",)
     assert sweep.h200_s is not None
     assert 5e-6 * updates < sweep.h200_s < 6e-6 * updates, "benchmarks/sac_kernel.py has a goal of 6 us an update"
@@ -57,7 +63,7 @@ def test_a_core_takes_about_the_time_of_the_benchmark(line: str, study: str, dt:
 
 
 def test_a_tenth_of_the_steps_takes_a_tenth_of_the_time_and_programs_their_own() -> None:
-    full, tenth = (experiment_cost(EXPERIMENTS["ppo-dt0"], Size(scale, 30)) for scale in (1.0, 0.1))
+    full, tenth = (cost_of("ppo-dt0", Size(scale, 30)) for scale in (1.0, 0.1))
     assert tenth.runs == full.runs
     assert tenth.simulated_h == pytest.approx(full.simulated_h / 10)
     assert full.cores_s[2] / 10 < tenth.cores_s[2] < full.cores_s[2] / 5
@@ -67,8 +73,8 @@ def test_cores_share_the_runs_until_the_longest_is_all_that_is_left() -> None:
     plan = Plan.of(load_study("ppo-baseline"))
     costs = {cell.dt: core_cost(cell.run(0)) for cell in plan.cells}
     runs_s = {dt: 1e7 / cycle_steps(dt, "2ms") * cost.agent_step_s for dt, cost in costs.items()}
-    found = experiment_cost(EXPERIMENTS["ppo-baseline"], Size()).cores_s
+    found = cost_of("ppo-baseline").cores_s
     for count in (2, 16):
         assert found[count] == pytest.approx((30 * sum(runs_s.values()) + 5 * COMPILE_S) / count)
-    few = experiment_cost(EXPERIMENTS["ppo-baseline"], Size(1.0, 2)).cores_s
+    few = cost_of("ppo-baseline", Size(1.0, 2)).cores_s
     assert few[64] == pytest.approx(max(runs_s.values()) + COMPILE_S), "ten runs, of which those at 4 ms take longest"

@@ -9,16 +9,16 @@ import pytest
 from cycletime import SAC
 from cycletime.duration import cycle_steps
 from cycletime.errors import InputError
-from cycletime.experiments.collection import scalar_settings
+from cycletime.experiments.investigation import Size
 from cycletime.experiments.paper.clips import CLIPS
+from cycletime.experiments.paper.declaration import PAPER
 from cycletime.experiments.paper.experiments import (
     EXPERIMENTS,
-    Size,
     experiment_of,
-    find_experiments,
     load_study,
     sweep_of,
 )
+from cycletime.experiments.results import scalar_settings
 from cycletime.studies.plan import Plan
 
 PARTS = [part for each in EXPERIMENTS.values() for part in each.studies]
@@ -130,9 +130,9 @@ def test_seeds_must_leave_room_for_the_winners() -> None:
 
 def test_a_slip_in_a_name_is_guessed_and_nonsense_has_the_list() -> None:
     with pytest.raises(InputError, match=r"^The paper has no experiment 'ppo-gird': .*; did you mean ppo-grid\?$"):
-        find_experiments(["ppo-baseline", "ppo-gird"])
+        PAPER.find_experiments(["ppo-baseline", "ppo-gird"])
     with pytest.raises(InputError, match=r"^The paper has no experiment 'dqn': there are ppo-baseline, ppo-grid, "):
-        find_experiments(["dqn"])
+        PAPER.find_experiments(["dqn"])
 
 
 def test_a_study_knows_its_experiment_and_the_winners_their_sweep() -> None:
@@ -145,7 +145,7 @@ def test_a_study_knows_its_experiment_and_the_winners_their_sweep() -> None:
 
 
 def test_policies_are_kept_of_what_is_filmed_and_where_another_simulator_plays_them() -> None:
-    kept = [each.name for each in EXPERIMENTS.values() if each.keep.policies]
+    kept = [each.name for each in EXPERIMENTS.values() if each.save_options.policies]
     filmed = {clip.study for clip in CLIPS}
     assert [name for name in kept if filmed & {*EXPERIMENTS[name].studies}] == [
         *("ppo-baseline", "ppo-dt-aware", "ppo-pendulum", "sac-pendulum")

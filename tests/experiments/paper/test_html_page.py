@@ -93,6 +93,6 @@ def test_films_are_in_the_page_where_there_are_some(tmp_path: Path) -> None:
     kept = [{**told, "file": "a.gif"}, {**told, "file": "missing.gif"}, {**told, "file": "../outside.gif"}]
     (clips / "clips.json").write_text(json.dumps(kept))
     (tmp_path / "outside.gif").write_bytes(b"GIF89a")
-    html = render(paper_page(small_data("ppo-baseline"), tmp_path))
+    html = render(paper_page(replace(small_data("ppo-baseline"), folder=tmp_path)))
     assert [name for name in blocks(html) if name.startswith("film")] == ["film-0"]
     assert "PPO on Reacher at 4 ms, baseline" in html

@@ -9,7 +9,7 @@ import pytest
 from cycletime.errors import InputError
 from cycletime.experiments.paper.claims import CLAIMS, claims_as_json
 from cycletime.experiments.paper.data import PaperResults
-from cycletime.experiments.paper.report import claims_text, find_table, index_markdown, write_report
+from cycletime.experiments.paper.report import claim_text, find_table, index_markdown, write_report
 from tests.experiments.paper.synthetic import synthetic_data
 
 ABOUT = {
@@ -24,6 +24,10 @@ def small_data(scale: float = 0.01) -> PaperResults:
     data = synthetic_data(lambda labels: 5.0, seeds=2, only=["ppo-baseline"], scale=scale)
     outcome = data.outcomes["ppo-baseline"]
     return PaperResults({"ppo-baseline": replace(outcome, about={**outcome.about, **ABOUT})})
+
+
+def claims_text(data: PaperResults) -> str:
+    return "\n".join(claim_text(claim, data) for claim in CLAIMS)
 
 
 def test_every_claim_is_told_in_80_columns_with_what_it_hangs_on() -> None:
@@ -87,6 +91,6 @@ def test_a_report_has_what_there_is_data_for_and_names_the_rest(tmp_path: Path) 
 
 def test_tables_without_data_and_without_a_name_are_one_sentence() -> None:
     with pytest.raises(InputError, match="The paper has no table 'ppo': there are ppo-tuned, sac-tuned"):
-        find_table(PaperResults({}), "ppo")
+        find_table("ppo", PaperResults({}))
     with pytest.raises(InputError, match=r"The table ppo-tuned needs ppo-.*, which has not been run"):
-        find_table(PaperResults({}), "ppo-tuned")
+        find_table("ppo-tuned", PaperResults({}))

@@ -10,11 +10,12 @@ from hatchling.builders.wheel import WheelBuilder
 
 import cycletime
 from cycletime.errors import InputError
+from cycletime.experiments.investigation import Size
 from cycletime.experiments.outcome import Outcome
 from cycletime.experiments.paper import behaviour
-from cycletime.experiments.paper.behaviour import Behaviour
-from cycletime.experiments.paper.experiments import Size
-from cycletime.experiments.results import collect_results, read_results, results_folder
+from cycletime.experiments.paper.data import Behaviour, read_paper_results, save_behaviours
+from cycletime.experiments.paper.declaration import PAPER
+from cycletime.experiments.results import collect_results, results_folder
 from tests.experiments.paper.made import study_folder
 
 ROOT = Path(__file__).parents[3]
@@ -25,7 +26,9 @@ def _nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """Policies that nobody trained do nothing; tests/experiments/paper/test_behaviour.py has some that do."""
     measured = {"ppo-baseline": Behaviour({("baseline", 0.004): {0: 0.5, 1: 0.25}}, 50, "here")}
     monkeypatch.setattr(
-        behaviour, "measure", lambda folders: {name: each for name, each in measured.items() if name in folders}
+        behaviour,
+        "measure_behaviour",
+        lambda folders: {name: each for name, each in measured.items() if name in folders},
     )
 
 
@@ -33,33 +36,33 @@ def test_finished_studies_are_kept_and_read_again_and_others_are_named(tmp_path:
     study_folder(tmp_path, "ppo-baseline")
     study_folder(tmp_path, "sac-scaled", missing=4)
     results = tmp_path / "results"
-    collected = collect_results(tmp_path, results)
+    collected = collect_results(PAPER, tmp_path, results)
     assert collected.kept == (results / "ppo-baseline.npz", results / "behaviour.json")
     assert collected.unfinished == {"sac-scaled": (6, 10)}
-    data = read_results(results)
+    data = read_paper_results(results)
     assert list(data.outcomes) == ["ppo-baseline"]
     np.testing.assert_array_equal(data.outcome("ppo-baseline").cell(dt="4ms").scores, [0.0, 1.0])
     np.testing.assert_array_equal(data.behaviours["ppo-baseline"].of("baseline", "4ms"), [0.5, 0.25])
     study_folder(tmp_path, "sac-scaled")
-    assert collect_results(tmp_path, results).unfinished == {}
-    assert list(read_results(results).outcomes) == ["ppo-baseline", "sac-scaled"]
+    assert collect_results(PAPER, tmp_path, results).unfinished == {}
+    assert list(read_paper_results(results).outcomes) == ["ppo-baseline", "sac-scaled"]
 
 
 def test_results_of_other_studies_and_their_behaviour_stay(tmp_path: Path) -> None:
     results = tmp_path / "results"
     results.mkdir()
-    behaviour.save(
+    save_behaviours(
         {"ppo-pendulum": Behaviour({("baseline", 0.004): {0: 1.0}}, 50, "there")}, results / "behaviour.json"
     )
     study_folder(tmp_path / "out", "ppo-baseline")
-    collect_results(tmp_path / "out", results)
-    assert sorted(read_results(results).behaviours) == ["ppo-baseline", "ppo-pendulum"]
+    collect_results(PAPER, tmp_path / "out", results)
+    assert sorted(read_paper_results(results).behaviours) == ["ppo-baseline", "ppo-pendulum"]
 
 
 def test_results_are_not_replaced_by_those_that_say_less(tmp_path: Path) -> None:
     results = tmp_path / "results"
     study_folder(tmp_path / "large", "ppo-baseline", size=Size(0.02, 3))
-    collect_results(tmp_path / "large", results)
+    collect_results(PAPER, tmp_path / "large", results)
     before = (results / "ppo-baseline.npz").read_bytes()
     for size, words in (
         (Size(0.01, 3), "3 seeds at 0.01"),
@@ -70,65 +73,60 @@ def test_results_are_not_replaced_by_those_that_say_less(tmp_path: Path) -> None
         study_folder(out, "ppo-baseline", size=size)
         study_folder(out, "sac-scaled", size=size)
         with pytest.raises(InputError, match=f"has 3 seeds at 0.02 of all .* now {words} of .* another --result"):
-            collect_results(out, results)
+            collect_results(PAPER, out, results)
     assert (results / "ppo-baseline.npz").read_bytes() == before
     assert not (results / "sac-scaled.npz").exists(), "all or nothing"
     study_folder(tmp_path / "more", "ppo-baseline", size=Size(0.02, 4))
-    collect_results(tmp_path / "more", results)
+    collect_results(PAPER, tmp_path / "more", results)
     assert Outcome.load(results / "ppo-baseline.npz").n == (4,)
 
 
 def test_a_wall_time_that_nobody_wrote_down_can_be_given(tmp_path: Path) -> None:
     study_folder(tmp_path, "ppo-baseline")
-    collect_results(tmp_path, tmp_path / "results")
-    assert read_results(tmp_path / "results").outcome("ppo-baseline").about["wall_s"] is None
-    collect_results(tmp_path, tmp_path / "results", {"ppo-baseline": 27.5})
-    assert read_results(tmp_path / "results").outcome("ppo-baseline").about["wall_s"] == 27.5
+    collect_results(PAPER, tmp_path, tmp_path / "results")
+    assert read_paper_results(tmp_path / "results").outcome("ppo-baseline").about["wall_s"] is None
+    collect_results(PAPER, tmp_path, tmp_path / "results", {"ppo-baseline": 27.5})
+    assert read_paper_results(tmp_path / "results").outcome("ppo-baseline").about["wall_s"] == 27.5
     with pytest.raises(InputError, match=r"--wall names 'ppo-grid': .* has ppo-baseline"):
-        collect_results(tmp_path, tmp_path / "results", {"ppo-grid": 1.0})
+        collect_results(PAPER, tmp_path, tmp_path / "results", {"ppo-grid": 1.0})
 
 
 def test_folders_without_anything_are_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="has no study of the paper: 'cycletime experiment run paper' makes them"):
-        collect_results(tmp_path, tmp_path / "results")
-    with pytest.raises(
-        InputError, match="is not a folder with results: 'cycletime experiment collect paper' makes one"
-    ):
-        read_results(tmp_path / "results")
-    assert read_results(tmp_path).outcomes == {}
+    with pytest.raises(InputError, match=r"has no study of 'paper', such as ppo-baseline: .* run paper' makes th"):
+        collect_results(PAPER, tmp_path, tmp_path / "results")
+    with pytest.raises(InputError, match="is not a folder with results: 'cycletime experiment collect' makes one"):
+        read_paper_results(tmp_path / "results")
+    assert read_paper_results(tmp_path).outcomes == {}
 
 
-def test_results_come_with_a_checkout_and_with_an_installed_package(
+def test_results_are_those_of_the_checkout_around_the_package_or_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    package, checkout = tmp_path / "src" / "cycletime", tmp_path / "results" / "paper"
-    installed = package / "paper" / "results"
-    monkeypatch.setattr(cycletime, "__file__", str(package / "__init__.py"))
-    assert results_folder() == installed, "where there are none"
-    checkout.mkdir(parents=True)
-    assert results_folder() == checkout
-    installed.mkdir(parents=True)
-    assert results_folder() == installed
+    installed, clone = tmp_path / "site-packages" / "cycletime", tmp_path / "clone"
+    (clone / "results" / "paper").mkdir(parents=True)
+    (clone / "docs").mkdir()
+    (clone / "pyproject.toml").touch()
+    monkeypatch.setattr(cycletime, "__file__", str(clone / "src" / "cycletime" / "__init__.py"))
+    assert results_folder("paper") == clone / "results" / "paper"
+    monkeypatch.setattr(cycletime, "__file__", str(installed / "__init__.py"))
+    monkeypatch.chdir(clone / "docs")
+    assert results_folder("paper") == clone / "results" / "paper"
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"no results of 'paper' here, .*: clone https://.* give its results/paper as"):
+        results_folder("paper")
 
 
-def test_a_wheel_has_the_results_and_not_what_is_made_from_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wheel_has_no_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")  # no compiler, so that it is the package alone
     (tmp_path / "src" / "cycletime").mkdir(parents=True)
-    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "src/cycletime/__init__.py"):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "src/cycletime/__init__.py"):
         shutil.copy(ROOT / name, tmp_path / name)
-    for name in ("ppo-grid.npz", "behaviour.json", "claims.json", "README.md", "figures/a.png", "tables/a.json"):
-        file = tmp_path / "results" / "paper" / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.touch()
+    if (ROOT / "hatch_build.py").exists():
+        shutil.copy(ROOT / "hatch_build.py", tmp_path / "hatch_build.py")
+    file = tmp_path / "results" / "paper" / "ppo-grid.npz"
+    file.parent.mkdir(parents=True)
+    file.touch()
     (wheel,) = WheelBuilder(str(tmp_path)).build(directory=str(tmp_path / "dist"), versions=["standard"])
     with zipfile.ZipFile(wheel) as built:
         names = {name for name in built.namelist() if "dist-info" not in name}
-    assert names == {
-        "cycletime/__init__.py",
-        "cycletime/paper/results/ppo-grid.npz",
-        "cycletime/paper/results/behaviour.json",
-    }
-    shutil.rmtree(tmp_path / "results")
-    assert list(WheelBuilder(str(tmp_path)).build(directory=str(tmp_path / "dist"), versions=["standard"]))
+    assert names == {"cycletime/__init__.py"}

@@ -48,11 +48,11 @@ def test_scores_are_means_of_the_right_runs(data: PaperResults) -> None:
 def test_neighbours_that_are_as_good_are_listed(data: PaperResults) -> None:
     table = tuned_table(data, "ppo-tuned")
     assert set(table.rows[2].as_good) == {(8000, 12), (8000, 25), (8000, 100), (8000, 200)}
-    assert "Of 24 other choices so many are as good" in table.as_markdown().replace("\n  ", " ")
+    assert "Of 24 other choices so many are as good" in table.as_text().replace("\n  ", " ")
 
 
 def test_markdown_is_a_table_of_about_100_columns(data: PaperResults) -> None:
-    title, _, header, rule, *rest = tuned_table(data, "ppo-tuned").as_markdown().splitlines()
+    title, _, header, rule, *rest = tuned_table(data, "ppo-tuned").as_text().splitlines()
     assert title == "PPO on Reacher, batch b and mini-batch m tuned at each cycle time"
     assert header.split("|")[2:4] == [" paper b, m ", " our b, m "]
     assert set(rule) == {"|", "-", " "}
@@ -81,7 +81,7 @@ def test_the_papers_three_digits_of_a_discount_find_the_sweeps_six() -> None:
     assert [row.is_same for row in table.rows] == [False, False, True, True, True]
     assert [row.papers_choice.value for row in table.rows if row.papers_choice] == pytest.approx([0, 0, 1, 1, 1])
     assert [row.fresh for row in table.rows] == [None] * 5
-    text = table.as_markdown()
+    text = table.as_text()
     assert "The winners have not been run again with fresh seeds." in text
     assert "| 0.961 " in text
     assert "| 0.851 " in text
@@ -89,7 +89,7 @@ def test_the_papers_three_digits_of_a_discount_find_the_sweeps_six() -> None:
 
 def test_scaled_down_tables_are_labelled() -> None:
     table = tuned_table(synthetic_data(lambda _: 1.0, 2, scale=0.01, only=["sac-gamma-sweep"]), "sac-tuned")
-    assert table.as_markdown().splitlines()[0].endswith("(scaled down to 1 % of the environment steps)")
+    assert table.as_text().splitlines()[0].endswith("(scaled down to 1 % of the environment steps)")
     assert table.as_json()["scale"] == 0.01
 
 

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from cycletime.agents import PPOAgent
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.experiments.collection import collect, study_command, winners, winners_study
-from cycletime.experiments.outcome import Outcome, OutcomeCell
-from cycletime.experiments.paper.experiments import Size
+from cycletime.experiments.investigation import Size
+from cycletime.experiments.outcome import Outcome, OutcomeCell, winners
+from cycletime.experiments.paper.experiments import study_command, winners_study
 from cycletime.studies.spec_file import study_from_table, study_table
 from cycletime.training.spec import RunSpec
-from tests.experiments.paper.made import study_folder
+from tests.experiments.paper.made import collect, study_folder
 
 BEST = {"4ms": (8000, 50), "8ms": (8000, 25), "16ms": (4000, 12), "32ms": (2000, 12), "64ms": (1000, 12)}
 """By cycle time, the batch and the mini-batch that shall win."""

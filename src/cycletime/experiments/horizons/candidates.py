@@ -20,9 +20,8 @@ from typing import Any, Literal, TypeAlias
 
 from cycletime.agents import PPOAgent, SACAgent, agent_for
 from cycletime.duration import Duration
-from cycletime.experiments.collection import winners
-from cycletime.experiments.outcome import Outcome
-from cycletime.experiments.paper.experiments import FRESH_SEED
+from cycletime.experiments.investigation import FRESH_SEED
+from cycletime.experiments.outcome import Outcome, winners
 from cycletime.rules import PPO, SAC, Law, Rule, laws
 from cycletime.rules.rule import rules_by_name
 from cycletime.studies.spec import StudySpec

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import product
 from math import ceil, inf
 from pathlib import Path
@@ -20,8 +21,8 @@ from cycletime.duration import Duration
 from cycletime.experiments.horizons.candidates import AlgorithmSpec
 from cycletime.experiments.horizons.preregistration import chosen_candidates
 from cycletime.experiments.horizons.ranking import START_KINDS, Array, Interval, RuleComparison
-from cycletime.experiments.horizons.results import Evidence
-from cycletime.experiments.outcome import NoResultsError, Outcome
+from cycletime.experiments.horizons.results import Evidence, HorizonsResults, all_evidence
+from cycletime.experiments.outcome import NotRunError, Outcome
 from cycletime.reports.drawing import BAND_ALPHA, TITLE_SIZE, log2_axis
 from cycletime.reports.figure import COLOURS, DASHES, MARKERS
 from cycletime.reports.figure_style import STYLE, add_footer, save_figure
@@ -34,16 +35,26 @@ _LOWEST, _HIGHEST = -0.5, 1.25
 _COLUMNS = 3
 
 
-def save_figures(evidence: Evidence, folder: Path) -> list[Path]:
-    """Draw and write those of what was run; the same results give the same bytes."""
+def save_figures(results: HorizonsResults, folder: Path, only: Sequence[str] = ()) -> list[Path]:
+    """Draw and write the figures of what was run, or some; the same results give the same bytes."""
+    wanted = only or list(_drawings(results))
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     paths: list[Path] = []
     with mpl.rc_context(STYLE):
-        for name, draw in FIGURES.items():
-            with suppress(NoResultsError):
-                paths += save_figure(draw(evidence), folder, evidence.subject.prefix + name, FORMATS)
+        for name, draw in _drawings(results).items():
+            if name in wanted:
+                with suppress(NotRunError):
+                    paths += save_figure(draw(), folder, name, FORMATS)
     return paths
+
+
+def _drawings(results: HorizonsResults) -> dict[str, Callable[[], Figure]]:
+    return {
+        evidence.subject.prefix + name: partial(draw, evidence)
+        for evidence in all_evidence(results)
+        for name, draw in FIGURES.items()
+    }
 
 
 def draw_tuned_horizons(evidence: Evidence) -> Figure:

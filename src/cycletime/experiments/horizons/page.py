@@ -19,11 +19,10 @@ from cycletime.agents import SACAgent
 from cycletime.bounded import read_bounded_text
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.experiments.collection import winners
 from cycletime.experiments.horizons.ranking import MEASURES, START_KINDS, Interval, RuleComparison
-from cycletime.experiments.horizons.results import Evidence
+from cycletime.experiments.horizons.results import Evidence, HorizonsResults, all_evidence
 from cycletime.experiments.horizons.verdicts import JudgedTrial, decision_text, excluded_text
-from cycletime.experiments.outcome import NoResultsError, Outcome, OutcomeCell
+from cycletime.experiments.outcome import NotRunError, Outcome, OutcomeCell, winners
 from cycletime.reports.formatting import estimate_text
 from cycletime.rules.quantities import decay_in_seconds
 from cycletime.statistics import Estimate, mean_and_error
@@ -241,19 +240,25 @@ _PART = re.compile(r"(<!-- made: ([\w-]+)(?:; ([^\n]*))? -->\n).*?(<!-- end -->)
 _MAX_BYTES = 2**20
 
 
-def write_page(page: Path, evidence: Sequence[Evidence]) -> list[Path]:
-    """Fill a page and write its figures beside it; the files.
-
-    Args:
-        page: The page.
-        evidence: Of each algorithm.
-    """
+def write_page(results: HorizonsResults, page: Path) -> list[Path]:
+    """Fill a page and write its figures beside it; the files."""
     from cycletime.experiments.horizons.figures import save_figures
 
-    text = fill_page(read_bounded_text(page, _MAX_BYTES, encoding="utf-8"), evidence)
-    figures = [path for each in evidence for path in save_figures(each, page.parent / FIGURES)]
+    text = fill_page(read_bounded_text(page, _MAX_BYTES, encoding="utf-8"), all_evidence(results))
+    figures = save_figures(results, page.parent / FIGURES)
     write_whole(page, lambda file: file.write_text(text, encoding="utf-8"))
     return [page, *figures]
+
+
+def missing_figures(results: HorizonsResults) -> dict[str, str]:
+    """By name, the figures that cannot be drawn, and what they need."""
+    missing = {}
+    for evidence, (name, (_, needed)) in product(all_evidence(results), IMAGES.items()):
+        try:
+            needed(evidence)
+        except NotRunError as error:
+            missing[evidence.subject.prefix + name] = ", ".join(error.needed)
+    return missing
 
 
 def fill_page(text: str, evidence: Sequence[Evidence]) -> str:
@@ -263,7 +268,7 @@ def fill_page(text: str, evidence: Sequence[Evidence]) -> str:
         for each in evidence
         for name, make in PARTS_BY_ALGORITHM[each.algorithm].items()
     }
-    missing: list[NoResultsError] = []
+    missing: list[NotRunError] = []
     told = set[str]()
 
     def made(part: re.Match[str]) -> str:
@@ -273,7 +278,7 @@ def fill_page(text: str, evidence: Sequence[Evidence]) -> str:
         make, whose = known[name]
         try:
             content = [words, make(whose)]
-        except NoResultsError as error:
+        except NotRunError as error:
             missing.append(error)
             content = [NOT_RUN_TEXT] if whose.subject.prefix not in told else []
             told.add(whose.subject.prefix)

@@ -22,7 +22,7 @@ from typing import Any
 
 from cycletime.experiments.horizons.candidates import AlgorithmSpec, count_parameters
 from cycletime.experiments.horizons.ranking import MEASURES, START_KINDS, Interval, Measure, RuleComparison
-from cycletime.experiments.outcome import require_file
+from cycletime.experiments.outcome import NotRunError
 from cycletime.rules import Rule
 from cycletime.rules.rule import own_rules_as_table
 from cycletime.training.atomic_files import disk_errors, write_whole
@@ -81,19 +81,22 @@ def preregistration_command(subject: AlgorithmSpec) -> str:
     return f"cycletime experiment preregister horizons {subject.algorithm}"
 
 
-def preregistered_rules(results: Path, subject: AlgorithmSpec) -> dict[str, Rule]:
+def preregistered_rules(results: Path | None, subject: AlgorithmSpec) -> dict[str, Rule]:
     """The candidates of the frozen list."""
     return read_own_rules(_require_preregistration(results, subject))
 
 
-def preregistered_predictions(results: Path, subject: AlgorithmSpec) -> dict[str, Any]:
+def preregistered_predictions(results: Path | None, subject: AlgorithmSpec) -> dict[str, Any]:
     """By candidate of the frozen list, what is predicted of it."""
     return dict(read_toml(_require_preregistration(results, subject))["predictions"])
 
 
-def _require_preregistration(results: Path, subject: AlgorithmSpec) -> Path:
-    makes = f"'{preregistration_command(subject)}' makes it, once the search has been run."
-    return require_file(results / preregistration_file(subject), makes)
+def _require_preregistration(results: Path | None, subject: AlgorithmSpec) -> Path:
+    file = (results or Path()) / preregistration_file(subject)
+    if not file.exists():
+        makes = f"'{preregistration_command(subject)}' makes it, once the search has been run."
+        raise NotRunError(file.name, remedy=f"{file} is not there: {makes}")
+    return file
 
 
 def planned_comparisons(subject: AlgorithmSpec) -> tuple[tuple[str, Measure, str], ...]:

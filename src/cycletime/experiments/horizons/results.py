@@ -6,14 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from cycletime.errors import InputError
-from cycletime.experiments.collection import outcome_of
 from cycletime.experiments.horizons.candidates import (
     ALGORITHM_SPECS,
     TASK_SETS,
@@ -27,17 +23,107 @@ from cycletime.experiments.horizons.candidates import (
 from cycletime.experiments.horizons.preregistration import preregistered_predictions, preregistered_rules
 from cycletime.experiments.horizons.ranking import RuleComparison, ScoreScale
 from cycletime.experiments.horizons.verdicts import JudgedTrial
-from cycletime.experiments.outcome import Outcome, require_file
-from cycletime.experiments.results import refuse_smaller_results
+from cycletime.experiments.investigation import Experiment
+from cycletime.experiments.outcome import NotRunError, Outcome, Results, read_outcomes
 from cycletime.studies.spec import StudySpec
-from cycletime.studies.study_folder import StudyFolder
-from cycletime.training.atomic_files import disk_errors
 from cycletime.training.worlds import ClosedFormWorld
 
+if TYPE_CHECKING:
+    import jax
+
+    from cycletime.experiments.running import Workspace
+
+CURVE_BINS = 10
+"""Of the curves that are kept."""
+Stage: TypeAlias = Literal["tuning", "search", "trial-tuning", "trial"]
+STAGES: Mapping[Stage, str] = {"tuning": "search", "search": "search", "trial-tuning": "trial", "trial": "trial"}
+"""In their order, whether each belongs to the search or to the trial."""
+_ABOUT: Mapping[Stage, str] = {
+    "tuning": "horizons tuned at each cycle time",
+    "search": "all candidates from tuned and untuned values",
+    "trial-tuning": "horizons tuned on the trial's tasks",
+    "trial": "the preregistered candidates on other tasks",
+}
 DO_NOTHING_EPISODES = 1000
 _SEED = 0
 _DIGITS = 6
 """Of the level that are kept: machines differ in the last ones."""
+
+
+@dataclass(frozen=True)
+class StageStudy:
+    """A study of a stage, on one task."""
+
+    task_set: TaskSet
+    stage: Stage
+    task: str
+
+    @property
+    def name(self) -> str:
+        return (self.task_set.tuning_name if self.is_tuning else self.task_set.study_name)(self.task)
+
+    @property
+    def is_tuning(self) -> bool:
+        return self.stage != self.task_set.name
+
+    @property
+    def experiment(self) -> str:
+        """The name of its stage, with the algorithm's prefix."""
+        return f"{self.task_set.subject.prefix}{self.stage}"
+
+    @property
+    def command(self) -> str:
+        """What makes the pack that runs it."""
+        return f"cycletime experiment pack horizons {self.experiment}"
+
+
+STUDIES = {
+    study.name: study
+    for algorithm in ALGORITHM_SPECS
+    for stage, of in STAGES.items()
+    for task in TASK_SETS[algorithm][of].tasks
+    for study in [StageStudy(TASK_SETS[algorithm][of], stage, task)]
+}
+"""By name, all studies."""
+EXPERIMENTS = {
+    name: Experiment(
+        name,
+        _ABOUT[studies[0].stage],
+        "docs/horizons.md",
+        tuple(each.name for each in studies),
+    )
+    for name in dict.fromkeys(each.experiment for each in STUDIES.values())
+    for studies in [[each for each in STUDIES.values() if each.experiment == name]]
+}
+"""By name, the stages of each algorithm."""
+
+
+def stage_study(name: str, workspace: Workspace) -> StudySpec:
+    """A study by name; one that compares rules follows from what tuning found, and the trial from the search."""
+    known = STUDIES[name]
+    rules = _compared_rules(known.task_set, workspace.results)
+    if known.is_tuning:
+        return workspace.size.of(known.task_set.tuning(known.task))
+    tuning = workspace.outcome(known.task_set.tuning_name(known.task))
+    return workspace.size.of(known.task_set.study(tuning, rules))
+
+
+def needed_studies(name: str) -> tuple[str, ...]:
+    """The tuning that a study of rules follows from."""
+    known = STUDIES[name]
+    return () if known.is_tuning else (known.task_set.tuning_name(known.task),)
+
+
+def provenance(study: StudySpec) -> dict[str, Any]:
+    """The scale of a study, the command that packs it, and the score of doing nothing on its task."""
+    (world,) = study.worlds
+    assert isinstance(world, ClosedFormWorld), "packs have no others"
+    known = STUDIES[study.name]
+    return {
+        "scale": study.env_steps / known.task_set.tuning(known.task).env_steps,
+        "command": known.command,
+        "nothing": do_nothing_return(world),
+    }
 
 
 def do_nothing_return(world: ClosedFormWorld, episodes: int = DO_NOTHING_EPISODES) -> float:
@@ -45,6 +131,9 @@ def do_nothing_return(world: ClosedFormWorld, episodes: int = DO_NOTHING_EPISODE
 
     An action that is held does not depend on the cycle time, and nor does this.
     """
+    import jax
+    import jax.numpy as jnp
+
     task = world.task
 
     def held(key: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -56,112 +145,51 @@ def do_nothing_return(world: ClosedFormWorld, episodes: int = DO_NOTHING_EPISODE
     return float(f"{mean:.{_DIGITS}g}")
 
 
-BINS = 10
-"""Of the curves that are kept."""
-Stage: TypeAlias = Literal["tuning", "search", "trial-tuning", "trial"]
-STAGES: Mapping[Stage, str] = {"tuning": "search", "search": "search", "trial-tuning": "trial", "trial": "trial"}
-"""In their order, whether each belongs to the search or to the trial."""
-
-
 @dataclass(frozen=True)
-class _KnownStudy:
-    """A study that can be asked for."""
+class HorizonsResults(Results):
+    """The results of all stages."""
 
-    field: TaskSet
-    stage: Stage
-    task: str
-
-    @property
-    def command(self) -> str:
-        """What makes the pack that runs it."""
-        return f"cycletime experiment pack horizons {self.field.subject.prefix}{self.stage}"
-
-
-def _stage_of(algorithm: str, stage: Stage) -> dict[str, _KnownStudy]:
-    field = TASK_SETS[algorithm][STAGES[stage]]
-    name_of = field.study_name if stage == field.name else field.tuning_name
-    return {name_of(task): _KnownStudy(field, stage, task) for task in field.tasks}
+    def need(self, *names: str) -> None:
+        """Refuse to go on without some studies."""
+        for name in names:
+            if name not in self.outcomes:
+                raise NotRunError(
+                    name,
+                    remedy=f"{self.folder}/{name}.npz is not there: '{STUDIES[name].command}' makes what runs it, and "
+                    "'experiment collect horizons' keeps what comes of it.",
+                )
 
 
-_KNOWN_STUDIES = {
-    name: each
-    for algorithm in ALGORITHM_SPECS
-    for stage in STAGES
-    for name, each in _stage_of(algorithm, stage).items()
-}
-"""By name, all studies."""
+def read_horizons_results(folder: Path) -> HorizonsResults:
+    """All results in a folder."""
+    return HorizonsResults(read_outcomes(folder), folder=folder)
 
 
-def stage_studies(stage: Stage, results: Path, algorithm: Algorithm = "ppo") -> list[StudySpec]:
-    """The studies of a stage, one for each task; those that compare rules follow from what tuning found."""
-    field = TASK_SETS[algorithm][STAGES[stage]]
-    rules = _compared_rules(field, results)
-    if stage != field.name:
-        return [field.tuning(task) for task in field.tasks]
-    return [field.study(load_outcome(results, field.tuning_name(task)), rules) for task in field.tasks]
-
-
-def collect_stages(out: Path, results: Path) -> list[Path]:
-    """Keep what came of the studies in a folder, of which all runs must be done; the files."""
-    there = [name for name in _KNOWN_STUDIES if (out / name / "study.json").exists()]
-    if not there:
-        raise InputError(
-            f"{out} has no study of a search or a trial, such as {next(iter(_KNOWN_STUDIES))}: "
-            "'cycletime experiment pack horizons' makes what runs them."
-        )
-    kept = {results / f"{name}.npz": _collect_study(StudyFolder.open(out / name)) for name in there}
-    for path, outcome in kept.items():
-        refuse_smaller_results(outcome, path)
-    with disk_errors(results):
-        results.mkdir(parents=True, exist_ok=True)
-    for path, outcome in kept.items():
-        outcome.save(path)
-    return list(kept)
-
-
-def _collect_study(folder: StudyFolder) -> Outcome:
-    (world,) = folder.study.worlds
-    assert isinstance(world, ClosedFormWorld), "packs have no others"
-    known = _KNOWN_STUDIES[folder.study.name]
-    about = {
-        "scale": folder.study.env_steps / known.field.tuning(known.task).env_steps,
-        "command": known.command,
-        "nothing": do_nothing_return(world),
-    }
-    return outcome_of(folder, about, bins=BINS)
-
-
-def load_comparison(field: TaskSet, results: Path) -> RuleComparison:
+def load_comparison(task_set: TaskSet, results: HorizonsResults) -> RuleComparison:
     """The rules of a search or of a trial, compared."""
-    tunings = {task: load_outcome(results, field.tuning_name(task)) for task in field.tasks}
-    outcomes = {task: load_outcome(results, field.study_name(task)) for task in field.tasks}
+    tunings = {task: results.outcome(task_set.tuning_name(task)) for task in task_set.tasks}
+    outcomes = {task: results.outcome(task_set.study_name(task)) for task in task_set.tasks}
     scales = {
-        task: ScoreScale(float(outcomes[task].about["nothing"]), retuned_points(tunings[task])) for task in field.tasks
+        task: ScoreScale(float(outcomes[task].about["nothing"]), retuned_points(tunings[task]))
+        for task in task_set.tasks
     }
-    begun = [start for task in field.tasks for start in starting_points(tunings[task])]
-    return RuleComparison(_compared_rules(field, results), begun, outcomes, scales)
+    begun = [start for task in task_set.tasks for start in starting_points(tunings[task])]
+    return RuleComparison(_compared_rules(task_set, results.folder), begun, outcomes, scales)
 
 
-def _compared_rules(field: TaskSet, results: Path) -> Rules:
-    """What is compared: all candidates, or for the trial those of the frozen list."""
-    subject = field.subject
-    return (
-        subject.rules if field.name == "search" else subject.against_references(preregistered_rules(results, subject))
-    )
-
-
-def load_outcome(results: Path, study: str) -> Outcome:
-    """What came of a study."""
-    command = _KNOWN_STUDIES[study].command
-    makes = f"'{command}' makes what runs it, and 'experiment collect horizons' keeps what comes of it."
-    return Outcome.load(require_file(results / f"{study}.npz", makes))
+def _compared_rules(task_set: TaskSet, folder: Path | None) -> Rules:
+    """What is compared: all candidates, or for the trial those of the preregistration."""
+    subject = task_set.subject
+    if task_set.name == "search":
+        return subject.rules
+    return subject.against_references(preregistered_rules(folder, subject))
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a folder with results says; a NoResultsError names what is missing in it."""
+    """What results say of an algorithm; a NotRunError names what is missing in them."""
 
-    results: Path
+    results: HorizonsResults
     algorithm: Algorithm = "ppo"
 
     @property
@@ -184,14 +212,12 @@ class Evidence:
     @cached_property
     def tunings(self) -> dict[str, Outcome]:
         """By task of both, the grid of horizons."""
-        return {
-            task: load_outcome(self.results, field.tuning_name(task)) for field in self.fields for task in field.tasks
-        }
+        return {task: self.results.outcome(field.tuning_name(task)) for field in self.fields for task in field.tasks}
 
     @cached_property
     def predictions(self) -> Mapping[str, Any]:
-        """By candidate, what the frozen list predicts of it."""
-        return preregistered_predictions(self.results, self.subject)
+        """By candidate, what the preregistration predicts of it."""
+        return preregistered_predictions(self.results.folder, self.subject)
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
@@ -199,6 +225,6 @@ class Evidence:
         return (*self.tunings.values(), *self.search.outcomes.values(), *self.trial.comparison.outcomes.values())
 
 
-def all_evidence(results: Path) -> tuple[Evidence, ...]:
-    """Of each algorithm, what a folder with results says."""
+def all_evidence(results: HorizonsResults) -> tuple[Evidence, ...]:
+    """Of each algorithm, what results say."""
     return tuple(Evidence(results, subject.algorithm) for subject in ALGORITHM_SPECS.values())

@@ -6,12 +6,9 @@ episodes, which they begin alike.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import nan
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import jax
@@ -22,18 +19,14 @@ from numpy.typing import NDArray
 
 from cycletime.agents.networks import ActivationName, PolicyNetwork
 from cycletime.duration import Duration, cycle_steps
-from cycletime.errors import InputError
-from cycletime.experiments.collection import verified_folder
+from cycletime.experiments.paper.data import BEHAVIOUR_EPISODES, Behaviour
+from cycletime.experiments.results import verified_folder
 from cycletime.studies.plan import Plan
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.tasks.closed_form import State
-from cycletime.training.atomic_files import write_whole
 from cycletime.training.machine import code_version
-from cycletime.training.sealed_json import error_reason, parse_json
 from cycletime.training.worlds import ClosedFormWorld
 
-FORMAT = 1
-EPISODES = 50
 MEASURED_STUDIES: Mapping[str, Mapping[str, object]] = {
     "ppo-baseline": {},
     "ppo-dt-aware": {"batch": 2000},
@@ -45,27 +38,7 @@ _SEED = 0
 _DIGITS = 6
 
 
-@dataclass(frozen=True, eq=False)
-class Behaviour:
-    """Of a study's policies, a share for each run.
-
-    On Reacher it is the fingertip's distance from the target at the end of episodes, as a share of that at their
-    beginning; on the Double Pendulum the time upright, as a share of the longest. NaN where a policy is astray.
-    """
-
-    shares: Mapping[tuple[str, float], Mapping[int, float]]
-    """By rule and cycle time in seconds, and then by seed."""
-    episodes: int = EPISODES
-    """Of each policy."""
-    code: str = "unknown"
-    """The version that measured it."""
-
-    def of(self, rule: str, dt: str) -> NDArray[np.float64]:
-        """[runs] those of a rule at a cycle time."""
-        return np.array(list(self.shares[rule, float(Duration(dt))].values()))
-
-
-def measure(folders: Mapping[str, StudyFolder], episodes: int = EPISODES) -> dict[str, Behaviour]:
+def measure_behaviour(folders: Mapping[str, StudyFolder], episodes: int = BEHAVIOUR_EPISODES) -> dict[str, Behaviour]:
     """What the policies of studies do, of those whose behaviour is asked for and whose policies were kept.
 
     Args:
@@ -78,28 +51,6 @@ def measure(folders: Mapping[str, StudyFolder], episodes: int = EPISODES) -> dic
         if name in MEASURED_STUDIES
     }
     return {name: behaviour for name, behaviour in found.items() if behaviour.shares}
-
-
-def save(behaviours: Mapping[str, Behaviour], path: Path) -> None:
-    """Write a JSON file."""
-    told = {name: _as_json(behaviour) for name, behaviour in behaviours.items()}
-    text = json.dumps({"format": FORMAT, "behaviours": told}, allow_nan=False) + "\n"
-    write_whole(path, lambda unfinished: unfinished.write_text(text))
-
-
-def read(path: Path) -> dict[str, Behaviour]:
-    """Read it."""
-    try:
-        told = parse_json(path.read_bytes())
-        if told["format"] != FORMAT:
-            raise ValueError(f"it has the format {told['format']}, and this version of cycletime reads {FORMAT}")
-        return {name: _from_json(each) for name, each in told["behaviours"].items()}
-    except FileNotFoundError:
-        raise InputError(
-            f"{path} is not there: 'cycletime experiment collect paper' measures what policies do."
-        ) from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{path} cannot be read as behaviour of policies: {error_reason(error)}.") from error
 
 
 def policy_shares(task: str, dt: Duration, policies: Sequence[PolicyNetwork], episodes: int) -> NDArray[np.float64]:
@@ -178,25 +129,3 @@ def _program(world: ClosedFormWorld, activation: ActivationName, squashed: bool)
         return task.observe(start), task.observe(end), end.env_steps
 
     return jax.jit(jax.vmap(jax.vmap(episode, (None, 0, None)), (0, None, None)))
-
-
-def _as_json(behaviour: Behaviour) -> dict[str, Any]:
-    cells = [
-        {
-            "rule": rule,
-            "dt": str(Duration(dt)),
-            "shares": {str(seed): None if np.isnan(share) else share for seed, share in shares.items()},
-        }
-        for (rule, dt), shares in behaviour.shares.items()
-    ]
-    return {"episodes": behaviour.episodes, "code": behaviour.code, "cells": cells}
-
-
-def _from_json(told: Mapping[str, Any]) -> Behaviour:
-    shares = {
-        (str(cell["rule"]), float(Duration(cell["dt"]))): {
-            int(seed): nan if share is None else float(share) for seed, share in cell["shares"].items()
-        }
-        for cell in told["cells"]
-    }
-    return Behaviour(shares, int(told["episodes"]), str(told["code"]))

@@ -18,7 +18,7 @@ import numpy as np
 
 from cycletime.duration import Duration, cycle_steps
 from cycletime.errors import InputError
-from cycletime.experiments.collection import verified_folder
+from cycletime.experiments.results import verified_folder
 from cycletime.policies.films import CycleStart, film_writer
 from cycletime.policies.watch import Playback
 from cycletime.studies.plan import Plan

@@ -1,53 +1,59 @@
-"""The runs that a claim's conditions are about: on the paper's task, on another, or by the released code."""
+"""The paper's results: outcomes of its studies, behaviour of its policies, and the runs that its claims are about."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from math import nan
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.experiments.outcome import Outcome, OutcomeCell
-from cycletime.experiments.paper.behaviour import Behaviour
-from cycletime.experiments.paper.experiments import winners_name
+from cycletime.duration import Duration
+from cycletime.errors import InputError
+from cycletime.experiments.investigation import winners_name
+from cycletime.experiments.outcome import NotRunError, OutcomeCell, Results, read_outcomes
+from cycletime.training.atomic_files import write_whole
+from cycletime.training.sealed_json import error_reason, parse_json
 
 BASELINE_BATCH = 2000
 BATCHES = (500, 1000, 2000, 4000, 8000)
 """b at 16 ms, of batch times of 8, 16, 32, 64 and 128 s."""
+BEHAVIOUR_FILE, BEHAVIOUR_FORMAT = "behaviour.json", 1
+BEHAVIOUR_EPISODES = 50
+"""Of each policy."""
 DTS = ("4ms", "8ms", "16ms", "32ms", "64ms")
 
 
-class NotRunError(Exception):
-    """What a claim needs has not been run; the message says what."""
+@dataclass(frozen=True, eq=False)
+class Behaviour:
+    """Of a study's policies, a share for each run.
 
-    def __init__(self, *needed: str) -> None:
-        """Say what."""
-        super().__init__(", ".join(needed))
-        self.needed = needed
+    On Reacher it is the fingertip's distance from the target at the end of episodes, as a share of that at their
+    beginning; on the Double Pendulum the time upright, as a share of the longest. NaN where a policy is astray.
+    """
+
+    shares: Mapping[tuple[str, float], Mapping[int, float]]
+    """By rule and cycle time in seconds, and then by seed."""
+    episodes: int = BEHAVIOUR_EPISODES
+    """Of each policy."""
+    code: str = "unknown"
+    """The version that measured it."""
+
+    def of(self, rule: str, dt: str) -> NDArray[np.float64]:
+        """[runs] those of a rule at a cycle time."""
+        return np.array(list(self.shares[rule, float(Duration(dt))].values()))
 
 
 @dataclass(frozen=True)
-class PaperResults:
-    """All that there is."""
+class PaperResults(Results):
+    """The paper's results: outcomes, and what learned policies do."""
 
-    outcomes: Mapping[str, Outcome]
-    """By study."""
     behaviours: Mapping[str, Behaviour] = field(default_factory=dict)
-    """By study, what learned policies do."""
-    used: set[str] = field(default_factory=set, compare=False)
-    """The studies that were asked for."""
-
-    def outcome(self, name: str) -> Outcome:
-        """What came of a study."""
-        self.need(name)
-        self.used.add(name)
-        return self.outcomes[name]
-
-    def need(self, *names: str) -> None:
-        """Refuse to go on without some studies; whoever asks for one after the other learns of the first alone."""
-        if missing := [name for name in dict.fromkeys(names) if name not in self.outcomes]:
-            raise NotRunError(*missing)
+    """By study."""
 
     def behaviour(self, name: str, rule: str, dt: str) -> NDArray[np.float64]:
         """[runs] what the policies of a study do."""
@@ -56,13 +62,37 @@ class PaperResults:
         except KeyError:
             raise NotRunError(f"the behaviour of {name}") from None
 
-    def with_plain_means(self) -> PaperResults:
-        """The same with the plain mean over episodes in place of the paper's measure."""
-        plain = {
-            name: replace(outcome, cells=tuple(replace(cell, scores=cell.plain) for cell in outcome.cells))
-            for name, outcome in self.outcomes.items()
-        }
-        return replace(self, outcomes=plain)
+
+def read_paper_results(folder: Path) -> PaperResults:
+    """All results in a folder."""
+    outcomes, file = read_outcomes(folder), folder / BEHAVIOUR_FILE
+    return PaperResults(outcomes, folder=folder, behaviours=read_behaviours(file) if file.exists() else {})
+
+
+def save_behaviours(behaviours: Mapping[str, Behaviour], path: Path) -> None:
+    """Write a JSON file."""
+    told = {name: _behaviour_as_json(behaviour) for name, behaviour in behaviours.items()}
+    text = json.dumps({"format": BEHAVIOUR_FORMAT, "behaviours": told}, allow_nan=False) + "\n"
+    write_whole(path, lambda unfinished: unfinished.write_text(text))
+
+
+def read_behaviours(path: Path) -> dict[str, Behaviour]:
+    """Read it.
+
+    Raises:
+        InputError: if it is not there, or no such file.
+    """
+    try:
+        told = parse_json(path.read_bytes())
+        if told["format"] != BEHAVIOUR_FORMAT:
+            raise ValueError(
+                f"it has the format {told['format']}, and this version of cycletime reads {BEHAVIOUR_FORMAT}"
+            )
+        return {name: _behaviour_from_json(each) for name, each in told["behaviours"].items()}
+    except FileNotFoundError:
+        raise InputError(f"{path} is not there: 'cycletime experiment collect paper' measures what policies do.") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path} cannot be read as behaviour of policies: {error_reason(error)}.") from error
 
 
 def final_or_zero(cell: OutcomeCell) -> NDArray[np.float64]:
@@ -164,3 +194,25 @@ def released_code_runs(data: PaperResults, task: str, *, learn_when: str, initia
 
 def _grid_studies(study: str) -> dict[str, str]:
     return {"grid": study, "tuned": winners_name(study)}
+
+
+def _behaviour_as_json(behaviour: Behaviour) -> dict[str, Any]:
+    cells = [
+        {
+            "rule": rule,
+            "dt": str(Duration(dt)),
+            "shares": {str(seed): None if np.isnan(share) else share for seed, share in shares.items()},
+        }
+        for (rule, dt), shares in behaviour.shares.items()
+    ]
+    return {"episodes": behaviour.episodes, "code": behaviour.code, "cells": cells}
+
+
+def _behaviour_from_json(told: Mapping[str, Any]) -> Behaviour:
+    shares = {
+        (str(cell["rule"]), float(Duration(cell["dt"]))): {
+            int(seed): nan if share is None else float(share) for seed, share in cell["shares"].items()
+        }
+        for cell in told["cells"]
+    }
+    return Behaviour(shares, int(told["episodes"]), str(told["code"]))

@@ -2,52 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.resources import as_file, files
+from typing import TYPE_CHECKING, Any
 
-from cycletime.agents.checks import check_counts
-from cycletime.errors import InputError, did_you_mean
-from cycletime.studies.spec import StudySpec
+from cycletime.experiments.investigation import FRESH_SEED, Experiment, Size, winners_name
+from cycletime.experiments.outcome import Outcome, winners
+from cycletime.studies.spec import StudySpec, Tuned
 from cycletime.studies.spec_file import read_study
-from cycletime.training.run_recorder import SaveOptions
+from cycletime.training.engine_registry import AUTO
 
-FRESH_SEED = 1000
-"""The first seed of runs that repeat a winner: those that it won with have smaller ones."""
+if TYPE_CHECKING:
+    from cycletime.experiments.running import Workspace
 
-
-def winners_name(part: str) -> str:
-    """What the study is called that runs another's winners again."""
-    return f"{part}-winners"
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """A row of the paper's experiments."""
-
-    name: str
-    about: str
-    """What is compared, in a line."""
-    shown_in: str
-    """Where the paper shows it."""
-    studies: tuple[str, ...]
-    """Its study files."""
-    winners_of: str | None = None
-    """The study whose best cells are run again with fresh seeds."""
-    keeps_policies: bool = False
-    """Whether what was learned is kept of each run, to see what it does."""
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """The names of all its studies, the winners' last."""
-        return self.studies if self.winners_of is None else (*self.studies, winners_name(self.winners_of))
-
-    @property
-    def keep(self) -> SaveOptions:
-        """What is kept of its runs: curves in bins, and policies where they are asked for."""
-        return SaveOptions(episodes=False, policies=self.keeps_policies)
-
-
+TITLE = "The paper"
 _EXPERIMENTS = (
     Experiment(
         "ppo-baseline",
@@ -138,56 +106,11 @@ STUDY_NAMES = tuple(part for row in _EXPERIMENTS for part in row.parts)
 """The names of all their studies."""
 
 
-@dataclass(frozen=True)
-class Size:
-    """How much of an experiment is run."""
-
-    scale: float = 1.0
-    """The share of the paper's environment steps."""
-    seeds: int | None = None
-    """By default the study's own."""
-    fresh_seeds: int | None = None
-    """Of winners; by default as many as of the sweep."""
-
-    def __post_init__(self) -> None:
-        """Refuse what is no size."""
-        if not 0 < self.scale <= 1:
-            raise InputError(f"scale is {self.scale}: it must be above 0 and at most 1, which is the paper's.")
-        check_counts(self, *(name for name in ("seeds", "fresh_seeds") if getattr(self, name) is not None))
-        if self.seeds is not None and self.seeds > FRESH_SEED:
-            raise InputError(f"seeds is {self.seeds}: it must be at most {FRESH_SEED}, since winners' follow.")
-
-    def of(self, study: StudySpec) -> StudySpec:
-        first = study.seeds[0]
-        seeds = study.seeds if self.seeds is None else tuple(range(first, first + self.seeds))
-        return replace(study, env_steps=max(1, round(study.env_steps * self.scale)), seeds=seeds)
-
-
-def scale_label(scale: float) -> str:
-    """The label of what has a share of the paper's environment steps; nothing where it has all."""
-    return "" if scale == 1 else f" (scaled down to {100 * scale:.3g} % of the environment steps)"
-
-
-def find_experiments(names: Iterable[str]) -> tuple[Experiment, ...]:
-    """Experiments by name."""
-    found = []
-    for name in names:
-        if name not in EXPERIMENTS:
-            raise unknown_name_error("experiment", name, EXPERIMENTS)
-        found.append(EXPERIMENTS[name])
-    return tuple(found)
-
-
-def unknown_name_error(kind: str, name: str, known: Iterable[str]) -> InputError:
-    """What is raised where an experiment, a figure or a table is asked for that the paper has not."""
-    names = list(known)
-    return InputError(f"The paper has no {kind} {name!r}: there are {', '.join(names)}{did_you_mean(name, names)}")
-
-
-def load_study(part: str, size: Size = Size()) -> StudySpec:  # noqa: B008 - it is frozen
+def load_study(name: str, size: Size | None = None) -> StudySpec:
     """A study of the paper, by its file's name."""
-    with as_file(files(__package__) / "studies" / f"{part}.toml") as file:
-        return size.of(read_study(file))
+    with as_file(files(__package__) / "studies" / f"{name}.toml") as file:
+        study = read_study(file)
+    return study if size is None else size.of(study)
 
 
 def sweep_of(part: str) -> str | None:
@@ -199,3 +122,59 @@ def sweep_of(part: str) -> str | None:
 def experiment_of(part: str) -> Experiment | None:
     """The experiment that a study is a part of."""
     return next((row for row in _EXPERIMENTS if part in row.parts), None)
+
+
+def paper_study(name: str, workspace: Workspace) -> StudySpec:
+    """A study of the paper in a workspace's size; that of winners needs its sweep to be done."""
+    sweep = sweep_of(name)
+    if sweep is None:
+        return load_study(name, workspace.size)
+    return winners_study(workspace.outcome(sweep), sweep, workspace.size)
+
+
+def needed_studies(name: str) -> tuple[str, ...]:
+    """The sweep whose winners a study runs again."""
+    sweep = sweep_of(name)
+    return () if sweep is None else (sweep,)
+
+
+def winners_study(sweep: Outcome, part: str, size: Size) -> StudySpec:
+    """The study that runs the winners of a sweep again."""
+    full = load_study(part, size)
+    (algorithm,) = full.algorithms
+    tuned = full.tuned[algorithm]
+    tried = [name for name, values in tuned.values.items() if len(values) > 1]
+    points = tuple(
+        {"dt": dt, **{name: winner.cell.labels[name] for name in tried}} for dt, winner in winners(sweep).items()
+    )
+    kept = {name: values for name, values in tuned.values.items() if name not in tried}
+    return replace(
+        full,
+        name=winners_name(part),
+        seeds=tuple(range(FRESH_SEED, FRESH_SEED + (size.fresh_seeds or len(full.seeds)))),
+        tuned={algorithm: Tuned(tuned.dt, kept)},
+        points={algorithm: points},
+    )
+
+
+def provenance(study: StudySpec) -> dict[str, Any]:
+    """The scale of a study of the paper, and the command that runs it again."""
+    return {"scale": study_scale(study), "command": study_command(study)}
+
+
+def study_scale(study: StudySpec) -> float:
+    """The share of the paper's environment steps that a study has."""
+    return study.env_steps / load_study(sweep_of(study.name) or study.name).env_steps
+
+
+def study_command(study: StudySpec) -> str:
+    """What runs a study again."""
+    experiment = experiment_of(study.name)
+    assert experiment is not None, "it is a study of the paper"
+    scale = study_scale(study)
+    seeds = "--seeds" if sweep_of(study.name) is None else "--fresh-seeds"
+    words = ["cycletime", "experiment", "run", "paper", experiment.name, seeds, str(len(study.seeds))]
+    words += [] if scale == 1 else ["--scale", f"{scale:g}"]
+    words += [] if study.device == "cpu" else ["--device", study.device]
+    words += [] if study.engine == AUTO else ["--engine", study.engine]
+    return " ".join(words)

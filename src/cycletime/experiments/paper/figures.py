@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from cycletime.duration import Duration
+from cycletime.experiments.investigation import known_name, winners_name
 from cycletime.experiments.paper.data import BASELINE_BATCH, PaperResults
-from cycletime.experiments.paper.experiments import unknown_name_error, winners_name
+from cycletime.experiments.paper.experiments import TITLE
 from cycletime.experiments.paper.figure_kinds import (
     AGAINST_BATCH_TIME,
     AGAINST_DISCOUNT,
@@ -360,11 +361,9 @@ def describe_figures(data: PaperResults, only: Sequence[str] = ()) -> list[Figur
     Raises:
         InputError: if there is no such figure.
     """
-    for stem in only:
-        if stem not in FIGURES:
-            raise unknown_name_error("figure", stem, FIGURES)
+    wanted = [known_name(TITLE, "figure", stem, FIGURES) for stem in only] or FIGURES
     lacking = missing_figures(data)
-    return [FIGURES[stem].describe(stem, data) for stem in only or FIGURES if stem not in lacking]
+    return [FIGURES[stem].describe(stem, data) for stem in wanted if stem not in lacking]
 
 
 def missing_figures(data: PaperResults) -> dict[str, str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,24 +16,33 @@ from numpy.typing import NDArray
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.experiments.claims import JudgedClaim, Verdict
-from cycletime.experiments.outcome import Outcome
+from cycletime.experiments.investigation import scale_label
+from cycletime.experiments.outcome import NotRunError, Outcome
 from cycletime.experiments.paper.claims import CLAIMS, Claim, claims_as_json, judge
 from cycletime.experiments.paper.clips import CAPTIONS_FILE
 from cycletime.experiments.paper.data import (
     BASELINE_BATCH,
     DTS,
-    NotRunError,
     PaperResults,
     PPORuns,
     final_or_zero,
     paper_pendulum_runs,
     reacher_runs,
 )
-from cycletime.experiments.paper.experiments import STUDY_NAMES, scale_label
+from cycletime.experiments.paper.experiments import STUDY_NAMES
 from cycletime.experiments.paper.figures import FIGURES, describe_figures, missing_figures, save_figures
-from cycletime.experiments.paper.tables import PUBLISHED_TABLES
+from cycletime.experiments.paper.tables import PUBLISHED_TABLES, TunedTable, tuned_table
 from cycletime.reports.formatting import dt_text, join_words, rough_number
-from cycletime.reports.page.document import PAGE_FILE, Film, Page, Section, calculator_html, figure_html, films_html
+from cycletime.reports.page.document import (
+    PAGE_FILE,
+    Film,
+    Page,
+    Section,
+    calculator_html,
+    figure_html,
+    films_html,
+    render,
+)
 from cycletime.reports.page.figures import FigureData
 from cycletime.reports.page.html import bullet_list, code_block, details, html_table, paragraphs, verdict_badge
 from cycletime.reports.page.values import UsedValues, reference_table, settings_table, values_table
@@ -43,18 +52,12 @@ from cycletime.training.atomic_files import disk_errors, write_whole
 from cycletime.training.make_specs import TUNABLE
 from cycletime.training.worlds import TASKS
 
-if TYPE_CHECKING:
-    from cycletime.experiments.paper.tables import TunedTable
-
 _COLUMNS, _INDENT = 80, "    "
 
 
-def claims_text(data: PaperResults) -> str:
-    """All claims with their verdicts and what these hang on, in lines of 80 characters."""
-    return "\n".join(_claim_text(claim, judge(data, claim)) for claim in CLAIMS)
-
-
-def _claim_text(claim: Claim, found: JudgedClaim) -> str:
+def claim_text(claim: Claim, data: PaperResults) -> str:
+    """A claim with its verdict and what this hangs on, in lines of 80 characters."""
+    found = judge(data, claim)
     title = f"{claim.number:>2}  {found.verdict}{verdict_label(found)}"
     below = [
         fill(text, _COLUMNS, initial_indent=_INDENT, subsequent_indent=_INDENT)
@@ -81,47 +84,36 @@ def verdict_label(found: JudgedClaim) -> str:
     return robot if found.scale is None else f"{robot}{scale_label(found.scale)}"
 
 
-def find_table(data: PaperResults, name: str) -> TunedTable:
-    """A table of tuned values."""
-    from cycletime.experiments.paper.tables import tuned_table
-
+def find_table(name: str, data: PaperResults) -> TunedTable:
+    """A table of tuned values; refused if its study has not been run."""
     try:
         return tuned_table(data, name)
     except NotRunError as error:
-        raise InputError(
-            f"The table {name} needs {error}, which has not been run: 'cycletime experiment list paper'."
-        ) from None
+        lacking = ", ".join(error.needed)
+        raise InputError(f"The table {name} needs {lacking}, which has not been run: 'cycletime experiment list paper'.") from None
 
 
-def write_report(data: PaperResults, folder: Path, results: Path | None = None) -> None:
-    """Write figures, tables, verdicts, and pages that show them all.
-
-    Args:
-        data: What came of the studies.
-        folder: Where they go; it is made.
-        results: The folder that the data are from, which may have films.
-    """
-    from cycletime.experiments.paper.tables import PUBLISHED_TABLES
-
+def write_report(data: PaperResults, folder: Path) -> list[Path]:
+    """Write figures, tables, verdicts, and pages that show them all, into a folder, which is made; the files."""
     with disk_errors(folder):
         (folder / "tables").mkdir(parents=True, exist_ok=True)
-    figures = dict.fromkeys(path.stem for path in save_figures(data, folder / "figures"))
-    tables = {}
-    for name, published in PUBLISHED_TABLES.items():
-        if published.sweep in data.outcomes:
-            tables[name] = find_table(data, name)
-            _write_text(folder / "tables" / f"{name}.md", tables[name].as_markdown())
-            _write_text(folder / "tables" / f"{name}.json", _json_text(tables[name].as_json()))
-    _write_text(folder / "claims.json", _json_text(claims_as_json(CLAIMS, data)))
-    _write_text(folder / "index.md", index_markdown(data, list(figures), tables, missing_figures(data)))
-    write_page(data, folder / PAGE_FILE, results)
+    written = save_figures(data, folder / "figures")
+    figures = list(dict.fromkeys(path.stem for path in written))
+    there = [name for name, published in PUBLISHED_TABLES.items() if published.sweep in data.outcomes]
+    tables = {name: find_table(name, data) for name in there}
+    texts = {f"tables/{name}.md": table.as_text() for name, table in tables.items()}
+    texts |= {f"tables/{name}.json": _json_text(table.as_json()) for name, table in tables.items()}
+    texts["claims.json"] = _json_text(claims_as_json(CLAIMS, data))
+    texts["index.md"] = index_markdown(data, figures, tables, missing_figures(data))
+    for name, text in texts.items():
+        _write_text(folder / name, text)
+    write_page(data, folder / PAGE_FILE)
+    return [*written, *(folder / name for name in (*texts, PAGE_FILE))]
 
 
-def write_page(data: PaperResults, file: Path, results: Path | None = None) -> None:
+def write_page(data: PaperResults, file: Path) -> None:
     """Write the HTML page alone, into a folder that is there."""
-    from cycletime.reports.page.document import render
-
-    _write_text(file, render(paper_page(data, results)))
+    _write_text(file, render(paper_page(data)))
 
 
 def index_markdown(
@@ -137,7 +129,7 @@ def index_markdown(
         verdict = f"**{found.verdict}**{verdict_label(found)}"
         lines.append(f"| {claim.number} | {verdict} | {statement} | {' '.join(rest)} |")
     for name, table in tables.items():
-        lines += ["", f"## Table {name}", "", table.as_markdown().strip()]
+        lines += ["", f"## Table {name}", "", table.as_text().strip()]
     lines += ["", "## Figures"]
     for stem in figures:
         files = ", ".join(f"[{kind}](figures/{stem}.{kind.lower()})" for kind in ("PDF", "SVG"))
@@ -272,15 +264,10 @@ _MAX_FILM_BYTES = 2**20
 _MAX_CAPTION_BYTES = 2**16
 
 
-def paper_page(data: PaperResults, folder: Path | None = None) -> Page:
-    """The page.
-
-    Args:
-        data: What came of the studies.
-        folder: The results' folder, whose clips/ has films.
-    """
+def paper_page(data: PaperResults) -> Page:
+    """The page, with films where the results' folder has clips/."""
     judged = {claim.number: judge(data, claim) for claim in CLAIMS}
-    figures, films = FigureData(), tuple(_films(folder / "clips")) if folder else ()
+    figures, films = FigureData(), tuple(_films(data.folder / "clips")) if data.folder else ()
     for figure in describe_figures(data, ["rule", *(stem for stem in FIGURES if stem != "rule")]):
         figures.add(figure)
     parts = [
@@ -375,7 +362,7 @@ def _tables_html(data: PaperResults) -> str:
     parts = []
     for name, published in PUBLISHED_TABLES.items():
         if published.sweep in data.outcomes:
-            told = find_table(data, name)
+            told = find_table(name, data)
             header, *rows = told.words()
             parts += [
                 html_table(header, rows, f"{published.title}{scale_label(told.scale)}"),

@@ -12,9 +12,9 @@ from __future__ import annotations
 from functools import partial
 
 from cycletime.experiments.claims import Claim, Condition, above, below, difference, mean_difference, mean_of, within
+from cycletime.experiments.investigation import winners_name
 from cycletime.experiments.outcome import OutcomeCell
 from cycletime.experiments.paper.data import DTS, TASK_SCALES, PaperResults, final_or_zero
-from cycletime.experiments.paper.experiments import winners_name
 
 _SWEEP = "sac-gamma-sweep"
 _TUNED = winners_name(_SWEEP)

@@ -9,12 +9,11 @@ from textwrap import wrap
 from typing import Any
 
 from cycletime.duration import Duration
-from cycletime.experiments.collection import Winner, winners
-from cycletime.experiments.outcome import Outcome, OutcomeCell, mean_score
+from cycletime.experiments.investigation import known_name, scale_label, winners_name
+from cycletime.experiments.outcome import Outcome, OutcomeCell, Winner, mean_score, winners
 from cycletime.experiments.paper.data import PaperResults
-from cycletime.experiments.paper.experiments import scale_label, unknown_name_error, winners_name
-from cycletime.reports.formatting import dt_text, estimate_text, join_words
-from cycletime.reports.output import estimate_as_json
+from cycletime.experiments.paper.experiments import TITLE
+from cycletime.reports.formatting import dt_text, estimate_as_json, estimate_text, join_words
 from cycletime.statistics import Estimate, compare
 
 _COLUMNS = 100
@@ -87,7 +86,7 @@ class TunedTable:
     scale: float
     """The share of the paper's environment steps."""
 
-    def as_markdown(self) -> str:
+    def as_text(self) -> str:
         """For people, in lines of about 100 characters."""
         rows = self.words()
         widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
@@ -153,10 +152,13 @@ class TunedTable:
 
 
 def tuned_table(data: PaperResults, name: str) -> TunedTable:
-    """A table of tuned values, 'ppo-tuned' or 'sac-tuned'."""
-    if name not in PUBLISHED_TABLES:
-        raise unknown_name_error("table", name, PUBLISHED_TABLES)
-    published = PUBLISHED_TABLES[name]
+    """A table of tuned values, 'ppo-tuned' or 'sac-tuned'.
+
+    Raises:
+        InputError: if there is no such table.
+        NotRunError: if its sweep has not been run.
+    """
+    published = PUBLISHED_TABLES[known_name(TITLE, "table", name, PUBLISHED_TABLES)]
     sweep = data.outcome(published.sweep)
     fresh = data.outcomes.get(winners_name(published.sweep))
     rows = tuple(_row(published, sweep, winner, fresh) for winner in winners(sweep).values())

@@ -8,8 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.experiments.paper.behaviour import Behaviour
-from cycletime.experiments.paper.data import PaperResults
+from cycletime.experiments.paper.data import Behaviour, PaperResults
 from tests.experiments.paper.synthetic import BINS, Labels, synthetic_data
 
 Performance: TypeAlias = float | NDArray[np.float64]

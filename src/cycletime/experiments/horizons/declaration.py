@@ -1,0 +1,90 @@
+"""The search for a rule that keeps horizons in seconds, and its trial, as an investigation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from cycletime.experiments.horizons.candidates import ALGORITHM_SPECS, Algorithm
+from cycletime.experiments.horizons.page import missing_figures, write_page
+from cycletime.experiments.horizons.preregistration import chosen_candidates, write_preregistration
+from cycletime.experiments.horizons.ranking import RuleComparison
+from cycletime.experiments.horizons.results import (
+    CURVE_BINS,
+    EXPERIMENTS,
+    Evidence,
+    HorizonsResults,
+    needed_studies,
+    provenance,
+    read_horizons_results,
+    stage_study,
+)
+from cycletime.experiments.horizons.verdicts import ranking_text, verdicts_text
+from cycletime.experiments.investigation import Investigation
+
+
+@dataclass(frozen=True)
+class RankingTable:
+    """How rules compare."""
+
+    comparison: RuleComparison
+
+    def as_text(self) -> str:
+        return ranking_text(self.comparison)
+
+    def as_json(self) -> None:
+        """It is for people alone."""
+
+
+def _search_table(algorithm: Algorithm, results: HorizonsResults) -> RankingTable:
+    return RankingTable(Evidence(results, algorithm).search)
+
+
+def _trial_table(algorithm: Algorithm, results: HorizonsResults) -> RankingTable:
+    return RankingTable(Evidence(results, algorithm).trial.comparison)
+
+
+def _verdicts(algorithm: Algorithm, results: HorizonsResults) -> str:
+    evidence = Evidence(results, algorithm)
+    verdicts = verdicts_text(evidence.trial, evidence.predictions)
+    return f"{ranking_text(evidence.trial.comparison)}\n{verdicts}\n"
+
+
+def _preregister(algorithm: Algorithm, results: HorizonsResults) -> list[str]:
+    assert results.folder is not None, "they were read from one"
+    comparison = Evidence(results, algorithm).search
+    chosen = [f"{name}: {why}" for name, why in chosen_candidates(comparison).items()]
+    return [*chosen, str(write_preregistration(comparison, results.folder))]
+
+
+def _save_figures(results: HorizonsResults, folder: Path, only: Sequence[str] = ()) -> list[Path]:
+    from cycletime.experiments.horizons.figures import save_figures
+
+    return save_figures(results, folder, only)
+
+
+_SPECS = tuple(ALGORITHM_SPECS.values())
+HORIZONS: Investigation[HorizonsResults] = Investigation(
+    name="horizons",
+    title="The search for horizons",
+    about="The search for a rule that keeps horizons in seconds, and its trial.",
+    experiments=EXPERIMENTS,
+    study=stage_study,
+    needs=needed_studies,
+    provenance=provenance,
+    curve_bins=CURVE_BINS,
+    read=read_horizons_results,
+    verdicts={spec.algorithm: partial(_verdicts, spec.algorithm) for spec in _SPECS},
+    tables={
+        f"{spec.prefix}{stage}": partial(make, spec.algorithm)
+        for stage, make in (("search", _search_table), ("trial", _trial_table))
+        for spec in _SPECS
+    },
+    preregistrations={spec.algorithm: partial(_preregister, spec.algorithm) for spec in _SPECS},
+    save_figures=_save_figures,
+    missing_figures=missing_figures,
+    write_report=write_page,
+    report_path=Path("docs/horizons.md"),
+)

@@ -1,0 +1,54 @@
+"""The paper as an investigation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from cycletime.experiments.investigation import Investigation
+from cycletime.experiments.paper.claims import CLAIMS, claims_as_json
+from cycletime.experiments.paper.data import (
+    BEHAVIOUR_FILE,
+    PaperResults,
+    read_behaviours,
+    read_paper_results,
+    save_behaviours,
+)
+from cycletime.experiments.paper.experiments import EXPERIMENTS, TITLE, needed_studies, paper_study, provenance
+from cycletime.experiments.paper.figures import missing_figures, save_figures
+from cycletime.experiments.paper.report import claim_text, find_table, write_report
+from cycletime.experiments.paper.tables import PUBLISHED_TABLES
+from cycletime.studies.study_folder import StudyFolder
+
+
+def keep_behaviour_and_clips(folders: Mapping[str, StudyFolder], results: Path, clips: bool) -> list[Path]:
+    """Measure what learned policies do, and film median runs where that is asked for; the files."""
+    from cycletime.experiments.paper import behaviour
+    from cycletime.experiments.paper.clips import save_clips
+
+    kept, file = list[Path](), results / BEHAVIOUR_FILE
+    if measured := behaviour.measure_behaviour(folders):
+        save_behaviours({**(read_behaviours(file) if file.exists() else {}), **measured}, file)
+        kept.append(file)
+    return kept + (save_clips(folders, results / "clips") if clips else [])
+
+
+PAPER: Investigation[PaperResults] = Investigation(
+    name="paper",
+    title=TITLE,
+    about="The paper's experiments and claims, and a few beyond them.",
+    experiments=EXPERIMENTS,
+    study=paper_study,
+    needs=needed_studies,
+    provenance=provenance,
+    collect_more=keep_behaviour_and_clips,
+    read=read_paper_results,
+    verdicts={claim.number: partial(claim_text, claim) for claim in CLAIMS},
+    verdicts_as_json=partial(claims_as_json, CLAIMS),
+    tables={name: partial(find_table, name) for name in PUBLISHED_TABLES},
+    save_figures=save_figures,
+    missing_figures=missing_figures,
+    write_report=write_report,
+    report_path=Path("paper-report"),
+)
