@@ -40,7 +40,7 @@ def test_points_at_one_cycle_time_are_one_table_with_the_best_first(make_study: 
     table = report.choices[0].table("average")
     assert table.title == "reacher, ppo, at 16 ms: 3 choices"
     assert table.header == ("batch", "discount", "score")
-    assert table.rows == (
+    assert tuple(table.rows) == (
         ("200", "0.333333", "1.00 ± 0.58 (3)"),
         ("300", "0.5", "0.50 ± 0.58 (3) undecided"),
         ("100", "0.9", "-50.00 ± 0.58 (3) worse"),

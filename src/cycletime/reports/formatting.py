@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import floor, log10
 from typing import Any
 
@@ -66,6 +68,29 @@ def estimate_as_json(estimate: Estimate | None) -> dict[str, Any] | None:
         "interval": estimate.interval,
         "n": estimate.n,
     }
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table of text, which Markdown, the terminal and the page show alike."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    title: str = ""
+    notes: Sequence[str] = ()
+    """What the numbers are."""
+    last: Sequence[str] | None = None
+    """A row that sums up the others."""
+
+    def markdown(self, *, is_aligned: bool = False) -> list[str]:
+        """The lines of the table alone; aligned, it can be read as plain text."""
+        rows = [self.header, *self.rows, *([] if self.last is None else [self.last])]
+        widths = [max(map(len, column)) if is_aligned else 3 for column in zip(*rows, strict=True)]
+        padded = [
+            [cell.ljust(width if is_aligned else 0) for cell, width in zip(row, widths, strict=True)] for row in rows
+        ]
+        padded.insert(1, ["-" * width for width in widths])
+        return [f"| {' | '.join(row)} |" for row in padded]
 
 
 def _decimals(half: float, value: float) -> int:

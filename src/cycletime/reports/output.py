@@ -20,14 +20,14 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from cycletime.reports.answer import Answer, TuningSaving
+from cycletime.reports.answer import TuningSaving
 from cycletime.reports.figures import study_figures
-from cycletime.reports.formatting import estimate_as_json
+from cycletime.reports.formatting import TextTable, estimate_as_json
 from cycletime.reports.page.document import PAGE_FILE, render
 from cycletime.reports.page.study import study_page
-from cycletime.reports.report import MAX_DRAWN, Report
+from cycletime.reports.report import FEW_DRAWN, Report
 from cycletime.reports.summary import BestCycleTime, CellKey, Summary
-from cycletime.reports.tables import RankedChoices, TextTable, summary_table
+from cycletime.reports.tables import RankedChoices
 from cycletime.statistics import Comparison, iqm, probability_of_improvement
 from cycletime.studies.scores import Panel
 from cycletime.studies.study import StudyResults
@@ -206,14 +206,14 @@ def _saving_as_json(saving: TuningSaving) -> dict[str, Any]:
 def report_as_markdown(report: Report, figures: Sequence[Sequence[str]] = ()) -> str:
     """The whole report, with figures by their names, for each panel in turn."""
     lines = [f"# {report.name}", "", *_list_lines(report.completeness)]
-    for index, (summary, answer) in enumerate(zip(report.summaries, report.answers, strict=True)):
-        lines += ["", *_table_lines(summary_table(summary, report.scores.measure)), *_answer_lines(answer)]
-        for name in figures[index] if figures else ():
-            lines += ["", f"![{summary.panel.title}: {_figure_kind(name)}]({name})"]
+    for index, (table, sections) in enumerate(report.tables()):
+        lines += ["", f"## {table.title}", "", *table.markdown(), "", *_list_lines(table.notes)]
+        for heading, sentences in sections:
+            lines += ["", *([f"**{heading}**", ""] if heading else []), *_list_lines(sentences)]
+        for name in figures[index] if index < len(figures) else ():
+            lines += ["", f"![{table.title}: {_figure_kind(name)}]({name})"]
     if any(figures) and not all(figures):
-        lines += ["", f"Figures are of the {MAX_DRAWN} best choices of values for each task and algorithm."]
-    for choices in report.choices:
-        lines += ["", *_table_lines(choices.table(report.scores.measure)), "", *_list_lines(choices.sentences())]
+        lines += ["", FEW_DRAWN]
     if report.saving_sentences:
         lines += ["", "## What a rule saves", "", *_list_lines(report.saving_sentences)]
     lines += ["", "## Where this comes from", ""]
@@ -221,20 +221,6 @@ def report_as_markdown(report: Report, figures: Sequence[Sequence[str]] = ()) ->
         lines.append(f"- The report: `{report.command}`")
     lines += [f"- {count:,} runs: {told}" for told, count in report.machines()]
     return "\n".join(lines) + "\n"
-
-
-def _answer_lines(answer: Answer) -> list[str]:
-    lines = []
-    for heading, sentences in answer.sections():
-        lines += ["", f"**{heading}**", "", *_list_lines(sentences)]
-    return lines
-
-
-def _table_lines(words: TextTable) -> list[str]:
-    last = () if words.last is None else (words.last,)
-    rows = [words.header, tuple("---" for _ in words.header), *words.rows, *last]
-    table = [f"| {' | '.join(row)} |" for row in rows]
-    return [f"## {words.title}", "", *table, "", *_list_lines(words.notes)]
 
 
 def _list_lines(sentences: Sequence[str]) -> list[str]:
@@ -252,20 +238,14 @@ def print_report(report: Report, console: Console) -> None:
     """Print tables and text."""
     console.print(Text(report.name, "bold"))
     _print_sentences(console, report.completeness)
-    for summary, answer in zip(report.summaries, report.answers, strict=True):
-        words = summary_table(summary, report.scores.measure)
+    for table, sections in report.tables():
         console.print()
-        console.print(_rich_table(words))
-        _print_sentences(console, words.notes, "dim")
-        for heading, sentences in answer.sections():
-            console.print(Text(heading, "bold"))
+        console.print(_rich_table(table))
+        _print_sentences(console, table.notes, "dim")
+        for heading, sentences in sections:
+            if heading:
+                console.print(Text(heading, "bold"))
             _print_sentences(console, sentences)
-    for choices in report.choices:
-        words = choices.table(report.scores.measure)
-        console.print()
-        console.print(_rich_table(words))
-        _print_sentences(console, words.notes, "dim")
-        _print_sentences(console, choices.sentences())
     if report.saving_sentences:
         console.print()
         console.print(Text("What a rule saves", "bold"))

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 
 from cycletime.errors import InputError
 from cycletime.reports.answer import Answer, TuningSaving, completeness, saving_sentences, tuning_savings
+from cycletime.reports.formatting import TextTable
 from cycletime.reports.summary import Statistics, Summary
-from cycletime.reports.tables import RankedChoices, split_choices
+from cycletime.reports.tables import RankedChoices, split_choices, summary_table
 from cycletime.studies.scores import MEASURES, StudyScores, read_scores
 from cycletime.studies.study_folder import StudyFolder
 
 MAX_DRAWN = 3
 """Of many choices of values for a task and an algorithm, so many are drawn."""
+FEW_DRAWN = f"Figures are of the {MAX_DRAWN} best choices of values for each task and algorithm."
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,15 @@ class Report:
             for saving in self.savings
             for sentence in saving_sentences(saving)
         )
+
+    def tables(self) -> list[tuple[TextTable, list[tuple[str, tuple[str, ...]]]]]:
+        """All tables, each with the sentences that follow it, under their headings."""
+        measure = self.scores.measure
+        panels = [
+            (summary_table(summary, measure), answer.sections())
+            for summary, answer in zip(self.summaries, self.answers, strict=True)
+        ]
+        return [*panels, *((choices.table(measure), [("", choices.sentences())]) for choices in self.choices)]
 
     def machines(self) -> list[tuple[str, int]]:
         """The code and machines that made the runs, with how many each made."""

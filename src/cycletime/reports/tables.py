@@ -6,25 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
 
-from cycletime.reports.formatting import difference_text, dt_text, estimate_text
+from cycletime.reports.formatting import TextTable, difference_text, dt_text, estimate_text
 from cycletime.reports.summary import CellKey, Statistics, Summary
 from cycletime.statistics import Comparison, Estimate, compare, holm, mean_and_error
 from cycletime.studies.scores import AS_GIVEN, MEASURES, Panel, RunOutcome, settings_text, value_text
 
 NO_SCORE = "-"
-
-
-@dataclass(frozen=True)
-class TextTable:
-    """A table."""
-
-    title: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...]
-    """What the numbers are."""
-    last: tuple[str, ...] | None = None
-    """A row that sums up the others."""
 
 
 def summary_table(summary: Summary, measure: str) -> TextTable:
@@ -51,9 +38,7 @@ def summary_table(summary: Summary, measure: str) -> TextTable:
         )
     if _fewest(summary) < 10:
         notes.append("Fewer than 10 runs in a cell: bootstrap intervals are too narrow then, and means uncertain.")
-    return TextTable(
-        panel.title, ("cycle time", *panel.rules), tuple(rows), tuple(notes), last if len(panel.dts) > 1 else None
-    )
+    return TextTable(("cycle time", *panel.rules), rows, panel.title, notes, last if len(panel.dts) > 1 else None)
 
 
 def run_counts_text(panel: Panel, place: CellKey) -> str:
@@ -141,7 +126,7 @@ class RankedChoices:
         ]
         if left := len(self.panels) - len(shown):
             notes.append(f"{left:,} more are in scores.csv.")
-        return TextTable(self.title, (*names, "score"), tuple(rows), tuple(notes))
+        return TextTable((*names, "score"), rows, self.title, notes)
 
     def sentences(self) -> tuple[str, ...]:
         """What they say."""

@@ -23,7 +23,7 @@ from cycletime.experiments.horizons.ranking import MEASURES, START_KINDS, Interv
 from cycletime.experiments.horizons.results import Evidence, HorizonsResults, all_evidence
 from cycletime.experiments.horizons.verdicts import JudgedTrial, decision_text, excluded_text
 from cycletime.experiments.outcome import NotRunError, Outcome, OutcomeCell, winners
-from cycletime.reports.formatting import estimate_text
+from cycletime.reports.formatting import TextTable, estimate_text
 from cycletime.rules.quantities import decay_in_seconds
 from cycletime.statistics import Estimate, mean_and_error
 from cycletime.training.atomic_files import write_whole
@@ -43,7 +43,7 @@ def best_horizons_table(evidence: Evidence) -> str:
                 (task, _HORIZON_NAMES[rate], f"{_milliseconds(min(found))} to {_milliseconds(max(found))}", *cells)
             )
     names = ("task", "horizon", "cycle times")
-    return markdown_table((*names, *_dt_names(len(rows[0]) - len(names))), rows)
+    return _markdown((*names, *_dt_names(len(rows[0]) - len(names))), rows)
 
 
 def _dt_names(count: int) -> list[str]:
@@ -56,7 +56,7 @@ def _dt_names(count: int) -> list[str]:
 def measures_table(comparison: RuleComparison, rules: Iterable[str]) -> str:
     """Of rules the average and the worst cycle time, from tuned and untuned values."""
     header = ("rule", *(f"{kind}, {_MEASURE_NAMES[measure]}" for kind in START_KINDS for measure in MEASURES))
-    return markdown_table(
+    return _markdown(
         header,
         [
             (
@@ -75,7 +75,7 @@ def measures_table(comparison: RuleComparison, rules: Iterable[str]) -> str:
 def task_table(comparison: RuleComparison) -> str:
     """Of rules the average on each task that judges."""
     header = ("values", "rule", *comparison.dts)
-    return markdown_table(
+    return _markdown(
         header,
         [
             (
@@ -100,7 +100,7 @@ def updates_table(comparison: RuleComparison) -> str:
                 row[rate] = max(row.get(rate, found), found, key=lambda each: each.value)
     rates = sorted({rate for row in best.values() for rate in row})
     header = ("task", "cycle time", *(f"{rate:.3g} updates/s" for rate in rates))
-    return markdown_table(
+    return _markdown(
         header,
         [
             (task, _milliseconds(dt), *(estimate_text(row[rate]) if rate in row else "" for rate in rates))
@@ -117,13 +117,13 @@ def verdicts_table(trial: JudgedTrial) -> str:
         (f"`{name}`", f"**{trial.verdict(name)}**", *(str(trial.more(name, other)) for other in references))
         for name in trial.candidates
     ]
-    return markdown_table(header, rows)
+    return _markdown(header, rows)
 
 
 def default_table(trial: JudgedTrial) -> str:
     """What the winner has more than the default rule, in everything that decides."""
     rows = [(where, str(trial.more(trial.winner, trial.default, *what))) for where, what in trial.conditions.items()]
-    return markdown_table(("", f"`{trial.winner}` more than `{trial.default}`"), rows)
+    return _markdown(("", f"`{trial.winner}` more than `{trial.default}`"), rows)
 
 
 def predictions_table(evidence: Evidence) -> str:
@@ -134,7 +134,7 @@ def predictions_table(evidence: Evidence) -> str:
         counts = Counter(found.values())
         wrong = ", ".join(key.replace("_", " ") for key, became in found.items() if became != "held")
         rows.append((f"`{name}`", *(str(counts[word]) for word in ("held", "refuted", "not decided")), wrong))
-    return markdown_table(("candidate", "held", "refuted", "not decided", "which did not hold"), rows)
+    return _markdown(("candidate", "held", "refuted", "not decided", "which did not hold"), rows)
 
 
 def post_hoc_table(evidence: Evidence) -> str:
@@ -149,19 +149,17 @@ def post_hoc_table(evidence: Evidence) -> str:
             more = (str(beside.interval(rule.name, kind, measure, less=other)) for other in others)
             own = _interval_text(beside.interval(rule.name, kind, measure))
             rows.append((", ".join(comparison.dts), f"{kind}, {_MEASURE_NAMES[measure]}", own, *more))
-    return markdown_table(("tasks", "values", f"`{rule.name}`", *(f"more than `{other}`" for other in others)), rows)
+    return _markdown(("tasks", "values", f"`{rule.name}`", *(f"more than `{other}`" for other in others)), rows)
 
 
 def provenance_table(outcomes: Iterable[Outcome]) -> str:
     """Where the runs come from."""
     header = ("study", "runs", "environment steps", "made by", "code", "on", "wall time")
-    return markdown_table(header, [tuple(_provenance(outcome)) for outcome in outcomes])
+    return _markdown(header, [tuple(_provenance(outcome)) for outcome in outcomes])
 
 
-def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def _markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    return "\n".join(TextTable(header, list(rows)).markdown())
 
 
 def _provenance(outcome: Outcome) -> Iterator[str]:

@@ -32,7 +32,7 @@ from cycletime.experiments.paper.data import (
 from cycletime.experiments.paper.experiments import STUDY_NAMES
 from cycletime.experiments.paper.figures import FIGURES, describe_figures, missing_figures, save_figures
 from cycletime.experiments.paper.tables import PUBLISHED_TABLES, TunedTable, tuned_table
-from cycletime.reports.formatting import dt_text, join_words, rough_number
+from cycletime.reports.formatting import TextTable, dt_text, join_words, rough_number
 from cycletime.reports.page.document import (
     PAGE_FILE,
     Film,
@@ -120,14 +120,13 @@ def index_markdown(
     data: PaperResults, figures: list[str], tables: dict[str, TunedTable], missing: dict[str, str]
 ) -> str:
     """The page: verdicts, tables, figures, and where the runs come from."""
-    made_by = "Made by `cycletime experiment report paper`."
-    lines = ["# What came of the paper's experiments", "", made_by, "", "## Claims", ""]
-    lines += ["| | verdict | claim | what it hangs on |", "|---|---|---|---|"]
+    claims = []
     for claim in CLAIMS:
         found = judge(data, claim)
         statement, *rest = claim_sentences(claim, found)
-        verdict = f"**{found.verdict}**{verdict_label(found)}"
-        lines.append(f"| {claim.number} | {verdict} | {statement} | {' '.join(rest)} |")
+        claims.append((claim.number, f"**{found.verdict}**{verdict_label(found)}", statement, " ".join(rest)))
+    lines = ["# What came of the paper's experiments", "", "Made by `cycletime experiment report paper`.", "", "## Claims", ""]
+    lines += TextTable(("", "verdict", "claim", "what it hangs on"), claims).markdown()
     for name, table in tables.items():
         lines += ["", f"## Table {name}", "", table.as_text().strip()]
     lines += ["", "## Figures"]
@@ -136,12 +135,10 @@ def index_markdown(
         lines += ["", f"![{stem}](figures/{stem}.png)", "", f"{stem}: {files}"]
     lines += ["", *(f"- {stem}: not run ({needs})" for stem, needs in missing.items())]
     lines += ["", "## Where the runs come from", ""]
-    lines += [f"| {' | '.join(PROVENANCE_COLUMNS)} |", "|---" * len(PROVENANCE_COLUMNS) + "|"]
-    for part in STUDY_NAMES:
-        if part in data.outcomes:
-            study, runs, source, scale, command, *others = provenance_row(data.outcomes[part])
-            lines.append(f"| {' | '.join((study, runs, source, scale, f'`{command}`', *others))} |")
-    return "\n".join(lines) + "\n"
+    rows = [list(provenance_row(data.outcomes[name])) for name in STUDY_NAMES if name in data.outcomes]
+    command = PROVENANCE_COLUMNS.index("command")
+    rows = [[*row[:command], f"`{row[command]}`", *row[command + 1 :]] for row in rows]
+    return "\n".join([*lines, *TextTable(PROVENANCE_COLUMNS, rows).markdown()]) + "\n"
 
 
 PROVENANCE_COLUMNS = ("study", "runs", "data", "scale", "command", "code", "computed on", "wall time")
@@ -362,13 +359,8 @@ def _tables_html(data: PaperResults) -> str:
     parts = []
     for name, published in PUBLISHED_TABLES.items():
         if published.sweep in data.outcomes:
-            told = find_table(name, data)
-            header, *rows = told.words()
-            parts += [
-                html_table(header, rows, f"{published.title}{scale_label(told.scale)}"),
-                f'<div class="notes">{bullet_list(told.notes())}</div>',
-                details("The command that prints it", code_block(f"cycletime experiment table paper {name}")),
-            ]
+            command = details("The command that prints it", code_block(f"cycletime experiment table paper {name}"))
+            parts += [html_table(find_table(name, data).text_table()), command]
     return "".join(parts)
 
 
@@ -386,11 +378,11 @@ def _provenance_html(data: PaperResults) -> str:
     parts = [part for part in STUDY_NAMES if part in data.outcomes]
     rows = [provenance_row(data.outcomes[part]) for part in parts]
     versions = [(part, told) for part in parts for told in _versions(data.outcomes[part])]
-    made = html_table(("study", "made by"), versions, "Versions and machines")
+    made = html_table(TextTable(("study", "made by"), versions, "Versions and machines"))
     return "".join(
         [
             code_block("cycletime experiment report paper"),
-            html_table(PROVENANCE_COLUMNS, rows, "Each study, and the command that ran it"),
+            html_table(TextTable(PROVENANCE_COLUMNS, rows, "Each study, and the command that ran it")),
             details("Versions and machines", made),
         ]
     )

@@ -13,7 +13,7 @@ from cycletime.experiments.investigation import known_name, scale_label, winners
 from cycletime.experiments.outcome import Outcome, OutcomeCell, Winner, mean_score, winners
 from cycletime.experiments.paper.data import PaperResults
 from cycletime.experiments.paper.experiments import TITLE
-from cycletime.reports.formatting import dt_text, estimate_as_json, estimate_text, join_words
+from cycletime.reports.formatting import TextTable, dt_text, estimate_as_json, estimate_text, join_words
 from cycletime.statistics import Estimate, compare
 
 _COLUMNS = 100
@@ -88,18 +88,15 @@ class TunedTable:
 
     def as_text(self) -> str:
         """For people, in lines of about 100 characters."""
-        rows = self.words()
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        rows.insert(1, tuple("-" * width for width in widths))
-        lines = [_markdown_row(row, widths) for row in rows]
-        notes = [line for note in self.notes() for line in wrap(f"- {note}", _COLUMNS, subsequent_indent="  ")]
-        return "\n".join([f"{self.published.title}{scale_label(self.scale)}", "", *lines, "", *notes]) + "\n"
+        table = self.text_table()
+        notes = [line for note in table.notes for line in wrap(f"- {note}", _COLUMNS, subsequent_indent="  ")]
+        return "\n".join([table.title, "", *table.markdown(is_aligned=True), "", *notes]) + "\n"
 
-    def words(self) -> list[tuple[str, ...]]:
-        """The header, and then the rows."""
+    def text_table(self) -> TextTable:
         letters = ", ".join(self.published.short.values())
         header = ("dt", f"paper {letters}", f"our {letters}", "ours, sweep", "ours, fresh", "paper's", "difference")
-        return [header, *(self._words(row) for row in self.rows)]
+        title = f"{self.published.title}{scale_label(self.scale)}"
+        return TextTable(header, [self._cells(row) for row in self.rows], title, self._notes())
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""
@@ -125,13 +122,12 @@ class TunedTable:
             ],
         }
 
-    def _words(self, row: TunedRow) -> tuple[str, ...]:
+    def _cells(self, row: TunedRow) -> tuple[str, ...]:
         difference = "same values" if row.is_same else _estimate_or_dash(row.difference)
         means = (_estimate_or_dash(row.sweep), _estimate_or_dash(row.fresh), _estimate_or_dash(row.papers_choice))
         return (dt_text(row.dt), _values_text(row.paper), _values_text(row.ours), *means, difference)
 
-    def notes(self) -> list[str]:
-        """What the numbers are."""
+    def _notes(self) -> list[str]:
         counts: dict[str, list[Estimate | None]] = {
             "in the sweep": [row.sweep for row in self.rows],
             "with fresh seeds": [row.fresh for row in self.rows],
@@ -193,10 +189,6 @@ def _difference(ours: OutcomeCell, papers: OutcomeCell) -> Estimate | None:
     if mean_score(ours) is None or mean_score(papers) is None:
         return None
     return compare(ours.scores, papers.scores, failed="exclude").difference
-
-
-def _markdown_row(row: Sequence[str], widths: Sequence[int]) -> str:
-    return f"| {' | '.join(text.ljust(width) for text, width in zip(row, widths, strict=True))} |"
 
 
 def _values_text(values: Sequence[float]) -> str:

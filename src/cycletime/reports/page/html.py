@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from cycletime.reports.tables import TextTable
+from cycletime.reports.formatting import TextTable
 
 _VERDICT_CLASSES = {
     "better": "good",
@@ -29,25 +29,18 @@ def bullet_list(sentences: Sequence[str]) -> str:
     return f"<ul>{''.join(f'<li>{escape(each)}</li>' for each in sentences)}</ul>" if sentences else ""
 
 
-def html_table(
-    header: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "", last: Sequence[str] | None = None
-) -> str:
+def html_table(table: TextTable) -> str:
     """A table whose first column names its rows, in a box of its own, which scrolls where the page is narrow."""
-    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
-    foot = "" if last is None else f"<tfoot>{_row(last)}</tfoot>"
-    told = f"<caption>{escape(caption)}</caption>" if caption else ""
-    body = "".join(map(_row, rows))
-    label = escape(caption or " ".join(header))
+    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in table.header)
+    foot = "" if table.last is None else f"<tfoot>{_row(table.last)}</tfoot>"
+    told = f"<caption>{escape(table.title)}</caption>" if table.title else ""
+    body = "".join(map(_row, table.rows))
+    label = escape(table.title or " ".join(table.header))
+    notes = f'<div class="notes">{bullet_list(table.notes)}</div>' if table.notes else ""
     return (
         f'<div class="scrolls" tabindex="0" role="region" aria-label="{label}"><table>{told}'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>{foot}</table></div>"
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>{foot}</table></div>{notes}"
     )
-
-
-def table_with_notes(words: TextTable) -> str:
-    """A table of a report, with its notes."""
-    notes = f'<div class="notes">{bullet_list(words.notes)}</div>'
-    return html_table(words.header, words.rows, words.title, words.last) + notes
 
 
 def details(title: str, content: str) -> str:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cycletime.duration import Duration
-from cycletime.reports.answer import Answer
 from cycletime.reports.figures import study_figures
+from cycletime.reports.formatting import TextTable
 from cycletime.reports.page.document import Page, Section, calculator_html, figure_html
 from cycletime.reports.page.figures import FigureData
-from cycletime.reports.page.html import bullet_list, code_block, details, html_table, table_with_notes
+from cycletime.reports.page.html import bullet_list, code_block, details, html_table
 from cycletime.reports.page.values import UsedValues, reference_table, settings_table, values_table
-from cycletime.reports.report import MAX_DRAWN, Report
-from cycletime.reports.tables import summary_table
+from cycletime.reports.report import FEW_DRAWN, Report
 from cycletime.studies.spec_file import study_table
 
 
@@ -58,7 +57,7 @@ def _answer(report: Report) -> Iterable[str]:
 def _figures(report: Report, data: FigureData) -> str:
     told = "".join(map(figure_html, data.figures))
     if data.figures and len(report.drawn()) < len(report.summaries):
-        told += f"<p>Figures are of the {MAX_DRAWN} best choices of values for each task and algorithm.</p>"
+        told += f"<p>{FEW_DRAWN}</p>"
     return told
 
 
@@ -80,17 +79,15 @@ def _values(report: Report) -> str:
 
 def _tables(report: Report) -> str:
     parts = []
-    for summary, answer in zip(report.summaries, report.answers, strict=True):
-        parts += [table_with_notes(summary_table(summary, report.scores.measure)), _answer_details(answer)]
-    for choices in report.choices:
-        parts += [table_with_notes(choices.table(report.scores.measure)), bullet_list(choices.sentences())]
+    for table, sections in report.tables():
+        parts += [html_table(table), *(_sentences(heading, sentences) for heading, sentences in sections)]
     if report.saving_sentences:
         parts += ["<h3>What a rule saves</h3>", bullet_list(report.saving_sentences)]
     return "".join(parts)
 
 
-def _answer_details(answer: Answer) -> str:
-    return "".join(details(heading, bullet_list(sentences)) for heading, sentences in answer.sections())
+def _sentences(heading: str, sentences: Sequence[str]) -> str:
+    return details(heading, bullet_list(sentences)) if heading else bullet_list(sentences)
 
 
 def _calculator(report: Report) -> str:
@@ -114,5 +111,5 @@ def _settings(report: Report) -> str:
 
 def _origin(report: Report) -> str:
     rows = [(f"{count:,}", told) for told, count in report.machines()]
-    machines = html_table(("runs", "code and machine"), rows, "What computed the runs") if rows else ""
+    machines = html_table(TextTable(("runs", "code and machine"), rows, "What computed the runs")) if rows else ""
     return code_block(report.command) + bullet_list(report.completeness) + machines

@@ -8,7 +8,7 @@ from typing import Any
 
 from cycletime.duration import Duration
 from cycletime.reports.figures import references_by_name
-from cycletime.reports.formatting import dt_text
+from cycletime.reports.formatting import TextTable, dt_text
 from cycletime.reports.page.html import html_table
 from cycletime.rules import ALGORITHMS
 from cycletime.rules.quantities import format_seconds
@@ -39,7 +39,11 @@ def values_table(algorithm: str, used: Iterable[UsedValues], caption: str) -> st
         )
         for each, meanings in told
     ]
-    return html_table(("values", *map(_column_labels(algorithm).__getitem__, fields)), rows, caption) if fields else ""
+    return (
+        html_table(TextTable(("values", *map(_column_labels(algorithm).__getitem__, fields)), rows, caption))
+        if fields
+        else ""
+    )
 
 
 def settings_table(every: Iterable[Mapping[str, Any]], caption: str) -> str:
@@ -49,7 +53,7 @@ def settings_table(every: Iterable[Mapping[str, Any]], caption: str) -> str:
         for name, each in values.items():
             found.setdefault(name, {})[_setting_text(each)] = None
     rows = [(name, ", ".join(values)) for name, values in sorted(found.items())]
-    return html_table(("setting", "value"), rows, caption)
+    return html_table(TextTable(("setting", "value"), rows, caption))
 
 
 def _meanings(algorithm: str, used: UsedValues) -> dict[str, str]:
@@ -93,7 +97,7 @@ def reference_table(task: str, dts: Sequence[Duration]) -> str:
     rows = [(name, *map(_reference_text, told)) for name, told in found.items()]
     episodes = max(each.episodes for told in found.values() for each in told if each is not None)
     caption = f"{task}: what needs no learning gets (means of {episodes:,} episodes ± one standard error)"
-    return html_table(("mean return", *map(dt_text, dts)), rows, caption)
+    return html_table(TextTable(("mean return", *map(dt_text, dts)), rows, caption))
 
 
 def _reference_text(reference: Reference | None) -> str:
