@@ -154,42 +154,62 @@ COMPILE_S = 12.0
 
 
 @dataclass(frozen=True)
-class ExperimentCost:
-    """What an experiment amounts to."""
+class ExperimentRow:
+    """An experiment, what it costs, and the results at hand."""
 
-    runs: int = 0
-    simulated_h: float = 0.0
-    where: tuple[str, ...] = ()
-    """Where results come from, as their tasks say."""
-    engines: tuple[str, ...] = ()
-    """What computes it on a GPU; on cores it is the engine compiled."""
-    cores_s: Mapping[int, float] = field(default_factory=dict)
-    """About, by the number of cores: those of `CORES`, and this machine's."""
-    h200_s: float | None = 0.0
+    name: str
+    about: str
+    shown_in: str
+    where: tuple[str, ...]
+    """Where its results come from: closed form, or a simulated robot."""
+    studies: tuple[str, ...]
+    runs: int
+    simulated_h: float
+    here_s: float
+    """About, on the cores that are here."""
+    cores_s: Mapping[int, float]
+    """About, on as many cores."""
+    h200_s: float | None
     """About, on one H200; None where that is not known."""
+    engines: tuple[str, ...]
+    """What computes it on a GPU; on cores it is the engine compiled."""
+    results: str
+    """In words: so many seeds, scaled down or not; or 'none'."""
+    n: tuple[int, ...]
+    """The seeds of results at hand, each number once."""
+    scale: float | None
+    """The least share of the paper's environment steps among them."""
 
 
-def experiment_cost(experiment: Experiment, workspace: Workspace) -> ExperimentCost:
-    """What an experiment amounts to; the winners' runs are taken to cost as much as the sweep's."""
-    found = ExperimentCost()
+def experiment_row(experiment: Experiment, workspace: Workspace, data: Results) -> ExperimentRow:
+    """An experiment in a workspace's size; the winners' runs are taken to cost as much as the sweep's."""
+    plans: list[tuple[Plan, int]] = []
     for name in experiment.studies:
         study = workspace.study(name)
-        fresh = workspace.size.fresh_seeds or len(study.seeds)
-        again = len(study.dts) * fresh if name == experiment.winners_of else 0
-        found = _add_costs(found, _study_cost(study, again))
-    return found
-
-
-def _study_cost(study: StudySpec, again: int) -> ExperimentCost:
-    here = Plan.of(replace(study, device="cpu", engine=AUTO))
-    more, there_s = 1 + again / len(here.runs), h200_wall_s(here, here.runs)
-    return ExperimentCost(
-        len(here.runs) + again,
-        (here.simulated_h or 0.0) * more,
-        tuple(sorted({TASKS[world.name].where for world in study.worlds})),
-        tuple(sorted(h200_plan(here).engines())),
-        {count: _wall_s(here, count) + _wall_s(here, count, again) for count in {*CORE_COUNTS, cores()}},
-        None if there_s is None else there_s * more,
+        fresh = len(study.dts) * (workspace.size.fresh_seeds or len(study.seeds))
+        plan = Plan.of(replace(study, device="cpu", engine=AUTO))
+        plans.append((plan, fresh if name == experiment.winners_of else 0))
+    cores_s = {
+        count: sum(_wall_s(plan, count) + _wall_s(plan, count, fresh) for plan, fresh in plans)
+        for count in (*CORE_COUNTS, cores())
+    }
+    h200_s = [(h200_wall_s(plan, plan.runs), 1 + fresh / len(plan.runs)) for plan, fresh in plans]
+    there = [data.outcomes[name] for name in experiment.parts if name in data.outcomes]
+    return ExperimentRow(
+        name=experiment.name,
+        about=experiment.about,
+        shown_in=experiment.shown_in,
+        where=tuple(sorted({TASKS[world.name].where for plan, _ in plans for world in plan.study.worlds})),
+        studies=experiment.parts,
+        runs=sum(len(plan.runs) + fresh for plan, fresh in plans),
+        simulated_h=sum((plan.simulated_h or 0.0) * (1 + fresh / len(plan.runs)) for plan, fresh in plans),
+        here_s=cores_s[cores()],
+        cores_s={count: cores_s[count] for count in CORE_COUNTS},
+        h200_s=sum(wall_s * more for wall_s, more in h200_s if wall_s) if all(each for each, _ in h200_s) else None,
+        engines=tuple(sorted({engine for plan, _ in plans for engine in h200_plan(plan).engines()})),
+        results=_results_text(experiment, there),
+        n=tuple(sorted({n for outcome in there for n in outcome.n})),
+        scale=min((outcome.scale for outcome in there), default=None),
     )
 
 
@@ -210,71 +230,6 @@ def core_cost(spec: RunSpec) -> Cost:
     inner_s = PPO_INNER_S * cycle_steps(spec.dt, spec.world.env_dt)
     gradient_steps = spec.agent.epochs * ceil(spec.agent.batch / spec.agent.minibatch) / spec.agent.batch
     return Cost(PPO_STEP_S + inner_s + PPO_GRADIENT_S * gradient_steps, COMPILE_S)
-
-
-def _add_costs(one: ExperimentCost, other: ExperimentCost) -> ExperimentCost:
-    return ExperimentCost(
-        one.runs + other.runs,
-        one.simulated_h + other.simulated_h,
-        tuple(sorted({*one.where, *other.where})),
-        tuple(sorted({*one.engines, *other.engines})),
-        {count: one.cores_s.get(count, 0.0) + wall_s for count, wall_s in other.cores_s.items()},
-        None if one.h200_s is None or other.h200_s is None else one.h200_s + other.h200_s,
-    )
-
-
-@dataclass(frozen=True)
-class ExperimentRow:
-    """An experiment, its cost, and the results at hand."""
-
-    name: str
-    about: str
-    shown_in: str
-    where: tuple[str, ...]
-    """Where its results come from: closed form, or a simulated robot."""
-    studies: tuple[str, ...]
-    runs: int
-    simulated_h: float
-    here_s: float
-    """About, on the cores that are here."""
-    cores_s: dict[int, float]
-    """About, on as many cores."""
-    h200_s: float | None
-    """About, on one H200; None where that is not known."""
-    engines: tuple[str, ...]
-    """On a GPU."""
-    results: str
-    """In words: so many seeds, scaled down or not; or 'none'."""
-    n: tuple[int, ...]
-    """The seeds of results at hand, each number once."""
-    scale: float | None
-    """The least share of the paper's environment steps among them."""
-
-
-def experiment_rows(workspace: Workspace, data: Results) -> list[ExperimentRow]:
-    """All experiments of an investigation, in its order."""
-    return [_experiment_row(experiment, workspace, data) for experiment in workspace.investigation.experiments.values()]
-
-
-def _experiment_row(experiment: Experiment, workspace: Workspace, data: Results) -> ExperimentRow:
-    cost = experiment_cost(experiment, workspace)
-    there = [data.outcomes[part] for part in experiment.parts if part in data.outcomes]
-    return ExperimentRow(
-        name=experiment.name,
-        about=experiment.about,
-        shown_in=experiment.shown_in,
-        where=cost.where,
-        studies=experiment.parts,
-        runs=cost.runs,
-        simulated_h=round(cost.simulated_h, 3),
-        here_s=round(cost.cores_s[cores()], 1),
-        cores_s={count: round(cost.cores_s[count], 1) for count in CORE_COUNTS},
-        h200_s=None if cost.h200_s is None else round(cost.h200_s, 1),
-        engines=cost.engines,
-        results=_results_text(experiment, there),
-        n=tuple(sorted({n for outcome in there for n in outcome.n})),
-        scale=min((outcome.scale for outcome in there), default=None),
-    )
 
 
 def _results_text(experiment: Experiment, there: list[Outcome]) -> str:

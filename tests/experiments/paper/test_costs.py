@@ -7,16 +7,18 @@ import pytest
 
 from cycletime.duration import cycle_steps
 from cycletime.experiments.investigation import Size
+from cycletime.experiments.outcome import Results
 from cycletime.experiments.paper.declaration import PAPER
 from cycletime.experiments.paper.experiments import EXPERIMENTS, load_study
-from cycletime.experiments.running import COMPILE_S, ExperimentCost, Workspace, core_cost, experiment_cost
+from cycletime.experiments.running import COMPILE_S, ExperimentRow, Workspace, core_cost, experiment_row
 from cycletime.studies.plan import Plan
 
 MEASURED = (Path(__file__).parents[3] / "results" / "training-cpu.txt").read_text()
 
 
-def cost_of(name: str, size: Size = Size()) -> ExperimentCost:  # noqa: B008 - it is frozen
-    return experiment_cost(EXPERIMENTS[name], Workspace(investigation=PAPER, out=Path(), size=size))
+def cost_of(name: str, size: Size = Size()) -> ExperimentRow:  # noqa: B008 - it is frozen
+    workspace = Workspace(investigation=PAPER, out=Path(), size=size)
+    return experiment_row(EXPERIMENTS[name], workspace, Results({}))
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,12 @@
 """The list of experiments: what there is of their results, in words."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cycletime.experiments.investigation import Size
 from cycletime.experiments.paper.declaration import PAPER
-from cycletime.experiments.running import Workspace, experiment_rows
+from cycletime.experiments.running import Workspace
 from tests.experiments.paper.synthetic import synthetic_data
 
 SMALL = Size(0.01, 2)
@@ -26,10 +25,7 @@ SMALL = Size(0.01, 2)
 )
 def test_results_are_told_by_their_seeds_and_scale(name: str, only: list[str], scale: float, words: str) -> None:
     data = synthetic_data(lambda labels: 1.0, seeds=3, only=only, scale=scale)
-    workspace = Workspace(
-        investigation=replace(PAPER, experiments={name: PAPER.experiments[name]}), out=Path(), size=SMALL
-    )
-    (found,) = experiment_rows(workspace, data)
+    found = experiment_row(PAPER.experiments[name], Workspace(investigation=PAPER, out=Path(), size=SMALL), data)
     assert found.results == words
     assert found.scale == (None if words == "none" else scale)
     assert found.runs > 0
