@@ -104,7 +104,7 @@ def _condition(name: str, bound: float, terms: ContrastTerms, *, is_above: bool)
 
 
 def verdict_of(conditions: Sequence[Condition], may_fail: int = 0) -> Verdict:
-    """What conditions amount to, of which all must hold, or all but so many."""
+    """The verdict of conditions that must all hold, or all but `may_fail` of them."""
     holds = [each.p_holds for each in conditions]
     holding = sum(p < TAIL for p in (holm_corrected(holds) if may_fail else holds))
     failing = sum(p < TAIL for p in holm_corrected([each.p_fails for each in conditions]))
@@ -119,7 +119,7 @@ ConditionGroup: TypeAlias = Callable[[Results], Sequence[Condition]]
 
 @dataclass(frozen=True)
 class OtherSetting:
-    """A claim asked where the paper did not ask it: on the other task, or with the released code's ways."""
+    """A claim judged where the paper did not: on the other task, or with a variant of the released code."""
 
     where: str
     parts: tuple[ConditionGroup, ...]
@@ -148,7 +148,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """What the data say of a claim, at one place."""
+    """The verdict on a claim, with the conditions that it rests on."""
 
     verdict: Verdict
     conditions: tuple[Condition, ...] = ()
@@ -171,7 +171,6 @@ class JudgedClaim:
         return sorted(self.conditions, key=lambda each: each.p_holds)[needed - 1]
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
         decisive = None if self.decisive is None else _condition_as_json(self.decisive)
         return {
             "verdict": self.verdict,
@@ -193,7 +192,6 @@ def judge(data: Results, asked: Claim | OtherSetting) -> JudgedClaim:
 
 
 def _judge_once(data: Results, asked: Claim | OtherSetting) -> JudgedClaim:
-    """By the measure that the data have."""
     data, found, missing = replace(data, used=set()), list[Condition](), list[str]()
     for part in asked.parts:
         try:

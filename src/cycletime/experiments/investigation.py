@@ -53,7 +53,6 @@ class Experiment:
 
     @property
     def save_options(self) -> SaveOptions:
-        """What is kept of its runs: curves in bins, and policies where they are asked for."""
         from cycletime.training.run_recorder import SaveOptions
 
         return SaveOptions(episodes=False, policies=self.keeps_policies)
@@ -71,7 +70,6 @@ class Size:
     """Of winners; by default as many as of the sweep."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no size."""
         from cycletime.agents.checks import check_counts
 
         if not 0 < self.scale <= 1:
@@ -81,7 +79,6 @@ class Size:
             raise InputError(f"seeds is {self.seeds}: it must be at most {FRESH_SEED}, since winners' follow.")
 
     def of(self, study: StudySpec) -> StudySpec:
-        """A study in this size."""
         first = study.seeds[0]
         seeds = study.seeds if self.seeds is None else tuple(range(first, first + self.seeds))
         return replace(study, env_steps=max(1, round(study.env_steps * self.scale)), seeds=seeds)
@@ -99,7 +96,7 @@ class ResultTable(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Investigation(Generic[R]):
-    """Its declaration; R is the type of its results."""
+    """The declaration of an investigation; R is the type of its results."""
 
     name: str
     """Of its commands, and of its folder in results/."""
@@ -137,11 +134,9 @@ class Investigation(Generic[R]):
 
     @property
     def study_names(self) -> tuple[str, ...]:
-        """Of all experiments."""
         return tuple(part for experiment in self.experiments.values() for part in experiment.parts)
 
     def find_experiments(self, names: Iterable[str]) -> tuple[Experiment, ...]:
-        """Experiments by name."""
         return tuple(self.experiments[self.known("experiment", name, self.experiments)] for name in names)
 
     def known(self, kind: str, name: str, names: Iterable[str]) -> str:

@@ -71,7 +71,6 @@ class OutcomeCell:
 
     @property
     def dt(self) -> Duration:
-        """The cycle time."""
         return Duration(self.labels["dt"])
 
     @property
@@ -110,7 +109,7 @@ class Outcome:
 
     @cached_property
     def n(self) -> tuple[int, ...]:
-        """How many seeds cells have, each number once."""
+        """The numbers of seeds that cells have, each once."""
         return tuple(sorted({len(cell.seeds) for cell in self.cells}))
 
     def where(self, **labels: object) -> list[OutcomeCell]:
@@ -129,7 +128,6 @@ class Outcome:
         return found[0]
 
     def save(self, path: Path) -> None:
-        """Write it."""
         told = {
             "format": FORMAT,
             "name": self.name,
@@ -156,7 +154,7 @@ class Outcome:
 
     @classmethod
     def load(cls, path: Path) -> Outcome:
-        """Read it."""
+        """Read an outcome; InputError if the file is missing or damaged."""
         try:
             with path.open("rb") as raw, open_npz(raw, MAX_BYTES) as file:
                 columns = {name: _read_array(file, name) for name in _ARRAY_TYPES}
@@ -216,7 +214,7 @@ def _read_cells(told: Sequence[Mapping[str, Any]], columns: Mapping[str, NDArray
 
 @dataclass(frozen=True)
 class Winner:
-    """The best cell at a cycle time, and those that are as good for all one can tell."""
+    """The best cell at a cycle time, and those that are not distinguishable from it."""
 
     dt: Duration
     cell: OutcomeCell
@@ -261,10 +259,9 @@ def mean_score(cell: OutcomeCell) -> Estimate | None:
 
 
 class NotRunError(InputError):
-    """Results that are not there: the sentence says what makes them."""
+    """Missing results; the sentence says what makes them."""
 
     def __init__(self, *needed: str, remedy: str = "") -> None:
-        """Say what is needed, and perhaps how to get it."""
         super().__init__(remedy or f"{', '.join(needed)}: this has not been run.")
         self.needed = needed
 

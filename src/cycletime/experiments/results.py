@@ -29,7 +29,7 @@ _REPOSITORY = "https://github.com/cycletime/cycletime"
 
 @dataclass(frozen=True)
 class Collected:
-    """What became of the studies in a folder."""
+    """The files that were kept, and the studies that are not finished."""
 
     kept: tuple[Path, ...]
     """The files that were written."""

@@ -223,7 +223,7 @@ def _wall_s(plan: Plan, workers: int, runs: int | None = None) -> float:
 
 
 def core_cost(spec: RunSpec) -> Cost:
-    """What a run takes on one core."""
+    """The cost of a run on one core."""
     if not isinstance(spec.agent, PPOAgent):
         return Cost(SAC_STEP_S, COMPILE_S)
     assert spec.world.env_dt is not None, "the paper's tasks have one"

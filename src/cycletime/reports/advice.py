@@ -124,7 +124,6 @@ def _next_look(advice: Advice) -> list[str]:
 
 
 def _seeds_needed(advice: Advice) -> list[str]:
-    """How many seeds would decide, roughly."""
     if advice.leader is None or advice.ended == "enough":
         return []
     comparisons = advice.looks.comparisons(len(advice.judgements) + 1)

@@ -18,29 +18,27 @@ PAPER_GRIDS = {"ppo": (25, "5 batch sizes x 5 mini-batch sizes"), "sac": (12, "1
 
 @dataclass(frozen=True)
 class RunCost:
-    """Runs, and what they take in hours of the environment's time; None where its time step is not known."""
+    """A number of runs with their hours of the environment's time, None where its time step is not known."""
 
     runs: int
     hours: float | None
 
     def times(self, count: int) -> RunCost:
-        """So many of them."""
         return RunCost(count * self.runs, None if self.hours is None else count * self.hours)
 
     @property
     def is_positive(self) -> bool:
-        """Whether it is more than nothing: by hours, which are what counts on a robot, where they are known."""
+        """By hours, which count on a robot, where they are known."""
         return (self.runs if self.hours is None else self.hours) > 0
 
     def minus(self, other: RunCost) -> RunCost:
-        """What is left."""
         known = self.hours is not None and other.hours is not None
         return RunCost(self.runs - other.runs, (self.hours or 0.0) - (other.hours or 0.0) if known else None)
 
 
 @dataclass(frozen=True)
 class TuningSaving:
-    """The price of tuning each cycle time, and of tuning one and carrying its values."""
+    """The cost of tuning each cycle time, against tuning one and carrying its values."""
 
     task: str
     algorithm: str
@@ -60,17 +58,16 @@ class TuningSaving:
 
     @property
     def each(self) -> RunCost:
-        """Tuning each cycle time anew."""
         return self.tuning.times(self.dts)
 
     @property
     def once(self) -> RunCost:
-        """What tuning one cycle time takes besides the study."""
+        """The cost of tuning one cycle time besides the study."""
         return self.tuning.times(0 if self.contains_tuning else 1)
 
     @property
     def saved(self) -> RunCost:
-        """What the rule saves after all that the study takes; negative if the study takes more."""
+        """Negative if the study costs more than it saves."""
         return self.each.minus(self.once).minus(self.study)
 
 
@@ -149,7 +146,6 @@ class Answer:
 
     @classmethod
     def of(cls, summary: Summary) -> Answer:
-        """Tell what a panel says."""
         best = [_best_sentence(rule, best) for rule, best in summary.best.items() if best is not None]
         against = [each for rule in summary.panel.rules[1:] for each in _rule_sentences(summary, rule)]
         undecided = [*_undecided_rules(summary), *_undecided_dts(summary)]
@@ -167,7 +163,7 @@ class Answer:
 
 
 def completeness(scores: StudyScores) -> tuple[str, ...]:
-    """How many runs there are, and what became of the others."""
+    """How many runs have a score, and what became of the others."""
     counts, remarks = scores.counts(), [run for run in scores.runs() if run.result.get("remarks")]
     if counts["scored"] == counts.total():
         told = [f"All {counts.total():,} runs have a score."]
@@ -187,7 +183,7 @@ def completeness(scores: StudyScores) -> tuple[str, ...]:
 
 
 def saving_sentences(saving: TuningSaving) -> tuple[str, ...]:
-    """What a rule saves."""
+    """Sentences about what a rule saves."""
     once = (
         f"This study, which contains that grid where it is tuned, takes {_cost_text(saving.study)}"
         if saving.contains_tuning

@@ -49,12 +49,12 @@ TITLE_PAD = _LABEL_DISTANCE + 13.0
 
 
 def label_steps(axes: Axes) -> None:
-    """Below an axis of environment steps, what it is."""
+    """Label an axis of environment steps."""
     _label_axis(axes, "environment steps", -_LABEL_DISTANCE)
 
 
 def add_seconds_axis(axes: Axes, env_dt_s: float) -> None:
-    """Above an axis of environment steps, one of the environment's time."""
+    """Add an axis of the environment's time above one of environment steps."""
     top = axes.secondary_xaxis("top", functions=(partial(np.multiply, env_dt_s), partial(np.multiply, 1 / env_dt_s)))
     top.xaxis.set_major_locator(MaxNLocator(4, steps=(1, 2, 2.5, 5, 10)))
     top.xaxis.set_major_formatter(lambda x, _: f"{x:,.6g}")
@@ -134,7 +134,6 @@ def add_footer(figure: Figure, legend: Iterable[Sequence[Artist]], caption: str)
 
 
 def _letters_per_line(width: float, size: float) -> int:
-    """How many letters stand beside each other."""
     return int(width * 72 / (_LETTER_WIDTH * size))
 
 

@@ -58,7 +58,7 @@ def difference_text(estimate: Estimate) -> str:
 
 
 def estimate_as_json(estimate: Estimate | None) -> dict[str, Any] | None:
-    """A number with its interval and its runs."""
+    """An estimate for programs."""
     if estimate is None:
         return None
     return {
@@ -94,5 +94,5 @@ class TextTable:
 
 
 def _decimals(half: float, value: float) -> int:
-    """So many that both have two digits that count."""
+    """Decimals with which both numbers show two significant digits."""
     return max([0, *(min(_MOST_DECIMALS, 1 - floor(log10(abs(each)))) for each in (half, value) if each)])

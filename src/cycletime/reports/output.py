@@ -76,7 +76,7 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def report_as_json(report: Report) -> dict[str, Any]:
-    """The whole report."""
+    """The report for programs."""
     counts = report.scores.counts()
     return {
         "format": FORMAT,
@@ -161,7 +161,7 @@ def _cell_as_json(summary: Summary, place: CellKey) -> dict[str, Any]:
 
 
 def _improvement_as_json(summary: Summary, place: CellKey) -> dict[str, Any] | None:
-    """How probable a run of a cell is to beat one of the first rule's."""
+    """The probability that a run of a cell beats one of the first rule's."""
     if place not in summary.comparisons:
         return None
     ours, theirs = summary.panel.scores(*place), summary.panel.scores(summary.panel.rules[0], place[1])
@@ -235,7 +235,7 @@ _COLOURS = {"better": "green", "worse": "red", "undecided": "yellow", "same runs
 
 
 def print_report(report: Report, console: Console) -> None:
-    """Print tables and text."""
+    """Print a report in the terminal."""
     console.print(Text(report.name, "bold"))
     _print_sentences(console, report.completeness)
     for table, sections in report.tables():
@@ -265,7 +265,6 @@ def _rich_table(words: TextTable) -> Table:
 
 
 def _coloured_cell(cell: str) -> Text:
-    """A cell with its verdict in a colour."""
     text = Text(cell)
     for verdict, colour in _COLOURS.items():
         text.highlight_regex(f" {verdict}$", colour)

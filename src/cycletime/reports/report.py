@@ -21,7 +21,7 @@ FEW_DRAWN = f"Figures are of the {MAX_DRAWN} best choices of values for each tas
 
 @dataclass(frozen=True)
 class Report:
-    """What a study says."""
+    """The summary, answer and tables of a study."""
 
     scores: StudyScores
     statistics: Statistics
@@ -66,17 +66,14 @@ class Report:
 
     @property
     def name(self) -> str:
-        """The study's."""
         return self.scores.folder.study.name
 
     @property
     def completeness(self) -> tuple[str, ...]:
-        """How many runs there are."""
         return completeness(self.scores)
 
     @property
     def saving_sentences(self) -> tuple[str, ...]:
-        """What rules save, for each task and algorithm."""
         several = len(self.savings) > 1
         return tuple(
             f"{saving.task}, {saving.algorithm}: {sentence}" if several else sentence

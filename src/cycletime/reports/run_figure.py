@@ -32,7 +32,7 @@ _NOT_METRICS = ("env_steps", "agent_steps", "learnings")
 
 @dataclass(frozen=True, eq=False)
 class RunCurves:
-    """What there is to draw of a run."""
+    """The learning curve and metrics of a run."""
 
     spec: RunSpec
     where: str
@@ -49,7 +49,6 @@ class RunCurves:
 
     @property
     def metric_names(self) -> tuple[str, ...]:
-        """Metrics of learning."""
         return tuple(name for name in self.metrics if name not in _NOT_METRICS)
 
 
@@ -170,7 +169,7 @@ def runs_figure(runs: Sequence[RunCurves], metrics: Sequence[str], x: XAxis = "e
 
 
 def _labels(runs: Sequence[RunCurves]) -> list[str]:
-    """What tells runs apart; where that is not enough, their identities do."""
+    """Labels that tell runs apart, with their identities where that is needed."""
     parts = [
         (run.spec.world.name, run.spec.algorithm, dt_text(run.spec.dt), f"seed {run.spec.seed}", *_progress_label(run))
         for run in runs

@@ -65,7 +65,7 @@ CellKey: TypeAlias = tuple[str, Duration]
 
 @dataclass(frozen=True)
 class Statistics:
-    """Which number stands for a cell, and which interval."""
+    """The number that stands for a cell, and its interval."""
 
     interval: str = "se"
     """One standard error, Student's t with 95 %, or a bootstrap with 95 %."""
@@ -73,14 +73,12 @@ class Statistics:
     """Interquartile means instead of means."""
 
     def __post_init__(self) -> None:
-        """Refuse what there is not."""
         if self.interval not in INTERVALS:
             raise InputError(f"{self.interval!r} is not an interval: give one of {', '.join(INTERVALS)}.")
         if self.iqm and self.interval != "bootstrap":
             raise InputError(f"The interval is {self.interval!r}: an interquartile mean has only 'bootstrap'.")
 
     def of(self, scores: Sequence[float]) -> Estimate:
-        """The number of a cell."""
         if self.iqm:
             return iqm(scores)
         if self.interval == "bootstrap":
@@ -89,7 +87,6 @@ class Statistics:
 
     @property
     def words(self) -> str:
-        """What it is called."""
         name = {"se": "± one standard error", "t": "[95 % t interval]", "bootstrap": "[95 % bootstrap interval]"}
         return f"{'interquartile means' if self.iqm else 'means'} {name[self.interval]}"
 
@@ -107,7 +104,7 @@ class BestCycleTime:
 
     @property
     def undecided(self) -> tuple[Duration, ...]:
-        """Cycle times that the data do not decide it against."""
+        """Cycle times that the best one is not decidedly better than."""
         return tuple(sorted(dt for dt, each in self.against.items() if each.verdict != "better"))
 
 
@@ -131,7 +128,6 @@ class Summary:
 
     @classmethod
     def of(cls, panel: Panel, statistics: Statistics) -> Summary:
-        """Compute them."""
         scores = {place: panel.scores(*place) for place in panel.cells}
         return cls(
             panel=panel,
@@ -144,7 +140,7 @@ class Summary:
         )
 
     def verdict(self, place: CellKey) -> str:
-        """What stands beside a cell: better, worse, undecided, same runs, or nothing."""
+        """'better', 'worse', 'undecided', 'same runs', or empty for the first rule."""
         rule, dt = place
         if rule == self.panel.rules[0]:
             return ""

@@ -84,7 +84,6 @@ class RankedChoices:
 
     @classmethod
     def of(cls, panels: Sequence[Panel], statistics: Statistics) -> RankedChoices:
-        """Rank them by their means."""
         means = [mean_and_error(scores).value if (scores := _only_scores(panel)) else None for panel in panels]
         order = sorted(range(len(panels)), key=lambda index: (means[index] is None, -(means[index] or 0.0)))
         ranked = tuple(panels[index] for index in order)
@@ -94,7 +93,6 @@ class RankedChoices:
 
     @property
     def title(self) -> str:
-        """What they have in common."""
         first = self.panels[0]
         ((rule, dt),) = first.cells
         at = f"at {dt_text(dt)}" if rule == AS_GIVEN else f"{rule} at {dt_text(dt)}"
@@ -102,11 +100,10 @@ class RankedChoices:
 
     @property
     def estimates(self) -> tuple[Estimate | None, ...]:
-        """The number of each."""
         return tuple(self.statistics.of(scores) if (scores := _only_scores(panel)) else None for panel in self.panels)
 
     def verdict(self, index: int) -> str:
-        """What stands beside a choice: worse than the first, undecided, or nothing."""
+        """'worse' than the first, 'undecided', or empty."""
         if index not in self.against:
             return ""
         return "worse" if self.against[index].verdict == "better" else "undecided"
@@ -129,7 +126,6 @@ class RankedChoices:
         return TextTable((*names, "score"), rows, self.title, notes)
 
     def sentences(self) -> tuple[str, ...]:
-        """What they say."""
         best = _only_scores(self.panels[0])
         if not best:
             return ()
@@ -152,7 +148,7 @@ class RankedChoices:
 
 
 def split_choices(panels: Sequence[Panel]) -> tuple[list[Panel], list[list[Panel]]]:
-    """Panels that have a table of their own, and groups of panels that are choices of one."""
+    """Panels that have a table of their own, and groups of panels that make one table of choices."""
     found: dict[tuple[str, str, CellKey], list[Panel]] = {}
     for panel in panels:
         if len(panel.cells) == 1:

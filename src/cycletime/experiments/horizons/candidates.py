@@ -86,7 +86,7 @@ needs no run of its own, either, and no trial has judged it."""
 
 
 def count_parameters(rule: Rule) -> int:
-    """How many numbers a candidate has that could be other ones."""
+    """How many free numbers a candidate has."""
     return len({law for law in rule.laws.values() if law not in _WITHOUT_NUMBER})
 
 
@@ -121,12 +121,17 @@ class AlgorithmSpec:
 
     @property
     def prefix(self) -> str:
-        """What the names of its studies, files and figures begin with; PPO's were there first."""
+        """The first part of its studies', files' and figures' names; PPO, which came first, has none."""
         return "" if self.algorithm == "ppo" else f"{self.algorithm}-"
 
     @property
+    def option(self) -> str:
+        """The option of a command that names it, after a space."""
+        return "" if self.algorithm == "ppo" else f" --algorithm {self.algorithm}"
+
+    @property
     def rules(self) -> Rules:
-        """What the search compares."""
+        """The rules that the search compares."""
         return self.against_references(self.candidates)
 
     def against_references(self, candidates: Mapping[str, Rule]) -> Rules:
@@ -139,20 +144,20 @@ class AlgorithmSpec:
         return tuple(quantity.field for quantity in self.usual.quantities if quantity.is_horizon)
 
     def tuned(self, dt: Duration, found: Mapping[str, Any]) -> PPO | SAC:
-        """Values with which tuning did best at a cycle time."""
+        """The usual values with those that tuning found best at a cycle time."""
         return replace(self.usual, dt=dt, **{name: found[name] for name in TUNABLE[self.algorithm]})
 
     def untuned(self, tuned: PPO | SAC) -> PPO | SAC:
-        """The same without tuned horizons: they are in steps those that everybody uses."""
+        """The same values with the usual horizons, in steps."""
         return replace(tuned, **{name: getattr(self.usual, name) for name in self.horizons})
 
     def point(self, values: PPO | SAC) -> dict[str, Any]:
-        """What a study has of values."""
+        """A study's point with these values."""
         agent = agent_for(values)
         return {"dt": values.dt, **{name: getattr(agent, name) for name in self._fields}}
 
     def place(self, point: Mapping[str, Any]) -> PointKey:
-        """Where a point is, to ten digits: powers may differ in the last ones from machine to machine."""
+        """The key of a point, to ten digits: powers may differ in the last ones from machine to machine."""
         return (f"{float(Duration(point['dt'])):.10g}", *(f"{float(point[name]):.10g}" for name in self._fields))
 
     @property
@@ -204,11 +209,10 @@ class TaskSet:
             return read_study(file)
 
     def tuning_name(self, task: str) -> str:
-        """What that study is called."""
         return f"{self.subject.prefix}tuning-{task}"
 
     def study(self, tuning: Outcome, rules: Rules) -> StudySpec:
-        """All that rules make of the values that tuning found on a task, and those values themselves."""
+        """The study of all points that rules give from tuned and untuned values, and of the tuned values themselves."""
         (task,) = {cell.labels["task"] for cell in tuning.cells}
         study, subject = self.tuning(task), self.subject
         points = [
@@ -226,7 +230,6 @@ class TaskSet:
         )
 
     def study_name(self, task: str) -> str:
-        """What that study is called."""
         return f"{self.subject.prefix}{self.name}-{task}"
 
 
@@ -262,11 +265,10 @@ class StartingPoint:
 
     @property
     def kind(self) -> str:
-        """In a word."""
         return "tuned" if self.tuned else "untuned"
 
     def point(self, dt: Duration, rule: str | Rule) -> dict[str, Any]:
-        """What a rule makes of the values at a cycle time."""
+        """The point that a rule gives at a cycle time."""
         return self.subject.point(self.values.at(dt, rule))
 
 

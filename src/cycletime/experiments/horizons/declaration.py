@@ -27,7 +27,7 @@ from cycletime.experiments.investigation import Investigation
 
 @dataclass(frozen=True)
 class RankingTable:
-    """How rules compare."""
+    """The ranking of rules, as text."""
 
     comparison: RuleComparison
 
@@ -35,7 +35,7 @@ class RankingTable:
         return ranking_text(self.comparison)
 
     def as_json(self) -> None:
-        """It is for people alone."""
+        """There is none."""
 
 
 def _search_table(algorithm: Algorithm, results: HorizonsResults) -> RankingTable:

@@ -58,7 +58,7 @@ def _drawings(results: HorizonsResults) -> dict[str, Callable[[], Figure]]:
 
 
 def draw_tuned_horizons(evidence: Evidence) -> Figure:
-    """Of each task, how well each discount horizon does at each cycle time, with the best trace horizon."""
+    """How well each discount horizon does at each cycle time, with the best trace horizon; a map for each task."""
     tunings, trace = evidence.tunings, " with the best trace horizon" if len(evidence.subject.horizons) > 1 else ""
     rows = ceil(len(tunings) / _COLUMNS)
     figure = Figure(figsize=(3 * _COLUMNS, 2.8 * rows))
@@ -96,17 +96,17 @@ def _draw_map(axes: Axes, task: str, tuning: Outcome) -> None:
 
 
 def draw_search(evidence: Evidence) -> Figure:
-    """The search's scores of those that go to the trial."""
+    """Scores of the preregistered candidates in the search."""
     return draw_scores(evidence.search, list(chosen_candidates(evidence.search)))
 
 
 def draw_trial(evidence: Evidence) -> Figure:
-    """The trial's scores."""
+    """Scores of the candidates in the trial."""
     return draw_scores(evidence.trial.comparison, evidence.trial.candidates)
 
 
 def draw_scores(comparison: RuleComparison, candidates: Sequence[str]) -> Figure:
-    """Of each task and kind of starting points, normalised scores of candidates and references by cycle time."""
+    """Normalised scores of candidates and references by cycle time, a panel for each task and kind of start."""
     tasks, rules = list(comparison.dts), [*candidates, *reversed(comparison.subject.references)]
     figure = Figure(figsize=(2.6 * len(tasks) + 0.4, 5.2))
     every = figure.subplots(len(START_KINDS), len(tasks), squeeze=False, sharey="col")

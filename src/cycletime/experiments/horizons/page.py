@@ -33,7 +33,7 @@ _MEASURE_NAMES = {"average": "average", "worst": "worst cycle time"}
 
 
 def best_horizons_table(evidence: Evidence) -> str:
-    """By task and cycle time the horizons that tuning found best, and between which those lie that are as good."""
+    """The best horizons by task and cycle time, with the range of those that are as good."""
     rows = []
     for task, tuning in evidence.tunings.items():
         found = winners(tuning)
@@ -47,14 +47,13 @@ def best_horizons_table(evidence: Evidence) -> str:
 
 
 def _dt_names(count: int) -> list[str]:
-    """Of cycle times in their order: those that are starting points."""
     names = ["shortest", *[""] * (count - 2), "longest"]
     names[median_low(range(count))] = "middle"
     return names
 
 
 def measures_table(comparison: RuleComparison, rules: Iterable[str]) -> str:
-    """Of rules the average and the worst cycle time, from tuned and untuned values."""
+    """Average and worst cycle time of rules, from tuned and untuned values."""
     header = ("rule", *(f"{kind}, {_MEASURE_NAMES[measure]}" for kind in START_KINDS for measure in MEASURES))
     return _markdown(
         header,
@@ -73,7 +72,7 @@ def measures_table(comparison: RuleComparison, rules: Iterable[str]) -> str:
 
 
 def task_table(comparison: RuleComparison) -> str:
-    """Of rules the average on each task that judges."""
+    """The average of rules on each task that judges."""
     header = ("values", "rule", *comparison.dts)
     return _markdown(
         header,
@@ -90,7 +89,7 @@ def task_table(comparison: RuleComparison) -> str:
 
 
 def updates_table(comparison: RuleComparison) -> str:
-    """By task, cycle time and SAC's updates in a second, the return of the best discount, with its standard error."""
+    """The return of the best discount by task, cycle time and updates per second of SAC, with its standard error."""
     best: dict[tuple[str, Duration], dict[float, Estimate]] = {}
     for task, outcome in comparison.outcomes.items():
         for cell in sorted(outcome.cells, key=lambda cell: cell.dt):
@@ -110,7 +109,7 @@ def updates_table(comparison: RuleComparison) -> str:
 
 
 def verdicts_table(trial: JudgedTrial) -> str:
-    """Of candidates the verdict, and the differences that it rests on."""
+    """The verdict on each candidate, and the differences that it rests on."""
     references = trial.comparison.subject.references
     header = ("candidate", "verdict", *(f"more than `{other}`" for other in references))
     rows = [
@@ -121,13 +120,13 @@ def verdicts_table(trial: JudgedTrial) -> str:
 
 
 def default_table(trial: JudgedTrial) -> str:
-    """What the winner has more than the default rule, in everything that decides."""
+    """The winner minus the default rule, in all conditions that decide."""
     rows = [(where, str(trial.more(trial.winner, trial.default, *what))) for where, what in trial.conditions.items()]
     return _markdown(("", f"`{trial.winner}` more than `{trial.default}`"), rows)
 
 
 def predictions_table(evidence: Evidence) -> str:
-    """What became of the predictions of each candidate."""
+    """How many predictions of each candidate held."""
     rows = []
     for name in evidence.trial.candidates:
         found = evidence.trial.of_predictions(evidence.predictions, name)
@@ -138,7 +137,7 @@ def predictions_table(evidence: Evidence) -> str:
 
 
 def post_hoc_table(evidence: Evidence) -> str:
-    """What the rule that the trial suggested has more than the paper's and than the winner, on all tasks."""
+    """The rule that the trial suggested minus the paper's rules and the winner, on all tasks."""
     trial, rule = evidence.trial, evidence.subject.afterwards
     assert rule is not None, "of this algorithm, a trial has suggested one"
     others = (*evidence.subject.references, trial.winner)
@@ -260,7 +259,7 @@ def missing_figures(results: HorizonsResults) -> dict[str, str]:
 
 
 def fill_page(text: str, evidence: Sequence[Evidence]) -> str:
-    """A page's text with its parts made anew."""
+    """The text of a page with its parts made anew."""
     known = {
         each.subject.prefix + name: (make, each)
         for each in evidence

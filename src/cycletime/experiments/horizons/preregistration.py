@@ -33,7 +33,7 @@ _DIGITS = 3
 
 
 def chosen_candidates(comparison: RuleComparison) -> dict[str, str]:
-    """By candidate, why it goes to the trial."""
+    """By candidate, the criteria by which it goes to the trial."""
     chosen: dict[str, str] = {}
 
     def choose(name: str, why: str) -> None:
@@ -52,7 +52,7 @@ def chosen_candidates(comparison: RuleComparison) -> dict[str, str]:
 
 
 def write_preregistration(comparison: RuleComparison, results: Path) -> Path:
-    """Write the list, with laws and predictions; the file."""
+    """Write candidates, their laws and predictions; the file."""
     chosen = chosen_candidates(comparison)
     subject = comparison.subject
     own = own_rules_as_table({name: comparison.candidates[name] for name in chosen})
@@ -72,22 +72,22 @@ def write_preregistration(comparison: RuleComparison, results: Path) -> Path:
 
 
 def preregistration_file(subject: AlgorithmSpec) -> str:
-    """What the file is called."""
+    """The file's name."""
     return f"{subject.prefix}candidates.toml"
 
 
 def preregistration_command(subject: AlgorithmSpec) -> str:
-    """What makes it."""
-    return f"cycletime experiment preregister horizons {subject.algorithm}"
+    """The command that writes it."""
+    return f"cycletime horizons freeze{subject.option}"
 
 
 def preregistered_rules(results: Path | None, subject: AlgorithmSpec) -> dict[str, Rule]:
-    """The candidates of the frozen list."""
+    """The preregistered candidates."""
     return read_own_rules(_require_preregistration(results, subject))
 
 
 def preregistered_predictions(results: Path | None, subject: AlgorithmSpec) -> dict[str, Any]:
-    """By candidate of the frozen list, what is predicted of it."""
+    """By preregistered candidate, its predictions."""
     return dict(read_toml(_require_preregistration(results, subject))["predictions"])
 
 
@@ -100,12 +100,12 @@ def _require_preregistration(results: Path | None, subject: AlgorithmSpec) -> Pa
 
 
 def planned_comparisons(subject: AlgorithmSpec) -> tuple[tuple[str, Measure, str], ...]:
-    """Kinds of starting points, measures, and rules of the paper that every candidate is compared with."""
+    """Kinds of starting points, measures and reference rules that every candidate is compared by."""
     return tuple(product(START_KINDS, MEASURES, subject.references))
 
 
 def predictions(comparison: RuleComparison, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What a candidate has more than each of the paper's rules, by the name of the comparison."""
+    """By the comparison's key, the predicted difference of a candidate from each reference rule."""
     for kind, measure, other in planned_comparisons(comparison.subject):
         more = comparison.interval(name, kind, measure, less=other)
         numbers = [round(number, _DIGITS) for number in (more.value, more.low, more.high)]
@@ -113,7 +113,7 @@ def predictions(comparison: RuleComparison, name: str) -> Iterator[tuple[str, di
 
 
 def prediction_sentences(comparison: RuleComparison, name: str) -> Iterator[str]:
-    """What is predicted of a candidate, in a sentence for each kind of starting points and each measure."""
+    """The predictions of a candidate, a sentence for each kind of starting points and each measure."""
     for kind, (measure, what) in product(START_KINDS, _MEASURE_TEXT.items()):
         references = comparison.subject.references
         signs = {other: sign_of(comparison.interval(name, kind, measure, less=other)) for other in references}
@@ -123,12 +123,12 @@ def prediction_sentences(comparison: RuleComparison, name: str) -> Iterator[str]
 
 
 def comparison_key(kind: str, measure: Measure, other: str) -> str:
-    """What a comparison with one of the paper's rules is called in the file."""
+    """The key of a comparison in the file."""
     return f"{measure}_from_{kind}_than_{other.replace('-', '_')}"
 
 
 def sign_of(difference: Interval) -> str:
-    """What an interval says of a difference."""
+    """'more', 'less' or 'undecided', by whether the interval of a difference excludes zero."""
     return "more" if difference.low > 0 else "less" if difference.high < 0 else "undecided"
 
 

@@ -44,7 +44,7 @@ Array: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Interval:
-    """A number, and between which two it lies with 95 % confidence."""
+    """A number with its 95 % interval."""
 
     value: float
     low: float
@@ -69,7 +69,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class ScoreScale:
-    """What scores on a task are measured against."""
+    """The two ends of the normalised score on a task."""
 
     nothing: float
     """The score of doing nothing."""
@@ -143,14 +143,13 @@ class RuleComparison:
         task: str | None = None,
         together: int = 1,
     ) -> Interval:
-        """A measure of a rule, or what it has more of it than another rule, on all tasks that judge or on one."""
+        """A measure of a rule, or its difference from another rule, on all tasks that judge or on one."""
         drawn = self._drawn_of(rule, kind, measure, task)
         if less is not None:
             drawn = drawn - self._drawn_of(less, kind, measure, task)
         return Interval.of(drawn, together=together)
 
     def ranked(self, kind: str, measure: Measure) -> list[str]:
-        """The rules, the best first."""
         return sorted(self.rules, key=lambda rule: -float(self._drawn_of(rule, kind, measure)[0]))
 
     def _drawn_of(self, rule: str, kind: str, measure: Measure, task: str | None = None) -> Array:

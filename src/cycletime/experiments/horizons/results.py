@@ -73,7 +73,7 @@ class StageStudy:
 
     @property
     def command(self) -> str:
-        """What makes the pack that runs it."""
+        """The command that packs it."""
         return f"cycletime experiment pack horizons {self.experiment}"
 
 
@@ -150,7 +150,6 @@ class HorizonsResults(Results):
     """The results of all stages."""
 
     def need(self, *names: str) -> None:
-        """Refuse to go on without some studies."""
         for name in names:
             if name not in self.outcomes:
                 raise NotRunError(
@@ -187,7 +186,7 @@ def _compared_rules(task_set: TaskSet, folder: Path | None) -> Rules:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What results say of an algorithm; a NotRunError names what is missing in them."""
+    """Comparisons and verdicts of an algorithm; a NotRunError names what is missing."""
 
     results: HorizonsResults
     algorithm: Algorithm = "ppo"
@@ -221,10 +220,9 @@ class Evidence:
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
-        """All of them."""
         return (*self.tunings.values(), *self.search.outcomes.values(), *self.trial.comparison.outcomes.values())
 
 
 def all_evidence(results: HorizonsResults) -> tuple[Evidence, ...]:
-    """Of each algorithm, what results say."""
+    """The evidence of each algorithm."""
     return tuple(Evidence(results, subject.algorithm) for subject in ALGORITHM_SPECS.values())

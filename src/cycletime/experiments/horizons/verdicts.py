@@ -28,7 +28,7 @@ Verdict: TypeAlias = Literal["better", "no worse", "worse"]
 
 @dataclass(frozen=True)
 class Objection:
-    """Something in which a rule is less than the default for sure."""
+    """A condition in which the winner is less than the default for sure."""
 
     where: str
     less: Interval
@@ -47,34 +47,31 @@ class JudgedTrial:
 
     @property
     def winner(self) -> str:
-        """The candidate that is called 'horizons'."""
         return self.candidates[0]
 
     @property
     def default(self) -> str:
-        """The rule that would be replaced."""
         return self.comparison.subject.default
 
     def more(
         self, name: str, than: str, kind: str = "tuned", measure: Measure = "average", task: str | None = None
     ) -> Interval:
-        """What a candidate has more than a rule of the paper, for all candidates together."""
+        """A candidate minus a reference rule; the intervals hold for all candidates together."""
         together = len(self.candidates)
         return self.comparison.interval(name, kind, measure, less=than, task=task, together=together)
 
     def verdict(self, name: str) -> Verdict:
-        """On a candidate."""
         signs = {sign_of(self.more(name, reference)) for reference in self.comparison.subject.references}
         return "worse" if "less" in signs else "better" if signs == {"more"} else "no worse"
 
     @property
     def changes_default(self) -> bool:
-        """Whether the winner should be what users get who name no rule."""
+        """Whether the winner becomes the default."""
         return sign_of(self.more(self.winner, self.default)) == "more" and not any(self.objections())
 
     @property
     def conditions(self) -> Mapping[str, tuple[str, Measure, str | None]]:
-        """In words and as `more` takes them, where the winner is compared with the default."""
+        """By name, the arguments of `more` at which the winner is compared with the default."""
         return {
             "the average from tuned values": ("tuned", "average", None),
             "the average from untuned values": ("untuned", "average", None),
@@ -84,14 +81,13 @@ class JudgedTrial:
         }
 
     def objections(self) -> Iterator[Objection]:
-        """What speaks against the winner as the default."""
         for where, what in self.conditions.items():
             found = self.more(self.winner, self.default, *what)
             if sign_of(found) == "less":
                 yield Objection(where, found)
 
     def of_predictions(self, predictions: Mapping[str, Any], name: str) -> dict[str, str]:
-        """By comparison of a candidate for which the frozen list predicts a sign, what became of that."""
+        """By comparison with a predicted sign: 'held', 'refuted' or 'not decided'."""
         found = {}
         for kind, measure, reference in planned_comparisons(self.comparison.subject):
             key = comparison_key(kind, measure, reference)
@@ -103,7 +99,7 @@ class JudgedTrial:
 
 
 def ranking_text(comparison: RuleComparison) -> str:
-    """For each kind of starting points a table of all rules, the best average first."""
+    """A table of all rules for each kind of starting points, the best average first."""
     lines: list[str] = []
     header = (
         "rule",
@@ -125,7 +121,7 @@ def ranking_text(comparison: RuleComparison) -> str:
 
 
 def verdicts_text(trial: JudgedTrial, predictions: Mapping[str, Any]) -> str:
-    """What the trial says of each candidate, of what was predicted of it, and of the default."""
+    """The verdict on each candidate, on its predictions, and on the default."""
     lines = [excluded_text(trial.comparison), ""]
     for name in trial.candidates:
         told = [f"{trial.more(name, other)} more than {other}" for other in trial.comparison.subject.references]
@@ -139,7 +135,7 @@ def verdicts_text(trial: JudgedTrial, predictions: Mapping[str, Any]) -> str:
 
 
 def decision_text(trial: JudgedTrial) -> str:
-    """Who has won, and whether that changes the default."""
+    """The winner, and whether it becomes the default."""
     against = "; ".join(f"{each.where} is less, {each.less}" for each in trial.objections()) or "nothing"
     decision = "replaces" if trial.changes_default else "does not replace"
     default = f"As the default it {decision} {trial.default}; what speaks against it: {against}."
@@ -147,7 +143,7 @@ def decision_text(trial: JudgedTrial) -> str:
 
 
 def excluded_text(comparison: RuleComparison) -> str:
-    """Which tasks and cycle times do not count."""
+    """Tasks and cycle times that do not count."""
     told = []
     for task, scale in comparison.scales.items():
         counted = comparison.dts.get(task)
@@ -170,7 +166,6 @@ def _rows(comparison: RuleComparison, kind: str) -> Iterator[tuple[str, ...]]:
 
 
 def _other_references(comparison: RuleComparison) -> tuple[str, ...]:
-    """The paper's rules that change something."""
     return tuple(name for name in comparison.subject.references if name != "baseline")
 
 
@@ -179,7 +174,6 @@ def _difference_text(comparison: RuleComparison, rule: str, kind: str, other: st
 
 
 def _lowest_text(comparison: RuleComparison, rule: str, kind: str) -> str:
-    """Where a rule does worst of all."""
     found = (
         (float(score), start, dt)
         for start in comparison.begun(kind)

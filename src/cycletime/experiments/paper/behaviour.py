@@ -54,7 +54,7 @@ def measure_behaviour(folders: Mapping[str, StudyFolder], episodes: int = BEHAVI
 
 
 def policy_shares(task: str, dt: Duration, policies: Sequence[PolicyNetwork], episodes: int) -> NDArray[np.float64]:
-    """[policies] what policies of the same shape do on a task."""
+    """[policies] the behaviour of policies of the same shape on a task, as `Behaviour` measures it."""
     world = ClosedFormWorld(task)
     weights = jax.tree.map(lambda *each: np.stack(each), *((policy.layers, policy.log_std) for policy in policies))
     keys = jax.random.split(jax.random.key(_SEED), episodes)

@@ -40,7 +40,7 @@ _DOWNSCALE = 2
 
 @dataclass(frozen=True)
 class Clip:
-    """A film that is wanted."""
+    """A film to make."""
 
     name: str
     study: str
@@ -101,7 +101,6 @@ def _score(run: FinishedRun) -> float:
 
 
 def _runs(folder: StudyFolder, clip: Clip) -> list[FinishedRun]:
-    """Those of a clip's cell with their policies."""
     plan = Plan.of(folder.study)
     (names,) = (
         plan.names[index]
@@ -126,7 +125,7 @@ def _film(run: FinishedRun, path: Path) -> None:
 
 
 def _subsampled(moments: Iterable[CycleStart], stride: int) -> Iterator[CycleStart]:
-    """Every so many-th moment, as if cycles were so many times longer, with smaller pictures."""
+    """Every n-th moment, as if cycles were n times longer, with smaller pictures."""
     for moment in moments:
         if moment.agent_steps % stride == 0:
             yield CycleStart(moment.agent_steps // stride, lambda draw=moment.draw: _downscaled(draw()))  # type: ignore[misc]

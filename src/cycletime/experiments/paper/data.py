@@ -44,7 +44,7 @@ class Behaviour:
     """The version that measured it."""
 
     def of(self, rule: str, dt: str) -> NDArray[np.float64]:
-        """[runs] those of a rule at a cycle time."""
+        """[runs] the shares of a rule at a cycle time."""
         return np.array(list(self.shares[rule, float(Duration(dt))].values()))
 
 
@@ -70,7 +70,7 @@ def read_paper_results(folder: Path) -> PaperResults:
 
 
 def save_behaviours(behaviours: Mapping[str, Behaviour], path: Path) -> None:
-    """Write a JSON file."""
+    """Write behaviours as JSON."""
     told = {name: _behaviour_as_json(behaviour) for name, behaviour in behaviours.items()}
     text = json.dumps({"format": BEHAVIOUR_FORMAT, "behaviours": told}, allow_nan=False) + "\n"
     write_whole(path, lambda unfinished: unfinished.write_text(text))
@@ -102,7 +102,7 @@ def final_or_zero(cell: OutcomeCell) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class TaskScale:
-    """What counts as much on a task, in units of its return."""
+    """The sizes of differences that matter on a task, in units of its return."""
 
     unit: str
     full: float
@@ -139,11 +139,9 @@ class PPORuns:
 
     @property
     def scale(self) -> TaskScale:
-        """What counts as much."""
         return TASK_SCALES[self.task]
 
     def need(self, *rules: str) -> None:
-        """Refuse to go on without the runs of some rules, of the grid, or of what was tuned by it."""
         self.data.need(*(self.names[rule] for rule in rules))
 
     def runs(self, rule: str, dt: str, batch: int = BASELINE_BATCH) -> OutcomeCell:
@@ -155,16 +153,15 @@ class PPORuns:
         return outcome.cell(**labels)
 
     def tuned(self, dt: str) -> OutcomeCell:
-        """What was best at a cycle time, run again with fresh seeds."""
+        """The values that were best at a cycle time, run again with fresh seeds."""
         return self.data.outcome(self.names["tuned"]).cell(dt=dt)
 
     def grid(self, dt: str, tuned_at: str) -> OutcomeCell:
-        """Of the grid at a cycle time, the values that were best at another."""
+        """The values that were best at another cycle time, in the grid at this one."""
         best = self.tuned(tuned_at).labels
         return self.data.outcome(self.names["grid"]).cell(dt=dt, batch=best["batch"], minibatch=best["minibatch"])
 
     def behaviour(self, rule: str, dt: str) -> NDArray[np.float64]:
-        """[runs] what the policies of a rule do at a cycle time."""
         return self.data.behaviour(self.names[rule], rule, dt)
 
 
@@ -186,7 +183,7 @@ def paper_pendulum_runs(data: PaperResults) -> PPORuns:
 
 
 def released_code_runs(data: PaperResults, task: str, *, learn_when: str, initial_weights: str) -> PPORuns:
-    """PPO with ways of the released code, at 4 and 8 ms."""
+    """PPO with variants of the released code, at 4 and 8 ms."""
     variant = {"learn_when": learn_when, "initial_weights": initial_weights}
     names = dict.fromkeys(("baseline", "dt-aware"), "ppo-released-code")
     return PPORuns(data, task, names, ("4ms", "8ms"), variant)

@@ -168,7 +168,7 @@ def study_scale(study: StudySpec) -> float:
 
 
 def study_command(study: StudySpec) -> str:
-    """What runs a study again."""
+    """The command that runs a study again."""
     experiment = experiment_of(study.name)
     assert experiment is not None, "it is a study of the paper"
     scale = study_scale(study)

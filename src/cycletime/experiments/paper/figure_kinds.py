@@ -70,7 +70,6 @@ class RuleRuns:
 
     @property
     def dts(self) -> tuple[Duration, ...]:
-        """The cycle times."""
         return tuple(sorted({cell.dt for cell in self.cells}))
 
     @property
@@ -80,7 +79,7 @@ class RuleRuns:
         return next(world.env_dt for world in study.worlds if isinstance(world, ClosedFormWorld) and world.name == task)
 
     def where(self, keep: Callable[[OutcomeCell], bool]) -> RuleRuns:
-        """Those of some cells."""
+        """The runs of some cells."""
         return replace(self, cells=tuple(filter(keep, self.cells)))
 
     def name_of(self, cell: OutcomeCell) -> str:
@@ -103,7 +102,7 @@ class FigurePanel:
 
 @dataclass(frozen=True)
 class FigurePart:
-    """What a figure, or one side of it, is made of."""
+    """The source of a panel."""
 
     needs: tuple[str, ...]
     """Studies."""
@@ -111,17 +110,16 @@ class FigurePart:
     title: str = ""
 
     def missing(self, data: PaperResults) -> tuple[str, ...]:
-        """The studies that are not there."""
         return tuple(study for study in self.needs if study not in data.outcomes)
 
     def panel(self, data: PaperResults) -> FigurePanel:
-        """It, or an empty one if something is missing."""
+        """The panel, empty if a study is missing."""
         return FigurePanel(self.title, () if self.missing(data) else tuple(self.runs(data)))
 
 
 @dataclass(frozen=True)
 class FigureKind:
-    """A way to show runs."""
+    """How a figure shows runs."""
 
     panels: Callable[[Sequence[FigurePanel]], Iterable[PanelSpec]]
     settings: Mapping[str, Any]
@@ -146,11 +144,9 @@ class PaperFigure:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """All studies that it shows."""
         return tuple(dict.fromkeys(study for part in self.parts for study in part.needs))
 
     def describe(self, name: str, data: PaperResults) -> FigureSpec:
-        """It, under a name."""
         panels = [part.panel(data) for part in self.parts]
         every = [runs for panel in panels for runs in panel.runs]
         is_curves = self.kind.settings["kind"] == "curves"
@@ -359,7 +355,7 @@ def _cells(runs: Iterable[RuleRuns]) -> dict[str, FigureCell]:
 
 
 def caption(panels: Sequence[FigurePanel]) -> str:
-    """The sentences below a figure."""
+    """The sentences below a figure: scale, seeds, runs that diverged, origin of the data."""
     runs = [each for panel in panels for each in panel.runs]
     found = [
         _scale_sentence(runs),
@@ -393,7 +389,7 @@ def _diverged_sentence(runs: Iterable[RuleRuns]) -> str:
 
 
 def _per_study(runs: Iterable[RuleRuns], words: Callable[[RuleRuns], str]) -> str:
-    """What holds of all runs, once; where studies differ, each with the studies that it holds of."""
+    """A text that is the same for all runs once; where studies differ, each with its studies."""
     studies: dict[str, list[str]] = {}
     for each in runs:
         if each.outcome.name not in studies.setdefault(words(each), []):

@@ -56,7 +56,7 @@ _COLUMNS, _INDENT = 80, "    "
 
 
 def claim_text(claim: Claim, data: PaperResults) -> str:
-    """A claim with its verdict and what this hangs on, in lines of 80 characters."""
+    """A claim with its verdict and the condition that decides it, in lines of 80 characters."""
     found = judge(data, claim)
     title = f"{claim.number:>2}  {found.verdict}{verdict_label(found)}"
     below = [
@@ -67,7 +67,7 @@ def claim_text(claim: Claim, data: PaperResults) -> str:
 
 
 def claim_sentences(claim: Claim, found: JudgedClaim) -> list[str]:
-    """A claim's statement, and then what its verdict hangs on."""
+    """A claim's statement, and then what decides its verdict."""
     told = [claim.statement]
     if found.missing:
         told.append(f"Not run: {', '.join(found.missing)}.")
@@ -79,7 +79,7 @@ def claim_sentences(claim: Claim, found: JudgedClaim) -> list[str]:
 
 
 def verdict_label(found: JudgedClaim) -> str:
-    """What a verdict must say of the runs that it rests on: that they are scaled down, or on a simulated robot."""
+    """What must stand beside a verdict: that its runs are scaled down, or on a simulated robot."""
     robot = " (simulated robot)" if "simulated robot" in found.sources else ""
     return robot if found.scale is None else f"{robot}{scale_label(found.scale)}"
 
@@ -145,7 +145,7 @@ PROVENANCE_COLUMNS = ("study", "runs", "data", "scale", "command", "code", "comp
 
 
 def provenance_row(outcome: Outcome) -> tuple[str, ...]:
-    """What `ORIGIN` names, of a study."""
+    """The cells of `PROVENANCE_COLUMNS` for a study."""
     about = outcome.about
     codes = sorted({str(each["cycletime"]) for each in about["machines"]})
     # A CPU is told by its name, as a card is.
@@ -180,7 +180,7 @@ _SAC_STUDIES = (
 
 
 def summary_sentences(data: PaperResults, judged: dict[str, JudgedClaim]) -> Iterator[str]:
-    """What the rule is worth on each task, then how the claims came out."""
+    """The gain of the rule on each task, then the counts of verdicts."""
     if {"ppo-baseline", "ppo-dt-aware"} <= set(data.outcomes):
         yield _rule_worth(reacher_runs(data), "Reacher")
     if "ppo-pendulum" in data.outcomes:
@@ -240,7 +240,6 @@ def _gains(pairs: Mapping[str, Sequence[NDArray[np.float64]]]) -> dict[str, floa
 
 
 def _robot_sentence(data: PaperResults) -> str:
-    """What became of values from 40 ms at 10 ms, in the end."""
     outcome = data.outcomes["ppo-robot"]
     places = (("dt-aware", "10ms"), ("baseline", "10ms"), ("baseline", "40ms"))
     aware, kept, start = (outcome.cell(rule=rule, dt=dt) for rule, dt in places)
@@ -310,7 +309,6 @@ def _claims_html(judged: dict[str, JudgedClaim]) -> str:
 
 
 def _films(folder: Path) -> Iterator[Film]:
-    """The clips that are there, each with what it shows."""
     captions = folder / CAPTIONS_FILE
     if not captions.is_file() or captions.stat().st_size > _MAX_CAPTION_BYTES:
         return

@@ -23,7 +23,7 @@ _MAX_LISTED = 6
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """A table of the paper."""
+    """A table of the paper's appendix."""
 
     title: str
     sweep: str
@@ -53,7 +53,7 @@ PUBLISHED_TABLES = {
 
 @dataclass(frozen=True)
 class TunedRow:
-    """A cycle time."""
+    """The tuned values of a cycle time."""
 
     dt: Duration
     paper: tuple[float, ...]
@@ -99,7 +99,6 @@ class TunedTable:
         return TextTable(header, [self._cells(row) for row in self.rows], title, self._notes())
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
         names = tuple(self.published.short)
         return {
             "table": self.name,

@@ -71,7 +71,7 @@ class Film:
 
 @dataclass(frozen=True)
 class Page:
-    """What is on a page."""
+    """The content of a page."""
 
     title: str
     about: str
@@ -127,7 +127,7 @@ def asset(name: str) -> str:
 
 
 def figure_html(figure: FigureSpec) -> str:
-    """The place of a figure, which the page draws once it is near."""
+    """The placeholder of a figure, which the page draws once it is near."""
     marks = " data-marks" if figure.x_label == CYCLE_TIME else ""  # shows the calculator's cycle time too
     name, title = escape(figure.name), escape(plain_text(figure.title))
     return (
@@ -138,7 +138,7 @@ def figure_html(figure: FigureSpec) -> str:
 
 
 def films_html(films: Sequence[Film]) -> str:
-    """The places of all films."""
+    """The placeholders of all films."""
     told = "".join(
         f'<figure class="film"><img alt="{escape(film.title)}" data-film="{index}" width="250" height="250">'
         f"<figcaption><strong>{escape(film.title)}</strong><br>{escape(film.caption)}</figcaption></figure>"
@@ -182,7 +182,7 @@ document.documentElement.dataset.theme = "light"; // as the page around it
 
 
 def embedded_html(data: FigureData) -> str:
-    """What makes figures and calculators work whose places stand before it. Figures are of points, not of curves."""
+    """The scripts and data for figures of points and calculators that stand in another page."""
     told = json.dumps({**data.as_json(), "rules": calculator_data()}, separators=(",", ":"), allow_nan=False)
     begin = _START_SCRIPT % told.replace("</", "<\\/")
     return (

@@ -46,7 +46,6 @@ class FigureData:
     """By pack of single curves, its cells."""
 
     def add(self, figure: FigureSpec) -> None:
-        """A further figure, with the cells that it shows."""
         self.figures.append(figure)
         self.cells |= figure.cells
         if figure.pack:

@@ -25,7 +25,7 @@ def paragraphs(sentences: Iterable[str], kind: str = "") -> str:
 
 
 def bullet_list(sentences: Sequence[str]) -> str:
-    """A list, or nothing."""
+    """A list; empty text without sentences."""
     return f"<ul>{''.join(f'<li>{escape(each)}</li>' for each in sentences)}</ul>" if sentences else ""
 
 
@@ -44,7 +44,7 @@ def html_table(table: TextTable) -> str:
 
 
 def details(title: str, content: str) -> str:
-    """What is opened by a click."""
+    """A section that opens by a click."""
     return f"<details><summary>{escape(title)}</summary>{content}</details>"
 
 

@@ -57,7 +57,7 @@ def settings_table(every: Iterable[Mapping[str, Any]], caption: str) -> str:
 
 
 def _meanings(algorithm: str, used: UsedValues) -> dict[str, str]:
-    """By hyper-parameter that a rule knows and the agent has, its meaning in seconds; empty where it has none."""
+    """By hyper-parameter that a rule knows and the agent has, its meaning in seconds, or an empty text."""
     kind = ALGORITHMS.get(algorithm)
     if kind is None:
         return {name: "" for name in ("discount",) if name in used.values}
@@ -90,7 +90,7 @@ def _setting_text(told: object) -> str:
 
 
 def reference_table(task: str, dts: Sequence[Duration]) -> str:
-    """A table; nothing of a task that nothing is known of."""
+    """Reference scores without learning; empty for a task without references."""
     found = references_by_name(task, dts)
     if not found:
         return ""
