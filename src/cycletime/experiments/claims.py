@@ -113,7 +113,7 @@ def verdict_of(conditions: Sequence[Condition], may_fail: int = 0) -> Verdict:
     return "confirmed" if holding >= len(conditions) - may_fail else "not decided"
 
 
-ConditionGroup: TypeAlias = Callable[[Results], Sequence[Condition]]
+ConditionGroup: TypeAlias = Callable[[Any], Sequence[Condition]]
 """Conditions that need the same studies: they can be asked together, or not at all."""
 
 

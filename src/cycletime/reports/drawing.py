@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, FixedLocator, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
-from cycletime.reports.figure import FigureSpec, LineSpec, PanelSpec
+from cycletime.reports.figure import Dash, FigureSpec, LineSpec, PanelSpec
 from cycletime.reports.figure_style import STYLE, TITLE_PAD, add_footer, add_seconds_axis, label_steps, save_figure
 from cycletime.training.atomic_files import disk_errors
 
@@ -188,7 +188,7 @@ def _draw_curves(figure: Figure, spec: FigureSpec) -> None:
 def _draw_curves_panel(axes: Axes, spec: FigureSpec, panel: PanelSpec, *, is_top: bool, is_bottom: bool) -> None:
     for index, line in enumerate(panel.lines):
         (name,) = line.cells
-        curve = spec.cells[name].mean_curve() if name in spec.cells else None
+        curve = spec.cells[name].mean_curve() if name is not None and name in spec.cells else None
         if curve is None:
             continue
         begin = (index + 1) * _MARKED_EVERY // (len(panel.lines) + 1)  # so that markers of different curves stand apart
@@ -213,7 +213,7 @@ def _legend(figure: Figure, spec: FigureSpec) -> list[list[Artist]]:
     lines = [line for panel in spec.panels for line in panel.lines if line.cells]
     named = [line for line in lines if line.colour_name]
     colours = {line.colour_name: line for line in named}
-    dashes: dict[str, dict[str, None]] = {}
+    dashes: dict[Dash, dict[str, None]] = {}
     for line in named:
         dashes.setdefault(line.dash, {})[line.dash_name] = None
     others = {f"{line.name} ({line.note})" if line.note else line.name: line for line in lines if line not in named}

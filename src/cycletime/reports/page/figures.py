@@ -50,7 +50,11 @@ class FigureData:
         self.cells |= figure.cells
         if figure.pack:
             self.packs.setdefault(figure.pack, set()).update(
-                name for panel in figure.panels for line in panel.lines for name in line.cells if name in figure.cells
+                name
+                for panel in figure.panels
+                for line in panel.lines
+                for name in line.cells
+                if name is not None and name in figure.cells
             )
 
     def as_json(self) -> dict[str, Any]:
