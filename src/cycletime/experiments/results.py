@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,9 @@ from cycletime.agents import Agent
 from cycletime.errors import InputError
 from cycletime.experiments.investigation import Investigation
 from cycletime.experiments.outcome import Outcome, OutcomeCell
-from cycletime.studies import spec
 from cycletime.studies.plan import Plan
+from cycletime.studies.scores import RunScore, read_cells, score_array
+from cycletime.studies.spec import Cell
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.studies.wall_time import recorded_wall_s
 from cycletime.training.atomic_files import disk_errors
@@ -37,16 +37,19 @@ class Collected:
     """By study that is not finished, the runs that are done and those that there are."""
 
 
-def results_folder(name: str) -> Path:
-    """The committed results of an investigation, in the checkout that the package or the current folder is in.
-
-    Raises:
-        InputError: if there is no checkout: an installed package has no results.
-    """
+def find_results(name: str) -> Path | None:
+    """The committed results of an investigation, in the checkout that the package or the current folder is in."""
     package, here = Path(cycletime.__file__).parent, Path.cwd()
     for folder in (*package.parents, here, *here.parents):
         if (folder / "results" / name).is_dir() and (folder / "pyproject.toml").is_file():
             return folder / "results" / name
+    return None
+
+
+def results_folder(name: str) -> Path:
+    """The committed results of an investigation; refused outside of a checkout, since no package has them."""
+    if (found := find_results(name)) is not None:
+        return found
     raise InputError(
         f"There are no results of '{name}' here, since they are not installed with cycletime: clone {_REPOSITORY} and "
         f"give its results/{name} as --results, or run the command inside the clone."
@@ -118,7 +121,7 @@ def collect_study(
         raise InputError(
             f"{folder.path} has {len(missing):,} of {len(plan.runs):,} runs left to do: what ran the others goes on."
         )
-    cells = tuple(_outcome_cell(folder, cell, plan.names[index], bins) for index, cell in enumerate(plan.cells))
+    cells = tuple(_outcome_cell(cell, runs, bins) for cell, runs in read_cells(folder))
     results = [folder.store.result(planned.name) for planned in plan.runs]
     machines = Counter(tuple((key, told["machine"].get(key)) for key in _MACHINE_KEYS) for told in results)
     told_of = {
@@ -158,21 +161,16 @@ def scalar_settings(agent: Agent) -> dict[str, Any]:
     return {name: value for name, value in told.items() if isinstance(value, int | float | str)}
 
 
-def _outcome_cell(folder: StudyFolder, cell: spec.Cell, names: tuple[str, ...], bins: int | None) -> OutcomeCell:
-    curves = np.stack([folder.store.means(name) for name in names])
-    results = [folder.store.result(name) for name in names]
+def _outcome_cell(cell: Cell, runs: Sequence[RunScore], bins: int | None) -> OutcomeCell:
+    curves = np.stack([run.means for run in runs if run.means is not None])
     return OutcomeCell(
         labels={**cell.labels, "dt": float(cell.dt)},
         values=scalar_settings(cell.agent),
-        seeds=tuple(int(told["seed"]) for told in results),
-        scores=_numbers(results, "average_return"),
-        plain=_numbers(results, "mean_over_episodes"),
-        curves=curves.reshape(len(names), bins or curves.shape[1], -1).mean(axis=2),
+        seeds=tuple(run.spec.seed for run in runs),
+        scores=score_array(runs),
+        plain=score_array(runs, "episodes"),
+        curves=curves.reshape(len(runs), bins or curves.shape[1], -1).mean(axis=2),
     )
-
-
-def _numbers(results: list[Mapping[str, Any]], measure: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-    return np.array([nan if told[measure] is None else told[measure] for told in results], np.float64)
 
 
 def _studies_in(investigation: Investigation[Any], out: Path) -> dict[str, StudyFolder]:
