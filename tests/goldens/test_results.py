@@ -77,7 +77,7 @@ def _hash(part: object) -> str:
         ("paper-table-sac-json", ["experiment", "table", "paper", "sac-tuned", "--json", *PAPER]),
         ("horizons-ranking", ["experiment", "table", "horizons", "search", *HORIZONS]),
         ("horizons-ranking-sac", ["experiment", "table", "horizons", "sac-search", *HORIZONS]),
-        ("horizons-verdicts", ["experiment", "verdicts", "horizons", *HORIZONS]),
+        ("horizons-verdicts", ["experiment", "verdicts", "horizons", "ppo", *HORIZONS]),
         ("horizons-verdicts-sac", ["experiment", "verdicts", "horizons", "sac", *HORIZONS]),
     ],
 )

@@ -1,34 +1,25 @@
-"""`cycletime experiment`: investigations, the paper's and the search for the rule 'horizons', and what came of them."""
+"""`cycletime experiment`: investigations (the paper, and the search for the rule 'horizons') and their results."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Optional, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, TypeAlias
 
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, Positional, arg, subcommand
 
-from cycletime.cli.options import NO_NAMES, Count, NameListOption, Real
+from cycletime.cli.options import NO_NAMES, Count, NameListOption, Real, Text
 from cycletime.cli.output import format_columns
 from cycletime.cli.study import WorkerOptions
-from cycletime.errors import InputError, unknown_name_error
+from cycletime.errors import InputError
 
 if TYPE_CHECKING:
-    from cycletime.experiments.horizons.candidates import Algorithm
-    from cycletime.experiments.horizons.results import Evidence, Stage
-    from cycletime.experiments.paper.data import PaperResults
-    from cycletime.experiments.paper.experiments import Experiment, Size
+    from cycletime.experiments.investigation import Experiment, Investigation, Size
+    from cycletime.experiments.outcome import Results
     from cycletime.experiments.running import ExperimentRow, Workspace
     from cycletime.studies.study_folder import RunState
-
-_STAGES: tuple[Stage, ...] = ("tuning", "search", "trial-tuning", "trial")
-_HORIZONS_STAGES: dict[str, tuple[Stage, Algorithm]] = {
-    **{stage: (stage, "ppo") for stage in _STAGES},
-    **{f"sac-{stage}": (stage, "sac") for stage in _STAGES},
-}
-"""By name, the stages of horizons."""
-_HORIZONS_TABLES: dict[str, Algorithm] = {"search": "ppo", "sac-search": "sac"}
 
 InvestigationName: TypeAlias = Annotated[Positional[Literal["paper", "horizons"]], arg(metavar="INVESTIGATION")]
 
@@ -41,12 +32,14 @@ class Investigated:
     """paper: the paper's experiments. horizons: the search for a rule that keeps horizons in seconds, and its trial."""
 
     @property
-    def is_paper(self) -> bool:
-        return self.investigation == "paper"
+    def declared(self) -> Investigation[Any]:
+        from cycletime.experiments.investigation import load_investigation
 
-    def refuse(self, instead: str) -> InputError:
-        """The refusal of what an investigation does not have."""
-        return InputError(f"INVESTIGATION is {self.investigation!r}, which has none of these: {instead}.")
+        return load_investigation(self.investigation)
+
+    def chosen(self, kind: str, names: Iterable[str], known: Iterable[str]) -> list[str]:
+        """The names that are asked for, by default all that there are."""
+        return [self.declared.known(kind, name, known) for name in names] or list(known)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +48,7 @@ class ResultsOptions(Investigated):
 
     results: Annotated[
         Optional[Path],  # noqa: UP045
-        arg(metavar="FOLDER", help_behavior_hint="(default: those that come with cycletime)"),
+        arg(metavar="FOLDER", help_behavior_hint="(default: those of the checkout)"),
     ] = None
     """Results, as 'cycletime experiment collect' keeps them."""
 
@@ -65,20 +58,10 @@ class ResultsOptions(Investigated):
 
         return results_folder(self.investigation) if self.results is None else self.results
 
-    def paper_results(self) -> PaperResults:
-        """All that there is; nothing where no results come with the code."""
-        from cycletime.experiments.paper.data import PaperResults
-        from cycletime.experiments.results import read_results
-
-        if self.results is None and not self.results_folder.is_dir():
-            return PaperResults({})
-        return read_results(self.results_folder)
-
-    def evidence(self, algorithm: Algorithm) -> Evidence:
-        """What horizons found for an algorithm."""
-        from cycletime.experiments.horizons.results import Evidence
-
-        return Evidence(self.results_folder, algorithm)
+    def read(self) -> Results:
+        """All results at hand."""
+        found: Results = self.declared.read(self.results_folder)
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +69,7 @@ class SizeOptions:
     """How much of experiments."""
 
     seeds: Annotated[Count, arg(help_behavior_hint="(default: the study's own)")] = None
-    """Runs of each point: 30, but for 10 of pendulum-grid and sac-robot, and 5 of PPO on the robot."""
+    """Runs of each point: of the paper 30, but for 10 of pendulum-grid and sac-robot, and 5 of PPO on the robot."""
     fresh_seeds: Annotated[Count, arg(help_behavior_hint="(default: as many as of the sweep)")] = None
     """Runs of each winner of a sweep."""
     scale: Real = 1.0
@@ -94,7 +77,7 @@ class SizeOptions:
 
     @property
     def size(self) -> Size:
-        from cycletime.experiments.paper.experiments import Size
+        from cycletime.experiments.investigation import Size
 
         return Size(self.scale, self.seeds, self.fresh_seeds)
 
@@ -104,30 +87,37 @@ class ExperimentSelection(SizeOptions, ResultsOptions):
     """Which experiments, how much of them, where they are kept, and what computes them."""
 
     names: Annotated[Positional[tuple[str, ...]], arg(metavar="NAME ...", help_behavior_hint="(required, or --all)")]
-    """Experiments, as 'cycletime experiment list' has them; of horizons one stage: tuning; search, which needs tuning's
-    results; trial-tuning, which needs the preregistration; trial, which needs the results of that too; or one of SAC's,
-    such as sac-tuning."""
+    """Experiments, as 'cycletime experiment list' has them; of horizons stages: tuning; search, which needs tuning's
+    results; trial-tuning, which needs the preregistration; trial, which needs the results of that too; or SAC's, such
+    as sac-tuning."""
     all: bool = False
     """All of them."""
-    out: Annotated[Path, arg(metavar="FOLDER")] = Path("paper")
+    out: Annotated[Optional[Path], arg(metavar="FOLDER", help_behavior_hint="(default: paper or horizons)")] = None  # noqa: UP045
     """Where their studies are kept, each in a folder of its own."""
-    engine: Annotated[str, arg(metavar="ENGINE")] = "auto"
+    engine: Annotated[Text, arg(metavar="ENGINE", help_behavior_hint="(default: what the studies say)")] = None
     """The engine: compiled, cuda, or auto for the fastest that takes a run on the device."""
 
     @property
     def experiments(self) -> tuple[Experiment, ...]:
-        from cycletime.experiments.paper.experiments import EXPERIMENTS, find_experiments
-
         if self.all == bool(self.names):
             raise InputError(
-                "Give either the names of experiments or --all: 'cycletime experiment list paper' has them."
+                f"Give either the names of experiments or --all: 'cycletime experiment list {self.investigation}' has "
+                "them."
             )
-        return find_experiments(EXPERIMENTS if self.all else self.names)
+        return self.declared.find_experiments(self.declared.experiments if self.all else self.names)
 
-    def workspace(self, device: Literal["cpu", "gpu"], *, change_engine: bool = False) -> Workspace:
+    def workspace(self, device: str | None, *, change_engine: bool = False) -> Workspace:
         from cycletime.experiments.running import Workspace
 
-        return Workspace(out=self.out, size=self.size, device=device, engine=self.engine, change_engine=change_engine)
+        return Workspace(
+            investigation=self.declared,
+            out=self.out or Path(self.investigation),
+            results=None if self.investigation == "paper" else self.results_folder,
+            size=self.size,
+            device=device,
+            engine=self.engine,
+            change_engine=change_engine,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,21 +128,24 @@ class ListExperiments(ResultsOptions, SizeOptions):
     """Print JSON."""
 
     def run(self) -> int:
-        from cycletime.experiments.running import experiment_rows
+        from cycletime.experiments.outcome import Results
+        from cycletime.experiments.results import find_results
+        from cycletime.experiments.running import Workspace, experiment_row
 
-        if not self.is_paper:
-            raise self.refuse(f"its stages are {', '.join(_HORIZONS_STAGES)}")
-        found = experiment_rows(self.paper_results(), self.size)
+        declared, folder = self.declared, self.results or find_results(self.investigation)
+        workspace = Workspace(investigation=declared, out=Path(self.investigation), results=folder, size=self.size)
+        data = Results({}) if folder is None else declared.read(folder)
+        found = [experiment_row(experiment, workspace, data) for experiment in declared.experiments.values()]
         if self.json:
             from json import dumps
 
-            print(dumps([asdict(row) for row in found], indent=2))
+            print(dumps([_rounded(asdict(row)) for row in found], indent=2))
         else:
-            _print_list(found)
+            _print_list(found, self.investigation)
         return 0
 
 
-def _print_list(found: list[ExperimentRow]) -> None:
+def _print_list(found: list[ExperimentRow], investigation: str) -> None:
     from cycletime.reports.formatting import join_words
     from cycletime.studies.hardware_estimates import CORE_COUNTS
 
@@ -168,8 +161,16 @@ def _print_list(found: list[ExperimentRow]) -> None:
     engines = " or ".join(sorted({engine for row in found for engine in row.engines}))
     print(f"H200: about, on one such GPU, with the engine {engines}.")
     robot = [row.name for row in found if "simulated robot" in row.where]
-    print(f"{join_words(robot)} are on a simulated robot.")
-    print("'cycletime experiment run paper NAME' runs an experiment.")
+    if robot:
+        print(f"{join_words(robot)} are on a simulated robot.")
+    print(f"'cycletime experiment run {investigation} NAME' runs an experiment.")
+
+
+def _rounded(value: Any) -> Any:  # noqa: ANN401 - whatever a row has
+    """Estimates to a tenth of a second or a thousandth of an hour or a share."""
+    if isinstance(value, dict):
+        return {key: _rounded(each) for key, each in value.items()}
+    return round(value, 3) if isinstance(value, float) else value
 
 
 def _list_row(row: ExperimentRow) -> tuple[str, ...]:
@@ -177,7 +178,7 @@ def _list_row(row: ExperimentRow) -> tuple[str, ...]:
 
 
 def _size_cells(runs: int, *times_s: float | None) -> tuple[str, ...]:
-    return (f"{runs:,}", *("" if each is None else _spelled_time(each) for each in times_s))
+    return (f"{runs:,}", *("" if each is None else _spelled_time(round(each, 1)) for each in times_s))
 
 
 def _spelled_time(seconds: float) -> str:
@@ -200,8 +201,6 @@ class RunExperiments(WorkerOptions, ExperimentSelection):
         from cycletime.studies.progress import StudyProgress
         from cycletime.training.process import stopping
 
-        if not self.is_paper:
-            raise self.refuse("its stages are packed for a GPU by 'cycletime experiment pack horizons STAGE'")
         chosen, workspace = self.experiments, self.workspace(self.device, change_engine=self.change_engine)
         all_done = True
         with stopping() as stopper:
@@ -210,23 +209,23 @@ class RunExperiments(WorkerOptions, ExperimentSelection):
                     experiment,
                     workspace,
                     lambda: self.executor_for(self.device),
-                    observer=lambda executor: StudyProgress(executor.workers),
-                    tell=self._print,
+                    watcher=lambda executor: StudyProgress(executor.workers),
+                    tell=lambda study, counts: self._print(workspace.out, study, counts),
                     stop=stopper,
                 )
                 if stopper():
                     print_status("Stopped. The same command goes on with it.")
                     return stopper.status
-        print(f"To keep what came of it: cycletime experiment collect paper {self.out}")
+        print(f"To keep what came of it: cycletime experiment collect {self.investigation} {workspace.out}")
         return 0 if all_done else 1
 
-    def _print(self, study: str, counts: Counter[RunState]) -> None:
-        from cycletime.experiments.paper.experiments import scale_label
+    def _print(self, out: Path, study: str, counts: Counter[RunState]) -> None:
+        from cycletime.experiments.investigation import scale_label
         from cycletime.studies.study_folder import format_states
 
         print(f"{study}{scale_label(self.scale)}: {format_states(counts)}", flush=True)
         if counts["failed"]:
-            print(f"  'cycletime study status {self.out / study}' says why, and 'study retry' has them tried again")
+            print(f"  'cycletime study status {out / study}' says why, and 'study retry' has them tried again")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,44 +238,27 @@ class PackExperiments(ExperimentSelection):
     """Where they are computed."""
 
     def run(self) -> int:
-        if self.is_paper:
-            self._pack_paper()
-        else:
-            self._pack_stage()
-        return 0
-
-    def _pack_paper(self) -> None:
         from cycletime.cli.study import print_packed
         from cycletime.experiments.running import pending_studies
         from cycletime.studies.pack import pack_studies
 
         workspace = self.workspace(self.device)
         ready, later = pending_studies(self.experiments, workspace)
-        for part, sweep in later.items():
+        for name, needed in later.items():
             print(
-                f"{part} is not in it: it needs all runs of {sweep}, so bring them to {workspace.out} and pack again."
+                f"{name} is not in it: it needs all runs of {needed}, so bring them to {workspace.out} and pack again."
             )
         if not ready:
-            raise InputError(f"There is nothing to pack: all that can be run is done in {workspace.out}.")
-        keeps = [experiment.keep for experiment in ready.values()]
-        studies = [workspace.study(part) for part in ready]
+            why = f"all that can be run is done in {workspace.out}" if not later else "first run what they need"
+            raise InputError(f"There is nothing to pack: {why}.")
+        keeps = [experiment.save_options for experiment in ready.values()]
+        studies = [workspace.study(name) for name in ready]
         print_packed(pack_studies(studies, self.output, keeps=keeps, in_folders=True), self.output)
-        print(f"Then bring OUT back as {workspace.out}, and: cycletime experiment collect paper {workspace.out}")
-
-    def _pack_stage(self) -> None:
-        from cycletime.cli.study import print_packed
-        from cycletime.experiments.horizons.results import stage_studies
-        from cycletime.studies.pack import pack_studies
-
-        if len(self.names) != 1:
-            raise InputError(f"A pack of horizons has one stage: give one of {', '.join(_HORIZONS_STAGES)}.")
-        (name,) = self.names
-        if name not in _HORIZONS_STAGES:
-            raise unknown_name_error(name, "a stage of horizons", _HORIZONS_STAGES)
-        stage, algorithm = _HORIZONS_STAGES[name]
-        studies = stage_studies(stage, self.results_folder, algorithm)
-        print_packed(pack_studies(studies, self.output, in_folders=True), self.output)
-        print("Then bring OUT back, and: cycletime experiment collect horizons OUT")
+        print(
+            f"Then bring OUT back as {workspace.out}, and: cycletime experiment collect {self.investigation} "
+            f"{workspace.out}"
+        )
+        return 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,10 +267,7 @@ class CollectResults(Investigated):
 
     out: Annotated[Positional[Path], arg(metavar="OUT")]
     """The folder that 'cycletime experiment run' or a pack filled."""
-    results: Annotated[
-        Optional[Path],  # noqa: UP045
-        arg(metavar="FOLDER", help_behavior_hint="(default: OUT/results; of horizons those that come with cycletime)"),
-    ] = None
+    results: Annotated[Optional[Path], arg(metavar="FOLDER", help_behavior_hint="(default: OUT/results)")] = None  # noqa: UP045
     """Where results are kept, one file for each study."""
     wall: Annotated[NameListOption, arg(metavar="STUDY=SECONDS ...")] = NO_NAMES
     """How long studies took, where it was not written down."""
@@ -301,26 +280,15 @@ class CollectResults(Investigated):
         prepare_jax("cpu")
         from cycletime.experiments.results import collect_results
 
-        if not self.is_paper:
-            return self._collect_stages()
         results = self.results or self.out / "results"
-        collected = collect_results(self.out, results, _parse_wall_times(self.wall), clips=self.clips)
+        walls_s = _parse_wall_times(self.wall)
+        collected = collect_results(self.declared, self.out, results, walls_s, clips=self.clips)
         for path in collected.kept:
             print(f"{path}, {path.stat().st_size / 1024:,.0f} KiB")
         for name, (done, of) in collected.unfinished.items():
             print(f"{name} is not finished and was left out: {done:,} of {of:,} runs are done")
         if collected.kept:
-            print(f"To see what they say: cycletime experiment report paper --results {results}")
-        return 0
-
-    def _collect_stages(self) -> int:
-        from cycletime.experiments.horizons.results import collect_stages
-        from cycletime.experiments.results import results_folder
-
-        if self.wall or self.clips:
-            raise self.refuse("leave out --wall and --clips, which are for the paper")
-        for path in collect_stages(self.out, self.results or results_folder("horizons")):
-            print(f"{path}, {path.stat().st_size / 1024:,.0f} KiB")
+            print(f"To see what they say: cycletime experiment report {self.investigation} --results {results}")
         return 0
 
 
@@ -339,20 +307,17 @@ def _parse_wall_times(walls: NameListOption) -> dict[str, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class Preregister(ResultsOptions):
-    """Write the list of candidates that go to the trial, with what is predicted of them."""
+    """Fix what goes to a trial, with what is predicted of it, before the trial is run."""
 
-    algorithm: Annotated[Positional[Literal["ppo", "sac"]], arg(metavar="ALGORITHM")] = "ppo"
-    """Whose candidates: ppo or sac."""
+    names: Annotated[Positional[tuple[str, ...]], arg(metavar="NAME ...", help_behavior_hint="(required)")]
+    """Of horizons: ppo, sac or both."""
 
     def run(self) -> int:
-        from cycletime.experiments.horizons.preregistration import chosen_candidates, write_preregistration
-
-        if self.is_paper:
-            raise self.refuse("the criteria of the paper's claims stand in the code since before the runs")
-        comparison = self.evidence(self.algorithm).search
-        for name, why in chosen_candidates(comparison).items():
-            print(f"{name}: {why}")
-        print(write_preregistration(comparison, self.results_folder))
+        known = self.declared.preregistrations
+        if not self.names and known:
+            raise InputError(f"Give what is to be fixed: {' or '.join(known)}.")
+        for name in self.chosen("preregistration", self.names or ("any",), known):
+            print("\n".join(known[name](self.read())))
         return 0
 
 
@@ -360,39 +325,33 @@ class Preregister(ResultsOptions):
 class PrintVerdicts(ResultsOptions):
     """Judge the paper's claims, or the trial's candidates and what was predicted of them, by the results at hand."""
 
-    algorithm: Annotated[Positional[Literal["ppo", "sac"]], arg(metavar="ALGORITHM")] = "ppo"
-    """Whose trial, of horizons: ppo or sac."""
+    names: Annotated[Positional[tuple[str, ...]], arg(metavar="NAME ...", help_behavior_hint="(default: all)")]
+    """Claims of the paper, such as 12 or headline; of horizons ppo or sac."""
     json: bool = False
     """Print JSON: a list with an object for each claim of the paper."""
 
     def run(self) -> int:
-        if self.is_paper:
-            self._print_claims()
-        else:
-            self._print_trial()
-        return 0
+        from cycletime.experiments.outcome import NotRunError
 
-    def _print_claims(self) -> None:
-        from cycletime.experiments.claims import claims_as_json
-        from cycletime.experiments.paper.claims import CLAIMS
-        from cycletime.experiments.paper.report import claims_text
-
-        data = self.paper_results()
+        declared = self.declared
         if self.json:
             from json import dumps
 
-            print(dumps(claims_as_json(CLAIMS, data), indent=2, allow_nan=False))
-        else:
-            print(claims_text(data), end="")
-
-    def _print_trial(self) -> None:
-        from cycletime.experiments.horizons.verdicts import ranking_text, verdicts_text
-
-        if self.json:
-            raise self.refuse("leave out --json, which is for the paper")
-        evidence = self.evidence(self.algorithm)
-        print(ranking_text(evidence.trial.comparison))
-        print(verdicts_text(evidence.trial, evidence.predictions))
+            if declared.verdicts_as_json is None:
+                raise InputError(f"{declared.title} has no verdicts in JSON: leave out --json.")
+            print(dumps(declared.verdicts_as_json(self.read()), indent=2, allow_nan=False))
+            return 0
+        data = self.read()
+        texts = []
+        for name in self.chosen("verdict", self.names, declared.verdicts):
+            try:
+                texts.append(declared.verdicts[name](data))
+            except NotRunError as error:
+                if self.names:
+                    raise
+                texts.append(f"{name}: not run. {error}\n")
+        print("\n".join(texts), end="")
+        return 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -400,56 +359,44 @@ class PrintTable(ResultsOptions):
     """Print a table: values that were tuned, the paper's beside ours, or how the rules of a search compare."""
 
     name: Annotated[Positional[str], arg(metavar="TABLE")]
-    """Of the paper ppo-tuned or sac-tuned; of horizons search or sac-search."""
+    """Of the paper ppo-tuned or sac-tuned; of horizons search, trial, sac-search or sac-trial."""
     json: bool = False
     """Print JSON; of the paper's tables."""
 
     def run(self) -> int:
-        if not self.is_paper:
-            return self._print_ranking()
-        from cycletime.experiments.paper.report import find_table
+        declared = self.declared
+        table = declared.tables[declared.known("table", self.name, declared.tables)](self.read())
+        if not self.json:
+            print(table.as_text().rstrip())
+            return 0
+        from json import dumps
 
-        table = find_table(self.paper_results(), self.name)
-        if self.json:
-            from json import dumps
-
-            print(dumps(table.as_json(), indent=2, allow_nan=False))
-        else:
-            print(table.as_markdown().rstrip())
-        return 0
-
-    def _print_ranking(self) -> int:
-        from cycletime.experiments.horizons.verdicts import ranking_text
-
-        if self.name not in _HORIZONS_TABLES:
-            raise unknown_name_error(self.name, "a table of horizons", _HORIZONS_TABLES)
-        if self.json:
-            raise self.refuse("leave out --json, which is for the paper")
-        print(ranking_text(self.evidence(_HORIZONS_TABLES[self.name]).search))
+        if (told := table.as_json()) is None:
+            raise InputError(f"{declared.title} has no tables in JSON: leave out --json.")
+        print(dumps(told, indent=2, allow_nan=False))
         return 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class DrawFigures(ResultsOptions):
-    """Draw the figures for which there are results, each as PDF, SVG and PNG."""
+    """Draw the figures for which there are results."""
 
     names: Annotated[Positional[tuple[str, ...]], arg(metavar="FIGURE ...", help_behavior_hint="(default: all)")]
     """The figures."""
-    out: Annotated[Path, arg(metavar="FOLDER")] = Path("paper-figures")
+    out: Annotated[
+        Optional[Path],  # noqa: UP045
+        arg(metavar="FOLDER", help_behavior_hint="(default: paper-figures or horizons-figures)"),
+    ] = None
     """Where they go."""
 
     def run(self) -> int:
         """Draw them; status 1 if one that was asked for has no results."""
-        from cycletime.experiments.paper.figures import missing_figures, save_figures
-
-        if not self.is_paper:
-            raise self.refuse("'cycletime experiment report horizons' draws its figures")
-        data = self.paper_results()
-        paths = save_figures(data, self.out, self.names)
-        stems = dict.fromkeys(path.stem for path in paths)
+        declared, data, out = self.declared, self.read(), self.out or Path(f"{self.investigation}-figures")
+        stems = dict.fromkeys(path.stem for path in declared.save_figures(data, out, self.names))
         count = "1 figure" if len(stems) == 1 else f"{len(stems)} figures"
-        print(f"{count} in {self.out}" + (f": {', '.join(stems)}" if stems else ""))
-        missing = {name: needs for name, needs in missing_figures(data).items() if name in (self.names or (name,))}
+        print(f"{count} in {out}" + (f": {', '.join(stems)}" if stems else ""))
+        lacking = declared.missing_figures(data)
+        missing = {name: needs for name, needs in lacking.items() if name in (self.names or (name,))}
         for name, needs in missing.items():
             print(f"{name}: not run ({needs})")
         return 1 if self.names and missing else 0
@@ -467,27 +414,12 @@ class WriteReport(ResultsOptions):
     parts between <!-- made: NAME --> and <!-- end --> are made, with its figures in figures/horizons beside it."""
 
     def run(self) -> int:
-        if self.is_paper:
-            self._write_paper(self.out or Path("paper-report"))
-        else:
-            self._write_horizons(self.out or Path("docs/horizons.md"))
+        data, out = self.read(), self.out or self.declared.report_path
+        written = self.declared.write_report(data, out)
+        studies = "1 study" if len(data.outcomes) == 1 else f"{len(data.outcomes)} studies"
+        page = ": open report.html in a browser" if any(path.name == "report.html" for path in written) else ""
+        print(f"Figures, tables and verdicts from {studies} are in {out}{page}")
         return 0
-
-    def _write_paper(self, out: Path) -> None:
-        from cycletime.experiments.paper.report import write_report
-
-        data = self.paper_results()
-        write_report(data, out, self.results_folder)
-        count = len(data.outcomes)
-        studies = "1 study" if count == 1 else f"{count} studies"
-        print(f"Figures, tables and verdicts from {studies} are in {out}: open report.html in a browser")
-
-    def _write_horizons(self, page: Path) -> None:
-        from cycletime.experiments.horizons.page import write_page
-        from cycletime.experiments.horizons.results import all_evidence
-
-        for path in write_page(page, all_evidence(self.results_folder)):
-            print(path)
 
 
 @dataclass(frozen=True)

@@ -160,17 +160,17 @@ class ReportCommand:
         return 0
 
     def _report_paper(self) -> int:
+        from cycletime.experiments.paper.data import read_paper_results
         from cycletime.experiments.paper.report import write_page, write_report
-        from cycletime.experiments.results import read_results
 
-        data = read_results(self.folder)
+        data = read_paper_results(self.folder)
         if self._page is not None:
             _make_folder(self._page)
-            write_page(data, self._page, self.folder)
+            write_page(data, self._page)
             print(f"The page is {printable(str(self._page))}: open it in a browser.")
             return 0
         out = self.out or self.folder / "report"
-        write_report(data, out, self.folder)
+        write_report(data, out)
         print(f"Figures, tables and verdicts are in {printable(str(out))}: open report.html in a browser")
         return 0
 

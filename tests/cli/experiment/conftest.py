@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from cycletime.cli.study import WorkerOptions
+from cycletime.experiments.paper.declaration import PAPER
 from cycletime.experiments.results import collect_results
 from cycletime.studies import worker
 from tests.experiments.paper.made import study_folder
@@ -26,5 +27,5 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("out")
     study_folder(out, "ppo-grid", lambda spec: float(spec.dt) * 1000 + spec.seed)
     study_folder(out, "ppo-scaled")
-    collect_results(out, out / "results")
+    collect_results(PAPER, out, out / "results")
     return out / "results"

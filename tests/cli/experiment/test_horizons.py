@@ -35,7 +35,9 @@ def test_the_search_waits_for_tuning(tmp_path: Path, capsys: pytest.CaptureFixtu
         main(["experiment", "pack", "horizons", "search", "-o", str(tmp_path / "p.zip"), "--results", str(tmp_path)])
         == 2
     )
-    assert "tuning-reacher.npz is not there: 'cycletime experiment pack horizons tun" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert "search-reacher is not in it: it needs all runs of tuning-reacher, so bring them" in said.out
+    assert "There is nothing to pack: first run what they need." in said.err
 
 
 @pytest.mark.usefixtures("compiled_quickly")
@@ -63,7 +65,7 @@ def test_what_a_pack_has_made_is_kept(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_an_empty_folder_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["experiment", "collect", "horizons", str(tmp_path)]) == 2
-    assert "has no study of a search or a trial, such as tuning-reacher: 'cycletime " in capsys.readouterr().err
+    assert "has no study of 'horizons', such as tuning-reacher: 'cycletime " in capsys.readouterr().err
 
 
 def test_the_ranking_and_the_list_follow_from_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,25 +74,36 @@ def test_the_ranking_and_the_list_follow_from_results(tmp_path: Path, capsys: py
     told = capsys.readouterr().out
     assert "From tuned values: 6 starting points on reacher, double-pendulum, 3 runs of each cell" in told
     assert "From untuned values" in told
-    assert main(["experiment", "preregister", "horizons", "--results", str(results)]) == 0
+    assert main(["experiment", "preregister", "horizons", "ppo", "--results", str(results)]) == 0
     assert capsys.readouterr().out.endswith("candidates.toml\n")
     words = ["--from", "16ms", "--to", "64ms", "--rule", "no", "--own-rules", str(results / "candidates.toml")]
     assert main(["transfer", "ppo", *words]) == 2
     assert "candidates.toml has " in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("stage", ["trial-tuning", "trial"])
-def test_the_trial_waits_for_the_list(tmp_path: Path, capsys: pytest.CaptureFixture[str], stage: str) -> None:
+def test_the_trial_waits_for_the_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing is run on the tasks that judge before it is known who is judged."""
     assert (
-        main(["experiment", "pack", "horizons", stage, "-o", str(tmp_path / "p.zip"), "--results", str(tmp_path)]) == 2
+        main(
+            [
+                "experiment",
+                "pack",
+                "horizons",
+                "trial-tuning",
+                "-o",
+                str(tmp_path / "p.zip"),
+                "--results",
+                str(tmp_path),
+            ]
+        )
+        == 2
     )
     assert "candidates.toml is not there: 'cycletime experiment preregister horizons ppo' m" in capsys.readouterr().err
 
 
 def test_the_trial_is_packed_and_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = save_results(tmp_path / "results", noise=1.0)
-    assert main(["experiment", "preregister", "horizons", "--results", str(results)]) == 0
+    assert main(["experiment", "preregister", "horizons", "ppo", "--results", str(results)]) == 0
     save_trial(results, noise=1.0)
     capsys.readouterr()
     assert (
@@ -110,10 +123,10 @@ def test_the_same_of_sac(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     kept = ["--results", str(tmp_path / "results")]
     pack = ["-o", str(tmp_path / "pack.zip")]
     assert main(["experiment", "pack", "horizons", "sac-search", *pack, *kept]) == 2
-    assert "sac-tuning-reacher.npz is not there: 'cycletime experiment pack horizons sac-tun" in capsys.readouterr().err
-    save_results(tmp_path / "results", noise=1.0, field=SAC_SEARCH)
-    assert main(["experiment", "pack", "horizons", "sac-trial", *pack, *kept]) == 2
+    assert "sac-search-reacher is not in it: it needs all runs of sac-tuning-reacher" in capsys.readouterr().out
+    assert main(["experiment", "pack", "horizons", "sac-trial-tuning", *pack, *kept]) == 2
     assert "'cycletime experiment preregister horizons sac' makes it, once the " in capsys.readouterr().err
+    save_results(tmp_path / "results", noise=1.0, field=SAC_SEARCH)
     assert main(["experiment", "table", "horizons", "sac-search", *kept]) == 0
     assert "average over scaled's" in capsys.readouterr().out
     assert main(["experiment", "preregister", "horizons", "sac", *kept]) == 0

@@ -78,9 +78,14 @@ def test_a_report_is_made_by_one_command(results: Path, tmp_path: Path, capsys: 
 def test_without_any_results_all_is_not_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paper_results, "results_folder", lambda name: tmp_path / "none")
-    assert said(capsys, "verdicts").count("not run") == 16
+    empty = ("--results", str(tmp_path))
+    assert said(capsys, "verdicts", *empty).count("not run") == 16
     assert "The table sac-tuned needs sac-gamma-sweep, which has not been run" in said(
-        capsys, "table", "sac-tuned", status=2
+        capsys, "table", "sac-tuned", *empty, status=2
     )
+    monkeypatch.setattr(paper_results, "find_results", lambda name: None)
+    assert "clone https://github.com/cycletime/cycletime and give its results/paper as" in said(
+        capsys, "verdicts", status=2
+    )
+    assert " none\n" in said(capsys, "list", "--seeds", "1", "--scale", "0.01")
     assert "is not a folder with results" in said(capsys, "verdicts", "--results", str(tmp_path / "none"), status=2)

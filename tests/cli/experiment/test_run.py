@@ -3,12 +3,13 @@
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cycletime.cli import main
-from cycletime.experiments.results import read_results
+from cycletime.experiments.paper.data import read_paper_results
 from cycletime.studies.study_folder import StudyFolder
 from tests.experiments.paper.made import study_folder
 from tests.processes import started
@@ -37,10 +38,10 @@ def test_it_runs_says_how_large_and_what_is_next_and_does_nothing_twice(
 def test_all_are_the_robot_s_as_well(
     tmp_path: Path, trained: Trained, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cycletime.experiments.paper import experiments
+    from cycletime.experiments.paper import declaration
 
-    few = {name: experiments.EXPERIMENTS[name] for name in ("ppo-scaled", "ppo-robot", "ppo-constant")}
-    monkeypatch.setattr(experiments, "EXPERIMENTS", few)
+    few = {name: declaration.PAPER.experiments[name] for name in ("ppo-scaled", "ppo-robot", "ppo-constant")}
+    monkeypatch.setattr(declaration, "PAPER", replace(declaration.PAPER, experiments=few))
     assert run(tmp_path, "--all", "--scale", "0.001", "--seeds", "1") == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[:-1]] == list(few)
 
@@ -105,7 +106,7 @@ def test_what_is_collected_is_told_and_can_be_read(tmp_path: Path, capsys: pytes
     assert told[0].startswith(f"{tmp_path / 'results' / 'ppo-scaled.npz'}, ")
     assert told[1] == "ppo-constant is not finished and was left out: 19 of 20 runs are done"
     assert told[2] == f"To see what they say: cycletime experiment report paper --results {tmp_path / 'results'}"
-    assert read_results(tmp_path / "results").outcome("ppo-scaled").about["wall_s"] == 12.0
+    assert read_paper_results(tmp_path / "results").outcome("ppo-scaled").about["wall_s"] == 12.0
 
 
 @pytest.mark.parametrize("wall", ["ppo-scaled", "ppo-scaled=", "ppo-scaled=-1", "ppo-scaled=nan", "ppo-scaled=12s"])

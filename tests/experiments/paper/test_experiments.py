@@ -152,4 +152,4 @@ def test_policies_are_kept_of_what_is_filmed_and_where_another_simulator_plays_t
     ]
     assert filmed <= {study for name in kept for study in EXPERIMENTS[name].studies}
     assert {name for name in kept if name.endswith(("robot", "2000"))} == {"ppo-robot", "ppo-robot-2000", "sac-robot"}
-    assert not any(each.keep.episodes for each in EXPERIMENTS.values())
+    assert not any(each.save_options.episodes for each in EXPERIMENTS.values())

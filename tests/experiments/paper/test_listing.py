@@ -6,7 +6,7 @@ import pytest
 
 from cycletime.experiments.investigation import Size
 from cycletime.experiments.paper.declaration import PAPER
-from cycletime.experiments.running import Workspace
+from cycletime.experiments.running import Workspace, experiment_row
 from tests.experiments.paper.synthetic import synthetic_data
 
 SMALL = Size(0.01, 2)

@@ -125,11 +125,6 @@ class AlgorithmSpec:
         return "" if self.algorithm == "ppo" else f"{self.algorithm}-"
 
     @property
-    def option(self) -> str:
-        """The option of a command that names it, after a space."""
-        return "" if self.algorithm == "ppo" else f" --algorithm {self.algorithm}"
-
-    @property
     def rules(self) -> Rules:
         """The rules that the search compares."""
         return self.against_references(self.candidates)

@@ -78,7 +78,7 @@ def preregistration_file(subject: AlgorithmSpec) -> str:
 
 def preregistration_command(subject: AlgorithmSpec) -> str:
     """The command that writes it."""
-    return f"cycletime horizons freeze{subject.option}"
+    return f"cycletime experiment preregister horizons {subject.algorithm}"
 
 
 def preregistered_rules(results: Path | None, subject: AlgorithmSpec) -> dict[str, Rule]:

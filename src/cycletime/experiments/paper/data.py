@@ -90,7 +90,9 @@ def read_behaviours(path: Path) -> dict[str, Behaviour]:
             )
         return {name: _behaviour_from_json(each) for name, each in told["behaviours"].items()}
     except FileNotFoundError:
-        raise InputError(f"{path} is not there: 'cycletime experiment collect paper' measures what policies do.") from None
+        raise InputError(
+            f"{path} is not there: 'cycletime experiment collect paper' measures what policies do."
+        ) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path} cannot be read as behaviour of policies: {error_reason(error)}.") from error
 

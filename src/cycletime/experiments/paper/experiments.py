@@ -10,7 +10,7 @@ from cycletime.experiments.investigation import FRESH_SEED, Experiment, Size, wi
 from cycletime.experiments.outcome import Outcome, winners
 from cycletime.studies.spec import StudySpec, Tuned
 from cycletime.studies.spec_file import read_study
-from cycletime.training.engine_registry import AUTO
+from cycletime.training.engine import AUTO
 
 if TYPE_CHECKING:
     from cycletime.experiments.running import Workspace

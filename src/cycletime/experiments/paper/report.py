@@ -90,7 +90,9 @@ def find_table(name: str, data: PaperResults) -> TunedTable:
         return tuned_table(data, name)
     except NotRunError as error:
         lacking = ", ".join(error.needed)
-        raise InputError(f"The table {name} needs {lacking}, which has not been run: 'cycletime experiment list paper'.") from None
+        raise InputError(
+            f"The table {name} needs {lacking}, which has not been run: 'cycletime experiment list paper'."
+        ) from None
 
 
 def write_report(data: PaperResults, folder: Path) -> list[Path]:
@@ -125,7 +127,14 @@ def index_markdown(
         found = judge(data, claim)
         statement, *rest = claim_sentences(claim, found)
         claims.append((claim.number, f"**{found.verdict}**{verdict_label(found)}", statement, " ".join(rest)))
-    lines = ["# What came of the paper's experiments", "", "Made by `cycletime experiment report paper`.", "", "## Claims", ""]
+    lines = [
+        "# What came of the paper's experiments",
+        "",
+        "Made by `cycletime experiment report paper`.",
+        "",
+        "## Claims",
+        "",
+    ]
     lines += TextTable(("", "verdict", "claim", "what it hangs on"), claims).markdown()
     for name, table in tables.items():
         lines += ["", f"## Table {name}", "", table.as_text().strip()]
