@@ -7,7 +7,7 @@ for rules.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import log, log2
 from typing import Any, Literal, TypeAlias
 
@@ -101,20 +101,46 @@ class FigurePanel:
 
 
 @dataclass(frozen=True)
+class Select:
+    """The runs of a study that a figure shows under a rule's name."""
+
+    study: str
+    rule: str
+    """Values of the cell at the start stand for their names in braces."""
+    labels: Mapping[str, object] = field(default_factory=dict)
+    """Of the cells, by default all."""
+    dts: tuple[str, ...] = ()
+    """Their cycle times, by default all."""
+    start: str | None = None
+    """As `RuleRuns` has it."""
+    ring: Literal["dashed", "solid"] | None = None
+
+    def runs(self, data: PaperResults) -> RuleRuns:
+        outcome, dts = data.outcome(self.study), {Duration(dt) for dt in self.dts}
+        cells = tuple(cell for cell in outcome.where(**self.labels) if not dts or cell.dt in dts)
+        if self.start is None:
+            return RuleRuns(self.rule, outcome, cells, ring=self.ring)
+        rule = self.rule.format(**outcome.cell(dt=self.start).values)
+        return RuleRuns(rule, outcome, cells, Duration(self.start), self.ring)
+
+
+@dataclass(frozen=True)
 class FigurePart:
     """The source of a panel."""
 
-    needs: tuple[str, ...]
-    """Studies."""
-    runs: Callable[[PaperResults], Iterable[RuleRuns]]
+    selected: tuple[Select, ...]
     title: str = ""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(each.study for each in self.selected))
 
     def missing(self, data: PaperResults) -> tuple[str, ...]:
         return tuple(study for study in self.needs if study not in data.outcomes)
 
     def panel(self, data: PaperResults) -> FigurePanel:
         """The panel, empty if a study is missing."""
-        return FigurePanel(self.title, () if self.missing(data) else tuple(self.runs(data)))
+        return FigurePanel(self.title, () if self.missing(data) else tuple(each.runs(data) for each in self.selected))
 
 
 @dataclass(frozen=True)
@@ -161,12 +187,6 @@ class PaperFigure:
             pack=name if is_curves else "",
             **self.kind.settings,
         )
-
-
-def select_runs(data: PaperResults, study: str, rule: str, /, **labels: object) -> RuleRuns:
-    """The runs of a study, or those with some labels, under a rule's name."""
-    outcome = data.outcome(study)
-    return RuleRuns(rule, outcome, tuple(outcome.where(**labels)))
 
 
 def batch_time_s(cell: OutcomeCell) -> float:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from cycletime.duration import Duration
 from cycletime.experiments.investigation import known_name, winners_name
 from cycletime.experiments.paper.data import BASELINE_BATCH, PaperResults
 from cycletime.experiments.paper.experiments import TITLE
@@ -21,322 +19,261 @@ from cycletime.experiments.paper.figure_kinds import (
     CURVES_BY_DISCOUNT,
     FigurePart,
     PaperFigure,
-    RuleRuns,
-    select_runs,
+    Select,
 )
-from cycletime.experiments.paper.sac_claims import ROBOT_BASELINE
+from cycletime.experiments.paper.sac_claims import ROBOT_BASELINE, ROBOT_PEAK, ROBOT_SCALED
 from cycletime.reports.figure import FigureSpec
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _TUNED, _SAC_TUNED, _PENDULUM_TUNED = map(winners_name, ("ppo-grid", "sac-gamma-sweep", "pendulum-grid"))
-_SCALED_DISCOUNT = r"$\gamma_{\delta t, 1}$ (tuned at 16 ms, scaled)"
-_KEPT_DISCOUNT = r"$\gamma_{\delta t, 2}$ (tuned at 16 ms, kept)"
-_Source: TypeAlias = tuple[str, dict[str, object]]
-_STARTS = ("4ms", "16ms", "64ms")
+_SHORT, _LONG = ("4ms", "8ms"), ("32ms", "64ms")
+_AWARE, _BASELINE = {"rule": "dt-aware"}, {"rule": "baseline"}
+_KEPT_AND_SCALED = (r"baseline ($\gamma$ = .99)", r"scaled ($\gamma$ = .99$^{\delta t / 16\,\mathrm{ms}}$)")
 _ROBOT_DISCOUNTS = r"$\gamma_{\delta t, 1}$ = .9227$^3$ = .786 and $\gamma_{\delta t, 2}$ = .9227"
 
 
-def _whole_studies(*studies: tuple[str, str]) -> tuple[FigurePart, ...]:
-    """A single part: of each study all runs, under a rule's name."""
-    names = tuple(study for study, _ in studies)
-    return (FigurePart(names, lambda data: [select_runs(data, study, rule) for study, rule in studies]),)
+def _part(*selected: Select, title: str = "") -> tuple[FigurePart, ...]:
+    return (FigurePart(selected, title),)
 
 
-def _discounts(baseline: str, aware: str, *rules: str, title: str = "") -> FigurePart:
+def _discounts(baseline: str, aware: str, *rules: str, title: str = "") -> tuple[FigurePart, ...]:
     """SAC's dt-aware discounts, of the rules 'tuned-scaled' and 'tuned', with the baseline as the second line."""
-    names = {"tuned-scaled": _SCALED_DISCOUNT, "tuned": _KEPT_DISCOUNT}
-
-    def runs(data: PaperResults) -> list[RuleRuns]:
-        first, *others = [select_runs(data, aware, names[rule], rule=rule) for rule in rules]
-        return [first, select_runs(data, baseline, "baseline"), *others]
-
-    return FigurePart((baseline, aware), runs, title)
-
-
-def _at_cycle_times(runs: RuleRuns, dts: tuple[Duration, ...]) -> RuleRuns:
-    return replace(runs, cells=tuple(cell for cell in runs.cells if cell.dt in dts))
+    names = {
+        "tuned-scaled": r"$\gamma_{\delta t, 1}$ (tuned at 16 ms, scaled)",
+        "tuned": r"$\gamma_{\delta t, 2}$ (tuned at 16 ms, kept)",
+    }
+    first, *others = (Select(aware, names[rule], {"rule": rule}) for rule in rules)
+    return _part(first, Select(baseline, "baseline"), *others, title=title)
 
 
-def _pendulum_rules(*rules: str, title: str = "") -> FigurePart:
+def _pendulum_rules(*rules: str, title: str = "") -> tuple[FigurePart, ...]:
     """PPO's rules on the Double Pendulum, as the paper ran them."""
-    return FigurePart(
-        ("ppo-pendulum",), lambda data: [select_runs(data, "ppo-pendulum", rule, rule=rule) for rule in rules], title
-    )
+    return _part(*(Select("ppo-pendulum", rule, {"rule": rule}) for rule in rules), title=title)
 
 
-def _batch_times(
-    aware: str, other: str | None = None, rule: str = "", *, title: str = "", alone: bool = False
-) -> FigurePart:
-    """The dt-aware rule and perhaps another, at all batch times; alone: at the cycle times of the other."""
-
-    def runs(data: PaperResults) -> list[RuleRuns]:
-        found = select_runs(data, aware, "dt-aware")
-        if other is None:
-            return [found]
-        second = select_runs(data, other, rule)
-        return [_at_cycle_times(found, second.dts) if alone else found, second]
-
-    return FigurePart((aware,) if other is None else (aware, other), runs, title)
+def _batch_times(aware: str, *others: Select, title: str = "", dts: tuple[str, ...] = ()) -> tuple[FigurePart, ...]:
+    """The dt-aware rule and others at all batch times, and perhaps only at some cycle times."""
+    return _part(Select(aware, "dt-aware", dts=dts), *others, title=title)
 
 
-def _with_baseline(part: FigurePart, study: str) -> FigurePart:
-    """A part with the baseline's points."""
-
-    def runs(data: PaperResults) -> Iterable[RuleRuns]:
-        yield from part.runs(data)
-        yield replace(select_runs(data, study, "baseline", rule="baseline"), ring="dashed")
-
-    return FigurePart((*part.needs, study), runs, part.title)
-
-
-def _from_starts(data: PaperResults) -> list[RuleRuns]:
-    found = []
-    for start in _STARTS:
-        outcome = data.outcome(f"ppo-dt0-{start}")
-        values = outcome.cell(dt=start).values
-        name = f"dt-aware from {start.removesuffix('ms')} ms (b {values['batch']}, m {values['minibatch']})"
-        found.append(replace(select_runs(data, outcome.name, name), start=Duration(start)))
-    return [*found, select_runs(data, _TUNED, "tuned at each cycle time")]
-
-
-def _marked_sweep(data: PaperResults) -> list[RuleRuns]:
-    kept, scaled = r"baseline ($\gamma$ = .99)", r"scaled ($\gamma$ = .99$^{\delta t / 16\,\mathrm{ms}}$)"
-    return [
-        select_runs(data, "sac-gamma-sweep", "sweep"),
-        replace(select_runs(data, "sac-baseline", kept), ring="dashed"),
-        replace(select_runs(data, "sac-scaled", scaled), ring="solid"),
-    ]
-
-
-def _robot_rules(study: str) -> FigurePart:
+def _robot_rules(study: str) -> tuple[FigurePart, ...]:
     """PPO's rules on the robot; at 40 ms, where the values come from, they are the same."""
-
-    def runs(data: PaperResults) -> list[RuleRuns]:
-        return [
-            select_runs(data, study, "dt-aware", rule="dt-aware"),
-            select_runs(data, study, "baseline", rule="baseline", dt="10ms"),
-        ]
-
-    return FigurePart((study,), runs)
+    return _part(Select(study, "dt-aware", _AWARE), Select(study, "baseline", _BASELINE, ("10ms",)))
 
 
-def _robot_discounts(data: PaperResults) -> list[RuleRuns]:
-    """SAC on the robot: the sweep at 40 ms, the three discounts at 120 ms, and what each of these is."""
-    longer = select_runs(data, "sac-robot-120ms", "120 ms")
-    aware = tuple(cell for cell in longer.cells if cell.labels["discount"] != ROBOT_BASELINE)
-    return [
-        select_runs(data, "sac-robot-sweep", "40 ms"),
-        longer,
-        replace(select_runs(data, "sac-robot-120ms", "baseline", discount=ROBOT_BASELINE), ring="dashed"),
-        replace(longer, rule=_ROBOT_DISCOUNTS, cells=aware, ring="solid"),
-    ]
-
-
-def _code_variants(task: str, title: str, baseline: str, aware: str) -> FigurePart:
-    """Baseline and dt-aware values with the ways of the paper's text and with those of the released code."""
-
-    def runs(data: PaperResults) -> Iterable[RuleRuns]:
-        for rule, study in (("baseline", baseline), ("dt-aware", aware)):
-            labels: dict[str, object] = {"batch": BASELINE_BATCH} if study == "ppo-dt-aware" else {}
-            others = select_runs(data, "ppo-released-code", rule, rule=rule, task=task)
-            yield others
-            yield _at_cycle_times(select_runs(data, study, rule, rule=rule, **labels), others.dts)
-
-    return FigurePart(tuple(dict.fromkeys(("ppo-released-code", baseline, aware))), runs, title)
-
-
-def _carried_and_kept(title: str, aware: _Source, kept: _Source, tuned: str) -> FigurePart:
-    """One set of values carried and kept, and what tuning at each cycle time finds; sources are studies and labels."""
-
-    def runs(data: PaperResults) -> Iterable[RuleRuns]:
-        for (study, labels), rule in (
-            (aware, "dt-aware"),
-            (kept, "baseline"),
-            ((tuned, {}), "tuned at each cycle time"),
-        ):
-            yield select_runs(data, study, rule, **labels)
-
-    return FigurePart(tuple(dict.fromkeys((aware[0], kept[0], tuned))), runs, title)
+def _code_variants(task: str, title: str, baseline: Select, aware: Select) -> tuple[FigurePart, ...]:
+    """Baseline and dt-aware values with the paper's text and with variants of the released code."""
+    variants = [Select("ppo-released-code", rule, {"rule": rule, "task": task}) for rule in ("baseline", "dt-aware")]
+    return _part(*variants, baseline, aware, title=title)
 
 
 _SAC_PENDULUM = ("sac-pendulum-baseline", "sac-pendulum-dt-aware")
+_SCALED, _CONSTANT = Select("ppo-scaled", "scaled"), Select("ppo-constant", "constant")
+_FROM_BASELINE = {**_AWARE, "batch": BASELINE_BATCH}
 
 FIGURES: dict[str, PaperFigure] = {
-    "ppo-baseline": PaperFigure("Baseline PPO on Reacher", _whole_studies(("ppo-baseline", "baseline")), CURVES),
+    "ppo-baseline": PaperFigure("Baseline PPO on Reacher", _part(Select("ppo-baseline", "baseline")), CURVES),
     "ppo-tuned": PaperFigure(
         "PPO on Reacher: the baseline, and values tuned at each cycle time",
-        _whole_studies((_TUNED, "tuned (fresh seeds)"), ("ppo-baseline", "baseline")),
+        _part(Select(_TUNED, "tuned (fresh seeds)"), Select("ppo-baseline", "baseline")),
         AGAINST_DT,
     ),
     "ppo-batch-time": PaperFigure(
         "dt-aware PPO on Reacher, from different batch sizes at 16 ms",
-        (_with_baseline(_batch_times("ppo-dt-aware"), "ppo-baseline"),),
+        _batch_times("ppo-dt-aware", Select("ppo-baseline", "baseline", _BASELINE, ring="dashed")),
         AGAINST_BATCH_TIME,
         "PPO against batch time",
     ),
     "ppo-scaled": PaperFigure(
         r"PPO on Reacher: dt-aware, and with $\gamma$ and $\lambda$ scaled at short cycle times too",
-        (_batch_times("ppo-dt-aware", "ppo-scaled", "scaled"),),
+        _batch_times("ppo-dt-aware", _SCALED),
         AGAINST_BATCH_TIME,
         "PPO against batch time",
     ),
     "sac-baseline": PaperFigure(
-        "Baseline SAC on Reacher", _whole_studies(("sac-baseline", "baseline")), CURVES, "SAC curves"
+        "Baseline SAC on Reacher", _part(Select("sac-baseline", "baseline")), CURVES, "SAC curves"
     ),
     "sac-tuned": PaperFigure(
         r"SAC on Reacher: choices of the discount $\gamma$",
-        _whole_studies((_SAC_TUNED, "tuned (fresh seeds)"), ("sac-baseline", "baseline"), ("sac-scaled", "scaled")),
+        _part(
+            Select(_SAC_TUNED, "tuned (fresh seeds)"),
+            Select("sac-baseline", "baseline"),
+            Select("sac-scaled", "scaled"),
+        ),
         AGAINST_DT,
     ),
     "sac-gamma": PaperFigure(
         r"SAC on Reacher: a sweep of the discount $\gamma$",
-        (FigurePart(("sac-gamma-sweep", "sac-baseline", "sac-scaled"), _marked_sweep),),
+        _part(
+            Select("sac-gamma-sweep", "sweep"),
+            Select("sac-baseline", _KEPT_AND_SCALED[0], ring="dashed"),
+            Select("sac-scaled", _KEPT_AND_SCALED[1], ring="solid"),
+        ),
         AGAINST_DISCOUNT,
     ),
     "three-part": PaperFigure(
         "dt-aware values and the baseline",
         (
-            _discounts("sac-baseline", "sac-dt-aware", "tuned-scaled", "tuned", title="SAC on Reacher"),
-            _pendulum_rules("dt-aware", "baseline", title="PPO on Double Pendulum"),
-            _discounts(*_SAC_PENDULUM, "tuned-scaled", "tuned", title="SAC on Double Pendulum"),
+            *_discounts("sac-baseline", "sac-dt-aware", "tuned-scaled", "tuned", title="SAC on Reacher"),
+            *_pendulum_rules("dt-aware", "baseline", title="PPO on Double Pendulum"),
+            *_discounts(*_SAC_PENDULUM, "tuned-scaled", "tuned", title="SAC on Double Pendulum"),
         ),
         AGAINST_DT,
     ),
     "ppo-dt0": PaperFigure(
         "dt-aware PPO on Reacher, from values tuned at different cycle times",
-        (FigurePart((*(f"ppo-dt0-{start}" for start in _STARTS), _TUNED), _from_starts),),
+        _part(
+            *(
+                Select(f"ppo-dt0-{ms}ms", f"dt-aware from {ms} ms (b {{batch}}, m {{minibatch}})", start=f"{ms}ms")
+                for ms in (4, 16, 64)
+            ),
+            Select(_TUNED, "tuned at each cycle time"),
+        ),
         AGAINST_DT,
     ),
     "ppo-robot": PaperFigure(
         "PPO on the simulated robot, from b = 400 and m = 10 at 40 ms",
-        (_robot_rules("ppo-robot"),),
+        _robot_rules("ppo-robot"),
         CURVES,
         "PPO robot curves",
     ),
     "sac-robot": PaperFigure(
         r"SAC on the simulated robot: the discount $\gamma$ at 40 and 120 ms",
-        (FigurePart(("sac-robot-sweep", "sac-robot-120ms"), _robot_discounts),),
+        _part(
+            Select("sac-robot-sweep", "40 ms"),
+            Select("sac-robot-120ms", "120 ms"),
+            Select("sac-robot-120ms", "baseline", {"discount": ROBOT_BASELINE}, ring="dashed"),
+            *(
+                Select("sac-robot-120ms", _ROBOT_DISCOUNTS, {"discount": discount}, ring="solid")
+                for discount in (ROBOT_SCALED, ROBOT_PEAK)
+            ),
+        ),
         AGAINST_DISCOUNT,
     ),
     "ppo-constant": PaperFigure(
         r"PPO on Reacher: dt-aware, and with $\gamma$ and $\lambda$ kept at long cycle times too",
-        (_batch_times("ppo-dt-aware", "ppo-constant", "constant"),),
+        _batch_times("ppo-dt-aware", _CONSTANT),
         AGAINST_BATCH_TIME,
         "PPO against batch time",
     ),
     "ppo-batch-time-curves": PaperFigure(
         "dt-aware PPO on Reacher",
-        (_batch_times("ppo-dt-aware"),),
+        _batch_times("ppo-dt-aware"),
         CURVES_BY_BATCH_TIME,
         "PPO curves by batch time",
     ),
     "ppo-scaled-curves": PaperFigure(
         r"PPO on Reacher: dt-aware, and with $\gamma$ and $\lambda$ scaled at short cycle times too",
-        (_batch_times("ppo-dt-aware", "ppo-scaled", "scaled", alone=True),),
+        _batch_times("ppo-dt-aware", _SCALED, dts=_SHORT),
         CURVES_BY_BATCH_TIME,
         "PPO curves by batch time",
     ),
     "ppo-constant-curves": PaperFigure(
         r"PPO on Reacher: dt-aware, and with $\gamma$ and $\lambda$ kept at long cycle times too",
-        (_batch_times("ppo-dt-aware", "ppo-constant", "constant", alone=True),),
+        _batch_times("ppo-dt-aware", _CONSTANT, dts=_LONG),
         CURVES_BY_BATCH_TIME,
         "PPO curves by batch time",
     ),
     "sac-gamma-curves": PaperFigure(
         r"SAC on Reacher: a sweep of the discount $\gamma$",
-        _whole_studies(("sac-gamma-sweep", "sweep")),
+        _part(Select("sac-gamma-sweep", "sweep")),
         CURVES_BY_DISCOUNT,
     ),
     "sac-dt-aware-curves-1": PaperFigure(
         r"SAC on Reacher: $\gamma_{\delta t, 1}$ = .851$^{\delta t / 16\,\mathrm{ms}}$ and the baseline",
-        (_discounts("sac-baseline", "sac-dt-aware", "tuned-scaled"),),
+        _discounts("sac-baseline", "sac-dt-aware", "tuned-scaled"),
         CURVES,
         "SAC curves",
     ),
     "sac-dt-aware-curves-2": PaperFigure(
         r"SAC on Reacher: $\gamma_{\delta t, 2}$ = .851 and the baseline",
-        (_discounts("sac-baseline", "sac-dt-aware", "tuned"),),
+        _discounts("sac-baseline", "sac-dt-aware", "tuned"),
         CURVES,
         "SAC curves",
     ),
     "pendulum-baseline-curves": PaperFigure(
-        "Baseline PPO on Double Pendulum", (_pendulum_rules("baseline"),), CURVES, "PPO pendulum curves"
+        "Baseline PPO on Double Pendulum", _pendulum_rules("baseline"), CURVES, "PPO pendulum curves"
     ),
     "pendulum-dt-aware-curves": PaperFigure(
         "PPO on Double Pendulum: dt-aware and the baseline",
-        (_pendulum_rules("dt-aware", "baseline"),),
+        _pendulum_rules("dt-aware", "baseline"),
         CURVES,
         "PPO pendulum curves",
     ),
     "sac-pendulum-curves-baseline": PaperFigure(
         "Baseline SAC on Double Pendulum",
-        _whole_studies(("sac-pendulum-baseline", "baseline")),
+        _part(Select("sac-pendulum-baseline", "baseline")),
         CURVES,
         "SAC pendulum curves",
     ),
     "sac-pendulum-curves-1": PaperFigure(
         r"SAC on Double Pendulum: $\gamma_{\delta t, 1}$ = .9987$^{\delta t / 16\,\mathrm{ms}}$ and the baseline",
-        (_discounts(*_SAC_PENDULUM, "tuned-scaled"),),
+        _discounts(*_SAC_PENDULUM, "tuned-scaled"),
         CURVES,
         "SAC pendulum curves",
     ),
     "sac-pendulum-curves-2": PaperFigure(
         r"SAC on Double Pendulum: $\gamma_{\delta t, 2}$ = .9987 and the baseline",
-        (_discounts(*_SAC_PENDULUM, "tuned"),),
+        _discounts(*_SAC_PENDULUM, "tuned"),
         CURVES,
         "SAC pendulum curves",
     ),
     "ppo-robot-2000-curves": PaperFigure(
         "PPO on the simulated robot, from b = 2000 and m = 50 at 40 ms",
-        (_robot_rules("ppo-robot-2000"),),
+        _robot_rules("ppo-robot-2000"),
         CURVES,
         "PPO robot curves",
     ),
     "sac-robot-40ms-curves": PaperFigure(
         r"SAC on the simulated robot at 40 ms: a sweep of the discount $\gamma$",
-        _whole_studies(("sac-robot-sweep", "sweep")),
+        _part(Select("sac-robot-sweep", "sweep")),
         CURVES_BY_DISCOUNT,
         "SAC robot curves",
     ),
     "sac-robot-120ms-curves": PaperFigure(
         r"SAC on the simulated robot at 120 ms: three discounts $\gamma$, and two of them for twice the time",
-        _whole_studies(("sac-robot-120ms", "as long as at 40 ms"), ("sac-robot-extended", "for twice the time")),
+        _part(Select("sac-robot-120ms", "as long as at 40 ms"), Select("sac-robot-extended", "for twice the time")),
         CURVES_BY_DISCOUNT,
         "SAC robot curves",
     ),
     "pendulum-tuned": PaperFigure(
         "PPO on Double Pendulum: values tuned at each cycle time, the baseline, and dt-aware",
-        (
-            FigurePart(
-                (_PENDULUM_TUNED, "ppo-pendulum"),
-                lambda data: [
-                    select_runs(data, _PENDULUM_TUNED, "tuned (fresh seeds)"),
-                    *(select_runs(data, "ppo-pendulum", rule, rule=rule) for rule in ("baseline", "dt-aware")),
-                ],
-            ),
+        _part(
+            Select(_PENDULUM_TUNED, "tuned (fresh seeds)"),
+            Select("ppo-pendulum", "baseline", _BASELINE),
+            Select("ppo-pendulum", "dt-aware", _AWARE),
         ),
         AGAINST_DT,
     ),
     "pendulum-batch-time": PaperFigure(
         "PPO on Double Pendulum, from different batch sizes at 16 ms",
         (
-            _with_baseline(_batch_times("pendulum-dt-aware", title="dt-aware"), "ppo-pendulum"),
-            _batch_times("pendulum-dt-aware", "pendulum-scaled", "scaled", title="dt-aware and scaled"),
-            _batch_times("pendulum-dt-aware", "pendulum-constant", "constant", title="dt-aware and constant"),
+            *_batch_times(
+                "pendulum-dt-aware",
+                Select("ppo-pendulum", "baseline", _BASELINE, ring="dashed"),
+                title="dt-aware",
+            ),
+            *_batch_times("pendulum-dt-aware", Select("pendulum-scaled", "scaled"), title="dt-aware and scaled"),
+            *_batch_times("pendulum-dt-aware", Select("pendulum-constant", "constant"), title="dt-aware and constant"),
         ),
         AGAINST_BATCH_TIME,
     ),
     "rule": PaperFigure(
         "PPO's values for 16 ms at other cycle times: carried by the rule, kept, and tuned anew",
         (
-            _carried_and_kept("Reacher", ("ppo-dt-aware", {"batch": BASELINE_BATCH}), ("ppo-baseline", {}), _TUNED),
-            _carried_and_kept(
-                "Double Pendulum",
-                ("ppo-pendulum", {"rule": "dt-aware"}),
-                ("ppo-pendulum", {"rule": "baseline"}),
-                _PENDULUM_TUNED,
+            *_part(
+                Select("ppo-dt-aware", "dt-aware", {"batch": BASELINE_BATCH}),
+                Select("ppo-baseline", "baseline"),
+                Select(_TUNED, "tuned at each cycle time"),
+                title="Reacher",
+            ),
+            *_part(
+                Select("ppo-pendulum", "dt-aware", _AWARE),
+                Select("ppo-pendulum", "baseline", _BASELINE),
+                Select(_PENDULUM_TUNED, "tuned at each cycle time"),
+                title="Double Pendulum",
             ),
         ),
         AGAINST_DT,
@@ -344,8 +281,18 @@ FIGURES: dict[str, PaperFigure] = {
     "released-code": PaperFigure(
         "PPO with the ways of the paper's text, and with those of the released code",
         (
-            _code_variants("reacher", "Reacher", "ppo-baseline", "ppo-dt-aware"),
-            _code_variants("double-pendulum", "Double Pendulum", "ppo-pendulum", "ppo-pendulum"),
+            *_code_variants(
+                "reacher",
+                "Reacher",
+                Select("ppo-baseline", "baseline", _BASELINE, _SHORT),
+                Select("ppo-dt-aware", "dt-aware", _FROM_BASELINE, _SHORT),
+            ),
+            *_code_variants(
+                "double-pendulum",
+                "Double Pendulum",
+                Select("ppo-pendulum", "baseline", _BASELINE, _SHORT),
+                Select("ppo-pendulum", "dt-aware", _AWARE, _SHORT),
+            ),
         ),
         CODE_VARIANTS_SIDE_BY_SIDE,
     ),

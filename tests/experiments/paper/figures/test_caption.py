@@ -1,7 +1,7 @@
 import numpy as np
 
 from cycletime.experiments.paper.data import PaperResults
-from cycletime.experiments.paper.figure_kinds import FigurePanel, caption, select_runs
+from cycletime.experiments.paper.figure_kinds import FigurePanel, Select, caption
 from tests.experiments.paper.synthetic import synthetic_data
 
 
@@ -9,7 +9,7 @@ def told(*data: PaperResults) -> str:
     """The caption of the baseline's runs on both tasks' SAC, each from its own data."""
     studies = ("sac-baseline", "sac-pendulum-baseline")
     return caption(
-        [FigurePanel("", (select_runs(each, study, "baseline"),)) for each, study in zip(data, studies, strict=False)]
+        [FigurePanel("", (Select(study, "baseline").runs(each),)) for each, study in zip(data, studies, strict=False)]
     )
 
 
@@ -35,5 +35,5 @@ def test_a_run_that_went_astray_is_counted_once() -> None:
     data = made()
     data.outcome("sac-baseline").cells[0].scores[0] = np.nan
     assert "1 run of 15 diverged, left out." in told(data)
-    runs = select_runs(data, "sac-baseline", "baseline")
+    runs = Select("sac-baseline", "baseline").runs(data)
     assert "1 run of 15 diverged" in caption([FigurePanel("", (runs,)), FigurePanel("", (runs,))])
