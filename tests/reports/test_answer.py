@@ -22,7 +22,7 @@ def test_what_is_decided_is_told_and_nothing_else(decided: StudyFolder) -> None:
         "(-0.2 to +8.2, 95 % Welch t, n = 3 + 3): not decided against 32 ms.",
     )
     assert answer.against == (
-        "dt-aware is better than baseline at 32 ms; the same as baseline at 16 ms, with the same values.",
+        "dt-aware is better than baseline at 32 ms; at 16 ms nothing changes.",
         "Over all cycle times, dt-aware minus baseline is +7.5 (+6.4 to +8.6, 95 % Welch t, n = 3 + 3): better.",
     )
     first, rough = answer.undecided

@@ -48,12 +48,12 @@ class Condition:
     """How probable such data are if it holds."""
 
     def __str__(self) -> str:
-        """In words, such as 'final return at 4 ms: 0.71 (-0.6 to 2.0), to be below 2'."""
+        """In words, such as 'final return at 4 ms: 0.71 (-0.6 to 2.0; n = 30; required: < 2)'."""
         low, high = self.estimate.low, self.estimate.high
         ends = "no interval" if low is None or high is None else f"{low:,.4g} to {high:,.4g}"
         return (
-            f"{self.name}: {self.estimate.value:,.4g} ({ends}; n = {self.estimate.runs}), "
-            f"to be {'above' if self.is_above else 'below'} {self.bound:,.4g}"
+            f"{self.name}: {self.estimate.value:,.4g} ({ends}; n = {self.estimate.runs}; "
+            f"required: {'>' if self.is_above else '<'} {self.bound:,.4g})"
         )
 
 

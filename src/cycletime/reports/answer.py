@@ -227,22 +227,17 @@ def _best_sentence(rule: str, best: BestCycleTime) -> str:
 
 def _rule_sentences(summary: Summary, rule: str) -> list[str]:
     panel, first = summary.panel, summary.panel.rules[0]
-    places = {verdict: [dt for dt in panel.dts if summary.verdict((rule, dt)) == verdict] for verdict in
-              ("better", "worse", "undecided", "same runs")}  # fmt: skip
-    parts = [
-        f"{verdict} than {first} at {join_words([dt_text(dt) for dt in places[verdict]])}"
-        for verdict in ("better", "worse")
-        if places[verdict]
-    ]
-    if not parts and places["undecided"]:
-        parts.append(f"neither better nor worse than {first} at any cycle time as far as the data decide")
-    if places["undecided"] and (places["better"] or places["worse"]):
-        parts.append(f"undecided at {join_words([dt_text(dt) for dt in places['undecided']])}")
-    if places["same runs"]:
-        parts.append(
-            f"the same as {first} at {join_words([dt_text(dt) for dt in places['same runs']])}, with the same values"
-        )
-    told = [f"{rule} is {'; '.join(parts)}."] if parts else []
+    dts = {
+        verdict: join_words([dt_text(dt) for dt in panel.dts if summary.verdict((rule, dt)) == verdict])
+        for verdict in ("better", "worse", "undecided", "same runs")
+    }
+    parts = [f"{verdict} than {first} at {dts[verdict]}" for verdict in ("better", "worse") if dts[verdict]]
+    if dts["undecided"]:
+        undecided = f"neither better nor worse than {first} at any cycle time as far as the data decide"
+        parts.append(f"undecided at {dts['undecided']}" if parts else undecided)
+    same = f"at {dts['same runs']} nothing changes" if dts["same runs"] else ""
+    sentence = f"{rule} is {'; '.join([*parts, *([same] if same else [])])}." if parts else f"With {rule}, {same}."
+    told = [sentence] if parts or same else []
     if (gain := summary.advantages[rule]) is not None:
         told.append(
             f"Over all cycle times, {rule} minus {first} is {difference_text(gain)}: {_advantage_verdict(gain)}."

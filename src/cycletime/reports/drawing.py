@@ -211,13 +211,14 @@ def _draw_curves_panel(axes: Axes, spec: FigureSpec, panel: PanelSpec, *, is_top
 def _legend(figure: Figure, spec: FigureSpec) -> list[list[Artist]]:
     """Groups of handles: what colours and what dashes stand for, or else each line; then rings."""
     lines = [line for panel in spec.panels for line in panel.lines if line.cells]
-    named = [line for line in lines if line.colour_name]
+    rings = {line.dash_name: line for line in lines if line.ring is not None}
+    named = [line for line in lines if line.colour_name and line.ring is None]
     colours = {line.colour_name: line for line in named}
     dashes: dict[Dash, dict[str, None]] = {}
     for line in named:
         dashes.setdefault(line.dash, {})[line.dash_name] = None
-    others = {f"{line.name} ({line.note})" if line.note else line.name: line for line in lines if line not in named}
-    rings = {name: line for name, line in others.items() if line.ring is not None}
+    others = [line for line in lines if not line.colour_name]
+    labels = {f"{line.name} ({line.note})" if line.note else line.name: line for line in others}
     handles: list[list[Artist]] = [
         [
             Line2D([], [], label=name, **_line_look(line, linestyle="-", markersize=5, markerfacecolor=line.colour))
@@ -228,7 +229,7 @@ def _legend(figure: Figure, spec: FigureSpec) -> list[list[Artist]]:
             for dash, names in dashes.items()
             if len(dashes) > 1
         ],
-        [Line2D([], [], label=name, **_line_look(line)) for name, line in others.items() if line.ring is None],
+        [Line2D([], [], label=name, **_line_look(line)) for name, line in labels.items()],
         [
             figure.axes[0].scatter([], [], facecolor="none", label=name, **_ring_look(line))
             for name, line in rings.items()

@@ -66,13 +66,15 @@ class LineSpec:
     values: tuple[float | None, ...] | None = None
     """Numbers that the page draws instead of cells, such as the score of doing nothing."""
     ring: Literal["dashed", "solid"] | None = None
-    """The border of circles that print draws at its cells instead of a line."""
+    """The border of circles that print draws at its cells instead of a line, under its dash's name in the legend."""
     colour_name: str = ""
     """What its colour stands for, where print names colours and dashes apart from each other."""
     dash_name: str = ""
     """What its dash stands for then."""
     note: str = ""
     """What the legend of print says beside its name, such as its number of seeds."""
+    is_on_page: bool = True
+    """Whether the page shows it, and not print alone."""
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def test_who_keeps_the_targets_in_seconds_is_chosen_and_wins_where_that_pays(tri
     assert tried.trial.verdict(tried.trial.winner) == "better"
     words = verdicts_text(tried.trial, tried.predictions)
     assert f"{tried.trial.winner}: better than the paper's rules." in words
-    assert "As the default it replaces scaled; what speaks against it: nothing." in words
+    assert "As the default it replaces scaled. Objections: none." in words
 
 
 def test_best_horizons_are_those_of_the_discount_at_four_cycle_times(tried: Evidence) -> None:

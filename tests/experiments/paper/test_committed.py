@@ -91,7 +91,7 @@ def test_the_page_s_differences_of_sac_s_discounts_on_reacher_are_those_of_the_r
     data, page = read_paper_results(RESULTS), _in_one_line(PAGE)
     conditions = judge(data, next(each for each in CLAIMS if each.number == "11")).conditions
     gains = [each.estimate.value for each in conditions if each.name.startswith("score at") and "baseline" in each.name]
-    at_4ms, at_8ms, at_32ms, at_64ms = (each.estimate for each in conditions if "less gamma_2" in each.name)
+    at_4ms, at_8ms, at_32ms, at_64ms = (each.estimate for each in conditions if "minus gamma_2" in each.name)
     assert f"beat .99 at each cycle time, by {min(gains):.1f} to {max(gains):.1f}." in page
     assert f"(gamma_2) by {at_4ms.value:.2f} at 4 ms and by {at_8ms.value:.2f} at 8 ms, and worse by" in page
     behind = f"by {-at_32ms.value:.2f} ({-(at_32ms.high or 0):.2f} to {-(at_32ms.low or 0):.2f})"

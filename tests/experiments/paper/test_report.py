@@ -36,7 +36,7 @@ def test_every_claim_is_told_in_80_columns_with_what_it_hangs_on() -> None:
     parts = told.split("\n\n")
     assert [part.split()[0] for part in parts] == [claim.number for claim in CLAIMS]
     assert "(scaled down to 1 % of the environment steps)" in parts[1]
-    assert "; n = 2 + 2), to be above 0." in " ".join(parts[1].split())
+    assert "; n = 2 + 2; required: > 0)." in " ".join(parts[1].split())
     assert "Not run: ppo-dt-aware" in parts[3]
     assert "scaled down" not in claims_text(small_data(1.0))
 

@@ -74,7 +74,7 @@ def test_values_stand_with_what_they_mean_in_seconds(html: str) -> None:
 def test_what_needs_no_learning_stands_beside_what_was_learned(html: str) -> None:
     names = [line["name"] for line in unpacked(html)["figures"]["reacher-ppo-performance"]["panels"][0]["lines"]]
     assert names == ["baseline", "dt-aware", "doing nothing", "a scripted controller"]
-    assert "what needs no learning gets" in html
+    assert "reference scores without learning" in html
 
 
 def test_the_same_study_gives_the_same_bytes(decided: StudyFolder, html: str) -> None:

@@ -136,9 +136,9 @@ def verdicts_text(trial: JudgedTrial, predictions: Mapping[str, Any]) -> str:
 
 def decision_text(trial: JudgedTrial) -> str:
     """The winner, and whether it becomes the default."""
-    against = "; ".join(f"{each.where} is less, {each.less}" for each in trial.objections()) or "nothing"
+    against = "; ".join(f"{each.where} is less, {each.less}" for each in trial.objections()) or "none"
     decision = "replaces" if trial.changes_default else "does not replace"
-    default = f"As the default it {decision} {trial.default}; what speaks against it: {against}."
+    default = f"As the default it {decision} {trial.default}. Objections: {against}."
     return f"The winner is {trial.winner}. {default}"
 
 

@@ -108,7 +108,7 @@ class Select:
     rule: str
     """Values of the cell at the start stand for their names in braces."""
     labels: Mapping[str, object] = field(default_factory=dict)
-    """Of the cells, by default all."""
+    """Of the cells, by default all; of a tuple any."""
     dts: tuple[str, ...] = ()
     """Their cycle times, by default all."""
     start: str | None = None
@@ -117,7 +117,13 @@ class Select:
 
     def runs(self, data: PaperResults) -> RuleRuns:
         outcome, dts = data.outcome(self.study), {Duration(dt) for dt in self.dts}
-        cells = tuple(cell for cell in outcome.where(**self.labels) if not dts or cell.dt in dts)
+        several = {name: value for name, value in self.labels.items() if isinstance(value, tuple)}
+        found = outcome.where(**{name: value for name, value in self.labels.items() if name not in several})
+        cells = tuple(
+            cell
+            for cell in found
+            if (not dts or cell.dt in dts) and all(cell.labels[name] in values for name, values in several.items())
+        )
         if self.start is None:
             return RuleRuns(self.rule, outcome, cells, ring=self.ring)
         rule = self.rule.format(**outcome.cell(dt=self.start).values)
@@ -252,18 +258,17 @@ def _rule_colour(rule: str, index: int) -> str:
 
 
 def _batch_time_panels(panels: Sequence[FigurePanel]) -> Iterable[PanelSpec]:
-    """Against the batch time; beside points of the baseline those of dt-aware values that follow from it."""
+    """Against the batch time; beside points of the baseline, print has those of dt-aware values that follow from it."""
     for panel in panels:
-        rings = [runs for runs in panel.runs if runs.ring is not None]
-        followed = [
-            replace(
+        spec = _panel_by_dt(panel, batch_time_s)
+        if any(runs.ring for runs in panel.runs):
+            followed = replace(
                 panel.runs[0].where(lambda cell: batch_time_s(cell) == _BASELINE_BATCH_TIME_S),
                 rule=f"dt-aware from the baseline ({_BASELINE_BATCH_TIME_S:g} s)",
                 ring="solid",
             )
-            for _ in rings
-        ]
-        spec = _panel_by_dt(replace(panel, runs=(*panel.runs, *followed)), batch_time_s)
+            circled = _panel_by_dt(replace(panel, runs=(*panel.runs, followed)), batch_time_s).lines[len(spec.lines) :]
+            spec = replace(spec, lines=(*spec.lines, *(replace(line, is_on_page=False) for line in circled)))
         yield replace(spec, x_mark=_BASELINE_BATCH_TIME_S) if panel.runs else spec
 
 
@@ -276,29 +281,18 @@ def _discount_panels(panels: Sequence[FigurePanel]) -> Iterable[PanelSpec]:
 
 
 def _panel_by_dt(panel: FigurePanel, place: _Place) -> PanelSpec:
-    """Lines against something else than the cycle time, one for each cycle time of each rule; then the rings."""
+    """Lines against something else than the cycle time, one for each cycle time of each rule."""
     places = sorted({place(cell) for runs in panel.runs for cell in runs.cells})
-    plain = [runs for runs in panel.runs if runs.ring is None]
     lines = [
         replace(
             _dt_line(runs, dt, dash, panel),
             cells=runs.where(lambda cell, dt=dt: cell.dt == dt).names_at(places, place),  # type: ignore[misc]
-        )
-        for runs, dash in zip(plain, DASHES, strict=False)
-        for dt in runs.dts
-    ]
-    rings = [
-        LineSpec(
-            runs.rule,
-            runs.where(lambda cell, dt=dt: cell.dt == dt).names_at(places, place),  # type: ignore[misc]
-            DT_LOOKS[dt][0],
             ring=runs.ring,
         )
-        for runs in panel.runs
-        if runs.ring is not None
+        for runs, dash in zip(panel.runs, DASHES, strict=False)
         for dt in runs.dts
     ]
-    return PanelSpec(panel.title, (*lines, *rings), tuple(places))
+    return PanelSpec(panel.title, tuple(lines), tuple(places))
 
 
 def _dt_line(runs: RuleRuns, dt: Duration, dash: Any, panel: FigurePanel) -> LineSpec:  # noqa: ANN401

@@ -145,10 +145,7 @@ FIGURES: dict[str, PaperFigure] = {
             Select("sac-robot-sweep", "40 ms"),
             Select("sac-robot-120ms", "120 ms"),
             Select("sac-robot-120ms", "baseline", {"discount": ROBOT_BASELINE}, ring="dashed"),
-            *(
-                Select("sac-robot-120ms", _ROBOT_DISCOUNTS, {"discount": discount}, ring="solid")
-                for discount in (ROBOT_SCALED, ROBOT_PEAK)
-            ),
+            Select("sac-robot-120ms", _ROBOT_DISCOUNTS, {"discount": (ROBOT_SCALED, ROBOT_PEAK)}, ring="solid"),
         ),
         AGAINST_DISCOUNT,
     ),

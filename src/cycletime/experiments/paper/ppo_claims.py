@@ -69,8 +69,8 @@ def worse_either_side(runs: PPORuns) -> list[Condition]:
     final = {dt: runs.runs("baseline", dt).final for dt in ("4ms", "8ms", "16ms")}
     early = {dt: runs.runs("baseline", dt).part(*EARLY) for dt in ("16ms", "32ms", "64ms")}
     return [
-        *(above(f"final return, {b} less {a}", 0.0, difference(final[b], final[a])) for a, b in pairwise(final)),
-        *(above(f"early return, {a} less {b}", 0.0, difference(early[a], early[b])) for a, b in pairwise(early)),
+        *(above(f"final return, {b} minus {a}", 0.0, difference(final[b], final[a])) for a, b in pairwise(final)),
+        *(above(f"early return, {a} minus {b}", 0.0, difference(early[a], early[b])) for a, b in pairwise(early)),
     ]
 
 
@@ -79,7 +79,7 @@ def tuned_is_better(runs: PPORuns) -> list[Condition]:
     runs.need("tuned", "baseline")
     return [
         above(
-            f"score at {dt}, tuned less baseline",
+            f"score at {dt}, tuned minus baseline",
             runs.scale.margin,
             difference(runs.tuned(dt).scores, runs.runs("baseline", dt).scores),
         )
@@ -93,7 +93,7 @@ def tuned_differs_across(runs: PPORuns) -> list[Condition]:
     first, last = runs.dts[0], runs.dts[-1]
     return [
         above(
-            f"score at {dt}, values tuned there less those tuned at {other}",
+            f"score at {dt}, values tuned there minus those tuned at {other}",
             runs.scale.margin,
             difference(runs.tuned(dt).scores, runs.grid(dt, other).scores),
         )
@@ -106,7 +106,7 @@ def best_batch_time_carries(runs: PPORuns) -> list[Condition]:
     best = max(BATCHES, key=lambda batch: float(np.nanmean(_dt_aware_scores(runs, _TUNED_AT, batch))))
     return [
         above(
-            f"score at {dt}, batch time {_batch_time(best)} (best at {_TUNED_AT}) less {_batch_time(batch)}",
+            f"score at {dt}, batch time {_batch_time(best)} (best at {_TUNED_AT}) minus {_batch_time(batch)}",
             -runs.scale.margin,
             difference(_dt_aware_scores(runs, dt, best), _dt_aware_scores(runs, dt, batch)),
         )
@@ -120,7 +120,7 @@ def batch_times_line_up(runs: PPORuns) -> list[Condition]:
     found = []
     for batch, dt in product(BATCHES, runs.dts):
         others = [_dt_aware_scores(runs, other, batch) for other in runs.dts if other != dt]
-        name = f"score at {dt}, batch time {_batch_time(batch)}, less the mean of the other cycle times"
+        name = f"score at {dt}, batch time {_batch_time(batch)}, minus the mean of the other cycle times"
         found += within(name, 2 * runs.scale.margin, difference(_dt_aware_scores(runs, dt, batch), *others))
     return found
 
@@ -128,7 +128,7 @@ def batch_times_line_up(runs: PPORuns) -> list[Condition]:
 def dt_aware_beats_baseline(runs: PPORuns) -> list[Condition]:
     """Claim 5."""
     return [
-        above(f"score at {dt}, dt-aware less baseline", 0.0, difference(*pair))
+        above(f"score at {dt}, dt-aware minus baseline", 0.0, difference(*pair))
         for dt, pair in _scores_by_dt(runs).items()
     ]
 
@@ -138,7 +138,7 @@ def scaling_hurts(runs: PPORuns) -> list[Condition]:
     runs.need("dt-aware", "scaled")
     return [
         above(
-            f"score at {dt}, batch time {_batch_time(batch)}, dt-aware less scaled",
+            f"score at {dt}, batch time {_batch_time(batch)}, dt-aware minus scaled",
             0.0,
             difference(_dt_aware_scores(runs, dt, batch), runs.runs("scaled", dt, batch).scores),
         )
@@ -152,7 +152,7 @@ def keeping_hurts(runs: PPORuns) -> list[Condition]:
     runs.need("dt-aware", "constant")
     return [
         above(
-            f"score at {dt}, mean over batch times, dt-aware less constant",
+            f"score at {dt}, mean over batch times, dt-aware minus constant",
             0.0,
             mean_difference(
                 [(_dt_aware_scores(runs, dt, batch), runs.runs("constant", dt, batch).scores) for batch in BATCHES]
@@ -166,14 +166,14 @@ def improves_on_average(runs: PPORuns) -> list[Condition]:
     """Claim 12: the paper says of no single cycle time that it improves."""
     pairs = _scores_by_dt(runs)
     return [
-        above(f"score, mean over {', '.join(pairs)}, dt-aware less baseline", 0.0, mean_difference([*pairs.values()]))
+        above(f"score, mean over {', '.join(pairs)}, dt-aware minus baseline", 0.0, mean_difference([*pairs.values()]))
     ]
 
 
 def at_least_as_good(runs: PPORuns) -> list[Condition]:
     """Claim 12 and the headline: dt-aware is worse at no cycle time, by more than matters."""
     return [
-        above(f"{runs.task} PPO: score at {dt}, dt-aware less baseline", -runs.scale.margin, difference(*pair))
+        above(f"{runs.task} PPO: score at {dt}, dt-aware minus baseline", -runs.scale.margin, difference(*pair))
         for dt, pair in _scores_by_dt(runs).items()
     ]
 

@@ -38,21 +38,22 @@ def drops_and_recovers(data: PaperResults) -> list[Condition]:
     cells = {dt: _baseline(data, dt) for dt in DTS}
     drops = [
         above(
-            f"return before less after the policy takes over, {dt}",
+            f"return before minus after the policy takes over, {dt}",
             _MARGIN,
             mean_of(cells[dt].part(*_BEFORE_TAKEOVER) - cells[dt].part(*_AFTER_TAKEOVER)),
         )
         for dt in ("4ms", "8ms")
     ]
     recovers = [
-        above(f"final return, {dt} less 16ms", -_MARGIN, difference(cells[dt].final, cells["16ms"].final))
+        above(f"final return, {dt} minus 16ms", -_MARGIN, difference(cells[dt].final, cells["16ms"].final))
         for dt in ("4ms", "8ms")
     ]
     slow = [
-        below(f"score, 64ms less {dt}", 0.0, difference(cells["64ms"].scores, cells[dt].scores))
+        below(f"score, 64ms minus {dt}", 0.0, difference(cells["64ms"].scores, cells[dt].scores))
         for dt in ("16ms", "32ms")
     ] + [
-        below(f"final return, 64ms less {dt}", 0.0, difference(cells["64ms"].final, cells[dt].final)) for dt in DTS[:-1]
+        below(f"final return, 64ms minus {dt}", 0.0, difference(cells["64ms"].final, cells[dt].final))
+        for dt in DTS[:-1]
     ]
     return [*drops, *recovers, *slow]
 
@@ -68,7 +69,7 @@ def scaling_the_baseline(data: PaperResults) -> list[Condition]:
     scaled = {dt: data.outcome("sac-scaled").cell(dt=dt).scores for dt in DTS if dt != "16ms"}
     return [
         (below if dt in ("4ms", "8ms") else above)(
-            f"score at {dt}, scaled less baseline", 0.0, difference(scores, _baseline(data, dt).scores)
+            f"score at {dt}, scaled minus baseline", 0.0, difference(scores, _baseline(data, dt).scores)
         )
         for dt, scores in scaled.items()
     ]
@@ -82,7 +83,7 @@ def tuning_beats_both(data: PaperResults) -> list[Condition]:
         "scaled": {dt: data.outcome("sac-scaled").cell(dt=dt).scores for dt in DTS},
     }
     return [
-        above(f"score at {dt}, tuned less {name}", 0.0, difference(_tuned(data, dt).scores, scores[dt]))
+        above(f"score at {dt}, tuned minus {name}", 0.0, difference(_tuned(data, dt).scores, scores[dt]))
         for name, scores in others.items()
         for dt in DTS
     ]
@@ -95,7 +96,7 @@ def peaks_in_between(data: PaperResults) -> list[Condition]:
     least, _, best, most = _GAMMAS
     ends = [
         above(
-            f"score at {dt}, best gamma less {gamma:g}",
+            f"score at {dt}, best gamma minus {gamma:g}",
             _MARGIN,
             difference(_tuned(data, dt).scores, sweep.cell(dt=dt, discount=gamma).scores),
         )
@@ -103,7 +104,7 @@ def peaks_in_between(data: PaperResults) -> list[Condition]:
         for gamma in (least, most)
     ]
     at_16ms = difference(sweep.cell(dt="16ms", discount=best).scores, _tuned(data, "16ms").scores)
-    return [*ends, above("score at 16ms, gamma .851 less the best", -_MARGIN, at_16ms)]
+    return [*ends, above("score at 16ms, gamma .851 minus the best", -_MARGIN, at_16ms)]
 
 
 def curves_stretch(data: PaperResults) -> list[Condition]:
@@ -112,7 +113,7 @@ def curves_stretch(data: PaperResults) -> list[Condition]:
     _, low, best, _ = _GAMMAS
     at = {(dt, gamma): sweep.cell(dt=dt, discount=gamma).scores for dt in ("16ms", "64ms") for gamma in (low, best)}
     lost = [*difference(at["16ms", best], at["16ms", low]), *difference(at["64ms", low], at["64ms", best])]
-    return [above("loss from gamma .851 to .526, at 16ms less at 64ms", 0.0, lost)]
+    return [above("loss from gamma .851 to .526, at 16ms minus at 64ms", 0.0, lost)]
 
 
 def both_discounts_beat_baseline(data: PaperResults) -> list[Condition]:
@@ -123,8 +124,8 @@ def both_discounts_beat_baseline(data: PaperResults) -> list[Condition]:
         pairs = {dt: (aware.cell(rule=rule, dt=dt).scores, _baseline(data, dt).scores) for dt in DTS}
         clearly = mean_difference([*pairs.values()])
         found += [
-            above(f"score, mean over cycle times, {name} less baseline", _MARGIN, clearly),
-            *(above(f"score at {dt}, {name} less baseline", 0.0, difference(*pair)) for dt, pair in pairs.items()),
+            above(f"score, mean over cycle times, {name} minus baseline", _MARGIN, clearly),
+            *(above(f"score at {dt}, {name} minus baseline", 0.0, difference(*pair)) for dt, pair in pairs.items()),
         ]
     return found
 
@@ -134,7 +135,7 @@ def scaling_favours_small(data: PaperResults) -> list[Condition]:
     aware = data.outcome("sac-dt-aware")
     return [
         (above if dt in ("4ms", "8ms") else below)(
-            f"score at {dt}, gamma_1 less gamma_2",
+            f"score at {dt}, gamma_1 minus gamma_2",
             0.0,
             difference(aware.cell(rule="tuned-scaled", dt=dt).scores, aware.cell(rule="tuned", dt=dt).scores),
         )
@@ -152,17 +153,17 @@ def pendulum_discounts(data: PaperResults) -> list[Condition]:
     for dt in ("4ms", "8ms"):
         found += [
             above(
-                f"score at {dt}, gamma_2 less baseline",
+                f"score at {dt}, gamma_2 minus baseline",
                 _PENDULUM_MARGIN,
                 difference(kept[dt].scores, baseline.cell(dt=dt).scores),
             ),
             above(
-                f"score, gamma_2 at {dt} less at 16ms",
+                f"score, gamma_2 at {dt} minus at 16ms",
                 -_PENDULUM_MARGIN,
                 difference(kept[dt].scores, kept["16ms"].scores),
             ),
             *within(
-                f"score at {dt}, gamma_1 less gamma_2",
+                f"score at {dt}, gamma_1 minus gamma_2",
                 _PENDULUM_MARGIN,
                 difference(aware.cell(rule="tuned-scaled", dt=dt).scores, kept[dt].scores),
             ),
@@ -180,7 +181,7 @@ def sac_at_least_as_good(task: str, baseline: str, aware: str, data: PaperResult
             cell = data.outcome(aware).cell(rule=rule, dt=dt)
             found += [
                 above(
-                    f"{task} SAC: score at {dt}, {name} less baseline", -scale.margin, difference(cell.scores, plain)
+                    f"{task} SAC: score at {dt}, {name} minus baseline", -scale.margin, difference(cell.scores, plain)
                 ),
                 above(f"{task} SAC: final return at {dt}, {name}", scale.failed, mean_of(final_or_zero(cell))),
             ]
@@ -263,9 +264,11 @@ def recovers_at_10ms(data: PaperResults) -> list[Condition]:
     """Claim 14: the baseline loses, and dt-aware values do not."""
     aware, kept, start = _robot_ppo_cells(data, "ppo-robot")
     return [
-        above("b = 400: final return, baseline at 40ms less 10ms", 0.0, difference(start.final, kept.final)),
-        above("b = 400: final return at 10ms, dt-aware less baseline", 0.0, difference(aware.final, kept.final)),
-        above("b = 400: final return, dt-aware at 10ms less 40ms", -ROBOT_MARGIN, difference(aware.final, start.final)),
+        above("b = 400: final return, baseline at 40ms minus 10ms", 0.0, difference(start.final, kept.final)),
+        above("b = 400: final return at 10ms, dt-aware minus baseline", 0.0, difference(aware.final, kept.final)),
+        above(
+            "b = 400: final return, dt-aware at 10ms minus 40ms", -ROBOT_MARGIN, difference(aware.final, start.final)
+        ),
     ]
 
 
@@ -274,10 +277,10 @@ def comparable_from_2000(data: PaperResults) -> list[Condition]:
     aware, kept, start = _robot_ppo_cells(data, "ppo-robot-2000")
     return [
         *within(
-            "b = 2000: final return at 10ms, dt-aware less baseline", ROBOT_MARGIN, difference(aware.final, kept.final)
+            "b = 2000: final return at 10ms, dt-aware minus baseline", ROBOT_MARGIN, difference(aware.final, kept.final)
         ),
         *within(
-            "b = 2000: final return, baseline at 10ms less 40ms", ROBOT_MARGIN, difference(kept.final, start.final)
+            "b = 2000: final return, baseline at 10ms minus 40ms", ROBOT_MARGIN, difference(kept.final, start.final)
         ),
     ]
 
@@ -288,7 +291,7 @@ def peak_at_40ms(data: PaperResults) -> list[Condition]:
     peak = sweep.cell(discount=ROBOT_PEAK)
     return [
         above(
-            f"score at 40ms, gamma .9227 less {_discount_text(cell)}",
+            f"score at 40ms, gamma .9227 minus {_discount_text(cell)}",
             -ROBOT_MARGIN,
             difference(peak.scores, cell.scores),
         )
@@ -304,9 +307,9 @@ def discounts_at_120ms(data: PaperResults) -> list[Condition]:
     baseline, kept, scaled = (longer.cell(discount=each).scores for each in (ROBOT_BASELINE, ROBOT_PEAK, ROBOT_SCALED))
     peak = data.outcome("sac-robot-sweep").cell(discount=ROBOT_PEAK).scores
     return [
-        above("score at 120ms, gamma_2 less baseline", 0.0, difference(kept, baseline)),
-        above("score at 120ms, gamma_1 less gamma_2", 0.0, difference(scaled, kept)),
-        above("score, gamma_1 at 120ms less the peak at 40ms", -ROBOT_MARGIN, difference(scaled, peak)),
+        above("score at 120ms, gamma_2 minus baseline", 0.0, difference(kept, baseline)),
+        above("score at 120ms, gamma_1 minus gamma_2", 0.0, difference(scaled, kept)),
+        above("score, gamma_1 at 120ms minus the peak at 40ms", -ROBOT_MARGIN, difference(scaled, peak)),
     ]
 
 
@@ -314,7 +317,7 @@ def more_time_does_not_help(data: PaperResults) -> list[Condition]:
     """Claim 15: after twice the time."""
     extended = data.outcome("sac-robot-extended")
     baseline, scaled = (extended.cell(discount=each).final for each in (ROBOT_BASELINE, ROBOT_SCALED))
-    return [above("final return at 120ms after twice the time, gamma_1 less .99", 0.0, difference(scaled, baseline))]
+    return [above("final return at 120ms after twice the time, gamma_1 minus .99", 0.0, difference(scaled, baseline))]
 
 
 def _discount_text(cell: OutcomeCell) -> str:

@@ -137,7 +137,7 @@ class TunedTable:
         return [
             f"Scores are the mean return over learning ± one standard error; n = {join_words(runs)}. In the sweep the "
             "winner's is too good, since it won by it. The paper's values are scored in our sweep.",
-            "The difference is that of ours with fresh seeds less the paper's values, with a 95 % interval by Welch's "
+            "The difference is that of ours with fresh seeds minus the paper's values, with a 95 % interval by Welch's "
             "t."
             if any(row.fresh for row in self.rows)
             else "The winners have not been run again with fresh seeds.",

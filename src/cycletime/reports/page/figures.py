@@ -90,7 +90,7 @@ def _panel_as_json(panel: PanelSpec, cells: Container[str]) -> dict[str, Any]:
         "title": plain_text(panel.title),
         "places": panel.places,
         "names": panel.names,
-        "lines": [_line_as_json(line, cells) for line in panel.lines],
+        "lines": [_line_as_json(line, cells) for line in panel.lines if line.is_on_page],
     }
 
 

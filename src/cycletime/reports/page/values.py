@@ -96,7 +96,7 @@ def reference_table(task: str, dts: Sequence[Duration]) -> str:
         return ""
     rows = [(name, *map(_reference_text, told)) for name, told in found.items()]
     episodes = max(each.episodes for told in found.values() for each in told if each is not None)
-    caption = f"{task}: what needs no learning gets (means of {episodes:,} episodes ± one standard error)"
+    caption = f"{task}: reference scores without learning (means of {episodes:,} episodes ± one standard error)"
     return html_table(TextTable(("mean return", *map(dt_text, dts)), rows, caption))
 
 

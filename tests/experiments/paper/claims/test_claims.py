@@ -199,8 +199,8 @@ def test_almost_all_batch_times_may_be_all_but_two() -> None:
 def test_baseline_and_dt_aware_runs_are_not_compared_where_they_are_the_same() -> None:
     for number in ("5", "12", "headline"):
         names = [each.name for each in judge(paper_world(), BY_NUMBER[number]).conditions]
-        assert any("at 32ms, dt-aware less baseline" in name for name in names)
-        assert not any("at 16ms, dt-aware less baseline" in name for name in names)
+        assert any("at 32ms, dt-aware minus baseline" in name for name in names)
+        assert not any("at 16ms, dt-aware minus baseline" in name for name in names)
 
 
 def astray(count: int, **labels: object) -> Any:  # noqa: ANN401
@@ -259,7 +259,7 @@ def test_json_has_the_fields_that_programs_rely_on() -> None:
         assert {"number", "statement", "verdict", "statistic", "interval", "n", "figure"} <= each.keys()
         assert each["verdict"] in ("confirmed", "refuted", "not decided", "not run")
     fifth = told[4]
-    assert fifth["statistic"]["name"] == "score at 32ms, dt-aware less baseline"
+    assert fifth["statistic"]["name"] == "score at 32ms, dt-aware minus baseline"
     assert fifth["statistic"]["value"] == pytest.approx(3.755, abs=0.001)
     assert fifth["interval"][0] < fifth["statistic"]["value"] < fifth["interval"][1]
     assert (fifth["n"], fifth["scale"], fifth["missing"]) == ([30, 30], 1.0, [])

@@ -41,7 +41,7 @@ def test_a_mean_is_tested_as_scipy_does(bound: float) -> None:
 
 @pytest.mark.parametrize("bound", [-0.3, 0.0, 1.4])
 def test_a_difference_is_tested_as_scipy_does(bound: float) -> None:
-    over = above("x less y", bound, difference(X, Y))
+    over = above("x minus y", bound, difference(X, Y))
     greater, less = (stats.ttest_ind(X - bound, Y, equal_var=False, alternative=side) for side in ("greater", "less"))
     assert (over.p_holds, over.p_fails) == pytest.approx((greater.pvalue, less.pvalue))
     ends = stats.ttest_ind(X, Y, equal_var=False).confidence_interval(0.95)
@@ -50,7 +50,7 @@ def test_a_difference_is_tested_as_scipy_does(bound: float) -> None:
 
 
 def test_a_contrast_of_several_means_is_welch_s_written_out() -> None:
-    found = below("x less y and z", 0.9, difference(X, Y, Z))
+    found = below("x minus y and z", 0.9, difference(X, Y, Z))
     shares = [np.var(X, ddof=1) / 12, np.var(Y, ddof=1) / 20 / 4, np.var(Z, ddof=1) / 7 / 4]
     error = sqrt(sum(shares))
     freedom = sum(shares) ** 2 / (shares[0] ** 2 / 11 + shares[1] ** 2 / 19 + shares[2] ** 2 / 6)
@@ -108,7 +108,7 @@ def test_where_some_may_fail_both_directions_are_corrected() -> None:
 
 def test_runs_that_went_astray_are_left_out_and_counted() -> None:
     wild = np.array([*X, nan, np.inf])
-    found, plain = above("x less y", 0.0, difference(wild, Y)), above("x less y", 0.0, difference(X, Y))
+    found, plain = above("x minus y", 0.0, difference(wild, Y)), above("x minus y", 0.0, difference(X, Y))
     assert found.p_holds == plain.p_holds
     assert (found.estimate.cells, found.estimate.n_failed) == ((12, 20), 2)
 
@@ -130,7 +130,7 @@ def test_runs_that_are_all_alike_decide_by_their_value(bound: float, verdict: st
 def test_a_condition_reads_as_a_sentence_s_part() -> None:
     text = str(above("score", 0.0, difference(np.array([1.0, 2.0, 3.0]), np.array([0.5, 1.0, 1.5, 2.0]))))
     assert text.startswith("score: 0.75 (")
-    assert text.endswith("; n = 3 + 4), to be above 0")
+    assert text.endswith("; n = 3 + 4; required: > 0)")
 
 
 def test_errors_of_the_first_kind_are_as_rare_as_promised() -> None:
