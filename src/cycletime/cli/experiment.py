@@ -209,7 +209,7 @@ class RunExperiments(WorkerOptions, ExperimentSelection):
                     experiment,
                     workspace,
                     lambda: self.executor_for(self.device),
-                    watcher=lambda executor: StudyProgress(executor.workers),
+                    observer=lambda executor: StudyProgress(executor.workers),
                     tell=lambda study, counts: self._print(workspace.out, study, counts),
                     stop=stopper,
                 )

@@ -15,11 +15,11 @@ from cycletime.agents import Agent
 from cycletime.errors import InputError
 from cycletime.experiments.investigation import Investigation
 from cycletime.experiments.outcome import Outcome, OutcomeCell
+from cycletime.studies.events import recorded_wall_s
 from cycletime.studies.plan import Plan
 from cycletime.studies.scores import RunScore, read_cells, score_array
 from cycletime.studies.spec import Cell
 from cycletime.studies.study_folder import StudyFolder
-from cycletime.studies.wall_time import recorded_wall_s
 from cycletime.training.atomic_files import disk_errors
 
 _MACHINE_KEYS = ("cycletime", "device", "processor", "jax", "NVRTC", "kernel")

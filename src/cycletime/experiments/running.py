@@ -24,6 +24,7 @@ from cycletime.errors import InputError
 from cycletime.experiments.investigation import Experiment, Investigation, Size
 from cycletime.experiments.outcome import Outcome, Results
 from cycletime.experiments.results import collect_study
+from cycletime.studies.events import StudyObserver, WallTimeRecorder
 from cycletime.studies.executors import Executor
 from cycletime.studies.hardware_estimates import CORE_COUNTS, h200_plan, h200_wall_s, parallel_wall_s, serial_wall_s
 from cycletime.studies.plan import Plan, agent_steps_per_run
