@@ -70,7 +70,6 @@ class Question:
     """What computes them."""
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
         if self.algorithm not in AGENTS:
             raise unknown_name_error(self.algorithm, "an algorithm", DEFAULT_RULES)
         if self.algorithm not in DEFAULT_RULES:
@@ -84,7 +83,7 @@ class Question:
         object.__setattr__(self, "rule", self.rule or DEFAULT_RULES[self.algorithm])
 
     def candidates(self, env_dt: Duration) -> tuple[tuple[Duration, ...], dict[str, str]]:
-        """The cycle times that the environment has, the present one among them; and why others are none."""
+        """Cycle times that the environment can run, the present one among them; and why others are left out."""
         cycle_steps(self.present, env_dt)
         for dt in self.dts:
             cycle_steps(dt, env_dt)
@@ -96,7 +95,6 @@ class Question:
         )
 
     def _why_none(self, dt: Duration, env_dt: Duration) -> str | None:
-        """Why the world has no such cycle time; None where it has."""
         if (dt / env_dt).denominator != 1:
             return f"no multiple of the environment's step, {env_dt}"
         if isinstance(self.world, ClosedFormWorld) and dt > self.world.task.time_limit:
@@ -104,11 +102,10 @@ class Question:
         return None
 
     def looks(self, candidates: int) -> SequentialDesign:
-        """When to look at how many seeds."""
         return SequentialDesign(candidates, self.confidence, self.first_seeds)
 
     def study(self, dts: Iterable[Duration], seeds: int) -> StudySpec:
-        """The runs of some candidates with the first seeds, as a study like any other."""
+        """The runs of some candidates with the first seeds."""
         assert self.rule is not None, "it was chosen when the question was made"
         return StudySpec(
             name=f"advise {self.world.name} {self.algorithm}",
@@ -125,16 +122,14 @@ class Question:
         )
 
     def cell(self, dt: Duration) -> Cell:
-        """One candidate."""
         (cell,) = self.study([dt], 1).cells()
         return cell
 
     def agents(self, dts: Iterable[Duration]) -> dict[Duration, Agent]:
-        """The agent at each cycle time, by the rule."""
         return {dt: self.cell(dt).agent for dt in dts}
 
     def as_json(self) -> dict[str, Any]:
-        """What decides the answer, as advice.json keeps it."""
+        """What decides the answer, for advice.json."""
         told = {
             "world": self.world.name,
             "env_dt": None if self.world.env_dt is None else str(self.world.env_dt),
@@ -211,7 +206,6 @@ class Advice:
 
     @property
     def looks(self) -> SequentialDesign:
-        """When it looked, and how sure each comparison must be."""
         return self.question.looks(max(2, len(self.tried)))
 
     @property
@@ -223,7 +217,6 @@ class Advice:
 
     @property
     def left(self) -> tuple[Duration, ...]:
-        """The candidates that may be the best."""
         return self.judgements[-1].left if self.judgements else self.tried
 
     @property
@@ -239,7 +232,6 @@ class Advice:
         return self.looks.compare(self.judgements[-1].look, self.numbers(x), self.numbers(y))
 
     def numbers(self, dt: Duration) -> list[float]:
-        """The scores of a candidate that has a mean."""
         return [score for score in self.scores[dt] if score is not None]
 
     def can_stay(self) -> bool:
@@ -265,12 +257,12 @@ class Advice:
 
     @property
     def simulated_h(self) -> float:
-        """Hours of the environment's time of all runs that were judged."""
+        """Simulated hours of all runs that were compared."""
         runs = sum(map(len, self.scores.values()))
         return float(runs * self.question.env_steps * self.env_dt.exact_s / 3600)
 
     def as_json(self) -> dict[str, Any]:
-        """What advice.json has, but for the sentences."""
+        """The content of advice.json, without the sentences."""
         advised = self.advised
         return {
             "format": FORMAT,

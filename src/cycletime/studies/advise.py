@@ -69,14 +69,12 @@ class Budget:
     """Of the environment's time, by all runs of the folder together."""
 
     def __str__(self) -> str:
-        """In words."""
         minutes = [] if self.wall_s is None else [f"{self.wall_s / 60:,.3g} min"]
         return " and ".join(
             minutes + ([] if self.simulated_h is None else [f"{self.simulated_h:,.3g} simulated hours"])
         )
 
     def __post_init__(self) -> None:
-        """Refuse no budget at all, and one that is no number."""
         if self.wall_s is None and self.simulated_h is None:
             raise InputError("There is no budget: give --minutes or --simulated-hours.")
         for name, amount in (("--minutes", self.wall_s), ("--simulated-hours", self.simulated_h)):
@@ -102,7 +100,7 @@ class WallTimeModel:
         return self.measure()
 
     def seconds(self, question: Question, runs: Collection[CandidateRun]) -> float:
-        """On the clock, for some runs."""
+        """Expected wall time of some runs."""
         if not runs:
             return 0.0
         world = question.world
@@ -113,7 +111,7 @@ class WallTimeModel:
         return self.factor * estimate_wall_time(plan, planned, *self._measured, self.workers).wall_s
 
     def learn(self, expected_s: float, took_s: float) -> None:
-        """Take into account what runs took."""
+        """Correct the estimate by what runs took."""
         if expected_s > 0 and took_s > 0:
             self.factor *= took_s / expected_s
 
@@ -129,15 +127,13 @@ class BudgetTracker:
     """When the command began, by the clock."""
 
     def wall_s(self) -> float:
-        """Since the command began."""
         return self.clock() - self.began_s
 
     def is_over(self) -> bool:
-        """Whether the time is over."""
         return self.budget.wall_s is not None and self.wall_s() >= self.budget.wall_s
 
     def has_room(self, wall_s: float, spent_h: float, simulated_h: float) -> bool:
-        """Whether runs that are expected to take so long fit in, after those that were simulated before."""
+        """Whether runs that are expected to take so long fit into the budget."""
         most_s, most_h = self.budget.wall_s, self.budget.simulated_h
         in_time = most_s is None or self.wall_s() + wall_s <= most_s
         return in_time and (most_h is None or spent_h + simulated_h <= most_h * (1 + 1e-9))
@@ -177,7 +173,7 @@ def affordable_env_steps(question: Question, dts: Sequence[Duration], spending: 
 
 
 def _min_env_steps(question: Question, dts: Sequence[Duration], env_dt: Duration) -> int:
-    """So many that the agent learns a few times at every cycle time, after its random start."""
+    """Enough for `MIN_UPDATES` at every cycle time, after the agent's random start."""
     steps = {dt: agent.random_steps + MIN_UPDATES * agent.period for dt, agent in question.agents(dts).items()}
     return max(count * cycle_steps(dt, env_dt) for dt, count in steps.items())
 
@@ -198,11 +194,10 @@ class CandidateRuns:
 
     @property
     def begun(self) -> bool:
-        """Whether there are any."""
         return (self.path / "study.json").exists()
 
     def note(self, dts: Iterable[Duration], seeds: int) -> StudyFolder:
-        """Let the folder's study have some candidates with so many seeds."""
+        """Write the study of some candidates with so many seeds."""
         return StudyFolder.create(self.path, self.question.study(dts, seeds))
 
     def missing(self, dts: Iterable[Duration], seeds: int) -> set[CandidateRun]:
@@ -222,7 +217,6 @@ class CandidateRuns:
         return {cell.dt: tuple(run.score for run in runs) for cell, runs in read_cells(folder, self.question.measure)}
 
     def done(self) -> int:
-        """All runs that are finished."""
         return len(StudyFolder.open(self.path).store.refresh()) if self.begun else 0
 
     def _folder(self, dts: Iterable[Duration], seeds: int) -> StudyFolder:
@@ -249,11 +243,10 @@ class SequentialSearch:
 
     @property
     def left(self) -> tuple[Duration, ...]:
-        """The candidates that may be the best."""
         return self.judgements[-1].left if self.judgements else self.advice.tried
 
     def answered(self) -> Advice:
-        """The answer, after as many looks as it takes and the budget has room for."""
+        """The answer, after as many looks as it takes and the budget allows."""
         ended, looks = None, count(1)
         while ended is None:
             look = next(looks)
@@ -270,7 +263,7 @@ class SequentialSearch:
         )
 
     def _next(self, look: int) -> NextLook:
-        """What a look takes."""
+        """What a look costs."""
         question, seeds = self.advice.question, self.advice.looks.runs(look)
         missing = self.runs.missing(self.left, seeds)
         return NextLook(
@@ -281,7 +274,7 @@ class SequentialSearch:
         )
 
     def _run(self, look: int) -> EndReason | None:
-        """Run what is missing of a look; why it did not come to its end."""
+        """Run what is missing of a look; None when it is complete, else why not."""
         needed = self._next(look)
         if not needed.runs:
             return None
@@ -311,7 +304,7 @@ class SequentialSearch:
         )
 
     def _judge(self, look: int) -> EndReason | None:
-        """Compare what is left; why that is the end."""
+        """Compare the candidates that are left; None to go on, else why that is the end."""
         found = self.runs.scores(self.left, self.advice.looks.runs(look))
         self.scores |= found
         self.without_mean |= {dt: why for dt, each in found.items() if (why := _why_no_mean(each)) is not None}
@@ -351,7 +344,6 @@ class MachineMeasurements:
     """Told what goes on."""
 
     def costs_of(self, question: Question, dts: Sequence[Duration]) -> tuple[Costs, float]:
-        """What runs of candidates cost."""
         self.tell("Measuring how fast runs are ...")
         return self.costs(Plan.of(question.study(dts, 1)))
 
@@ -419,7 +411,7 @@ def advise(
 
 @dataclass(frozen=True)
 class _Measured:
-    """What is measured once, and then kept: another answer would be another question."""
+    """What is measured once and then kept, since another result would change the question."""
 
     in_time: Mapping[Duration, RealTimeFit]
     machine: Mapping[str, Any]
@@ -442,7 +434,7 @@ def _measure(
 
 
 def _resumed_question(question: Question, before: Mapping[str, Any], env_steps: int | None, path: Path) -> Question:
-    """The question as the folder has it, where that is the same."""
+    """The question with the folder's length of runs; refused if it is another."""
     kept = before["question"]
     question = replace(question, env_steps=kept["env_steps"] if env_steps is None else env_steps)
     if other := first_difference(kept, question.as_json()):

@@ -23,11 +23,10 @@ class ClaimedRun:
 
     @property
     def name(self) -> str:
-        """The run's."""
         return self.spec.name
 
     def check(self) -> None:
-        """Refuse to write where another has claimed it; who asks gets further."""
+        """Raise if another worker has the lease by now; a call is a sign of progress."""
         HEARTBEAT.tick()
         self.lease.check()
 
@@ -39,7 +38,6 @@ class RunClaimer:
     folder: StudyFolder
     plan: Plan
     worker: str
-    """Who takes them."""
     workers: int
     """How many share the work."""
     on_loss: Callable[[], object]
@@ -50,11 +48,11 @@ class RunClaimer:
     """By program, runs that nobody had when it was looked last."""
 
     def claim(self, stack: ExitStack) -> list[ClaimedRun]:
-        """The next runs, held until the stack is closed; none where others have all that is left."""
+        """Claim the next runs, until the stack is closed; none if others have all that is left."""
         return self._next(stack) or (self._look() and self._next(stack)) or []
 
     def _look(self) -> bool:
-        """Look which runs nobody has; whether there are any."""
+        """Find runs that nobody has; whether there are any."""
         states = self.folder.states(planned.name for planned in self.plan.runs)
         others = Counter(self.plan.programs[run.cell] for run in self.plan.runs if states[run.name] == "running")
         groups = self.plan.groups(run for run in self.plan.runs if states[run.name] in ("pending", "stopped"))
@@ -63,7 +61,7 @@ class RunClaimer:
         return bool(self.free)
 
     def _next(self, stack: ExitStack) -> list[ClaimedRun]:
-        """Runs of the program that is compiled, or else of the first one of which some can be had."""
+        """Claim runs of the compiled program, or else of the first of which some are free."""
         for program in sorted(self.free, key=lambda each: each != self.program):
             while self.free[program]:
                 if claimed := self._hold(self.free[program], stack):
@@ -72,7 +70,7 @@ class RunClaimer:
         return []
 
     def _hold(self, waiting: deque[PlannedRun], stack: ExitStack) -> list[ClaimedRun]:
-        """Leases on the first of some runs, without those that others have claimed, finished or given up since."""
+        """Take leases on the first of some runs, without those that others have claimed or finished since."""
         claimed: list[ClaimedRun] = []
         most = self.plan.share(waiting, self.workers)
         while waiting and len(claimed) < most:

@@ -62,7 +62,7 @@ def study_curves(folder: StudyFolder, bins: int | None = None) -> pa.Table:
 
 
 def _tables(plan: Plan, folder: StudyFolder, schema: pa.Schema, bins: int | None) -> Iterator[tuple[str, pa.Table]]:
-    """Of each cell and seed in the plan's order, the name of the run and its rows, where it is done."""
+    """Each finished run's name and rows, in the order of cells and seeds."""
     done = [
         (name, {**cell.labels, "dt": float(cell.dt), "seed": seed})
         for index, cell in enumerate(plan.cells)
@@ -75,7 +75,7 @@ def _tables(plan: Plan, folder: StudyFolder, schema: pa.Schema, bins: int | None
 
 
 def _curve_columns(run: FinishedRun, bins: int | None) -> dict[str, Any]:
-    """A run's episodes, or its mean returns in equal bins, each told at its end; none where no episode ended."""
+    """A run's episodes, or its mean returns in equal bins at their ends; none where no episode ended."""
     env_dt_s = float(run.result["env_dt_s"])
     if bins is None:
         if isinstance(run.curve, EpisodeBins):

@@ -68,7 +68,7 @@ def returns_are_comparable(world: World, env_dt: Duration, dts: Sequence[Duratio
 
 
 def _held_return(world: World, dt: Duration, until_steps: int) -> float:
-    """What is earned by holding one action, until an episode's end or for so many environment steps."""
+    """The return of holding one action, until the episode ends or for so many environment steps."""
     env = make_env(world, dt)
     try:
         bounds = ActionBounds.of(env)
@@ -103,11 +103,9 @@ class RealTimeFit:
 
     @property
     def fits(self) -> bool:
-        """Whether there is a way."""
         return self.way is not None
 
     def as_json(self) -> dict[str, Any]:
-        """What advice.json keeps."""
         return asdict(self)
 
 

@@ -24,25 +24,25 @@ class Executor(Protocol):
 
     @property
     def workers(self) -> int:
-        """How many workers it has at a time, about."""
+        """About how many workers it runs at a time."""
 
     def found(self, study: Path) -> Iterable[str]:
-        """Workers that an earlier command has started, and that go on."""
+        """Workers that an earlier command has started and that still run."""
 
     def start(self, study: Path, command: str, count: int, device: str) -> list[str]:
-        """Start so many workers of a command, for runs on a device; their names, each COMMAND... and -N."""
+        """Start workers of a command; their names, each COMMAND... and -N."""
 
     def ended(self, wait_s: float) -> Mapping[str, str]:
-        """Wait a little; the workers that have ended since the last time, and what there is to say about each."""
+        """Wait a little; the workers that have ended since the last call, each with a reason or ''."""
 
     def stop(self, study: Path) -> None:
-        """Ask all workers to save and leave."""
+        """Ask all workers to save and exit."""
 
     def kill(self, name: str) -> None:
-        """End a worker that does not answer; `ended` tells of it in time."""
+        """Kill a worker that does not answer; `ended` reports it in time."""
 
     def close(self, wait_s: float) -> None:
-        """Let go of all that is left; workers that are no one's any more save and leave, in so many seconds."""
+        """Release what is left; workers have so many seconds to save and exit."""
 
 
 VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
@@ -80,15 +80,12 @@ class LocalExecutor:
     started: int = 0
 
     def __post_init__(self) -> None:
-        """Let processes have GPUs in turn."""
         self._gpus = cycle(self.gpus or (None,))
 
     def found(self, study: Path) -> Iterable[str]:
-        """None: they do not outlive their command."""
         return ()
 
     def start(self, study: Path, command: str, count: int, device: str) -> list[str]:
-        """Start processes."""
         names = [f"{command}-{self.started + index}" for index in range(count)]
         self.started += count
         variables = {**os.environ, **worker_environment(device)}
@@ -110,7 +107,6 @@ class LocalExecutor:
         return names
 
     def ended(self, wait_s: float) -> Mapping[str, str]:
-        """Look at all processes, until one has ended or the time is over."""
         until = time.monotonic() + wait_s
         while not (over := [name for name, each in self.processes.items() if each.poll() is not None]):
             if time.monotonic() >= until:
@@ -129,18 +125,18 @@ class LocalExecutor:
         return told
 
     def stop(self, study: Path) -> None:
-        """End the input of all processes."""
+        """Close the input of all processes."""
         for process in self.processes.values():
             assert process.stdin is not None, "it was made with a pipe"
             with suppress(BrokenPipeError):
                 process.stdin.close()
 
     def kill(self, name: str) -> None:
-        """End a process, and those that its environment has started."""
+        """Kill a process, and those that its environment has started."""
         _kill(self.processes[name])
 
     def close(self, wait_s: float) -> None:
-        """Wait until all have saved what they have, and gone; end those that do not go."""
+        """Wait until all have saved and exited; kill those that do not."""
         self.stop(Path())
         until = time.monotonic() + wait_s
         try:
@@ -193,7 +189,7 @@ class ExecutorOptions:
 
     @property
     def given(self) -> dict[str, object]:
-        """Those that are not left to the executor."""
+        """Options that were given."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: value for name, value in values.items() if value is not None and value != ()}
 

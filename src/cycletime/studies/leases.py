@@ -62,12 +62,12 @@ class Lease:
         return self._lost
 
     def check(self) -> None:
-        """Refuse to write where another worker has taken it."""
+        """Raise if another worker has taken it."""
         if self.is_lost():
             raise RunError("The lease on this run was taken by another worker, since this one did not answer for long.")
 
     def beat(self) -> bool:
-        """Touch it, or tell that it is lost; whether it was still there."""
+        """Touch the file, or report the loss; whether it is still held."""
         if self.is_lost():
             self.on_loss()
             return False
@@ -76,7 +76,6 @@ class Lease:
         return True
 
     def give_back(self) -> None:
-        """Let others have it."""
         if self.is_lost():
             return
         with _draft(self.path.parent, "giving back") as (_, draft):
@@ -89,7 +88,7 @@ class Lease:
 
 @dataclass
 class _HeartbeatThread:
-    """One thread that beats for all leases of this process, of which a group of runs has many."""
+    """One thread that touches all leases of this process, of which a batch of runs has many."""
 
     leases: dict[str, Lease] = field(default_factory=dict)
     """By token."""
@@ -97,7 +96,6 @@ class _HeartbeatThread:
     is_beating: bool = False
 
     def begin(self, lease: Lease) -> None:
-        """Beat for one more."""
         with self.lock:
             self.leases[lease.token] = lease
             if not self.is_beating:
@@ -105,12 +103,10 @@ class _HeartbeatThread:
                 threading.Thread(target=self._beat, daemon=True).start()
 
     def end(self, lease: Lease) -> None:
-        """Beat no more for it."""
         with self.lock:
             self.leases.pop(lease.token, None)
 
     def _beat(self) -> None:
-        """Beat until there is nothing to beat for."""
         while True:
             threading.Event().wait(HEARTBEAT_S)  # which nobody sets
             with self.lock:
@@ -198,7 +194,7 @@ def _acquire(path: Path, worker: str, on_loss: Callable[[], object], stale_s: fl
 
 
 def _replace_stale(path: Path, draft: Path) -> bool:
-    """Put a draft in the place of a stale lease; whether it is there."""
+    """Replace a stale lease by a draft; whether that succeeded."""
     now_s = draft.stat().st_mtime  # the file system's own clock, which is the one that touching goes by
     told = _read_lease(path)
     if told is None:
@@ -225,7 +221,7 @@ def _replace_stale(path: Path, draft: Path) -> bool:
 
 @contextmanager
 def _draft(folder: Path, worker: str, stale_s: float = STALE_S) -> Iterator[tuple[str, Path]]:
-    """A lease's token and its file, before it is in its place."""
+    """A new lease's token and file, before it is in its place."""
     token = uuid4().hex
     draft = folder / f".lease-{token}"
     told = {"token": token, "worker": worker, "host": socket.gethostname(), "processes": _pid_namespace()}
@@ -237,7 +233,7 @@ def _draft(folder: Path, worker: str, stale_s: float = STALE_S) -> Iterator[tupl
 
 
 def _link_if_free(draft: Path, place: Path) -> bool:
-    """Give a file a further name, unless that is taken."""
+    """Hard-link a file to a place; whether the place was free."""
     try:
         hard_link(draft, place)
     except FileExistsError:
@@ -252,7 +248,7 @@ def _successor_path(path: Path, token: str) -> Path:
 
 
 def _is_stale(path: Path, told: dict[str, Any], now_s: float) -> bool | None:
-    """Whether what a file told of a holder is out of date; None where the file is gone."""
+    """Whether the holder of a lease is dead or silent; None if the file is gone."""
     if told.get("processes") == _pid_namespace() and not _is_alive(int(told.get("pid", 0))):
         return True
     try:
@@ -304,7 +300,7 @@ def _is_alive(pid: int) -> bool:
 
 
 def _read_lease(path: Path) -> dict[str, Any] | None:
-    """What a lease says; None where there is none. One that cannot be read is known by its file, and goes stale."""
+    """The content of a lease; None if there is none. An unreadable one is known by its inode, and goes stale."""
     try:
         content, inode = path.read_bytes(), path.stat().st_ino
     except OSError:

@@ -70,17 +70,14 @@ class LineProgress(StudyObserver):
     """Prints a line now and then."""
 
     def __init__(self, name: str) -> None:
-        """Tell of the study of a name."""
         self.name = name
 
     def begin(self, plan: Plan, states: Mapping[str, RunState]) -> None:
-        """Print what there is to do."""
         self.began = self.due = time.monotonic()
         self.all, self.counts = len(plan.runs), Counter(states.values())
         print(f"{self.name}: {self.all:,} runs, {self.counts['done']:,} finished before", flush=True)
 
     def update(self, event: Event) -> None:
-        """Print how many are done."""
         self.counts[event.outcome or "told"] += 1  # type: ignore[index]
         if event.outcome == "failed":
             print(f"  {event.name} failed: {event.error}", flush=True)
@@ -92,14 +89,12 @@ class LineProgress(StudyObserver):
             self._print(now)
 
     def wait(self, holders: Mapping[str, str]) -> None:
-        """Print for whom it waits, now and then."""
         now = time.monotonic()
         if now >= self.due:
             self.due = now + LINE_INTERVAL_S
             print(f"  waiting for {', '.join(sorted(set(holders.values())))}", flush=True)
 
     def end(self) -> None:
-        """Print it once more."""
         self._print(time.monotonic())
 
     def _print(self, now: float) -> None:

@@ -40,7 +40,6 @@ class Plan:
 
     @classmethod
     def of(cls, study: StudySpec) -> Plan:
-        """Plan a study, as it is resolved."""
         study = study.resolved()
         cells, runs, names, seen = tuple(study.cells()), [], {}, set()
         for index, cell in enumerate(cells):
@@ -52,7 +51,6 @@ class Plan:
         return cls(study, cells, tuple(runs), names)
 
     def spec(self, planned: PlannedRun) -> RunSpec:
-        """A run's spec."""
         return self.cells[planned.cell].run(planned.seed)
 
     @cached_property
@@ -62,25 +60,24 @@ class Plan:
         return tuple(engine_for(spec).program(spec) for spec in specs)
 
     def groups(self, runs: Iterable[PlannedRun] | None = None) -> dict[str, list[PlannedRun]]:
-        """Runs, by default all, by the program that computes them; the largest group first."""
+        """Runs, by default all, by their program; the largest group first."""
         found: dict[str, list[PlannedRun]] = {}
         for planned in self.runs if runs is None else runs:
             found.setdefault(self.programs[planned.cell], []).append(planned)
         return dict(sorted(found.items(), key=lambda item: -len(item[1])))
 
     def share(self, runs: Sequence[PlannedRun], workers: int) -> int:
-        """How many of a group's runs one of several workers trains together, so that others have enough as well."""
+        """How many of a group's runs one worker trains together, so that others have enough as well."""
         spec = self.spec(runs[0])
         engine = engine_for(spec)
         return min(engine.together(spec), max(engine.enough(spec), math.ceil(len(runs) / workers)))
 
     def turns(self, runs: Iterable[PlannedRun], workers: int) -> int:
-        """How many workers have something to do."""
         groups = self.groups(runs).values()
         return min(workers, sum(math.ceil(len(group) / self.share(group, workers)) for group in groups))
 
     def engines(self) -> Counter[str]:
-        """By engine, the runs that it takes."""
+        """By engine, the number of runs."""
         return Counter(self.cells[planned.cell].engine.name for planned in self.runs)
 
     @property
@@ -91,7 +88,6 @@ class Plan:
 
     @property
     def env_steps(self) -> int:
-        """Of all runs."""
         return len(self.runs) * self.study.env_steps
 
     @property

@@ -39,7 +39,6 @@ class _Bar(Progress):
     below: tuple[str, ...] = ()
 
     def get_renderables(self) -> Iterator[RenderableType]:
-        """What is drawn."""
         yield from super().get_renderables()
         for line in self.below:
             yield Text(f"  {line}", style="dim", no_wrap=True, overflow="ellipsis")
@@ -49,13 +48,11 @@ class StudyProgress(StudyObserver):
     """Shows a study on standard error."""
 
     def __init__(self, workers: int) -> None:
-        """Prepare to show it."""
         self.workers = workers
         self.console = ErrorConsole()
         self._bar: _Bar | None = None
 
     def begin(self, plan: Plan, states: Mapping[str, RunState]) -> None:
-        """Show what there is to do."""
         self._budget = plan.study.env_steps
         labels = [_label(cell) for cell in plan.cells]
         self._group_of = {planned.name: labels[planned.cell] for planned in plan.runs}
@@ -84,7 +81,6 @@ class StudyProgress(StudyObserver):
             self._task = self._bar.add_task("starting", total=self._all, completed=self._done)
 
     def update(self, event: Event) -> None:
-        """Show what happened."""
         if event.env_steps is not None and event.name in self._left:
             left = self._budget - max(event.env_steps, self._learns_from[event.name])
             done = self._left[event.name] - left
@@ -103,7 +99,7 @@ class StudyProgress(StudyObserver):
             self._show()
 
     def wait(self, holders: Mapping[str, str]) -> None:
-        """Say for whom it waits, where that has changed."""
+        """Print who is waited for, where that has changed."""
         who = Counter(holders.values())
         if who and who.keys() != self._waited_for:
             self._waited_for = who.keys()
@@ -131,7 +127,6 @@ class StudyProgress(StudyObserver):
             self._steps.append((time.monotonic(), done, self._group_of[name]))
 
     def end(self) -> None:
-        """Take the bar away."""
         if self._bar is not None:
             self._show()
             self._bar.stop()
@@ -180,7 +175,7 @@ def format_seconds(seconds: float) -> str:
 
 
 def _steps_before_learning(cell: Cell) -> int:
-    """About the environment steps at the start of a run after which it does not learn yet."""
+    """About how many environment steps pass before the first update."""
     return round(periods_before_learning(cell.agent) * cell.agent.period * cell.env_steps / agent_steps_per_run(cell))
 
 
@@ -190,7 +185,7 @@ def _label(cell: Cell) -> str:
 
 
 def _group_rates(steps: Counter[str], span_s: float) -> tuple[str, ...]:
-    """The rates of groups that go on and were computed in the last minute, where there are several."""
+    """Rates of the groups that run, where there are several."""
     if len(steps) < 2:
         return ()
     shown = [f"{group} {count / span_s:,.0f}/s" for group, count in steps.most_common(MAX_GROUPS)]

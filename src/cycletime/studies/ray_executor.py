@@ -75,11 +75,9 @@ class RayExecutor:
         return cls(min(workers or room, room), gpus)
 
     def found(self, study: Path) -> Iterable[str]:
-        """None: Ray ends them with their command."""
         return ()
 
     def start(self, study: Path, command: str, count: int, device: str) -> list[str]:
-        """Submit tasks."""
         import ray
 
         variables = worker_environment(device)
@@ -94,7 +92,6 @@ class RayExecutor:
         return names
 
     def ended(self, wait_s: float) -> Mapping[str, str]:
-        """Ask Ray which tasks are over."""
         import ray
 
         ready, _ = ray.wait(list(self.tasks), num_returns=1, timeout=wait_s)
@@ -115,7 +112,7 @@ class RayExecutor:
         return told
 
     def stop(self, study: Path) -> None:
-        """Those that train see a file; those that wait at Ray for their turn need not come."""
+        """Cancel tasks that wait for their turn; those that train see the stop file."""
         import ray
 
         for reference, name in self.tasks.items():
@@ -123,7 +120,6 @@ class RayExecutor:
                 ray.cancel(reference)
 
     def kill(self, name: str) -> None:
-        """Have Ray end the process of a task."""
         import ray
 
         ray.cancel(next(reference for reference, each in self.tasks.items() if each == name), force=True)
@@ -133,7 +129,7 @@ class RayExecutor:
 
 
 def _check_reachable(address: str) -> None:
-    """Find out within seconds whether somebody listens there; Ray itself tries for ten minutes."""
+    """Fail within seconds where nobody listens; Ray itself tries for ten minutes."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if colon:
         socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_TIMEOUT_S).close()

@@ -56,7 +56,6 @@ def open_or_create_study(path: Path, sources: Sequence[Path]) -> StudyFolder:
 
 
 def _find_finished(source: Path) -> tuple[list[Path], list[Path]]:
-    """The folders and the files of finished runs."""
     if not source.exists():
         raise InputError(f"{source} is not there: give {_SOURCE_KINDS}.")
     if source.is_file() and source.suffix != SUFFIX:
@@ -82,8 +81,6 @@ def bundle_files(source: Path) -> list[Path]:
 
 @dataclass
 class _Importer:
-    """Runs on their way into a study."""
-
     folder: StudyFolder
     planned: set[str]
     taken: ImportSummary = field(default_factory=ImportSummary)
@@ -93,7 +90,7 @@ class _Importer:
         return self.folder.store
 
     def take_file(self, path: Path) -> None:
-        """Take a file's runs; one that cannot be trusted as a whole gives none."""
+        """Import a file's runs; none of a damaged one."""
         bundle = Bundle(path)
         try:
             fault = _kernel_mismatch(bundle)
@@ -122,7 +119,7 @@ class _Importer:
         self.taken.taken += len(new)
 
     def _new(self, names: Sequence[str]) -> set[str]:
-        """Those that are planned, that the study does not have, and that nobody trains; the others are counted."""
+        """Planned runs that the study lacks and nobody trains; the others are counted."""
         self.store.refresh()
         running, new = lease_holders(self.folder.leases), set()
         for name in names:
@@ -138,7 +135,7 @@ class _Importer:
 
 
 def _kernel_mismatch(bundle: Bundle) -> str | None:
-    """What to say of runs that another kernel has computed, since a version of results stands for all other code."""
+    """Refuse runs of another kernel's code, which the version of results does not cover."""
     known = (None, *(kernel_digest(kernel)[:12] for kernel in KERNELS))
     for name, scored in zip(bundle.names, bundle.scored, strict=True):
         kernel = scored.result["machine"].get("kernel")

@@ -50,7 +50,6 @@ class SlurmExecutor:
     """Since when jobs are not in the queue any more."""
 
     def __post_init__(self) -> None:
-        """Refuse where there is no Slurm."""
         try:
             import submitit  # noqa: F401
         except ImportError:
@@ -64,7 +63,6 @@ class SlurmExecutor:
                 raise InputError(f"{name} is {value}: it must be at least 1.")
 
     def found(self, study: Path) -> Iterable[str]:
-        """The jobs of this study that an earlier command has submitted."""
         while (there := queued_jobs()) is None:
             time.sleep(POLL_S)
         for array in (study / "jobs").glob("*"):
@@ -72,7 +70,6 @@ class SlurmExecutor:
         return list(self.jobs)
 
     def start(self, study: Path, command: str, count: int, device: str) -> list[str]:
-        """Submit an array of jobs."""
         import submitit
 
         array = study / "jobs" / f"{command}.{sum(1 for _ in (study / 'jobs').glob(f'{command}.*'))}"
@@ -101,7 +98,6 @@ class SlurmExecutor:
         return names
 
     def ended(self, wait_s: float) -> Mapping[str, str]:
-        """Ask Slurm which jobs are in the queue no more."""
         time.sleep(max(wait_s, POLL_S))
         there, now = queued_jobs(), time.monotonic()
         if there is None:
@@ -111,24 +107,23 @@ class SlurmExecutor:
         return {name: f"its Slurm job ended early; its log is in {self.jobs.pop(name)}" for name in over}
 
     def stop(self, study: Path) -> None:
-        """Those that train see a file; those that wait for their turn are taken back."""
+        """Cancel jobs that wait for their turn; those that train see the stop file."""
         for array in {path.name for path in self.jobs.values()}:
             subprocess.run(["scancel", "--state=PENDING", f"--name={array}"], check=False, capture_output=True)
 
     def kill(self, name: str) -> None:
-        """Cancel a job, for which Slurm has SIGKILL in the end."""
         if job := (queued_jobs() or {}).get(name):
             subprocess.run(["scancel", job], check=False, capture_output=True)
 
     def close(self, wait_s: float) -> None:
-        """Jobs go on without their command."""
+        """Jobs outlive their command."""
 
 
 class SlurmJob:
     """What a job does; submitit calls it, and its `checkpoint` when Slurm wants the machine back."""
 
     def __call__(self, study: str, name: str, workers: int) -> None:
-        """Train runs, in a thread: signals come to the main one, which has to be free for them."""
+        """Train runs in a thread: signals come to the main one, which must be free for them."""
         self._stop = threading.Event()
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._work, args=(study, name, workers))
@@ -139,7 +134,7 @@ class SlurmJob:
             raise self._error
 
     def checkpoint(self, study: str, name: str, workers: int) -> Any:  # noqa: ANN401 - submitit's DelayedSubmission
-        """Save, and say what is to be done when the job comes back: the same, since runs go on where they were."""
+        """Save; when the job comes back it does the same, since runs are resumed."""
         from submitit.helpers import DelayedSubmission
 
         self._stop.set()

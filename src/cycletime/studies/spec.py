@@ -82,7 +82,7 @@ def check_points(study: StudySpec, algorithm: str) -> None:
 
 
 def _check_dts_of_points(dts: tuple[Duration, ...], points: tuple[Point, ...]) -> None:
-    """Where points are each for a cycle time, all of the study's must have some, and no other."""
+    """Points that name a cycle time must cover all of the study's, and no other."""
     named = [Duration(point["dt"]) for point in points if "dt" in point]
     words = ", ".join(map(str, dts))
     if other := next((dt for dt in named if dt not in dts), None):
@@ -101,7 +101,6 @@ def check_grid(algorithm: str, grid: Grid) -> None:
 
 
 def _hashable(name: str, value: Any) -> Any:  # noqa: ANN401 - any hyper-parameter
-    """The value itself, unless it is a list or the like."""
     try:
         hash(value)
     except TypeError:
@@ -228,7 +227,6 @@ class StudySpec:
     """How long a run may take for one step of its environment, or a chunk of a compiled program, until it hangs."""
 
     def __post_init__(self) -> None:
-        """Refuse what is not a study."""
         check_study_engine(self.engine)
         check_choice(self, "device", ("cpu", "gpu"))
         if self.width is not None:
@@ -248,30 +246,28 @@ class StudySpec:
             check_points(self, algorithm)
 
     def check_size(self) -> None:
-        """Refuse more runs than can be planned."""
         if self.size > MAX_RUNS:
             raise InputError(f"The study {self.name!r} has {self.size:,} runs: it may have {MAX_RUNS:,} at most.")
 
     def check_worlds(self) -> None:
-        """Refuse tasks and environments that no worker could learn on, before anything is written."""
+        """Refuse unknown environments, and budgets in which no episode can end."""
         for world in self.worlds:
             refuse_unknown_env(world)
             refuse_budget_without_episode(world, self.env_steps)
 
     def check_runs(self) -> None:
-        """Refuse what cannot run: worlds, and all that is known only when rules have carried the values."""
+        """Refuse what cannot run, also by values that rules have carried."""
         self.check_worlds()
         for cell in self.cells():
             cell.run(self.seeds[0])
 
     @property
     def size(self) -> int:
-        """The runs, those counted twice that two cells share. They are not made for it: there may be too many."""
+        """The number of runs, counting twice what two cells share; without making them, since there may be too many."""
         tried = sum(self._dts_and_values(algorithm) for algorithm in self.algorithms)
         return len(self.worlds) * tried * len(self.seeds)
 
     def _dts_and_values(self, algorithm: str) -> int:
-        """How many cycle times, rules and choices of hyper-parameters there are together."""
         points = self.points.get(algorithm, ())
         dts = () if any("dt" in point for point in points) else self.dts
         lists: list[tuple[object, ...]] = [points, dts, self.rules.get(algorithm, ())]
@@ -315,13 +311,12 @@ class StudySpec:
                     yield self._cell(world, algorithm, dt, rule, values)
 
     def runs(self) -> Iterator[tuple[Mapping[str, Any], RunSpec]]:
-        """All runs, each with its labels and its seed among them. Two cells can share a run."""
+        """All runs with their labels and seeds; two cells can share a run."""
         for cell in self.cells():
             for seed in self.seeds:
                 yield {**cell.labels, "seed": seed}, cell.run(seed)
 
     def _tried(self, algorithm: str, dt: Duration) -> Iterator[dict[str, Any]]:
-        """All choices of hyper-parameters at a cycle time."""
         grid = {name: values for each in self.grids(algorithm) for name, values in each.items()}
         points = [point for point in self.points.get(algorithm) or ({},) if Duration(point.get("dt", dt)) == dt]
         for point, values in product(points, product(*grid.values())):
@@ -349,6 +344,6 @@ class StudySpec:
         return replace(cell, engine=with_engine(cell.run(self.seeds[0]), wanted).engine)
 
     def grids(self, algorithm: str) -> tuple[Grid, ...]:
-        """The values that are tried of an algorithm: the tuned ones, and further fields of its agent."""
+        """An algorithm's grids: tuned values, and further fields of its agent."""
         tuned = self.tuned[algorithm].values if algorithm in self.tuned else {}
         return tuned, self.others.get(algorithm, {})

@@ -97,7 +97,7 @@ def _tuned_table(tuned: Tuned) -> dict[str, Any]:
 
 
 def _source_of(name: str, read: TunedFile, algorithm: str) -> dict[str, Any]:
-    """What a file of tuned values says of its tuning. People may have written it, so what makes no sense is left."""
+    """What a file of tuned values says of its tuning; invalid entries, which people may have written, are dropped."""
     origin = read.origin(algorithm)
     tuning = origin.get("tuning")
     seeds = tuning.get("seeds") if isinstance(tuning, Mapping) else None
@@ -171,7 +171,7 @@ def _is_per_algorithm(key: str, table: object, algorithms: tuple[str, ...]) -> b
 
 
 def _grid(table: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
-    """By name, the values; a list is several of them, and a list in it is one, as are hidden layers."""
+    """By name, the values to try: a list is several, and hidden layers are one."""
     if not isinstance(table, Mapping):
         raise InputError(f"{quote(table)} is not a table of values: give a line for each, such as discount = 0.99.")
     grid = {}
@@ -184,7 +184,7 @@ def _grid(table: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
 
 
 def _value(name: str, told: Any) -> Any:  # noqa: ANN401 - whatever TOML has
-    """One value, of which hidden layers are a tuple; 2e3 is 2000 where something is counted."""
+    """One value: hidden layers as a tuple, 2e3 as 2000 for a count."""
     if any(isinstance(each, list | dict) for each in (told if isinstance(told, list) else [told])):
         raise InputError(f"{name} is {quote(told)}: give a value, or a list of values to try.")
     if name in _COUNTS and isinstance(told, float) and told.is_integer():
@@ -275,7 +275,7 @@ def study_table(study: StudySpec) -> dict[str, Any]:
 
 
 def _env_dt_table(tasks: Sequence[ClosedFormWorld], envs: Sequence[GymnasiumEnv]) -> dict[str, str]:
-    """The one env_dt of a study, which `_worlds` gives to its environments, or to its tasks where it has no others."""
+    """A study's one env_dt, which `_worlds` gives to its environments, or to its tasks if it has none."""
     for_tasks = {None if task.has_usual_env_dt else task.env_dt for task in tasks}
     for_envs = {env.env_dt for env in envs}
     if len(for_envs) > 1 or (envs and for_tasks - {None}) or (not envs and len(for_tasks) > 1):
@@ -307,7 +307,7 @@ def _required(told: Mapping[str, Any], key: str) -> Any:  # noqa: ANN401 - whate
 
 
 def _as_list(told: Mapping[str, Any], singular: str) -> list[Any]:
-    """What stands under a word or its plural, as a list."""
+    """The value of a key or its plural, as a list."""
     plural = _SINGULARS[singular]
     if singular in told and plural in told:
         raise InputError(f"{singular!r} and {plural!r} are both given: give one of them.")
@@ -332,7 +332,7 @@ def _worlds(told: Mapping[str, Any]) -> tuple[World, ...]:
 
 
 def _rules(told: Mapping[str, Any], algorithms: tuple[str, ...], tuned: Mapping[str, Tuned]) -> dict[str, Any]:
-    """By algorithm, its rules; left out, its own where its values are from a cycle time."""
+    """By algorithm, its rules; by default its own, where its values were tuned at a cycle time."""
     bare = [algorithm for algorithm, values in tuned.items() if values.dt is None]
     own = {each: [DEFAULT_RULES[each]] if each in DEFAULT_RULES and each not in bare else [] for each in algorithms}
     if "rule" not in told and "rules" not in told:
@@ -362,7 +362,7 @@ def _check_rules(algorithm: str, rules: list[Any]) -> None:
 
 
 def _seeds(told: Mapping[str, Any]) -> tuple[int, ...]:
-    """A number is how many, from 0 on; a list is the seeds themselves, as is the singular."""
+    """A number counts seeds from 0 on; a list, or the singular, is the seeds themselves."""
     if "seed" in told and "seeds" in told:
         raise InputError("'seed' and 'seeds' are both given: give one of them.")
     if "seed" in told:

@@ -51,11 +51,9 @@ class RunFailures:
 
     @property
     def file(self) -> Path:
-        """Where they are noted."""
         return self.run / "failures.jsonl"
 
     def read(self) -> list[Mapping[str, Any]]:
-        """All that were noted."""
         try:
             lines = self.file.read_bytes().splitlines()
         except OSError:
@@ -64,17 +62,17 @@ class RunFailures:
 
     @property
     def are_noted(self) -> bool:
-        """Whether there is a file of them, though it may not be readable."""
+        """Whether there is a file, readable or not."""
         return self.file.exists()
 
     @property
     def last(self) -> Mapping[str, Any]:
-        """The last one; empty if there is none."""
+        """Empty if there is none."""
         return next(reversed(self.read()), {})
 
     @property
     def is_hopeless(self) -> bool:
-        """Whether the run is left alone."""
+        """Whether the run is not tried again."""
         noted = self.read()
         alone = Counter(each.get("begun_at") for each in noted if each.get("died_among") == 1)
         raised = sum("died_among" not in each for each in noted)
@@ -82,22 +80,21 @@ class RunFailures:
         return is_wrong or raised >= MAX_FAILURES or max(alone.values(), default=0) >= MAX_FAILURES
 
     def most_together(self) -> int | None:
-        """With how many others it may be trained; fewer each time that a worker died over them. None for any number."""
+        """How many runs it may be trained among: fewer after each death of a worker. None for any number."""
         deaths = [int(each["died_among"]) for each in self.read() if "died_among" in each]
         return max(1, min(deaths) // 2) if deaths else None
 
     def add(self, error: Exception | str) -> None:
-        """Note an error that the run raised; a wrong input would be as wrong the next time."""
+        """Note an error of the run; after an InputError it is not tried again."""
         trace = "" if isinstance(error, str) else "".join(traceback.format_exception(error))
         text = error if isinstance(error, str) else error_sentence(error)
         self._note({"error": text, "traceback": trace, "wrong_input": isinstance(error, InputError)})
 
     def add_death(self, why: str, begun_at: int | None, among: int) -> None:
-        """Note that a worker died which had begun this run somewhere, among so many."""
+        """Note that a worker died which trained this run, among so many."""
         self._note({"error": why, "begun_at": begun_at, "died_among": among})
 
     def forget(self) -> None:
-        """Let the run be tried again."""
         with disk_errors(self.run):
             self.file.unlink(missing_ok=True)
 
@@ -109,7 +106,7 @@ class RunFailures:
 
 
 def _parse_failure(line: bytes) -> Mapping[str, Any] | None:
-    """What a line says, unless it was torn by a kill or spoilt by a disk: then the run is tried once more."""
+    """A line's content; None if it was torn by a kill or a disk, and then the run is tried once more."""
     try:
         told = parse_json(line)
     except ValueError:
@@ -142,7 +139,7 @@ class StudyFolder:
     def create(
         cls, path: Path, study: StudySpec, *, change_engine: bool = False, keep: SaveOptions | None = None
     ) -> StudyFolder:
-        """The folder of a study, new or as it is; what a study has run already stays."""
+        """Make a study's folder, or update it; finished runs stay."""
         check_folder_free(path)
         before = cls.open(path) if (path / "study.json").exists() else None
         study = study.resolved(before.study if before and not change_engine else None)
@@ -178,7 +175,6 @@ class StudyFolder:
 
     @staticmethod
     def of_run(run: Path) -> Path | None:
-        """The study that a run's folder is in, if it is in one."""
         study = run.resolve().parent.parent
         return study if run.resolve().parent.name == "runs" and (study / "study.json").exists() else None
 
@@ -203,56 +199,50 @@ class StudyFolder:
 
     @property
     def runs(self) -> Path:
-        """Where runs are that are not finished."""
         return self.path / "runs"
 
     @property
     def leases(self) -> Path:
-        """Where it says who trains what."""
         return self.path / "leases"
 
     @property
     def finished(self) -> Path:
-        """Where runs are that are."""
         return self.path / "finished"
 
     @property
     def stale_s(self) -> float:
-        """After how many seconds of silence a run is anyone's."""
+        """After how many seconds a lease that nobody touches is stale."""
         return lease_timeout_s(float(self.study.hang_timeout))
 
     @property
     def workers(self) -> Path:
-        """Where workers say how it goes."""
         return self.path / "workers"
 
     def open_to_workers(self) -> None:
-        """Have all that workers write into, before the first one is started."""
+        """Make the folders that workers write into, and check that they can be written."""
         for each in (self.workers, self.leases, self.runs, self.finished):
             make_folder(each)
             check_writable(each)
 
     def checked(self) -> StudyFolder:
-        """The same for who wants scores. Workers look at names alone, and what they call done is left alone."""
+        """The same with all results verified, for readers of scores; workers only need names."""
         return self if self.is_checked else replace(self, is_checked=True)
 
     @cached_property
     def store(self) -> Store:
-        """The finished runs, as they were when it was looked first; `refresh` looks again."""
+        """The finished runs as of the first access; `refresh` looks again."""
         store = Store(self.finished, self.is_checked)
         store.refresh()
         return store
 
     def run_folder(self, spec: RunSpec) -> RunFolder:
-        """The folder of a run, which need not be there."""
         return RunFolder(self.runs / spec.name, spec)
 
     def failures(self, name: str) -> RunFailures:
-        """What went wrong with a run."""
         return RunFailures(self.runs / name)
 
     def clean(self, done: Collection[str]) -> None:
-        """Remove what somebody left of runs who was killed just after they were done."""
+        """Remove folders and leases of finished runs, left by a worker that was killed just then."""
         for name in {path.name for path in self.runs.glob("*")}.intersection(done):
             shutil.rmtree(self.runs / name, ignore_errors=True)
         for name in {path.stem for path in self.leases.glob("*.json")}.intersection(done):
@@ -262,7 +252,7 @@ class StudyFolder:
                 pass
 
     def damage(self) -> list[str]:
-        """In sentences, which files of finished runs cannot be trusted, and what that means."""
+        """Sentences on damaged files and disputed runs."""
         again = "'cycletime study verify --repair' moves it away, and 'cycletime study run' trains its runs again"
         told = [
             f"{path} is damaged ({wrong}): its runs count as not done. Restore it; or {again}."
@@ -271,14 +261,13 @@ class StudyFolder:
         return [*told, *self.disputes()]
 
     def disputes(self) -> list[str]:
-        """In sentences, which runs have two scores."""
+        """Sentences on runs with two different scores."""
         return [
             f"{name} has other scores in {other} than in {first.name} beside it, which are taken: remove one of them."
             for name, (first, other) in self.store.disputed.items()
         ]
 
     def states(self, names: Iterable[str]) -> dict[str, RunState]:
-        """How far runs are."""
         begun = {path.name for path in self.runs.glob("*")}
         running = lease_holders(self.leases).keys()
         self.store.refresh()  # last, since a run is finished before its lease is given back
@@ -293,11 +282,9 @@ class StudyFolder:
         return {name: state_of(name) for name in names}
 
     def state_of(self, name: str) -> RunState:
-        """How far a run is."""
         return self.states([name])[name]
 
     def _state_of(self, name: str) -> RunState:
-        """How far a run is that has a folder, and nobody trains."""
         if self.failures(name).is_hopeless:
             return "failed"
         return "stopped" if checkpoints_of(self.runs / name).are_there else "pending"
@@ -350,7 +337,6 @@ def policy_of(run: RunFolder | FinishedRun) -> SavedPolicy:
 
 
 def _not_a_study(path: Path) -> str:
-    """What to say of a path that has no study."""
     if not path.exists():
         return f"There is no folder {str(path)!r}: give the one that 'cycletime study run' has as --out."
     if not path.is_dir():

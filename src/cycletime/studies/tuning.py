@@ -63,13 +63,13 @@ class Trial:
 
     @cached_property
     def mean_of_finished(self) -> Estimate | None:
-        """The mean over those seeds that have a score, if there are some."""
+        """The mean over the seeds that have a score."""
         scored = any(score is not None for score in self.scores)
         return mean_and_error(self.scores, failed="exclude") if scored else None
 
     @property
     def place(self) -> tuple[bool, float, int]:
-        """What trials are sorted by, the best first."""
+        """Sort key: the best first, trials without a mean last."""
         return (self.mean is None, -self.mean.value if self.mean else 0.0, self.number)
 
 
@@ -91,12 +91,11 @@ class TuningResult:
 
     @property
     def winner(self) -> Trial:
-        """The best in tuning."""
         return self.ranking[0]
 
     @property
     def fall(self) -> Comparison | None:
-        """The winner's scores with fresh seeds against those that it won with: how much was luck."""
+        """The winner's scores with fresh seeds minus those in tuning: how much was luck."""
         if self.fresh.mean_of_finished is None:
             return None
         return compare(self.fresh.scores, self.winner.scores, failed="exclude")
@@ -112,7 +111,7 @@ class TuningResult:
         return holm(table, comparisons=comb(len(others) + 1, 2))
 
     def tuned(self) -> TunedValues:
-        """The winner's values, those included that rules carry but were not tuned."""
+        """The winner's values, and those that rules carry but were not tuned."""
         tuning, algorithm = self.tuning, self.tuning.algorithm
         agent = tuning.cell(self.winner.point).agent
         others = [*tuning.of([self.winner.point]).others.get(algorithm, {}), *self.winner.point]
@@ -121,7 +120,7 @@ class TuningResult:
         return TunedValues(tuning.dt, values, {name: getattr(agent, name) for name in names})
 
     def origin(self) -> dict[str, Any]:
-        """Where the values come from, for the file."""
+        """Provenance of the values, for the file."""
         tuning, fall = self.tuning, self.fall
         runner_up = next((trial for trial in self.ranking[1:] if trial.mean), None)
         against, env_dt_s = self.against_others.values(), self.env_dt_s
@@ -172,7 +171,6 @@ class TuningResult:
 
 
 def _mean_json(trial: Trial, seeds: Sequence[int]) -> dict[str, Any]:
-    """The mean of a trial as files have it, to six digits."""
     mean = trial.mean_of_finished
     if mean is None:
         return {"n": 0, "n_failed": len(trial.scores), "seeds": list(seeds)}
@@ -204,7 +202,6 @@ class OptunaSearch:
     """One of Optuna's samplers, asked for points and told their scores; nothing of it is on disk."""
 
     def __init__(self, sampler: str, seed: int, space: Mapping[str, Range | Choice]) -> None:
-        """Begin anew; the same seed and scores give the same points."""
         try:
             import optuna
         except ImportError:
@@ -215,12 +212,11 @@ class OptunaSearch:
         self._distributions = {name: _distribution(each) for name, each in space.items()}
 
     def ask(self, count: int) -> list[Point]:
-        """So many points."""
         self._asked = [self._study.ask(self._distributions) for _ in range(count)]
         return [{name: self._value(name, trial.params[name]) for name in self.space} for trial in self._asked]
 
     def tell(self, scores: Sequence[float | None]) -> None:
-        """The scores of the points that were asked for last; None where there is none."""
+        """Scores of the points of the last `ask`; None where there is none."""
         from optuna.trial import TrialState
 
         for trial, score in zip(self._asked, scores, strict=True):
@@ -283,8 +279,6 @@ def tune(
 
 @dataclass(frozen=True)
 class _TuningRun:
-    """A tuning while it goes on."""
-
     tuning: Tuning
     path: Path
     executor: Executor
@@ -295,7 +289,7 @@ class _TuningRun:
     """Those of trials that have runs, in turn; a sampler may ask for one twice."""
 
     def searched(self) -> list[Trial] | None:
-        """As many trials as are wanted, in batches that a sampler asks for."""
+        """All trials of a sampler, in batches."""
         tuning = self.tuning
         searcher = OptunaSearch(tuning.sampler, tuning.sampler_seed, {**tuning.choices, **tuning.search})
         at_once = self._at_once()
@@ -311,7 +305,7 @@ class _TuningRun:
         return trials
 
     def tried(self, points: Sequence[Point], first: int = 0, name: str | None = None) -> list[Trial] | None:
-        """Trials, together; the first one's number, and what they are called while they run."""
+        """Run trials together; None if stopped."""
         troubles: dict[int, str] = {}
         new: dict[tuple[Any, ...], Point] = {}
         for number, point in enumerate(points, start=first):
@@ -332,7 +326,7 @@ class _TuningRun:
         ]
 
     def measured(self, ranking: Sequence[Trial]) -> TuningResult | None:
-        """The outcome, after the winner's runs with fresh seeds."""
+        """Run the winner with fresh seeds; None if stopped."""
         winner = ranking[0]
         name = f"{self.tuning.study.name}, the winner with fresh seeds"
         study = self.tuning.of([winner.point], self.tuning.unseen_seeds(), name)
@@ -352,7 +346,7 @@ class _TuningRun:
         )
 
     def _noted(self) -> StudyFolder:
-        """The folder of all trials, whose study has those so far: what else there is, others may have noted."""
+        """The folder of all trials so far; it may have more, of a command that got further."""
         path, study = self.path / "trials", self.tuning.of(list(self.points.values()))
         if (path / "study.json").exists():
             there = StudyFolder.open(path)
@@ -363,7 +357,7 @@ class _TuningRun:
         return StudyFolder.create(path, study, change_engine=self.change_engine)
 
     def _run(self, folder: StudyFolder) -> bool:
-        """Run what is left; whether it came to its end."""
+        """Run what is left; whether it was completed."""
         counts = run_study(folder, self.executor, observers=self.observers, stop=self.stop)
         return set(counts) <= {"done", "failed"}
 
@@ -380,7 +374,7 @@ class _TuningRun:
         return Trial(number, point, tuple(run.score for run in runs), " and ".join(words) or None)
 
     def _at_once(self) -> int:
-        """How many trials are asked for at a time: the same whenever a search goes on, since its order hangs on it."""
+        """How many trials to ask for at a time: kept with the search, since its order depends on it."""
         file, optuna = self.path / "search.json", version("optuna")
         if not file.exists():
             with disk_errors(self.path):

@@ -99,7 +99,6 @@ class Range:
     """For rates below 1, evenly in the logarithm of the horizon, -1 / log(rate): as .99^2, .99^4, .99^8 are."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no range."""
         ends: tuple[Any, ...] = (self.low, self.high)
         numbers = all(isinstance(end, int | float) and not isinstance(end, bool) for end in ends)
         if not numbers or not self.low < self.high or self.high == float("inf") or self.low == -float("inf"):
@@ -116,16 +115,14 @@ class Range:
 
     @property
     def whole(self) -> bool:
-        """Whether its numbers are whole."""
         return isinstance(self.low, int) and isinstance(self.high, int)
 
     @property
     def ends(self) -> tuple[float, float]:
-        """What a sampler draws between: of a horizon, 1 / horizon."""
+        """What a sampler draws between; for a horizon, 1 / horizon."""
         return (-log(self.high), -log(self.low)) if self.horizon else (self.low, self.high)
 
     def value(self, drawn: float) -> float:
-        """The number that a draw stands for."""
         return min(max(exp(-drawn), self.low), self.high) if self.horizon else drawn
 
 
@@ -156,7 +153,6 @@ class Tuning:
     """How many trials a sampler is asked for before it is told of any; by default one for each worker."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no tuning."""
         for name, plural in (("worlds", "tasks"), ("algorithms", "algorithms"), ("dts", "cycle times")):
             if len(getattr(self.study, name)) > 1:
                 raise InputError(f"{len(getattr(self.study, name))} {plural} are given: a tuning is at one.")
@@ -182,7 +178,6 @@ class Tuning:
 
     @property
     def dt(self) -> Duration:
-        """The cycle time of it."""
         return self.study.dts[0]
 
     @property
@@ -199,7 +194,7 @@ class Tuning:
 
     @cached_property
     def choices(self) -> dict[str, Choice]:
-        """What has a list of values."""
+        """By name, lists of values."""
         grids = {**self.study.tuned.get(self.algorithm, Tuned(None)).values, **self._others}
         return {name: Choice(values) for name, values in grids.items() if len(values) > 1}
 
@@ -232,7 +227,6 @@ class Tuning:
         return [{**point, **values} for point in self._points or ({},) for values in combinations]
 
     def of(self, points: Sequence[Point], seeds: Sequence[int] | None = None, name: str | None = None) -> StudySpec:
-        """The study of some trials."""
         tuned = self.study.tuned.get(self.algorithm, Tuned(None)).values
         fixed, others = (
             {name: values for name, values in grid.items() if name not in self.choices}
@@ -249,11 +243,10 @@ class Tuning:
         )
 
     def cell(self, point: Point) -> Cell:
-        """The trial's place; an InputError where its values make no sense together."""
+        """The trial's cell; an InputError if its values make no sense together."""
         return next(self.of([point]).cells())
 
     def unseen_seeds(self) -> range:
-        """The fresh seeds."""
         first = max(FIRST_FRESH_SEED, max(self.study.seeds) + 1)
         return range(first, first + self.fresh_seeds)
 

@@ -46,11 +46,9 @@ class Watchdog:
     """Since when it has been asked to stop."""
 
     def __post_init__(self) -> None:
-        """Begin to count."""
         self._count, self._looked_s = HEARTBEAT.count, self.clock()
 
     def look(self) -> None:
-        """Look once."""
         now = self.clock()
         passed_s, self._looked_s = min(now - self._looked_s, MAX_ELAPSED_S), now
         self.still_s = self.still_s + passed_s if HEARTBEAT.count == self._count else 0.0
@@ -63,7 +61,6 @@ class Watchdog:
             self.end("hangs", f"it hangs: it did not get further for {self.still_s:.0f} s, in {self._place()}")
 
     def _place(self) -> str:
-        """Where the work is."""
         frame = sys._current_frames().get(self.thread)
         if frame is None:
             return "a thread that has ended"

@@ -70,7 +70,7 @@ class StudyResultSink(ResultSink):
         return self.study.keep
 
     def finish(self, completed: Sequence[CompletedRun]) -> list[Exception | None]:
-        """Put them into the store; their folders are not needed any more."""
+        """Put runs into the store, and remove their folders."""
         try:
             self.study.store.add([run for _, run in completed])
         except Exception as error:
@@ -109,7 +109,7 @@ def finish_run(
 
 
 def _exit_hung(name: str, told: str) -> None:
-    """End the process, which nothing else can where an environment hangs."""
+    """End the process, since nothing else ends an environment that hangs."""
     print(f"cycletime: {name}: {told}.", file=sys.stderr, flush=True)
     os._exit(1)
 
@@ -139,13 +139,13 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _wake_when_orphaned() -> None:
-    """Have the system wake it, if it was stopped by a signal, when the one who started it dies: to see that, and go."""
+    """Have the system wake a stopped worker when its parent dies, so that it exits."""
     with suppress(OSError, AttributeError):  # where the system is not Linux
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)
 
 
 def _stop_on_eof_or_sigterm(ended: threading.Event) -> None:
-    """Let an event be set by the end of the input, or by SIGTERM: even where the main thread is stuck in a library."""
+    """Set an event at the end of the input or SIGTERM, even where the main thread is stuck in a library."""
     told, tell = os.pipe()
     os.set_blocking(tell, False)
     signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
@@ -232,7 +232,7 @@ def train_claimed(
 
 
 class _StopRequest:
-    """Whether a worker is to stop; looks at the disk only now and then."""
+    """Whether a worker is to stop; looks at the disk once a second."""
 
     def __init__(self, file: Path, stop: Callable[[], bool]) -> None:
         self.file, self.stop = file, stop
