@@ -246,7 +246,7 @@ class RetryStudy:
         if self.only is not None and not (folder.runs / self.only).is_dir():
             raise InputError(f"{self.only!r} has not failed in {self.folder}: 'cycletime study status' names those.")
         runs = [self.only] if self.only is not None else [path.name for path in folder.runs.iterdir()]
-        failed = [name for name in runs if folder.failures(name).are_noted and name not in folder.store]
+        failed = [name for name in runs if folder.failures(name).exist and name not in folder.store]
         for name in failed:
             folder.failures(name).forget()
         for path, wrong in damaged_runs(folder, failed):

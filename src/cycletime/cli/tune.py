@@ -144,7 +144,7 @@ def _sentences(outcome: TuningResult) -> list[str]:
             f"The winner is better than {len(outcome.against_others) - len(undecided)} of "
             f"{len(outcome.against_others)} other trials; for {len(undecided)} that is not decided by the data."
         )
-    seeds = tuning.unseen_seeds()
+    seeds = tuning.fresh_seed_range()
     which = f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"
     if fall is None:
         return [*told, f"With fresh seeds ({which}) the winner has no mean: {outcome.fresh.trouble}."]

@@ -65,7 +65,7 @@ def compare(
     """
     words = f"{percent(confidence)} {'paired' if paired else 'Welch'} t"
     kept = [_paired_differences(x, y, failed)] if paired else [finite_scores(x, failed), finite_scores(y, failed)]
-    groups, n_failed = [values for values, _ in kept], sum(astray for _, astray in kept)
+    groups, n_failed = [values for values, _ in kept], sum(n_failed for _, n_failed in kept)
     n = tuple(map(len, groups))
     value = float(mean(groups[0])) - (0.0 if paired else float(mean(groups[1])))
     if min(n) < 2:

@@ -74,7 +74,7 @@ def bootstrap(
 def _finite_cells(cells: Iterable[Scores], failed: Failed) -> tuple[list[Array], int]:
     """The finite scores of each cell, and how many runs of all are left out."""
     kept = [finite_scores(cell, failed) for cell in cells]
-    return [values for values, _ in kept], sum(astray for _, astray in kept)
+    return [values for values, _ in kept], sum(n_failed for _, n_failed in kept)
 
 
 def _estimate(

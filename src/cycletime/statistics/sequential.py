@@ -126,7 +126,7 @@ class Judgement(Generic[Label]):
 
 def _swapped(comparison: Comparison) -> Comparison:
     """The second against the first."""
-    told = comparison.difference
-    low = None if told.high is None else -told.high
-    high = None if told.low is None else -told.low
-    return replace(comparison, difference=replace(told, value=-told.value, low=low, high=high, cells=told.cells[::-1]))
+    old = comparison.difference
+    low = None if old.high is None else -old.high
+    high = None if old.low is None else -old.low
+    return replace(comparison, difference=replace(old, value=-old.value, low=low, high=high, cells=old.cells[::-1]))

@@ -130,7 +130,7 @@ class Question:
 
     def as_json(self) -> dict[str, Any]:
         """What decides the answer, for advice.json."""
-        told = {
+        data = {
             "world": self.world.name,
             "env_dt": None if self.world.env_dt is None else str(self.world.env_dt),
             "algorithm": self.algorithm,
@@ -143,7 +143,7 @@ class Question:
             "measure": MEASURES[self.measure][0],
         }
         names = ("confidence", "enough", "first_seeds", "real_time", "device", "engine")
-        return {**told, **{name: getattr(self, name) for name in names}}
+        return {**data, **{name: getattr(self, name) for name in names}}
 
 
 def first_difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
@@ -301,10 +301,10 @@ class Advice:
         }
 
 
-def write_advice(folder: Path, told: Mapping[str, Any]) -> None:
+def write_advice(folder: Path, data: Mapping[str, Any]) -> None:
     """Write advice.json into a study's folder; whoever reads sees the old file or the new one."""
     make_folder(folder)
-    text = sealed_text(json.loads(json.dumps(told)))
+    text = sealed_text(json.loads(json.dumps(data)))
     write_last(folder / ADVICE_FILE, lambda file: file.write_text(text))
 
 
@@ -314,15 +314,15 @@ def read_advice(folder: Path) -> dict[str, Any] | None:
     if not file.exists():
         return None
     try:
-        told = check_seal(parse_json(read_bounded_text(file, MOST_BYTES_KEPT).encode()))
-        version = told["format"]
+        data = check_seal(parse_json(read_bounded_text(file, MOST_BYTES_KEPT).encode()))
+        version = data["format"]
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"{file} cannot be read: {error_reason(error)}. Delete it, and the same command goes on: runs stay."
         ) from error
     if version != FORMAT:
         raise InputError(f"{file} has the format {version}, and this version of cycletime reads {FORMAT}.")
-    return told
+    return data
 
 
 def _comparison_json(comparison: Comparison) -> dict[str, Any]:

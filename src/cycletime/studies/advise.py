@@ -79,8 +79,8 @@ class Budget:
             raise InputError("There is no budget: give --minutes or --simulated-hours.")
         for name, amount in (("--minutes", self.wall_s), ("--simulated-hours", self.simulated_h)):
             if amount is not None and not (isfinite(amount) and amount > 0):
-                told = amount / 60 if name == "--minutes" else amount
-                raise InputError(f"{name} is {told:g}: it must be a positive number.")
+                shown = amount / 60 if name == "--minutes" else amount
+                raise InputError(f"{name} is {shown:g}: it must be a positive number.")
 
 
 @dataclass

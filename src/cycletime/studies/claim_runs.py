@@ -74,7 +74,7 @@ class RunClaimer:
         claimed: list[ClaimedRun] = []
         most = self.plan.share(waiting, self.workers)
         while waiting and len(claimed) < most:
-            limit = self.folder.failures(waiting[0].name).most_together() or most
+            limit = self.folder.failures(waiting[0].name).max_batch_size() or most
             if claimed and len(claimed) + 1 > limit:
                 break
             planned = waiting.popleft()
@@ -86,4 +86,4 @@ class RunClaimer:
                 most = min(most, limit)
         self.folder.store.refresh()
         left = [run for run in claimed if run.name not in self.folder.store]
-        return [run for run in left if not self.folder.failures(run.name).is_hopeless]
+        return [run for run in left if not self.folder.failures(run.name).is_final]

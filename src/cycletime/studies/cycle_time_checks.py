@@ -116,9 +116,9 @@ def measure_real_time_fit(
     act, learn = measure_agents(agents, facts.observation_size, facts.action_size, MEASURE_DURATION_S, tell)
     found = {}
     for dt, agent in agents.items():
-        told = judge_timing(dt, agent.period, act, learn[dt], TimingConditions())
-        way: LearnerName | None = "inline" if told.inline.fits else "background" if told.background.fits else None
-        found[dt] = RealTimeFit(act.p99_s, learn[dt].p99_s, told.act.share, told.background.share, way)
+        timing = judge_timing(dt, agent.period, act, learn[dt], TimingConditions())
+        way: LearnerName | None = "inline" if timing.inline.fits else "background" if timing.background.fits else None
+        found[dt] = RealTimeFit(act.p99_s, learn[dt].p99_s, timing.act.share, timing.background.share, way)
     return found
 
 

@@ -55,10 +55,10 @@ def visible_gpus() -> tuple[str, ...]:
         return tuple(name for name in given if name not in ("", "-1"))
     try:
         command = ["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"]
-        told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
+        listed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
     except (OSError, subprocess.SubprocessError):
         return ()
-    return tuple(told.stdout.split())
+    return tuple(listed.stdout.split())
 
 
 WORKER_COMMAND = (sys.executable, "-m", "cycletime.studies.worker")
@@ -112,7 +112,7 @@ class LocalExecutor:
             if time.monotonic() >= until:
                 return {}
             time.sleep(POLL_S)
-        told = {}
+        reasons = {}
         for name in over:
             with self.processes.pop(name) as process:
                 assert process.stdout is not None, "it was made with a pipe"
@@ -121,8 +121,8 @@ class LocalExecutor:
                 _kill(process)  # those that its environment has started, and that nobody closed
             if process.returncode == EXIT_MACHINE_ERROR:
                 raise MachineError(said)
-            told[name] = "" if process.returncode == 0 else f"its worker died with status {process.returncode}"
-        return told
+            reasons[name] = "" if process.returncode == 0 else f"its worker died with status {process.returncode}"
+        return reasons
 
     def stop(self, study: Path) -> None:
         """Close the input of all processes."""

@@ -151,9 +151,9 @@ def measure_costs(plan: Plan, runs: Iterable[PlannedRun]) -> tuple[Costs, float]
     )
     if ran.returncode:
         raise RunError(f"The try failed: {(ran.stderr.strip() or 'nothing was said').splitlines()[-1].rstrip('.')}.")
-    told = json.loads(ran.stdout)
-    costs = {kind: Cost(**cost) for kind, cost in zip(by_kind, told["costs"], strict=True)}
-    return costs, max(0.0, told["began"] - began)
+    answer = json.loads(ran.stdout)
+    costs = {kind: Cost(**cost) for kind, cost in zip(by_kind, answer["costs"], strict=True)}
+    return costs, max(0.0, answer["began"] - began)
 
 
 def _main() -> None:

@@ -66,7 +66,7 @@ class Lease:
         if self.is_lost():
             raise RunError("The lease on this run was taken by another worker, since this one did not answer for long.")
 
-    def beat(self) -> bool:
+    def heartbeat(self) -> bool:
         """Touch the file, or report the loss; whether it is still held."""
         if self.is_lost():
             self.on_loss()
@@ -75,7 +75,7 @@ class Lease:
             os.utime(self.path)
         return True
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         if self.is_lost():
             return
         with _draft(self.path.parent, "giving back") as (_, draft):
@@ -119,7 +119,7 @@ class _HeartbeatThread:
                     lease = self.leases.get(token)
                     if lease is not None:
                         with suppress(OSError):  # of a file system that does not answer now; others' hearts go on
-                            if not lease.beat():  # asked only once, since what is lost in between was not told of
+                            if not lease.heartbeat():  # asked only once, since what is lost in between was not told of
                                 del self.leases[token]
 
 
@@ -151,7 +151,7 @@ def hold_lease(
     finally:
         _HEARTBEAT.end(lease)
         with suppress(OSError):  # it goes stale by itself
-            lease.give_back()
+            lease.release()
 
 
 def lease_holders(folder: Path) -> dict[str, str]:
@@ -159,9 +159,9 @@ def lease_holders(folder: Path) -> dict[str, str]:
     there = [path for path in folder.glob(f"*{_SUFFIX}") if not path.name.startswith(".")]
     now_s, found = _file_system_time_s(folder) if there else 0.0, {}
     for path in there:
-        told = _read_lease(path)
-        if told is not None and _is_stale(path, told, now_s) is False:
-            who = f"{told.get('worker')} on {told.get('host')}, process {told.get('pid')}"
+        lease = _read_lease(path)
+        if lease is not None and _is_stale(path, lease, now_s) is False:
+            who = f"{lease.get('worker')} on {lease.get('host')}, process {lease.get('pid')}"
             found[path.name.removesuffix(_SUFFIX)] = who
     return found
 
@@ -196,16 +196,16 @@ def _acquire(path: Path, worker: str, on_loss: Callable[[], object], stale_s: fl
 def _replace_stale(path: Path, draft: Path) -> bool:
     """Replace a stale lease by a draft; whether that succeeded."""
     now_s = draft.stat().st_mtime  # the file system's own clock, which is the one that touching goes by
-    told = _read_lease(path)
-    if told is None:
+    lease = _read_lease(path)
+    if lease is None:
         return _link_if_free(draft, path)  # given back in this very moment
-    place, first = path, str(told["token"])
-    while is_stale := _is_stale(place, told, now_s):
-        place = _successor_path(path, told["token"])
+    place, first = path, str(lease["token"])
+    while is_stale := _is_stale(place, lease, now_s):
+        place = _successor_path(path, lease["token"])
         if _link_if_free(draft, place):
             break
-        told = _read_lease(place)  # who takes it may have died over it, and has a successor in turn
-        if told is None:
+        lease = _read_lease(place)  # who takes it may have died over it, and has a successor in turn
+        if lease is None:
             return False
     else:
         # Who was given way to is gone from there: the lease was given back, or has a new holder, who must not see a
@@ -224,9 +224,9 @@ def _draft(folder: Path, worker: str, stale_s: float = STALE_S) -> Iterator[tupl
     """A new lease's token and file, before it is in its place."""
     token = uuid4().hex
     draft = folder / f".lease-{token}"
-    told = {"token": token, "worker": worker, "host": socket.gethostname(), "processes": _pid_namespace()}
+    content = {"token": token, "worker": worker, "host": socket.gethostname(), "processes": _pid_namespace()}
     try:
-        draft.write_text(json.dumps({**told, "pid": os.getpid(), "stale_s": stale_s}))
+        draft.write_text(json.dumps({**content, "pid": os.getpid(), "stale_s": stale_s}))
         yield token, draft
     finally:
         draft.unlink(missing_ok=True)
@@ -247,15 +247,15 @@ def _successor_path(path: Path, token: str) -> Path:
     return path.with_name(f".lease-after-{token}")
 
 
-def _is_stale(path: Path, told: dict[str, Any], now_s: float) -> bool | None:
+def _is_stale(path: Path, lease: dict[str, Any], now_s: float) -> bool | None:
     """Whether the holder of a lease is dead or silent; None if the file is gone."""
-    if told.get("processes") == _pid_namespace() and not _is_alive(int(told.get("pid", 0))):
+    if lease.get("processes") == _pid_namespace() and not _is_alive(int(lease.get("pid", 0))):
         return True
     try:
         touched_s = path.stat().st_mtime
     except OSError:
         return None
-    return _is_expired(touched_s, now_s, float(told.get("stale_s", STALE_S)))
+    return _is_expired(touched_s, now_s, float(lease.get("stale_s", STALE_S)))
 
 
 def _is_expired(touched_s: float, now_s: float, long_s: float = STALE_S) -> bool:
@@ -306,13 +306,13 @@ def _read_lease(path: Path) -> dict[str, Any] | None:
     except OSError:
         return None
     with suppress(ValueError, KeyError, TypeError, AttributeError):
-        told = parse_json(content)
-        token = told["token"]  # which is part of a file's name
-        if token.isalnum() and len(token) <= len(uuid4().hex) and 0 < told["pid"] <= _MAX_PID:
-            return told
+        lease = parse_json(content)
+        token = lease["token"]  # which is part of a file's name
+        if token.isalnum() and len(token) <= len(uuid4().hex) and 0 < lease["pid"] <= _MAX_PID:
+            return lease
     return {"token": f"unreadable-{inode}"}
 
 
 def _read_token(path: Path) -> str | None:
-    told = _read_lease(path)
-    return None if told is None else str(told["token"])
+    lease = _read_lease(path)
+    return None if lease is None else str(lease["token"])

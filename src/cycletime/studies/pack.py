@@ -70,8 +70,8 @@ def pack_studies(
         }
         for plan, keep in zip(plans, keeps or [KEEP_SCORES] * len(plans), strict=True)
     ]
-    told = {"format": FORMAT, "studies": parts, "code": code_version()}
-    write_whole(file, lambda unfinished: _write(unfinished, told))
+    manifest = {"format": FORMAT, "studies": parts, "code": code_version()}
+    write_whole(file, lambda unfinished: _write(unfinished, manifest))
     engines = sorted({name for plan in plans for name in plan.engines()})
     return PackSummary(sum(len(plan.runs) for plan in plans), tuple(engines))
 
@@ -85,11 +85,11 @@ def _check_names(studies: Sequence[StudySpec]) -> None:
             raise InputError(f"A study is called {name!r}: packed with others, it needs a name that a folder can have.")
 
 
-def _write(file: Path, told: dict[str, Any]) -> None:
+def _write(file: Path, manifest: dict[str, Any]) -> None:
     package = Path(cycletime.__file__).parent
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as pack:
         _add(pack, "__main__.py", Path(pack_main.__file__).read_bytes())
-        _add(pack, pack_main.MANIFEST, json.dumps(told).encode())
+        _add(pack, pack_main.MANIFEST, json.dumps(manifest).encode())
         for path in sorted(package.rglob("*")):
             if path.suffix in _SUFFIXES:
                 _add(pack, str(path.relative_to(package.parent)), path.read_bytes())

@@ -35,16 +35,16 @@ def main(arguments: list[str]) -> int:
             print(f"cycletime: {package} is not installed: pip install {package}.", file=sys.stderr)
             return 2
     code = unpack(Path(sys.path[0]), given.out)
-    told = json.loads((code / MANIFEST).read_text())
+    manifest = json.loads((code / MANIFEST).read_text())
     # For this process, and for the workers that it starts.
     sys.path[0] = str(code)
     others = os.environ.get("PYTHONPATH")  # an empty one would stand for the folder that one is in
-    os.environ |= {"PYTHONPATH": os.pathsep.join(filter(None, [str(code), others])), CODE_VARIABLE: told["code"]}
+    os.environ |= {"PYTHONPATH": os.pathsep.join(filter(None, [str(code), others])), CODE_VARIABLE: manifest["code"]}
     from cycletime.studies import pack_runner
 
     if given.check:
         return pack_runner.check_kernels()
-    return pack_runner.run_pack(told, given.out, given.workers, episodes=given.episodes, policies=given.policies)
+    return pack_runner.run_pack(manifest, given.out, given.workers, episodes=given.episodes, policies=given.policies)
 
 
 def unpack(pack: Path, out: Path) -> Path:

@@ -33,17 +33,17 @@ def check_kernels() -> int:
     return print_checks()
 
 
-def run_pack(told: Mapping[str, Any], out: Path, workers: int | None, *, episodes: bool, policies: bool) -> int:
+def run_pack(manifest: Mapping[str, Any], out: Path, workers: int | None, *, episodes: bool, policies: bool) -> int:
     """Run the packed studies one after the other; the exit status."""
     with lenient_streams():
-        return _run(told, out, workers, SaveOptions(episodes, policies))
+        return _run(manifest, out, workers, SaveOptions(episodes, policies))
 
 
-def _run(told: Mapping[str, Any], out: Path, workers: int | None, wanted: SaveOptions) -> int:
+def _run(manifest: Mapping[str, Any], out: Path, workers: int | None, wanted: SaveOptions) -> int:
     failed = False
     try:
         with stopping() as stopper:
-            for part in told["studies"]:
+            for part in manifest["studies"]:
                 keep = SaveOptions(
                     part["keep"]["episodes"] or wanted.episodes, part["keep"]["policies"] or wanted.policies
                 )
@@ -78,7 +78,7 @@ class LineProgress(StudyObserver):
         print(f"{self.name}: {self.all:,} runs, {self.counts['done']:,} finished before", flush=True)
 
     def update(self, event: Event) -> None:
-        self.counts[event.outcome or "told"] += 1  # type: ignore[index]
+        self.counts[event.outcome or "progress"] += 1  # type: ignore[index]
         if event.outcome == "failed":
             print(f"  {event.name} failed: {event.error}", flush=True)
         elif event.error is not None:

@@ -105,9 +105,9 @@ class Plan:
 def run_names(cell: Cell, seeds: Sequence[int]) -> tuple[str, ...]:
     """The names of a cell's runs, as `RunSpec.name` gives them; a study may have too many to ask each run."""
     first = cell.run(seeds[0])
-    told = {**first.as_json(), "result_version": RESULT_VERSION}
-    del told["origin"]
-    text = json.dumps(told, sort_keys=True, separators=(",", ":"))
+    data = {**first.as_json(), "result_version": RESULT_VERSION}
+    del data["origin"]
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
     before, after = text.rsplit(f'"seed":{first.seed},"world":', 1)
     begun = sha256(f'{before}"seed":'.encode())
     prefix = first.name.removesuffix(f"seed{first.seed}-{first.identity[:10]}")

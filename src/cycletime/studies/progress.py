@@ -143,7 +143,7 @@ class StudyProgress(StudyObserver):
         pace = f"{rate:,.0f} env steps/s" if rate > 0 else "starting or compiling"
         failed = [f"{self._failed} failure{'' if self._failed == 1 else 's'}"] if self._failed else []
         left = [f"{format_seconds(self._left_in_all / rate)} left"] if rate > 0 else []
-        told = ", ".join([pace, *failed, f"{format_seconds(now - self._since)} so far", *left])
+        text = ", ".join([pace, *failed, f"{format_seconds(now - self._since)} so far", *left])
         groups = _group_rates(
             Counter({group: done for group, done in steps.items() if self._left_of_group[group]}), span_s
         )
@@ -151,10 +151,10 @@ class StudyProgress(StudyObserver):
         if self._bar is not None:
             self._bar.below = groups
             short = ", ".join([*(left or [pace]), *failed])
-            self._bar.update(self._task, completed=self._done, description=short if self._is_narrow else told)
+            self._bar.update(self._task, completed=self._done, description=short if self._is_narrow else text)
         else:
-            told += f" ({'; '.join(groups)})" if groups else ""
-            self.console.print(f"{self._done:,} of {self._all:,} runs, {told}", highlight=False, soft_wrap=True)
+            text += f" ({'; '.join(groups)})" if groups else ""
+            self.console.print(f"{self._done:,} of {self._all:,} runs, {text}", highlight=False, soft_wrap=True)
 
 
 def format_groups(plan: Plan) -> str:

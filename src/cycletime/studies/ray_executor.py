@@ -95,10 +95,10 @@ class RayExecutor:
         import ray
 
         ready, _ = ray.wait(list(self.tasks), num_returns=1, timeout=wait_s)
-        told = {}
+        reasons = {}
         for reference in ready:
             name = self.tasks.pop(reference)
-            told[name] = ""
+            reasons[name] = ""
             try:
                 ray.get(reference)
             except ray.exceptions.TaskCancelledError:
@@ -108,8 +108,8 @@ class RayExecutor:
                 if isinstance(cause, MachineError):
                     raise MachineError(str(cause)) from error
                 lines = str(cause).strip().splitlines() or [""]
-                told[name] = f"{type(cause).__name__}: {lines[0].rstrip('.')}"
-        return told
+                reasons[name] = f"{type(cause).__name__}: {lines[0].rstrip('.')}"
+        return reasons
 
     def stop(self, study: Path) -> None:
         """Cancel tasks that wait for their turn; those that train see the stop file."""

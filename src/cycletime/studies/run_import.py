@@ -38,8 +38,8 @@ def import_runs(folder: StudyFolder, sources: Sequence[Path]) -> ImportSummary:
     for source in sources:
         folders, files = _find_finished(source)
         for path in files:
-            taking.take_file(path)
-        taking.take_folders(folders)
+            taking.import_file(path)
+        taking.import_folders(folders)
     folder.store.tidy()
     return taking.taken
 
@@ -89,7 +89,7 @@ class _Importer:
     def store(self) -> Store:
         return self.folder.store
 
-    def take_file(self, path: Path) -> None:
+    def import_file(self, path: Path) -> None:
         """Import a file's runs; none of a damaged one."""
         bundle = Bundle(path)
         try:
@@ -106,7 +106,7 @@ class _Importer:
             self.store.add([run for run in bundle.runs() if run.name in new])
         self.taken.taken += len(new)
 
-    def take_folders(self, paths: Sequence[Path]) -> None:
+    def import_folders(self, paths: Sequence[Path]) -> None:
         runs = []
         for path in paths:
             try:

@@ -33,14 +33,14 @@ _SOURCE_TYPES = {
 
 
 def read_values(
-    told: Mapping[str, Any], algorithms: tuple[str, ...], folder: Path
+    table: Mapping[str, Any], algorithms: tuple[str, ...], folder: Path
 ) -> tuple[dict[str, Tuned], dict[str, Grid], dict[str, tuple[Point, ...]]]:
     """By algorithm, tuned values, further fields, and points; files of tuned values are looked for in a folder."""
-    table, others = told.get("tuned", {}), _others(told, algorithms)
-    split = not isinstance(table, str) and _is_per_algorithm("tuned", table, algorithms)
+    tuned_table, others = table.get("tuned", {}), _others(table, algorithms)
+    split = not isinstance(tuned_table, str) and _is_per_algorithm("tuned", tuned_table, algorithms)
     tuned = {}
     for algorithm in algorithms:
-        own = table.get(algorithm) if split else table
+        own = tuned_table.get(algorithm) if split else tuned_table
         if isinstance(own, str):
             read = read_tuned(folder / own)
             values = read.of(algorithm)
@@ -51,7 +51,7 @@ def read_values(
             others[algorithm] = {**file_s, **others.get(algorithm, {})}
         elif own is not None and (own or split):
             tuned[algorithm] = _tuned(algorithm, own)
-    return tuned, others, _points(told, algorithms)
+    return tuned, others, _points(table, algorithms)
 
 
 def values_table(study: StudySpec) -> dict[str, Any]:
@@ -101,24 +101,26 @@ def _source_of(name: str, read: TunedFile, algorithm: str) -> dict[str, Any]:
     origin = read.origin(algorithm)
     tuning = origin.get("tuning")
     seeds = tuning.get("seeds") if isinstance(tuning, Mapping) else None
-    told = {
+    source = {
         "tuning": origin.get("study"),
         "trials": origin.get("trials"),
         "seeds": len(seeds) if isinstance(seeds, list) else None,
         "runs": origin.get("runs"),
         "simulated_hours": origin.get("simulated_hours"),
     }
-    sound = {key: value for key, value in told.items() if value is not None and _is_valid_source(key, value)}
+    sound = {key: value for key, value in source.items() if value is not None and _is_valid_source(key, value)}
     return {"file": name, "sha256": read.sha256, **sound}
 
 
-def _source(told: object) -> TunedSource:
-    if not isinstance(told, Mapping) or not {"file", "sha256"} <= set(told) <= set(_SOURCE_TYPES):
-        raise InputError(f"tuned has from = {quote(told)}: it is for what study.json keeps of a file of tuned values.")
-    for key, value in told.items():
+def _source(source: object) -> TunedSource:
+    if not isinstance(source, Mapping) or not {"file", "sha256"} <= set(source) <= set(_SOURCE_TYPES):
+        raise InputError(
+            f"tuned has from = {quote(source)}: it is for what study.json keeps of a file of tuned values."
+        )
+    for key, value in source.items():
         if not _is_valid_source(key, value):
             raise InputError(f"tuned has {key} = {quote(value)} in 'from': it must be {_SOURCE_TYPES[key].__name__}.")
-    return TunedSource(**told)
+    return TunedSource(**source)
 
 
 def _is_valid_source(key: str, value: object) -> bool:
@@ -132,16 +134,16 @@ def _is_valid_source(key: str, value: object) -> bool:
     return isinstance(value, kind) and not isinstance(value, bool) and 0 < value < inf
 
 
-def _others(told: Mapping[str, Any], algorithms: tuple[str, ...]) -> dict[str, Grid]:
-    table = told.get("set", {})
-    split = _is_per_algorithm("set", table, algorithms)
-    return {algorithm: _grid(table.get(algorithm, {}) if split else table) for algorithm in algorithms if table}
+def _others(table: Mapping[str, Any], algorithms: tuple[str, ...]) -> dict[str, Grid]:
+    given = table.get("set", {})
+    split = _is_per_algorithm("set", given, algorithms)
+    return {algorithm: _grid(given.get(algorithm, {}) if split else given) for algorithm in algorithms if given}
 
 
-def _points(told: Mapping[str, Any], algorithms: tuple[str, ...]) -> dict[str, tuple[Point, ...]]:
-    if "points" not in told:
+def _points(table: Mapping[str, Any], algorithms: tuple[str, ...]) -> dict[str, tuple[Point, ...]]:
+    if "points" not in table:
         return {}
-    given = told["points"]
+    given = table["points"]
     if isinstance(given, Mapping):
         check_algorithms("points", given, algorithms)
     by_algorithm = given if isinstance(given, Mapping) else dict.fromkeys(algorithms, given)
@@ -154,11 +156,11 @@ def _points(told: Mapping[str, Any], algorithms: tuple[str, ...]) -> dict[str, t
     return {algorithm: tuple(map(_point, points)) for algorithm, points in by_algorithm.items()}
 
 
-def _point(told: Mapping[str, Any]) -> Point:
-    for name, value in told.items():
+def _point(point: Mapping[str, Any]) -> Point:
+    for name, value in point.items():
         if isinstance(value, Mapping) or (isinstance(value, list) and name != "hidden"):
             raise InputError(f"points has {name} = {quote(value)}: a point has one value for each name.")
-    return {name: typed_duration(value) if name == "dt" else _value(name, value) for name, value in told.items()}
+    return {name: typed_duration(value) if name == "dt" else _value(name, value) for name, value in point.items()}
 
 
 def _is_per_algorithm(key: str, table: object, algorithms: tuple[str, ...]) -> bool:
@@ -183,13 +185,13 @@ def _grid(table: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
     return grid
 
 
-def _value(name: str, told: Any) -> Any:  # noqa: ANN401 - whatever TOML has
+def _value(name: str, value: Any) -> Any:  # noqa: ANN401 - whatever TOML has
     """One value: hidden layers as a tuple, 2e3 as 2000 for a count."""
-    if any(isinstance(each, list | dict) for each in (told if isinstance(told, list) else [told])):
-        raise InputError(f"{name} is {quote(told)}: give a value, or a list of values to try.")
-    if name in _COUNTS and isinstance(told, float) and told.is_integer():
-        return int(told)
-    return tuple(told) if isinstance(told, list) else told
+    if any(isinstance(each, list | dict) for each in (value if isinstance(value, list) else [value])):
+        raise InputError(f"{name} is {quote(value)}: give a value, or a list of values to try.")
+    if name in _COUNTS and isinstance(value, float) and value.is_integer():
+        return int(value)
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _grid_table(grid: Grid) -> dict[str, list[Any]]:
@@ -211,43 +213,43 @@ _KNOWN_KEYS = {
 
 def read_study(path: Path) -> StudySpec:
     """The study in a file."""
-    told = read_toml(path)
+    table = read_toml(path)
     try:
-        study = study_from_table(told, folder=path.parent)
+        study = study_from_table(table, folder=path.parent)
         study.check_runs()
         return study
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
 
 
-def study_from_table(told: Mapping[str, Any], folder: Path = Path()) -> StudySpec:
+def study_from_table(table: Mapping[str, Any], folder: Path = Path()) -> StudySpec:
     """The study that a table describes; tuned values may stand in a file of their own, looked for in a folder."""
-    check_plain(told)
-    for key in told:
+    check_plain(table)
+    for key in table:
         if key not in _KNOWN_KEYS:
             near = did_you_mean(key, _KNOWN_KEYS)
             raise InputError(f"{key!r} is nothing that a study has: it has {', '.join(sorted(_KNOWN_KEYS))}{near}")
-    algorithms = tuple(_as_list(told, "algorithm"))
+    algorithms = tuple(_as_list(table, "algorithm"))
     for algorithm in algorithms:
         if not isinstance(algorithm, str) or algorithm not in AGENTS:
             raise unknown_name_error(algorithm, "an algorithm", AGENTS)
-    tuned, others, points = read_values(told, algorithms, folder)
+    tuned, others, points = read_values(table, algorithms, folder)
     return StudySpec(
-        name=_name(told),
-        worlds=_worlds(told),
+        name=_name(table),
+        worlds=_worlds(table),
         algorithms=algorithms,
-        dts=tuple(typed_duration(each) for each in _as_list(told, "dt")),
-        rules=_rules(told, algorithms, tuned),
-        own_rules=parse_own_rules(told.get("own_rules", {})),
-        seeds=_seeds(told),
-        env_steps=_count("env_steps", _required(told, "env_steps")),
+        dts=tuple(typed_duration(each) for each in _as_list(table, "dt")),
+        rules=_rules(table, algorithms, tuned),
+        own_rules=parse_own_rules(table.get("own_rules", {})),
+        seeds=_seeds(table),
+        env_steps=_count("env_steps", _required(table, "env_steps")),
         tuned=tuned,
         others=others,
         points=points,
-        device=str(told.get("device", "cpu")),
-        width=_count("width", told["width"]) if "width" in told else None,
-        engine=str(told.get("engine", AUTO)),
-        hang_timeout=_hang_timeout(told.get("patience", HANG_TIMEOUT)),
+        device=str(table.get("device", "cpu")),
+        width=_count("width", table["width"]) if "width" in table else None,
+        engine=str(table.get("engine", AUTO)),
+        hang_timeout=_hang_timeout(table.get("patience", HANG_TIMEOUT)),
     )
 
 
@@ -293,37 +295,37 @@ def _hang_timeout(value: Any) -> Duration:  # noqa: ANN401 - whatever TOML has
     raise InputError(f"patience is {quote(value)}: give a time of at least a second, such as '30min' or '2h'.")
 
 
-def _name(told: Mapping[str, Any]) -> str:
-    name = _required(told, "name")
+def _name(table: Mapping[str, Any]) -> str:
+    name = _required(table, "name")
     if not isinstance(name, str) or not name.strip():
         raise InputError(f"name is {quote(name)}: it must be a text in one line, such as 'reacher-quick'.")
     return name
 
 
-def _required(told: Mapping[str, Any], key: str) -> Any:  # noqa: ANN401 - whatever TOML has
-    if key not in told:
+def _required(table: Mapping[str, Any], key: str) -> Any:  # noqa: ANN401 - whatever TOML has
+    if key not in table:
         raise InputError(f"{key!r} is missing: a study needs it.")
-    return told[key]
+    return table[key]
 
 
-def _as_list(told: Mapping[str, Any], singular: str) -> list[Any]:
+def _as_list(table: Mapping[str, Any], singular: str) -> list[Any]:
     """The value of a key or its plural, as a list."""
     plural = _SINGULARS[singular]
-    if singular in told and plural in told:
+    if singular in table and plural in table:
         raise InputError(f"{singular!r} and {plural!r} are both given: give one of them.")
-    if singular not in told and plural not in told:
+    if singular not in table and plural not in table:
         raise InputError(f"{singular!r} is missing: a study needs one, or several as {plural!r}.")
-    found = told.get(singular, told.get(plural))
+    found = table.get(singular, table.get(plural))
     return found if isinstance(found, list) else [found]
 
 
-def _worlds(told: Mapping[str, Any]) -> tuple[World, ...]:
-    env_dt = typed_duration(told["env_dt"]) if "env_dt" in told else None
-    given = [key for key in ("task", "tasks", "env", "envs") if key in told]
+def _worlds(table: Mapping[str, Any]) -> tuple[World, ...]:
+    env_dt = typed_duration(table["env_dt"]) if "env_dt" in table else None
+    given = [key for key in ("task", "tasks", "env", "envs") if key in table]
     if not given:
         raise InputError("'task' is missing: a study needs a task or an env, or several as 'tasks' and 'envs'.")
-    tasks = _as_list(told, "task") if {"task", "tasks"} & set(given) else []
-    envs = _as_list(told, "env") if {"env", "envs"} & set(given) else []
+    tasks = _as_list(table, "task") if {"task", "tasks"} & set(given) else []
+    envs = _as_list(table, "env") if {"env", "envs"} & set(given) else []
     for name in (*tasks, *envs):
         if not isinstance(name, str) or not name:
             raise InputError(f"{quote(name)} is neither a task nor an environment: give a name, such as 'reacher'.")
@@ -331,19 +333,19 @@ def _worlds(told: Mapping[str, Any]) -> tuple[World, ...]:
     return (*(ClosedFormWorld(name, *step) for name in tasks), *(GymnasiumEnv(name, env_dt) for name in envs))
 
 
-def _rules(told: Mapping[str, Any], algorithms: tuple[str, ...], tuned: Mapping[str, Tuned]) -> dict[str, Any]:
+def _rules(table: Mapping[str, Any], algorithms: tuple[str, ...], tuned: Mapping[str, Tuned]) -> dict[str, Any]:
     """By algorithm, its rules; by default its own, where its values were tuned at a cycle time."""
     bare = [algorithm for algorithm, values in tuned.items() if values.dt is None]
     own = {each: [DEFAULT_RULES[each]] if each in DEFAULT_RULES and each not in bare else [] for each in algorithms}
-    if "rule" not in told and "rules" not in told:
+    if "rule" not in table and "rules" not in table:
         given = own
-    elif isinstance(table := told.get("rule", told.get("rules")), Mapping):
-        _as_list(told, "rule")  # which refuses both
-        check_algorithms("rules", table, algorithms)
-        listed = {name: each if isinstance(each, list) else [each] for name, each in table.items()}
+    elif isinstance(by_algorithm := table.get("rule", table.get("rules")), Mapping):
+        _as_list(table, "rule")  # which refuses both
+        check_algorithms("rules", by_algorithm, algorithms)
+        listed = {name: each if isinstance(each, list) else [each] for name, each in by_algorithm.items()}
         given = {**own, **listed} if listed else {}
     else:
-        given = dict.fromkeys(algorithms, _as_list(told, "rule"))
+        given = dict.fromkeys(algorithms, _as_list(table, "rule"))
         if any(each in DEFAULT_RULES for each in algorithms):
             given = {each: rules if each in DEFAULT_RULES else [] for each, rules in given.items()}
     for algorithm, rules in given.items():
@@ -361,13 +363,13 @@ def _check_rules(algorithm: str, rules: list[Any]) -> None:
         raise InputError(f"rules has the same one twice for {algorithm}: {quote(rules)}.")
 
 
-def _seeds(told: Mapping[str, Any]) -> tuple[int, ...]:
+def _seeds(table: Mapping[str, Any]) -> tuple[int, ...]:
     """A number counts seeds from 0 on; a list, or the singular, is the seeds themselves."""
-    if "seed" in told and "seeds" in told:
+    if "seed" in table and "seeds" in table:
         raise InputError("'seed' and 'seeds' are both given: give one of them.")
-    if "seed" in told:
-        return (_count("seed", told["seed"], least=0),)
-    given = told.get("seeds", 1)
+    if "seed" in table:
+        return (_count("seed", table["seed"], least=0),)
+    given = table.get("seeds", 1)
     if isinstance(given, list):
         return tuple(_count("seeds", each, least=0) for each in given)
     if (count := _count("seeds", given)) > MAX_RUNS:

@@ -58,10 +58,10 @@ class RunFailures:
             lines = self.file.read_bytes().splitlines()
         except OSError:
             return []
-        return [told for line in lines if (told := _parse_failure(line)) is not None]
+        return [data for line in lines if (data := _parse_failure(line)) is not None]
 
     @property
-    def are_noted(self) -> bool:
+    def exist(self) -> bool:
         """Whether there is a file, readable or not."""
         return self.file.exists()
 
@@ -71,7 +71,7 @@ class RunFailures:
         return next(reversed(self.read()), {})
 
     @property
-    def is_hopeless(self) -> bool:
+    def is_final(self) -> bool:
         """Whether the run is not tried again."""
         noted = self.read()
         alone = Counter(each.get("begun_at") for each in noted if each.get("died_among") == 1)
@@ -79,7 +79,7 @@ class RunFailures:
         is_wrong = any(each.get("wrong_input") is True for each in noted)
         return is_wrong or raised >= MAX_FAILURES or max(alone.values(), default=0) >= MAX_FAILURES
 
-    def most_together(self) -> int | None:
+    def max_batch_size(self) -> int | None:
         """How many runs it may be trained among: fewer after each death of a worker. None for any number."""
         deaths = [int(each["died_among"]) for each in self.read() if "died_among" in each]
         return max(1, min(deaths) // 2) if deaths else None
@@ -98,22 +98,22 @@ class RunFailures:
         with disk_errors(self.run):
             self.file.unlink(missing_ok=True)
 
-    def _note(self, told: Mapping[str, Any]) -> None:
+    def _note(self, failure: Mapping[str, Any]) -> None:
         when = datetime.now(UTC).isoformat(timespec="seconds")
         make_folder(self.run)
         with disk_errors(self.run), self.file.open("a") as file:
-            file.write("\n" + json.dumps({"when": when, **told}) + "\n")  # what was torn by a kill ends there
+            file.write("\n" + json.dumps({"when": when, **failure}) + "\n")  # what was torn by a kill ends there
 
 
 def _parse_failure(line: bytes) -> Mapping[str, Any] | None:
     """A line's content; None if it was torn by a kill or a disk, and then the run is tried once more."""
     try:
-        told = parse_json(line)
+        data = parse_json(line)
     except ValueError:
         return None
-    is_death, begun_at = "died_among" in told, told.get("begun_at")
-    can_be = not is_death or (is_count(told["died_among"]) and (begun_at is None or is_count(begun_at)))
-    return told if can_be and isinstance(told.get("error"), str) else None
+    is_death, begun_at = "died_among" in data, data.get("begun_at")
+    can_be = not is_death or (is_count(data["died_among"]) and (begun_at is None or is_count(begun_at)))
+    return data if can_be and isinstance(data.get("error"), str) else None
 
 
 FORMAT = 2
@@ -161,10 +161,10 @@ class StudyFolder:
             raise InputError(_not_a_study(path))
         text = read_bounded_text(file, MOST_BYTES_KEPT)
         try:
-            told = parse_json(text.encode())
-            if (version := told["format"]) == FORMAT:
-                told = check_seal(told, known=("format", "study", "keep"))
-                return cls(path, study_from_table(told["study"]), SaveOptions(**told["keep"]))
+            data = parse_json(text.encode())
+            if (version := data["format"]) == FORMAT:
+                data = check_seal(data, known=("format", "study", "keep"))
+                return cls(path, study_from_table(data["study"]), SaveOptions(**data["keep"]))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise InputError(
                 f"{file} cannot be read as a study: {error_reason(error)}. Put it back, or delete it and run "
@@ -192,8 +192,8 @@ class StudyFolder:
 
     def _write(self) -> None:
         file = self.path / "study.json"
-        told = {"format": FORMAT, "study": study_table(self.study), "keep": asdict(self.keep)}
-        text = sealed_text(told)
+        data = {"format": FORMAT, "study": study_table(self.study), "keep": asdict(self.keep)}
+        text = sealed_text(data)
         if not file.exists() or file.read_text() != text:
             write_last(file, lambda unfinished: unfinished.write_text(text))
 
@@ -218,7 +218,7 @@ class StudyFolder:
     def workers(self) -> Path:
         return self.path / "workers"
 
-    def open_to_workers(self) -> None:
+    def make_worker_folders(self) -> None:
         """Make the folders that workers write into, and check that they can be written."""
         for each in (self.workers, self.leases, self.runs, self.finished):
             make_folder(each)
@@ -254,11 +254,11 @@ class StudyFolder:
     def damage(self) -> list[str]:
         """Sentences on damaged files and disputed runs."""
         again = "'cycletime study verify --repair' moves it away, and 'cycletime study run' trains its runs again"
-        told = [
+        sentences = [
             f"{path} is damaged ({wrong}): its runs count as not done. Restore it; or {again}."
             for path, wrong in self.store.damaged.items()
         ]
-        return [*told, *self.disputes()]
+        return [*sentences, *self.disputes()]
 
     def disputes(self) -> list[str]:
         """Sentences on runs with two different scores."""
@@ -285,7 +285,7 @@ class StudyFolder:
         return self.states([name])[name]
 
     def _state_of(self, name: str) -> RunState:
-        if self.failures(name).is_hopeless:
+        if self.failures(name).is_final:
             return "failed"
         return "stopped" if checkpoints_of(self.runs / name).are_there else "pending"
 

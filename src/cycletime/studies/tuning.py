@@ -2,7 +2,7 @@
 
 A trial is one choice of hyper-parameters, run with all tuning seeds; its score is the mean over them of the paper's
 performance. The best of many noisy means looks better than it is, so the winner is run again with fresh seeds, and that
-number counts. Nothing but runs is kept of a search: Optuna's samplers are asked and told again in the same order, so
+number counts. Nothing but runs is kept of a search: Optuna's samplers are asked and text again in the same order, so
 that a search that was killed goes on with the trials that it would have made.
 
 FOLDER/trials/       all trials so far, a study like any other
@@ -138,7 +138,7 @@ class TuningResult:
             "trials_without_mean": sum(trial.mean is None for trial in self.ranking),
             "trials_not_decided_from_winner": sum(each.verdict != "better" for each in against),
             "tuning": _mean_json(self.winner, tuning.study.seeds),
-            "fresh": _mean_json(self.fresh, tuning.unseen_seeds()),
+            "fresh": _mean_json(self.fresh, tuning.fresh_seed_range()),
             **({"fall": _comparison_json(fall, sign=-1)} if fall else {}),
             **(
                 {"runner_up": {**_mean_json(runner_up, tuning.study.seeds), "values": dict(runner_up.point)}}
@@ -329,7 +329,7 @@ class _TuningRun:
         """Run the winner with fresh seeds; None if stopped."""
         winner = ranking[0]
         name = f"{self.tuning.study.name}, the winner with fresh seeds"
-        study = self.tuning.of([winner.point], self.tuning.unseen_seeds(), name)
+        study = self.tuning.of([winner.point], self.tuning.fresh_seed_range(), name)
         folder = StudyFolder.create(self.path / "fresh", study, change_engine=self.change_engine)
         if not self._run(folder):
             return None
@@ -379,8 +379,8 @@ class _TuningRun:
         if not file.exists():
             with disk_errors(self.path):
                 self.path.mkdir(parents=True, exist_ok=True)
-            told = json.dumps({"optuna": optuna, "at_once": self.executor.workers})
-            write_first(file, lambda path: path.write_text(told + "\n"))
+            text = json.dumps({"optuna": optuna, "at_once": self.executor.workers})
+            write_first(file, lambda path: path.write_text(text + "\n"))
         try:
             before = read_json(file)
             begun_with, at_once = str(before["optuna"]), int(before["at_once"])

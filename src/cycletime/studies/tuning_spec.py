@@ -46,22 +46,23 @@ DEFAULT_HORIZON_STEPS: Mapping[str, tuple[float, ...]] = {
 0.64 s, on which the rules were searched for."""
 
 
-def add_horizons(study: StudySpec, told: object) -> StudySpec:
+def add_horizons(study: StudySpec, horizons: object) -> StudySpec:
     """A study of one cycle time with a grid of horizons.
 
     Args:
         study: Without them.
-        told: True, or by rate its horizons.
+        horizons: True, or by rate its horizons.
     """
     algorithm, dt = study.algorithms[0], study.dts[0]
     known = [name for name in DEFAULT_HORIZON_STEPS if name in TUNABLE[algorithm]]
-    if told is True:
+    if horizons is True:
         rates = {name: tuple(exp(-1 / steps) for steps in DEFAULT_HORIZON_STEPS[name]) for name in known}
-    elif isinstance(told, Mapping) and told:
-        rates = {name: _rates(name, horizons, dt, known, algorithm) for name, horizons in told.items()}
+    elif isinstance(horizons, Mapping) and horizons:
+        rates = {name: _rates(name, each, dt, known, algorithm) for name, each in horizons.items()}
     else:
         raise InputError(
-            f"horizons is {quote(told)}: it must be true, or a table such as [horizons] with discount = ['1s', '4s']."
+            f"horizons is {quote(horizons)}: it must be true, or a table such as [horizons] with discount = "
+            "['1s', '4s']."
         )
     tuned = study.tuned.get(algorithm, Tuned(None))
     for name in rates:
@@ -164,11 +165,11 @@ class Tuning:
         searched = 0 if self.sampler == "grid" else self.trials * len(self.study.seeds)
         for name, runs in (("trials", searched), ("fresh_seeds", self.fresh_seeds)):
             if runs > MAX_RUNS:
-                told = f"{name} is {getattr(self, name)}, which makes {runs:,} runs"
-                raise InputError(f"{told}: there may be {MAX_RUNS:,} at most.")
+                size = f"{name} is {getattr(self, name)}, which makes {runs:,} runs"
+                raise InputError(f"{size}: there may be {MAX_RUNS:,} at most.")
         if self.sampler_seed >= 2**32:
             raise InputError(f"sampler_seed is {self.sampler_seed}: it must be below 2**32.")
-        if (last := self.unseen_seeds()[-1]) >= 2**32:
+        if (last := self.fresh_seed_range()[-1]) >= 2**32:
             raise InputError(f"The last fresh seed would be {last}: seeds must be below 2**32.")
         self._check_space()
 
@@ -246,7 +247,7 @@ class Tuning:
         """The trial's cell; an InputError if its values make no sense together."""
         return next(self.of([point]).cells())
 
-    def unseen_seeds(self) -> range:
+    def fresh_seed_range(self) -> range:
         first = max(FIRST_FRESH_SEED, max(self.study.seeds) + 1)
         return range(first, first + self.fresh_seeds)
 
@@ -259,14 +260,14 @@ def read_tuning(path: Path, *, horizons: bool = False, **options: int | str | No
         horizons: Whether the usual horizons are tried where the file has none of its own.
         options: Of the sampler and of fresh seeds.
     """
-    told, given = read_toml(path), {name: option for name, option in options.items() if option is not None}
+    table, given = read_toml(path), {name: option for name, option in options.items() if option is not None}
     if given.get("sampler") == "grid":  # then the file's options of a sampler are not meant
-        told = {name: value for name, value in told.items() if name not in _SAMPLER_OPTIONS}
-    told |= given
+        table = {name: value for name, value in table.items() if name not in _SAMPLER_OPTIONS}
+    table |= given
     if horizons:
-        told["horizons"] = told.get("horizons") or True  # a flag names none, so that those in the file are meant
+        table["horizons"] = table.get("horizons") or True  # a flag names none, so that those in the file are meant
     try:
-        tuning = tuning_from_table(told, path.parent)
+        tuning = tuning_from_table(table, path.parent)
         tuning.study.check_worlds()
         return tuning
     except InputError as error:
@@ -276,17 +277,17 @@ def read_tuning(path: Path, *, horizons: bool = False, **options: int | str | No
         raise InputError(f"{path}: {error}") from error
 
 
-def tuning_from_table(told: Mapping[str, Any], folder: Path = Path()) -> Tuning:
+def tuning_from_table(table: Mapping[str, Any], folder: Path = Path()) -> Tuning:
     """The tuning that a table describes."""
-    check_plain(told)
-    if given := [key for key in ("rule", "rules") if key in told]:
+    check_plain(table)
+    if given := [key for key in ("rule", "rules") if key in table]:
         raise InputError(f"{given[0]!r} is given: a tuning is at one cycle time, and carries nothing.")
     own = {*_OPTIONS, "search", "horizons"}
-    study = study_from_table({key: value for key, value in told.items() if key not in own}, folder)
-    if "horizons" in told:
-        study = add_horizons(study, told["horizons"])
-    ranges = _ranges(told.get("search", {}), study.algorithms)
-    options = {name: told[name] for name in _OPTIONS if name in told}
+    study = study_from_table({key: value for key, value in table.items() if key not in own}, folder)
+    if "horizons" in table:
+        study = add_horizons(study, table["horizons"])
+    ranges = _ranges(table.get("search", {}), study.algorithms)
+    options = {name: table[name] for name in _OPTIONS if name in table}
     for name, value in options.items():
         if name != "sampler" and (isinstance(value, bool) or not isinstance(value, int)):
             raise InputError(f"{name} is {quote(value)}: it must be a whole number.")
@@ -308,17 +309,17 @@ def _ranges(table: object, algorithms: tuple[str, ...]) -> dict[str, Range]:
         raise InputError(f"search is {quote(table)}: give ranges, such as discount = {{ low = 0.8, high = 0.999 }}.")
     kinds = {each.name: str(each.type) for each in fields(AGENTS[algorithm])}
     known = [name for name, kind in kinds.items() if kind.startswith(("int", "float"))]
-    for name, told in table.items():
+    for name, ends in table.items():
         if name not in known:
             raise InputError(f"search has {name!r}: {algorithm} has {', '.join(known)}.")
-        if not {"low", "high"} <= set(told) <= {"low", "high", "log", "horizon"}:
-            raise InputError(f"search has {name} with {', '.join(told)}: give low and high, and log or horizon.")
-    return {name: _range(name, told, kinds[name]) for name, told in table.items()}
+        if not {"low", "high"} <= set(ends) <= {"low", "high", "log", "horizon"}:
+            raise InputError(f"search has {name} with {', '.join(ends)}: give low and high, and log or horizon.")
+    return {name: _range(name, ends, kinds[name]) for name, ends in table.items()}
 
 
-def _range(name: str, told: Mapping[str, Any], kind: str) -> Range:
+def _range(name: str, ends: Mapping[str, Any], kind: str) -> Range:
     try:
-        found = Range(**told)
+        found = Range(**ends)
         if kind == "int" and not found.whole:
             raise InputError(
                 f"It counts something, and its range goes from {found.low} to {found.high}: give whole ends."

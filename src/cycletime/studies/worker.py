@@ -83,7 +83,7 @@ class StudyResultSink(ResultSink):
 def finish_run(
     folder: StudyFolder,
     name: str,
-    listeners: Sequence[TrainingObserver] = (),
+    observers: Sequence[TrainingObserver] = (),
     stop: Callable[[], bool] = lambda: False,
     checkpoint_s: float = CHECKPOINT_S,
 ) -> RunOutcome:
@@ -100,17 +100,18 @@ def finish_run(
         if lease is None:
             who = lease_holders(folder.leases).get(name, "a worker of the study")
             raise RunError(f"{name} is being trained by {who}: wait for it, or stop the study.")
-        trainee = TrainingJob(folder.run_folder(spec), listeners, ClaimedRun(spec, lease).check)
-        with run_watchdog(Watchdog(float(folder.study.hang_timeout), stop, lambda _, told: _exit_hung(name, told))):
-            (ended,) = train_batch([trainee], StudyResultSink(folder), stop=stop, checkpoint_s=checkpoint_s)
-    if isinstance(ended, Exception):
-        raise ended
-    return ended
+        job = TrainingJob(folder.run_folder(spec), observers, ClaimedRun(spec, lease).check)
+        timeout_s = float(folder.study.hang_timeout)
+        with run_watchdog(Watchdog(timeout_s, stop, lambda _, sentence: _exit_hung(name, sentence))):
+            (outcome,) = train_batch([job], StudyResultSink(folder), stop=stop, checkpoint_s=checkpoint_s)
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
 
 
-def _exit_hung(name: str, told: str) -> None:
+def _exit_hung(name: str, sentence: str) -> None:
     """End the process, since nothing else ends an environment that hangs."""
-    print(f"cycletime: {name}: {told}.", file=sys.stderr, flush=True)
+    print(f"cycletime: {name}: {sentence}.", file=sys.stderr, flush=True)
     os._exit(1)
 
 
@@ -146,16 +147,16 @@ def _wake_when_orphaned() -> None:
 
 def _stop_on_eof_or_sigterm(ended: threading.Event) -> None:
     """Set an event at the end of the input or SIGTERM, even where the main thread is stuck in a library."""
-    told, tell = os.pipe()
-    os.set_blocking(tell, False)
-    signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who started it decides what Ctrl-C means
     signal.signal(signal.SIGTERM, lambda *_: None)  # which is written into the pipe
 
     def listen() -> None:
         while True:
-            ready, _, _ = select.select([0, told], [], [])
-            if told in ready and signal.SIGTERM in os.read(told, 100):
+            ready, _, _ = select.select([0, reader], [], [])
+            if reader in ready and signal.SIGTERM in os.read(reader, 100):
                 break
             if 0 in ready and not os.read(0, 100):
                 break

@@ -48,7 +48,7 @@ def run_study(
     states = folder.states(names)
     done = {name for name, state in states.items() if state == "done"}
     if _unfinished(states):  # where nothing is, it can be looked at by those who may not write
-        folder.open_to_workers()
+        folder.make_worker_folders()
     folder.clean(done)
     for observer in observers:
         observer.begin(plan, states)
@@ -258,7 +258,7 @@ class WorkerPool:
         for name, begun_at in lost.items():
             failures = self.folder.failures(name)
             failures.add_death(reason, begun_at, among=len(lost))
-            if failures.is_hopeless:
+            if failures.is_final:
                 self._publish(Event(name=name, outcome="failed", error=reason))
             elif len(lost) == 1:
                 self._publish(Event(name=name, error=reason))

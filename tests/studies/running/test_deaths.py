@@ -74,7 +74,7 @@ def test_a_run_that_kills_its_worker_is_told_from_those_that_are_trained_with_it
     assert folder.state_of(bad) == "failed"
     deadly = [len(group) for group in trained.groups if bad in group]
     assert deadly == [8, 4, 2, 1, 1, 1]
-    assert not any(folder.failures(name).is_hopeless for name in names_of(folder) if name != bad)
+    assert not any(folder.failures(name).is_final for name in names_of(folder) if name != bad)
 
 
 def test_innocents_that_were_unlucky_many_times_are_never_given_up(

@@ -259,7 +259,7 @@ def test_workers_of_an_earlier_command_are_found_and_what_was_told_then_is_not_c
     assert run_study(folder, executor, observers=[notes]) == {"done": 2}
     assert executor.started == []
     assert sorted(notes.outcomes) == [(first, "done"), (second, "done")]
-    assert not folder.failures(first).is_hopeless
+    assert not folder.failures(first).is_final
 
 
 def test_the_watcher_is_told_of_the_end_whatever_happens(make_folder: Callable[..., StudyFolder]) -> None:
