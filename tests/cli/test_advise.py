@@ -10,7 +10,7 @@ import pytest
 from cycletime.cli import main
 from cycletime.studies import advise, executors
 from cycletime.training import latency
-from tests.studies.advising.virtual import VirtualTime, comparable, scores
+from tests.studies.virtual import VirtualTime, comparable, scores
 
 WORDS = ["--task", "reacher", "--tuned-at", "16ms", "--batch", "100", "--dts", "8ms", "32ms"]
 

@@ -9,7 +9,7 @@ import pytest
 
 from cycletime.reports.advice import advice_sentences, advice_table, save_advice
 from cycletime.studies.advice import Advice, read_advice
-from tests.studies.advising.virtual import VirtualTime, advised, asked, comparable, ms, scores
+from tests.studies.virtual import VirtualTime, advised, asked, comparable, ms, scores
 
 
 @pytest.fixture(autouse=True)

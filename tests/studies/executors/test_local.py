@@ -18,7 +18,7 @@ from cycletime.studies.executors import LocalExecutor
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.studies.worker import EXIT_MACHINE_ERROR
 from cycletime.studies.worker_pool import run_study
-from tests.studies.running.slowly import slow_workers
+from tests.studies.slow_workers import slow_workers
 from tests.studies.small import bits_of, names_of, quick_study, wait_until
 
 Behave = Callable[[str], None]

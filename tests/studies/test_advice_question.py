@@ -9,7 +9,7 @@ from cycletime.errors import InputError
 from cycletime.rules import PPO, SAC
 from cycletime.studies.advice import Question
 from cycletime.training.worlds import GymnasiumEnv
-from tests.studies.advising.virtual import asked, ms
+from tests.studies.virtual import asked, ms
 
 
 def test_by_default_candidates_are_around_the_present_one() -> None:

@@ -5,7 +5,7 @@ import pytest
 from cycletime.studies.cycle_time_checks import RealTimeFit, WorldFacts, describe_machine, measure_real_time_fit
 from cycletime.training import latency
 from cycletime.training.latency import CallTimes
-from tests.studies.advising.virtual import asked, ms
+from tests.studies.virtual import asked, ms
 
 
 def times(seconds: float) -> CallTimes:

@@ -11,7 +11,7 @@ from cycletime.errors import InputError
 from cycletime.studies import cycle_time_checks
 from cycletime.studies.cycle_time_checks import WorldFacts, returns_are_comparable, world_facts
 from cycletime.training.worlds import ClosedFormWorld, GymnasiumEnv, World
-from tests.studies.advising.virtual import ms
+from tests.studies.virtual import ms
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 

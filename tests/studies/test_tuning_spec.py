@@ -7,7 +7,7 @@ import pytest
 
 from cycletime.errors import InputError
 from cycletime.studies.tuning_spec import Range, Tuning, read_tuning, tuning_from_table
-from tests.studies.tuning.toy_tuning import GRID
+from tests.studies.toy_tuning import GRID
 
 
 def test_a_horizon_s_range_is_even_in_its_logarithm() -> None:

@@ -23,7 +23,7 @@ from cycletime.training.engine import Cost
 from cycletime.training.spec import RunSpec
 from cycletime.training.worlds import ClosedFormWorld
 from tests.studies.small import finished, specs_of
-from tests.studies.tuning.toy_tuning import MACHINE, Killed, Toy
+from tests.studies.toy_tuning import MACHINE, Killed, Toy
 
 IN_TIME = RealTimeFit(act_s=1e-4, learn_s=0.1, act_share=0.01, learn_share=0.02, way="background")
 LATE = RealTimeFit(act_s=1e-2, learn_s=0.1, act_share=2.5, learn_share=0.02, way=None)

@@ -18,7 +18,7 @@ from cycletime.studies.study_folder import StudyFolder
 from cycletime.training.toml_files import TunedValues, read_tuned, write_tuned
 from cycletime.training.worlds import ClosedFormWorld
 from tests.studies.small import small_study
-from tests.studies.spec.tables import GOOD, OWN
+from tests.studies.spec_tables import GOOD, OWN
 
 SMALLEST = """\
 name = "reacher-quick"

@@ -5,7 +5,7 @@ import pytest
 from cycletime.agents import PPOAgent
 from cycletime.studies.spec_file import study_from_table
 from cycletime.training.toml_files import read_tuned
-from tests.studies.tuning.toy_tuning import BEST, GRID, TABLE, Toy, noise, toy, tuned
+from tests.studies.toy_tuning import BEST, GRID, TABLE, Toy, noise, toy, tuned
 
 
 def test_the_best_of_many_equals_falls_with_fresh_seeds(tmp_path: Path) -> None:

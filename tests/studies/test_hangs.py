@@ -103,7 +103,7 @@ def hanging(
         folder = make_folder(**ONE, seeds=seeds)
         (tmp_path / "site").mkdir()
         (tmp_path / "site" / "sitecustomize.py").write_text(SITE)
-        paths = [str(tmp_path / "site"), str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")]
+        paths = [str(tmp_path / "site"), str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
         variables = {"HOW": how, "HURRY_S": str(hurry_s), "HUNG": str(tmp_path / "hung"), "PYTHONPATH": ":".join(paths)}
         for name, value in variables.items():
             monkeypatch.setenv(name, value)

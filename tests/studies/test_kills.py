@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from cycletime.studies.study_folder import StudyFolder
-from tests.studies.running.slowly import slow_workers
+from tests.studies.slow_workers import slow_workers
 from tests.studies.small import bits_of, names_of
 
 PATIENCE_S = 120.0

@@ -18,7 +18,7 @@ from cycletime.training.learning_curve import Episodes
 from cycletime.training.spec import RunSpec
 from cycletime.training.toml_files import TunedValues
 from tests.studies.stand_ins import InTurn
-from tests.studies.tuning.toy_tuning import BEST, GRID, SEARCH, TABLE, Killed, Toy, discount_of, files_of, toy, tuned
+from tests.studies.toy_tuning import BEST, GRID, SEARCH, TABLE, Killed, Toy, discount_of, files_of, toy, tuned
 
 
 def test_a_grid_is_ranked_by_the_mean_over_seeds(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from cycletime.reports.report import Report
 from cycletime.studies.advice import read_advice, write_advice
 from cycletime.studies.advise import Budget
 from cycletime.studies.study_folder import StudyFolder
-from tests.studies.advising.virtual import ENV_STEPS, VirtualTime, advised, asked, comparable, ms, scores
-from tests.studies.tuning.toy_tuning import Killed
+from tests.studies.toy_tuning import Killed
+from tests.studies.virtual import ENV_STEPS, VirtualTime, advised, asked, comparable, ms, scores
 
 PLAIN = scores({8: 0.0, 16: 10.0, 32: 20.0})
 CLOSE = scores({8: 0.0, 16: 20.0, 32: 21.5})

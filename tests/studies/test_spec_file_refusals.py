@@ -12,7 +12,7 @@ from cycletime.studies.spec_file import read_study, study_from_table, study_tabl
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.training.worlds import GymnasiumEnv
 from tests.studies.small import small_study
-from tests.studies.spec.tables import GOOD, OWN
+from tests.studies.spec_tables import GOOD, OWN
 
 
 def test_environments_of_several_time_steps_cannot_be_kept_in_one_study() -> None:

@@ -27,7 +27,7 @@ from cycletime.studies.study_folder import StudyFolder
 from cycletime.studies.worker_pool import run_study
 from cycletime.training.learning_curve import EpisodeBins, Episodes
 from cycletime.training.run_recorder import SaveOptions
-from tests.studies.running.slowly import slow_workers
+from tests.studies.slow_workers import slow_workers
 from tests.studies.small import bits_of, names_of, quick_study, wait_until
 from tests.studies.stand_ins import InTurn, Trained
 
