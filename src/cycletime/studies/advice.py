@@ -128,6 +128,10 @@ class Question:
     def agents(self, dts: Iterable[Duration]) -> dict[Duration, Agent]:
         return {dt: self.cell(dt).agent for dt in dts}
 
+    def simulated_h(self, runs: int, env_dt: Duration) -> float:
+        """Hours of the environment's time of so many runs."""
+        return float(runs * self.env_steps * env_dt.exact_s / 3600)
+
     def as_json(self) -> dict[str, Any]:
         """What decides the answer, for advice.json."""
         data = {
@@ -258,8 +262,7 @@ class Advice:
     @property
     def simulated_h(self) -> float:
         """Simulated hours of all runs that were compared."""
-        runs = sum(map(len, self.scores.values()))
-        return float(runs * self.question.env_steps * self.env_dt.exact_s / 3600)
+        return self.question.simulated_h(sum(map(len, self.scores.values())), self.env_dt)
 
     def as_json(self) -> dict[str, Any]:
         """The content of advice.json, without the sentences."""

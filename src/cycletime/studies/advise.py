@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import count
 from math import floor, isfinite, log10
@@ -88,12 +88,12 @@ class WallTimeModel:
     """How long runs take here."""
 
     measure: Callable[[], tuple[Costs, float]]
-    """What runs cost, and how long a process takes to start, from a try; asked once, and only where it matters."""
+    """What runs cost, and how long a process takes to start, from a short trial; called once, and only if needed."""
     workers: int
     env_dt: Duration
     """The world's time step, which an environment may not say before it is made."""
     factor: float = 1.0
-    """How much longer they took than the try said."""
+    """How much longer they took than the trial said."""
 
     @cached_property
     def _measured(self) -> tuple[Costs, float]:
@@ -110,7 +110,7 @@ class WallTimeModel:
         planned = [each for each in plan.runs if (plan.cells[each.cell].dt, each.seed) in runs]
         return self.factor * estimate_wall_time(plan, planned, *self._measured, self.workers).wall_s
 
-    def learn(self, expected_s: float, took_s: float) -> None:
+    def correct(self, expected_s: float, took_s: float) -> None:
         """Correct the estimate by what runs took."""
         if expected_s > 0 and took_s > 0:
             self.factor *= took_s / expected_s
@@ -121,7 +121,7 @@ class BudgetTracker:
     """A budget while it is spent."""
 
     budget: Budget
-    pace: WallTimeModel
+    wall_time: WallTimeModel
     clock: Callable[[], float]
     began_s: float
     """When the command began, by the clock."""
@@ -139,11 +139,6 @@ class BudgetTracker:
         return in_time and (most_h is None or spent_h + simulated_h <= most_h * (1 + 1e-9))
 
 
-def simulated_h(runs: int, question: Question, env_dt: Duration) -> float:
-    """Hours of the environment's time of so many runs."""
-    return float(runs * question.env_steps * env_dt.exact_s / 3600)
-
-
 def affordable_env_steps(question: Question, dts: Sequence[Duration], spending: BudgetTracker) -> int:
     """How long runs may be for the first look to take its share of what is left of the budget, to two digits.
 
@@ -152,18 +147,20 @@ def affordable_env_steps(question: Question, dts: Sequence[Duration], spending: 
         dts: The candidates.
         spending: What is left.
     """
-    budget, pace = spending.budget, spending.pace
+    budget, wall_time = spending.budget, spending.wall_time
     first_look = [(dt, seed) for dt in dts for seed in range(question.first_seeds)]
     most = []
     if budget.simulated_h is not None:
-        one_h = simulated_h(len(first_look), replace(question, env_steps=1), pace.env_dt)
+        one_h = replace(question, env_steps=1).simulated_h(len(first_look), wall_time.env_dt)
         most.append(FIRST_LOOK_SHARE * budget.simulated_h / one_h)
     if budget.wall_s is not None:
         # Expected times are linear in the length of runs.
-        few_s, many_s = (pace.seconds(replace(question, env_steps=steps), first_look) for steps in (10**6, 2 * 10**6))
+        few_s, many_s = (
+            wall_time.seconds(replace(question, env_steps=steps), first_look) for steps in (10**6, 2 * 10**6)
+        )
         share_s = FIRST_LOOK_SHARE * (budget.wall_s - spending.wall_s())
         most.append((share_s - (2 * few_s - many_s)) / max(many_s - few_s, 1e-9) * 10**6)
-    env_steps, least = _floor_two_digits(min(most)), _min_env_steps(question, dts, pace.env_dt)
+    env_steps, least = _floor_two_digits(min(most)), _min_env_steps(question, dts, wall_time.env_dt)
     if env_steps < least:
         raise InputError(
             f"The budget has room for runs of {env_steps:,} environment steps with {len(dts)} candidates, and learning "
@@ -196,7 +193,7 @@ class CandidateRuns:
     def begun(self) -> bool:
         return (self.path / "study.json").exists()
 
-    def note(self, dts: Iterable[Duration], seeds: int) -> StudyFolder:
+    def write_study(self, dts: Iterable[Duration], seeds: int) -> StudyFolder:
         """Write the study of some candidates with so many seeds."""
         return StudyFolder.create(self.path, self.question.study(dts, seeds))
 
@@ -228,73 +225,57 @@ class CandidateRuns:
 
 @dataclass
 class SequentialSearch:
-    """Advice while it is worked out."""
+    """Looks at more and more seeds of the candidates that may be the best, until one is left or the budget is spent."""
 
     advice: Advice
-    """Without any look."""
+    """What was found so far."""
     runs: CandidateRuns
     executor: Executor
     spending: BudgetTracker
     observers: Sequence[StudyObserver]
     stop: Callable[[], bool]
-    judgements: list[Judgement[Duration]] = field(default_factory=list)
-    scores: dict[Duration, tuple[float | None, ...]] = field(default_factory=dict)
-    without_mean: dict[Duration, str] = field(default_factory=dict)
 
-    @property
-    def left(self) -> tuple[Duration, ...]:
-        return self.judgements[-1].left if self.judgements else self.advice.tried
-
-    def answered(self) -> Advice:
+    def run(self) -> Advice:
         """The answer, after as many looks as it takes and the budget allows."""
         ended, looks = None, count(1)
         while ended is None:
             look = next(looks)
-            ended = self._run(look) or self._judge(look)
+            ended = self._run_look(look) or self._judge(look)
         is_open = ended in ("budget", "stopped", "enough")
-        return replace(self._found(), ended=ended, next=self._next(len(self.judgements) + 1) if is_open else None)
+        next_look = self._cost_of(len(self.advice.judgements) + 1) if is_open else None
+        return replace(self.advice, ended=ended, next=next_look)
 
-    def _found(self) -> Advice:
-        return replace(
-            self.advice,
-            judgements=tuple(self.judgements),
-            scores=dict(self.scores),
-            without_mean=dict(self.without_mean),
-        )
-
-    def _next(self, look: int) -> NextLook:
-        """What a look costs."""
+    def _cost_of(self, look: int) -> NextLook:
         question, seeds = self.advice.question, self.advice.looks.runs(look)
-        missing = self.runs.missing(self.left, seeds)
+        missing = self.runs.missing(self.advice.left, seeds)
         return NextLook(
             seeds=seeds,
             runs=len(missing),
-            wall_s=self.spending.pace.seconds(question, missing),
-            simulated_h=simulated_h(len(missing), question, self.advice.env_dt),
+            wall_s=self.spending.wall_time.seconds(question, missing),
+            simulated_h=question.simulated_h(len(missing), self.advice.env_dt),
         )
 
-    def _run(self, look: int) -> EndReason | None:
+    def _run_look(self, look: int) -> EndReason | None:
         """Run what is missing of a look; None when it is complete, else why not."""
-        needed = self._next(look)
+        needed = self._cost_of(look)
         if not needed.runs:
             return None
-        spent_h = simulated_h(self.runs.done(), self.advice.question, self.advice.env_dt)
+        spent_h = self.advice.question.simulated_h(self.runs.done(), self.advice.env_dt)
         if not self.spending.has_room(needed.wall_s, spent_h, needed.simulated_h):
             if look == 1:
                 raise InputError(self._no_room(needed))
             return "budget"
         if not self.runs.begun:
-            self._note()
-        folder = self.runs.note(self.left, needed.seeds)
+            self._write()
+        folder = self.runs.write_study(self.advice.left, needed.seeds)
         before_s = self.spending.wall_s()
-        states = run_study(folder, self.executor, observers=self.observers, stop=self._is_over)
+        states = run_study(
+            folder, self.executor, observers=self.observers, stop=lambda: self.stop() or self.spending.is_over()
+        )
         if not set(states) <= {"done", "failed"}:
             return "stopped" if self.stop() else "budget"
-        self.spending.pace.learn(needed.wall_s, self.spending.wall_s() - before_s)
+        self.spending.wall_time.correct(needed.wall_s, self.spending.wall_s() - before_s)
         return None
-
-    def _is_over(self) -> bool:
-        return self.stop() or self.spending.is_over()
 
     def _no_room(self, needed: NextLook) -> str:
         return (
@@ -305,24 +286,28 @@ class SequentialSearch:
 
     def _judge(self, look: int) -> EndReason | None:
         """Compare the candidates that are left; None to go on, else why that is the end."""
-        found = self.runs.scores(self.left, self.advice.looks.runs(look))
-        self.scores |= found
-        self.without_mean |= {dt: why for dt, each in found.items() if (why := _why_no_mean(each)) is not None}
-        self.runs.note(self.advice.tried, max(map(len, self.scores.values())))
-        judged = {
-            dt: [one for one in each if one is not None] for dt, each in found.items() if dt not in self.without_mean
-        }
+        advice = self.advice
+        found = self.runs.scores(advice.left, advice.looks.runs(look))
+        scores = {**advice.scores, **found}
+        failed = {dt: why for dt, each in found.items() if (why := _why_no_mean(each)) is not None}
+        self.runs.write_study(advice.tried, max(map(len, scores.values())))
+        judged = {dt: [score for score in each if score is not None] for dt, each in found.items() if dt not in failed}
         if not judged:
-            dt, why = next(iter(self.without_mean.items()))
+            dt, why = next(iter({**advice.without_mean, **failed}.items()))
             raise RunError(f"No candidate has a mean; at {dt} {why}: 'cycletime study status' says more.")
-        self.judgements.append(Judgement.of(self.advice.looks, look, judged))
-        self._note()
-        if len(self.left) == 1:
+        self.advice = replace(
+            advice,
+            judgements=(*advice.judgements, Judgement.of(advice.looks, look, judged)),
+            scores=scores,
+            without_mean={**advice.without_mean, **failed},
+        )
+        self._write()
+        if len(self.advice.left) == 1:
             return "decided"
-        return "enough" if self.judgements[-1].is_decided(self.advice.question.enough) else None
+        return "enough" if self.advice.judgements[-1].is_decided(advice.question.enough) else None
 
-    def _note(self) -> None:
-        write_advice(self.runs.path, {**self._found().as_json(), "answer": []})
+    def _write(self) -> None:
+        write_advice(self.runs.path, {**self.advice.as_json(), "answer": []})
 
 
 def _why_no_mean(scores: tuple[float | None, ...]) -> str | None:
@@ -389,8 +374,8 @@ def advise(
     known = _measure(question, facts, dts, instruments) if before is None else _Measured.of(before)
     late = {dt: each for dt, each in known.in_time.items() if not each.fits and dt != question.present}
     tried = tuple(dt for dt in dts if dt not in late)
-    pace = WallTimeModel(partial(instruments.costs_of, question, tried), executor.workers, facts.env_dt)
-    spending = BudgetTracker(budget, pace, instruments.clock, began_s)
+    wall_time = WallTimeModel(partial(instruments.costs_of, question, tried), executor.workers, facts.env_dt)
+    spending = BudgetTracker(budget, wall_time, instruments.clock, began_s)
     if len(tried) > 1 and before is None:
         if env_steps is None:
             question = replace(question, env_steps=affordable_env_steps(question, tried, spending))
@@ -405,7 +390,7 @@ def advise(
         comparable=known.comparable,
     )
     if len(tried) > 1:
-        advice = SequentialSearch(advice, CandidateRuns(path, question), executor, spending, observers, stop).answered()
+        advice = SequentialSearch(advice, CandidateRuns(path, question), executor, spending, observers, stop).run()
     return replace(advice, wall_s=spending.wall_s(), ended=advice.ended if len(tried) > 1 else "alone")
 
 

@@ -167,9 +167,8 @@ class StudyFolder:
                 return cls(path, study_from_table(data["study"]), SaveOptions(**data["keep"]))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise InputError(
-                f"{file} cannot be read as a study: {error_reason(error)}. Put it back, or delete it and run "
-                f"the study's "
-                "file again: what is done stays."
+                f"{file} cannot be read as a study: {error_reason(error)}. Put it back, or delete it and run the "
+                "study's file again: what is done stays."
             ) from error
         raise InputError(f"{file} has the format {version}, and this version of cycletime reads {FORMAT}.")
 
@@ -246,10 +245,8 @@ class StudyFolder:
         for name in {path.name for path in self.runs.glob("*")}.intersection(done):
             shutil.rmtree(self.runs / name, ignore_errors=True)
         for name in {path.stem for path in self.leases.glob("*.json")}.intersection(done):
-            with hold_lease(
-                self.leases, name, "cleaning", stale_s=self.stale_s
-            ):  # and given back at once, where nobody has it
-                pass
+            with hold_lease(self.leases, name, "cleaning", stale_s=self.stale_s):
+                pass  # taking a stale lease and releasing it at once removes it
 
     def damage(self) -> list[str]:
         """Sentences on damaged files and disputed runs."""
