@@ -45,7 +45,7 @@ class Toy:
     astray: int | None = None
     gone: list[str] = field(default_factory=list)
 
-    def found(self, study: Path) -> Iterable[str]:
+    def find_workers(self, study: Path) -> Iterable[str]:
         return ()
 
     def start(self, study: Path, command: str, count: int, device: str) -> list[str]:
@@ -63,7 +63,7 @@ class Toy:
         assert isinstance(spec, RunSpec)
         return None if spec.seed == self.astray else -abs(spec.agent.discount - 0.851) - spec.seed / 1000  # type: ignore[attr-defined]
 
-    def ended(self, wait_s: float) -> Mapping[str, str]:
+    def poll(self, wait_s: float) -> Mapping[str, str]:
         gone, self.gone = self.gone, []
         return dict.fromkeys(gone, "")
 

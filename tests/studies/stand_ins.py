@@ -35,7 +35,7 @@ class InTurn:
     patience_s: list[float] = field(default_factory=list)
     """With which it was closed."""
 
-    def found(self, study: Path) -> Iterable[str]:
+    def find_workers(self, study: Path) -> Iterable[str]:
         return ()
 
     def start(self, study: Path, command: str, count: int, device: str) -> list[str]:
@@ -44,7 +44,7 @@ class InTurn:
         self.waiting += [(str(study), name) for name in names]
         return names
 
-    def ended(self, wait_s: float) -> Mapping[str, str]:
+    def poll(self, wait_s: float) -> Mapping[str, str]:
         study, name = self.waiting.pop(0)
         try:
             self.work(study, name, self.workers)
@@ -77,7 +77,7 @@ class InThreads(InTurn):
             self.threads[name].start()
         return names
 
-    def ended(self, wait_s: float) -> Mapping[str, str]:
+    def poll(self, wait_s: float) -> Mapping[str, str]:
         time.sleep(0.01)
         over = [name for name, thread in self.threads.items() if not thread.is_alive()]
         for name in over:

@@ -108,6 +108,6 @@ def test_in_bins_it_has_the_same_performance_and_only_the_same_kernel_imports_it
     with monkeypatch.context() as patch:
         patch.setattr(run_import, "kernel_digest", lambda kernel: "0" * 64)
         refused = import_runs(folder, [little.path])
-    assert (refused.taken, len(refused.damaged)) == (0, len(list((tmp_path / "little" / "finished").iterdir())))
+    assert (refused.imported, len(refused.damaged)) == (0, len(list((tmp_path / "little" / "finished").iterdir())))
     assert all("another kernel" in said for said in refused.damaged.values())
-    assert import_runs(folder, [little.path]).taken == 4
+    assert import_runs(folder, [little.path]).imported == 4

@@ -112,7 +112,7 @@ def test_killed_on_a_machine_with_little_installed_it_comes_back_with_the_same_b
     folder = open_or_create_study(tmp_path / "study", [out])
     assert (folder.study, names_of(folder)) == (here.study, names_of(here))
     taken = import_runs(folder, [out])
-    assert (taken.taken, taken.damaged, taken.not_planned) == (3, {}, 0)
+    assert (taken.imported, taken.damaged, taken.not_planned) == (3, {}, 0)
     assert bits_of(folder) == bits_of(here)
     assert set(folder.states(names_of(folder)).values()) == {"done"}
     assert import_runs(folder, [out]).known == 3
@@ -153,7 +153,7 @@ def test_runs_come_back_with_what_was_asked_for_and_the_same_performance(
     assert run(tmp_path / "out", episodes=episodes, policies=policies) == 0
     shutil.move(tmp_path / "out", tmp_path / "back")
     folder = StudyFolder.create(tmp_path / "study", quick_study())
-    assert import_runs(folder, [tmp_path / "back"]).taken == 3
+    assert import_runs(folder, [tmp_path / "back"]).imported == 3
     for name in names_of(folder):
         ours, theirs = folder.store.run(name), undisturbed.store.run(name)
         assert isinstance(ours.curve, Episodes if episodes else EpisodeBins)

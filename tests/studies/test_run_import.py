@@ -47,13 +47,13 @@ def as_folder(path: Path, run: FinishedRun) -> RunFolder:
 def test_planned_runs_are_taken_once_and_whole(elsewhere: StudyFolder, make_folder: Callable[..., StudyFolder]) -> None:
     folder = make_folder(seeds=2)  # 0 and 1
     taken = import_runs(folder, [elsewhere.path])
-    assert (taken.taken, taken.known, taken.not_planned, taken.damaged) == (3, 0, 3, {})
+    assert (taken.imported, taken.known, taken.not_planned, taken.damaged) == (3, 0, 3, {})
     states = folder.states(names_of(folder))
     assert {spec.seed: states[spec.name] for spec in specs_of(folder)} == {0: "pending", 1: "done"}
     theirs = bits_of(elsewhere)
     assert bits_of(folder) == {name: theirs[name] for name in bits_of(folder)}
     again = import_runs(folder, [elsewhere.path])
-    assert (again.taken, again.known, again.not_planned) == (0, 3, 3)
+    assert (again.imported, again.known, again.not_planned) == (0, 3, 3)
 
 
 def test_of_a_file_with_some_planned_runs_these_are_taken(
@@ -63,7 +63,7 @@ def test_of_a_file_with_some_planned_runs_these_are_taken(
     assert len(files_of(elsewhere)) == 1
     folder = make_folder(seeds=2)
     taken = import_runs(folder, files_of(elsewhere))
-    assert (taken.taken, taken.not_planned) == (3, 3)
+    assert (taken.imported, taken.not_planned) == (3, 3)
     assert len(bits_of(folder)) == 3
 
 
@@ -76,7 +76,7 @@ def test_single_files_and_folders_of_runs_are_taken(
     as_folder(tmp_path / "more", two)
     as_folder(tmp_path / "more", three)
     a_file = file_of(elsewhere, names_of(elsewhere)[0])
-    assert import_runs(folder, [alone.path, tmp_path / "more", a_file]).taken == 4
+    assert import_runs(folder, [alone.path, tmp_path / "more", a_file]).imported == 4
     assert import_runs(folder, [alone.path, tmp_path / "more", a_file]).known == 4
     assert bits_of(folder)[one.name]["policy"]
 
@@ -95,7 +95,7 @@ def test_damaged_files_are_left_where_they_are_and_give_no_run(
     none = tmp_path / "none.npz"
     none.write_bytes(b"PK and no more")
     taken = import_runs(folder, [elsewhere.path, tmp_path / "runs", none])
-    assert (taken.taken, sorted(taken.damaged)) == (2, sorted([path, run.path, none]))
+    assert (taken.imported, sorted(taken.damaged)) == (2, sorted([path, run.path, none]))
     assert "its hash is another" in taken.damaged[path]
     assert "metrics.jsonl" in taken.damaged[run.path]
     assert folder.state_of(bad) == "pending"
@@ -106,7 +106,7 @@ def test_numbers_that_do_not_fit_together_are_refused(make_folder: Callable[...,
     run = finished(specs_of(folder)[0])
     (path,) = write_bundles(tmp_path, [replace(run, result={**run.result, "average_return": 1e9})])
     taken = import_runs(folder, [path])
-    assert (taken.taken, list(taken.damaged)) == (0, [path])
+    assert (taken.imported, list(taken.damaged)) == (0, [path])
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_runs_of_another_kernel_are_refused(
     machine: dict[str, Any] = {"device": "A card", **({} if kernel is None else {"kernel": kernel})}
     (path,) = write_bundles(tmp_path, [finished(specs_of(folder)[0], machine=machine)])
     taken = import_runs(folder, [path])
-    assert (taken.taken, len(taken.damaged)) == (int(not refused), int(refused))
+    assert (taken.imported, len(taken.damaged)) == (int(not refused), int(refused))
     assert all("another kernel" in said and "abcdef012345" in said for said in taken.damaged.values())
 
 
@@ -133,7 +133,7 @@ def test_what_another_study_has_put_aside_or_not_finished_is_not_looked_at(
     checkpoint.mkdir(parents=True)
     (checkpoint / "arrays.npz").write_bytes(b"PK")
     taken = import_runs(folder, [elsewhere.path])
-    assert (taken.taken, taken.damaged) == (2, {})
+    assert (taken.imported, taken.damaged) == (2, {})
 
 
 def test_a_run_that_is_being_trained_is_left_to_its_worker_and_a_stopped_one_is_done(
@@ -144,9 +144,9 @@ def test_a_run_that_is_being_trained_is_left_to_its_worker_and_a_stopped_one_is_
     (folder.runs / stopped / "checkpoints" / "000001").mkdir(parents=True)
     with hold_lease(folder.leases, held, "worker"):
         taken = import_runs(folder, [elsewhere.path])
-    assert (taken.taken, taken.busy) == (2, 1)
+    assert (taken.imported, taken.busy) == (2, 1)
     assert (folder.state_of(stopped), folder.state_of(held)) == ("done", "pending")
-    assert import_runs(folder, [elsewhere.path]).taken == 1
+    assert import_runs(folder, [elsewhere.path]).imported == 1
 
 
 def test_what_holds_no_run_is_refused(make_folder: Callable[..., StudyFolder], tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_what_holds_no_run_is_refused(make_folder: Callable[..., StudyFolder], t
 def test_a_new_folder_is_made_of_the_study_that_a_source_is(elsewhere: StudyFolder, tmp_path: Path) -> None:
     made = open_or_create_study(tmp_path / "new", [tmp_path, elsewhere.path])
     assert made.study == elsewhere.study
-    assert import_runs(made, [elsewhere.path]).taken == 6
+    assert import_runs(made, [elsewhere.path]).imported == 6
     assert open_or_create_study(tmp_path / "new", [tmp_path]).study == made.study
     with pytest.raises(InputError, match="There is no folder"):
         open_or_create_study(tmp_path / "other", [elsewhere.runs])
@@ -173,7 +173,7 @@ def test_runs_in_bins_without_policies_are_taken_into_a_study_that_keeps_all(
     run = finished(specs_of(folder)[0])
     little = recomputed(run, curve=run.bins, policy=None)
     (path,) = write_bundles(tmp_path, [little])
-    assert import_runs(folder, [path]).taken == 1
+    assert import_runs(folder, [path]).imported == 1
     assert folder.keep == SaveOptions()
     finish(folder, specs_of(folder)[1:])
     folder.store.tidy()

@@ -148,7 +148,7 @@ def test_runs_of_others_are_waited_for_and_told_of(
             waits.append(seconds)
             if len(waits) == 3:
                 finish(StudyFolder.open(folder.path), [theirs])
-                lease.give_back()
+                lease.release()
 
         monkeypatch.setattr(time, "sleep", sleep)
         assert run_study(folder, InTurn(), observers=[notes]) == {"done": 6}
@@ -217,7 +217,7 @@ def test_workers_that_never_came_before_they_were_asked_to_stop_are_no_silence(
         def stop(self, study: Path) -> None:
             self.calls.append("stop")
 
-        def ended(self, wait_s: float) -> Mapping[str, str]:
+        def poll(self, wait_s: float) -> Mapping[str, str]:
             if not self.calls:
                 return {}
             over = [name for _, name in self.waiting]
@@ -237,7 +237,7 @@ class Requeued(InTurn):
 
     left: list[str] = field(default_factory=list)
 
-    def found(self, study: Path) -> Iterable[str]:
+    def find_workers(self, study: Path) -> Iterable[str]:
         found, self.left = self.left, []
         self.waiting += [(str(study), name) for name in found]
         return found

@@ -36,7 +36,7 @@ class Frozen:
     worker: str = ""
     """The one that does nothing."""
 
-    def found(self, study: Path) -> Iterable[str]:
+    def find_workers(self, study: Path) -> Iterable[str]:
         return ()
 
     def start(self, study: Path, command: str, count: int, device: str) -> list[str]:
@@ -52,7 +52,7 @@ class Frozen:
             events.write(Event(run))
         return [name]
 
-    def ended(self, wait_s: float) -> Mapping[str, str]:
+    def poll(self, wait_s: float) -> Mapping[str, str]:
         self.looks += 1
         self.now_s[0] += TICK_S
         self.each()

@@ -60,14 +60,14 @@ class Toy:
     done: list[RunSpec] = field(default_factory=list)
     waiting: dict[str, Path] = field(default_factory=dict)
 
-    def found(self, study: Path) -> Iterable[str]:
+    def find_workers(self, study: Path) -> Iterable[str]:
         return ()
 
     def start(self, study: Path, command: str, count: int, device: str) -> list[str]:
         self.waiting |= {f"{command}-{len(self.waiting) + place}": study for place in range(count)}
         return list(self.waiting)
 
-    def ended(self, wait_s: float) -> Mapping[str, str]:
+    def poll(self, wait_s: float) -> Mapping[str, str]:
         for study in self.waiting.values():
             folder = StudyFolder.open(study)
             for spec in specs_of(folder):

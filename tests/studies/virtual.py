@@ -54,7 +54,7 @@ def scores(means: Mapping[int, float | None], spread: float = 1.0) -> Score:
 class Together(Toy):
     """Writes all runs of a study into one file, as workers on one program would."""
 
-    def ended(self, wait_s: float) -> Mapping[str, str]:
+    def poll(self, wait_s: float) -> Mapping[str, str]:
         folder = StudyFolder.open(next(iter(self.waiting.values())))
         todo = [spec for spec in specs_of(folder) if spec.name not in folder.store]
         some = todo if self.kill_after is None else todo[: max(0, self.kill_after - len(self.done))]

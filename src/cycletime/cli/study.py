@@ -358,7 +358,7 @@ class ImportRuns:
         for run, wrong in taken.damaged.items():
             print(printable(f"  {run}: {wrong}"))
         print(
-            f"{folder.study.name}: {taken.taken:,} taken, {taken.known:,} known already, {taken.not_planned:,} not "
+            f"{folder.study.name}: {taken.imported:,} taken, {taken.known:,} known already, {taken.not_planned:,} not "
             f"planned, {taken.busy:,} being trained, {len(taken.damaged):,} damaged"
         )
         return 1 if taken.damaged else 0

@@ -26,20 +26,20 @@ class Executor(Protocol):
     def workers(self) -> int:
         """About how many workers it runs at a time."""
 
-    def found(self, study: Path) -> Iterable[str]:
+    def find_workers(self, study: Path) -> Iterable[str]:
         """Workers that an earlier command has started and that still run."""
 
     def start(self, study: Path, command: str, count: int, device: str) -> list[str]:
         """Start workers of a command; their names, each COMMAND... and -N."""
 
-    def ended(self, wait_s: float) -> Mapping[str, str]:
+    def poll(self, wait_s: float) -> Mapping[str, str]:
         """Wait a little; the workers that have ended since the last call, each with a reason or ''."""
 
     def stop(self, study: Path) -> None:
         """Ask all workers to save and exit."""
 
     def kill(self, name: str) -> None:
-        """Kill a worker that does not answer; `ended` reports it in time."""
+        """Kill a worker that does not answer; `poll` reports it in time."""
 
     def close(self, wait_s: float) -> None:
         """Release what is left; workers have so many seconds to save and exit."""
@@ -82,7 +82,7 @@ class LocalExecutor:
     def __post_init__(self) -> None:
         self._gpus = cycle(self.gpus or (None,))
 
-    def found(self, study: Path) -> Iterable[str]:
+    def find_workers(self, study: Path) -> Iterable[str]:
         return ()
 
     def start(self, study: Path, command: str, count: int, device: str) -> list[str]:
@@ -106,7 +106,7 @@ class LocalExecutor:
             raise RunError(f"No worker can be started: {error.strerror}.") from error
         return names
 
-    def ended(self, wait_s: float) -> Mapping[str, str]:
+    def poll(self, wait_s: float) -> Mapping[str, str]:
         until = time.monotonic() + wait_s
         while not (over := [name for name, each in self.processes.items() if each.poll() is not None]):
             if time.monotonic() >= until:

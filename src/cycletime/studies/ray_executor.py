@@ -74,7 +74,7 @@ class RayExecutor:
             raise InputError(f"The Ray cluster has {_format_resources(there)}: a task needs a CPU and {gpus:g} GPUs.")
         return cls(min(workers or room, room), gpus)
 
-    def found(self, study: Path) -> Iterable[str]:
+    def find_workers(self, study: Path) -> Iterable[str]:
         return ()
 
     def start(self, study: Path, command: str, count: int, device: str) -> list[str]:
@@ -91,7 +91,7 @@ class RayExecutor:
             self.tasks[task.remote(str(study.resolve()), name, self.workers)] = name
         return names
 
-    def ended(self, wait_s: float) -> Mapping[str, str]:
+    def poll(self, wait_s: float) -> Mapping[str, str]:
         import ray
 
         ready, _ = ray.wait(list(self.tasks), num_returns=1, timeout=wait_s)

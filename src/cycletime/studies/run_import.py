@@ -21,7 +21,7 @@ _SOURCE_KINDS = "a run's folder, or one that contains some, or a study"
 class ImportSummary:
     """What became of the runs that were found."""
 
-    taken: int = 0
+    imported: int = 0
     known: int = 0
     """The study has them already."""
     not_planned: int = 0
@@ -34,14 +34,14 @@ class ImportSummary:
 
 def import_runs(folder: StudyFolder, sources: Sequence[Path]) -> ImportSummary:
     """Take all finished runs that a study plans and does not have yet: of folders, and of files of other studies."""
-    taking = _Importer(folder, {planned.name for planned in Plan.of(folder.study).runs})
+    importer = _Importer(folder, {planned.name for planned in Plan.of(folder.study).runs})
     for source in sources:
         folders, files = _find_finished(source)
         for path in files:
-            taking.import_file(path)
-        taking.import_folders(folders)
+            importer.import_file(path)
+        importer.import_folders(folders)
     folder.store.tidy()
-    return taking.taken
+    return importer.summary
 
 
 def open_or_create_study(path: Path, sources: Sequence[Path]) -> StudyFolder:
@@ -83,7 +83,7 @@ def bundle_files(source: Path) -> list[Path]:
 class _Importer:
     folder: StudyFolder
     planned: set[str]
-    taken: ImportSummary = field(default_factory=ImportSummary)
+    summary: ImportSummary = field(default_factory=ImportSummary)
 
     @property
     def store(self) -> Store:
@@ -97,14 +97,14 @@ class _Importer:
         except DamagedFileError as error:
             fault = error.reason
         if fault is not None:
-            self.taken.damaged[path] = fault
+            self.summary.damaged[path] = fault
             return
         new = self._new(bundle.names)
         if len(new) == len(bundle.names):
             self.store.take(bundle)
         elif new:
             self.store.add([run for run in bundle.runs() if run.name in new])
-        self.taken.taken += len(new)
+        self.summary.imported += len(new)
 
     def import_folders(self, paths: Sequence[Path]) -> None:
         runs = []
@@ -112,11 +112,11 @@ class _Importer:
             try:
                 runs.append(RunFolder.open(path).finished())
             except (InputError, RunError) as error:
-                self.taken.damaged[path] = str(error).rstrip(".")
+                self.summary.damaged[path] = str(error).rstrip(".")
         new = self._new([run.name for run in runs])
         if new:
             self.store.add([run for run in runs if run.name in new])
-        self.taken.taken += len(new)
+        self.summary.imported += len(new)
 
     def _new(self, names: Sequence[str]) -> set[str]:
         """Planned runs that the study lacks and nobody trains; the others are counted."""
@@ -124,11 +124,11 @@ class _Importer:
         running, new = lease_holders(self.folder.leases), set()
         for name in names:
             if name not in self.planned:
-                self.taken.not_planned += 1
+                self.summary.not_planned += 1
             elif name in self.store:
-                self.taken.known += 1
+                self.summary.known += 1
             elif name in running:
-                self.taken.busy += 1
+                self.summary.busy += 1
             else:
                 new.add(name)
         return new

@@ -62,7 +62,7 @@ class SlurmExecutor:
             if value is not None and value < 1:
                 raise InputError(f"{name} is {value}: it must be at least 1.")
 
-    def found(self, study: Path) -> Iterable[str]:
+    def find_workers(self, study: Path) -> Iterable[str]:
         while (there := queued_jobs()) is None:
             time.sleep(POLL_S)
         for array in (study / "jobs").glob("*"):
@@ -97,7 +97,7 @@ class SlurmExecutor:
         self.jobs |= dict.fromkeys(names, array)
         return names
 
-    def ended(self, wait_s: float) -> Mapping[str, str]:
+    def poll(self, wait_s: float) -> Mapping[str, str]:
         time.sleep(max(wait_s, POLL_S))
         there, now = queued_jobs(), time.monotonic()
         if there is None:

@@ -151,13 +151,13 @@ class WorkerPool:
     def supervise(self, plan: Plan, free: list[PlannedRun], stop: Callable[[], bool]) -> None:
         """Start workers, and supervise them until they find nothing more to do."""
         self.checked_s = self.clock()
-        for name in self.executor.found(self.folder.path):
+        for name in self.executor.find_workers(self.folder.path):
             self._track_earlier(name)
         self._start(plan.turns(free, self.executor.workers) - len(self.workers))
         while self.workers:
             if stop() and not self.is_stopping:
                 self._request_stop()
-            ended = self.executor.ended(POLL_S)
+            ended = self.executor.poll(POLL_S)
             for worker in self.workers.values():
                 self._read_events(worker)
             for name, reason in ended.items():

@@ -47,7 +47,7 @@ def all_ended(executor: LocalExecutor, but: int = 0) -> dict[str, str]:
     told: dict[str, str] = {}
 
     def listen() -> bool:
-        told.update(executor.ended(0.01))
+        told.update(executor.poll(0.01))
         return len(executor.processes) == but
 
     wait_until(listen)
@@ -70,7 +70,7 @@ def test_workers_have_names_of_their_own_one_thread_and_a_session(behave: Behave
         said_name, workers, threads, session, pid = (tmp_path / name).read_text().split()
         assert (said_name, workers, threads) == (name, "3", "1")
         assert session == pid, "Ctrl-C is for who started it"
-    assert list(executor.found(tmp_path)) == []
+    assert list(executor.find_workers(tmp_path)) == []
 
 
 def test_each_worker_has_a_gpu_of_its_own_also_one_that_takes_the_place_of_a_dead_one(
@@ -94,7 +94,7 @@ def test_who_ends_is_told_once_with_its_status(behave: Behave, tmp_path: Path) -
         names[1]: "its worker died with status 7",
         names[2]: "its worker died with status -9",
     }
-    assert executor.ended(0.0) == {}
+    assert executor.poll(0.0) == {}
     executor.close(60.0)
     assert executor.processes == {}
 

@@ -80,13 +80,13 @@ def test_a_task_is_a_worker_that_is_not_tried_again_by_ray_itself(ray: Ray, tmp_
     assert all(name.startswith("cycletime-ab-") for name in names)
     assert (ray.asked["num_cpus"], ray.asked["num_gpus"], ray.asked["max_retries"]) == (1, 0.25, 0)
     assert ray.asked["runtime_env"]["env_vars"]["XLA_PYTHON_CLIENT_MEM_FRACTION"] == "0.225"
-    assert list(executor.found(tmp_path)) == []
+    assert list(executor.find_workers(tmp_path)) == []
 
 
 def test_who_ends_is_told_once_and_why(ray: Ray, tmp_path: Path) -> None:
     executor = RayExecutor(4)
     fine, died, raised, cancelled = executor.start(tmp_path, "c", 4, "cpu")
-    assert executor.ended(0.1) == {}
+    assert executor.poll(0.1) == {}
     ray.results = {
         0: None,
         1: RayError("The worker died unexpectedly.\nAnd much more."),
@@ -94,7 +94,7 @@ def test_who_ends_is_told_once_and_why(ray: Ray, tmp_path: Path) -> None:
         3: TaskCancelledError(),
     }
     told: dict[str, str] = {}
-    while ended := executor.ended(0.1):
+    while ended := executor.poll(0.1):
         told |= ended
     assert told == {
         fine: "",
@@ -110,7 +110,7 @@ def test_what_a_machine_lacks_is_told_as_that(ray: Ray, tmp_path: Path) -> None:
     executor.start(tmp_path, "c", 1, "cpu")
     ray.results = {0: caused_by(MachineError("On node-7: the disk is full."))}
     with pytest.raises(MachineError, match=r"^On node-7: the disk is full\.$"):
-        executor.ended(0.1)
+        executor.poll(0.1)
 
 
 def test_asked_to_stop_only_those_that_have_not_come_are_cancelled(ray: Ray, tmp_path: Path) -> None:

@@ -109,13 +109,13 @@ def test_a_job_that_is_out_of_the_queue_for_a_while_has_ended(tmp_path: Path, no
     slurm = SlurmExecutor()
     slurm.start(tmp_path, "c", 2, "cpu")
     (tmp_path / "queue").write_text("1_0|c.0\n1_1|c.0\n")
-    assert slurm.ended(0.5) == {}
+    assert slurm.poll(0.5) == {}
     (tmp_path / "queue").write_text("1_1|c.0\n")
-    told = dict(slurm.ended(0.5))
+    told = dict(slurm.poll(0.5))
     began = now[0]
     assert told == {}, "its last lines may come late"
     while not told:
-        told = dict(slurm.ended(0.5))
+        told = dict(slurm.poll(0.5))
     assert now[0] - began >= QUEUE_GRACE_S
     assert list(told) == ["c.0-0"]
     assert str(tmp_path / "jobs" / "c.0") in told["c.0-0"]
@@ -131,7 +131,7 @@ def test_a_job_that_comes_back_into_the_queue_or_a_slurm_that_does_not_answer_is
             (tmp_path / "queue").unlink()
         else:
             (tmp_path / "queue").write_text(queue)
-        assert slurm.ended(0.5) == {}
+        assert slurm.poll(0.5) == {}
 
 
 @pytest.mark.usefixtures("arrays", "now")
@@ -139,10 +139,10 @@ def test_jobs_of_an_earlier_command_are_found_by_the_study_s_own_arrays(tmp_path
     (tmp_path / "jobs" / "cycletime-old.0").mkdir(parents=True)
     (tmp_path / "queue").write_text("1_0|cycletime-old.0\n1_4|cycletime-old.0\n2_0|cycletime-else.0\n")
     slurm = SlurmExecutor()
-    assert sorted(slurm.found(tmp_path)) == ["cycletime-old.0-0", "cycletime-old.0-4"]
+    assert sorted(slurm.find_workers(tmp_path)) == ["cycletime-old.0-0", "cycletime-old.0-4"]
     (tmp_path / "queue").write_text("")
     for _ in range(5):
-        told = slurm.ended(0.5)
+        told = slurm.poll(0.5)
         if told:
             break
     assert sorted(told) == ["cycletime-old.0-0", "cycletime-old.0-4"]
