@@ -39,22 +39,17 @@ class Evaluation:
     """What is to be played."""
 
     policy: SavedPolicy
-    """Who acts."""
     world: World
-    """Where."""
     dt: Duration
-    """The action-cycle time."""
     delay: str | None = None
     """How late actions take effect, in whole environment steps; None or '0s' is in time."""
     episodes: int = 100
-    """How many."""
     seed: int = 0
-    """Of the first episode; the next have the next."""
+    """Of the first episode; the others count up from it."""
     sampled: bool = False
     """Whether actions are drawn from the policy, as in training, instead of being its mean."""
 
     def __post_init__(self) -> None:
-        """Refuse values that make no sense."""
         check_counts(self, "episodes")
         check_counts(self, "seed", least=0)
 
@@ -127,7 +122,6 @@ class EvaluatedEpisodes:
     """Episodes in turn."""
 
     returns: NDArray[np.float64]
-    """The undiscounted sum of rewards."""
     agent_steps: NDArray[np.int64]
     """How many actions were chosen."""
     terminated: NDArray[np.bool_]

@@ -34,11 +34,8 @@ class WatchedEpisode:
     """An episode that was watched."""
 
     number: int
-    """From 0."""
     total_reward: float
-    """Its return."""
     agent_steps: int
-    """Its length."""
     terminated: bool
     """Whether the task itself ended it, and not a time limit."""
 
@@ -50,11 +47,8 @@ class Playback:
     env: AnyEnv
     """Made with render_mode='rgb_array'; one step of it is one agent step."""
     act: Act
-    """The policy."""
     dt: DurationLike
-    """The action-cycle time."""
     episodes: int = 3
-    """How many."""
     seed: int = 0
     """The first episode is reset with it, the next with one more."""
     speed: float = 1.0
@@ -63,7 +57,6 @@ class Playback:
     """Called after each episode."""
 
     def __post_init__(self) -> None:
-        """Refuse values that make no sense."""
         check_counts(self, "episodes")
         check_counts(self, "seed", least=0)
         if not (isfinite(self.speed) and self.speed > 0):
@@ -75,7 +68,6 @@ class Playback:
         return Duration(self.dt).exact_s / Fraction(self.speed)
 
     def moments(self) -> Iterator[CycleStart]:
-        """Play the episodes."""
         for number in range(self.episodes):
             observation, _ = self.env.reset(seed=self.seed + number)
             total_reward, agent_steps, terminated, truncated = 0.0, 0, False, False

@@ -78,9 +78,7 @@ class EpisodeState(NamedTuple):
     steps: jax.Array
     """Agent steps since the last learning."""
     state: State
-    """The task's."""
     observation: jax.Array
-    """What the agent sees of it."""
     episode_return: jax.Array
     """The rewards of the current episode so far."""
     episode_steps: jax.Array
@@ -216,14 +214,12 @@ class DrawPlan:
     alone: bool
     """Whether it draws for one run, or for several under `vmap`, where all go as far as they can."""
     learns: bool
-    """Whether the agent learns in this chunk."""
 
 
 class DrawStart(NamedTuple):
     """From where on numbers are drawn."""
 
     period: jax.Array
-    """The first learning period."""
     episodes: jax.Array
     """The episodes that ended before."""
 
@@ -236,7 +232,6 @@ class ChunkDraws(NamedTuple):
     learning: Draws
     """By period, what the agent's learning needs; None while it does not learn."""
     starts: State
-    """States that the next episodes begin with."""
 
 
 def draw_chunk(
@@ -373,15 +368,10 @@ class LoopState(NamedTuple):
     seed_key: jax.Array
     """The run's seed, from which all random numbers follow."""
     period: jax.Array
-    """The learning periods done."""
     agent_steps: jax.Array
-    """The agent steps done."""
     psi: AgentState
-    """What the agent has learned."""
     walk: EpisodeState
-    """Where the task is."""
     buffer: Buffer
-    """What the agent remembers."""
 
 
 class ChunkOutput(NamedTuple):
@@ -400,13 +390,11 @@ class ProgramShape:
 
     timed_task: TimedTask
     capacity: int
-    """Rows in the buffer."""
     periods: int
     """The most learning periods of one chunk."""
     alone: bool
     """Whether it carries one run, or several under `vmap`."""
     matmul: Matmul = "fastest"
-    """How matrices are multiplied."""
 
 
 def initialize(shape: ProgramShape, agent: Agent, seed_key: jax.Array) -> LoopState:

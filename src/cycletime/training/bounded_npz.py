@@ -30,7 +30,6 @@ class BoundedNpz(Mapping[str, NDArray[Any]]):
     """The arrays of a file that is open, by name; each is read when it is asked for."""
 
     def __init__(self, file: zipfile.ZipFile, most_bytes: int) -> None:
-        """Look what there is."""
         members = file.infolist()
         self.bytes = sum(each.file_size for each in members)
         """Of all of them, as they are declared."""
@@ -49,11 +48,9 @@ class BoundedNpz(Mapping[str, NDArray[Any]]):
             raise ValueError("it has two arrays of one name")
 
     def __iter__(self) -> Iterator[str]:
-        """The names."""
         return iter(self._members)
 
     def __len__(self) -> int:
-        """How many there are."""
         return len(self._members)
 
     def declared(self, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
@@ -65,7 +62,6 @@ class BoundedNpz(Mapping[str, NDArray[Any]]):
         return shape, dtype
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """An array."""
         member = self._members[name]
         with self._file.open(member) as raw:
             if name in self._headers:

@@ -77,11 +77,8 @@ class Manifest:
     """What a checkpoint says of itself."""
 
     identity: str
-    """The run that it belongs to."""
     env_steps: int
-    """How far the run was."""
     agent_steps: int
-    """The same in agent steps."""
     exact: bool
     """Whether a run that goes on from here equals one that was never stopped."""
     sessions: int
@@ -110,7 +107,6 @@ class Checkpoint:
         return {name.removeprefix(prefix): each for name, each in self.arrays.items() if name.startswith(prefix)}
 
     def policy(self) -> SavedPolicy:
-        """What was learned so far."""
         return SavedPolicy.from_arrays(self.below(POLICY), self.manifest.policy)
 
 
@@ -167,7 +163,6 @@ class Checkpoints:
 
     @property
     def are_there(self) -> bool:
-        """Whether there is any."""
         return bool(self._numbers())
 
     def _numbers(self) -> list[int]:

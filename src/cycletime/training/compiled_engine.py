@@ -47,7 +47,6 @@ class _LaneSnapshots:
         return {name: _split(name, array, lane) for name, array in self._arrays.items()}
 
     def agent_state(self, lane: int) -> AgentState:
-        """What a lane has learned."""
         if self.loop.width == 1:
             return self.position.state.psi
         return jax.tree.map(lambda leaf: leaf[lane], self._psi)
@@ -157,7 +156,6 @@ class CompiledEngine(Engine):
     name: ClassVar[str] = "compiled"
 
     def refusal(self, spec: RunSpec) -> str | None:
-        """Environments that have to be stepped."""
         if not isinstance(spec.world, ClosedFormWorld):
             return f"{spec.world.name!r} is an environment, which the {self.name} engine cannot run."
         return None
@@ -174,11 +172,9 @@ class CompiledEngine(Engine):
         return min(MOST_LANES, GPU_BYTES // lane_bytes(make_loop(spec))) if spec.engine.device == "gpu" else 1
 
     def together(self, spec: RunSpec) -> int:
-        """One for each lane."""
         return spec.engine.width
 
     def make_batch(self, specs: Sequence[RunSpec]) -> CompiledBatch:
-        """The program and its runs."""
         check_device(specs[0].engine.device)
         return CompiledBatch(tuple(specs))
 
@@ -192,7 +188,6 @@ class CompiledEngine(Engine):
             return known
 
     def known_cost(self, spec: RunSpec) -> Cost | None:
-        """Of an H200, by the benchmark."""
         if spec.engine.device != "gpu" or spec.algorithm not in _H200_UPDATE_S:
             return None
         updates = spec.agent.gradient_steps / spec.agent.period  # type: ignore[attr-defined]  # of SAC
@@ -217,7 +212,6 @@ class CompiledBatch(RunBatch):
 
     specs: tuple[RunSpec, ...]
     _dropped: set[int] = field(default_factory=set, init=False)
-    """Runs that are not wanted any more."""
 
     def __post_init__(self) -> None:
         """Refuse runs that differ in more than seeds and rates."""
@@ -235,14 +229,12 @@ class CompiledBatch(RunBatch):
 
     @cached_property
     def loop(self) -> CompiledLoop:
-        """Algorithm 1."""
         return make_loop(self.specs[0])
 
     def drop(self, run: int) -> None:
         self._dropped.add(run)
 
     def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk | RunError]]:
-        """Train runs, each from its start or from the arrays of a chunk."""
         keep_compiled_programs()  # before the example of a position is computed, which else takes seconds
         wrong = self._wrong(starts)
         if wrong:

@@ -50,7 +50,6 @@ class CompiledPosition:
     state: LoopState
     """Arrays of JAX. The next chunk takes them over: save the position before, or take a copy."""
     period: int
-    """The learning periods done."""
     ended_env_steps: NDArray[np.int64]
     """By lane, the environment steps of all episodes that ended."""
     ended_agent_steps: NDArray[np.int64]
@@ -66,7 +65,6 @@ class CompiledChunk:
     """What happened since the last chunk; one entry for each run."""
 
     position: CompiledPosition
-    """Where the lanes are now."""
     env_steps: tuple[int, ...]
     """Environment steps done, at most the budget."""
     episodes: tuple[Episodes, ...]
@@ -96,7 +94,6 @@ class CompiledLoop:
     """How a GPU multiplies matrices: in TF32 where it can, or in float32, as CPUs do anyway."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot run."""
         cycle_steps(self.dt, self.task.env_dt)
         check_agent(self.agent)
         check_cycle(self.agent.exploration, self.dt)

@@ -41,7 +41,6 @@ class Chunk:
     """Environment steps done, at most the budget."""
     agent_steps: int
     episodes: Episodes
-    """The episodes that ended."""
     metrics: Mapping[str, NDArray[Any]]
     """By name, one number for each update; their agent steps are one of them."""
     arrays: Callable[[], dict[str, NDArray[Any]]]
@@ -221,9 +220,7 @@ class EngineEntry:
     path: str
     """Its class, as module:name."""
     devices: tuple[str, ...] = ("cpu", "gpu")
-    """Where it computes."""
     options: tuple[EngineOption, ...] = ()
-    """Those that it has."""
 
     def load(self) -> Engine:
         """The engine itself, always the same."""

@@ -26,17 +26,15 @@ class FinishedRun:
 
     spec: RunSpec
     result: Mapping[str, Any]
-    """As `result_of` gives it."""
+    """As `make_result` gives it."""
     curve: Episodes | EpisodeBins
     """Its learning curve, in bins where the episodes were not wanted."""
     metrics: Columns
-    """Metrics of learning."""
     policy: SavedPolicy | None = None
     """What it learned; None where that was not wanted."""
 
     @property
     def name(self) -> str:
-        """The run's."""
         return self.spec.name
 
     @property
@@ -189,7 +187,6 @@ def _number(mean: np.floating[Any] | float) -> float | None:
 
 
 def _resume_label(sessions: int, remarks: Sequence[str]) -> str:
-    """The label of the result."""
     if remarks:
         return "resumed, not identical"
     return "resumed, identical" if sessions > 1 else "never"

@@ -44,7 +44,6 @@ class Episodes:
 
     @classmethod
     def none(cls) -> Episodes:
-        """An empty curve."""
         count = np.zeros(0, np.int64)
         return cls(count, count, np.zeros(0), count)
 
@@ -55,7 +54,6 @@ class Episodes:
         return cls(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(cls)))
 
     def __len__(self) -> int:
-        """How many episodes there are."""
         return len(self.returns)
 
     def up_to(self, env_steps: int) -> Episodes:
@@ -102,12 +100,10 @@ class EpisodeBins:
 
     @classmethod
     def none(cls, budget: int, bins: int = BINS) -> EpisodeBins:
-        """Bins in which nothing ended."""
         count = np.zeros(bins, np.int64)
         return cls(budget, count, np.zeros(bins), count, count)
 
     def __len__(self) -> int:
-        """How many episodes there are."""
         return int(self.counts.sum())
 
     def plus(self, episodes: Episodes) -> EpisodeBins:
@@ -139,7 +135,6 @@ class EpisodeBins:
 
     @property
     def mean_return(self) -> float:
-        """The plain mean over episodes."""
         return float(self.sums.sum() / self.counts.sum())
 
     def binned(self, env_steps: int, bins: int = BINS) -> NDArray[np.float64]:
@@ -199,7 +194,7 @@ class MetricsLog:
         return self._take(len(self.pending["agent_steps"]) // self.window, self.window)
 
     def finish(self) -> list[dict[str, Any]]:
-        """The last, short line."""
+        """Close the last line, which may be short."""
         count = len(self.pending.get("agent_steps", ()))
         return self._take(1, count) if count else []
 
@@ -214,7 +209,6 @@ class MetricsLog:
         return metrics_lines(made)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All of it, for a checkpoint."""
         return {
             **{_LINES + name: each for name, each in self.columns.items()},
             **{_PENDING + name: each for name, each in self.pending.items()},

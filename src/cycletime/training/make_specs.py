@@ -103,7 +103,7 @@ def _rule_name(rule: str | Rule) -> str:
 
 
 MOST_SEEDS = 10_000
-"""More are a study."""
+"""A study trains more."""
 NOISES = ("white", *EXPLORATIONS)
 
 

@@ -19,9 +19,7 @@ class Progress:
     """What observers get, about once a second."""
 
     env_steps: int
-    """Environment steps done."""
     agent_steps: int
-    """Agent steps done."""
     episodes: Episodes
     """The episodes that ended since the last time."""
     lines: Sequence[Mapping[str, Any]]

@@ -35,21 +35,17 @@ class SavedPolicy:
     """What the file holds."""
 
     network: PolicyNetwork
-    """The policy."""
     bounds: ActionBounds
     """What its actions mean to the environment."""
     dt: Duration
     """The action-cycle time that it was trained at."""
     world: str
-    """The name of what it was trained on."""
     identity: str
-    """The run's identity."""
     env_steps: int
     """How long it was trained."""
 
     @classmethod
     def of(cls, network: PolicyNetwork, bounds: ActionBounds, spec: RunSpec, env_steps: int) -> SavedPolicy:
-        """The policy of a run."""
         return cls(network, bounds, spec.dt, spec.world.name, spec.identity, env_steps)
 
     @classmethod

@@ -24,11 +24,9 @@ class Stopper:
     """Whether someone asked to stop."""
 
     def __init__(self) -> None:
-        """Nobody has yet."""
         self.signal: signal.Signals | None = None
 
     def __call__(self) -> bool:
-        """Whether to stop."""
         return self.signal is not None
 
     @property
@@ -86,11 +84,10 @@ class Heartbeat:
     """The count of a process."""
 
     def __init__(self) -> None:
-        """Begin."""
         self.count = 0
 
     def tick(self) -> None:
-        """It got further."""
+        """Increment the progress counter."""
         self.count += 1
 
 

@@ -34,7 +34,6 @@ class ErrorConsole(Console):
     """A console on standard error that shows what can be shown."""
 
     def __init__(self) -> None:
-        """Open it."""
         super().__init__(file=None if sys.stderr is None else cast(TextIO, LenientStream(sys.stderr)), stderr=True)
 
 
@@ -94,7 +93,6 @@ class _RunBar(TrainingObserver):
         together.bar.open(together.total, together.done)
 
     def update(self, progress: RunProgress) -> None:
-        """Show how far all are."""
         together, returns = self.together, progress.episodes.returns.tolist()
         together.done += progress.env_steps - self.done
         self.done = progress.env_steps
@@ -102,7 +100,6 @@ class _RunBar(TrainingObserver):
         together.bar.show(together.done, returns if together.alike else [], learns=learns)
 
     def remark(self, sentence: str) -> None:
-        """Show what the user should know."""
         self.together.bar.say(sentence, style="yellow")
 
 
@@ -110,11 +107,9 @@ class ShrinkingText(TextColumn):
     """Text that gives way where a terminal is narrow, so that what is beside it is whole."""
 
     def __init__(self, text: str) -> None:
-        """Show it in a column that can be made narrower."""
         super().__init__(text, table_column=Column())
 
     def render(self, task: Task) -> Text:
-        """It, on one line."""
         text = super().render(task)
         text.no_wrap, text.overflow = True, "ellipsis"
         return text
@@ -138,7 +133,6 @@ class ProgressBar:
     """Shows on standard error how far something is, the return, the speed, the time that it took and what is left."""
 
     def __init__(self, label: str) -> None:
-        """Prepare to show it under a label."""
         self.label = label
         self.console = ErrorConsole()
         self._returns: deque[float] = deque(maxlen=_RECENT)
@@ -186,11 +180,9 @@ class ProgressBar:
             self.say(", ".join([f"{done / self._total:.0%}", *parts]))
 
     def say(self, sentence: str, style: str | None = None) -> None:
-        """Write a line."""
         self.console.print(f"{self.label}: {sentence}", style=style, highlight=False, soft_wrap=True)
 
     def close(self) -> None:
-        """Take it away."""
         if self._bar is not None:
             self._bar.stop()
 

@@ -79,7 +79,6 @@ class RunFolder:
 
     @property
     def curve_file(self) -> Path:
-        """The learning curve."""
         return self.path / "curve.parquet"
 
     @property
@@ -97,12 +96,10 @@ class RunFolder:
 
     @property
     def is_finished(self) -> bool:
-        """Whether there is a result."""
         return (self.path / "result.json").is_file()
 
     @property
     def has_begun(self) -> bool:
-        """Whether there is something to resume from."""
         return self.checkpoints.are_there or self.journal.path.exists()
 
     def result(self) -> dict[str, Any]:
@@ -114,7 +111,7 @@ class RunFolder:
             raise RunError(f"{self.path / 'result.json'} cannot be read: {error_reason(error)}.") from error
 
     def write_snapshot(self, curve: Episodes, metrics: Columns, policy: SavedPolicy, env_dt: Duration) -> None:
-        """Write how far the run is, for whoever looks at it."""
+        """Write curve, metrics and policy of a run that goes on."""
         write_whole(self.curve_file, lambda path: write_curve(path, curve, env_dt))
         write_whole(self.metrics_file, lambda path: path.write_text(metrics_text(metrics)))
         write_policy(self.policy_file, policy)
@@ -164,7 +161,6 @@ class RunFolder:
             raise RunError(f"{error.filename} cannot be read: {error.strerror}.") from error
 
     def locked(self) -> AbstractContextManager[Lock]:
-        """Keep other processes away."""
         return locked(self.path / "lock")
 
     def sweep(self) -> None:

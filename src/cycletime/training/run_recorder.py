@@ -59,7 +59,6 @@ class RunRecorder:
     """A run while it is trained."""
 
     def __init__(self, job: TrainingJob, env_info: EnvInfo, keep: SaveOptions) -> None:
-        """Read what there is."""
         self.job, self.folder, self.spec = job, job.folder, job.folder.spec
         self.env_info, self.keep = env_info, keep
         learnings = updates_per_line(self.spec.env_steps, env_info.cycle_steps, self.spec.agent.period)
@@ -128,7 +127,6 @@ class RunRecorder:
         return (entry.episode for entry in self.folder.journal.entries() if entry.episode.number >= known)
 
     def append_to_journal(self, episode: EpisodeRecord) -> None:
-        """Keep an episode in the journal."""
         self.job.check()
         self.folder.make()
         self.folder.journal.append(JournalEntry(episode, self.sessions))
@@ -156,7 +154,6 @@ class RunRecorder:
         self.notify(lambda observer: observer.update(progress))
 
     def save(self, chunk: Chunk) -> None:
-        """Write a checkpoint."""
         self.job.check()
         policy = self.policy(chunk)
         manifest = Manifest(
@@ -203,6 +200,5 @@ class RunRecorder:
         return FinishedRun(self.spec, result, self.curve, self.metrics.columns, policy)
 
     def policy(self, chunk: Chunk) -> SavedPolicy:
-        """What is learned after a chunk."""
         network = self.spec.agent.policy(chunk.agent_state())
         return SavedPolicy.of(network, self.env_info.bounds, self.spec, chunk.env_steps)

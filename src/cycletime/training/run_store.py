@@ -267,7 +267,6 @@ class DamagedFileError(RunError):
     """A file of finished runs that cannot be trusted."""
 
     def __init__(self, path: Path, reason: str) -> None:
-        """Say which, and why."""
         super().__init__(f"{path} cannot be read as a file of finished runs: {reason}.")
         self.reason = reason
 
@@ -277,9 +276,7 @@ class ScoredRun:
     """What scores rest on, of a run that was held against itself."""
 
     result: Mapping[str, Any]
-    """What its result says."""
     means: NDArray[np.float64]
-    """Its mean returns in bins."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,7 +296,6 @@ class Bundle:
 
     @cached_property
     def names(self) -> list[str]:
-        """Its runs, in turn."""
         return [each["name"] for each in self.about]
 
     @cached_property
@@ -348,7 +344,7 @@ MANY = 200
 MOST_LOOKS = 10
 """How often a folder is looked at whose files are put together in the same moment."""
 LEFT_S = 3600.0
-"""Nobody writes a file for so long."""
+"""The age at which an unfinished file is nobody's any more."""
 T = TypeVar("T")
 
 
@@ -378,7 +374,6 @@ class Store:
         return self.places.keys()
 
     def _forget(self, known: Mapping[str, Bundle]) -> None:
-        """Know no other files than these."""
         self.bundles, self.places, self.disputed = {}, {}, {}
         for name in sorted(known):
             self._know(known[name])
@@ -395,7 +390,7 @@ class Store:
         return gone
 
     def _know(self, bundle: Bundle) -> bool:
-        """Know a file's runs; whether it is there."""
+        """Add a file's runs; whether the file is there."""
         try:
             if self.is_checked:
                 _ = bundle.scored
@@ -417,16 +412,13 @@ class Store:
         return name in self.places
 
     def result(self, name: str) -> Mapping[str, Any]:
-        """What a run's result says."""
         return self._read(name, lambda bundle, place: bundle.scored[place].result)
 
     def means(self, name: str) -> NDArray[np.float64]:
-        """A run's mean returns in bins."""
         means: NDArray[np.float64] = self._read(name, lambda bundle, place: bundle.scored[place].means)
         return means
 
     def run(self, name: str) -> FinishedRun:
-        """All that is kept of a run."""
         return self._read(name, lambda bundle, _: bundle.run(name))
 
     def runs(self) -> Iterator[FinishedRun]:

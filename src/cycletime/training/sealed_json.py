@@ -17,12 +17,12 @@ _SEAL = "sha256"
 
 
 def sealed_text(data: Mapping[str, Any]) -> str:
-    """What a file holds that tells something, with its seal."""
+    """The text of a JSON file, with the seal of its data."""
     return json.dumps({**data, _SEAL: _hash(data)}, indent=1) + "\n"
 
 
 def parse_json(content: bytes) -> dict[str, Any]:
-    """What a file tells, with its seal."""
+    """The JSON object that a file holds, with its seal."""
     try:
         data = json.loads(content, parse_int=_whole_number)
     except RecursionError:

@@ -51,7 +51,6 @@ class EngineSpec:
     """Who learns while a robot moves: the loop, within the cycle, or a thread beside it."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no engine."""
         if not self.version:
             object.__setattr__(self, "version", self.newest_version)
         check_counts(self, "version")
@@ -76,7 +75,6 @@ class EngineSpec:
 
     @property
     def newest_version(self) -> int:
-        """What this program computes."""
         return ENGINE_VERSIONS.get(self.name, 1)
 
 
@@ -85,17 +83,15 @@ class RunSpec:
     """One training."""
 
     world: World
-    """What it trains on."""
+    """The task or the environment."""
     agent: Agent
-    """Who learns, with its hyper-parameters at this cycle time."""
+    """The agent, with its hyper-parameters at this cycle time."""
     dt: DurationField = DurationField()
-    """The action-cycle time."""
     env_steps: int
     """The budget in environment steps."""
     seed: int
     """All random numbers follow from it."""
     engine: EngineSpec = EngineSpec()
-    """What computes it."""
     exploration: Exploration | None = None
     """Noise that is coherent in time, in seconds; None is white noise."""
     origin: Mapping[str, Any] = field(default_factory=dict)
@@ -105,7 +101,6 @@ class RunSpec:
     """What the rule says of the values, for whoever asked for the run; not kept on disk."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no run."""
         check_env_steps(self)
         check_counts(self, "seed", least=0)
         if self.seed >= 2**32:
@@ -126,12 +121,11 @@ class RunSpec:
 
     @property
     def algorithm(self) -> str:
-        """The agent's name."""
         return next(name for name, kind in AGENTS.items() if isinstance(self.agent, kind))
 
     @property
     def label(self) -> str:
-        """What it is called while it goes on, without its seed."""
+        """For progress bars, without the seed."""
         return f"{self.world.name} {self.algorithm} {self.dt}"
 
     @property

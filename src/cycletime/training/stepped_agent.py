@@ -161,11 +161,9 @@ class SteppedPosition(NamedTuple):
     """Where a run is: with the loop and the seed, all that is needed to go on. A tree of arrays and numbers."""
 
     psi: AgentState
-    """What the agent has learned."""
     buffer: Buffer
     """What it remembers; the next chunk writes into it, so save or copy before it what you want to keep."""
     period: int = 0
-    """The learning periods done."""
     rows: int = 0
     """The rows stored; with one environment, its agent steps."""
     period_rows: int = 0
@@ -173,9 +171,7 @@ class SteppedPosition(NamedTuple):
     env_steps: int = 0
     """Environment steps done, also those beyond the budget."""
     agent_steps: int = 0
-    """Agent steps done."""
     episodes: int = 0
-    """The episodes that ended."""
     exact: bool = True
     """Whether a run that goes on from here equals one that was never stopped, bit for bit, given that a reset with a
     seed determines an episode: wrappers with a memory, such as NormalizeObservation, and unseeded noise break that. Not
@@ -279,7 +275,6 @@ class RandomNumbers:
     _draws_until: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        """Nothing is drawn yet."""
         self._numbers = normals_per_step(self.agent.exploration, self.action_size)
         self._normals = np.zeros((0, self._numbers), np.float32)
 

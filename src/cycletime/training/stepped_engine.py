@@ -45,19 +45,16 @@ class SteppedEngine(Engine):
     name: ClassVar[str] = "stepped"
 
     def refusal(self, spec: RunSpec) -> str | None:
-        """Nothing but robots."""
         if isinstance(spec.world, RobotEnv):
             return f"{spec.world.name} is on an arm, which needs the engine real-time."
         return None
 
     def make_batch(self, specs: Sequence[RunSpec]) -> SteppedBatch:
-        """The run with its environment."""
         spec = self.only_run(specs)
         check_device(spec.engine.device)
         return SteppedBatch(spec)
 
     def cost(self, spec: RunSpec) -> Cost:
-        """Tried."""
         return probe_cost(self.make_batch([spec]))
 
 
@@ -68,7 +65,6 @@ class SteppedBatch(RunBatch):
     spec: RunSpec
 
     def __post_init__(self) -> None:
-        """Refuse what this engine cannot compute."""
         (info,) = self.env_infos
         if info.longest_episode_steps is not None:
             refuse_longer_than(info.env_dt * info.longest_episode_steps, self.spec.dt)
@@ -81,7 +77,6 @@ class SteppedBatch(RunBatch):
 
     @cached_property
     def loop(self) -> SteppedLoop:
-        """Algorithm 1."""
         from cycletime.training.stepped_loop import SteppedLoop
 
         return SteppedLoop(env=self.env, agent=self.spec.bound_agent, env_steps=self.spec.env_steps)
@@ -123,7 +118,6 @@ class SteppedBatch(RunBatch):
             fresh.close()
 
     def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk | RunError]]:
-        """Train the run, from its start or from the arrays of a position."""
         for arrays in starts.values():
             keep_compiled_programs()  # before the example of a position is computed, which else takes seconds
             position = None if arrays is None else tree_from_arrays(self.loop.start(self.spec.seed), arrays)

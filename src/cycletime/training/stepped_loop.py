@@ -51,7 +51,6 @@ class SteppedChunk:
     """What happened since the last chunk."""
 
     position: SteppedPosition
-    """Where the run is now."""
     env_steps: int
     """Environment steps done, at most the budget."""
     episodes: Episodes
@@ -76,7 +75,6 @@ class SteppedLoop:
     ``info["cycle_steps"]``, else one for each step."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot run."""
         check_agent(self.agent)
         check_counts(self, "env_steps")
         check_precision(jnp.float32)
@@ -175,7 +173,6 @@ class _SteppedRun:
     observation: NDArray[np.float32] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Take over the position."""
         self.env = adapt_env(self.loop.env)
         self.learner = Learner(with_array_rates(self.loop.agent), self.seed, self.position, self.env)
         counts = (int(each) for each in (self.position.env_steps, self.position.agent_steps, self.position.episodes))
@@ -222,7 +219,6 @@ class _SteppedRun:
             )
 
     def chunk(self) -> SteppedChunk:
-        """What happened since the last chunk."""
         learner, counters = self.learner, self.counters
         return SteppedChunk(
             position=learner.position(counters, exact=self.begins),

@@ -173,13 +173,10 @@ class TunedFile:
 
     path: Path
     tuned: Mapping[str, Any]
-    """The table of that name."""
     others: Mapping[str, Any]
-    """The table 'set'."""
     origins: Mapping[str, Any] = field(default_factory=dict)
     """The table 'from', which says where values come from."""
     sha256: str = ""
-    """Of the file."""
 
     @property
     def algorithms(self) -> tuple[str, ...]:

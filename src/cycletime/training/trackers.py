@@ -39,7 +39,7 @@ def load_extra(module: str, title: str, extra: str) -> ModuleType:
 Scalar: TypeAlias = str | int | float | bool | None
 """A value that JSON has, other than lists and objects."""
 POINTS = 500
-"""A run has about so many points."""
+"""About so many points are logged of a run."""
 _COUNTS = ("env_steps", "agent_steps", "learnings")
 
 
@@ -52,7 +52,6 @@ class RunInfo:
     identity: str
     """Hexadecimal digits; the same when the run goes on, so that a tracker finds it again."""
     folder: Path
-    """Where the run keeps its own files."""
     config: Mapping[str, Scalar]
     """The spec, flat: `agent.discount`, `dt`, `seed`, ..."""
     resumed_from: int | None = None
@@ -102,7 +101,6 @@ class Tracker(TrainingObserver, ABC):
         """Write what is left and close the run."""
 
     def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
-        """Open the run."""
         spec = folder.spec
         self._interval = max(1, ceil(spec.env_steps / POINTS))
         self._last_s, self._last_env_steps = time.monotonic(), resumed_from or 0
@@ -136,7 +134,6 @@ class Tracker(TrainingObserver, ABC):
             self._attempt(partial(self.log, point.env_steps, values))
 
     def end(self, status: Status) -> None:
-        """Close the run, if it is open."""
         self._attempt(lambda: self.close_run(status))
         self._is_open = False
 
@@ -170,7 +167,6 @@ class MLflow(Tracker):
     """Logs to MLflow. Store and experiment are MLflow's own variables: MLFLOW_TRACKING_URI, MLFLOW_EXPERIMENT_NAME."""
 
     def __init__(self, warn: Callable[[str], object] = _print_warning) -> None:
-        """Refuse a missing package before the run starts."""
         super().__init__(warn)
         self._entities: Any = load_extra("mlflow.entities", "MLflow", "mlflow")
         self._mlflow: Any = load_extra("mlflow", "MLflow", "mlflow")
@@ -206,7 +202,6 @@ class MLflow(Tracker):
             self._client.log_batch(self._run_id, metrics=new)
 
     def close_run(self, status: Status) -> None:
-        """Close the run."""
         with contextlib.redirect_stdout(sys.stderr):  # its links are no output of ours
             self._client.set_terminated(self._run_id, status=_STATUSES[status])
 
@@ -237,7 +232,6 @@ class TensorBoard(Tracker):
     """Writes to `<run folder>/tensorboard`; what lies beyond a resumed run's checkpoint is taken back."""
 
     def __init__(self, warn: Callable[[str], object] = _print_warning) -> None:
-        """Refuse a missing package before the run starts."""
         super().__init__(warn)
         self._event = _load_tensorboard("compat.proto.event_pb2")
         self._summary = _load_tensorboard("compat.proto.summary_pb2")
@@ -263,7 +257,6 @@ class TensorBoard(Tracker):
         self._append(summary=self._hparams.hparams_pb(config, trial_id=run.identity))
 
     def log(self, env_steps: int, values: Mapping[str, float]) -> None:
-        """Append the values as one event."""
         points = [self._summary.Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()]
         self._append(step=env_steps, summary=self._summary.Summary(value=points))
 
@@ -317,14 +310,12 @@ class Trackio(Tracker):
     """Logs to Trackio. Where to is in Trackio's own variables: TRACKIO_DIR, TRACKIO_SPACE_ID, TRACKIO_SERVER_URL."""
 
     def __init__(self, warn: Callable[[str], object] = _print_warning) -> None:
-        """Refuse a missing package before the run starts."""
         super().__init__(warn)
         self._trackio = load_extra("trackio", "Trackio", "trackio")
         self._run: Any = None
         self._next_step = 0
 
     def open_run(self, run: RunInfo) -> None:
-        """Open the run, or go on with it."""
         # Trackio ends the context's earlier run when another begins; runs can go on side by side in one process.
         context = contextvars.Context()
         with contextlib.redirect_stdout(sys.stderr):  # its greetings are no output of ours
@@ -357,13 +348,11 @@ class WeightsAndBiases(Tracker):
     """Logs to W&B. Mode, project, entity and folder are W&B's own variables: WANDB_MODE, WANDB_PROJECT, ..."""
 
     def __init__(self, warn: Callable[[str], object] = _print_warning) -> None:
-        """Refuse a missing package before the run starts."""
         super().__init__(warn)
         self._wandb = load_extra("wandb", "Weights & Biases", "wandb")
         self._run: Any = None
 
     def open_run(self, run: RunInfo) -> None:
-        """Open the run, or go on with it."""
         run.folder.mkdir(parents=True, exist_ok=True)
         self._run = self._wandb.init(
             # W&B would let these arguments override its variables.

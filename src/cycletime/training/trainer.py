@@ -48,7 +48,6 @@ class ResultSink(ABC):
 
     @property
     def save_options(self) -> SaveOptions:
-        """What is kept of finished runs."""
         return SAVE_ALL
 
     def claim(self, job: TrainingJob, held: ExitStack) -> TrainingJob | None:
@@ -67,7 +66,6 @@ class FolderSink(ResultSink):
     """Each run in its own folder, where it can be looked at meanwhile."""
 
     def claim(self, job: TrainingJob, held: ExitStack) -> TrainingJob | None:
-        """Lock the run's folder."""
         folder = job.folder
         if folder.is_finished:
             with suppress(RunError), folder.locked():  # its disk may be read-only by now
@@ -277,7 +275,6 @@ class _BatchTraining:
         self.outcomes: dict[int, RunOutcome | Exception] = {}
 
     def begin(self, run: int, job: TrainingJob) -> None:
-        """Read what there is of a run."""
         try:
             self.recorders[run] = RunRecorder(job, self.batch.env_infos[run], self.sink.save_options)
         except Exception as error:
@@ -371,7 +368,6 @@ class _BatchTraining:
             self._leave(run, error)
 
     def _leave(self, run: int, outcome: RunOutcome | Exception) -> None:
-        """End a run, for now."""
         recorder, _ = self.recorders.pop(run, None), self.unsaved.pop(run, None)
         self.outcomes[run] = outcome
         if isinstance(outcome, Exception):

@@ -31,15 +31,13 @@ class ActionBounds:
     """An action space, and how to reach all of it."""
 
     centre: NDArray[np.float64]
-    """Where 0 goes."""
+    """The action that 0 becomes."""
     half: NDArray[np.float64]
-    """How far 1 is from it."""
+    """How far from the centre 1 and -1 are."""
     low: NDArray[np.float64]
-    """The least action, minus infinity where there is none."""
+    """The least action, minus infinity where there is none; `high` likewise."""
     high: NDArray[np.float64]
-    """The greatest."""
     dtype: Any
-    """What the environment takes."""
 
     @classmethod
     def of(cls, env: AnyEnv) -> ActionBounds:
@@ -74,7 +72,6 @@ class ActionBounds:
 
     @property
     def size(self) -> int:
-        """Numbers in an action."""
         return len(self.low)
 
     def reach(self, actions: NDArray[Any]) -> NDArray[Any]:
@@ -118,7 +115,6 @@ class ClosedFormWorld:
     name: str
     """One of `TASKS`, such as reacher."""
     env_dt: Duration = None  # type: ignore[assignment]  # None stands for the task's usual one
-    """Its time step."""
 
     def __post_init__(self) -> None:
         """Refuse an unknown name, and a time step that the task does not have; read the time step."""
@@ -130,7 +126,6 @@ class ClosedFormWorld:
 
     @property
     def task(self) -> ClosedFormTask:
-        """Its functions."""
         return _task(self.name, self.env_dt)
 
     @property
@@ -154,7 +149,6 @@ class GymnasiumEnv:
     """Its time step: one that it is retimed to, where `retime` knows it, and else one that it does not publish."""
 
     def __post_init__(self) -> None:
-        """Read the time step, so that it is the same however it was written."""
         if self.env_dt is not None:
             object.__setattr__(self, "env_dt", Duration(self.env_dt))
 
@@ -167,7 +161,6 @@ class RobotEnv(GymnasiumEnv):
     """What is at the address."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no robot; read the time step."""
         super().__post_init__()
         if self.robot not in get_args(RobotKind):
             raise InputError(f"robot is {self.robot!r}: give {either(get_args(RobotKind))}.")
