@@ -133,8 +133,6 @@ def train(
     specs = make_specs(**asked)
     use_device(engine_for(specs[0]).jax_device(specs[0]))
     folders = [RunFolder.create(Path(out), spec) for spec in specs]
-    if stop():  # before anything is compiled
-        return tuple(folders)
     observers: ObserverFactory = (lambda bar: [bar]) if progress else (lambda bar: [])
     for outcomes in train_batches(folders, observers=observers, stop=stop, checkpoint_s=checkpoint_s):
         for outcome in outcomes:
