@@ -52,13 +52,8 @@ class StandardLink:
             raise
 
     def receive(self, timeout_s: float) -> ArmState:
-        states, countdown = self._connected, Countdown(timeout_s)
         try:
-            while (state := states.newest(countdown.left_s())) is None:
-                if not countdown.left_s():
-                    raise StateTimeoutError(
-                        f"The controller at {self._address.host} sent no state for {timeout_s:g} s."
-                    )
+            state = _wait_for_state(self._connected, self._address.host, timeout_s)
             if self._scripts is not None:
                 self._scripts.drain()  # the real-time interface streams states as well, which nobody reads
         except WireError as error:
@@ -136,6 +131,14 @@ class StandardLink:
         self._dashboard = None
 
 
+def _wait_for_state(client: RtdeClient, host: str, timeout_s: float) -> ArmState:
+    countdown = Countdown(timeout_s)
+    while (state := client.newest(countdown.left_s())) is None:
+        if not countdown.left_s():
+            raise StateTimeoutError(f"The controller at {host} sent no state for {timeout_s:g} s.")
+    return state
+
+
 def _not_connected() -> LinkError:
     return LinkError("The link is not connected: call connect() first.")
 
@@ -172,7 +175,8 @@ class LockstepLink:
         connection = Connection(self._address.host, self._address.rtde, "RTDE interface", _LOCKSTEP_TIMEOUT_S)
         try:
             self._states = RtdeClient.begin(connection, _LOCKSTEP_TIMEOUT_S, LOCKSTEP_INPUTS)
-            self._tick = round(self._next(_LOCKSTEP_TIMEOUT_S).time_s / self.period_s)
+            first = _wait_for_state(self._states, self._address.host, _LOCKSTEP_TIMEOUT_S)
+            self._tick = round(first.time_s / self.period_s)
         except WireError as error:
             connection.close()
             raise LinkError(f"What answers at {self._address.host} does not speak RTDE: {error}") from None
@@ -185,7 +189,7 @@ class LockstepLink:
         self._tick += 1
         command, self._command = self._command, None
         self._connected.write(lockstep_values(self._tick, command))
-        return self._next(max(timeout_s, self._patience_s))
+        return _wait_for_state(self._connected, self._address.host, max(timeout_s, self._patience_s))
 
     def send(self, command: Command) -> None:
         """Send a command with the next tick; of several the last counts, as on a controller."""
@@ -203,12 +207,5 @@ class LockstepLink:
     @property
     def _connected(self) -> RtdeClient:
         if self._states is None:
-            raise LinkError("The link is not connected: call connect() first.")
+            raise _not_connected()
         return self._states
-
-    def _next(self, timeout_s: float) -> ArmState:
-        countdown = Countdown(timeout_s)
-        while (state := self._connected.newest(countdown.left_s())) is None:
-            if not countdown.left_s():
-                raise StateTimeoutError(f"The controller at {self._address.host} sent no state for {timeout_s:g} s.")
-        return state
