@@ -11,46 +11,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import arg
 
-from cycletime.cli.options import NO_NAMES, Count, NameListOption, Rate, Text, paper_default
-from cycletime.cli.output import format_columns
-from cycletime.cli.run_options import CARRIED_VALUES, parse_settings, print_status
+from cycletime.cli.options import NO_NAMES, Count, NameListOption, Rate, Text
+from cycletime.cli.output import format_columns, print_status
+from cycletime.cli.run_options import TaskOptions, ValueOptions
 from cycletime.duration import Duration
 from cycletime.errors import InputError, printable
-from cycletime.rules import PPO
 
 if TYPE_CHECKING:
     from cycletime.studies.advice import Advice, Question
 
 
 @dataclass(frozen=True, kw_only=True)
-class Advise:
+class Advise(ValueOptions, TaskOptions):
     """Find out which cycle time to use, and with which values: measure this machine, and run the smallest study.
 
     For example: cycletime advise --task reacher --tuned-at 16ms --batch 2000 --minutes 10 --out advice
     """
 
-    task: Annotated[Text, arg(metavar="TASK", help_behavior_hint="(such as reacher or pendulum)")] = None
-    """A task in closed form."""
-    env: Annotated[Text, arg(metavar="ID", help_behavior_hint="(instead of --task)")] = None
-    """A Gymnasium environment, such as Hopper-v5; for module:Name-v0 the module is imported, which runs its code."""
-    env_dt: Annotated[Text, arg(metavar="TIME", help_behavior_hint="(default: its own)")] = None
-    """The time step, as in 'cycletime train'."""
     algorithm: Annotated[str, arg(metavar="ppo|sac")] = "ppo"
     """Whose values are carried."""
     tuned_at: Annotated[Text, arg(metavar="TIME", help_behavior_hint="(required without --tuned)")] = None
     """The present cycle time, at which the values were tuned."""
-    tuned: Annotated[Text, arg(metavar="FILE", help_behavior_hint="(instead of --tuned-at)")] = None
-    """A file of 'cycletime tune' with the values and their cycle time; options given beside it replace its values."""
-    batch: Annotated[Count, paper_default(PPO.batch)] = None
-    """b of PPO, the agent steps between two updates."""
-    minibatch: Annotated[Count, arg(help_behavior_hint="(default: the paper's, 50 for ppo and 256 for sac)")] = None
-    """m, the samples of one gradient step."""
-    discount: Annotated[Rate, paper_default(PPO.discount)] = None
-    """gamma, per agent step."""
-    trace_decay: Annotated[Rate, paper_default(PPO.trace_decay)] = None
-    """lambda of PPO, per agent step."""
-    set: Annotated[NameListOption, arg(metavar="NAME=VALUE ...")] = NO_NAMES
-    """Other fields of the agent, the same at every cycle time."""
     rule: Annotated[Text, arg(metavar="RULE", help_behavior_hint="(default: dt-aware for ppo, horizons for sac)")] = (
         None
     )
@@ -122,8 +103,6 @@ class Advise:
 
         if self.measure not in MEASURES:
             raise InputError(f"{self.measure!r} is not a measure: give one of {', '.join(MEASURES)}.")
-        others = parse_settings(self.set, self.algorithm, but_not=CARRIED_VALUES)
-        given = {name: getattr(self, name) for name in CARRIED_VALUES if getattr(self, name) is not None}
         present, values, from_file = self._tuned()
         options: dict[str, Any] = {
             name: value
@@ -138,8 +117,8 @@ class Advise:
             world=world_of(self.task, self.env, self.env_dt),
             algorithm=self.algorithm,
             present=present,
-            values={**values, **given},
-            others={**from_file, **others},
+            values={**values, **self.values},
+            others={**from_file, **self.settings},
             rule=self.rule,
             dts=tuple(sorted({Duration(dt) for dt in self.dts})),
             measure=self.measure,

@@ -196,7 +196,7 @@ class RunExperiments(WorkerOptions, ExperimentSelection):
 
     def run(self) -> int:
         """Run what is left; status 1 if some runs failed."""
-        from cycletime.cli.run_options import print_status
+        from cycletime.cli.output import print_status
         from cycletime.experiments.running import run_experiment
         from cycletime.studies.progress import StudyProgress
         from cycletime.training.process import stopping

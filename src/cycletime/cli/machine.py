@@ -236,7 +236,6 @@ class Latency:
     """Print JSON instead of the tables."""
 
     def run(self) -> int:
-        """Measure, judge and print."""
         if self.algorithm not in _ALGORITHMS:
             raise InputError(f"{self.algorithm!r} is not an algorithm here: choose one of {', '.join(_ALGORITHMS)}.")
         budget_s, dts = float(Duration(self.measure_for)), self._cycle_times()

@@ -1,8 +1,13 @@
-"""Tables for terminals: columns that line up."""
+"""What several commands print: status lines, the result of a run, columns that line up."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cycletime.errors import printable
 
 
 def format_columns(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> list[str]:
@@ -15,3 +20,22 @@ def format_columns(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()
         ).rstrip()
         for row in rows
     ]
+
+
+def print_status(text: str) -> None:
+    """Tell on standard error."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def result_line(told: Mapping[str, Any], path: Path) -> str:
+    """What became of a run, and where it is."""
+    numbers = "learning diverged, and some returns are not finite"
+    if not told["episodes"]:
+        numbers = f"no episode ended within {told['env_steps']:,} environment steps, so that there is no return"
+    if told["average_return"] is not None:
+        numbers = (
+            f"average return {told['average_return']:,.2f}, last tenth {told['last_tenth_return']:,.2f} "
+            f"({told['episodes']:,} episodes)"
+        )
+    resumed = "" if told["resumed"] == "never" else f", {told['resumed']}"
+    return f"seed {told['seed']}: {numbers}, {told['wall_s']:,.0f} s{resumed}\n  {printable(str(path))}"

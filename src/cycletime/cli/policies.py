@@ -38,7 +38,6 @@ class Watch(SingleRunOptions):
     """How much faster than the real world; 0.5 is slow motion."""
 
     def run(self) -> int:
-        """Play the episodes, and print each one's return and length."""
         from cycletime.training.machine import prepare_jax
 
         prepare_jax("cpu")  # a GPU is of no use here, and someone may be training on it
@@ -127,7 +126,6 @@ class Evaluate(SingleRunOptions):
     """Print JSON instead of text."""
 
     def run(self) -> int:
-        """Play the episodes, and print what they earned."""
         from cycletime.training.machine import prepare_jax
 
         prepare_jax("cpu")  # a GPU is of no use here, and someone may be training on it
@@ -228,7 +226,6 @@ class Plot:
     """What the x-axis counts: environment steps, or seconds of the environment's time."""
 
     def run(self) -> int:
-        """Draw, write, and say where."""
         if not self.folders:
             raise InputError("There is no run to plot: give at least one run's folder.")
         from cycletime.reports.run_figure import chosen_metrics, figure_format, read_run_curves, save_runs_figure
@@ -258,7 +255,6 @@ class Export(SingleRunOptions):
     """Replace what is there."""
 
     def run(self) -> int:
-        """Export, compare with the JAX policy, and say how far it is from it."""
         if self.to not in FORMATS:
             raise InputError(f"{self.to!r} is not a format: give --to onnx or --to numpy.")
         from cycletime.training.machine import prepare_jax

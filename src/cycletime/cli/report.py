@@ -144,7 +144,7 @@ class ReportCommand:
             print_report(report, Console(highlight=False))
 
     def _report_run(self) -> int:
-        from cycletime.cli.run_options import result_line
+        from cycletime.cli.output import result_line
         from cycletime.reports.run_figure import read_run_curves, save_runs_figure
         from cycletime.training.run_folder import RunFolder
 

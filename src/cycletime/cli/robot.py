@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, arg, subcommand
 
 from cycletime.cli.options import Real, SingleRunOptions, Text
+from cycletime.cli.output import result_line
 from cycletime.cli.robot_simulator import (
     STANDARD_PORTS,
     ControllerPorts,
@@ -19,7 +20,7 @@ from cycletime.cli.robot_simulator import (
     parse_address,
     parse_pace,
 )
-from cycletime.cli.run_options import AgentOptions, RunOptions, result_line
+from cycletime.cli.run_options import AgentOptions, RunOptions
 from cycletime.cli.train import RealTimeRun
 from cycletime.errors import InputError, RunError, printable, quote
 
@@ -174,7 +175,6 @@ class CheckRobot:
     """Its ports, where they are not a real controller's."""
 
     def run(self) -> int:
-        """Ask, and print what was found."""
         from cycletime.robots.ur.inspection import inspect
 
         found = inspect(parse_address(self.host, self.ports))
@@ -201,7 +201,6 @@ class RunRobot(AgentOptions, ArmOptions):
     """The environment's time step, after which rewards are paid; the authors' runs of SAC had 40ms."""
 
     def run(self) -> int:
-        """Train."""
         from cycletime.training.machine import use_device
         from cycletime.training.run_folder import RunFolder
 
@@ -250,7 +249,6 @@ class ResumeRobot(RunOptions, ArmOptions, SingleRunOptions):
     """
 
     def run(self) -> int:
-        """Train it to its end."""
         from cycletime.training.machine import use_device
         from cycletime.training.run_folder import RunFolder
         from cycletime.training.worlds import RobotEnv
@@ -286,7 +284,6 @@ class ReplayRobot(SingleRunOptions):
     """How much faster than they were."""
 
     def run(self) -> int:
-        """Read the journal, and print or play it."""
         from cycletime.robots.replay import summarize_journal
         from cycletime.training.run_folder import RunFolder
 

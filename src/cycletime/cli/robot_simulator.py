@@ -78,7 +78,6 @@ class SimulateRobot:
     """The speed of a joint above which a protective stop follows."""
 
     def run(self) -> int:
-        """Listen, say where, and serve."""
         from cycletime.robots.ur.simulator.launch import open_server, serve
 
         ports, pace = self._ports(), parse_pace(self.pace)
@@ -157,7 +156,6 @@ class RobotFault:
     """Its port for faults, the last of --ports."""
 
     def run(self) -> int:
-        """Ask, and print the reply."""
         from cycletime.robots.ur.simulator.launch import request_fault
 
         if not self.words:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -26,8 +25,9 @@ from cycletime.cli.options import (
     parse_whole_number,
     select_rule,
 )
+from cycletime.cli.output import print_status, result_line
 from cycletime.duration import Duration
-from cycletime.errors import InputError, did_you_mean, printable, quote, shorten, unknown_name_error
+from cycletime.errors import InputError, did_you_mean, quote, shorten, unknown_name_error
 from cycletime.rules import PPO
 
 if TYPE_CHECKING:
@@ -100,25 +100,6 @@ def train_all(folders: list[RunFolder], options: RunOptions, batch: RunBatch | N
     return 1 if failed else 0
 
 
-def print_status(text: str) -> None:
-    """Tell on standard error."""
-    print(text, file=sys.stderr, flush=True)
-
-
-def result_line(told: Mapping[str, Any], path: Path) -> str:
-    """What became of a run, and where it is."""
-    numbers = "learning diverged, and some returns are not finite"
-    if not told["episodes"]:
-        numbers = f"no episode ended within {told['env_steps']:,} environment steps, so that there is no return"
-    if told["average_return"] is not None:
-        numbers = (
-            f"average return {told['average_return']:,.2f}, last tenth {told['last_tenth_return']:,.2f} "
-            f"({told['episodes']:,} episodes)"
-        )
-    resumed = "" if told["resumed"] == "never" else f", {told['resumed']}"
-    return f"seed {told['seed']}: {numbers}, {told['wall_s']:,.0f} s{resumed}\n  {printable(str(path))}"
-
-
 _LIST = re.compile(r"^\[(.*)\]$")
 
 
@@ -172,17 +153,25 @@ CARRIED_VALUES = ("batch", "minibatch", "discount", "trace_decay")
 
 
 @dataclass(frozen=True, kw_only=True)
-class AgentOptions(RunOptions):
-    """The options of all commands that train one agent."""
+class TaskOptions:
+    """What to train on."""
+
+    task: Annotated[Text, arg(metavar="TASK", help_behavior_hint="(such as reacher or pendulum)")] = None
+    """A task in closed form, trained in one compiled program: reacher and double-pendulum, the paper's; pendulum,
+    cart-pole, mountain-car, acrobot; ur-reacher, the paper's robot."""
+    env: Annotated[Text, arg(metavar="ID", help_behavior_hint="(instead of --task)")] = None
+    """A Gymnasium environment, such as Hopper-v5; for module:Name-v0 the module is imported, which runs its code."""
+    env_dt: Annotated[Text, arg(metavar="TIME", help_behavior_hint="(default: its own)")] = None
+    """The time step: tasks other than the paper's simulate with it, MuJoCo's environments are retimed to it, and for
+    others it says what they do not publish."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValueOptions:
+    """The values of an agent at the cycle time that they were tuned at."""
 
     algorithm: Annotated[str, arg(metavar="ALGORITHM")] = "ppo"
     """ppo, sac or actor-critic."""
-    dt: Annotated[str, arg(metavar="TIME")]
-    """The action-cycle time: 16ms, 0.016, 62.5Hz."""
-    env_steps: Annotated[Count, arg(help_behavior_hint="(required)")] = None
-    """How long to train, in environment steps."""
-    seed: Annotated[Count, arg(help_behavior_hint="(default: 0)")] = None
-    """The run's seed."""
     batch: Annotated[Count, paper_default(PPO.batch)] = None
     """b of PPO, the agent steps between two updates."""
     minibatch: Annotated[Count, arg(help_behavior_hint="(default: the paper's, 50 for ppo and 256 for sac)")] = None
@@ -191,12 +180,36 @@ class AgentOptions(RunOptions):
     """gamma, per agent step."""
     trace_decay: Annotated[Rate, paper_default(PPO.trace_decay)] = None
     """lambda of PPO, per agent step."""
+    tuned: Annotated[Text, arg(metavar="FILE", help_behavior_hint="(instead of --tuned-at)")] = None
+    """A file of 'cycletime tune' with the values and their cycle time; options given beside it replace its values."""
+    set: Annotated[NameListOption, arg(metavar="NAME=VALUE ...")] = NO_NAMES
+    """Other fields of the agent, such as learn_when=episode_end hidden=32,32 learning_rate=1e-3."""
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The given ones of the values that rules carry."""
+        return {name: getattr(self, name) for name in CARRIED_VALUES if getattr(self, name) is not None}
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Other fields of the agent."""
+        return parse_settings(self.set, self.algorithm, but_not=CARRIED_VALUES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentOptions(RunOptions, ValueOptions):
+    """The options of all commands that train one agent."""
+
+    dt: Annotated[str, arg(metavar="TIME")]
+    """The action-cycle time: 16ms, 0.016, 62.5Hz."""
+    env_steps: Annotated[Count, arg(help_behavior_hint="(required)")] = None
+    """How long to train, in environment steps."""
+    seed: Annotated[Count, arg(help_behavior_hint="(default: 0)")] = None
+    """The run's seed."""
     tuned_at: Annotated[Text, arg(metavar="TIME", help_behavior_hint="(default: --dt, so that nothing is carried)")] = (
         None
     )
     """The cycle time that these values were tuned at."""
-    tuned: Annotated[Text, arg(metavar="FILE", help_behavior_hint="(instead of --tuned-at)")] = None
-    """A file of 'cycletime tune' with the values and their cycle time; options given beside it replace its values."""
     rule: Annotated[Text, arg(metavar="RULE", help_behavior_hint="(default: dt-aware for ppo, horizons for sac)")] = (
         None
     )
@@ -207,8 +220,6 @@ class AgentOptions(RunOptions):
     also: NameListOption = NO_NAMES
     """Carry as well, as in 'cycletime transfer': learning-rate, of ppo clip, of sac replay-capacity, target-smoothing
     and updates-per-second; the random start always lasts as long in seconds."""
-    set: Annotated[NameListOption, arg(metavar="NAME=VALUE ...")] = NO_NAMES
-    """Other fields of the agent, such as learn_when=episode_end hidden=32,32 learning_rate=1e-3."""
     noise: Annotated[str, arg(metavar="NOISE")] = "white"
     """The exploration's noise: white, ornstein-uhlenbeck, autoregressive or pink."""
     correlation: Annotated[Text, arg(metavar="TIME", help_behavior_hint="(for pink 10s by default)")] = None
@@ -230,12 +241,12 @@ class AgentOptions(RunOptions):
             "algorithm": self.algorithm,
             "dt": self.dt,
             "env_steps": self.env_steps,
-            "values": {name: getattr(self, name) for name in CARRIED_VALUES if getattr(self, name) is not None},
+            "values": self.values,
             "tuned_at": self.tuned_at,
             "tuned": self.tuned,
             "rule": select_rule(self.rule, self.own_rules),
             "also": self.also,
-            "others": parse_settings(self.set, self.algorithm, but_not=CARRIED_VALUES),
+            "others": self.settings,
             "exploration": make_exploration(self.noise, self.correlation, self.order),
             "learner": self.learner,
         }

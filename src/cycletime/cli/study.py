@@ -66,7 +66,7 @@ class RunStudy(WorkerOptions):
 
     def run(self) -> int:
         """Run what is left; status 1 if some runs failed."""
-        from cycletime.cli.run_options import print_status
+        from cycletime.cli.output import print_status
         from cycletime.studies.progress import StudyProgress
         from cycletime.studies.spec_file import read_study
         from cycletime.studies.study_folder import StudyFolder, format_states
@@ -101,7 +101,6 @@ class PlanStudy:
     """Do not try runs to estimate the time."""
 
     def run(self) -> int:
-        """Print it."""
         from cycletime.studies.plan import Plan
         from cycletime.studies.spec_file import read_study
         from cycletime.studies.study_folder import StudyFolder, format_states
@@ -239,7 +238,6 @@ class RetryStudy:
     """One run."""
 
     def run(self) -> int:
-        """Forget it."""
         from cycletime.studies.study_folder import StudyFolder, damaged_runs, move_aside
 
         folder = StudyFolder.open(self.folder)
@@ -316,7 +314,6 @@ class PackStudy:
     """The pack, such as pack.zip."""
 
     def run(self) -> int:
-        """Write it."""
         if self.output.is_dir() or not self.output.parent.is_dir():
             what = "is a folder" if self.output.is_dir() else "is in a folder that is not there"
             raise InputError(f"{str(self.output)!r} {what}: give the name of a file, such as pack.zip.")

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from cycletime.cli.options import Count, Text
-from cycletime.cli.run_options import CARRIED_VALUES, AgentOptions, RunOptions, print_status, result_line, train_all
+from cycletime.cli.options import Count
+from cycletime.cli.output import print_status, result_line
+from cycletime.cli.run_options import CARRIED_VALUES, AgentOptions, RunOptions, TaskOptions, train_all
 from cycletime.errors import InputError
 from cycletime.training.observers import TrainingObserver
 
@@ -152,21 +153,7 @@ def train_robot_by_id(folder: RunFolder, options: RunOptions) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorldOptions:
-    """What to train on."""
-
-    task: Annotated[Text, arg(metavar="TASK", help_behavior_hint="(such as reacher or pendulum)")] = None
-    """A task in closed form, trained in one compiled program: reacher and double-pendulum, the paper's; pendulum,
-    cart-pole, mountain-car, acrobot; ur-reacher, the paper's robot."""
-    env: Annotated[Text, arg(metavar="ID", help_behavior_hint="(instead of --task)")] = None
-    """A Gymnasium environment, such as Hopper-v5; for module:Name-v0 the module is imported, which runs its code."""
-    env_dt: Annotated[Text, arg(metavar="TIME", help_behavior_hint="(default: its own)")] = None
-    """The time step: tasks other than the paper's simulate with it, MuJoCo's environments are retimed to it, and for
-    others it says what they do not publish."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Train(AgentOptions, WorldOptions):
+class Train(AgentOptions, TaskOptions):
     """Train an agent on a task or an environment at a cycle time, and keep the run in a folder.
 
     For example: cycletime train --task reacher --algorithm ppo --dt 16ms --env-steps 1e6 --out runs
@@ -183,7 +170,6 @@ class Train(AgentOptions, WorldOptions):
     """Continue runs of this spec that were stopped or killed."""
 
     def run(self) -> int:
-        """Train all seeds."""
         specs = self.specs()
         from cycletime.training.engine import engine_for, make_batch, runs_on_robot
         from cycletime.training.machine import use_device
@@ -252,7 +238,6 @@ class Resume(RunOptions):
     """The runs' folders."""
 
     def run(self) -> int:
-        """Train them to their ends."""
         from cycletime.studies.study_folder import StudyFolder
         from cycletime.training.engine import engine_for, runs_on_robot
         from cycletime.training.machine import use_device

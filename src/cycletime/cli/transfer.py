@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, arg, subcommand
 
@@ -65,31 +65,34 @@ class TransferValues(TransferOptions):
     """Print the values in this library's words too; by default in those of --from-library."""
     n_envs: Annotated[Count, arg(help_behavior_hint="(default: 1)")] = None
     """The number of parallel environments, for the library's words."""
+    rule: Annotated[str, arg(metavar="RULE")]
+    """The rule."""
+    also: NameListOption = NO_NAMES
+    """Carry as well."""
+
+    kind: ClassVar[type[Hyperparameters]]
+    """Whose values: options that are named as its fields."""
+
+    def run(self) -> int:
+        target = self.library or next(iter(self.from_library), None)
+        if self.n_envs is not None and target is None:
+            raise InputError(f"--n-envs {self.n_envs} matters to a library's words only: name one with --for.")
+        typed = {each.name: getattr(self, each.name, None) for each in fields(self.kind)}
+        before, notes = _before(self, {name: value for name, value in typed.items() if value is not None})
+        carried = before.at(self.to_dt, select_rule(self.rule, self.own_rules), self.also)
+        exported = carried.to(target, self.n_envs) if target else None
+        if self.json:
+            library = {"library": _library_json(exported)} if exported else {}
+            print(json.dumps({**transfer_as_json(carried, notes), **library}, indent=2))
+        else:
+            print("\n".join([explain_values(carried, notes), *_library_lines(exported)]))
+        return 0
 
 
-def carry_and_print(options: TransferValues, kind: type[Hyperparameters], rule: str, also: tuple[str, ...]) -> int:
-    """Carry what the options say; those that are named as fields of the kind are its values."""
-    target = options.library or next(iter(options.from_library), None)
-    if options.n_envs is not None and target is None:
-        raise InputError(f"--n-envs {options.n_envs} matters to a library's words only: name one with --for.")
-    typed = {each.name: getattr(options, each.name, None) for each in fields(kind)}
-    given = {name: value for name, value in typed.items() if value is not None}
-    before, notes = _before(options, kind, given, also)
-    carried = before.at(options.to_dt, select_rule(rule, options.own_rules), also)
-    exported = carried.to(target, options.n_envs) if target else None
-    if options.json:
-        library = {"library": _library_json(exported)} if exported else {}
-        print(json.dumps({**transfer_as_json(carried, notes), **library}, indent=2))
-    else:
-        print("\n".join([explain_values(carried, notes), *_library_lines(exported)]))
-    return 0
-
-
-def _before(
-    options: TransferValues, kind: type[Hyperparameters], given: Mapping[str, Any], also: tuple[str, ...]
-) -> tuple[Hyperparameters, tuple[str, ...]]:
+def _before(options: TransferValues, given: Mapping[str, Any]) -> tuple[Hyperparameters, tuple[str, ...]]:
     """The values at the cycle time they were tuned at, and notes on those that were not given."""
-    from_dt, tuned = _tuned(options, kind, also)
+    kind = options.kind
+    from_dt, tuned = _tuned(options)
     if not options.from_library:
         stated = {**tuned, **given}
         whose = "Stable-Baselines3's default" if kind.algorithm == "a2c" else "the paper's baseline"
@@ -132,9 +135,7 @@ def _value(text: str) -> object:
     return {"true": True, "false": False, "none": None}.get(text.lower(), text)
 
 
-def _tuned(
-    options: TransferValues, kind: type[Hyperparameters], also: tuple[str, ...]
-) -> tuple[DurationLike, Mapping[str, Any]]:
+def _tuned(options: TransferValues) -> tuple[DurationLike, Mapping[str, Any]]:
     """The cycle time that values were tuned at, and a file's values, with what it sets for the parts."""
     if options.from_dt is not None and options.tuned is not None:
         raise InputError(f"--from is {options.from_dt}: the file of --tuned says it already, so leave one out.")
@@ -144,8 +145,9 @@ def _tuned(
         return options.from_dt, {}
     from cycletime.training.toml_files import read_tuned
 
+    kind = options.kind
     read = read_tuned(options.tuned).of(kind.algorithm)
-    fields = [kind.parts[name].field for name in also if name in kind.parts]
+    fields = [kind.parts[name].field for name in options.also if name in kind.parts]
     return read.dt, {**{name: read.others[name] for name in fields if name in read.others}, **read.values}
 
 
@@ -195,7 +197,6 @@ class TransferZoo(TransferOptions):
     """Write the file there, which must not exist yet, and the table to standard output."""
 
     def run(self) -> int:
-        """Carry, and print or write."""
         from cycletime.libraries.yaml_edit import MOST_BYTES
         from cycletime.libraries.zoo import transfer_entry
 
@@ -259,9 +260,7 @@ class TransferPPO(TransferValues):
     also: NameListOption = NO_NAMES
     """Carry as well: exploration-noise, learning-rate, clip."""
 
-    def run(self) -> int:
-        """Carry and print."""
-        return carry_and_print(self, PPO, self.rule, self.also)
+    kind: ClassVar = PPO
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,9 +284,7 @@ class TransferA2C(TransferValues):
     also: NameListOption = NO_NAMES
     """Carry as well: exploration-noise, learning-rate."""
 
-    def run(self) -> int:
-        """Carry and print."""
-        return carry_and_print(self, A2C, self.rule, self.also)
+    kind: ClassVar = A2C
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -328,36 +325,28 @@ class TransferSAC(TransferOffPolicy):
     action_size: Annotated[Count, arg(help_behavior_hint="(no default)")] = None
     """The number of action dimensions, for --also target-entropy."""
 
-    def run(self) -> int:
-        """Carry and print."""
-        return carry_and_print(self, SAC, self.rule, self.also)
+    kind: ClassVar = SAC
 
 
 @dataclass(frozen=True, kw_only=True)
 class TransferTQC(TransferSAC):
     """Carry TQC's hyper-parameters to another cycle time, by SAC's rules."""
 
-    def run(self) -> int:
-        """Carry and print."""
-        return carry_and_print(self, TQC, self.rule, self.also)
+    kind: ClassVar = TQC
 
 
 @dataclass(frozen=True, kw_only=True)
 class TransferTD3(TransferOffPolicy):
     """Carry TD3's hyper-parameters to another cycle time, by SAC's rules."""
 
-    def run(self) -> int:
-        """Carry and print."""
-        return carry_and_print(self, TD3, self.rule, self.also)
+    kind: ClassVar = TD3
 
 
 @dataclass(frozen=True, kw_only=True)
 class TransferDDPG(TransferOffPolicy):
     """Carry DDPG's hyper-parameters to another cycle time, by SAC's rules."""
 
-    def run(self) -> int:
-        """Carry and print."""
-        return carry_and_print(self, DDPG, self.rule, self.also)
+    kind: ClassVar = DDPG
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Optional
 from tyro.conf import Positional, arg
 
 from cycletime.cli.options import Count, Text
-from cycletime.cli.output import format_columns
-from cycletime.cli.run_options import print_status
+from cycletime.cli.output import format_columns, print_status
+from cycletime.cli.study import WorkerOptions
 from cycletime.errors import InputError, printable
 from cycletime.rules.quantities import decay_in_seconds
 
@@ -25,7 +25,7 @@ _SHOWN = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tune:
+class Tune(WorkerOptions):
     """Tune an algorithm at one cycle time, measure the winner with fresh seeds, and write its values to a file.
 
     For example: cycletime tune tuning.toml --horizons --out tuning --write tuned.toml
@@ -48,16 +48,9 @@ class Tune:
     horizons: bool = False
     """Tune discount and trace decay, as horizons in seconds, as 'horizons = true' in the file does; those of
     its own [horizons] table where it has one."""
-    executor: Annotated[str, arg(metavar="EXECUTOR")] = "local"
-    """Where workers run: local, ray or slurm."""
-    workers: Annotated[Count, arg(help_behavior_hint="(default: one for each core, or for each GPU)")] = None
-    """Runs at a time."""
-    change_engine: bool = False
-    """Continue although the tuning began on another device or with another width."""
 
     def run(self) -> int:
         """Tune, write, and tell; status 1 if some trials or fresh seeds have no score."""
-        from cycletime.studies.executors import ExecutorOptions, make_executor
         from cycletime.studies.progress import StudyProgress
         from cycletime.studies.tuning import tune
         from cycletime.studies.tuning_spec import read_tuning
@@ -65,7 +58,7 @@ class Tune:
 
         options = {name: getattr(self, name) for name in ("sampler", "trials", "sampler_seed", "fresh_seeds")}
         tuning = read_tuning(self.file, **options, horizons=self.horizons)
-        executor = make_executor(self.executor, ExecutorOptions(workers=self.workers), tuning.study.device)
+        executor = self.executor_for(tuning.study.device)
         file = self._written_to(tuning)
         with stopping() as stopper:
             outcome = tune(
