@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from cycletime.libraries import LIBRARIES
-from cycletime.libraries.param_names import Word
+from cycletime.libraries.param_names import ParamName
 from cycletime.rules import PPO, SAC
 
 pytestmark = pytest.mark.libraries
@@ -119,7 +119,7 @@ def test_every_library_of_the_list_is_covered_with_all_that_it_has() -> None:
 def test_every_exported_name_is_taken_and_every_default_is_the_library_s_own(library: str, algorithm: str) -> None:
     values = (UNEVEN if algorithm == "ppo" else sac()).to(library, n_envs=4)
     taken = {name: default(library, algorithm, name) for name in values if home(library, algorithm, name)}
-    words = [word for word in vars(getattr(LIBRARIES[library], algorithm)).values() if isinstance(word, Word)]
+    words = [word for word in vars(getattr(LIBRARIES[library], algorithm)).values() if isinstance(word, ParamName)]
     assert {word.name for word in words} <= set(taken)
     for word in words if library != "torchrl" else ():  # TorchRL's defaults are not in the package either
         assert taken[word.name] == word.default, word.name

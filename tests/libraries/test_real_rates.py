@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cycletime.libraries.rates import OneRate
+from cycletime.libraries.param_names import OneRate
 from cycletime.libraries.tables import RATES
 from cycletime.rules import ALGORITHMS, PPO
 

@@ -14,7 +14,7 @@ import pytest
 
 from cycletime.libraries import LIBRARIES
 from cycletime.libraries.off_policy import ReplayRatio
-from cycletime.libraries.param_names import Word
+from cycletime.libraries.param_names import ParamName
 from cycletime.libraries.tables import RATES
 from cycletime.rules import PPO, SAC
 
@@ -80,7 +80,7 @@ def test_every_exported_name_is_taken_and_the_whole_is_valid(algorithm: str) -> 
 @pytest.mark.parametrize("algorithm", ["ppo", "sac"])
 def test_every_default_is_rllib_s_own(algorithm: str) -> None:
     words, made = getattr(LIBRARIES["rllib"], algorithm), config(algorithm)
-    defaults = {word.name: word.default for word in vars(words).values() if isinstance(word, Word)}
+    defaults = {word.name: word.default for word in vars(words).values() if isinstance(word, ParamName)}
     assert defaults == {name: getattr(made, name) for name in defaults}
     if algorithm == "sac":
         assert isinstance(words.updates, ReplayRatio)

@@ -12,10 +12,9 @@ from typing import Any, TypeVar
 
 from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError, did_you_mean
-from cycletime.libraries.off_policy import OffPolicyWords
+from cycletime.libraries.off_policy import OffPolicyTable
 from cycletime.libraries.on_policy import OnPolicyTable
-from cycletime.libraries.param_names import SettingsReader, Word, flatten_settings, setting_prefixes
-from cycletime.libraries.rates import RateWords
+from cycletime.libraries.param_names import ParamName, RateTable, SettingsReader, flatten_settings, setting_prefixes
 from cycletime.libraries.tables import ALIASES, DISPLAY_NAMES, LIBRARIES, RATES
 from cycletime.rules.hyperparameters import Hyperparameters
 from cycletime.rules.laws import Number
@@ -42,11 +41,11 @@ def export_values(
     said, notes = _settings_for(values, words, rates, n_envs, layout)
     understood = read_settings(type(values), name, values.dt, n_envs, _with_action_size(said, values))
     spoken_name = DISPLAY_NAMES.get(name, name)
-    remarks = words.remarks if isinstance(words, OffPolicyWords) else {}
+    remarks = words.remarks if isinstance(words, OffPolicyTable) else {}
     differences = _differences(values, understood, spoken_name, n_envs, remarks)
     notes = [*differences, *(note.format(library=spoken_name) for note in notes)]
     if spoken:
-        together = words.said_together if isinstance(words, OffPolicyWords) else ()
+        together = words.said_together if isinstance(words, OffPolicyTable) else ()
         at_first = _settings_for(_as_first_read(values, spoken), words, rates, spoken.n_envs, {})[0]
         said = _merge_source(spoken, said, at_first, together)
         notes += _notes_on_uncarried(values, spoken, said, together)
@@ -60,7 +59,7 @@ def read_settings(cls: type[H], library: str, dt: DurationLike, n_envs: int | No
     n_envs = _read_n_envs(given, words.n_envs, n_envs)
     fields: dict[str, Any]
     defaults: dict[str, Number] = {}
-    if isinstance(words, OffPolicyWords):
+    if isinstance(words, OffPolicyTable):
         fields = words.read(given, n_envs, cls)
         defaults = words.defaults_beside(given, n_envs, cls)
     else:
@@ -86,14 +85,14 @@ def read_settings(cls: type[H], library: str, dt: DurationLike, n_envs: int | No
 
 def _settings_for(
     values: Hyperparameters,
-    words: OnPolicyTable | OffPolicyWords,
-    rates: RateWords,
+    words: OnPolicyTable | OffPolicyTable,
+    rates: RateTable,
     n_envs: int,
     layout: Mapping[str, int],
 ) -> tuple[dict[str, Any], list[str]]:
     """The values in words that say nothing else, and what ``{library}`` does with them."""
     said: dict[str, Any] = {words.n_envs.name: n_envs} if words.n_envs else {}
-    if isinstance(words, OffPolicyWords):
+    if isinstance(words, OffPolicyTable):
         assert isinstance(values, OffPolicy), "an algorithm has the words of its kind"
         return said | words.write(values, n_envs) | rates.write(values), []
     assert isinstance(values, PPO | A2C), "an algorithm has the words of its kind"
@@ -142,7 +141,7 @@ def _notes_on_uncarried(
     return [f"Counted in agent steps, but left alone: {', '.join(listed)}."] if listed else []
 
 
-def _find_table(library: str, algorithm: str) -> tuple[str, OnPolicyTable | OffPolicyWords]:
+def _find_table(library: str, algorithm: str) -> tuple[str, OnPolicyTable | OffPolicyTable]:
     name = library.lower().replace("_", "-").replace(" ", "-")
     name = ALIASES.get(name, name)
     if name not in LIBRARIES:
@@ -155,7 +154,7 @@ def _find_table(library: str, algorithm: str) -> tuple[str, OnPolicyTable | OffP
     return name, words
 
 
-def _read_n_envs(given: SettingsReader, word: Word | None, n_envs: int | None) -> int:
+def _read_n_envs(given: SettingsReader, word: ParamName | None, n_envs: int | None) -> int:
     if word is None:
         return check_count("n_envs", 1 if n_envs is None else n_envs)
     said = given.optional_number(word.name)

@@ -13,7 +13,7 @@ from math import lcm
 from typing import Any, Protocol
 
 from cycletime.errors import InputError
-from cycletime.libraries.param_names import NotANumberError, SettingsReader, Word
+from cycletime.libraries.param_names import NotANumberError, ParamName, SettingsReader
 from cycletime.rules.hyperparameters import Hyperparameters
 from cycletime.rules.laws import Number, nearest_whole
 from cycletime.rules.quantities import Quantity, update_rhythm
@@ -41,7 +41,6 @@ class UpdatesPerPeriod:
     period: str
 
     def write(self, per_step: Fraction, n_envs: int, values: OffPolicy) -> dict[str, Any]:
-        """See `Updates`."""
         per_vector_step = per_step * n_envs
         # In the rhythm that was said where a whole number of updates fits: after 64 steps 32 updates, not after 2 one.
         usual = values.spoken.layout.get(self.period, 1) if values.spoken else 1
@@ -49,7 +48,6 @@ class UpdatesPerPeriod:
         return {self.updates: int(per_vector_step * period), self.period: period}
 
     def read(self, given: SettingsReader, n_envs: int, minibatch: int | None) -> Number | None:
-        """See `Updates`."""
         updates = given.optional_number(self.updates)
         _unpack_steps(given, self.period)
         try:
@@ -64,10 +62,10 @@ class UpdatesPerPeriod:
             raise
         if (updates, period) == (None, None):
             return None
-        usual = given.layout[self.period] = given.count(Word(self.period, 1))
+        usual = given.layout[self.period] = given.count(ParamName(self.period, 1))
         if updates == _AS_MANY_AS_COLLECTED:
             return 1.0
-        return given.count(Word(self.updates, 1)) / (usual * n_envs)
+        return given.count(ParamName(self.updates, 1)) / (usual * n_envs)
 
 
 def _unpack_steps(given: SettingsReader, name: str) -> None:
@@ -84,11 +82,9 @@ class WholeUpdates:
     updates: str
 
     def write(self, per_step: Fraction, n_envs: int, values: OffPolicy) -> dict[str, Any]:
-        """See `Updates`."""
         return {self.updates: nearest_whole(per_step * n_envs)}
 
     def read(self, given: SettingsReader, n_envs: int, minibatch: int | None) -> Number | None:
-        """See `Updates`."""
         updates = given.optional_positive(self.updates)
         return None if updates is None else float(updates / n_envs)
 
@@ -102,12 +98,10 @@ class UpdateRatio:
     """A name for the transitions collected at a time, which must make a whole number of updates."""
 
     def write(self, per_step: Fraction, n_envs: int, values: OffPolicy) -> dict[str, Any]:
-        """See `Updates`."""
         collected = {self.collected: lcm(per_step.denominator, n_envs)} if self.collected else {}
         return {self.ratio: float(per_step), **collected}
 
     def read(self, given: SettingsReader, n_envs: int, minibatch: int | None) -> Number | None:
-        """See `Updates`."""
         if self.collected:
             given.optional_positive(self.collected)
         return given.optional_positive(self.ratio)
@@ -124,11 +118,9 @@ class ReplayRatio:
     default_minibatch: int
 
     def write(self, per_step: Fraction, n_envs: int, values: OffPolicy) -> dict[str, Any]:
-        """See `Updates`."""
         return {self.ratio: _in_whole_rounds(per_step, n_envs) * (values.minibatch or self.default_minibatch)}
 
     def read(self, given: SettingsReader, n_envs: int, minibatch: int | None) -> Number | None:
-        """See `Updates`."""
         ratio = given.optional_positive(self.ratio)
         return None if ratio is None else _in_whole_rounds(ratio / (minibatch or self.default_minibatch), n_envs)
 
@@ -146,21 +138,19 @@ class UpdatePeriod:
     period: str
 
     def write(self, per_step: Fraction, n_envs: int, values: OffPolicy) -> dict[str, Any]:
-        """See `Updates`."""
         many = per_step >= 1
         return {self.period: 1 / nearest_whole(per_step) if many else nearest_whole(1 / per_step)}
 
     def read(self, given: SettingsReader, n_envs: int, minibatch: int | None) -> Number | None:
-        """See `Updates`."""
         period = given.optional_positive(self.period)
         return None if period is None else 1 / float(period)
 
 
 @dataclass(frozen=True)
-class OffPolicyWords:
+class OffPolicyTable:
     """How one library says what SAC or its like has that depends on the cycle time; None where it has no word."""
 
-    discount: Word
+    discount: ParamName
     """gamma."""
     tau: str | None = None
     """Target smoothing as we have it."""
@@ -182,7 +172,7 @@ class OffPolicyWords:
     """The target entropy."""
     entropy_per_dimension: int | None = None
     """If the target entropy is this sign times a coefficient times |A|: the sign."""
-    n_envs: Word | None = None
+    n_envs: ParamName | None = None
     """The number of parallel environments, where it is a setting."""
     defaults: Mapping[str, Number] = field(default_factory=dict)
     """By the library's names: what it takes where nothing is said."""

@@ -13,7 +13,7 @@ from math import ceil, gcd, inf, lcm
 from typing import Any, Protocol, TypeAlias
 
 from cycletime.errors import InputError
-from cycletime.libraries.param_names import SettingsReader, Word
+from cycletime.libraries.param_names import ParamName, SettingsReader
 from cycletime.rules.laws import nearest_whole
 from cycletime.rules.ppo import A2C, PPO
 from cycletime.rules.quantities import check_count
@@ -29,15 +29,15 @@ class OnPolicyTable(Protocol):
     """How one library says PPO's four values, or A2C's three."""
 
     @property
-    def discount(self) -> Word:
+    def discount(self) -> ParamName:
         """The name of gamma."""
 
     @property
-    def trace_decay(self) -> Word:
+    def trace_decay(self) -> ParamName:
         """The name of lambda."""
 
     @property
-    def n_envs(self) -> Word | None:
+    def n_envs(self) -> ParamName | None:
         """The number of parallel environments, where it is a setting."""
 
     def write_sizes(self, values: OnPolicy, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
@@ -51,17 +51,17 @@ class OnPolicyTable(Protocol):
 class Sized:
     """A rollout, per environment or over all, and a mini-batch of a given size."""
 
-    size: Word
+    size: ParamName
     """The agent steps of a rollout."""
-    minibatch: Word | None
+    minibatch: ParamName | None
     """m; None if the whole batch is one gradient step."""
-    discount: Word
+    discount: ParamName
     """gamma."""
-    trace_decay: Word
+    trace_decay: ParamName
     """lambda."""
     size_is_per_env: bool = False
     """Whether those of one environment are meant, or of all together, which is b."""
-    n_envs: Word | None = None
+    n_envs: ParamName | None = None
     """The number of parallel environments, where it is a setting."""
     collects_whole_vector_steps: bool = True
     """Whether b is a multiple of the environments whatever one asks for."""
@@ -77,7 +77,6 @@ class Sized:
     """What happens to the samples that fill no mini-batch, where that is not one short mini-batch."""
 
     def write_sizes(self, values: OnPolicy, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
-        """See `OnPolicyWords`."""
         _refuse_layout(layout)
         minibatch = max(values.minibatch, self.smallest_minibatch)
         unit = n_envs if self.collects_whole_vector_steps else 1
@@ -95,7 +94,6 @@ class Sized:
         return sizes, [self.tail] if self.tail and batch % minibatch else []
 
     def read_sizes(self, given: SettingsReader, n_envs: int) -> dict[str, int]:
-        """See `OnPolicyWords`."""
         batch = given.count(self.size) * (n_envs if self.size_is_per_env else 1)
         if self.buffer:
             given.optional_number(self.buffer)
@@ -115,15 +113,15 @@ class Sized:
 class Counted:
     """A rollout per environment and a number of mini-batches."""
 
-    rollout: Word
+    rollout: ParamName
     """The agent steps of one environment."""
-    count: Word
+    count: ParamName
     """The number of mini-batches."""
-    discount: Word
+    discount: ParamName
     """gamma."""
-    trace_decay: Word
+    trace_decay: ParamName
     """lambda."""
-    n_envs: Word | None = None
+    n_envs: ParamName | None = None
     """The number of parallel environments, where it is a setting."""
     only_whole_minibatches: bool = False
     """Whether the library refuses a batch that the count does not divide."""
@@ -133,7 +131,6 @@ class Counted:
     """What must be set besides, with {rollout} filled in."""
 
     def write_sizes(self, values: OnPolicy, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
-        """See `OnPolicyWords`."""
         _refuse_layout(layout)
         count = nearest_whole(values.tuned_ratio)
         if self.only_whole_minibatches:
@@ -150,7 +147,6 @@ class Counted:
         return {self.rollout.name: rollout, self.count.name: count}, notes
 
     def read_sizes(self, given: SettingsReader, n_envs: int) -> dict[str, int]:
-        """See `OnPolicyWords`."""
         batch, count = given.count(self.rollout) * n_envs, given.count(self.count)
         if count > batch:
             raise InputError(f"{given.library}'s {self.count.name} is {count}: it must be at most the batch, {batch}.")
@@ -161,12 +157,12 @@ class Counted:
 class Brax:
     """Mini-batches of whole trajectories: b = batch_size * num_minibatches * unroll_length, m = b / num_minibatches."""
 
-    discount: Word = Word("discounting", 0.9)
-    trace_decay: Word = Word("gae_lambda", 0.95)
-    n_envs: Word | None = Word("num_envs", 1)
-    unroll: Word = Word("unroll_length", 10)
-    trajectories: Word = Word("batch_size", 32)
-    count: Word = Word("num_minibatches", 16)
+    discount: ParamName = ParamName("discounting", 0.9)
+    trace_decay: ParamName = ParamName("gae_lambda", 0.95)
+    n_envs: ParamName | None = ParamName("num_envs", 1)
+    unroll: ParamName = ParamName("unroll_length", 10)
+    trajectories: ParamName = ParamName("batch_size", 32)
+    count: ParamName = ParamName("num_minibatches", 16)
 
     def write_sizes(self, values: OnPolicy, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
         """See `OnPolicyWords`. The layout may fix batch_size."""
@@ -185,7 +181,6 @@ class Brax:
         return {self.unroll.name: unroll, self.trajectories.name: trajectories, self.count.name: count}, notes
 
     def read_sizes(self, given: SettingsReader, n_envs: int) -> dict[str, int]:
-        """See `OnPolicyWords`."""
         count = given.count(self.count)
         given.layout[self.trajectories.name] = given.count(self.trajectories)
         minibatch = given.count(self.trajectories) * given.count(self.unroll)
@@ -201,14 +196,13 @@ class Brax:
 class Puffer:
     """A horizon per agent, and a mini-batch of whole horizons."""
 
-    horizon: Word
-    minibatch: Word
-    n_envs: Word | None
-    discount: Word = Word("train.gamma", 0.995)
-    trace_decay: Word = Word("train.gae_lambda", 0.90)
+    horizon: ParamName
+    minibatch: ParamName
+    n_envs: ParamName | None
+    discount: ParamName = ParamName("train.gamma", 0.995)
+    trace_decay: ParamName = ParamName("train.gae_lambda", 0.90)
 
     def write_sizes(self, values: OnPolicy, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
-        """See `OnPolicyWords`."""
         _refuse_layout(layout)
         horizon = nearest_whole(Fraction(values.batch, n_envs))
         horizons = min(n_envs, nearest_whole(Fraction(values.minibatch, horizon)))
@@ -216,7 +210,6 @@ class Puffer:
         return {self.horizon.name: horizon, self.minibatch.name: horizon * horizons}, notes
 
     def read_sizes(self, given: SettingsReader, n_envs: int) -> dict[str, int]:
-        """See `OnPolicyWords`."""
         return {"batch": given.count(self.horizon) * n_envs, "minibatch": given.count(self.minibatch)}
 
 

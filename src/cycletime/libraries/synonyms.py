@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from cycletime.errors import did_you_mean
-from cycletime.libraries.param_names import Word
-from cycletime.libraries.rates import OneRate
+from cycletime.libraries.param_names import OneRate, ParamName
 from cycletime.libraries.tables import LIBRARIES, RATES
 
 _FIELDS_BY_ENTRY = {
@@ -60,7 +59,7 @@ def _synonyms(library: str, algorithm: str) -> Iterator[Synonym]:
 
 def _names(told: object) -> Iterator[str]:
     """The names in an entry of the tables: a word, its name, or several of them."""
-    if isinstance(told, Word):
+    if isinstance(told, ParamName):
         yield told.name
     elif isinstance(told, str):
         yield told

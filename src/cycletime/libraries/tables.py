@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from cycletime.libraries.off_policy import (
-    OffPolicyWords,
+    OffPolicyTable,
     ReplayRatio,
     UpdatePeriod,
     UpdateRatio,
@@ -16,82 +16,85 @@ from cycletime.libraries.off_policy import (
     WholeUpdates,
 )
 from cycletime.libraries.on_policy import Brax, Counted, OnPolicyTable, Puffer, Sized
-from cycletime.libraries.param_names import Word
-from cycletime.libraries.rates import LogInside, OneRate, RateWords
+from cycletime.libraries.param_names import LogInside, OneRate, ParamName, RateTable
 
 
 def _rate(*names: str, default: float | None = None) -> OneRate:
-    return OneRate(tuple(Word(name, default) for name in names))
+    return OneRate(tuple(ParamName(name, default) for name in names))
 
 
 _LOG_STD = LogInside("policy_kwargs", "log_std_init", default=0.0, other_with="use_sde")
-_SB3_PPO = RateWords(_rate("learning_rate", default=3e-4), _rate("clip_range", default=0.2), _LOG_STD)
+_SB3_PPO = RateTable(_rate("learning_rate", default=3e-4), _rate("clip_range", default=0.2), _LOG_STD)
 _BRAX_RATES = {
-    "ppo": RateWords(_rate("learning_rate", default=1e-4), _rate("clipping_epsilon", default=0.3)),
-    "sac": RateWords(_rate("learning_rate", default=1e-4)),
+    "ppo": RateTable(_rate("learning_rate", default=1e-4), _rate("clipping_epsilon", default=0.3)),
+    "sac": RateTable(_rate("learning_rate", default=1e-4)),
 }
-_RSL_RL_RATES = RateWords(
+_RSL_RL_RATES = RateTable(
     _rate("algorithm.learning_rate", default=1e-3),
     _rate("algorithm.clip_param", default=0.2),
     _rate("actor.distribution_cfg.init_std", default=1.0),
 )
-_SBX_REPLAY = RateWords(OneRate((Word("learning_rate", 3e-4), Word("qf_learning_rate"))))  # the same where not said
+_SBX_REPLAY = RateTable(
+    OneRate((ParamName("learning_rate", 3e-4), ParamName("qf_learning_rate")))
+)  # the same where not said
 
-RATES: dict[str, dict[str, RateWords]] = {
+RATES: dict[str, dict[str, RateTable]] = {
     "stable-baselines3": {
         "ppo": _SB3_PPO,
-        "a2c": RateWords(_rate("learning_rate", default=7e-4), noise_std=_LOG_STD),
-        **{name: RateWords(_rate("learning_rate", default=3e-4)) for name in ("sac", "tqc")},
-        **{name: RateWords(_rate("learning_rate", default=1e-3)) for name in ("td3", "ddpg")},
+        "a2c": RateTable(_rate("learning_rate", default=7e-4), noise_std=_LOG_STD),
+        **{name: RateTable(_rate("learning_rate", default=3e-4)) for name in ("sac", "tqc")},
+        **{name: RateTable(_rate("learning_rate", default=1e-3)) for name in ("td3", "ddpg")},
     },
     "sbx": {
         "ppo": _SB3_PPO,
         **dict.fromkeys(("sac", "tqc", "td3"), _SBX_REPLAY),
-        "ddpg": RateWords(OneRate((Word("learning_rate", 3e-4), Word("qf_learning_rate", 1e-3)))),
+        "ddpg": RateTable(OneRate((ParamName("learning_rate", 3e-4), ParamName("qf_learning_rate", 1e-3)))),
     },
     "cleanrl": {
-        "ppo": RateWords(_rate("learning_rate", default=3e-4), _rate("clip_coef", default=0.2)),
-        "sac": RateWords(OneRate((Word("policy_lr", 3e-4), Word("q_lr", 1e-3)))),
+        "ppo": RateTable(_rate("learning_rate", default=3e-4), _rate("clip_coef", default=0.2)),
+        "sac": RateTable(OneRate((ParamName("policy_lr", 3e-4), ParamName("q_lr", 1e-3)))),
     },
-    "purejaxrl": {"ppo": RateWords(_rate("LR", default=3e-4), _rate("CLIP_EPS", default=0.2))},
+    "purejaxrl": {"ppo": RateTable(_rate("LR", default=3e-4), _rate("CLIP_EPS", default=0.2))},
     "rejax": {
-        "ppo": RateWords(_rate("learning_rate", default=3e-4), _rate("clip_eps", default=0.2)),
-        "sac": RateWords(_rate("learning_rate", default=3e-4)),
+        "ppo": RateTable(_rate("learning_rate", default=3e-4), _rate("clip_eps", default=0.2)),
+        "sac": RateTable(_rate("learning_rate", default=3e-4)),
     },
     "stoix": {
-        "ppo": RateWords(
+        "ppo": RateTable(
             _rate("system.actor_lr", "system.critic_lr", default=3e-4), _rate("system.clip_eps", default=0.2)
         ),
-        "sac": RateWords(_rate("system.actor_lr", "system.q_lr", "system.alpha_lr", default=3e-4)),
+        "sac": RateTable(_rate("system.actor_lr", "system.q_lr", "system.alpha_lr", default=3e-4)),
     },
     "brax": _BRAX_RATES,
     "mujoco-playground": _BRAX_RATES,
     "rsl-rl": {"ppo": _RSL_RL_RATES},
     "isaac-lab": {"ppo": replace(_RSL_RL_RATES, noise_std=_rate("policy.init_noise_std"))},
-    "rl-games": {"ppo": RateWords(_rate("learning_rate"), _rate("e_clip"))},
+    "rl-games": {"ppo": RateTable(_rate("learning_rate"), _rate("e_clip"))},
     "skrl": {
-        "ppo": RateWords(_rate("learning_rate", default=1e-3), _rate("ratio_clip", default=0.2)),
-        "sac": RateWords(_rate("learning_rate", default=1e-3)),
+        "ppo": RateTable(_rate("learning_rate", default=1e-3), _rate("ratio_clip", default=0.2)),
+        "sac": RateTable(_rate("learning_rate", default=1e-3)),
     },
     "torchrl": {
-        "ppo": RateWords(_rate("optim.lr", default=3e-4), _rate("loss.clip_epsilon", default=0.2)),
-        "sac": RateWords(_rate("optim.lr", default=3e-4)),
+        "ppo": RateTable(_rate("optim.lr", default=3e-4), _rate("loss.clip_epsilon", default=0.2)),
+        "sac": RateTable(_rate("optim.lr", default=3e-4)),
     },
     "rllib": {
-        "ppo": RateWords(_rate("lr", default=5e-5), _rate("clip_param", default=0.3)),
-        "sac": RateWords(OneRate((Word("actor_lr", 3e-5), Word("critic_lr", 3e-4), Word("alpha_lr", 3e-4)))),
+        "ppo": RateTable(_rate("lr", default=5e-5), _rate("clip_param", default=0.3)),
+        "sac": RateTable(
+            OneRate((ParamName("actor_lr", 3e-5), ParamName("critic_lr", 3e-4), ParamName("alpha_lr", 3e-4)))
+        ),
     },
     "tianshou": {
-        "ppo": RateWords(_rate("lr", default=1e-3), _rate("eps_clip", default=0.2)),
-        "sac": RateWords(_rate("actor_lr", "critic1_lr", "critic2_lr", default=1e-3)),
+        "ppo": RateTable(_rate("lr", default=1e-3), _rate("eps_clip", default=0.2)),
+        "sac": RateTable(_rate("actor_lr", "critic1_lr", "critic2_lr", default=1e-3)),
     },
-    "pufferlib": {"ppo": RateWords(_rate("train.learning_rate", default=0.015), _rate("train.clip_coef", default=0.2))},
+    "pufferlib": {"ppo": RateTable(_rate("train.learning_rate", default=0.015), _rate("train.clip_coef", default=0.2))},
     "lerobot": {
-        "sac": RateWords(_rate("algorithm.actor_lr", "algorithm.critic_lr", "algorithm.temperature_lr", default=3e-4))
+        "sac": RateTable(_rate("algorithm.actor_lr", "algorithm.critic_lr", "algorithm.temperature_lr", default=3e-4))
     },
     "authors": {
-        "ppo": RateWords(_rate("lr", default=3e-4), _rate("clip_eps", default=0.2)),
-        "sac": RateWords(_rate("lr", default=3e-4)),
+        "ppo": RateTable(_rate("lr", default=3e-4), _rate("clip_eps", default=0.2)),
+        "sac": RateTable(_rate("lr", default=3e-4)),
     },
 }
 """By library and algorithm. Where a library has no word for the initial sigma, it is part of the network there."""
@@ -103,29 +106,29 @@ class Library:
 
     ppo: OnPolicyTable | None
     """For PPO; None if it has none."""
-    sac: OffPolicyWords | None
+    sac: OffPolicyTable | None
     """For SAC; None if it has none."""
     a2c: OnPolicyTable | None = None
     """For A2C; None if it has none, or if nobody has looked."""
-    tqc: OffPolicyWords | None = None
+    tqc: OffPolicyTable | None = None
     """For TQC; the same."""
-    td3: OffPolicyWords | None = None
+    td3: OffPolicyTable | None = None
     """For TD3; the same."""
-    ddpg: OffPolicyWords | None = None
+    ddpg: OffPolicyTable | None = None
     """For DDPG; the same."""
     counted_in_steps: tuple[str, ...] = ()
     """Settings that count agent steps, and that stay as they are unless a part is asked to carry them."""
 
-    def of(self, algorithm: str) -> OnPolicyTable | OffPolicyWords | None:
+    def of(self, algorithm: str) -> OnPolicyTable | OffPolicyTable | None:
         """The words for one algorithm, if there are any."""
-        words: OnPolicyTable | OffPolicyWords | None = getattr(self, algorithm)
+        words: OnPolicyTable | OffPolicyTable | None = getattr(self, algorithm)
         return words
 
 
-_GAMMA, _LAMBDA = Word("gamma", 0.99), Word("gae_lambda", 0.95)
+_GAMMA, _LAMBDA = ParamName("gamma", 0.99), ParamName("gae_lambda", 0.95)
 _FIXED_ENTROPY = {"target_entropy": "it is fixed at -|A|"}
 
-_SB3_WITH_REPLAY = OffPolicyWords(
+_SB3_WITH_REPLAY = OffPolicyTable(
     discount=_GAMMA,
     tau="tau",
     replay="buffer_size",
@@ -146,9 +149,9 @@ _SB3_WITH_ENTROPY = replace(_SB3_WITH_REPLAY, entropy="target_entropy")
 _STABLE_BASELINES3 = Library(
     # batch_size is m here, the most dangerous of all clashes of names
     ppo=Sized(
-        size=Word("n_steps", 2048),
+        size=ParamName("n_steps", 2048),
         size_is_per_env=True,
-        minibatch=Word("batch_size", 64),
+        minibatch=ParamName("batch_size", 64),
         discount=_GAMMA,
         trace_decay=_LAMBDA,
         smallest_minibatch=2,
@@ -156,11 +159,11 @@ _STABLE_BASELINES3 = Library(
     ),
     sac=_SB3_WITH_ENTROPY,
     a2c=Sized(
-        size=Word("n_steps", 5),
+        size=ParamName("n_steps", 5),
         size_is_per_env=True,
         minibatch=None,
         discount=_GAMMA,
-        trace_decay=Word("gae_lambda", 1.0),
+        trace_decay=ParamName("gae_lambda", 1.0),
     ),
     tqc=_SB3_WITH_ENTROPY,
     td3=_SB3_WITH_REPLAY,
@@ -171,21 +174,21 @@ _SBX = replace(_STABLE_BASELINES3, a2c=None)
 
 _CLEANRL = Library(
     ppo=Counted(
-        rollout=Word("num_steps", 2048),
-        count=Word("num_minibatches", 32),
-        n_envs=Word("num_envs", 1),
+        rollout=ParamName("num_steps", 2048),
+        count=ParamName("num_minibatches", 32),
+        n_envs=ParamName("num_envs", 1),
         discount=_GAMMA,
         trace_decay=_LAMBDA,
         tail="{library} cuts the batch into slices of {m}: that makes {slices}, not {count}, the last one short.",
     ),
-    sac=OffPolicyWords(
+    sac=OffPolicyTable(
         discount=_GAMMA,
         tau="tau",
         replay="buffer_size",
         minibatch="batch_size",
         warmup=("learning_starts",),
         per_vector_step=frozenset({"warmup_steps"}),
-        n_envs=Word("num_envs", 1),
+        n_envs=ParamName("num_envs", 1),
         remarks={"updates_per_step": "it makes one update per step of all environments", **_FIXED_ENTROPY},
         defaults={"tau": 0.005, "buffer_size": 1_000_000, "learning_starts": 5_000},
     ),
@@ -193,11 +196,11 @@ _CLEANRL = Library(
 
 _PUREJAXRL = Library(
     ppo=Counted(
-        rollout=Word("NUM_STEPS", 10),
-        count=Word("NUM_MINIBATCHES", 32),
-        n_envs=Word("NUM_ENVS", 2048),
-        discount=Word("GAMMA", 0.99),
-        trace_decay=Word("GAE_LAMBDA", 0.95),
+        rollout=ParamName("NUM_STEPS", 10),
+        count=ParamName("NUM_MINIBATCHES", 32),
+        n_envs=ParamName("NUM_ENVS", 2048),
+        discount=ParamName("GAMMA", 0.99),
+        trace_decay=ParamName("GAE_LAMBDA", 0.95),
         only_whole_minibatches=True,
     ),
     sac=None,
@@ -205,14 +208,14 @@ _PUREJAXRL = Library(
 
 _REJAX = Library(
     ppo=Counted(
-        rollout=Word("num_steps", 64),
-        count=Word("num_minibatches", 16),
-        n_envs=Word("num_envs", 64),
+        rollout=ParamName("num_steps", 64),
+        count=ParamName("num_minibatches", 16),
+        n_envs=ParamName("num_envs", 64),
         discount=_GAMMA,
         trace_decay=_LAMBDA,
         only_whole_minibatches=True,
     ),
-    sac=OffPolicyWords(
+    sac=OffPolicyTable(
         discount=_GAMMA,
         one_minus_tau="polyak",
         replay="buffer_size",
@@ -220,7 +223,7 @@ _REJAX = Library(
         warmup=("fill_buffer",),
         updates=WholeUpdates("num_epochs"),
         updates_per_target_move="num_epochs",
-        n_envs=Word("num_envs", 1),
+        n_envs=ParamName("num_envs", 1),
         remarks=_FIXED_ENTROPY,
         defaults={"polyak": 0.99, "buffer_size": 131_072, "fill_buffer": 2_048, "num_epochs": 1},
     ),
@@ -228,15 +231,15 @@ _REJAX = Library(
 
 _STOIX = Library(
     ppo=Counted(
-        rollout=Word("system.rollout_length", 128),
-        count=Word("system.num_minibatches", 16),
-        n_envs=Word("arch.total_num_envs", 1024),
-        discount=Word("system.gamma", 0.99),
-        trace_decay=Word("system.gae_lambda", 0.95),
+        rollout=ParamName("system.rollout_length", 128),
+        count=ParamName("system.num_minibatches", 16),
+        n_envs=ParamName("arch.total_num_envs", 1024),
+        discount=ParamName("system.gamma", 0.99),
+        trace_decay=ParamName("system.gae_lambda", 0.95),
         only_whole_minibatches=True,
     ),
-    sac=OffPolicyWords(
-        discount=Word("system.gamma", 0.99),
+    sac=OffPolicyTable(
+        discount=ParamName("system.gamma", 0.99),
         tau="system.tau",
         replay="system.total_buffer_size",
         minibatch="system.total_batch_size",
@@ -245,7 +248,7 @@ _STOIX = Library(
         updates=UpdatesPerPeriod("system.epochs", "system.rollout_length"),
         entropy="system.target_entropy_scale",
         entropy_per_dimension=-1,
-        n_envs=Word("arch.total_num_envs", 1024),
+        n_envs=ParamName("arch.total_num_envs", 1024),
         defaults={
             "system.tau": 0.005,
             "system.total_buffer_size": 25_000,
@@ -258,14 +261,14 @@ _STOIX = Library(
 
 _BRAX = Library(
     ppo=Brax(),
-    sac=OffPolicyWords(
-        discount=Word("discounting", 0.9),
+    sac=OffPolicyTable(
+        discount=ParamName("discounting", 0.9),
         tau="tau",
         replay="max_replay_size",
         minibatch="batch_size",
         warmup=("min_replay_size",),
         updates=WholeUpdates("grad_updates_per_step"),
-        n_envs=Word("num_envs", 1),
+        n_envs=ParamName("num_envs", 1),
         remarks={"target_entropy": "it is fixed at -|A|/2"},
         defaults={"tau": 0.005, "min_replay_size": 0, "grad_updates_per_step": 1},
     ),
@@ -273,10 +276,10 @@ _BRAX = Library(
 
 _RSL_RL = Library(
     ppo=Counted(
-        rollout=Word("num_steps_per_env"),
-        count=Word("algorithm.num_mini_batches", 4),
-        discount=Word("algorithm.gamma", 0.99),
-        trace_decay=Word("algorithm.lam", 0.95),
+        rollout=ParamName("num_steps_per_env"),
+        count=ParamName("algorithm.num_mini_batches", 4),
+        discount=ParamName("algorithm.gamma", 0.99),
+        trace_decay=ParamName("algorithm.lam", 0.95),
         tail="{library} makes {count} mini-batches of {m} and drops the last {left} samples of each batch.",
     ),
     sac=None,
@@ -284,15 +287,15 @@ _RSL_RL = Library(
 
 _SKRL = Library(
     ppo=Counted(
-        rollout=Word("rollouts", 16),
-        count=Word("mini_batches", 2),
-        discount=Word("discount_factor", 0.99),
+        rollout=ParamName("rollouts", 16),
+        count=ParamName("mini_batches", 2),
+        discount=ParamName("discount_factor", 0.99),
         trace_decay=_LAMBDA,
         tail="{library} spreads the {left} samples that are left over {count} mini-batches of {m}.",
         remark="{library}'s memory must be as long as the rollout: RandomMemory(memory_size={rollout}).",
     ),
-    sac=OffPolicyWords(
-        discount=Word("discount_factor", 0.99),
+    sac=OffPolicyTable(
+        discount=ParamName("discount_factor", 0.99),
         tau="polyak",
         replay="memory_size",
         minibatch="batch_size",
@@ -306,15 +309,15 @@ _SKRL = Library(
 
 _TORCHRL = Library(
     ppo=Sized(
-        size=Word("collector.frames_per_batch", 2048),
-        minibatch=Word("loss.mini_batch_size", 64),
-        n_envs=Word("env.num_envs", 1),
-        discount=Word("loss.gamma", 0.99),
-        trace_decay=Word("loss.gae_lambda", 0.95),
+        size=ParamName("collector.frames_per_batch", 2048),
+        minibatch=ParamName("loss.mini_batch_size", 64),
+        n_envs=ParamName("env.num_envs", 1),
+        discount=ParamName("loss.gamma", 0.99),
+        trace_decay=ParamName("loss.gae_lambda", 0.95),
         only_whole_minibatches=True,  # its scripts index out of bounds otherwise
     ),
-    sac=OffPolicyWords(
-        discount=Word("optim.gamma", 0.99),
+    sac=OffPolicyTable(
+        discount=ParamName("optim.gamma", 0.99),
         one_minus_tau="optim.target_update_polyak",
         replay="replay_buffer.size",
         minibatch="optim.batch_size",
@@ -332,14 +335,14 @@ _TORCHRL = Library(
 
 _RLLIB = Library(
     ppo=Sized(
-        size=Word("train_batch_size_per_learner", 4000),
-        minibatch=Word("minibatch_size", 128),
+        size=ParamName("train_batch_size_per_learner", 4000),
+        minibatch=ParamName("minibatch_size", 128),
         discount=_GAMMA,
-        trace_decay=Word("lambda_", 1.0),
+        trace_decay=ParamName("lambda_", 1.0),
         collects_whole_vector_steps=False,
         tail="{library} has no short mini-batch: the last one of an epoch is filled up from the next epoch.",
     ),
-    sac=OffPolicyWords(
+    sac=OffPolicyTable(
         discount=_GAMMA,
         tau="tau",
         replay="replay_buffer_config.capacity",
@@ -357,15 +360,15 @@ _RLLIB = Library(
 
 _TIANSHOU = Library(
     ppo=Sized(
-        size=Word("collection_step_num_env_steps", 2048),
-        minibatch=Word("batch_size", 64),
+        size=ParamName("collection_step_num_env_steps", 2048),
+        minibatch=ParamName("batch_size", 64),
         discount=_GAMMA,
         trace_decay=_LAMBDA,
         smallest_minibatch=2,  # the spread of one sample's advantage is not a number
         buffer="buffer_size",  # 4096 where nothing is said, however large the batch
         tail="{library} has no short mini-batch: the last one of an epoch takes the samples that are left as well.",
     ),
-    sac=OffPolicyWords(
+    sac=OffPolicyTable(
         discount=_GAMMA,
         tau="tau",
         replay="buffer_size",
@@ -384,18 +387,20 @@ _TIANSHOU = Library(
 )
 
 _PUFFERLIB = Library(
-    ppo=Puffer(Word("train.horizon", 64), Word("train.minibatch_size", 8192), Word("vec.total_agents", 4096)),
+    ppo=Puffer(
+        ParamName("train.horizon", 64), ParamName("train.minibatch_size", 8192), ParamName("vec.total_agents", 4096)
+    ),
     sac=None,
 )
 
 _RL_GAMES = Library(
     ppo=Sized(
-        size=Word("horizon_length"),
+        size=ParamName("horizon_length"),
         size_is_per_env=True,
-        minibatch=Word("minibatch_size"),
-        n_envs=Word("num_actors"),
-        discount=Word("gamma"),
-        trace_decay=Word("tau"),  # no smoothing of targets: this is lambda
+        minibatch=ParamName("minibatch_size"),
+        n_envs=ParamName("num_actors"),
+        discount=ParamName("gamma"),
+        trace_decay=ParamName("tau"),  # no smoothing of targets: this is lambda
         only_whole_minibatches=True,
     ),
     sac=None,
@@ -403,8 +408,8 @@ _RL_GAMES = Library(
 
 _LEROBOT = Library(
     ppo=None,
-    sac=OffPolicyWords(
-        discount=Word("algorithm.discount", 0.99),
+    sac=OffPolicyTable(
+        discount=ParamName("algorithm.discount", 0.99),
         tau="algorithm.critic_target_update_weight",
         replay="policy.online_buffer_capacity",
         minibatch="batch_size",
@@ -421,13 +426,13 @@ _LEROBOT = Library(
 
 _AUTHORS = Library(
     ppo=Sized(
-        size=Word("bs", 2000),
-        minibatch=Word("mbs", 50),
-        discount=Word("g", 0.99),
-        trace_decay=Word("lm", 0.95),
+        size=ParamName("bs", 2000),
+        minibatch=ParamName("mbs", 50),
+        discount=ParamName("g", 0.99),
+        trace_decay=ParamName("lm", 0.95),
         tail="{library} takes b // (b // m) samples into each mini-batch, the last one being short.",
     ),
-    sac=OffPolicyWords(
+    sac=OffPolicyTable(
         discount=_GAMMA,
         tau="tau",
         minibatch="batch_size",

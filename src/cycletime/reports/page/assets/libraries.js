@@ -194,7 +194,7 @@
     const library = tables.libraries[libraryName], { words, rates } = library.algorithms[carried.algorithm];
     const algorithm = tables.algorithms[carried.algorithm], values = carried.after;
     let found;
-    if (words.kind === "OffPolicyWords") found = offPolicy(words, { values, actionSize: carried.actionSize }, nEnvs);
+    if (words.kind === "OffPolicyTable") found = offPolicy(words, { values, actionSize: carried.actionSize }, nEnvs);
     else {
       const m = values.minibatch ?? values.batch, first = carried.before;
       const ratio = values.minibatch ? over(first.batch, first.minibatch) : fraction(1n);
