@@ -92,7 +92,7 @@ def test_without_cupy_an_engine_says_what_to_install_and_what_runs_cost_on_an_h2
 ) -> None:
     monkeypatch.setitem(sys.modules, "cupy", None)
     find_device.cache_clear()
-    for make in (CudaRunBatch, CudaEngine().group):
+    for make in (CudaRunBatch, CudaEngine().make_batch):
         with pytest.raises(InputError, match=r"not installed: pip install 'cycletime\[cuda\]'\.$"):
             make([make_spec()])
     spec = make_spec(batch=2000, minibatch=50, epochs=10)

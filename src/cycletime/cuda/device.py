@@ -77,11 +77,11 @@ class Device:
 
     def place(self, record: NDArray[Any], state: State, rows: NDArray[np.float32] | None = None) -> DeviceRun:
         """Make a run ready; its state and the rows of its replay are copied to the device if they stay there."""
-        words, memory = self.kernel.replay_words, self.memory
-        if not words:
+        kernel, memory = self.kernel, self.memory
+        if not kernel.keeps_runs_on_device:
             return DeviceRun(record, state)
         kept = memory.put(state)
-        replay = memory.zeros((int(record["capacity"]), words), np.float32)
+        replay = memory.zeros((int(record["capacity"]), kernel.replay_words), np.float32)
         if rows is not None:
             memory.write(replay[: len(rows)], rows)
         record = record.copy()
@@ -89,7 +89,7 @@ class Device:
         return DeviceRun(record, kept, replay)
 
     def state(self, run: DeviceRun) -> State:
-        return self.memory.get(run.state) if self.kernel.replay_words else run.state
+        return self.memory.get(run.state) if self.kernel.keeps_runs_on_device else run.state
 
     def replay_rows(self, run: DeviceRun, stored: int) -> NDArray[np.float32]:
         """What a run's replay holds, after so many rows were stored."""
@@ -118,7 +118,7 @@ class Device:
             "reports": memory.empty((count, work.most_reports, kernel.report.itemsize), np.uint8),
             "scratch": self._scratch,
         }
-        if not kernel.replay_words:
+        if not kernel.keeps_runs_on_device:
             arrays["queue"] = memory.put(np.arange(count, dtype=np.int32))
             arrays["states"] = memory.put(np.stack([run.state for run in work.runs]))
         launch = np.zeros(1, kernel.launch)
@@ -157,7 +157,7 @@ class Device:
 
     def _fetch_positions(self, work: Slice, arrays: Mapping[str, Any]) -> tuple[list[DeviceRun], list[Any]]:
         """The runs and their positions. What was recorded is counted once: a run may not be taken in the next slice."""
-        if self.kernel.replay_words:
+        if self.kernel.keeps_runs_on_device:
             positions = []
             for run in work.runs:
                 positions.append(self.memory.get(run.state[:POSITION_WORDS]).view(POSITION)[0])
@@ -171,7 +171,7 @@ class Device:
 
     def _needed_bytes(self, work: Slice, scratch_shape: tuple[int, int]) -> int:
         of_run = work.most_records * RECORD.itemsize + work.most_reports * self.kernel.report.itemsize
-        if not self.kernel.replay_words:
+        if not self.kernel.keeps_runs_on_device:
             of_run += 4 * self.kernel.state_words
         return len(work.runs) * of_run + (4 * scratch_shape[0] * scratch_shape[1] if self._scratch is None else 0)
 

@@ -90,7 +90,12 @@ class Kernel:
     most_records: int
     """Room for the episodes of a run in one slice, beside those of a learning period; a run without room waits."""
     replay_words: int = 0
-    """Of a row of a run's replay. Runs with a replay stay on the device between slices; others travel with each."""
+    """Of a row of a run's replay; 0 where runs have none."""
+
+    @property
+    def keeps_runs_on_device(self) -> bool:
+        """Whether runs stay on the device between slices, as those with a replay do; others travel with each."""
+        return self.replay_words > 0
 
 
 def position_of(state: State) -> Any:  # noqa: ANN401 - one record, whose fields can be set

@@ -85,13 +85,13 @@ class CudaRunBatch(RunBatch):
             yield wrong
         queue = self._queue(starts.keys() - wrong.keys(), resumed)
         times_s = chain(self.slices_s, repeat(self.slices_s[-1]))
-        travels = not self.kernel.replay_words
+        overlaps = not self.kernel.keeps_runs_on_device
         try:
             order = self._begin(queue, next(times_s))
             while order:
                 chunks = self._finish(queue, order)
                 failure: Exception | None = None
-                if travels:
+                if overlaps:
                     try:
                         order = self._begin(queue, next(times_s))
                     except Exception as error:  # raised after what was computed is given, lest finished runs be lost
@@ -99,7 +99,7 @@ class CudaRunBatch(RunBatch):
                 yield {run: chunk for run, chunk in chunks.items() if run not in self.dropped}
                 if failure:
                     raise failure
-                if not travels:
+                if not overlaps:
                     order = self._begin(queue, next(times_s))
         finally:
             self.close()
@@ -125,7 +125,7 @@ class CudaRunBatch(RunBatch):
         return resumed, wrong
 
     def _checked_replay(self, run: int, state: State, arrays: Arrays) -> NDArray[np.float32] | None:
-        if not self.kernel.replay_words:
+        if not self.kernel.keeps_runs_on_device:
             return None
         stored = min(int(position_of(state)["agent_steps"]), int(self.records[run]["capacity"]))
         return checked_replay(arrays.get(_REPLAY), (stored, self.kernel.replay_words))
@@ -167,7 +167,7 @@ class CudaRunBatch(RunBatch):
 
     def _has_room(self, queue: _Queue) -> bool:
         """Whether the next run fits into the device's memory beside the others."""
-        if not self.kernel.replay_words:
+        if not self.kernel.keeps_runs_on_device:
             return True
         rows = int(self.records[queue.waiting[0]]["capacity"])
         needed = 4 * (self.kernel.state_words + rows * self.kernel.replay_words)

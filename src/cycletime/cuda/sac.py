@@ -45,6 +45,10 @@ ONE, ACTION = 9, 10
 """Where the inputs of a network that are no observation lie: the one of the biases, and the actions."""
 POLICY, CRITIC, TARGET, NETWORKS = 0, 1, 3, 5
 """Networks of a run; the second critic and target follow the first."""
+UPDATE_S, ACTING_S = 700e-6, 20e-6
+"""Of a gradient step, and of an agent step by itself, on an H200 with all its multiprocessors busy."""
+_ONLY = {"hidden": (UNITS, UNITS), "minibatch": SAMPLES, "temperature": "log_alpha", "acts": "after_learning"}
+"""What the kernel has no choice of."""
 
 RUN = np.dtype(
     [
@@ -292,19 +296,12 @@ def _critic_places(observations: int, actions: int) -> tuple[list[int], list[int
     return [*range(observations), *range(ACTION, ACTION + actions)], [0]
 
 
-_ONLY = {"hidden": (UNITS, UNITS), "minibatch": SAMPLES, "temperature": "log_alpha", "acts": "after_learning"}
-
-
 def refusal(agent: SACAgent) -> str | None:
     """In a sentence, why the kernel cannot train an agent; None where it can."""
     for name, only in _ONLY.items():
         if (given := getattr(agent, name)) != only:
             return f"{name} is {given!r}: the engine cuda trains SAC with {only!r} only."
     return None
-
-
-UPDATE_S, ACTING_S = 700e-6, 20e-6
-"""Of a gradient step, and of an agent step by itself."""
 
 
 def expected_s(spec: RunSpec) -> float:
