@@ -109,7 +109,7 @@ def calibrate(
         sizes: Numbers in an observation and in an action.
         dt: The cycle time.
         env_dt: The environment's step.
-        learner: Who learns while the robot moves.
+        learner: Where learning runs while the robot moves.
         capacity: Transitions that the run's buffer holds.
         holds_s: For how long the robot goes on with an action.
         clock: Tells seconds.

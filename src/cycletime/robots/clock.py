@@ -63,9 +63,9 @@ class WallClock:
 
 
 class RobotClock:
-    """The time that a controller tells in its packages, which passes while they are waited for.
+    """The time stamps of a controller's packages: time passes while packages are waited for.
 
-    Who wakes at a time sees the newest package that is not after it: a next one would come too late.
+    Waking at a time shows the newest package that is not after it: the next one would come too late.
     """
 
     def __init__(self, newest_s: Callable[[], float], receive: Callable[[], object], period_s: float) -> None:

@@ -237,6 +237,6 @@ class EpisodeRun:
         return numbers
 
 
-def _add_known(total: int, told: int | None) -> int:
-    """The sum of what an environment tells; -1 where it does not."""
-    return -1 if told is None or total < 0 else total + told
+def _add_known(total: int, count: int | None) -> int:
+    """The sum of an environment's counts; -1 where it reports none."""
+    return -1 if count is None or total < 0 else total + count

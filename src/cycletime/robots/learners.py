@@ -1,4 +1,4 @@
-"""Who learns while a robot moves: the loop itself, within the cycle, or a thread beside it.
+"""Learning while a robot moves: in the loop itself, within the cycle, or in a thread beside it.
 
 Either way an agent step after the other is stored, and learned from when that is due. So what is learned follows from
 the steps alone, and not from when it was computed: the steps of a journal lead to the same. In the background, only the

@@ -81,15 +81,15 @@ def _progress_share(board: StatusBoard) -> float:
 
 
 def _returns_text(board: StatusBoard) -> str:
-    told = [f"{board.return_now:,.2f} so far"]
+    parts = [f"{board.return_now:,.2f} so far"]
     if board.returns:
         mean = sum(board.returns) / len(board.returns)
-        told += [
+        parts += [
             f"last {board.returns[-1]:,.2f}",
             f"mean of {len(board.returns)} {mean:,.2f}",
             f"best {board.best:,.2f}",
         ]
-    return ", ".join(told)
+    return ", ".join(parts)
 
 
 def _timing_table(times_ms: Mapping[str, Sequence[float | None]]) -> Table:

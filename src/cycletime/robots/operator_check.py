@@ -1,4 +1,4 @@
-"""Who may move an arm: on this machine anybody, elsewhere only somebody who stands beside it and says so.
+"""Permission to move an arm: on this machine always, elsewhere only for an operator who says to stand beside it.
 
 A host is resolved once, here, and what is connected to later is the number that was looked at: a name that answers
 differently the next time leads nowhere else.

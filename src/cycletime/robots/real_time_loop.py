@@ -160,15 +160,13 @@ class RealTimeLoop:
     env: gymnasium.Env[Any, Any]
     """The world: a `RealTimeEnv`, or one inside of wrappers that have their steps in two parts as well."""
     agent: Agent
-    """Who learns."""
     dt: Duration
     """The action-cycle time, a whole multiple of the environment's step."""
     env_steps: int
     """The budget in environment steps; a run ends with the episode in which it is reached, which counts as well."""
     learner: LearnerName = "inline"
-    """Who learns while the robot moves."""
+    """Where learning runs while the robot moves: in the cycle, or in a thread beside it."""
     observer: RobotObserver = field(default_factory=RobotObserver)
-    """Who is told."""
 
     def __post_init__(self) -> None:
         check_agent(self.agent)

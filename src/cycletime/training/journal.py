@@ -108,12 +108,12 @@ TIMED_PARTS = ("wake_error_s", "observation_age_s", "act_s", "send_s", "learn_s"
 MAX_OVERRUN_SHARE = 0.01
 """The share of overruns beyond which a run says so."""
 _EDGES_S = [1e-6 * 1.05**edge for edge in range(400)]
-"""The upper edges of a histogram's bins, up to five minutes: percentiles are told 5 % too high at most."""
+"""The upper edges of a histogram's bins, up to five minutes: percentiles are 5 % too high at most."""
 
 
 @dataclass(frozen=True)
 class Spread:
-    """One of the times, over all cycles that told it; NaN where none did."""
+    """One of the times, over all cycles that have it; NaN where none does."""
 
     now_s: float
     """Of the newest cycle."""
@@ -125,7 +125,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class TimingSummary:
-    """What is told of all cycles of a run so far."""
+    """The timing of all cycles of a run so far."""
 
     cycles: int
     overruns: int
@@ -208,10 +208,10 @@ class _TimeStatistics:
             self._bins[bisect_left(_EDGES_S, time_s)] += 1
 
     def add_all(self, times_s: NDArray[np.float64]) -> None:
-        told = times_s[~np.isnan(times_s)]
-        if len(told):
-            self._take(float(told[-1]), float(told.max()), float(told.sum()), len(told))
-            self._bins += np.bincount(np.searchsorted(_EDGES_S, told), minlength=len(self._bins))
+        known = times_s[~np.isnan(times_s)]
+        if len(known):
+            self._take(float(known[-1]), float(known.max()), float(known.sum()), len(known))
+            self._bins += np.bincount(np.searchsorted(_EDGES_S, known), minlength=len(self._bins))
 
     def _take(self, now: float, worst: float, total: float, count: int) -> None:
         self._now, self._worst = now, worst if self._worst != self._worst else max(worst, self._worst)
@@ -348,14 +348,14 @@ class Journal:
 
 def _encode_entry(entry: JournalEntry) -> bytes:
     episode = entry.episode
-    told = {
+    header = {
         "number": episode.number,
         "ended_by": episode.ended_by,
         "run_env_steps": episode.run_env_steps,
         "session": entry.session,
     }
     arrays = {
-        "told": np.frombuffer(json.dumps(told).encode(), np.uint8),
+        "told": np.frombuffer(json.dumps(header).encode(), np.uint8),
         "rows": episode.rows,
         "length_steps": episode.length_steps,
         "rewards": episode.rewards,
@@ -381,14 +381,14 @@ def _next_payload(file: BinaryIO) -> bytes | None:
 
 def _decode_entry(payload: bytes) -> JournalEntry:
     with open_npz(io.BytesIO(payload), len(payload)) as arrays:
-        told: dict[str, Any] = json.loads(arrays["told"].tobytes())
+        header: dict[str, Any] = json.loads(arrays["told"].tobytes())
         episode = EpisodeRecord(
-            number=told["number"],
+            number=header["number"],
             rows=arrays["rows"],
             length_steps=arrays["length_steps"],
             rewards=arrays["rewards"],
             cycles=Cycles.from_table(arrays["cycles"]),
-            ended_by=told["ended_by"],
-            run_env_steps=told["run_env_steps"],
+            ended_by=header["ended_by"],
+            run_env_steps=header["run_env_steps"],
         )
-    return JournalEntry(episode, told["session"])
+    return JournalEntry(episode, header["session"])

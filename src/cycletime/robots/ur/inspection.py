@@ -92,7 +92,7 @@ def inspect(address: Address) -> Inspection:
 
 
 def is_in_lockstep(address: Address) -> bool:
-    """Whether no state follows the first: a simulated controller in lock-step has time pass only as it is told."""
+    """Whether no state follows the first: in lock-step a controller advances only by its client's grants."""
     link = StandardLink(address)
     try:
         link.connect()
@@ -116,7 +116,7 @@ def _ask_dashboard(link: StandardLink) -> tuple[dict[str, str], tuple[str, ...]]
 
 
 def _remote_control(reply: str | None, version: str) -> str:
-    """Before the e-Series, scripts are always taken, and nobody is asked."""
+    """Controllers before the e-Series always take scripts, and have no such mode."""
     if reply is None:
         return "not told" if version.startswith("5") else "not needed"
     return "on" if reply == "true" else "off"

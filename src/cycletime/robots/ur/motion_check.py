@@ -1,6 +1,6 @@
 """Checks of a driven arm: that it moves when commanded, and that its controller's clock runs at the expected pace.
 
-A controller in local control takes scripts and runs none, and nothing in its stream tells so. Speeds that change their
+A controller in local control takes scripts and runs none, and nothing in its stream shows it. Speeds that change their
 signs with every cycle would not move an arm by much, so measured speeds are not compared with the commands themselves,
 but with the speeds that these lead to by the law of the controller: towards the command, with its acceleration. An arm
 that obeys shows these some 24 ms later.
@@ -23,7 +23,7 @@ STANDSTILL_CAUSES = (
     "whether the controller is in remote control, whether a program runs at its teach pendant, and whether the speed "
     "slider there is at 0"
 )
-"""Why an arm may not do what it is told, though nothing has stopped it."""
+"""Why an arm may not move when commanded, though nothing has stopped it."""
 _AT_REST: Joints = (0.0,) * JOINTS
 
 
@@ -34,7 +34,7 @@ class MotionCheck:
         """Begin.
 
         Args:
-            longest_s: Between two packages, for which a command works: after a longer gap nobody knows what was done.
+            longest_s: Between two packages, for which a command works: after a longer gap it is unknown what was done.
         """
         self._longest_s = longest_s
         self._expected = _AT_REST

@@ -2,7 +2,7 @@
 
 A step ends at the next point of the grid that began with the episode's first observation, with the newest package that
 has come by then. Without a driver process time is the controller's, and the command is sent again with every package;
-behind a driver, which does that, it is the machine's. Who comes late is told so in ``info``, and the grid goes on
+behind a driver, which does that, it is the machine's. Late steps are counted in ``info``, and the grid goes on
 without a burst: an episode lasts as long as it should, and rewards are paid for all of it.
 """
 

@@ -118,14 +118,14 @@ class Override(IntEnum):
     BOX = 4
     GOAL_OUTSIDE = 5
     TOO_OLD = 6
-    """The driver's own reason: nobody stood by the command any more."""
+    """By the driver: the order was not renewed in time."""
     UNSEEN = 7
-    """Another: the controller fell silent, or was lost."""
+    """By the driver: the controller fell silent, or was lost."""
 
 
 @dataclass(frozen=True)
 class Ruling:
-    """What the arm is told, and whether that is what the agent wanted."""
+    """The command that may be sent, and why it differs from the agent's, if it does."""
 
     command: Command
     override: Override = Override.NONE

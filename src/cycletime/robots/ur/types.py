@@ -21,7 +21,7 @@ Joints: TypeAlias = tuple[float, ...]
 STANDING_SPEED = 0.01
 """rad/s: an arm all of whose joints are slower stands."""
 CONNECTION_TIMEOUT_S = 10.0
-"""Without a state for this long a controller is given up, by whoever waits for it: a connection that was lost is made
+"""Without a state for this long a controller is given up, by driver and environment alike: a lost connection is made
 again in less, also where the network has to find it first, and nobody beside an arm should wait for longer. The arm was
 stopped long before."""
 
@@ -54,7 +54,7 @@ class RobotMode(IntEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> RobotMode:
-        """A number that nobody knows is no mode in which an arm may be moved."""
+        """An unknown number is a mode in which no arm may be moved."""
         return cls.NO_CONTROLLER
 
 
@@ -76,12 +76,12 @@ class SafetyMode(IntEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> SafetyMode:
-        """A number that nobody knows is on the safe side."""
+        """An unknown number is treated as a fault, to be on the safe side."""
         return cls.FAULT
 
     @property
     def allows_motion(self) -> bool:
-        """Whether the arm may be moved; one whose safety mode is not told may not."""
+        """Whether the arm may be moved; not with an unknown safety mode."""
         return self in (SafetyMode.NORMAL, SafetyMode.REDUCED)
 
     @property
@@ -106,7 +106,7 @@ class RuntimeState(IntEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> RuntimeState:
-        """A number that nobody knows is no program that runs."""
+        """An unknown number is no running program."""
         return cls.STOPPED
 
 
@@ -187,7 +187,7 @@ class StopJ:
 
 
 Command: TypeAlias = SpeedJ | ServoJ | MoveJ | StopJ
-"""What an arm can be told; each is one line, which replaces the one that runs."""
+"""The commands of an arm; each is one script line, which replaces the running one."""
 
 
 def joints_of(command: Command) -> Joints:

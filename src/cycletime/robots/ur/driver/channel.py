@@ -40,7 +40,7 @@ class Phase(IntEnum):
     HELD = 2
     """The controller has stopped the arm, and it is to be released."""
     SILENT = 3
-    """The connection stands, but no state comes: the arm was told to stop."""
+    """The connection stands, but no state comes: a stop was sent to the arm."""
     RECONNECTING = 4
     """The connection is lost, and made again."""
     ENDED = 5
@@ -49,7 +49,7 @@ class Phase(IntEnum):
 
 @dataclass(frozen=True)
 class DriverReport:
-    """What a driver tells with every package of the controller, and when its phase changes."""
+    """The driver's report, with every package of the controller and when its phase changes."""
 
     phase: Phase
     received_s: float = 0.0

@@ -49,7 +49,7 @@ class DriverTimeouts:
     line_s: float = 0.016
     """After which a line ends, if no other came: enough to bridge jitter, and no more."""
     silent_s: float = 0.1
-    """Without a state for this long, the arm is told to stop."""
+    """Without a state for this long, a stop is sent to the arm."""
     lost_s: float = 1.0
     """Without a state for this long, the connection is made again."""
     retry_s: float = 0.5
@@ -57,7 +57,7 @@ class DriverTimeouts:
     give_up_s: float = CONNECTION_TIMEOUT_S
     """Without a state for this long they end, and the run with them."""
     rest_s: float = 3.0
-    """For how long an arm that was told to stop is watched at the end, at most."""
+    """How long the arm is watched after its last stop, at most."""
 
 
 class DriverChannel(Protocol):

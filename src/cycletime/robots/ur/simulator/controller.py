@@ -160,7 +160,7 @@ class Controller:
         self.log.append((self._messages_logged, TextMessage(message, "cycletime", level)))
 
     def _takes_programs(self, what: str) -> bool:
-        """Whether scripts are listened to at all; of many that are not, only the first is told of."""
+        """Whether scripts are accepted at all; of many refused ones, only the first is logged."""
         refuses = self.settings.profile.remote_control and not self.in_remote_control
         if refuses and not self._has_refused:
             self.say(f"The controller is not in remote control: {what} was not run, nor is what follows.", level=2)

@@ -121,5 +121,5 @@ def serve_from_json(text: str) -> int:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever started it, and it ends with them
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent process, with which it ends
     sys.exit(serve_from_json(sys.argv[1]))

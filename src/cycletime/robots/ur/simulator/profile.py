@@ -20,7 +20,7 @@ class ControllerProfile:
     name: ProfileName
     version: ControllerVersion
     date: str
-    """As the dashboard tells it."""
+    """As the dashboard prints it."""
     period_s: float
     remote_control: bool
     """Whether it takes scripts only while it is in remote control."""

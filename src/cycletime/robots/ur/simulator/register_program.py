@@ -83,7 +83,7 @@ class Registers:
 
 _NAME, _BANNER = "rtde_control", "RTDE Control Script Loaded"
 _READY, _DONE = 1, 2
-"""What the program tells in its first output register."""
+"""Values of the program's first output register."""
 _COMMAND, _ASYNC = 0, 1
 _ANSWER, _PROGRESS = 1, 2
 """Output registers with an answer, and how far an asynchronous move has come."""

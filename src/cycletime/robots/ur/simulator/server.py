@@ -163,7 +163,7 @@ class Server:
         return address, port
 
     def serve(self, until_ends: TextIO | None = None) -> None:
-        """Serve until a stream ends, where one is given: then whoever started us is gone."""
+        """Serve until a stream ends, where one is given: then the parent process is gone."""
         if until_ends is not None:
             self._selector.register(until_ends, EVENT_READ, lambda: setattr(self, "_finished", not until_ends.read(1)))
         while not self._finished:
