@@ -15,7 +15,7 @@ from cycletime.cli import main, train
 from cycletime.robots.status_board import BoardObserver
 from cycletime.training.journal import Cycle
 from cycletime.training.run_folder import RunFolder
-from tests.robots.real_time.toy_robot import ToyRobot
+from tests.robots.toy_robot import ToyRobot
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 

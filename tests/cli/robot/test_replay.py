@@ -7,7 +7,7 @@ import pytest
 from cycletime.cli import main
 from cycletime.training.journal import JOURNAL_FILE
 from cycletime.training.run_folder import RunFolder
-from tests.robots.live.recorded import entries
+from tests.robots.recorded import entries
 from tests.training.runs.finished import make_run
 
 

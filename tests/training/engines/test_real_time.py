@@ -27,7 +27,7 @@ from cycletime.training.run_recorder import TrainingJob
 from cycletime.training.spec import EngineSpec, RunSpec
 from cycletime.training.trainer import RunOutcome, train_batch
 from cycletime.training.worlds import ClosedFormWorld, GymnasiumEnv, RobotEnv, make_env, world_of
-from tests.robots.real_time.toy_robot import ToyRobot
+from tests.robots.toy_robot import ToyRobot
 from tests.robots.ur.virtual import VirtualArm, VirtualClock
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")

@@ -19,7 +19,7 @@ from cycletime.tasks import CycleTime
 from cycletime.tasks.delays import ActionDelay
 from cycletime.training.journal import EpisodeRecord
 from cycletime.training.stepped_loop import SteppedChunk, SteppedLoop
-from tests.robots.real_time.toy_robot import ToyRobot
+from tests.robots.toy_robot import ToyRobot
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 

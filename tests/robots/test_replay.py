@@ -6,7 +6,7 @@ import pytest
 from cycletime.errors import InputError
 from cycletime.robots.replay import histogram, replay_journal, summarize_journal
 from cycletime.robots.status_board import BoardObserver, StatusBoard
-from tests.robots.live.recorded import entries
+from tests.robots.recorded import entries
 from tests.robots.ur.virtual import VirtualClock
 
 

@@ -6,7 +6,7 @@ from cycletime.robots import live_view
 from cycletime.robots.live_view import show_live
 from cycletime.robots.status_board import StatusBoard
 from cycletime.training.progress_bar import ErrorConsole
-from tests.robots.live.recorded import a_cycle, an_episode
+from tests.robots.recorded import a_cycle, an_episode
 
 
 def test_without_a_terminal_an_episode_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,7 +18,7 @@ from cycletime.tasks import CycleTime
 from cycletime.tasks.delays import ActionDelay, ObservationDelay, RealTime, send_receive_env_of
 from cycletime.training.journal import Cycle, EpisodeRecord
 from cycletime.training.worlds import ActionBounds, observation_size
-from tests.robots.real_time.toy_robot import ToyRobot
+from tests.robots.toy_robot import ToyRobot
 
 
 @dataclass

@@ -17,7 +17,7 @@ from tests.robots.ur.virtual import VirtualClock
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 FILE = ROOT / "examples" / "toy_arm.py"
 
 

@@ -6,7 +6,7 @@ from cycletime.duration import Duration
 from cycletime.robots.calibration import Calibration
 from cycletime.robots.status_board import REFRESH_S, BoardObserver, StatusBoard, episode_line
 from cycletime.training.latency import CallTimes
-from tests.robots.live.recorded import a_cycle, an_episode, entries
+from tests.robots.recorded import a_cycle, an_episode, entries
 
 
 class Watched:
