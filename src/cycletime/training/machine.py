@@ -142,11 +142,8 @@ def machine_differences(
 ) -> tuple[str, ...]:
     """In words, what can make numbers computed now differ in their last bits from those computed then.
 
-    Args:
-        then: A machine.
-        now: Another, or the same later.
-        simulators: The packages that simulate the run's world.
-        only: What can change them, where that is less than it is for programs of JAX.
+    `simulators` are the packages that simulate the run's world, `only` the keys that matter where that is less than for
+    programs of JAX.
     """
     matters = {**_CHANGES_BITS, **{package: package for package in simulators}}
     matters = matters if only is None else {key: matters[key] for key in only}

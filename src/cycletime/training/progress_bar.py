@@ -51,13 +51,7 @@ _RECENT_S = 10.0
 
 @contextmanager
 def show_progress(label: str, runs: int, *, alike: bool) -> Iterator[list[TrainingObserver]]:
-    """One bar for runs that are trained together, or for one alone: a listener for each of them.
-
-    Args:
-        label: What they are called.
-        runs: How many there are.
-        alike: Whether their returns can be compared, so that a mean of them says something.
-    """
+    """One bar for runs that are trained together; its observers, one per run. Returns are averaged if all are alike."""
     together = _SharedBar(ProgressBar(label), alike, alone=runs == 1)
     try:
         yield [_RunBar(together) for _ in range(runs)]
@@ -157,12 +151,9 @@ class ProgressBar:
             )
 
     def show(self, done: int, returns: Sequence[float], *, learns: bool = True) -> None:
-        """Show how far it is, and what the last episodes gave.
+        """Show the environment steps done, and the returns of episodes that ended since the last time.
 
-        Args:
-            done: The environment steps.
-            returns: Those of the episodes that ended since the last time.
-            learns: Whether learning has begun; the speed until then says nothing of what is left.
+        Until learning has begun, the speed says nothing of what is left.
         """
         self._returns.extend(returns)
         now = time.monotonic()

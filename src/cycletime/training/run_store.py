@@ -183,16 +183,7 @@ def _policies(file: BoundedNpz, runs: int) -> dict[str, NDArray[Any]]:
 def _column(
     file: BoundedNpz, name: str, kinds: str, dimensions: int | None, runs: int | None = None, most: int | None = None
 ) -> NDArray[Any]:
-    """A column, which is read only if it is of a kind and a shape that can be.
-
-    Args:
-        file: Where it is.
-        name: Which it is.
-        kinds: NumPy's letters of its types.
-        dimensions: How many it has; None for any number.
-        runs: How many rows it has; None for any number.
-        most: The most numbers in a row.
-    """
+    """A column, read only if it has one of NumPy's kinds, and the dimensions, rows and numbers per row that it may."""
     shape, dtype = file.declared(name)
     if dtype.kind not in kinds or (dimensions is not None and len(shape) != dimensions) or not shape:
         raise ValueError(f"its {name} is {dtype}{list(shape)}")

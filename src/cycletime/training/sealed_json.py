@@ -40,12 +40,7 @@ def is_count(value: object) -> bool:
 
 
 def check_seal(data: Mapping[str, Any], known: Collection[str] | None = None) -> dict[str, Any]:
-    """The data without its seal, which must fit.
-
-    Args:
-        data: With the seal.
-        known: All keys that there can be, where files may have no seal.
-    """
+    """The data without its seal, which must fit; `known` are all keys that there can be, where a file may have none."""
     without = {name: value for name, value in data.items() if name != _SEAL}
     is_old = _SEAL not in data and known is not None and without.keys() <= set(known)
     if not is_old and data.get(_SEAL) != _hash(without):

@@ -153,17 +153,9 @@ def train_batches(
     checkpoint_s: float = CHECKPOINT_S,
     batch: RunBatch | None = None,
 ) -> Iterator[list[RunOutcome | Exception]]:
-    """Train runs of one engine in their folders, as many at a time as it trains together.
+    """Train runs of one engine in their folders, as many at a time as it trains together; their outcomes by batch.
 
-    Args:
-        folders: The runs.
-        observers: Per run, its observers.
-        stop: As in `train_batch`; also asked before each batch.
-        checkpoint_s: As in `train_batch`.
-        batch: The first runs, if they were made ready before.
-
-    Yields:
-        The outcomes of the next runs, after each batch.
+    Arguments are as in `train_batch`, `batch` being the first runs; `stop` is also asked before each batch.
     """
     from cycletime.training.progress_bar import show_progress  # rich is not on every machine that trains
 

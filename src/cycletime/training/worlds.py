@@ -220,13 +220,8 @@ def make_env(
 ) -> gymnasium.Env[Any, Any]:
     """The world as an environment of which one step is one agent step.
 
-    For 'module:Name-v0' the module is imported first, which runs its code.
-
-    Args:
-        world: The world.
-        dt: The action-cycle time.
-        render_mode: How it is drawn, if at all.
-        delay: How late actions take effect, in whole steps of the environment.
+    For 'module:Name-v0' the module is imported first, which runs its code. A delay is how late actions take effect, in
+    whole steps of the environment.
     """
     _refuse_without_gymnasium()
     keywords = {} if render_mode is None else {"render_mode": render_mode}
