@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -83,3 +85,21 @@ def test_an_error_of_a_run_is_raised(tmp_path: Path) -> None:
     (folder,) = train(**{**SMALL, "seeds": 1}, out=tmp_path, progress=False, stop=lambda: True)
     with folder.locked(), pytest.raises(RunError, match="is being trained by process"):
         train(**SMALL, out=tmp_path, progress=False)
+
+
+LOADED = """
+import sys
+from cycletime.cli import main
+words = "--task reacher --algorithm actor-critic --set hidden=4 --dt 40ms --env-steps 2000 --out"
+assert main(["train", *words.split(), sys.argv[1]]) == 0
+print(*(name for name in sys.modules if name.partition(".")[0] == "cycletime"), file=sys.stderr)
+"""
+
+
+def test_a_training_on_a_cpu_loads_few_modules_and_none_of_cuda_or_robots(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", LOADED, str(tmp_path)]
+    ran = subprocess.run(words, capture_output=True, text=True, check=True)
+    loaded = ran.stderr.splitlines()[-1].split()
+    assert "cycletime.training.compiled_engine" in loaded
+    assert [name for name in loaded if name.startswith(("cycletime.cuda", "cycletime.robots"))] == []
+    assert len(loaded) <= 90
