@@ -140,13 +140,7 @@ class BudgetTracker:
 
 
 def affordable_env_steps(question: Question, dts: Sequence[Duration], spending: BudgetTracker) -> int:
-    """How long runs may be for the first look to take its share of what is left of the budget, to two digits.
-
-    Args:
-        question: Of which the length of runs is not known yet.
-        dts: The candidates.
-        spending: What is left.
-    """
+    """How long runs may be for the first look to take its share of what is left of the budget, to two digits."""
     budget, wall_time = spending.budget, spending.wall_time
     first_look = [(dt, seed) for dt in dts for seed in range(question.first_seeds)]
     most = []
@@ -347,17 +341,9 @@ def advise(
     stop: Callable[[], bool] = lambda: False,
     instruments: MachineMeasurements = THIS_MACHINE,
 ) -> Advice:
-    """Find out which cycle time to use, or go on with it.
+    """Find out which cycle time to use, or continue: the same folder, question and budget give the same answer.
 
-    Args:
-        question: What is asked.
-        path: The study's folder.
-        executor: Who computes.
-        budget: What may be spent.
-        env_steps: How long each run trains; None for as long as the budget has room for.
-        observers: Of its runs.
-        stop: Asked about twice a second; where it says yes, workers save and leave.
-        instruments: What measures this machine.
+    Runs train for `env_steps`, or as long as the budget has room for; `stop` is asked about twice a second.
     """
     began_s = instruments.clock()
     refuse_unknown_env(question.world)

@@ -26,15 +26,10 @@ _WRITERS: Mapping[str, Any] = {".parquet": pq.ParquetWriter, ".csv": pc.CSVWrite
 
 
 def export_curves(folder: StudyFolder, file: Path, bins: int | None = None) -> tuple[int, int]:
-    """Write the curves of all runs that are done; how many runs those are, each once, and how many rows.
+    """Write the curves of all finished runs to a .parquet or .csv file; how many runs and rows.
 
-    Rows are in the order of the study's cells and seeds, whatever order runs were finished in. Runs that several cells
-    share, since their rules agree, have rows for each cell.
-
-    Args:
-        folder: The study.
-        file: The table, whose name ends with .parquet or .csv.
-        bins: Equal bins of environment steps, with the mean return in each; None for a row for each episode.
+    A row for each episode, or for each of equal bins of environment steps, in the order of the study's cells and seeds.
+    Runs that several cells share, since their rules agree, have rows for each cell.
     """
     if file.suffix not in _WRITERS:
         raise InputError(f"{file} ends with {file.suffix!r}: give a file that ends with .parquet or .csv.")

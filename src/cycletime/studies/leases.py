@@ -132,12 +132,8 @@ def hold_lease(
 ) -> Iterator[Lease | None]:
     """Hold the lease on a run; None where somebody else does.
 
-    Args:
-        folder: The folder of a study's leases.
-        run: The run's name.
-        worker: Who this is, for others to read.
-        on_loss: Called from another thread if the lease was taken meanwhile.
-        stale_s: After how many seconds of silence others may take it.
+    `worker` is for others to read; `on_loss` is called from another thread if the lease was taken meanwhile; after
+    `stale_s` seconds of silence others may take it.
     """
     path = folder / f"{run}{_SUFFIX}"
     with disk_errors(path):

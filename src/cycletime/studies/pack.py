@@ -45,14 +45,7 @@ class PackSummary:
 def pack_studies(
     studies: Sequence[StudySpec], file: Path, *, keeps: Sequence[SaveOptions] = (), in_folders: bool | None = None
 ) -> PackSummary:
-    """Write the pack of studies.
-
-    Args:
-        studies: At least one.
-        file: The pack.
-        keeps: For each study what is kept of its runs, by default little.
-        in_folders: Whether each study has a folder of its name in OUT; by default where there are several.
-    """
+    """Write a pack; each study may have a folder of its name in OUT, and has where there are several."""
     in_folders = len(studies) > 1 if in_folders is None else in_folders
     if in_folders:
         _check_names(studies)

@@ -116,8 +116,7 @@ class StudyProgress(StudyObserver):
     def _count(self, name: str, done: int) -> None:
         """Count environment steps for the rate.
 
-        Not the first ones of a run, which an earlier command may have done, nor any while programs were compiled, nor
-        those that are lost where a run goes on from its checkpoint.
+        Not a run's first, which may be an earlier command's, nor any during compilation, nor what a resume lost.
         """
         if name not in self._heard_of:
             self._heard_of.add(name)

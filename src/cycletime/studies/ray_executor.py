@@ -41,13 +41,9 @@ class RayExecutor:
         workers: int | None = None,
         gpus: float = 0.0,
     ) -> RayExecutor:
-        """Connect to a cluster, or start one here that ends with this process.
+        """Connect to a cluster ('auto', HOST:PORT or ray://HOST:PORT), or start one that ends with this process.
 
-        Args:
-            address: 'auto' for the cluster that this machine belongs to, HOST:PORT, or ray://HOST:PORT from outside;
-                None starts one.
-            workers: Tasks at a time; None takes what the cluster has.
-            gpus: GPUs for each of them.
+        By default as many tasks at a time as the cluster has room for, with so many GPUs for each.
         """
         try:
             import ray

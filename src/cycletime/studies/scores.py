@@ -55,13 +55,7 @@ class RunScore:
 
 
 def read_cell(folder: StudyFolder, cell: Cell, measure: str = "average") -> tuple[RunScore, ...]:
-    """The runs of one cell, in the order of the study's seeds.
-
-    Args:
-        folder: The study; `StudyFolder.checked` where damaged files are not to count.
-        cell: One of the study, or any whose runs may be in its store.
-        measure: A name of `MEASURES`.
-    """
+    """The runs of one cell in the order of the study's seeds; the folder is to be `checked` where damage matters."""
     names = run_names(cell, folder.study.seeds)
     return _read_runs(folder, cell, names, measure, folder.states(names), {})
 

@@ -288,13 +288,7 @@ class StudyFolder:
 
 
 def check_folder_free(path: Path, what: str = "study", signs: Sequence[str] = _MARKERS) -> None:
-    """Refuse a folder that a study would share with other things, such as the runs of 'cycletime train'.
-
-    Args:
-        path: The folder.
-        what: What is to be kept there.
-        signs: Of which a folder that holds such a thing already has one.
-    """
+    """Refuse a folder that has other things in it, such as runs of 'cycletime train', and none of the signs."""
     if path.is_file():
         raise InputError(f"{str(path)!r} is a file: give a new folder or an empty one.")
     if not path.is_dir() or any(next(path.glob(sign), None) for sign in signs):

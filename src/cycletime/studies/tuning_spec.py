@@ -47,12 +47,7 @@ DEFAULT_HORIZON_STEPS: Mapping[str, tuple[float, ...]] = {
 
 
 def add_horizons(study: StudySpec, horizons: object) -> StudySpec:
-    """A study of one cycle time with a grid of horizons.
-
-    Args:
-        study: Without them.
-        horizons: True, or by rate its horizons.
-    """
+    """A study of one cycle time with a grid of horizons: the usual ones for True, or those of a table by rate."""
     algorithm, dt = study.algorithms[0], study.dts[0]
     known = [name for name in DEFAULT_HORIZON_STEPS if name in TUNABLE[algorithm]]
     if horizons is True:
@@ -253,13 +248,7 @@ class Tuning:
 
 
 def read_tuning(path: Path, *, horizons: bool = False, **options: int | str | None) -> Tuning:
-    """The tuning in a file; options that are not None replace what the file says.
-
-    Args:
-        path: The file.
-        horizons: Whether the usual horizons are tried where the file has none of its own.
-        options: Of the sampler and of fresh seeds.
-    """
+    """The tuning in a file; given options replace its own, and `horizons` adds the usual ones if it has none."""
     table, given = read_toml(path), {name: option for name, option in options.items() if option is not None}
     if given.get("sampler") == "grid":  # then the file's options of a sampler are not meant
         table = {name: value for name, value in table.items() if name not in _SAMPLER_OPTIONS}

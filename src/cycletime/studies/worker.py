@@ -166,13 +166,9 @@ def _stop_on_eof_or_sigterm(ended: threading.Event) -> None:
 
 
 def work(study: str, name: str, workers: int, stop: Callable[[], bool] = lambda: False) -> None:
-    """Train runs until there are none left to take; this is what a worker anywhere does.
+    """Train runs until there are none left to claim, as any worker does, wherever it runs.
 
-    Args:
-        study: The study's folder.
-        name: Who this is, different from all others.
-        workers: How many there are, about, so that each takes its share.
-        stop: Asked about once a second whether to save and leave.
+    About so many `workers` share the runs; `stop` is asked about once a second.
     """
     folder = StudyFolder.open(study)
     asked = _StopRequest(stop_file(folder.workers, name), stop)
