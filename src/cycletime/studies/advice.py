@@ -31,15 +31,14 @@ from cycletime.training.toml_files import MOST_BYTES_KEPT
 from cycletime.training.worlds import ClosedFormWorld, World
 
 CANDIDATE_FACTORS = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
-"""Of the present cycle time: the candidates where none are named."""
+"""Default candidates, as multiples of the present cycle time."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What is asked."""
+    """What is compared: the environment, the tuned values and the candidates."""
 
     world: World
-    """Where the agent learns."""
     algorithm: str
     """ppo or sac, whose values rules carry."""
     present: Duration
@@ -57,17 +56,15 @@ class Question:
     measure: str = "average"
     """A run's score: a name of `MEASURES`."""
     confidence: float = 0.95
-    """Of all comparisons together."""
+    """Joint confidence of all comparisons."""
     enough: float = 0.0
     """A difference of mean scores that does not matter."""
     first_seeds: int = FIRST_RUNS
-    """Of each candidate at the first look."""
+    """Seeds of each candidate at the first look."""
     real_time: bool = True
     """Whether candidates must act and learn in time on this machine."""
     device: str = "cpu"
-    """Where runs are computed."""
     engine: str = AUTO
-    """What computes them."""
 
     def __post_init__(self) -> None:
         if self.algorithm not in AGENTS:
@@ -151,7 +148,7 @@ class Question:
 
 
 def first_difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
-    """The first thing in which two questions differ, in words; None where they are the same."""
+    """The first difference between two questions, in words; None if they are equal."""
     for name, value in now.items():
         with suppress(KeyError):
             if before[name] == value:
@@ -172,41 +169,41 @@ class NextLook:
     """The look that was not made."""
 
     seeds: int
-    """Of each candidate that is left."""
+    """Seeds of each candidate that is left."""
     runs: int
-    """That are missing for it."""
+    """Runs that are missing for it."""
     wall_s: float
-    """What they are expected to take here."""
+    """Their expected wall time."""
     simulated_h: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """What was found, so far or in the end."""
+    """The answer, so far or final."""
 
     question: Question
     env_dt: Duration
     tried: tuple[Duration, ...]
     """The candidates that were compared, the present one among them."""
     in_time: Mapping[Duration, RealTimeFit]
-    """What each candidate leaves room for on this machine; empty where nobody asked."""
+    """Whether each candidate leaves time to act and learn; empty if not measured."""
     machine: Mapping[str, Any]
-    """Where that was measured."""
+    """The machine that was measured."""
     not_tried: Mapping[str, str]
     """Cycle times that were left out, and why."""
     comparable: bool | None
-    """Whether a held action earned the same at all of them; None where that cannot be told."""
+    """Whether a held action earned the same at all of them; None if unknown."""
     judgements: tuple[Judgement[Duration], ...] = ()
     """One for each look."""
     scores: Mapping[Duration, tuple[float | None, ...]] = field(default_factory=dict)
-    """Of each candidate, as many seeds as were judged."""
+    """By candidate, the scores of all compared seeds."""
     without_mean: Mapping[Duration, str] = field(default_factory=dict)
-    """Candidates that were left out since runs of theirs have no score, and how many."""
+    """Candidates without a mean, and how many of their runs have no score."""
     ended: EndReason = "stopped"
     next: NextLook | None = None
-    """What would make it surer, where the answer is open."""
+    """The next look, where the answer is open."""
     wall_s: float = 0.0
-    """That this call took."""
+    """Wall time of this call."""
 
     @property
     def looks(self) -> SequentialDesign:
@@ -312,7 +309,7 @@ def write_advice(folder: Path, data: Mapping[str, Any]) -> None:
 
 
 def read_advice(folder: Path) -> dict[str, Any] | None:
-    """What advice.json of a folder says; None where there is none."""
+    """The content of a folder's advice.json; None if there is none."""
     file = folder / ADVICE_FILE
     if not file.exists():
         return None

@@ -54,19 +54,19 @@ CandidateRun: TypeAlias = tuple[Duration, int]
 """A candidate and a seed."""
 
 FIRST_LOOK_SHARE = 0.25
-"""The part of the budget that the first look may take where the length of runs follows from it."""
+"""Share of the budget for the first look, where the length of runs follows from it."""
 MIN_UPDATES = 10
-"""Of a run: with fewer it says nothing about learning."""
+"""A run with fewer updates says nothing about learning."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What may be spent; None where that does not matter."""
+    """What may be spent; None for no limit."""
 
     wall_s: float | None = None
-    """On the clock, by one call of the command."""
+    """Wall time of one call of the command."""
     simulated_h: float | None = None
-    """Of the environment's time, by all runs of the folder together."""
+    """Simulated hours of all runs of the folder."""
 
     def __str__(self) -> str:
         minutes = [] if self.wall_s is None else [f"{self.wall_s / 60:,.3g} min"]
@@ -85,15 +85,15 @@ class Budget:
 
 @dataclass
 class WallTimeModel:
-    """How long runs take here."""
+    """Expected wall time of runs on this machine."""
 
     measure: Callable[[], tuple[Costs, float]]
     """What runs cost, and how long a process takes to start, from a short trial; called once, and only if needed."""
     workers: int
     env_dt: Duration
-    """The world's time step, which an environment may not say before it is made."""
+    """The environment's time step, which may not be known before it is made."""
     factor: float = 1.0
-    """How much longer they took than the trial said."""
+    """By how much runs took longer than the trial said."""
 
     @cached_property
     def _measured(self) -> tuple[Costs, float]:
@@ -118,13 +118,12 @@ class WallTimeModel:
 
 @dataclass(frozen=True)
 class BudgetTracker:
-    """A budget while it is spent."""
+    """A budget and what was spent of it."""
 
     budget: Budget
     wall_time: WallTimeModel
     clock: Callable[[], float]
     began_s: float
-    """When the command began, by the clock."""
 
     def wall_s(self) -> float:
         return self.clock() - self.began_s
@@ -222,7 +221,6 @@ class SequentialSearch:
     """Looks at more and more seeds of the candidates that may be the best, until one is left or the budget is spent."""
 
     advice: Advice
-    """What was found so far."""
     runs: CandidateRuns
     executor: Executor
     spending: BudgetTracker
@@ -311,7 +309,7 @@ def _why_no_mean(scores: tuple[float | None, ...]) -> str | None:
 
 @dataclass(frozen=True)
 class MachineMeasurements:
-    """What measures this machine; tests have others."""
+    """How this machine is measured; tests replace it."""
 
     clock: Callable[[], float] = time.monotonic
     in_time: Callable[
@@ -320,7 +318,7 @@ class MachineMeasurements:
     costs: Callable[[Plan], tuple[Costs, float]] = lambda plan: measure_costs(plan, plan.runs)
     """What runs of a plan cost, and how long a process takes to start."""
     tell: Callable[[str], object] = lambda sentence: None
-    """Told what goes on."""
+    """Called with a sentence on what is measured."""
 
     def costs_of(self, question: Question, dts: Sequence[Duration]) -> tuple[Costs, float]:
         self.tell("Measuring how fast runs are ...")

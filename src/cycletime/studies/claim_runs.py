@@ -16,7 +16,7 @@ from cycletime.training.spec import RunSpec
 
 @dataclass(frozen=True)
 class ClaimedRun:
-    """A run, and the lease on it."""
+    """A run with its lease."""
 
     spec: RunSpec
     lease: Lease
@@ -33,19 +33,19 @@ class ClaimedRun:
 
 @dataclass
 class RunClaimer:
-    """Takes runs of a study, time after time."""
+    """Claims runs of a study, a batch at a time."""
 
     folder: StudyFolder
     plan: Plan
     worker: str
     workers: int
-    """How many share the work."""
+    """How many workers share the runs."""
     on_loss: Callable[[], object]
-    """Called where a lease was claimed by another, since this worker was frozen."""
+    """Called if another worker took a lease, since this one was frozen."""
     program: str | None = None
-    """The one that is compiled already."""
+    """The program that is compiled already."""
     free: dict[str, deque[PlannedRun]] = field(default_factory=dict)
-    """By program, runs that nobody had when it was looked last."""
+    """By program, runs that were free at the last look."""
 
     def claim(self, stack: ExitStack) -> list[ClaimedRun]:
         """Claim the next runs, until the stack is closed; none if others have all that is left."""

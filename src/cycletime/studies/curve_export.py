@@ -99,7 +99,7 @@ def _schema(labels: Sequence[Mapping[str, Any]]) -> pa.Schema:
 
 
 def label_columns(labels: Sequence[Mapping[str, Any]]) -> dict[str, pa.DataType]:
-    """The columns of where cells are, with hyper-parameters where the study varies them; what is no number is text."""
+    """Columns of the cells' labels, with hyper-parameters that the study varies; what is no number is text."""
     varied = dict.fromkeys(name for each in labels for name in each if name not in _LABEL_COLUMNS)
     kinds = {name: _column_type([each[name] for each in labels if name in each]) for name in varied}
     return {**_LABEL_COLUMNS, **kinds}

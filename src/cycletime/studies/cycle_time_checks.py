@@ -21,7 +21,7 @@ from cycletime.training.spec import LearnerName
 from cycletime.training.worlds import ActionBounds, ClosedFormWorld, World, make_env, observation_size
 
 _HELD_ACTION = 0.3
-"""The action, as a part of the strongest one."""
+"""The held action, as a share of the largest."""
 _MIN_STEPS, _MAX_STEPS = 500, 20_000
 """Environment steps of an episode that is tried: enough to notice, and no more than takes seconds."""
 _TOLERANCE = 1e-2
@@ -30,18 +30,15 @@ _TOLERANCE = 1e-2
 
 @dataclass(frozen=True)
 class WorldFacts:
-    """What is known of a world."""
+    """Sizes and time step of an environment."""
 
     env_dt: Duration
-    """Its time step."""
     observation_size: int
-    """Numbers in an observation."""
     action_size: int
-    """Numbers in an action."""
 
 
 def world_facts(world: World, dt: Duration) -> WorldFacts:
-    """What is known of a world, which may have to be made at a cycle time for it."""
+    """Sizes and time step of an environment, which may have to be made for it."""
     if isinstance(world, ClosedFormWorld):
         return WorldFacts(world.env_dt, world.task.observation_size, world.task.action_size)
     env = make_env(world, dt)
@@ -89,7 +86,7 @@ MEASURE_DURATION_S = 1.0
 
 @dataclass(frozen=True)
 class RealTimeFit:
-    """What a cycle time leaves room for; times are 99th percentiles."""
+    """Whether a cycle time leaves time to act and learn; times are 99th percentiles."""
 
     act_s: float
     learn_s: float
@@ -123,5 +120,5 @@ def measure_real_time_fit(
 
 
 def describe_machine() -> dict[str, Any]:
-    """Where this was measured, and how busy it was."""
+    """Processor, cores and load."""
     return {"processor": processor(), "cores": cores(), "load": system_load()}

@@ -42,7 +42,7 @@ Outcome: TypeAlias = Literal["done", "failed", "stopped"]
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened to a worker or to a run of its."""
+    """Something that happened to a worker or to one of its runs."""
 
     name: str = ""
     """The run's; empty where it is the worker's event alone."""

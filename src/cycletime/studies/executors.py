@@ -49,7 +49,7 @@ VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 
 
 def visible_gpus() -> tuple[str, ...]:
-    """What CUDA_VISIBLE_DEVICES calls the GPUs that may be used; none where nothing tells."""
+    """The GPUs that may be used, as CUDA_VISIBLE_DEVICES names them; empty if unknown."""
     if VISIBLE_DEVICES in os.environ:
         given = [name.strip() for name in os.environ[VISIBLE_DEVICES].split(",")]
         return tuple(name for name in given if name not in ("", "-1"))
@@ -64,15 +64,13 @@ def visible_gpus() -> tuple[str, ...]:
 WORKER_COMMAND = (sys.executable, "-m", "cycletime.studies.worker")
 """The command of a worker, which takes the study's folder, a name, and how many there are."""
 POLL_S = 0.05
-"""How often to look whether a process has ended."""
 
 
 @dataclass
 class LocalExecutor:
-    """The default executor."""
+    """Processes on this machine."""
 
     workers: int = field(default_factory=cores)
-    """Processes."""
     gpus: tuple[str, ...] = ()
     """The GPUs that they share, as CUDA_VISIBLE_DEVICES calls them; none for whatever there is."""
     processes: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
@@ -166,7 +164,7 @@ _OPTIONS_OF_ONE = {
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutorOptions:
-    """What there is to say to executors; None or nothing is their own default."""
+    """Options of executors; None or empty for their own defaults."""
 
     workers: int | None = None
     """Processes, tasks or jobs at a time."""

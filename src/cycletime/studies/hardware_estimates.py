@@ -30,16 +30,16 @@ from cycletime.training.spec import RunSpec
 from cycletime.training.worlds import World
 
 CORE_COUNTS = (2, 16, 64)
-"""A laptop's or a small server's, a workstation's, and those of a large server."""
+"""A laptop, a workstation, a large server."""
 
 
 def parallel_wall_s(total_s: float, longest_s: float, parts: int, workers: int) -> float:
-    """The time that workers take together: each has a part to do, and none is done before the longest run."""
+    """Wall time of parts shared by workers: not less than the longest run."""
     return max(total_s / min(parts, workers), longest_s) if parts else 0.0
 
 
 def serial_wall_s(plan: Plan, runs: Sequence[PlannedRun], cost_of: Callable[[RunSpec], Cost]) -> float:
-    """The seconds of runs and their programs, one after the other but for what is trained together."""
+    """Wall time of one worker for runs and their programs."""
     costs = [cost_of(cell.run(plan.study.seeds[0])) for cell in plan.cells]
     total_s = 0.0
     for group in plan.groups(runs).values():
@@ -61,7 +61,7 @@ def h200_plan(plan: Plan) -> Plan:
 
 
 def h200_wall_s(plan: Plan, runs: Sequence[PlannedRun]) -> float | None:
-    """About how long runs of a plan take on one H200; None where they cannot run there, or nobody knows how fast."""
+    """Estimated wall time on one H200; None if runs cannot run there, or their cost is unknown."""
     try:
         there = h200_plan(plan)
     except InputError:
@@ -75,10 +75,9 @@ def h200_wall_s(plan: Plan, runs: Sequence[PlannedRun]) -> float | None:
 
 
 RUN_OVERHEAD_S = 0.007
-"""What the bookkeeping of a run costs, about; `benchmarks/studies.py` measures it."""
+"""Bookkeeping of one run, as measured by `benchmarks/studies.py`."""
 
 _NO_COMPILATION_CACHE = {"JAX_ENABLE_COMPILATION_CACHE": "false"}
-"""Variables of a process in which no program comes from the disk."""
 
 CostKey: TypeAlias = tuple[str, str, str]
 """A task, an algorithm and an engine."""
@@ -87,24 +86,24 @@ Costs: TypeAlias = Mapping[CostKey, Cost]
 
 @dataclass(frozen=True)
 class WallTimeEstimate:
-    """How long a study takes."""
+    """A study's expected wall time."""
 
     wall_s: float
     computing_s: float
-    """Of all workers together, without compilation."""
+    """Sum over workers, without compilation."""
     programs_s: float
-    """Of all workers together, for compilation."""
+    """Sum over workers, for compilation."""
 
 
 def cost_key(cell: Cell) -> CostKey:
-    """What runs of about one cost for a step share."""
+    """Runs with the same key have about the same cost of a step."""
     return cell.world.name, cell.run(0).algorithm, cell.engine.name
 
 
 def estimate_wall_time(
     plan: Plan, runs: Sequence[PlannedRun], costs: Costs, start_s: float, workers: int
 ) -> WallTimeEstimate:
-    """The time that runs of a plan take; costs that are not known count nothing."""
+    """Wall time of runs of a plan; unknown costs count as 0."""
     computing_s, programs_s, longest_s = 0.0, 0.0, 0.0
     for group in plan.groups(runs).values():
         cells = Counter(planned.cell for planned in group)
@@ -125,7 +124,7 @@ def estimate_wall_time(
 
 
 def can_measure(world: World) -> bool:
-    """Whether to try a run imports no module: 'module:Name-v0' does, and whoever plans runs no code of others."""
+    """Whether a trial imports no module, as 'module:Name-v0' would: planning runs no foreign code."""
     return ":" not in world.name
 
 

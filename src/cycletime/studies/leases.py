@@ -28,12 +28,11 @@ from cycletime.training.atomic_files import disk_errors, hard_link
 from cycletime.training.sealed_json import parse_json
 
 HEARTBEAT_S = 5.0
-"""How often a holder touches its lease."""
 STALE_S = 120.0
 """After this an untouched lease is stale, at least; longer than network file systems remember a file's time."""
 _SUFFIX = ".json"
 _MAX_PID = 2**22
-"""Linux has no higher numbers of processes."""
+"""Linux's limit."""
 
 
 def lease_timeout_s(hang_timeout_s: float) -> float:
@@ -47,12 +46,12 @@ def lease_timeout_s(hang_timeout_s: float) -> float:
 
 @dataclass
 class Lease:
-    """A lease that is held."""
+    """A lease that this process holds."""
 
     path: Path
     token: str
     on_loss: Callable[[], object] = lambda: None
-    """Called when a beat finds that the lease was taken."""
+    """Called when a heartbeat finds that the lease was taken."""
     _lost: bool = False
 
     def is_lost(self) -> bool:
@@ -91,7 +90,6 @@ class _HeartbeatThread:
     """One thread that touches all leases of this process, of which a batch of runs has many."""
 
     leases: dict[str, Lease] = field(default_factory=dict)
-    """By token."""
     lock: threading.Lock = field(default_factory=threading.Lock)
     is_beating: bool = False
 
@@ -173,7 +171,7 @@ def last_heartbeats(folder: Path) -> dict[str, float]:
 
 
 def sweep_leases(folder: Path) -> None:
-    """Remove what was left by those who died over a lease."""
+    """Remove temporary files of processes that died while taking a lease."""
     leftovers = list(folder.glob(".lease-*"))
     now_s = _file_system_time_s(folder) if leftovers else 0.0
     for leftover in leftovers:

@@ -35,11 +35,10 @@ KEEP_SCORES = SaveOptions(episodes=False, policies=False)
 
 @dataclass(frozen=True)
 class PackSummary:
-    """What is in a pack."""
+    """What was packed."""
 
     runs: int
     engines: tuple[str, ...]
-    """What computes them."""
 
 
 def pack_studies(

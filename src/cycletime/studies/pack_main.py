@@ -16,9 +16,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 MANIFEST = "pack.json"
-"""The file of a pack that says what to do."""
+"""The file of a pack with its studies."""
 CODE_VARIABLE = "CYCLETIME_CODE"
-"""The variable that tells which code a pack has, since it is not installed."""
+"""Environment variable with the version of a pack's code, which is not installed."""
 
 
 def main(arguments: list[str]) -> int:
@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> int:
 
 
 def unpack(pack: Path, out: Path) -> Path:
-    """The folder of a pack's files, which another pack does not share."""
+    """Unpack into a folder of the pack's own."""
     code = out / f"code-{sha256(pack.read_bytes()).hexdigest()[:12]}"
     if not (code / "whole").exists():
         with zipfile.ZipFile(pack) as file:

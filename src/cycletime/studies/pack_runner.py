@@ -21,11 +21,10 @@ from cycletime.training.process import stopping
 from cycletime.training.run_recorder import SaveOptions
 
 LINE_INTERVAL_S = 5.0
-"""How often a line is printed."""
 
 
 def check_kernels() -> int:
-    """Check the kernel on the card that is here."""
+    """Check the kernels on this machine's GPU."""
     from cycletime.cuda.check import print_checks
     from cycletime.training.machine import prepare_jax
 
@@ -67,7 +66,7 @@ def _run(manifest: Mapping[str, Any], out: Path, workers: int | None, wanted: Sa
 
 
 class LineProgress(StudyObserver):
-    """Prints a line now and then."""
+    """Prints a line every few seconds."""
 
     def __init__(self, name: str) -> None:
         self.name = name

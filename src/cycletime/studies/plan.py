@@ -18,10 +18,10 @@ from cycletime.training.spec import RESULT_VERSION, RunSpec
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """A run, as little of it as is needed to make it again: there may be very many."""
+    """The least that identifies a run, since there may be a million."""
 
     cell: int
-    """The cell that it was first met in."""
+    """Index of the first cell that has it."""
     seed: int
     name: str
     """Its folder's name, which ends with its identity."""
@@ -29,12 +29,12 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class Plan:
-    """All runs of a study."""
+    """A study's runs, each once, and its cells."""
 
     study: StudySpec
     cells: tuple[Cell, ...]
     runs: tuple[PlannedRun, ...]
-    """Without those that another cell has already."""
+    """Each once, though cells may share it."""
     names: Mapping[int, tuple[str, ...]]
     """By cell, its runs' names in the order of the seeds."""
 

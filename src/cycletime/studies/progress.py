@@ -22,15 +22,13 @@ from cycletime.studies.study_folder import RunState
 from cycletime.training.progress_bar import NARROW, ErrorConsole, ShrinkingText
 
 LINE_INTERVAL_S = 10.0
-"""How often a line is written where there is no terminal."""
+"""Without a terminal."""
 BAR_INTERVAL_S = 0.2
-"""How often a bar is drawn."""
 MAX_GROUPS = 4
-"""So many groups are shown, the fastest; their rates are for whoever wonders which are slow."""
+"""The fastest groups are shown."""
 _WIDE_COLUMNS = 100
 """Terminals of so many columns have room for a long bar."""
 _RATE_WINDOW_S = 60.0
-"""The rate is that of the last minute."""
 
 
 class _Bar(Progress):
@@ -163,12 +161,12 @@ def format_groups(plan: Plan) -> str:
 
 
 def format_runs(count: int) -> str:
-    """So many runs."""
+    """'1 run', '2 runs'."""
     return f"{count:,} run{'' if count == 1 else 's'}"
 
 
 def format_seconds(seconds: float) -> str:
-    """A time to wait, as people say it."""
+    """'90 s', '5 min', '2.5 h'."""
     minutes, hours = seconds / 60, seconds / 3600
     return f"{seconds:.0f} s" if seconds < 120 else f"{minutes:.0f} min" if minutes < 120 else f"{hours:.1f} h"
 

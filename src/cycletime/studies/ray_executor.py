@@ -17,9 +17,8 @@ from cycletime.studies.worker import work, worker_environment
 from cycletime.training.machine import cores
 
 CONNECT_TIMEOUT_S = 10.0
-"""How long a cluster may take to answer."""
 GPU_MEMORY_FRACTION = 0.9
-"""Of the part of a GPU that a task has, the part that JAX allocates."""
+"""Share of a task's part of a GPU that JAX allocates."""
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,10 @@ from cycletime.errors import InputError, RunError
 from cycletime.studies.worker import work, worker_environment
 
 POLL_S = 3.0
-"""How often to look what is in the queue."""
 QUEUE_GRACE_S = 5.0
 """How long a job is out of the queue until it counts as ended: network file systems show its last lines late."""
 SIGNAL_DELAY_S = 120
-"""So long before its time is over a job is told, to save and go back into the queue."""
+"""So long before its time is over a job gets a signal, saves and goes back into the queue."""
 MAX_REQUEUES = 10_000
 """A job may go back into the queue as often as it needs."""
 
@@ -45,9 +44,9 @@ class SlurmExecutor:
     options: Mapping[str, str] = field(default_factory=dict)
     """Further options of sbatch by name, such as account or qos."""
     jobs: dict[str, Path] = field(default_factory=dict)
-    """By worker, the folder of the log of its job, which has not ended."""
+    """By worker, the folder of its job's log."""
     gone_s: dict[str, float] = field(default_factory=dict)
-    """Since when jobs are not in the queue any more."""
+    """By worker, since when its job is out of the queue."""
 
     def __post_init__(self) -> None:
         try:

@@ -128,9 +128,9 @@ def check_field(where: str, algorithm: str, name: str) -> None:
 HANG_TIMEOUT = Duration("10min")
 """Longer than programs take to be compiled."""
 MAX_RUNS = 1_000_000
-"""Of a study. A plan of so many takes 2 GB of memory, and more are a slip of the keyboard."""
+"""A plan of so many takes 2 GB of memory; more are a slip of the keyboard."""
 Grid = Mapping[str, tuple[Any, ...]]
-"""By name, the values that are tried."""
+"""By name, the values to try."""
 Point: TypeAlias = Mapping[str, Any]
 """One value for each of some hyper-parameters; with a `dt` it is for that cycle time alone."""
 
@@ -140,19 +140,15 @@ class TunedSource:
     """A file of tuned values, and what it says of the tuning that wrote it; None where it says nothing."""
 
     file: str
-    """Its name, as the study gives it."""
     sha256: str
-    """Of the whole file."""
     tuning: str | None = None
-    """What the tuning is called."""
+    """The tuning's name."""
     trials: int | None = None
-    """How many choices of values it tried."""
     seeds: int | None = None
-    """Of each trial."""
+    """Seeds of each trial."""
     runs: int | None = None
-    """Of all trials together, without those of the winner with fresh seeds."""
+    """Of all trials, without the winner's with fresh seeds."""
     simulated_hours: float | None = None
-    """Of these runs, in the environment's time."""
 
 
 @dataclass(frozen=True)
@@ -160,15 +156,15 @@ class Tuned:
     """Values of an algorithm, and the cycle time that they were tuned at."""
 
     dt: Duration | None
-    """None where they are for every cycle time as they are, and no rule carries them."""
+    """None if they hold at every cycle time, and no rule carries them."""
     values: Grid = field(default_factory=dict)
     source: TunedSource | None = None
-    """The file that they were read from; None where the study gives them itself."""
+    """The file they were read from, if any."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What seeds are repeated over: one place in the study."""
+    """One combination of task, algorithm, rule, cycle time and hyper-parameters, run with all seeds."""
 
     labels: Mapping[str, Any]
     """Its coordinates: task, algorithm, rule, dt, and the hyper-parameters that the study varies."""
@@ -193,24 +189,21 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class StudySpec:
-    """Many runs."""
+    """What a study runs."""
 
     name: str
-    """What it is called."""
     worlds: tuple[World, ...]
-    """The tasks and environments."""
+    """Tasks and environments."""
     algorithms: tuple[str, ...]
     """Of ppo, sac and actor-critic."""
     dts: tuple[Duration, ...]
-    """The cycle times."""
     rules: Mapping[str, tuple[str, ...]]
     """By algorithm, how its tuned values are carried."""
     own_rules: Mapping[str, Rule] = field(default_factory=dict)
-    """By name, those of them that are one's own."""
+    """By name, the user's own rules."""
     seeds: tuple[int, ...]
-    """The seeds of every cell."""
     env_steps: int
-    """The budget of every run."""
+    """Of every run."""
     tuned: Mapping[str, Tuned] = field(default_factory=dict)
     """By algorithm, its values; left out, the paper's baseline at 16 ms."""
     others: Mapping[str, Grid] = field(default_factory=dict)
@@ -218,7 +211,6 @@ class StudySpec:
     points: Mapping[str, tuple[Point, ...]] = field(default_factory=dict)
     """By algorithm, choices of values that are not a grid, on top of the others."""
     device: str = "cpu"
-    """Where JAX computes."""
     width: int | None = None
     """The runs that one program carries; None where `resolved` is to choose."""
     engine: str = AUTO

@@ -70,7 +70,7 @@ def values_table(study: StudySpec) -> dict[str, Any]:
 
 
 def check_algorithms(key: str, table: Mapping[str, Any], algorithms: tuple[str, ...]) -> None:
-    """Refuse a table for what is no algorithm of the study."""
+    """Refuse tables for algorithms that the study does not have."""
     for name in table:
         if name not in algorithms:
             raise InputError(f"{key} has a table for {name!r}: the study has {', '.join(algorithms)}.")
@@ -254,7 +254,7 @@ def study_from_table(table: Mapping[str, Any], folder: Path = Path()) -> StudySp
 
 
 def study_table(study: StudySpec) -> dict[str, Any]:
-    """The table that `study_from` reads as this study; JSON and TOML have all that is in it."""
+    """The table that `study_from_table` reads as this study, for JSON or TOML."""
     tasks = [world for world in study.worlds if isinstance(world, ClosedFormWorld)]
     envs = [world for world in study.worlds if isinstance(world, GymnasiumEnv)]
     return {

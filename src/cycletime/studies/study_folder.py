@@ -44,10 +44,10 @@ MAX_FAILURES = 3
 
 @dataclass(frozen=True)
 class RunFailures:
-    """The failures of a run."""
+    """What went wrong with a run: failures.jsonl."""
 
     run: Path
-    """Its folder, which need not be there."""
+    """The run's folder, which need not exist."""
 
     @property
     def file(self) -> Path:
@@ -118,22 +118,21 @@ def _parse_failure(line: bytes) -> Mapping[str, Any] | None:
 
 FORMAT = 2
 _MARKERS = ("study.json", "finished", "leases", "workers", "advice.json", "code-*")
-"""A folder that has one of these is a study's, though its study.json is gone, or was made for one: by whoever works
-out advice, or unpacks a pack's code."""
+"""Signs of a study's folder, even without study.json: advice and packs write theirs first."""
 RunState: TypeAlias = Literal["done", "running", "failed", "stopped", "pending"]
 """Stopped runs have a checkpoint, and nobody trains them now."""
 
 
 @dataclass(frozen=True)
 class StudyFolder:
-    """The folder of a study."""
+    """A study's folder and its settings."""
 
     path: Path
     study: StudySpec
     keep: SaveOptions = SAVE_ALL
-    """What is wanted of finished runs."""
+    """What is kept of finished runs."""
     is_checked: bool = False
-    """Whether runs are done only if all that is kept of them was read and is what was written."""
+    """Whether only runs whose files were read and verified count as done."""
 
     @classmethod
     def create(
@@ -303,12 +302,12 @@ def check_folder_free(path: Path, what: str = "study", signs: Sequence[str] = _M
 
 
 def format_states(counts: Mapping[RunState, int]) -> str:
-    """How many runs are how far: '3 done, 1 failed'."""
+    """'3 done, 1 failed'."""
     return ", ".join(f"{count:,} {state}" for state, count in sorted(counts.items()))
 
 
 def open_run(path: Path) -> RunFolder | FinishedRun:
-    """A run by the path of its folder, though it may be in the store of its study by now."""
+    """A run by the path of its folder, even if it is in its study's store by now."""
     study = StudyFolder.of_run(path)
     if study is not None and not (path / "spec.json").exists():
         store = StudyFolder.open(study).store
@@ -343,7 +342,7 @@ def _engine_label(study: StudySpec) -> str:
 
 
 DAMAGED_FOLDER = "damaged"
-"""The folder of a study that files are put aside into."""
+"""Where damaged files of a study are moved."""
 
 
 def damaged_runs(folder: StudyFolder, names: Collection[str] | None = None) -> Iterator[tuple[Path, str]]:

@@ -42,19 +42,18 @@ if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
 
 _MACHINE_FIELDS = ("cycletime", "jax", "jaxlib", "device", "processor", "python")
-"""Of where runs were computed, what goes into the file."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A choice of values, and how its runs went."""
+    """A choice of values, and its scores."""
 
     number: int
     point: Point
     scores: tuple[float | None, ...] = ()
     """The performance with each seed; None where a run diverged or failed."""
     trouble: str | None = None
-    """Why it has no mean, and so no place before those that have one."""
+    """Why it has no mean."""
 
     @cached_property
     def mean(self) -> Estimate | None:
@@ -75,7 +74,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class TuningResult:
-    """What a tuning found."""
+    """The ranking of all trials, and the winner with fresh seeds."""
 
     tuning: Tuning
     ranking: tuple[Trial, ...]
@@ -83,11 +82,11 @@ class TuningResult:
     fresh: Trial
     """The winner with seeds that tuning never saw."""
     machines: tuple[Mapping[str, str], ...]
-    """Where the winner's runs were computed, each once."""
+    """The machines of the winner's runs."""
     runs: int
-    """Of all trials together, without those with fresh seeds."""
+    """Of all trials, without the winner's with fresh seeds."""
     env_dt_s: float | None
-    """The environment's time step in seconds; None where it is not known."""
+    """The environment's time step; None if unknown."""
 
     @property
     def winner(self) -> Trial:
@@ -251,7 +250,7 @@ def _distribution(each: Range | Choice) -> BaseDistribution:
 
 
 _MARKERS = ("trials", "search.json")
-"""A folder that has one of these is a tuning's; whether trials are a study is asked of them in turn."""
+"""Signs of a tuning's folder."""
 
 
 def tune(
@@ -263,7 +262,7 @@ def tune(
     stop: Callable[[], bool] = lambda: False,
     change_engine: bool = False,
 ) -> TuningResult | None:
-    """Tune, or go on with it; None if asked to stop before the end."""
+    """Tune, or continue; None if stopped before the end."""
     check_folder_free(path, "tuning", _MARKERS)
     tuning.study.check_worlds()
     work = _TuningRun(tuning, path, executor, observers, stop, change_engine)
@@ -286,7 +285,7 @@ class _TuningRun:
     stop: Callable[[], bool]
     change_engine: bool
     points: dict[tuple[Any, ...], Point] = field(default_factory=dict)
-    """Those of trials that have runs, in turn; a sampler may ask for one twice."""
+    """Points with runs, in order; a sampler may ask for one twice."""
 
     def searched(self) -> list[Trial] | None:
         """All trials of a sampler, in batches."""

@@ -124,7 +124,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Choice:
-    """Values of which one is taken."""
+    """A list of values to choose from."""
 
     values: tuple[Any, ...]
 
@@ -140,13 +140,12 @@ class Tuning:
     sampler: Sampler = "grid"
     """The whole grid, or one of Optuna's."""
     trials: int = 40
-    """How many a sampler makes."""
+    """Of a sampler."""
     sampler_seed: int = 0
-    """The sampler's own."""
     fresh_seeds: int = 30
     """How many seeds the winner is run with again."""
     at_once: int | None = None
-    """How many trials a sampler is asked for before it is told of any; by default one for each worker."""
+    """How many trials a sampler proposes before it gets scores; by default one for each worker."""
 
     def __post_init__(self) -> None:
         for name, plural in (("worlds", "tasks"), ("algorithms", "algorithms"), ("dts", "cycle times")):

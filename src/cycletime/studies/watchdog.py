@@ -18,13 +18,12 @@ from typing import Literal, TypeAlias
 from cycletime.training.process import HEARTBEAT
 
 CHECK_INTERVAL_S = 1.0
-"""How often it looks."""
 MAX_ELAPSED_S = 5.0
-"""More does not count between two looks: so long nobody looked since the process was frozen."""
+"""More does not count between two checks: the process was frozen."""
 STOP_GRACE_S = 30.0
-"""Work that was asked to stop must get further within this time until it has: then it has saved, or never will."""
+"""Work that is asked to stop must show progress within this time, until it has stopped."""
 LOCKED_GRACE_S = 60.0
-"""So much longer than the timeout until the process ends though no thread of Python's runs."""
+"""After the timeout and so long, `faulthandler` ends a process in which no thread of Python's runs."""
 EndReason: TypeAlias = Literal["hangs", "late"]
 
 
@@ -35,15 +34,14 @@ class Watchdog:
     timeout_s: float
     """How long the work may take for a step of an environment, or a chunk of a compiled program."""
     stop: Callable[[], bool]
-    """Whether the work was asked to stop."""
     end: Callable[[EndReason, str], object]
-    """Ends the process; it is told whether the work hangs or only stops too late, and a sentence."""
+    """Ends the process; gets whether the work hangs or stops too late, and a sentence."""
     clock: Callable[[], float] = lambda: time.monotonic()
     thread: int = field(default_factory=threading.get_ident)
     still_s: float = 0.0
-    """Since when it has not got further."""
+    """For how long there was no progress."""
     asked_s: float = 0.0
-    """Since when it has been asked to stop."""
+    """For how long it has been asked to stop."""
 
     def __post_init__(self) -> None:
         self._count, self._looked_s = HEARTBEAT.count, self.clock()
@@ -69,7 +67,7 @@ class Watchdog:
 
 @contextmanager
 def run_watchdog(watchdog: Watchdog) -> Iterator[None]:
-    """Have it look while the work goes on."""
+    """Check every second while the work runs."""
     over = threading.Event()
 
     def watch() -> None:

@@ -51,7 +51,7 @@ _PREALLOCATE, _CACHE = "XLA_PYTHON_CLIENT_PREALLOCATE", "CYCLETIME_CACHE"
 
 
 def worker_environment(device: str) -> dict[str, str]:
-    """The variables of a worker, wherever it is, by where its runs are computed."""
+    """The environment variables of a worker."""
     cache = {_CACHE: os.environ[_CACHE]} if _CACHE in os.environ else {}
     if device == "cpu":
         return {**SINGLE_THREAD, **cache}
@@ -87,7 +87,7 @@ def finish_run(
     stop: Callable[[], bool] = lambda: False,
     checkpoint_s: float = CHECKPOINT_S,
 ) -> RunOutcome:
-    """Train a run of a study to its end, from its checkpoint if there is one; one that is done is left alone."""
+    """Train one run of a study to its end in this process; a finished one is left alone."""
     plan = Plan.of(folder.study)
     planned = next((each for each in plan.runs if each.name == name), None)
     if planned is None:
@@ -116,14 +116,13 @@ def _exit_hung(name: str, sentence: str) -> None:
 
 
 EXIT_LEASE_LOST, EXIT_MACHINE_ERROR = 75, 74
-"""Exit statuses: frozen for so long that another took its run; the machine lacks something, and what it is printed."""
+"""Exit statuses: another worker took its run while it was frozen; the machine lacks something, which is printed."""
 STOP_POLL_S = 1.0
-"""How often it looks whether it is asked to stop."""
 _PR_SET_PDEATHSIG = 1
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Work in a process of its own until there is no more to do."""
+    """The main program of a worker's process."""
     study, name, workers = arguments
     ended = threading.Event()
     _wake_when_orphaned()
