@@ -17,9 +17,8 @@ def test_ppo_from_16_to_4_milliseconds(capsys: pytest.CaptureFixture[str]) -> No
         "Not given, so the paper's baseline: batch 2000, minibatch 50, discount 0.99, trace_decay 0.95.",
         "Rule 'dt-aware' shrinks horizons: discount 0.99 from 1.59 s to 0.398 s, trace_decay 0.95 from 0.312 s to "
         "0.078 s; rule 'horizons' keeps them.",
-        "discount 0.99 and trace_decay 0.95 look untuned: at 16ms they are horizons of 1.59 s and 0.312 s, whatever "
-        "the task needs. Tune them with 'cycletime tune FILE --horizons' and then use rule 'horizons'; until then keep "
-        "'dt-aware'.",
+        "discount 0.99 and trace_decay 0.95 are defaults, horizons of 1.59 s and 0.312 s at 16ms: use rule 'dt-aware' "
+        "until they are tuned by 'cycletime tune FILE --horizons', and then rule 'horizons'.",
     ]
 
 

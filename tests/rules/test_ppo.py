@@ -91,11 +91,10 @@ def test_exact_transfers_have_nothing_to_report() -> None:
 
 
 @pytest.mark.parametrize("rule", ["dt-aware", "scaled"])
-def test_values_that_everybody_has_look_untuned(rule: str) -> None:
+def test_values_that_everybody_has_are_called_defaults(rule: str) -> None:
     note = (
-        "discount 0.99 and trace_decay 0.95 look untuned: at 16ms they are horizons of 1.59 s and 0.312 s, whatever "
-        "the task needs. Tune them with 'cycletime tune FILE --horizons' and then use rule 'horizons'; until then keep "
-        "'dt-aware'."
+        "discount 0.99 and trace_decay 0.95 are defaults, horizons of 1.59 s and 0.312 s at 16ms: use rule 'dt-aware' "
+        "until they are tuned by 'cycletime tune FILE --horizons', and then rule 'horizons'."
     )
     assert note in PPO(dt="16ms").at("64ms", rule).notes
 
@@ -107,7 +106,7 @@ def test_no_note_on_tuning_where_either_was_tuned_or_nothing_is_carried() -> Non
         (PPO(dt="16ms"), "16ms", "scaled"),
         (PPO(dt="16ms"), "64ms", "baseline"),
     ):
-        assert not any("look untuned" in note for note in values.at(dt, rule).notes)
+        assert not any("are defaults" in note for note in values.at(dt, rule).notes)
 
 
 @pytest.mark.parametrize(

@@ -119,9 +119,9 @@ class PPO(Hyperparameters):
             return ()
         spans = self.seconds()
         return (
-            f"discount {self.discount} and trace_decay {self.trace_decay} look untuned: at {self.dt} they are horizons "
-            f"of {spans['discount']:.3g} s and {spans['trace_decay']:.3g} s, whatever the task needs. Tune them "
-            "with 'cycletime tune FILE --horizons' and then use rule 'horizons'; until then keep 'dt-aware'.",
+            f"discount {self.discount} and trace_decay {self.trace_decay} are defaults, horizons of "
+            f"{spans['discount']:.3g} s and {spans['trace_decay']:.3g} s at {self.dt}: use rule 'dt-aware' until they "
+            "are tuned by 'cycletime tune FILE --horizons', and then rule 'horizons'.",
         )
 
     def _notes_on_ratio(self, before: Self, rule: Rule) -> tuple[str, ...]:

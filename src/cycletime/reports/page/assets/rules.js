@@ -119,8 +119,8 @@
     const { discount, trace_decay: trace } = algorithm.baseline;
     if (algorithm.rules[ruleName].discount.startsWith("kept") || before.discount !== discount || before.trace_decay !== trace) return [];
     const spans = ["discount", "trace_decay"].map((field) => `${general(seconds[field], 3)} s`).join(" and ");
-    return [`discount ${repr(discount)} and trace_decay ${repr(trace)} look untuned: at ${spanText(from)} they are horizons of ` +
-      `${spans}, whatever the task needs. Tune them with 'cycletime tune FILE --horizons' and then use rule 'horizons'; until then keep 'dt-aware'.`];
+    return [`discount ${repr(discount)} and trace_decay ${repr(trace)} are defaults, horizons of ${spans} at ${spanText(from)}: use rule ` +
+      `'dt-aware' until they are tuned by 'cycletime tune FILE --horizons', and then rule 'horizons'.`];
   }
 
   function check(name, values) {
