@@ -102,18 +102,7 @@ def calibrate(
     holds_s: float = inf,
     clock: Callable[[], float],
 ) -> Calibration:
-    """Time `act` and `learn` by the clock of the robot's world; where that stands still, they take no time.
-
-    Args:
-        agent: The agent.
-        sizes: Numbers in an observation and in an action.
-        dt: The cycle time.
-        env_dt: The environment's step.
-        learner: Where learning runs while the robot moves.
-        capacity: Transitions that the run's buffer holds.
-        holds_s: For how long the robot goes on with an action.
-        clock: Tells seconds.
-    """
+    """Time `act` and `learn` by the clock of the robot's world; where that stands still, they take no time."""
     between = agent.learn_when == "episode_end"
     return Calibration(
         dt=dt,

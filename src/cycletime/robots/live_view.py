@@ -161,12 +161,7 @@ def main() -> int:
 
 @contextmanager
 def show_live(board: StatusBoard, cycle_steps: int) -> Iterator[BoardObserver]:
-    """A keeper whose boards, or lines, are shown while the block lasts.
-
-    Args:
-        board: What is known before the run.
-        cycle_steps: Environment steps of a cycle.
-    """
+    """An observer whose boards, or lines, are shown while the block lasts."""
     from cycletime.training.progress_bar import ErrorConsole  # which loads JAX, and the drawing process need not
 
     console = ErrorConsole()

@@ -24,13 +24,7 @@ def resolve_addresses(host: str) -> Sequence[str]:
 
 
 def check_operator(host: str, *, at_the_robot: bool, resolve: Resolver = resolve_addresses) -> str:
-    """The number to connect to, where an arm may be moved there.
-
-    Args:
-        host: A controller's name or number.
-        at_the_robot: Whether somebody says to be beside the arm.
-        resolve: How names become numbers.
-    """
+    """The address to connect to, if an arm may be moved there: on this machine, or with an operator beside it."""
     try:
         numbers = resolve(host)
     except (OSError, UnicodeError) as error:

@@ -24,12 +24,7 @@ _MAX_SPARKLINE = 60
 
 
 def summarize_journal(entries: Sequence[JournalEntry], dt_s: float) -> list[str]:
-    """What a journal has, as lines.
-
-    Args:
-        entries: At least one.
-        dt_s: The cycle time.
-    """
+    """The lines of a summary of at least one episode, at a cycle time of `dt_s`."""
     episodes = [entry.episode for entry in entries]
     cycles = Cycles.joined(episode.cycles for episode in episodes)
     work_s = cycles.act_s + cycles.send_s + cycles.learn_s

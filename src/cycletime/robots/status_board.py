@@ -113,15 +113,7 @@ class BoardObserver(RobotObserver):
         say: Callable[[str], None],
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Begin with a board.
-
-        Args:
-            board: What is known before the run.
-            cycle_steps: Environment steps of a cycle.
-            show: Takes a board now and then.
-            say: Takes a sentence after each episode, and where something is to be known.
-            now_s: What the time is.
-        """
+        """`show` gets a board now and then, `say` a line after each episode and for news."""
         self.board = board
         self._cycle_steps, self._show, self._say, self._now_s = cycle_steps, show, say, now_s
         self._meter = TimingMeter()

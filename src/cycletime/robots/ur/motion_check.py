@@ -31,11 +31,7 @@ class MotionCheck:
     """Watches an arm from one package to the next, in one episode."""
 
     def __init__(self, longest_s: float) -> None:
-        """Begin.
-
-        Args:
-            longest_s: Between two packages, for which a command works: after a longer gap it is unknown what was done.
-        """
+        """After a gap between packages of more than `longest_s` it is unknown what was done."""
         self._longest_s = longest_s
         self._expected = _AT_REST
         self._unmet_s, self._fastest = 0.0, 0.0
@@ -81,13 +77,7 @@ _DELAY_TOLERANCE_S = 0.5
 
 
 def check_pace(controller_s: float, ours_s: float, pace: float) -> None:
-    """Refuse a controller whose time passes at another pace.
-
-    Args:
-        controller_s: What passed by its clock.
-        ours_s: What passed by ours meanwhile.
-        pace: How many of our seconds pass in a real one.
-    """
+    """Refuse a controller whose clock went on by another time than ours, at `pace` of our seconds in a real one."""
     apart_s = abs(controller_s - ours_s)
     if apart_s > _PACE_TOLERANCE * ours_s and apart_s > _DELAY_TOLERANCE_S * pace:
         raise InputError(
