@@ -11,7 +11,7 @@ import pytest
 from cycletime.agents import ActorCriticAgent, PPOAgent, SACAgent
 from cycletime.agents.exploration import OrnsteinUhlenbeck
 from cycletime.cuda.engine import refusal
-from cycletime.cuda.layout import checked_state, position_of
+from cycletime.cuda.layout import checked_array, position_of
 from cycletime.cuda.ppo import (
     STATE_WORDS,
     agent_state_of,
@@ -140,12 +140,12 @@ def test_gradient_steps_are_counted(device: Emulated) -> None:
 def test_a_state_goes_through_its_words() -> None:
     state = initial_state_of(make_psi(1))
     position_of(state)["agent_steps"] = 0x7FC00001  # as a floating-point number, not a number
-    again = checked_state(state.view(np.int32), STATE_WORDS)
+    again = checked_array(state.view(np.int32), "state", np.int32, (STATE_WORDS,))
     assert again.tobytes() == state.tobytes()
     with pytest.raises(RunError, match=r"^The checkpoint has float32 of the shape \(\d+,\) as the state"):
-        checked_state(state, STATE_WORDS)
+        checked_array(state, "state", np.int32, (STATE_WORDS,))
     with pytest.raises(RunError, match=r"^The checkpoint has nothing as the state"):
-        checked_state(None, STATE_WORDS)
+        checked_array(None, "state", np.int32, (STATE_WORDS,))
 
 
 def test_names_and_identities_tell_engines_apart() -> None:

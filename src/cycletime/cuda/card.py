@@ -165,11 +165,11 @@ class Card:
 
 
 def _card_properties(cupy: Any, card: Mapping[str, Any], form: Form) -> dict[str, str]:  # noqa: ANN401
-    runtime, words = cupy.cuda.runtime, f" ({form.about})" if form.about else ""
+    runtime, there = cupy.cuda.runtime, card["sharedMemPerBlockOptin"]
     return {
         "compute capability": f"{card['major']}.{card['minor']}",
         "multiprocessors": str(card["multiProcessorCount"]),
-        "shared memory": f"{card['sharedMemPerBlockOptin']} bytes for a block, {form.shared_bytes} taken{words}",
+        "shared memory": f"{there} bytes for a block, {form.shared_bytes} taken ({form.about})",
         "driver": f"for CUDA {_cuda_version(runtime.driverGetVersion())}",
         "CUDA": _cuda_version(runtime.runtimeGetVersion()),
         "NVRTC": ".".join(map(str, cupy.cuda.nvrtc.getVersion())),

@@ -58,54 +58,29 @@ class Form:
 
     shared_bytes: int
     """The shared memory of a thread block."""
-    about: str = ""
+    about: str
     """What lies where."""
-    constants: tuple[str, ...] = ()
-    """What else the compiler is told, each as NAME=NUMBER."""
+    constants: tuple[str, ...]
+    """For the compiler, each as NAME=NUMBER."""
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The form as the compiler has it."""
         return tuple(f"-DFORM_{each}" for each in (f"BYTES={self.shared_bytes}", *self.constants))
 
 
-def ppo_form(shared_bytes: int, samples: int, *, near: bool) -> Form:
-    """A form of PPO's kernel.
-
-    Args:
-        shared_bytes: What it takes.
-        samples: How many pass the networks at once: longer mini-batches pass in parts, which takes more time.
-        near: Whether Adam's moments of the second layers are in shared memory; else they come from the L2 cache.
-    """
-    place = "shared memory" if near else "the L2 cache"
-    constants = (f"SAMPLES={samples}", f"NEAR_MOMENTS={int(near)}")
-    return Form(shared_bytes, f"{samples} samples at once, moments in {place}", constants)
-
-
-def sac_form(shared_bytes: int, *, slabs: int, near: bool) -> Form:
-    """A form of SAC's kernel.
-
-    Args:
-        shared_bytes: What it takes.
-        slabs: The parts in which a matrix of 256 by 256 passes through shared memory.
-        near: Whether sums of gradients over samples are in shared memory; else they come from the L2 cache.
-    """
-    matrices = "whole matrices" if slabs == 1 else f"matrices in {slabs} parts"
-    place = "shared memory" if near else "the L2 cache"
-    return Form(shared_bytes, f"{matrices}, sums in {place}", (f"SLABS={slabs}", f"NEAR_SUMS={int(near)}"))
-
-
+# PPO's SAMPLES pass the networks at once: longer mini-batches pass in parts, which takes more time. SAC's matrices of
+# 256 by 256 pass through shared memory in SLABS. What is not NEAR comes from the L2 cache.
 FORMS: Mapping[str, tuple[Form, ...]] = MappingProxyType(
     {
         PPO: (
-            ppo_form(208_880, 64, near=True),
-            ppo_form(163_824, 32, near=True),
-            ppo_form(98_320, 32, near=False),
+            Form(208_880, "64 samples at once, moments in shared memory", ("SAMPLES=64", "NEAR_MOMENTS=1")),
+            Form(163_824, "32 samples at once, moments in shared memory", ("SAMPLES=32", "NEAR_MOMENTS=1")),
+            Form(98_320, "32 samples at once, moments in the L2 cache", ("SAMPLES=32", "NEAR_MOMENTS=0")),
         ),
         SAC: (
-            sac_form(226_928, slabs=1, near=True),
-            sac_form(161_392, slabs=2, near=True),
-            sac_form(87_680, slabs=4, near=False),
+            Form(226_928, "whole matrices, sums in shared memory", ("SLABS=1", "NEAR_SUMS=1")),
+            Form(161_392, "matrices in 2 parts, sums in shared memory", ("SLABS=2", "NEAR_SUMS=1")),
+            Form(87_680, "matrices in 4 parts, sums in the L2 cache", ("SLABS=4", "NEAR_SUMS=0")),
         ),
     }
 )

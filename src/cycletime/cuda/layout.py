@@ -124,20 +124,12 @@ def report_interval(spec: RunSpec) -> int:
     return ceil(expected_updates(spec) / REPORTS)
 
 
-def checked_state(words: NDArray[Any] | None, count: int) -> State:
-    """The state that a checkpoint holds, of so many words."""
-    if words is None or words.dtype != np.int32 or words.shape != (count,):
-        kind = "nothing" if words is None else f"{words.dtype} of the shape {words.shape}"
-        raise RunError(f"The checkpoint has {kind} as the state of the kernel: it must be int32, ({count},).")
-    return np.array(words).view(np.float32)
-
-
-def checked_replay(rows: NDArray[Any] | None, shape: tuple[int, int]) -> NDArray[np.float32]:
-    """The replay that a checkpoint holds."""
-    if rows is None or rows.dtype != np.float32 or rows.shape != shape:
-        kind = "nothing" if rows is None else f"{rows.dtype} of the shape {rows.shape}"
-        raise RunError(f"The checkpoint has {kind} as the replay: it must be float32, {shape}.")
-    return rows
+def checked_array(array: NDArray[Any] | None, what: str, dtype: type[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """An array of a checkpoint, if it has this type and shape; else a RunError."""
+    if array is None or array.dtype != dtype or array.shape != shape:
+        kind = "nothing" if array is None else f"{array.dtype} of the shape {array.shape}"
+        raise RunError(f"The checkpoint has {kind} as the {what}: it must be {np.dtype(dtype)}, {shape}.")
+    return array
 
 
 def fill_record(dtype: np.dtype[Any], numbers: dict[str, float]) -> NDArray[Any]:

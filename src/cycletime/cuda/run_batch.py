@@ -24,8 +24,7 @@ from cycletime.cuda.layout import (
     Kernel,
     State,
     Status,
-    checked_replay,
-    checked_state,
+    checked_array,
     env_steps_of,
     position_of,
     report_interval,
@@ -118,7 +117,10 @@ class CudaRunBatch(RunBatch):
         for run, arrays in starts.items():
             if arrays is not None:
                 try:
-                    state = checked_state(arrays.get(_STATE), self.kernel.state_words)
+                    words = checked_array(
+                        arrays.get(_STATE), "state of the kernel", np.int32, (self.kernel.state_words,)
+                    )
+                    state = np.array(words).view(np.float32)
                     resumed[run] = _Resumed(state, self._checked_replay(run, state, arrays))
                 except RunError as error:
                     wrong[run] = error
@@ -128,7 +130,7 @@ class CudaRunBatch(RunBatch):
         if not self.kernel.keeps_runs_on_device:
             return None
         stored = min(int(position_of(state)["agent_steps"]), int(self.records[run]["capacity"]))
-        return checked_replay(arrays.get(_REPLAY), (stored, self.kernel.replay_words))
+        return checked_array(arrays.get(_REPLAY), "replay", np.float32, (stored, self.kernel.replay_words))
 
     def _queue(self, runs: set[int], resumed: dict[int, _Resumed]) -> _Queue:
         left_s = {run: self.expected_s[run] for run in runs}
