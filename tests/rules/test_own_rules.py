@@ -31,6 +31,17 @@ def test_a_table_is_the_rule_that_python_makes() -> None:
     assert own_rules_as_table(parse_own_rules(TABLE)) == TABLE
 
 
+def test_short_names_and_tables_are_the_same_laws_as_long_names() -> None:
+    short = {
+        "batch": "count",
+        "discount": {"law": "power", "min_steps": 6},
+        "trace_decay": {"law": "capped-power"},
+        "learning_rate": {"law": "capped-rho-power", "exponent": -0.25},
+    }
+    assert parse_own_rules({"floor-6": short}) == parse_own_rules(TABLE)
+    assert own_rules_as_table(parse_own_rules({"floor-6": short})) == TABLE, "as identities of runs have them"
+
+
 def test_every_rule_and_part_with_a_name_can_be_said() -> None:
     for kind in (PPO, SAC, A2C, TQC, TD3, DDPG):
         spoken = {law for rule in kind.rules.values() for law in rule.laws.values()}
@@ -53,7 +64,16 @@ def test_a_number_is_read_as_itself_to_the_last_digit(steps: float, exponent: fl
         ({"mine": "scaled"}, "it must have a table for each rule"),
         ({"mine": {}}, "it must have a table for each rule"),
         ({"mine": {"discount": 0.99}}, "own_rules has discount of 'mine': 0.99 is no law: give its name, such as"),
-        ({"mine": {"discount": "per secnd, of a decay"}}, "'per secnd, of a decay' is no law: give one of 'kept', "),
+        (
+            {"mine": {"discount": "per secnd, of a decay"}},
+            "'per secnd, of a decay' is no law: give one of kept, count, ",
+        ),
+        ({"mine": {"discount": "powr"}}, "'powr' is no law: give one of kept, count, power, "),
+        ({"mine": {"discount": "powr"}}, "; did you mean power?"),
+        ({"mine": {"clip": "rho-power"}}, "needs exponent: give { law = 'rho-power', exponent = NUMBER }."),
+        ({"mine": {"clip": {"law": "rho-power", "exponent": "half"}}}, "exponent is 'half': it must be a number."),
+        ({"mine": {"discount": {"law": "power", "steps": 6}}}, "is no law: give one of { law = 'power', min_steps = "),
+        ({"mine": {"discount": {"law": "power", "min_steps": 0}}}, "steps is 0: it must be a finite number greater"),
         ({"mine": {"discount": "per second, of a decay, at least 0 steps"}}, "steps is 0.0: it must be a finite"),
         ({"mine": {"clip": "a power of rho, 1e999"}}, "exponent is inf: it must be a finite number."),
         ({"mine": {"clip": "a power of rho, half"}}, "'a power of rho, half' is no law"),

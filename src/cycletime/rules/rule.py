@@ -1,13 +1,13 @@
 """A rule: a named choice of laws, one for each hyper-parameter that it carries; and rules of one's own in files.
 
     [own_rules.floor-6]
-    batch = "per second, of a count"
-    minibatch = "per second, of a count"
-    discount = "per second, of a decay, at least 6 steps"
-    trace_decay = "per second, of a decay"
-    learning_rate = "a power of rho, -0.25"
+    batch = "count"
+    minibatch = "count"
+    discount = { law = "power", min_steps = 6 }
+    trace_decay = "power"
+    learning_rate = { law = "rho-power", exponent = -0.25 }
 
-In a file, a law is given by its name, with its number if it has one.
+Files of version 0.2 and records of runs have a law's long name instead, with its number in it (`Law.name`).
 """
 
 from __future__ import annotations
@@ -90,46 +90,64 @@ def rules_by_name(*rules: Rule) -> dict[str, Rule]:
     return {rule.name: rule for rule in rules}
 
 
-_LAWS_BY_NAME = {
-    law.name: law
-    for law in (
-        KEPT,
-        COUNT,
-        POWER,
-        CAPPED_POWER,
-        SMOOTHING,
-        GROWN_SMOOTHING,
-        PER_UPDATE,
-        PROPORTIONAL,
-        GROWN,
-        ROOT,
-        TIMES_ROOT,
-    )
+_LAWS = {
+    "kept": KEPT,
+    "count": COUNT,
+    "power": POWER,
+    "capped-power": CAPPED_POWER,
+    "smoothing": SMOOTHING,
+    "grown-smoothing": GROWN_SMOOTHING,
+    "per-update": PER_UPDATE,
+    "proportional": PROPORTIONAL,
+    "grown": GROWN,
+    "square-root": ROOT,
+    "times-square-root": TIMES_ROOT,
 }
-_LAWS_WITH_NUMBER: Mapping[str, Callable[[float], Law]] = {
+_PARAMETERS: Mapping[tuple[str, str], Callable[[float], Law]] = {
+    ("power", "min_steps"): power_with_floor,
+    ("capped-power", "min_steps"): capped_power_with_floor,
+    ("rho-power", "exponent"): rho_power,
+    ("capped-rho-power", "exponent"): capped_rho_power,
+}
+"""By the law and its parameter, what makes the law."""
+_LONG_NAMES = {law.name: law for law in _LAWS.values()}
+_LONG_NAMES_WITH_NUMBER: Mapping[str, Callable[[float], Law]] = {
     f"{POWER.name}, at least N steps": power_with_floor,
     f"{POWER.name}, at least N steps, with the min": capped_power_with_floor,
     "a power of rho, N": rho_power,
     "a power of rho, N, with the min": capped_rho_power,
 }
-"""By the words in which N stands for a number, what makes the law."""
 _NUMBER = r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)"
 
 
-def law_named(words: str) -> Law:
-    """The law of a name, such as 'per second, of a decay, at least 6 steps'.
+def law_named(name: str) -> Law:
+    """The law of a name, such as 'power', or of a long one, such as 'per second, of a decay, at least 6 steps'.
 
     Raises:
         InputError: if there is none, or its number makes no sense.
     """
-    if words in _LAWS_BY_NAME:
-        return _LAWS_BY_NAME[words]
-    for pattern, law_of in _LAWS_WITH_NUMBER.items():
-        if found := re.fullmatch(re.escape(pattern).replace("N", _NUMBER), words):
-            return law_of(float(found[1]))
-    known = [*_LAWS_BY_NAME, *_LAWS_WITH_NUMBER]
-    names = ", ".join(map(repr, known))
-    raise InputError(f"{quote(words)} is no law: give one of {names}{did_you_mean(words, known)}")
+    if law := _LAWS.get(name) or _LONG_NAMES.get(name):
+        return law
+    for pattern, make_law in _LONG_NAMES_WITH_NUMBER.items():
+        if found := re.fullmatch(re.escape(pattern).replace("N", _NUMBER), name):
+            return make_law(float(found[1]))
+    if needed := [parameter for known, parameter in _PARAMETERS if known == name]:
+        raise InputError(f"{quote(name)} needs {needed[0]}: give {{ law = {name!r}, {needed[0]} = NUMBER }}.")
+    raise InputError(f"{quote(name)} is no law: give one of {', '.join(_LAWS)}{did_you_mean(name, _LAWS)}")
+
+
+def _law_of_table(table: Mapping[str, object]) -> Law:
+    name, parameters = table.get("law"), {key: table[key] for key in table if key != "law"}
+    if isinstance(name, str) and not parameters:
+        return law_named(name)
+    known = {f"{{ law = {law!r}, {parameter} = NUMBER }}": (law, parameter) for law, parameter in _PARAMETERS}
+    for law, parameter in known.values():
+        if (law, [parameter]) == (name, list(parameters)):
+            value = parameters[parameter]
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                return _PARAMETERS[law, parameter](value)
+            raise InputError(f"{parameter} is {quote(value)}: it must be a number.")
+    raise InputError(f"{quote(dict(table))} is no law: give one of {', '.join(known)}.")
 
 
 def parse_own_rules(told: object) -> dict[str, Rule]:
@@ -141,7 +159,7 @@ def parse_own_rules(told: object) -> dict[str, Rule]:
     if not isinstance(told, Mapping) or not all(isinstance(table, Mapping) and table for table in told.values()):
         raise InputError(
             f"own_rules is {quote(told)}: it must have a table for each rule, such as [own_rules.mine] with "
-            f"discount = {POWER.name!r}."
+            "discount = 'power'."
         )
     return {
         name: Rule(name, {field: _parse_law(name, field, words) for field, words in told[name].items()})
@@ -150,14 +168,16 @@ def parse_own_rules(told: object) -> dict[str, Rule]:
 
 
 def own_rules_as_table(rules: Mapping[str, Rule]) -> dict[str, dict[str, str]]:
-    """The table that `own_rules_in` reads as these rules."""
+    """The table that `parse_own_rules` reads as these rules, with the long names that identities of runs have."""
     return {name: {field: law.name for field, law in rule.laws.items()} for name, rule in rules.items()}
 
 
-def _parse_law(rule: str, field: str, words: object) -> Law:
+def _parse_law(rule: str, field: str, given: object) -> Law:
     try:
-        if isinstance(words, str):
-            return law_named(words)
-        raise InputError(f"{quote(words)} is no law: give its name, such as {POWER.name!r}.")
+        if isinstance(given, str):
+            return law_named(given)
+        if isinstance(given, Mapping):
+            return _law_of_table(given)
+        raise InputError(f"{quote(given)} is no law: give its name, such as 'power'.")
     except InputError as error:
         raise InputError(f"own_rules has {field} of {rule!r}: {error}") from None
