@@ -128,7 +128,7 @@ class Outcome:
         return found[0]
 
     def save(self, path: Path) -> None:
-        told = {
+        header = {
             "format": FORMAT,
             "name": self.name,
             "env_steps": self.env_steps,
@@ -143,7 +143,7 @@ class Outcome:
         content = BytesIO()
         np.savez_compressed(
             content,
-            about=np.frombuffer(json.dumps(told).encode(), np.uint8),
+            about=np.frombuffer(json.dumps(header).encode(), np.uint8),
             scores=np.concatenate([cell.scores for cell in self.cells]),
             plain=np.concatenate([cell.plain for cell in self.cells]),
             steps=steps,
@@ -158,13 +158,13 @@ class Outcome:
         try:
             with path.open("rb") as raw, open_npz(raw, MAX_BYTES) as file:
                 columns = {name: _read_array(file, name) for name in _ARRAY_TYPES}
-            told = parse_json(columns.pop("about").tobytes())
-            if told["format"] != FORMAT:
-                raise ValueError(f"it has the format {told['format']}, and this version of cycletime reads {FORMAT}")
-            if told["name"] != path.stem:
-                raise ValueError(f"it has the study {told['name']}, and not the one that it is named after")
-            about = {**told["about"], "command": _current_command(str(told["about"].get("command", "")))}
-            found = cls(told["name"], int(told["env_steps"]), _read_cells(told["cells"], columns), about)
+            header = parse_json(columns.pop("about").tobytes())
+            if header["format"] != FORMAT:
+                raise ValueError(f"it has the format {header['format']}, and this version of cycletime reads {FORMAT}")
+            if header["name"] != path.stem:
+                raise ValueError(f"it has the study {header['name']}, and not the one that it is named after")
+            about = {**header["about"], "command": _current_command(str(header["about"].get("command", "")))}
+            found = cls(header["name"], int(header["env_steps"]), _read_cells(header["cells"], columns), about)
             if not 0 < found.scale <= 1:
                 raise ValueError(f"it has {found.scale} of the paper's environment steps")
         except FileNotFoundError:
@@ -195,9 +195,9 @@ def _read_array(file: BoundedNpz, name: str) -> NDArray[Any]:
     return found
 
 
-def _read_cells(told: Sequence[Mapping[str, Any]], columns: Mapping[str, NDArray[Any]]) -> tuple[OutcomeCell, ...]:
-    """Cells from what is told of each and the arrays of all runs, cell after cell."""
-    sizes = [len(each["seeds"]) for each in told]
+def _read_cells(headers: Sequence[Mapping[str, Any]], columns: Mapping[str, NDArray[Any]]) -> tuple[OutcomeCell, ...]:
+    """Cells from their headers and the arrays of all runs, cell after cell."""
+    sizes = [len(each["seeds"]) for each in headers]
     lengths = {name: len(column) for name, column in columns.items()}
     if not columns["curves"].size or set(lengths.values()) != {sum(sizes)}:
         raise ValueError(f"it has {sum(sizes)} runs, and of its arrays {lengths}")
@@ -208,7 +208,7 @@ def _read_cells(told: Sequence[Mapping[str, Any]], columns: Mapping[str, NDArray
         OutcomeCell(
             {**each["labels"], "dt": float(each["labels"]["dt"])}, each["values"], tuple(each["seeds"]), *arrays
         )
-        for each, *arrays in zip(told, *splits, strict=True)
+        for each, *arrays in zip(headers, *splits, strict=True)
     )
 
 

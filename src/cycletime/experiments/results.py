@@ -123,16 +123,16 @@ def collect_study(
         )
     cells = tuple(_outcome_cell(cell, runs, bins) for cell, runs in read_cells(folder))
     results = [folder.store.result(planned.name) for planned in plan.runs]
-    machines = Counter(tuple((key, told["machine"].get(key)) for key in _MACHINE_KEYS) for told in results)
+    machines = Counter(tuple((key, result["machine"].get(key)) for key in _MACHINE_KEYS) for result in results)
     told_of = {
         **about,
-        "where": sorted({str(told["where"]) for told in results}),
+        "where": sorted({str(result["where"]) for result in results}),
         "engines": dict(plan.engines()),
         "runs": len(plan.runs),
         "simulated_hours": round(plan.simulated_h or 0.0, 2),
         "wall_s": recorded_wall_s(folder.path) if wall_s is None else wall_s,
         "machines": [{"runs": count, **dict(machine)} for machine, count in machines.items()],
-        "finished": max(str(told["finished"]) for told in results),
+        "finished": max(str(result["finished"]) for result in results),
     }
     return Outcome(folder.study.name, folder.study.env_steps, cells, told_of)
 
@@ -157,8 +157,8 @@ def verified_folder(folder: StudyFolder) -> StudyFolder:
 
 def scalar_settings(agent: Agent) -> dict[str, Any]:
     """An agent's hyper-parameters that are numbers and words."""
-    told = {each.name: getattr(agent, each.name) for each in fields(agent)}  # type: ignore[arg-type]
-    return {name: value for name, value in told.items() if isinstance(value, int | float | str)}
+    settings = {each.name: getattr(agent, each.name) for each in fields(agent)}  # type: ignore[arg-type]
+    return {name: value for name, value in settings.items() if isinstance(value, int | float | str)}
 
 
 def _outcome_cell(cell: Cell, runs: Sequence[RunScore], bins: int | None) -> OutcomeCell:

@@ -78,19 +78,19 @@ def _confidence(advice: Advice) -> list[str]:
     assert leader is not None, "there is one"
     dropped = [dt for dt in advice.tried if dt not in advice.left and dt not in advice.without_mean]
     open_ = [dt for dt in advice.left if dt != leader]
-    told = []
+    parts = []
     if dropped:
-        told.append(f"decided against {join_words([dt_text(dt) for dt in dropped])}")
+        parts.append(f"decided against {join_words([dt_text(dt) for dt in dropped])}")
     if open_:
-        told.append(f"not decided against {join_words([f'{dt_text(dt)} ({_lead_text(advice, dt)})' for dt in open_])}")
+        parts.append(f"not decided against {join_words([f'{dt_text(dt)} ({_lead_text(advice, dt)})' for dt in open_])}")
     if advice.without_mean:
         lacking = join_words([f"{dt_text(dt)} ({why})" for dt, why in advice.without_mean.items()])
-        told.append(f"not compared with {lacking}")
+        parts.append(f"not compared with {lacking}")
     if advice.ended == "enough":
-        told.append(f"no other can be better by more than {advice.question.enough:g}")
+        parts.append(f"no other can be better by more than {advice.question.enough:g}")
     return [
-        f"How sure: {dt_text(leader)} is {', '.join(told)}; all intervals and verdicts of all looks hold together with "
-        f"{confidence:g} % confidence.",
+        f"How sure: {dt_text(leader)} is {', '.join(parts)}; all intervals and verdicts of all looks hold together "
+        f"with {confidence:g} % confidence.",
         *_unseen_failures(advice),
     ]
 
@@ -113,14 +113,14 @@ def _next_look(advice: Advice) -> list[str]:
         if advice.ended == "alone":
             return []
         return ["Surer: the comparison is decided; longer runs would tell whether it stays so."]
-    told = (
+    sentence = (
         f"Surer: {following.seeds} seeds of {join_words([dt_text(dt) for dt in advice.left])} take "
         f"{following.runs} more "
         f"runs, about {_time_text(following.wall_s)} here and {hours_text(following.simulated_h)} simulated; "
         f"the same command "
         "with more budget goes on."
     )
-    return [told, *_seeds_needed(advice)]
+    return [sentence, *_seeds_needed(advice)]
 
 
 def _seeds_needed(advice: Advice) -> list[str]:
@@ -133,10 +133,10 @@ def _seeds_needed(advice: Advice) -> list[str]:
         for dt in advice.left
         if dt != advice.leader
     }
-    told = [f"{dt_text(dt)} {f'about {n}' if n else f'more than {MOST_SEEDS}'}" for dt, n in found.items()]
+    counts = [f"{dt_text(dt)} {f'about {n}' if n else f'more than {MOST_SEEDS}'}" for dt, n in found.items()]
     return [
         f"Seeds that would decide in {100 * POWER:.0f} % of such studies, if the true differences are those seen: "
-        f"against {join_words(told)}."
+        f"against {join_words(counts)}."
     ]
 
 
@@ -144,20 +144,20 @@ def _real_time(advice: Advice) -> list[str]:
     if not advice.in_time:
         return ["Whether this machine acts and learns in time was not measured."]
     assert advice.advised is not None, "there is a leader"
-    told = advice.in_time[advice.advised]
+    timing = advice.in_time[advice.advised]
     is_busy = advice.machine["load"] > advice.machine["cores"] / 2
     busy = " The machine was busy when that was measured: true times may be shorter." if is_busy else ""
-    if not told.fits:
+    if not timing.fits:
         return [
             f"Real time: {dt_text(advice.advised)} is not in time on this machine (acting takes "
-            f"{_percent(told.act_share)} of the cycle, learning {_percent(told.learn_share)} of the time there is), so "
-            f"it is for simulation only.{busy}"
+            f"{_percent(timing.act_share)} of the cycle, learning {_percent(timing.learn_share)} of the time there "
+            f"is), so it is for simulation only.{busy}"
         ]
-    how = "in the cycle itself" if told.way == "inline" else "in the background"
+    how = "in the cycle itself" if timing.way == "inline" else "in the background"
     return [
-        f"Real time: at {dt_text(advice.advised)} acting takes {_percent(told.act_share)} of the cycle here, "
+        f"Real time: at {dt_text(advice.advised)} acting takes {_percent(timing.act_share)} of the cycle here, "
         f"and learning "
-        f"fits {how} ({_percent(told.learn_share)} of the time there is for it).{busy}"
+        f"fits {how} ({_percent(timing.learn_share)} of the time there is for it).{busy}"
     ]
 
 
@@ -179,10 +179,10 @@ def _updates(advice: Advice) -> list[str]:
     """At shorter cycles SAC makes more updates of as much experience, unless its rule says otherwise."""
     agents = advice.question.agents(advice.tried)
     rates = {dt: agent.updates_per_step / float(dt) for dt, agent in agents.items() if isinstance(agent, SACAgent)}
-    told = {dt: f"{rate:.3g}" for dt, rate in rates.items()}
-    if len(set(told.values())) < 2:
+    texts = {dt: f"{rate:.3g}" for dt, rate in rates.items()}
+    if len(set(texts.values())) < 2:
         return []
-    made = join_words([f"{rate} at {dt_text(dt)}" for dt, rate in told.items()])
+    made = join_words([f"{rate} at {dt_text(dt)}" for dt, rate in texts.items()])
     return [f"as many updates a second at each of them (SAC made {made})"]
 
 
@@ -209,14 +209,14 @@ def _comparability(advice: Advice) -> str:
 
 
 def _gain_text(gain: Comparison) -> str:
-    told = gain.difference
-    return f"{told.value:+.3g} ({told.low:+.3g} to {told.high:+.3g}, n = {told.runs} seeds)"
+    estimate = gain.difference
+    return f"{estimate.value:+.3g} ({estimate.low:+.3g} to {estimate.high:+.3g}, n = {estimate.runs} seeds)"
 
 
 def _lead_text(advice: Advice, dt: Duration) -> str:
     assert advice.leader is not None, "there is one"
-    told = advice.judgements[-1].lead(dt).difference
-    return f"{told.value:+.3g}, from {told.low:+.3g} to {told.high:+.3g}"
+    estimate = advice.judgements[-1].lead(dt).difference
+    return f"{estimate.value:+.3g}, from {estimate.low:+.3g} to {estimate.high:+.3g}"
 
 
 def _missing_mean(advice: Advice, dt: Duration) -> str:

@@ -82,8 +82,8 @@ def tuning_savings(scores: StudyScores, grid_points: int | None = None) -> list[
     found: dict[tuple[str, str], list[Panel]] = {}
     for panel in scores.panels:
         found.setdefault((panel.task, panel.algorithm), []).append(panel)
-    told = [_saving(scores.folder.study, panels, grid_points) for panels in found.values()]
-    return [each for each in told if each is not None]
+    savings = [_saving(scores.folder.study, panels, grid_points) for panels in found.values()]
+    return [each for each in savings if each is not None]
 
 
 def _saving(study: StudySpec, panels: list[Panel], grid_points: int | None) -> TuningSaving | None:
@@ -166,20 +166,20 @@ def completeness(scores: StudyScores) -> tuple[str, ...]:
     """How many runs have a score, and what became of the others."""
     counts, remarks = scores.counts(), [run for run in scores.runs() if run.result.get("remarks")]
     if counts["scored"] == counts.total():
-        told = [f"All {counts.total():,} runs have a score."]
+        sentences = [f"All {counts.total():,} runs have a score."]
     else:
         others = [text.format(f"{counts[outcome]:,}") for outcome, text in _MISSING_RUNS.items() if counts[outcome]]
-        told = [f"{counts['scored']:,} of {counts.total():,} runs have a score; the others: {join_words(others)}."]
+        sentences = [f"{counts['scored']:,} of {counts.total():,} runs have a score; the others: {join_words(others)}."]
     if counts["unfinished"]:
-        told.append("The study is not complete: what follows is what there is so far.")
+        sentences.append("The study is not complete: what follows is what there is so far.")
     if counts["astray"] + counts["failed"]:
-        told.append(
+        sentences.append(
             "Runs without a score are left out of means, so that rules which have some look better than they are."
         )
-    told += scores.folder.damage()
+    sentences += scores.folder.damage()
     if remarks:
-        told.append(f"Resumed in a way that may have changed their last bits: {len(remarks):,} of the runs.")
-    return tuple(told)
+        sentences.append(f"Resumed in a way that may have changed their last bits: {len(remarks):,} of the runs.")
+    return tuple(sentences)
 
 
 def saving_sentences(saving: TuningSaving) -> tuple[str, ...]:
@@ -195,7 +195,7 @@ def saving_sentences(saving: TuningSaving) -> tuple[str, ...]:
         if saving.saved.is_positive
         else ", which is not less: measuring rules costs more here than tuning each would."
     )
-    told = (
+    sentence = (
         f"Tuning each of {saving.dts} cycle times {saving.how}, {saving.points} points with {saving.seeds} seeds, "
         f"would take {_cost_text(saving.each)}; hours are of the environment's time, on a robot those of the robot. "
         f"{once}{saved}"
@@ -203,7 +203,7 @@ def saving_sentences(saving: TuningSaving) -> tuple[str, ...]:
     caution = (
         "Whether carried values are as good as those is another question: this study does not tune each cycle time."
     )
-    return (told,) if saving.contains_tuning else (told, caution)
+    return (sentence,) if saving.contains_tuning else (sentence, caution)
 
 
 def _cost_text(price: RunCost) -> str:
@@ -215,14 +215,14 @@ def _best_sentence(rule: str, best: BestCycleTime) -> str:
     name = "The best cycle time" if rule == AS_GIVEN else f"The best cycle time of {rule}"
     if best.runner_up is None:
         return f"Only {dt_text(best.dt)} has scores{'' if rule == AS_GIVEN else f' of {rule}'}: {mean}."
-    told = difference_text(best.against[best.runner_up].difference)
+    lead = difference_text(best.against[best.runner_up].difference)
     if not best.undecided:
         decided = "decided against all others"
     elif best.runner_up in best.undecided:
         decided = f"not decided against {join_words([dt_text(dt) for dt in best.undecided])}"
     else:
         decided = f"decided against the runner-up, but not against {join_words([dt_text(dt) for dt in best.undecided])}"
-    return f"{name} is {dt_text(best.dt)} with {mean}; the runner-up is {dt_text(best.runner_up)}, {told}: {decided}."
+    return f"{name} is {dt_text(best.dt)} with {mean}; the runner-up is {dt_text(best.runner_up)}, {lead}: {decided}."
 
 
 def _rule_sentences(summary: Summary, rule: str) -> list[str]:
@@ -237,12 +237,12 @@ def _rule_sentences(summary: Summary, rule: str) -> list[str]:
         parts.append(f"undecided at {dts['undecided']}" if parts else undecided)
     same = f"at {dts['same runs']} nothing changes" if dts["same runs"] else ""
     sentence = f"{rule} is {'; '.join([*parts, *([same] if same else [])])}." if parts else f"With {rule}, {same}."
-    told = [sentence] if parts or same else []
+    sentences = [sentence] if parts or same else []
     if (gain := summary.advantages[rule]) is not None:
-        told.append(
+        sentences.append(
             f"Over all cycle times, {rule} minus {first} is {difference_text(gain)}: {_advantage_verdict(gain)}."
         )
-    return told
+    return sentences
 
 
 def _advantage_verdict(gain: Estimate) -> str:
@@ -252,27 +252,29 @@ def _advantage_verdict(gain: Estimate) -> str:
 
 
 def _undecided_rules(summary: Summary) -> list[str]:
-    panel, first, told = summary.panel, summary.panel.rules[0], []
+    panel, first, sentences = summary.panel, summary.panel.rules[0], []
     for (rule, dt), each in summary.comparisons.items():
         alike = [other for other in panel.rules[1:] if panel.shares_runs(rule, other, dt)]
         if summary.verdict((rule, dt)) == "undecided" and rule == alike[0]:
             needed = _seeds_text(panel.scores(rule, dt), panel.scores(first, dt), each)
-            told.append(
+            sentences.append(
                 f"{join_words(alike)} against {first} at {dt_text(dt)}: "
                 f"{difference_text(each.difference)}{_p_value_text(each)}; {needed}."
             )
-    return told
+    return sentences
 
 
 def _undecided_dts(summary: Summary) -> list[str]:
-    told = []
+    sentences = []
     for rule, best in summary.best.items():
         if best is not None and best.runner_up in best.undecided:
             each = best.against[best.runner_up]
             x, y = (summary.panel.scores(rule, dt) for dt in (best.dt, best.runner_up))
             what = f"{dt_text(best.dt)} against {dt_text(best.runner_up)}{'' if rule == AS_GIVEN else f' with {rule}'}"
-            told.append(f"{what}: {difference_text(each.difference)}{_p_value_text(each)}; {_seeds_text(x, y, each)}.")
-    return told
+            sentences.append(
+                f"{what}: {difference_text(each.difference)}{_p_value_text(each)}; {_seeds_text(x, y, each)}."
+            )
+    return sentences
 
 
 def _p_value_text(each: Comparison) -> str:

@@ -96,7 +96,7 @@ def report_as_json(report: Report) -> dict[str, Any]:
         "savings": [_saving_as_json(saving) for saving in report.savings],
         "text": [*report.completeness, *report.saving_sentences],
         "command": report.command,
-        "made_by": [{"runs": count, "machine": told} for told, count in report.machines()],
+        "made_by": [{"runs": count, "machine": machine} for machine, count in report.machines()],
     }
 
 
@@ -219,7 +219,7 @@ def report_as_markdown(report: Report, figures: Sequence[Sequence[str]] = ()) ->
     lines += ["", "## Where this comes from", ""]
     if report.command:
         lines.append(f"- The report: `{report.command}`")
-    lines += [f"- {count:,} runs: {told}" for told, count in report.machines()]
+    lines += [f"- {count:,} runs: {machine}" for machine, count in report.machines()]
     return "\n".join(lines) + "\n"
 
 

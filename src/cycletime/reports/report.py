@@ -93,12 +93,12 @@ class Report:
     def machines(self) -> list[tuple[str, int]]:
         """The code and machines that made the runs, with how many each made."""
         machines = [run.result.get("machine", {}) for run in self.scores.runs() if run.result]
-        told = (
+        texts = (
             f"cycletime {each.get('cycletime', 'unknown')}, JAX {each.get('jax', 'unknown')} on "
             f"{each.get('device', 'unknown')} ({each.get('processor', 'unknown')}, {each.get('cores', '?')} cores)"
             for each in machines
         )
-        return sorted(Counter(told).items())
+        return sorted(Counter(texts).items())
 
     def drawn(self) -> set[int]:
         """The panels that figures are drawn of: of values that a study varies, the best few of a task and algorithm."""

@@ -162,8 +162,8 @@ def runs_figure(runs: Sequence[RunCurves], metrics: Sequence[str], x: XAxis = "e
     _label_x(every[-1][0], top, runs, x)
     count = "1 run" if len(runs) == 1 else f"{len(runs)} runs, each a line by itself"
     where = " and ".join(dict.fromkeys(run.where for run in runs))
-    told = f"{count}: mean return in each 1 % of a run, no interval; data: {where}"
-    figure.suptitle(f"{_common_title(runs)}\n{told}", fontsize=9)
+    note = f"{count}: mean return in each 1 % of a run, no interval; data: {where}"
+    figure.suptitle(f"{_common_title(runs)}\n{note}", fontsize=9)
     figure.legend(loc="outside lower center", ncols=1, frameon=False)
     return figure
 
@@ -174,10 +174,10 @@ def _labels(runs: Sequence[RunCurves]) -> list[str]:
         (run.spec.world.name, run.spec.algorithm, dt_text(run.spec.dt), f"seed {run.spec.seed}", *_progress_label(run))
         for run in runs
     ]
-    told = [", ".join(each) for each in parts]
+    texts = [", ".join(each) for each in parts]
     return [
-        text if told.count(text) == 1 else f"{text}, {run.spec.identity[:10]}"
-        for text, run in zip(told, runs, strict=True)
+        text if texts.count(text) == 1 else f"{text}, {run.spec.identity[:10]}"
+        for text, run in zip(texts, runs, strict=True)
     ]
 
 

@@ -29,7 +29,7 @@ from cycletime.studies.scores import Panel
 POWER = 0.8
 """How probable a verdict is to be, if the true difference is the one that was seen."""
 MOST_SEEDS = 1000
-"""Beyond that, no number is told: the difference, if there is any, is small."""
+"""Beyond that no number is given: the difference, if there is any, is small."""
 
 
 def seeds_needed(x: Sequence[float], y: Sequence[float], comparisons: int = 1, confidence: float = 0.95) -> int | None:

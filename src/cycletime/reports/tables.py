@@ -130,13 +130,13 @@ class RankedChoices:
         if not best:
             return ()
         mean = mean_and_error(best)
-        told = f"The best choice is {settings_text(self.panels[0].hyperparameters)} with a mean of "
-        told += f"{estimate_text(mean)} (n = {mean.n})"
+        best_text = f"The best choice is {settings_text(self.panels[0].hyperparameters)} with a mean of "
+        best_text += f"{estimate_text(mean)} (n = {mean.n})"
         if not self.against:
-            return (f"{told}; no other has a score.",)
+            return (f"{best_text}; no other has a score.",)
         decided = sum(each.verdict == "better" for each in self.against.values())
         return (
-            f"{told}; the runner-up is {difference_text(self.against[1].difference)} behind. It is better "
+            f"{best_text}; the runner-up is {difference_text(self.against[1].difference)} behind. It is better "
             f"than {decided:,} "
             f"of {len(self.against):,} others; for {len(self.against) - decided:,} that is not decided by the data.",
             "The best of many looks better than it is: what it is worth, runs with other seeds tell.",

@@ -126,12 +126,12 @@ def test_the_same_of_sac(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "sac-search-reacher is not in it: it needs all runs of sac-tuning-reacher" in capsys.readouterr().out
     assert main(["experiment", "pack", "horizons", "sac-trial-tuning", *pack, *kept]) == 2
     assert "'cycletime experiment preregister horizons sac' makes it, once the " in capsys.readouterr().err
-    save_results(tmp_path / "results", noise=1.0, field=SAC_SEARCH)
+    save_results(tmp_path / "results", noise=1.0, task_set=SAC_SEARCH)
     assert main(["experiment", "table", "horizons", "sac-search", *kept]) == 0
     assert "average over scaled's" in capsys.readouterr().out
     assert main(["experiment", "preregister", "horizons", "sac", *kept]) == 0
     assert capsys.readouterr().out.endswith("sac-candidates.toml\n")
-    save_trial(tmp_path / "results", noise=1.0, field=SAC_TRIAL)
+    save_trial(tmp_path / "results", noise=1.0, task_set=SAC_TRIAL)
     assert main(["experiment", "pack", "horizons", "sac-trial", *pack, *kept]) == 0
     assert "runs of the engine cuda" in capsys.readouterr().out
     assert main(["experiment", "verdicts", "horizons", "sac", *kept]) == 0

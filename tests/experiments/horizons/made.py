@@ -55,24 +55,24 @@ def outcome(study: StudySpec, score: Callable[[Cell], float] = by_horizons, nois
 
 
 def save_results(
-    folder: Path, score: Callable[[Cell], float] = by_horizons, noise: float = 0.0, field: TaskSet = SEARCH
+    folder: Path, score: Callable[[Cell], float] = by_horizons, noise: float = 0.0, task_set: TaskSet = SEARCH
 ) -> Path:
     """Files of all outcomes of a search; tuning has found the best horizons."""
-    return _save(folder, field, field.subject.rules, score, noise)
+    return _save(folder, task_set, task_set.spec.rules, score, noise)
 
 
 def save_trial(
-    folder: Path, score: Callable[[Cell], float] = by_horizons, noise: float = 0.0, field: TaskSet = TRIAL
+    folder: Path, score: Callable[[Cell], float] = by_horizons, noise: float = 0.0, task_set: TaskSet = TRIAL
 ) -> Path:
     """The same of a trial; the frozen list must be there."""
-    rules = field.subject.against_references(preregistered_rules(folder, field.subject))
-    return _save(folder, field, rules, score, noise)
+    rules = task_set.spec.against_references(preregistered_rules(folder, task_set.spec))
+    return _save(folder, task_set, rules, score, noise)
 
 
-def _save(folder: Path, field: TaskSet, rules: Rules, score: Callable[[Cell], float], noise: float) -> Path:
+def _save(folder: Path, task_set: TaskSet, rules: Rules, score: Callable[[Cell], float], noise: float) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    for task in field.tasks:
-        tuning = outcome(field.tuning(task))
-        tuning.save(folder / f"{field.tuning_name(task)}.npz")
-        outcome(field.study(tuning, rules), score, noise).save(folder / f"{field.study_name(task)}.npz")
+    for task in task_set.tasks:
+        tuning = outcome(task_set.tuning(task))
+        tuning.save(folder / f"{task_set.tuning_name(task)}.npz")
+        outcome(task_set.study(tuning, rules), score, noise).save(folder / f"{task_set.study_name(task)}.npz")
     return folder

@@ -8,13 +8,15 @@ from cycletime.rules import PPO, SAC
 OF_PPO, OF_SAC = ALGORITHM_SPECS["ppo"], ALGORITHM_SPECS["sac"]
 
 
-@pytest.mark.parametrize("subject", ALGORITHM_SPECS.values(), ids=ALGORITHM_SPECS)
-def test_what_rules_are_compared_with_is_known_of_the_algorithm(subject: AlgorithmSpec) -> None:
-    assert set(subject.references) <= set(subject.usual.rules)
-    assert not set(subject.candidates) & set(subject.usual.rules)
-    assert list(subject.rules) == [*subject.references, *subject.candidates]
-    stated = subject.usual.stated()
-    assert all(field in stated for rule in subject.candidates.values() for field in rule.laws), "else notes come of it"
+@pytest.mark.parametrize("spec", ALGORITHM_SPECS.values(), ids=ALGORITHM_SPECS)
+def test_what_rules_are_compared_with_is_known_of_the_algorithm(spec: AlgorithmSpec) -> None:
+    assert set(spec.references) <= set(spec.usual.rules)
+    assert not set(spec.candidates) & set(spec.usual.rules)
+    assert list(spec.rules) == [*spec.references, *spec.candidates]
+    stated = spec.usual.stated()
+    assert all(task_set in stated for rule in spec.candidates.values() for task_set in rule.laws), (
+        "else notes come of it"
+    )
 
 
 def test_what_sac_is_compared_with_is_its_default_by_another_name() -> None:

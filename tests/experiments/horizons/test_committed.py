@@ -23,17 +23,16 @@ RESAMPLES = ranking.RESAMPLES
 
 
 def _tried(algorithm: str) -> bool:
-    field = TASK_SETS[algorithm]["trial"]
-    return all((RESULTS / f"{field.study_name(task)}.npz").exists() for task in field.tasks)
+    task_set = TASK_SETS[algorithm]["trial"]
+    return all((RESULTS / f"{task_set.study_name(task)}.npz").exists() for task in task_set.tasks)
 
 
 OTHERWISE = {"ppo": "dt-aware", "sac": "tuned-scaled"}
 """By algorithm, the rule that is the default unless a trial says otherwise."""
 KEPT = {
-    algorithm: Evidence(read_horizons_results(RESULTS), subject.algorithm)
-    for algorithm, subject in ALGORITHM_SPECS.items()
+    algorithm: Evidence(read_horizons_results(RESULTS), spec.algorithm) for algorithm, spec in ALGORITHM_SPECS.items()
 }
-FROZEN = [algorithm for algorithm, kept in KEPT.items() if (RESULTS / preregistration_file(kept.subject)).exists()]
+FROZEN = [algorithm for algorithm, kept in KEPT.items() if (RESULTS / preregistration_file(kept.spec)).exists()]
 TRIED = [algorithm for algorithm in ALGORITHM_SPECS if _tried(algorithm)]
 
 
@@ -46,7 +45,7 @@ def all_draws(few_draws: None, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("algorithm", FROZEN)
 def test_the_list_was_frozen_by_its_criteria(algorithm: str) -> None:
     search = KEPT[algorithm].search
-    told = tomllib.loads((RESULTS / preregistration_file(search.subject)).read_text())
+    told = tomllib.loads((RESULTS / preregistration_file(search.spec)).read_text())
     assert {name: each["chosen"] for name, each in told["predictions"].items()} == chosen_candidates(search)
     for name in told["predictions"]:
         for key, predicted in predictions(search, name):
@@ -65,15 +64,13 @@ def test_the_page_s_tables_are_those_of_the_results() -> None:
 @pytest.mark.parametrize("algorithm", TRIED)
 def test_the_rule_with_the_name_is_the_winner(algorithm: str) -> None:
     kept = KEPT[algorithm]
-    assert (
-        kept.subject.usual.rules["horizons"].laws == preregistered_rules(RESULTS, kept.subject)[kept.trial.winner].laws
-    )
+    assert kept.spec.usual.rules["horizons"].laws == preregistered_rules(RESULTS, kept.spec)[kept.trial.winner].laws
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHM_SPECS)
 def test_the_default_is_what_the_trial_says(algorithm: str) -> None:
     changes = algorithm in TRIED and KEPT[algorithm].trial.changes_default
-    default = KEPT[algorithm].subject.usual.default_rule
+    default = KEPT[algorithm].spec.usual.default_rule
     assert default == ("horizons" if changes else OTHERWISE[algorithm])
 
 

@@ -18,7 +18,7 @@ from cycletime.rules import Rule, laws
 from cycletime.studies.spec import Cell
 from tests.experiments.horizons.made import NOTHING, by_horizons, outcome
 
-RULES = SEARCH.subject.rules
+RULES = SEARCH.spec.rules
 
 
 def compared(score: Callable[[Cell], float] = by_horizons, noise: float = 0.0) -> RuleComparison:

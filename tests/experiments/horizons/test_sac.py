@@ -60,9 +60,9 @@ def test_the_list_is_in_a_file_of_its_own(tried: Evidence) -> None:
     assert "Made by: cycletime experiment preregister horizons sac" in text.splitlines()[0]
     told = tomllib.loads(text)["predictions"]
     assert list(told) == list(chosen_candidates(tried.search))
-    assert preregistered_rules(folder, tried.subject) == {name: SAC_CANDIDATES[name] for name in told}
+    assert preregistered_rules(folder, tried.spec) == {name: SAC_CANDIDATES[name] for name in told}
     keys = [key for key in next(iter(told.values())) if key.startswith(("average_", "worst_"))]
-    assert len(keys) == 2 * 2 * len(tried.subject.references)
+    assert len(keys) == 2 * 2 * len(tried.spec.references)
 
 
 def test_what_users_had_already_is_judged_in_any_case(tried: Evidence) -> None:
@@ -110,7 +110,7 @@ def test_what_the_trial_suggested_is_told_beside_the_others_and_judged_nowhere(t
     header, rows = cells_of(post_hoc_table(tried))
     others = ("baseline", "scaled", tried.trial.winner)
     assert header[2:] == [f"`{SAC_POST_HOC.name}`", *(f"more than `{name}`" for name in others)]
-    tasks = [", ".join(field.tasks) for field in (SAC_TRIAL, SAC_SEARCH)]
+    tasks = [", ".join(task_set.tasks) for task_set in (SAC_TRIAL, SAC_SEARCH)]
     assert [row[:2] for row in rows[::4]] == [[each, "tuned, average"] for each in tasks]
     assert SAC_POST_HOC.name not in {*chosen_candidates(tried.search), *tried.trial.candidates}
     start = next(start for start in tried.search.begun("tuned") if start.values.dt == Duration("16ms"))

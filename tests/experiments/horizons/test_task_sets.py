@@ -21,7 +21,7 @@ from cycletime.rules import PPO
 from cycletime.studies.spec_file import study_from_table, study_table
 from tests.experiments.horizons.made import BEST_S, outcome
 
-RULES, place_of = SEARCH.subject.rules, SEARCH.subject.place
+RULES, place_of = SEARCH.spec.rules, SEARCH.spec.place
 
 
 @pytest.mark.parametrize("task", [*SEARCH.tasks, *TRIAL.tasks])
@@ -99,10 +99,10 @@ BLOCKS = 132
 """Runs at a time on an H200."""
 
 
-@pytest.mark.parametrize("field", [SAC_SEARCH, SAC_TRIAL], ids=["search", "trial"])
-def test_tuning_of_sac_tries_the_same_seconds_at_every_cycle_time(field: TaskSet) -> None:
-    for task in field.tasks:
-        study = field.tuning(task)
+@pytest.mark.parametrize("task_set", [SAC_SEARCH, SAC_TRIAL], ids=["search", "trial"])
+def test_tuning_of_sac_tries_the_same_seconds_at_every_cycle_time(task_set: TaskSet) -> None:
+    for task in task_set.tasks:
+        study = task_set.tuning(task)
         assert study.name == f"sac-tuning-{task}"
         assert len(study.seeds) >= 10
         cells = list(study.cells())
@@ -114,13 +114,13 @@ def test_tuning_of_sac_tries_the_same_seconds_at_every_cycle_time(field: TaskSet
         assert [after / before for before, after in pairwise(steps)] == pytest.approx([2] * 6, rel=2e-2)
 
 
-@pytest.mark.parametrize("field", [SAC_SEARCH, SAC_TRIAL], ids=["search", "trial"])
-def test_the_kernel_takes_all_points_of_sac_in_the_time_that_there_is(field: TaskSet) -> None:
+@pytest.mark.parametrize("task_set", [SAC_SEARCH, SAC_TRIAL], ids=["search", "trial"])
+def test_the_kernel_takes_all_points_of_sac_in_the_time_that_there_is(task_set: TaskSet) -> None:
     """Every study with all candidates, of which the frozen list has fewer: a call of eight minutes has room for it."""
-    for task in field.tasks:
-        tuning = outcome(field.tuning(task))
-        study = field.study(tuning, field.subject.rules)
-        assert study.name == f"sac-{field.name}-{task}"
+    for task in task_set.tasks:
+        tuning = outcome(task_set.tuning(task))
+        study = task_set.study(tuning, task_set.spec.rules)
+        assert study.name == f"sac-{task_set.name}-{task}"
         assert {str(start.values.dt) for start in starting_points(tuning)} == {
             str(study.dts[index]) for index in (0, 1, 3)
         }

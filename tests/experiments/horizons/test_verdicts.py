@@ -14,7 +14,7 @@ from cycletime.studies.spec import Cell
 from tests.experiments.horizons.made import NOTHING, by_horizons, outcome
 
 TASK = "double-pendulum"
-SUBJECT = SEARCH.subject
+SUBJECT = SEARCH.spec
 RULES: Rules = SUBJECT.against_references({name: SUBJECT.candidates[name] for name in ("floor-6", "scaled-rate-half")})
 
 

@@ -195,7 +195,7 @@ class TaskSet:
     """Of every point, none of which tuning has seen."""
 
     @property
-    def subject(self) -> AlgorithmSpec:
+    def spec(self) -> AlgorithmSpec:
         return ALGORITHM_SPECS[self.algorithm]
 
     def tuning(self, task: str) -> StudySpec:
@@ -204,17 +204,17 @@ class TaskSet:
             return read_study(file)
 
     def tuning_name(self, task: str) -> str:
-        return f"{self.subject.prefix}tuning-{task}"
+        return f"{self.spec.prefix}tuning-{task}"
 
     def study(self, tuning: Outcome, rules: Rules) -> StudySpec:
         """The study of all points that rules give from tuned and untuned values, and of the tuned values themselves."""
         (task,) = {cell.labels["task"] for cell in tuning.cells}
-        study, subject = self.tuning(task), self.subject
+        study, spec = self.tuning(task), self.spec
         points = [
             start.point(dt, rule) for start in starting_points(tuning) for rule in rules.values() for dt in study.dts
         ]
         points += retuned_points(tuning).values()
-        once = {subject.place(point): point for point in points}
+        once = {spec.place(point): point for point in points}
         return replace(
             study,
             name=self.study_name(task),
@@ -225,7 +225,7 @@ class TaskSet:
         )
 
     def study_name(self, task: str) -> str:
-        return f"{self.subject.prefix}{self.name}-{task}"
+        return f"{self.spec.prefix}{self.name}-{task}"
 
 
 _SEARCH_TASKS = ("reacher", "double-pendulum")
@@ -239,7 +239,7 @@ SAC_SEARCH = TaskSet("sac", "search", _SEARCH_TASKS, seeds=10)
 SAC_TRIAL = TaskSet("sac", "trial", _TRIAL_TASKS, seeds=30)
 """The same of SAC."""
 TASK_SETS: Mapping[str, Mapping[str, TaskSet]] = {
-    algorithm: {field.name: field for field in (SEARCH, TRIAL, SAC_SEARCH, SAC_TRIAL) if field.algorithm == algorithm}
+    algorithm: {each.name: each for each in (SEARCH, TRIAL, SAC_SEARCH, SAC_TRIAL) if each.algorithm == algorithm}
     for algorithm in ALGORITHM_SPECS
 }
 """By algorithm, its search and its trial."""
@@ -255,7 +255,7 @@ class StartingPoint:
     values: PPO | SAC
 
     @property
-    def subject(self) -> AlgorithmSpec:
+    def spec(self) -> AlgorithmSpec:
         return ALGORITHM_SPECS[self.values.algorithm]
 
     @property
@@ -264,7 +264,7 @@ class StartingPoint:
 
     def point(self, dt: Duration, rule: str | Rule) -> dict[str, Any]:
         """The point that a rule gives at a cycle time."""
-        return self.subject.point(self.values.at(dt, rule))
+        return self.spec.point(self.values.at(dt, rule))
 
 
 def starting_points(tuning: Outcome) -> tuple[StartingPoint, ...]:
@@ -276,19 +276,19 @@ def starting_points(tuning: Outcome) -> tuple[StartingPoint, ...]:
 
 
 def _starting_points(tuning: Outcome) -> Iterator[StartingPoint]:
-    subject, best = _algorithm_of(tuning), winners(tuning)
+    spec, best = _algorithm_of(tuning), winners(tuning)
     dts = sorted(best)
     for dt in (dts[0], median_low(dts), dts[-1]):
         cell = best[dt].cell
-        tuned = subject.tuned(dt, cell.values)
+        tuned = spec.tuned(dt, cell.values)
         yield StartingPoint(cell.labels["task"], tuned=True, values=tuned)
-        yield StartingPoint(cell.labels["task"], tuned=False, values=subject.untuned(tuned))
+        yield StartingPoint(cell.labels["task"], tuned=False, values=spec.untuned(tuned))
 
 
 def retuned_points(tuning: Outcome) -> dict[Duration, dict[str, Any]]:
     """By cycle time, the point that tuning there found best."""
-    subject = _algorithm_of(tuning)
-    return {dt: subject.point(subject.tuned(dt, best.cell.values)) for dt, best in winners(tuning).items()}
+    spec = _algorithm_of(tuning)
+    return {dt: spec.point(spec.tuned(dt, best.cell.values)) for dt, best in winners(tuning).items()}
 
 
 def _algorithm_of(tuning: Outcome) -> AlgorithmSpec:

@@ -51,7 +51,7 @@ def save_figures(results: HorizonsResults, folder: Path, only: Sequence[str] = (
 
 def _drawings(results: HorizonsResults) -> dict[str, Callable[[], Figure]]:
     return {
-        evidence.subject.prefix + name: partial(draw, evidence)
+        evidence.spec.prefix + name: partial(draw, evidence)
         for evidence in all_evidence(results)
         for name, draw in FIGURES.items()
     }
@@ -59,7 +59,7 @@ def _drawings(results: HorizonsResults) -> dict[str, Callable[[], Figure]]:
 
 def draw_tuned_horizons(evidence: Evidence) -> Figure:
     """How well each discount horizon does at each cycle time, with the best trace horizon; a map for each task."""
-    tunings, trace = evidence.tunings, " with the best trace horizon" if len(evidence.subject.horizons) > 1 else ""
+    tunings, trace = evidence.tunings, " with the best trace horizon" if len(evidence.spec.horizons) > 1 else ""
     rows = ceil(len(tunings) / _COLUMNS)
     figure = Figure(figsize=(3 * _COLUMNS, 2.8 * rows))
     every = figure.subplots(rows, _COLUMNS, squeeze=False).flat
@@ -71,7 +71,7 @@ def draw_tuned_horizons(evidence: Evidence) -> Figure:
         figure,
         [],
         f"Colour: the mean return over learning{trace}, from the lowest (dark) to the highest (bright) at that cycle "
-        f"time; circles: the best. {seeds} seeds of each cell. {_algorithm_note(evidence.subject)}",
+        f"time; circles: the best. {seeds} seeds of each cell. {_algorithm_note(evidence.spec)}",
     )
     return figure
 
@@ -107,7 +107,7 @@ def draw_trial(evidence: Evidence) -> Figure:
 
 def draw_scores(comparison: RuleComparison, candidates: Sequence[str]) -> Figure:
     """Normalised scores of candidates and references by cycle time, a panel for each task and kind of start."""
-    tasks, rules = list(comparison.dts), [*candidates, *reversed(comparison.subject.references)]
+    tasks, rules = list(comparison.dts), [*candidates, *reversed(comparison.spec.references)]
     figure = Figure(figsize=(2.6 * len(tasks) + 0.4, 5.2))
     every = figure.subplots(len(START_KINDS), len(tasks), squeeze=False, sharey="col")
     for (row, kind), (place, task) in product(enumerate(START_KINDS), enumerate(tasks)):
@@ -128,7 +128,7 @@ def draw_scores(comparison: RuleComparison, candidates: Sequence[str]) -> Figure
         [handles],
         "0 is doing nothing, 1 tuning at that cycle time; means over starting points at the shortest, the middle and "
         f"the longest cycle time, with 95 % bootstrap intervals; {seeds} seeds of each cell. "
-        f"{_algorithm_note(comparison.subject)}",
+        f"{_algorithm_note(comparison.spec)}",
     )
     return figure
 
@@ -142,8 +142,8 @@ def _draw_rule(axes: Axes, comparison: RuleComparison, rule: str, kind: str, tas
     axes.fill_between(along, lows, highs, color=COLOURS[index], alpha=BAND_ALPHA, linewidth=0)
 
 
-def _algorithm_note(subject: AlgorithmSpec) -> str:
-    return f"{subject.algorithm.upper()}, closed form."
+def _algorithm_note(spec: AlgorithmSpec) -> str:
+    return f"{spec.algorithm.upper()}, closed form."
 
 
 def _rule_look(index: int) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def best_horizons_table(evidence: Evidence) -> str:
     rows = []
     for task, tuning in evidence.tunings.items():
         found = winners(tuning)
-        for rate in evidence.subject.horizons:
+        for rate in evidence.spec.horizons:
             cells = [_horizon_range(rate, [each.cell, *each.as_good]) for each in found.values()]
             rows.append(
                 (task, _HORIZON_NAMES[rate], f"{_milliseconds(min(found))} to {_milliseconds(max(found))}", *cells)
@@ -110,7 +110,7 @@ def updates_table(comparison: RuleComparison) -> str:
 
 def verdicts_table(trial: JudgedTrial) -> str:
     """The verdict on each candidate, and the differences that it rests on."""
-    references = trial.comparison.subject.references
+    references = trial.comparison.spec.references
     header = ("candidate", "verdict", *(f"more than `{other}`" for other in references))
     rows = [
         (f"`{name}`", f"**{trial.verdict(name)}**", *(str(trial.more(name, other)) for other in references))
@@ -138,9 +138,9 @@ def predictions_table(evidence: Evidence) -> str:
 
 def post_hoc_table(evidence: Evidence) -> str:
     """The rule that the trial suggested minus the paper's rules and the winner, on all tasks."""
-    trial, rule = evidence.trial, evidence.subject.afterwards
+    trial, rule = evidence.trial, evidence.spec.afterwards
     assert rule is not None, "of this algorithm, a trial has suggested one"
-    others = (*evidence.subject.references, trial.winner)
+    others = (*evidence.spec.references, trial.winner)
     rows = []
     for comparison in (trial.comparison, evidence.search):
         beside = replace(comparison, rules={**comparison.rules, rule.name: rule})
@@ -205,7 +205,7 @@ IMAGES: Mapping[str, tuple[str, Callable[[Evidence], object]]] = {
 def _image(name: str, evidence: Evidence) -> str:
     words, needed = IMAGES[name]
     needed(evidence)
-    return f"![{words}]({(FIGURES / f'{evidence.subject.prefix}{name}.png').as_posix()})"
+    return f"![{words}]({(FIGURES / f'{evidence.spec.prefix}{name}.png').as_posix()})"
 
 
 PARTS: Mapping[str, Callable[[Evidence], str]] = {
@@ -254,19 +254,19 @@ def missing_figures(results: HorizonsResults) -> dict[str, str]:
         try:
             needed(evidence)
         except NotRunError as error:
-            missing[evidence.subject.prefix + name] = ", ".join(error.needed)
+            missing[evidence.spec.prefix + name] = ", ".join(error.needed)
     return missing
 
 
 def fill_page(text: str, evidence: Sequence[Evidence]) -> str:
     """The text of a page with its parts made anew."""
     known = {
-        each.subject.prefix + name: (make, each)
+        each.spec.prefix + name: (make, each)
         for each in evidence
         for name, make in PARTS_BY_ALGORITHM[each.algorithm].items()
     }
     missing: list[NotRunError] = []
-    told = set[str]()
+    noted = set[str]()
 
     def made(part: re.Match[str]) -> str:
         begin, name, words, end = part.groups()
@@ -277,8 +277,8 @@ def fill_page(text: str, evidence: Sequence[Evidence]) -> str:
             content = [words, make(whose)]
         except NotRunError as error:
             missing.append(error)
-            content = [NOT_RUN_TEXT] if whose.subject.prefix not in told else []
-            told.add(whose.subject.prefix)
+            content = [NOT_RUN_TEXT] if whose.spec.prefix not in noted else []
+            noted.add(whose.spec.prefix)
         return "\n".join([begin, *(f"{each}\n" for each in content if each), end])
 
     text, parts = _PART.subn(made, text)

@@ -44,17 +44,17 @@ def chosen_candidates(comparison: RuleComparison) -> dict[str, str]:
     choose(_best(comparison, "tuned", "worst"), "the best worst cycle time from tuned values")
     choose(_best(comparison, "untuned", "average"), "the best average from untuned values")
     choose(_simplest(comparison, best), "the best of those with the fewest numbers that are not behind for sure")
-    if comparison.subject.in_use is not None:
-        choose(comparison.subject.in_use, "what users have already")
-    if comparison.subject.suggested is not None:
-        choose(comparison.subject.suggested, "suggested by the search of the others")
+    if comparison.spec.in_use is not None:
+        choose(comparison.spec.in_use, "what users have already")
+    if comparison.spec.suggested is not None:
+        choose(comparison.spec.suggested, "suggested by the search of the others")
     return chosen
 
 
 def write_preregistration(comparison: RuleComparison, results: Path) -> Path:
     """Write candidates, their laws and predictions; the file."""
     chosen = chosen_candidates(comparison)
-    subject = comparison.subject
+    spec = comparison.spec
     own = own_rules_as_table({name: comparison.candidates[name] for name in chosen})
     tables: dict[str, dict[str, Any]] = {f"own_rules.{name}": table for name, table in own.items()}
     for name, why in chosen.items():
@@ -63,50 +63,50 @@ def write_preregistration(comparison: RuleComparison, results: Path) -> Path:
             "words": list(prediction_sentences(comparison, name)),
             **dict(predictions(comparison, name)),
         }
-    head = f"# Candidates for the trial, frozen before it. Made by: {preregistration_command(subject)}\n\n"
-    file = results / preregistration_file(subject)
+    head = f"# Candidates for the trial, frozen before it. Made by: {preregistration_command(spec)}\n\n"
+    file = results / preregistration_file(spec)
     with disk_errors(results):
         results.mkdir(parents=True, exist_ok=True)
     write_whole(file, lambda unfinished: unfinished.write_text(head + toml_text(tables), encoding="utf-8"))
     return file
 
 
-def preregistration_file(subject: AlgorithmSpec) -> str:
+def preregistration_file(spec: AlgorithmSpec) -> str:
     """The file's name."""
-    return f"{subject.prefix}candidates.toml"
+    return f"{spec.prefix}candidates.toml"
 
 
-def preregistration_command(subject: AlgorithmSpec) -> str:
+def preregistration_command(spec: AlgorithmSpec) -> str:
     """The command that writes it."""
-    return f"cycletime experiment preregister horizons {subject.algorithm}"
+    return f"cycletime experiment preregister horizons {spec.algorithm}"
 
 
-def preregistered_rules(results: Path | None, subject: AlgorithmSpec) -> dict[str, Rule]:
+def preregistered_rules(results: Path | None, spec: AlgorithmSpec) -> dict[str, Rule]:
     """The preregistered candidates."""
-    return read_own_rules(_require_preregistration(results, subject))
+    return read_own_rules(_require_preregistration(results, spec))
 
 
-def preregistered_predictions(results: Path | None, subject: AlgorithmSpec) -> dict[str, Any]:
+def preregistered_predictions(results: Path | None, spec: AlgorithmSpec) -> dict[str, Any]:
     """By preregistered candidate, its predictions."""
-    return dict(read_toml(_require_preregistration(results, subject))["predictions"])
+    return dict(read_toml(_require_preregistration(results, spec))["predictions"])
 
 
-def _require_preregistration(results: Path | None, subject: AlgorithmSpec) -> Path:
-    file = (results or Path()) / preregistration_file(subject)
+def _require_preregistration(results: Path | None, spec: AlgorithmSpec) -> Path:
+    file = (results or Path()) / preregistration_file(spec)
     if not file.exists():
-        makes = f"'{preregistration_command(subject)}' makes it, once the search has been run."
+        makes = f"'{preregistration_command(spec)}' makes it, once the search has been run."
         raise NotRunError(file.name, remedy=f"{file} is not there: {makes}")
     return file
 
 
-def planned_comparisons(subject: AlgorithmSpec) -> tuple[tuple[str, Measure, str], ...]:
+def planned_comparisons(spec: AlgorithmSpec) -> tuple[tuple[str, Measure, str], ...]:
     """Kinds of starting points, measures and reference rules that every candidate is compared by."""
-    return tuple(product(START_KINDS, MEASURES, subject.references))
+    return tuple(product(START_KINDS, MEASURES, spec.references))
 
 
 def predictions(comparison: RuleComparison, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """By the comparison's key, the predicted difference of a candidate from each reference rule."""
-    for kind, measure, other in planned_comparisons(comparison.subject):
+    for kind, measure, other in planned_comparisons(comparison.spec):
         more = comparison.interval(name, kind, measure, less=other)
         numbers = [round(number, _DIGITS) for number in (more.value, more.low, more.high)]
         yield comparison_key(kind, measure, other), {"predicted": sign_of(more), "search": numbers}
@@ -115,10 +115,10 @@ def predictions(comparison: RuleComparison, name: str) -> Iterator[tuple[str, di
 def prediction_sentences(comparison: RuleComparison, name: str) -> Iterator[str]:
     """The predictions of a candidate, a sentence for each kind of starting points and each measure."""
     for kind, (measure, what) in product(START_KINDS, _MEASURE_TEXT.items()):
-        references = comparison.subject.references
+        references = comparison.spec.references
         signs = {other: sign_of(comparison.interval(name, kind, measure, less=other)) for other in references}
-        told = {sign: [other for other, each in signs.items() if each == sign] for sign in ("more", "less")}
-        parts = [f"{sign} than {', '.join(others)}" for sign, others in told.items() if others]
+        by_sign = {sign: [other for other, each in signs.items() if each == sign] for sign in ("more", "less")}
+        parts = [f"{sign} than {', '.join(others)}" for sign, others in by_sign.items() if others]
         yield f"From {kind} values {what}: {' and '.join(parts) or 'nothing that can be told from the others'}."
 
 
@@ -149,5 +149,5 @@ def _simplest(comparison: RuleComparison, best: str) -> str:
 
 def _ranked_candidates(comparison: RuleComparison, kind: str, measure: Measure) -> list[str]:
     """The candidates that were there before the search, the best first."""
-    candidates = comparison.candidates.keys() - {comparison.subject.suggested}
+    candidates = comparison.candidates.keys() - {comparison.spec.suggested}
     return [name for name in comparison.ranked(kind, measure) if name in candidates]

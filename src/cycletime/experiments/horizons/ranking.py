@@ -89,8 +89,8 @@ class RuleComparison:
     """By task."""
 
     @property
-    def subject(self) -> AlgorithmSpec:
-        return self.starts[0].subject
+    def spec(self) -> AlgorithmSpec:
+        return self.starts[0].spec
 
     @property
     def candidates(self) -> dict[str, Rule]:
@@ -166,7 +166,7 @@ class RuleComparison:
 
     def _means(self, task: str, points: Sequence[Mapping[str, Any]]) -> Array:
         columns, means = self._drawn[task]
-        place_of = self.subject.place
+        place_of = self.spec.place
         for point in points:
             if place_of(point) not in columns:
                 raise InputError(f"{self.outcomes[task].name} has no runs of {dict(point)}: it is of other candidates.")
@@ -175,11 +175,11 @@ class RuleComparison:
     @cached_property
     def _drawn(self) -> dict[str, tuple[dict[PointKey, int], Array]]:
         """By task, where the cells of its points are, and their means."""
-        return {task: _resampled_means(outcome, self.subject) for task, outcome in self.outcomes.items()}
+        return {task: _resampled_means(outcome, self.spec) for task, outcome in self.outcomes.items()}
 
 
-def _resampled_means(outcome: Outcome, subject: AlgorithmSpec) -> tuple[dict[PointKey, int], Array]:
-    columns = {subject.place({**cell.values, "dt": cell.dt}): index for index, cell in enumerate(outcome.cells)}
+def _resampled_means(outcome: Outcome, spec: AlgorithmSpec) -> tuple[dict[PointKey, int], Array]:
+    columns = {spec.place({**cell.values, "dt": cell.dt}): index for index, cell in enumerate(outcome.cells)}
     every = np.concatenate([cell.scores for cell in outcome.cells])
     worst = float(np.min(every[np.isfinite(every)]))  # which runs that went astray count as, as in a sweep
     cells = [np.where(np.isfinite(cell.scores), cell.scores, worst) for cell in outcome.cells]

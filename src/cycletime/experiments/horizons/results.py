@@ -69,7 +69,7 @@ class StageStudy:
     @property
     def experiment(self) -> str:
         """The name of its stage, with the algorithm's prefix."""
-        return f"{self.task_set.subject.prefix}{self.stage}"
+        return f"{self.task_set.spec.prefix}{self.stage}"
 
     @property
     def command(self) -> str:
@@ -178,10 +178,10 @@ def load_comparison(task_set: TaskSet, results: HorizonsResults) -> RuleComparis
 
 def _compared_rules(task_set: TaskSet, folder: Path | None) -> Rules:
     """What is compared: all candidates, or for the trial those of the preregistration."""
-    subject = task_set.subject
+    spec = task_set.spec
     if task_set.name == "search":
-        return subject.rules
-    return subject.against_references(preregistered_rules(folder, subject))
+        return spec.rules
+    return spec.against_references(preregistered_rules(folder, spec))
 
 
 @dataclass(frozen=True)
@@ -192,11 +192,11 @@ class Evidence:
     algorithm: Algorithm = "ppo"
 
     @property
-    def subject(self) -> AlgorithmSpec:
+    def spec(self) -> AlgorithmSpec:
         return ALGORITHM_SPECS[self.algorithm]
 
     @property
-    def fields(self) -> tuple[TaskSet, ...]:
+    def task_sets(self) -> tuple[TaskSet, ...]:
         """Its search and its trial."""
         return tuple(TASK_SETS[self.algorithm].values())
 
@@ -211,12 +211,16 @@ class Evidence:
     @cached_property
     def tunings(self) -> dict[str, Outcome]:
         """By task of both, the grid of horizons."""
-        return {task: self.results.outcome(field.tuning_name(task)) for field in self.fields for task in field.tasks}
+        return {
+            task: self.results.outcome(task_set.tuning_name(task))
+            for task_set in self.task_sets
+            for task in task_set.tasks
+        }
 
     @cached_property
     def predictions(self) -> Mapping[str, Any]:
         """By candidate, what the preregistration predicts of it."""
-        return preregistered_predictions(self.results.folder, self.subject)
+        return preregistered_predictions(self.results.folder, self.spec)
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
@@ -225,4 +229,4 @@ class Evidence:
 
 def all_evidence(results: HorizonsResults) -> tuple[Evidence, ...]:
     """The evidence of each algorithm."""
-    return tuple(Evidence(results, subject.algorithm) for subject in ALGORITHM_SPECS.values())
+    return tuple(Evidence(results, spec.algorithm) for spec in ALGORITHM_SPECS.values())

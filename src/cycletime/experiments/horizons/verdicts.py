@@ -51,7 +51,7 @@ class JudgedTrial:
 
     @property
     def default(self) -> str:
-        return self.comparison.subject.default
+        return self.comparison.spec.default
 
     def more(
         self, name: str, than: str, kind: str = "tuned", measure: Measure = "average", task: str | None = None
@@ -61,7 +61,7 @@ class JudgedTrial:
         return self.comparison.interval(name, kind, measure, less=than, task=task, together=together)
 
     def verdict(self, name: str) -> Verdict:
-        signs = {sign_of(self.more(name, reference)) for reference in self.comparison.subject.references}
+        signs = {sign_of(self.more(name, reference)) for reference in self.comparison.spec.references}
         return "worse" if "less" in signs else "better" if signs == {"more"} else "no worse"
 
     @property
@@ -89,7 +89,7 @@ class JudgedTrial:
     def of_predictions(self, predictions: Mapping[str, Any], name: str) -> dict[str, str]:
         """By comparison with a predicted sign: 'held', 'refuted' or 'not decided'."""
         found = {}
-        for kind, measure, reference in planned_comparisons(self.comparison.subject):
+        for kind, measure, reference in planned_comparisons(self.comparison.spec):
             key = comparison_key(kind, measure, reference)
             predicted = predictions[name][key]["predicted"]
             sign = sign_of(self.more(name, reference, kind, measure))
@@ -124,12 +124,12 @@ def verdicts_text(trial: JudgedTrial, predictions: Mapping[str, Any]) -> str:
     """The verdict on each candidate, on its predictions, and on the default."""
     lines = [excluded_text(trial.comparison), ""]
     for name in trial.candidates:
-        told = [f"{trial.more(name, other)} more than {other}" for other in trial.comparison.subject.references]
+        differences = [f"{trial.more(name, other)} more than {other}" for other in trial.comparison.spec.references]
         counts = Counter(trial.of_predictions(predictions, name).values())
         became = ", ".join(f"{count} {word}" for word, count in counts.items()) or "none"
         lines += [
             f"{name}: {trial.verdict(name)} than the paper's rules.",
-            f"    From tuned values it has on average {'; '.join(told)}. Predictions: {became}.",
+            f"    From tuned values it has on average {'; '.join(differences)}. Predictions: {became}.",
         ]
     return "\n".join([*lines, "", decision_text(trial)])
 
@@ -144,14 +144,14 @@ def decision_text(trial: JudgedTrial) -> str:
 
 def excluded_text(comparison: RuleComparison) -> str:
     """Tasks and cycle times that do not count."""
-    told = []
+    sentences = []
     for task, scale in comparison.scales.items():
         counted = comparison.dts.get(task)
         if counted is None:
-            told.append(f"{task} says nothing: tuning has not learned there at enough cycle times.")
+            sentences.append(f"{task} says nothing: tuning has not learned there at enough cycle times.")
         elif missing := [str(dt) for dt in scale.retuned if dt not in counted]:
-            told.append(f"{task} counts without {', '.join(missing)}, where tuning has not learned.")
-    return " ".join(told) or "All tasks and cycle times count."
+            sentences.append(f"{task} counts without {', '.join(missing)}, where tuning has not learned.")
+    return " ".join(sentences) or "All tasks and cycle times count."
 
 
 def _rows(comparison: RuleComparison, kind: str) -> Iterator[tuple[str, ...]]:
@@ -166,7 +166,7 @@ def _rows(comparison: RuleComparison, kind: str) -> Iterator[tuple[str, ...]]:
 
 
 def _other_references(comparison: RuleComparison) -> tuple[str, ...]:
-    return tuple(name for name in comparison.subject.references if name != "baseline")
+    return tuple(name for name in comparison.spec.references if name != "baseline")
 
 
 def _difference_text(comparison: RuleComparison, rule: str, kind: str, other: str) -> str:

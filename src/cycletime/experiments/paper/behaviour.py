@@ -88,8 +88,8 @@ def _measure_study(folder: StudyFolder, labels: Mapping[str, object], episodes: 
         named = dict(zip(plan.study.seeds, plan.names[index], strict=True))
         kept = {seed: networks[name] for seed, name in named.items() if name in networks}
         if kept:
-            told = policy_shares(cell.world.name, cell.dt, list(kept.values()), episodes).round(_DIGITS)
-            shares[str(cell.labels["rule"]), float(cell.dt)] = dict(zip(kept, told.tolist(), strict=True))
+            measured = policy_shares(cell.world.name, cell.dt, list(kept.values()), episodes).round(_DIGITS)
+            shares[str(cell.labels["rule"]), float(cell.dt)] = dict(zip(kept, measured.tolist(), strict=True))
     return Behaviour(shares, episodes, code_version())
 
 

@@ -71,8 +71,8 @@ def read_paper_results(folder: Path) -> PaperResults:
 
 def save_behaviours(behaviours: Mapping[str, Behaviour], path: Path) -> None:
     """Write behaviours as JSON."""
-    told = {name: _behaviour_as_json(behaviour) for name, behaviour in behaviours.items()}
-    text = json.dumps({"format": BEHAVIOUR_FORMAT, "behaviours": told}, allow_nan=False) + "\n"
+    data = {name: _behaviour_as_json(behaviour) for name, behaviour in behaviours.items()}
+    text = json.dumps({"format": BEHAVIOUR_FORMAT, "behaviours": data}, allow_nan=False) + "\n"
     write_whole(path, lambda unfinished: unfinished.write_text(text))
 
 
@@ -83,12 +83,12 @@ def read_behaviours(path: Path) -> dict[str, Behaviour]:
         InputError: if it is not there, or no such file.
     """
     try:
-        told = parse_json(path.read_bytes())
-        if told["format"] != BEHAVIOUR_FORMAT:
+        data = parse_json(path.read_bytes())
+        if data["format"] != BEHAVIOUR_FORMAT:
             raise ValueError(
-                f"it has the format {told['format']}, and this version of cycletime reads {BEHAVIOUR_FORMAT}"
+                f"it has the format {data['format']}, and this version of cycletime reads {BEHAVIOUR_FORMAT}"
             )
-        return {name: _behaviour_from_json(each) for name, each in told["behaviours"].items()}
+        return {name: _behaviour_from_json(each) for name, each in data["behaviours"].items()}
     except FileNotFoundError:
         raise InputError(
             f"{path} is not there: 'cycletime experiment collect paper' measures what policies do."
@@ -106,21 +106,28 @@ def final_or_zero(cell: OutcomeCell) -> NDArray[np.float64]:
 class TaskScale:
     """The sizes of differences that matter on a task, in units of its return."""
 
-    unit: str
     full: float
     """About what a perfect policy has."""
-    margin: float
-    """Differences below it do not matter: a twentieth of that."""
-    failed: float
-    """Who has learned less has failed: a quarter of it."""
-    near_zero: float
-    """A tenth of it."""
+
+    @property
+    def margin(self) -> float:
+        """Differences below it do not matter."""
+        return self.full / 20
+
+    @property
+    def failed(self) -> float:
+        """Who ends below it has failed."""
+        return self.full / 4
+
+    @property
+    def near_zero(self) -> float:
+        return self.full / 10
 
 
 TASK_SCALES = {
-    "reacher": TaskScale("return", 20.0, 1.0, 5.0, 2.0),
-    "double-pendulum": TaskScale("return", 9360.0, 468.0, 2340.0, 936.0),
-    "ur-reacher": TaskScale("return", 400.0, 20.0, 100.0, 40.0),
+    "reacher": TaskScale(20.0),
+    "double-pendulum": TaskScale(9360.0),
+    "ur-reacher": TaskScale(400.0),
 }
 """By task. On Reacher a return of 1 is a centimetre that the fingertip ends nearer to the target; on the Double
 Pendulum 585 is a second upright, of 16; on the robot's 125 is a second at the target, of 4, and a scripted controller
@@ -207,11 +214,11 @@ def _behaviour_as_json(behaviour: Behaviour) -> dict[str, Any]:
     return {"episodes": behaviour.episodes, "code": behaviour.code, "cells": cells}
 
 
-def _behaviour_from_json(told: Mapping[str, Any]) -> Behaviour:
+def _behaviour_from_json(data: Mapping[str, Any]) -> Behaviour:
     shares = {
         (str(cell["rule"]), float(Duration(cell["dt"]))): {
             int(seed): nan if share is None else float(share) for seed, share in cell["shares"].items()
         }
-        for cell in told["cells"]
+        for cell in data["cells"]
     }
-    return Behaviour(shares, int(told["episodes"]), str(told["code"]))
+    return Behaviour(shares, int(data["episodes"]), str(data["code"]))

@@ -68,14 +68,14 @@ def claim_text(claim: Claim, data: PaperResults) -> str:
 
 def claim_sentences(claim: Claim, found: JudgedClaim) -> list[str]:
     """A claim's statement, and then what decides its verdict."""
-    told = [claim.statement]
+    sentences = [claim.statement]
     if found.missing:
-        told.append(f"Not run: {', '.join(found.missing)}.")
+        sentences.append(f"Not run: {', '.join(found.missing)}.")
     if found.decisive is not None:
-        told.append(f"{found.decisive}.")
+        sentences.append(f"{found.decisive}.")
     if found.with_plain_mean not in (None, found.verdict):
-        told.append(f"By the plain mean over episodes: {found.with_plain_mean}.")
-    return told
+        sentences.append(f"By the plain mean over episodes: {found.with_plain_mean}.")
+    return sentences
 
 
 def verdict_label(found: JudgedClaim) -> str:
@@ -172,8 +172,8 @@ def provenance_row(outcome: Outcome) -> tuple[str, ...]:
     )
 
 
-def _json_text(told: object) -> str:
-    return json.dumps(told, indent=1, allow_nan=False) + "\n"
+def _json_text(data: object) -> str:
+    return json.dumps(data, indent=1, allow_nan=False) + "\n"
 
 
 def _write_text(path: Path, text: str) -> None:
@@ -200,8 +200,8 @@ def summary_sentences(data: PaperResults, judged: dict[str, JudgedClaim]) -> Ite
     counts = Counter(found.verdict for found in judged.values())
     verdicts: tuple[Verdict, ...] = ("confirmed", "refuted", "not decided", "not run")
     known = [(counts[name], name) for name in verdicts if counts[name]]
-    told = join_words([f"{count} {'is' if count == 1 else 'are'} {name}" for count, name in known])
-    yield f"Of the paper's {len(CLAIMS)} claims, each judged by a written criterion, {told}."
+    verdict_counts = join_words([f"{count} {'is' if count == 1 else 'are'} {name}" for count, name in known])
+    yield f"Of the paper's {len(CLAIMS)} claims, each judged by a written criterion, {verdict_counts}."
 
 
 def _rule_worth(runs: PPORuns, task: str) -> str:
@@ -228,7 +228,7 @@ def _tuned_gamma_sentences(data: PaperResults) -> Iterator[str]:
     """What SAC's tuned gamma is worth, on each task that was run."""
     here = [each for each in _SAC_STUDIES if {*each[:2]} <= set(data.outcomes)]
     found = [_gamma_gain(data, kept, carried, task) for kept, carried, task in here]
-    if gained := [told for told in found if told]:
+    if gained := [gain for gain in found if gain]:
         yield f"SAC's gamma, tuned at 16 ms and scaled from there, does better than .99 at {', and at '.join(gained)}."
 
 
@@ -321,25 +321,26 @@ def _films(folder: Path) -> Iterator[Film]:
     captions = folder / CAPTIONS_FILE
     if not captions.is_file() or captions.stat().st_size > _MAX_CAPTION_BYTES:
         return
-    for told in json.loads(captions.read_bytes()):
-        path = folder / str(told["file"])
+    for caption in json.loads(captions.read_bytes()):
+        path = folder / str(caption["file"])
         if path.parent == folder and path.is_file() and path.stat().st_size <= _MAX_FILM_BYTES:
             yield Film(
-                title=_film_title(told),
-                caption=f"The median of {told['median_of']} runs, seed {told['seed']}: scored {told['score']:,.4g}.",
+                title=_film_title(caption),
+                caption=f"The median of {caption['median_of']} runs, seed {caption['seed']}: scored "
+                f"{caption['score']:,.4g}.",
                 content=path.read_bytes(),
             )
 
 
-def _film_title(told: Mapping[str, Any]) -> str:
-    task, dt = TASKS[told["task"]].title, dt_text(Duration(told["dt"]))
-    return f"{told['algorithm'].upper()} on {task} at {dt}, {told['rule']}"
+def _film_title(caption: Mapping[str, Any]) -> str:
+    task, dt = TASKS[caption["task"]].title, dt_text(Duration(caption["dt"]))
+    return f"{caption['algorithm'].upper()} on {task} at {dt}, {caption['rule']}"
 
 
 def _figures_html(data: PaperResults, figures: FigureData) -> str:
     missing = [f"{stem}: not run ({needs})" for stem, needs in missing_figures(data).items()]
-    told = "".join(map(figure_html, figures.figures))
-    return told + (details(f"{len(missing)} figures that are not run", bullet_list(missing)) if missing else "")
+    html = "".join(map(figure_html, figures.figures))
+    return html + (details(f"{len(missing)} figures that are not run", bullet_list(missing)) if missing else "")
 
 
 def _values_html(data: PaperResults) -> str:
@@ -377,14 +378,14 @@ def _settings_html(data: PaperResults) -> Iterator[str]:
             outcome = data.outcomes[part]
             seeds = "/".join(map(str, outcome.n))
             size = f"{len(outcome.cells)} cells, {seeds} seeds, {outcome.env_steps:,} environment steps"
-            told = settings_table((cell.values for cell in outcome.cells), f"{part}: all settings")
-            yield details(f"{part}: {size}", told)
+            html = settings_table((cell.values for cell in outcome.cells), f"{part}: all settings")
+            yield details(f"{part}: {size}", html)
 
 
 def _provenance_html(data: PaperResults) -> str:
     parts = [part for part in STUDY_NAMES if part in data.outcomes]
     rows = [provenance_row(data.outcomes[part]) for part in parts]
-    versions = [(part, told) for part in parts for told in _versions(data.outcomes[part])]
+    versions = [(part, version) for part in parts for version in _versions(data.outcomes[part])]
     made = html_table(TextTable(("study", "made by"), versions, "Versions and machines"))
     return "".join(
         [

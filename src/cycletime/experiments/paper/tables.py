@@ -132,7 +132,11 @@ class TunedTable:
             "with fresh seeds": [row.fresh for row in self.rows],
             "with the paper's values": [row.papers_choice for row in self.rows],
         }
-        runs = [f"{_range([each.n for each in told if each])} {where}" for where, told in counts.items() if any(told)]
+        runs = [
+            f"{_range([each.n for each in estimates if each])} {where}"
+            for where, estimates in counts.items()
+            if any(estimates)
+        ]
         close = [f"{dt_text(row.dt)}: {len(row.as_good)}{_choices_text(row.as_good)}" for row in self.rows]
         return [
             f"Scores are the mean return over learning ± one standard error; n = {join_words(runs)}. In the sweep the "

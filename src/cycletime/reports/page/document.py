@@ -32,8 +32,8 @@ def calculator_html(
         values: Values by field; those that are left out are the algorithm's defaults.
         to: The cycle time to carry them to.
     """
-    told = {name: str(value) for name, value in (values or {}).items() if value is not None}
-    start = json.dumps({"algorithm": algorithm, "from": dt, "to": to, "values": told})
+    texts = {name: str(value) for name, value in (values or {}).items() if value is not None}
+    start = json.dumps({"algorithm": algorithm, "from": dt, "to": to, "values": texts})
     return (
         f'<div class="calculator" data-start="{escape(start)}"><p class="notice">The calculator needs JavaScript; '
         "<code>cycletime transfer</code> does the same.</p></div>"
@@ -139,12 +139,12 @@ def figure_html(figure: FigureSpec) -> str:
 
 def films_html(films: Sequence[Film]) -> str:
     """The placeholders of all films."""
-    told = "".join(
+    figures = "".join(
         f'<figure class="film"><img alt="{escape(film.title)}" data-film="{index}" width="250" height="250">'
         f"<figcaption><strong>{escape(film.title)}</strong><br>{escape(film.caption)}</figcaption></figure>"
         for index, film in enumerate(films)
     )
-    return f'<div class="films">{told}</div>'
+    return f'<div class="films">{figures}</div>'
 
 
 def _section(section: Section) -> str:
@@ -154,8 +154,8 @@ def _section(section: Section) -> str:
     )
 
 
-def _compressed(told: object) -> str:
-    text = json.dumps(told, separators=(",", ":"), allow_nan=False)
+def _compressed(data: object) -> str:
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
@@ -183,8 +183,8 @@ document.documentElement.dataset.theme = "light"; // as the page around it
 
 def embedded_html(data: FigureData) -> str:
     """The scripts and data for figures of points and calculators that stand in another page."""
-    told = json.dumps({**data.as_json(), "rules": calculator_data()}, separators=(",", ":"), allow_nan=False)
-    begin = _START_SCRIPT % told.replace("</", "<\\/")
+    data_json = json.dumps({**data.as_json(), "rules": calculator_data()}, separators=(",", ":"), allow_nan=False)
+    begin = _START_SCRIPT % data_json.replace("</", "<\\/")
     return (
         f"<style>{''.join(map(asset, _EMBEDDED_STYLES))}</style><script>"
         f"{''.join(map(asset, _EMBEDDED_SCRIPTS))}{begin}</script>"

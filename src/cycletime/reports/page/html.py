@@ -33,12 +33,12 @@ def html_table(table: TextTable) -> str:
     """A table whose first column names its rows, in a box of its own, which scrolls where the page is narrow."""
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in table.header)
     foot = "" if table.last is None else f"<tfoot>{_row(table.last)}</tfoot>"
-    told = f"<caption>{escape(table.title)}</caption>" if table.title else ""
+    caption = f"<caption>{escape(table.title)}</caption>" if table.title else ""
     body = "".join(map(_row, table.rows))
     label = escape(table.title or " ".join(table.header))
     notes = f'<div class="notes">{bullet_list(table.notes)}</div>' if table.notes else ""
     return (
-        f'<div class="scrolls" tabindex="0" role="region" aria-label="{label}"><table>{told}'
+        f'<div class="scrolls" tabindex="0" role="region" aria-label="{label}"><table>{caption}'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>{foot}</table></div>{notes}"
     )
 

@@ -55,10 +55,10 @@ def _answer(report: Report) -> Iterable[str]:
 
 
 def _figures(report: Report, data: FigureData) -> str:
-    told = "".join(map(figure_html, data.figures))
+    html = "".join(map(figure_html, data.figures))
     if data.figures and len(report.drawn()) < len(report.summaries):
-        told += f"<p>{FEW_DRAWN}</p>"
-    return told
+        html += f"<p>{FEW_DRAWN}</p>"
+    return html
 
 
 def _values(report: Report) -> str:
@@ -104,12 +104,12 @@ def _settings(report: Report) -> str:
     agents: dict[str, list[dict[str, Any]]] = {}
     for run in report.scores.runs():
         agents.setdefault(run.spec.algorithm, []).append(run.spec.as_json()["agent"])
-    told = "".join(settings_table(every, f"{name}: all settings of the agent") for name, every in agents.items())
+    html = "".join(settings_table(every, f"{name}: all settings of the agent") for name, every in agents.items())
     study = json.dumps(study_table(report.scores.folder.study), indent=1, default=str)
-    return told + details("The study as it was planned", code_block(study))
+    return html + details("The study as it was planned", code_block(study))
 
 
 def _origin(report: Report) -> str:
-    rows = [(f"{count:,}", told) for told, count in report.machines()]
+    rows = [(f"{count:,}", machine) for machine, count in report.machines()]
     machines = html_table(TextTable(("runs", "code and machine"), rows, "What computed the runs")) if rows else ""
     return code_block(report.command) + bullet_list(report.completeness) + machines

@@ -30,14 +30,14 @@ class UsedValues:
 
 def values_table(algorithm: str, used: Iterable[UsedValues], caption: str) -> str:
     """A row for each rule and cycle time; in brackets what a value means in seconds."""
-    told = [(each, _meanings(algorithm, each)) for each in used]
-    fields = list(dict.fromkeys(field for _, meanings in told for field in meanings))
+    with_meanings = [(each, _meanings(algorithm, each)) for each in used]
+    fields = list(dict.fromkeys(field for _, meanings in with_meanings for field in meanings))
     rows = [
         (
             f"{each.rule}, {dt_text(each.dt)}",
             *(_value_cell(each.values.get(field), meanings.get(field)) for field in fields),
         )
-        for each, meanings in told
+        for each, meanings in with_meanings
     ]
     return (
         html_table(TextTable(("values", *map(_column_labels(algorithm).__getitem__, fields)), rows, caption))
@@ -83,10 +83,10 @@ def _value_cell(number: object, meaning: str | None) -> str:
     return f"{value_text(number)} ({meaning.replace(' ', _NO_BREAK)})" if meaning else value_text(number)
 
 
-def _setting_text(told: object) -> str:
-    if told is None or isinstance(told, bool):
-        return str(told).lower()  # as it is typed after --set
-    return " x ".join(map(str, told)) if isinstance(told, list | tuple) else value_text(told)
+def _setting_text(setting: object) -> str:
+    if setting is None or isinstance(setting, bool):
+        return str(setting).lower()  # as it is typed after --set
+    return " x ".join(map(str, setting)) if isinstance(setting, list | tuple) else value_text(setting)
 
 
 def reference_table(task: str, dts: Sequence[Duration]) -> str:
@@ -94,8 +94,8 @@ def reference_table(task: str, dts: Sequence[Duration]) -> str:
     found = references_by_name(task, dts)
     if not found:
         return ""
-    rows = [(name, *map(_reference_text, told)) for name, told in found.items()]
-    episodes = max(each.episodes for told in found.values() for each in told if each is not None)
+    rows = [(name, *map(_reference_text, references)) for name, references in found.items()]
+    episodes = max(each.episodes for references in found.values() for each in references if each is not None)
     caption = f"{task}: reference scores without learning (means of {episodes:,} episodes ± one standard error)"
     return html_table(TextTable(("mean return", *map(dt_text, dts)), rows, caption))
 
