@@ -363,7 +363,7 @@ _PRECISIONS = {"fastest": "high", "float32": "highest"}
 
 
 class LoopState(NamedTuple):
-    """All that a run is, between two learning periods."""
+    """All that a run is, between two learning periods. The names of its fields are keys of checkpoints on disk."""
 
     seed_key: jax.Array
     """The run's seed, from which all random numbers follow."""

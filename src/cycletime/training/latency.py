@@ -169,7 +169,7 @@ def learn_call(agent: Agent, observation_size: int, action_size: int, capacity: 
     def learn() -> None:
         nonlocal buffer, period
         draws, index = random.draws(period)
-        learned = store_and_learn(agent, psi, buffer, block, pending, draws, index, learnings=1)
+        learned = store_and_learn(agent, psi, buffer, block, pending, draws, index, updates=1)
         jax.block_until_ready(learned)  # type: ignore[no-untyped-call]
         buffer, period = learned.buffer, period + 1
 

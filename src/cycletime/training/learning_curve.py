@@ -161,7 +161,7 @@ Columns = Mapping[str, NDArray[Any]]
 
 
 def updates_per_line(env_steps: int, cycle_steps: int, period: int) -> int:
-    """The learnings of one line, for a budget, the environment steps of a cycle and the agent steps of a learning."""
+    """The updates of one line, by the budget, the environment steps of a cycle and the agent steps of a period."""
     return max(1, ceil(env_steps / cycle_steps / period / LINES))
 
 
@@ -199,7 +199,7 @@ class MetricsLog:
         return self._take(1, count) if count else []
 
     def _take(self, lines: int, size: int) -> list[dict[str, Any]]:
-        """Make lines of the first learnings that are pending, so many in each."""
+        """Make lines of the first pending updates, so many in each."""
         taken, end = self.pending, lines * size
         self.pending = {name: each[end:] for name, each in taken.items()}
         if not lines:

@@ -105,7 +105,7 @@ def draw_normals(keys: jax.Array, steps: int, numbers: int) -> jax.Array:
 
 
 def draw_updates(agent: Agent, keys: jax.Array, action_size: int) -> Draws:
-    """The agent's random numbers of several learnings."""
+    """The agent's random numbers of several updates."""
     return jax.vmap(lambda key: agent.draw(key, action_size))(keys)
 
 

@@ -29,7 +29,7 @@ _EPISODES, _BINS, _METRICS, _POSITION = "episodes/", "bins/", "metrics/", "posit
 
 @dataclass(frozen=True)
 class SaveOptions:
-    """What is wanted of finished runs, beside their curves in bins and their metrics."""
+    """What is kept of finished runs, beside their curves in bins and their metrics."""
 
     episodes: bool = True
     policies: bool = True
@@ -46,7 +46,7 @@ SAVE_ALL = SaveOptions()
 
 @dataclass(frozen=True)
 class TrainingJob:
-    """A run that is to be trained, and who has to do with it."""
+    """A run that is to be trained, and its observers."""
 
     folder: RunFolder
     """Where it has its checkpoints; made with the first of them."""
@@ -61,8 +61,8 @@ class RunRecorder:
     def __init__(self, job: TrainingJob, env_info: EnvInfo, keep: SaveOptions) -> None:
         self.job, self.folder, self.spec = job, job.folder, job.folder.spec
         self.env_info, self.keep = env_info, keep
-        learnings = updates_per_line(self.spec.env_steps, env_info.cycle_steps, self.spec.agent.period)
-        self.metrics = MetricsLog(ceil(learnings / env_info.log_interval), env_info.cycle_steps)
+        updates = updates_per_line(self.spec.env_steps, env_info.cycle_steps, self.spec.agent.period)
+        self.metrics = MetricsLog(ceil(updates / env_info.log_interval), env_info.cycle_steps)
         self.checkpoint, self.damaged = self.folder.checkpoints.newest(self.spec.identity)
         if torn := self.folder.journal.repair():
             self.damaged.append(torn)
@@ -97,7 +97,7 @@ class RunRecorder:
         return {**this_machine(), **self.env_info.card}
 
     def resume(self) -> dict[str, NDArray[Any]] | None:
-        """Go on from the checkpoint, if there is one."""
+        """Read the newest checkpoint, notify observers, and return the arrays to go on from; None at the start."""
         checkpoint, self.checkpoint = self.checkpoint, None  # it may be large, and is not read again
         done = []
         if self._journaled is not None:

@@ -158,7 +158,7 @@ MOST_PERIODS, MOST_AGENT_STEPS = 256, 20_000
 
 
 class SteppedPosition(NamedTuple):
-    """Where a run is: with the loop and the seed, all that is needed to go on. A tree of arrays and numbers."""
+    """Where a run is: with the loop and the seed, all that is needed to go on. Its names are keys of checkpoints."""
 
     psi: AgentState
     buffer: Buffer
@@ -181,11 +181,11 @@ class SteppedPosition(NamedTuple):
 @partial(jax.tree_util.register_dataclass, data_fields=["numbers"], meta_fields=["names"])
 @dataclass(frozen=True)
 class MetricsTable:
-    """The metrics of one or several learnings, in one array since each array costs time to fetch."""
+    """The metrics of one or several updates, in one array since each array costs time to fetch."""
 
     names: tuple[str, ...]
     numbers: jax.Array
-    """[learnings, names]."""
+    """[updates, names]."""
 
 
 class UpdateResult(NamedTuple):
@@ -214,7 +214,7 @@ def store_rows(buffer: Buffer, rows: jax.Array, count: jax.Array, first_only: bo
     return stored
 
 
-@partial(jax.jit, static_argnames="learnings", donate_argnames="buffer")
+@partial(jax.jit, static_argnames="updates", donate_argnames="buffer")
 def store_and_learn(
     agent: Agent,
     psi: PackedAgentState,
@@ -223,7 +223,7 @@ def store_and_learn(
     count: jax.Array,
     draws: Draws,
     index: jax.Array,
-    learnings: int,
+    updates: int,
 ) -> UpdateResult:
     """Store rows, then learn so many times, with the random numbers from an index on."""
     episode_end = agent.learn_when == "episode_end"
@@ -235,11 +235,11 @@ def store_and_learn(
         return psi, jnp.stack([jnp.asarray(number, jnp.float32) for number in metrics.values()])
 
     names: list[tuple[str, ...]] = []
-    if learnings == 1:
+    if updates == 1:
         learned, numbers = learn(psi.unpacked(), index)
         numbers = numbers[None]
     else:
-        learned, numbers = lax.scan(learn, psi.unpacked(), index + jnp.arange(learnings))
+        learned, numbers = lax.scan(learn, psi.unpacked(), index + jnp.arange(updates))
     emptied = buffer.emptied() if episode_end else buffer
     return UpdateResult(PackedAgentState.of(learned), emptied, MetricsTable(names[0], numbers))
 
@@ -279,7 +279,7 @@ class RandomNumbers:
         self._normals = np.zeros((0, self._numbers), np.float32)
 
     @property
-    def learnings(self) -> int:
+    def updates(self) -> int:
         """Learning periods that one row makes up, where it has more agent steps than one of them."""
         return max(1, self.copies // self.agent.period)
 
@@ -297,7 +297,7 @@ class RandomNumbers:
         return self._normals[at : at + self.copies]
 
     def draws(self, period: int) -> tuple[Draws, np.int32]:
-        """The random numbers of many learnings, and where those of a period and the next ones stand among them."""
+        """The random numbers of many updates, and where those of a period and the next ones stand among them."""
         if not self._draws_from <= period < self._draws_until:
             self._draws = _draw_learning(self.agent, self.seed_key, np.int32(period), self._periods, self.action_size)
             self._draws_from, self._draws_until = period, period + self._periods
@@ -307,7 +307,7 @@ class RandomNumbers:
     def _periods(self) -> int:
         """Whole rows only."""
         periods = int(np.clip(MOST_AGENT_STEPS // self.agent.period, 1, MOST_PERIODS))
-        return max(1, periods // self.learnings) * self.learnings
+        return max(1, periods // self.updates) * self.updates
 
 
 class Learner:
@@ -361,7 +361,7 @@ class Learner:
         if steps >= self.agent.period and (ended or self.agent.learn_when == "batch"):
             if self.rows * self._copies >= self.agent.learns_from:
                 self._learn(agent_steps)
-            self.period += self._random.learnings
+            self.period += self._random.updates
             self.period_rows = 0
         if self._gathered == self._room:
             self.flush()
@@ -395,12 +395,12 @@ class Learner:
         self._metrics = []
         numbers = np.concatenate([np.asarray(table.numbers) for table in tables])
         metrics = {name: numbers[:, column] for column, name in enumerate(tables[0].names)}
-        return {**metrics, "agent_steps": np.repeat(np.array(agent_steps, np.int64), self._random.learnings)}
+        return {**metrics, "agent_steps": np.repeat(np.array(agent_steps, np.int64), self._random.updates)}
 
     def _learn(self, agent_steps: int) -> None:
         draws, index = self._random.draws(self.period)
         self.packed, self._buffer, metrics = store_and_learn(
-            self.agent, self.packed, self._buffer, *self._take_block(), draws, index, learnings=self._random.learnings
+            self.agent, self.packed, self._buffer, *self._take_block(), draws, index, updates=self._random.updates
         )
         self._psi = None
         self._metrics.append((agent_steps, metrics))

@@ -100,7 +100,7 @@ def test_a_learning_is_of_a_full_buffer_and_the_rows_since_the_last_one(
         seen.append((int(buffer.filled), rows.shape, int(count)))
         learned = real(*arguments, **named)
         numbers = np.asarray(learned.metrics.numbers)
-        assert len(numbers) == named["learnings"] == 1
+        assert len(numbers) == named["updates"] == 1
         assert np.isfinite(numbers).all()
         return learned
 

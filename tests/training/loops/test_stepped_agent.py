@@ -34,7 +34,7 @@ def test_storing_and_learning_write_a_replay_in_place() -> None:
     draws, index = RandomNumbers(SMALL_SAC, KEY, 1, 1).draws(0)
     for _ in range(3):
         buffer = store_rows(buffer, row, np.int32(1), first_only=False)
-        psi, buffer, _ = store_and_learn(SMALL_SAC, psi, buffer, row, np.int32(1), draws, index, learnings=1)
+        psi, buffer, _ = store_and_learn(SMALL_SAC, psi, buffer, row, np.int32(1), draws, index, updates=1)
     assert buffer.rows.unsafe_buffer_pointer() == address
     assert int(buffer.stored) == 6
     np.testing.assert_array_equal(buffer.rows[:7, 0, 1], [1, 1, 1, 1, 1, 1, 0])
@@ -46,7 +46,7 @@ def test_a_second_loop_compiles_nothing_anew() -> None:
     for rate in (1e-3, 2e-3):
         other = replace(SMALL_PPO, learning_rate=rate)
         draws, index = RandomNumbers(other, KEY, 1, 1).draws(0)
-        buffer = store_and_learn(other, psi, buffer, block, np.int32(4), draws, index, learnings=1).buffer
+        buffer = store_and_learn(other, psi, buffer, block, np.int32(4), draws, index, updates=1).buffer
     assert store_and_learn._cache_size() == before + 1  # type: ignore[attr-defined]
 
 
