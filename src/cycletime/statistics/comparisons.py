@@ -16,11 +16,11 @@ from cycletime.statistics.means import (
     Estimate,
     Failed,
     Scores,
+    as_score_array,
     count_failed,
     finite_scores,
     mean,
     percent,
-    score_array,
 )
 
 Label = TypeVar("Label", bound=Hashable)
@@ -111,7 +111,7 @@ def holm_corrected(p_values: Sequence[float], comparisons: int | None = None) ->
 
 def _paired_differences(x: Scores, y: Scores, failed: Failed) -> tuple[NDArray[np.float64], int]:
     """Of the pairs in which both are finite, and how many others there are."""
-    a, b = score_array(x), score_array(y)
+    a, b = as_score_array(x), as_score_array(y)
     if len(a) != len(b):
         raise InputError(f"{len(a)} and {len(b)} runs cannot be paired: give as many of both, in the same order.")
     finite = np.isfinite(a) & np.isfinite(b)

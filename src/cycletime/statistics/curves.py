@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cycletime.errors import InputError
-from cycletime.statistics.means import NO_INTERVAL, Failed, count_failed, mean, score_array, standard_error
+from cycletime.statistics.means import NO_INTERVAL, Failed, as_score_array, count_failed, mean, standard_error
 from cycletime.statistics.resampling import RESAMPLES, bootstrap_interval, interquartile_mean
 
 
@@ -34,7 +34,7 @@ class Curve:
     n_failed: int = 0
     """Runs that were left out since a bin of theirs is not finite."""
     resamples: int = 0
-    """How many times the runs were drawn anew, for a bootstrap."""
+    """Number of bootstrap resamples."""
 
 
 def mean_curve(
@@ -52,10 +52,10 @@ def mean_curve(
     Args:
         runs: The binned curve of each run, as from `Episodes.binned(env_steps)`; all with as many bins.
         env_steps: How long each run was, in environment steps: the end of the last bin.
-        band: One standard error to either side, or a percentile bootstrap in which whole curves are drawn anew.
+        band: One standard error to either side, or a percentile bootstrap over whole curves.
         confidence: How much the bootstrap's band should cover, in each bin by itself.
-        resamples: How many times the runs are drawn anew.
-        seed: Of these draws.
+        resamples: Number of bootstrap resamples.
+        seed: Of the resampling.
         failed: What happens to curves that are not finite everywhere.
 
     Raises:
@@ -100,7 +100,7 @@ def _finite_curves(
     runs: Iterable[ArrayLike], env_steps: int, failed: Failed
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
     """The ends of the bins, [bins, runs] the curves that are finite, and how many are left out."""
-    curves = [score_array(run, "bin") for run in runs]
+    curves = [as_score_array(run, "bin") for run in runs]
     finite = np.array([np.isfinite(curve).all() for curve in curves], bool)
     n_failed = count_failed(finite, failed)
     bins = sorted({len(curve) for curve in curves})
@@ -111,7 +111,7 @@ def _finite_curves(
 
 
 def _resampled_iqms(values: NDArray[np.float64], drawn: NDArray[np.int64], axis: int) -> NDArray[np.float64]:
-    """[bins, resamples] the interquartile means of runs drawn anew, [resamples, runs], the same in all bins.
+    """[bins, resamples] the interquartile means of resampled runs, [resamples, runs], the same in all bins.
 
     Only the runs are sorted, and no resample: it is enough to know how many times each run was drawn. With the runs'
     values v_1 <= ... <= v_n, of which c are cut at either side, and N_j the drawn ones up to v_j, but at least c and at

@@ -20,22 +20,14 @@ Failed = Literal["refuse", "exclude"]
 
 
 def finite_scores(scores: Scores, failed: Failed) -> tuple[NDArray[np.float64], int]:
-    """The finite scores of a cell, and how many are not.
-
-    Raises:
-        InputError: if there are none, or some are not finite and `failed` does not say to exclude them.
-    """
-    values = score_array(scores)
+    """The finite scores of a cell, and how many are not."""
+    values = as_score_array(scores)
     finite = np.isfinite(values)
     return values[finite], count_failed(finite, failed)
 
 
-def score_array(scores: Scores, what: str = "run") -> NDArray[np.float64]:
-    """The scores as an array with one axis.
-
-    Raises:
-        InputError: if they are not one number for each run.
-    """
+def as_score_array(scores: Scores, what: str = "run") -> NDArray[np.float64]:
+    """The scores as an array with one axis."""
     try:
         values = np.asarray(scores, np.float64)
     except (TypeError, ValueError):
@@ -46,11 +38,7 @@ def score_array(scores: Scores, what: str = "run") -> NDArray[np.float64]:
 
 
 def count_failed(finite: NDArray[np.bool_], failed: Failed) -> int:
-    """How many runs are left out, or an error if that was not asked for or leaves none.
-
-    Raises:
-        InputError: if so.
-    """
+    """How many runs are left out; refused if that was not asked for or leaves none."""
     n, n_failed = len(finite), int((~finite).sum())
     if failed not in ("refuse", "exclude"):
         raise InputError(f"{failed!r} is not a way to treat failed runs: take 'refuse' or 'exclude'.")
@@ -86,7 +74,7 @@ class Estimate:
     n_failed: int = 0
     """Runs, or pairs of runs, that were left out since they diverged."""
     resamples: int = 0
-    """How many times the runs were drawn anew, for a bootstrap."""
+    """Number of bootstrap resamples."""
 
     @property
     def n(self) -> int:
@@ -146,11 +134,7 @@ def t_quantile(confidence: float, freedom: float) -> float:
 
 
 def percent(confidence: float) -> str:
-    """The confidence in words, if it is one.
-
-    Raises:
-        InputError: if it is not between 0 and 1.
-    """
+    """The confidence in words; refused unless it is between 0 and 1."""
     if not 0 < confidence < 1:
         raise InputError(f"A confidence of {confidence} is not between 0 and 1: give one such as 0.95.")
     return f"{100 * confidence:.6g} %"

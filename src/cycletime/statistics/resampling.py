@@ -1,4 +1,4 @@
-"""Bootstrap intervals: runs are drawn anew, within each cell by itself (stratified, as in rliable)."""
+"""Bootstrap intervals: runs are resampled within each cell (stratified, as in rliable)."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Resampling(TypedDict, total=False):
     confidence: float
     """How much the interval should cover; 0.95."""
     resamples: int
-    """How many times the runs of each cell are drawn anew, with replacement; 10,000."""
+    """How many times the runs of each cell are resampled; 10,000."""
     seed: int
-    """Of these draws; 0."""
+    """Of the resampling; 0."""
     method: Method
     """'percentile', the default and rliable's; or 'BCa', which corrects bias and skewness (where it is undefined, with
     nearly all resamples alike, it becomes 'percentile' and the estimate says so)."""
@@ -173,7 +173,7 @@ def frequency_averaged_score(scores: Mapping[Any, Scores], **options: Unpack[Opt
 
 
 def resample_means(cells: Sequence[Array], resamples: int = RESAMPLES, seed: int = 0) -> Array:
-    """[1 + resamples, cells] the mean of each cell, and again with its runs drawn anew: for what follows from all."""
+    """[1 + resamples, cells] the mean of each cell, and of each resample of its runs."""
     rng = np.random.default_rng(seed)
     drawn = [cell[rng.integers(len(cell), size=(resamples, len(cell)))].mean(axis=1) for cell in cells]
     means = np.array([cell.mean() for cell in cells])

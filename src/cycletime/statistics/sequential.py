@@ -45,7 +45,6 @@ class SequentialDesign:
     """Of each candidate at the first look."""
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
         percent(self.confidence)
         if self.candidates < 2:
             raise InputError(f"There is {self.candidates} candidate: there must be two at least to compare.")
@@ -71,7 +70,7 @@ class SequentialDesign:
 
 @dataclass(frozen=True)
 class Judgement(Generic[Label]):
-    """What a look says."""
+    """All pairs of candidates, compared at one look."""
 
     look: int
     scores: Mapping[Label, Sequence[float]]
@@ -81,11 +80,7 @@ class Judgement(Generic[Label]):
 
     @classmethod
     def of(cls, looks: SequentialDesign, look: int, scores: Mapping[Label, Sequence[float]]) -> Judgement[Label]:
-        """Compare all pairs.
-
-        Raises:
-            InputError: if a score is not finite, or there are none.
-        """
+        """Compare all pairs."""
         pairs = {(x, y): looks.compare(look, scores[x], scores[y]) for x, y in combinations(scores, 2)}
         return cls(look, scores, pairs)
 
@@ -109,7 +104,7 @@ class Judgement(Generic[Label]):
 
     @property
     def leader(self) -> Label:
-        """The one of those with the highest mean."""
+        """The candidate left with the highest mean."""
         return max(self.left, key=lambda label: sum(self.scores[label]) / len(self.scores[label]))
 
     def lead(self, other: Label) -> Comparison:
