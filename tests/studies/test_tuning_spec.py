@@ -12,7 +12,7 @@ from tests.studies.toy_tuning import GRID
 
 def test_a_horizon_s_range_is_even_in_its_logarithm() -> None:
     powers = Range(0.99**16, 0.99, horizon=True)
-    low, high = powers.ends
+    low, high = powers.bounds
     assert powers.value(exp((log(low) + log(high)) / 2)) == pytest.approx(0.99**4)
     assert [powers.value(low), powers.value(high)] == pytest.approx([0.99, 0.99**16])
     assert powers.low <= powers.value(high) <= powers.value(low) <= powers.high

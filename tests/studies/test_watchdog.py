@@ -45,7 +45,7 @@ class Watched:
             self.now_s += 1.0
             if ticks:
                 HEARTBEAT.tick()
-            self.dog.look()
+            self.dog.check()
             if self.ends:
                 break
         return [why for why, _ in self.ends]
@@ -72,7 +72,7 @@ def test_where_it_hangs_is_told() -> None:
     dog = Watchdog(0.0, lambda: False, lambda why, told: ends.append(told), iter([0.0, 1.0]).__next__)
     assert thread.ident is not None
     dog.thread = thread.ident
-    dog.look()
+    dog.check()
     leave.set()
     thread.join()
     assert f"{__file__}, line " in ends[0] or "in wait (" in ends[0]
@@ -95,9 +95,9 @@ def test_who_saves_for_long_is_let_but_not_for_ever() -> None:
 def test_time_in_which_the_process_was_frozen_does_not_count() -> None:
     watched = Watched()
     watched.now_s += 10 * PATIENCE_S
-    watched.dog.look()
+    watched.dog.check()
     assert watched.ends == []
-    assert watched.dog.still_s == MAX_ELAPSED_S
+    assert watched.dog.stuck_s == MAX_ELAPSED_S
 
 
 def test_a_thread_looks_until_the_work_is_over(monkeypatch: pytest.MonkeyPatch) -> None:

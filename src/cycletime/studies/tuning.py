@@ -67,7 +67,7 @@ class Trial:
         return mean_and_error(self.scores, failed="exclude") if scored else None
 
     @property
-    def place(self) -> tuple[bool, float, int]:
+    def sort_key(self) -> tuple[bool, float, int]:
         """Sort key: the best first, trials without a mean last."""
         return (self.mean is None, -self.mean.value if self.mean else 0.0, self.number)
 
@@ -243,8 +243,8 @@ def _distribution(each: Range | Choice) -> BaseDistribution:
 
     if isinstance(each, Choice):
         return CategoricalDistribution(range(len(each.values)))  # places, since Optuna takes no tuples
-    low, high = each.ends
-    if each.whole:
+    low, high = each.bounds
+    if each.is_integer:
         return IntDistribution(int(low), int(high), log=each.log)
     return FloatDistribution(low, high, log=each.log or each.horizon)
 
@@ -265,15 +265,15 @@ def tune(
     """Tune, or continue; None if stopped before the end."""
     check_folder_free(path, "tuning", _MARKERS)
     tuning.study.check_worlds()
-    work = _TuningRun(tuning, path, executor, observers, stop, change_engine)
-    trials = work.tried(tuning.grid()) if tuning.sampler == "grid" else work.searched()
+    run = _TuningRun(tuning, path, executor, observers, stop, change_engine)
+    trials = run.run_trials(tuning.grid()) if tuning.sampler == "grid" else run.search()
     if trials is None:
         return None
-    ranking = sorted(trials, key=lambda trial: trial.place)
+    ranking = sorted(trials, key=lambda trial: trial.sort_key)
     winner = ranking[0]
     if winner.trouble:
         raise RunError(f"No trial of {len(ranking)} has a mean over its seeds; the first: {winner.trouble}.")
-    return work.measured(ranking)
+    return run.measure_winner(ranking)
 
 
 @dataclass(frozen=True)
@@ -287,7 +287,7 @@ class _TuningRun:
     points: dict[tuple[Any, ...], Point] = field(default_factory=dict)
     """Points with runs, in order; a sampler may ask for one twice."""
 
-    def searched(self) -> list[Trial] | None:
+    def search(self) -> list[Trial] | None:
         """All trials of a sampler, in batches."""
         tuning = self.tuning
         searcher = OptunaSearch(tuning.sampler, tuning.sampler_seed, {**tuning.choices, **tuning.search})
@@ -296,14 +296,14 @@ class _TuningRun:
         while len(trials) < tuning.trials:
             points = searcher.ask(min(at_once, tuning.trials - len(trials)))
             name = f"{tuning.study.name}, trials from {len(trials) + 1} of {tuning.trials}"
-            batch = self.tried(points, len(trials), name)
+            batch = self.run_trials(points, len(trials), name)
             if batch is None:
                 return None
             searcher.tell([None if trial.mean is None else trial.mean.value for trial in batch])
             trials += batch
         return trials
 
-    def tried(self, points: Sequence[Point], first: int = 0, name: str | None = None) -> list[Trial] | None:
+    def run_trials(self, points: Sequence[Point], first: int = 0, name: str | None = None) -> list[Trial] | None:
         """Run trials together; None if stopped."""
         troubles: dict[int, str] = {}
         new: dict[tuple[Any, ...], Point] = {}
@@ -315,7 +315,7 @@ class _TuningRun:
                 troubles[number] = str(error).rstrip(".")
         self.points.update(new)
         if new:
-            folder = self._noted()
+            folder = self._trials_folder()
             study = replace(self.tuning.of(list(new.values()), name=name), width=folder.study.width)
             if not self._run(replace(folder, study=study)):
                 return None
@@ -324,7 +324,7 @@ class _TuningRun:
             for number, point in enumerate(points, start=first)
         ]
 
-    def measured(self, ranking: Sequence[Trial]) -> TuningResult | None:
+    def measure_winner(self, ranking: Sequence[Trial]) -> TuningResult | None:
         """Run the winner with fresh seeds; None if stopped."""
         winner = ranking[0]
         name = f"{self.tuning.study.name}, the winner with fresh seeds"
@@ -344,7 +344,7 @@ class _TuningRun:
             env_dt_s=next((float(result["env_dt_s"]) for result in results), None),
         )
 
-    def _noted(self) -> StudyFolder:
+    def _trials_folder(self) -> StudyFolder:
         """The folder of all trials so far; it may have more, of a command that got further."""
         path, study = self.path / "trials", self.tuning.of(list(self.points.values()))
         if (path / "study.json").exists():

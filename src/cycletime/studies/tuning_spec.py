@@ -110,11 +110,11 @@ class Range:
             raise InputError(f"The range begins at {self.low}: a logarithm needs numbers above 0.")
 
     @property
-    def whole(self) -> bool:
+    def is_integer(self) -> bool:
         return isinstance(self.low, int) and isinstance(self.high, int)
 
     @property
-    def ends(self) -> tuple[float, float]:
+    def bounds(self) -> tuple[float, float]:
         """What a sampler draws between; for a horizon, 1 / horizon."""
         return (-log(self.high), -log(self.low)) if self.horizon else (self.low, self.high)
 
@@ -308,7 +308,7 @@ def _ranges(table: object, algorithms: tuple[str, ...]) -> dict[str, Range]:
 def _range(name: str, ends: Mapping[str, Any], kind: str) -> Range:
     try:
         found = Range(**ends)
-        if kind == "int" and not found.whole:
+        if kind == "int" and not found.is_integer:
             raise InputError(
                 f"It counts something, and its range goes from {found.low} to {found.high}: give whole ends."
             )

@@ -38,25 +38,25 @@ class Watchdog:
     """Ends the process; gets whether the work hangs or stops too late, and a sentence."""
     clock: Callable[[], float] = lambda: time.monotonic()
     thread: int = field(default_factory=threading.get_ident)
-    still_s: float = 0.0
+    stuck_s: float = 0.0
     """For how long there was no progress."""
-    asked_s: float = 0.0
+    stopping_s: float = 0.0
     """For how long it has been asked to stop."""
 
     def __post_init__(self) -> None:
-        self._count, self._looked_s = HEARTBEAT.count, self.clock()
+        self._count, self._checked_s = HEARTBEAT.count, self.clock()
 
-    def look(self) -> None:
+    def check(self) -> None:
         now = self.clock()
-        passed_s, self._looked_s = min(now - self._looked_s, MAX_ELAPSED_S), now
-        self.still_s = self.still_s + passed_s if HEARTBEAT.count == self._count else 0.0
+        passed_s, self._checked_s = min(now - self._checked_s, MAX_ELAPSED_S), now
+        self.stuck_s = self.stuck_s + passed_s if HEARTBEAT.count == self._count else 0.0
         self._count = HEARTBEAT.count
         if self.stop():
-            self.asked_s += passed_s
-            if min(self.asked_s, self.still_s) > STOP_GRACE_S or self.asked_s > self.timeout_s + STOP_GRACE_S:
-                self.end("late", f"it did not stop for {self.asked_s:.0f} s, in {self._place()}")
-        elif self.still_s > self.timeout_s:
-            self.end("hangs", f"it hangs: it did not get further for {self.still_s:.0f} s, in {self._place()}")
+            self.stopping_s += passed_s
+            if min(self.stopping_s, self.stuck_s) > STOP_GRACE_S or self.stopping_s > self.timeout_s + STOP_GRACE_S:
+                self.end("late", f"it did not stop for {self.stopping_s:.0f} s, in {self._place()}")
+        elif self.stuck_s > self.timeout_s:
+            self.end("hangs", f"it hangs: it did not get further for {self.stuck_s:.0f} s, in {self._place()}")
 
     def _place(self) -> str:
         frame = sys._current_frames().get(self.thread)
@@ -75,7 +75,7 @@ def run_watchdog(watchdog: Watchdog) -> Iterator[None]:
             faulthandler.dump_traceback_later(watchdog.timeout_s + LOCKED_GRACE_S, exit=True, file=2)
             if over.wait(CHECK_INTERVAL_S):
                 return
-            watchdog.look()
+            watchdog.check()
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
