@@ -33,22 +33,22 @@ def export_values(
 ) -> LibraryValues:
     """The values in a library's words, the nearest that it can express."""
     name, words = _find_table(library, values.algorithm)
-    spoken = values.spoken if values.spoken and values.spoken.library == name else None
+    source = values.library_source if values.library_source and values.library_source.library == name else None
     if n_envs is None:
-        n_envs = spoken.n_envs if spoken else 1
+        n_envs = source.n_envs if source else 1
     n_envs = check_count("n_envs", n_envs)
     rates = RATES[name][values.algorithm]
     said, notes = _settings_for(values, words, rates, n_envs, layout)
     understood = read_settings(type(values), name, values.dt, n_envs, _with_action_size(said, values))
-    spoken_name = DISPLAY_NAMES.get(name, name)
+    display_name = DISPLAY_NAMES.get(name, name)
     remarks = words.remarks if isinstance(words, OffPolicyTable) else {}
-    differences = _differences(values, understood, spoken_name, n_envs, remarks)
-    notes = [*differences, *(note.format(library=spoken_name) for note in notes)]
-    if spoken:
+    differences = _differences(values, understood, display_name, n_envs, remarks)
+    notes = [*differences, *(note.format(library=display_name) for note in notes)]
+    if source:
         together = words.said_together if isinstance(words, OffPolicyTable) else ()
-        at_first = _settings_for(_as_first_read(values, spoken), words, rates, spoken.n_envs, {})[0]
-        said = _merge_source(spoken, said, at_first, together)
-        notes += _notes_on_uncarried(values, spoken, said, together)
+        at_first = _settings_for(_as_first_read(values, source), words, rates, source.n_envs, {})[0]
+        said = _merge_source(source, said, at_first, together)
+        notes += _notes_on_uncarried(values, source, said, together)
     return LibraryValues(name, said, tuple(notes), exact=not differences)
 
 
@@ -70,7 +70,7 @@ def read_settings(cls: type[H], library: str, dt: DurationLike, n_envs: int | No
     fields |= said_rates
     given.refuse_slips()
     whole = rates.whole(flatten_settings(values, setting_prefixes(given.known)))
-    spoken = LibrarySource(
+    source = LibrarySource(
         name,
         Duration(dt),
         n_envs,
@@ -80,7 +80,7 @@ def read_settings(cls: type[H], library: str, dt: DurationLike, n_envs: int | No
         left_alone=given.left_alone,
         notes=tuple(given.notes),
     )
-    return cls(dt=dt, **fields, defaults=defaults | default_rates, spoken=spoken)
+    return cls(dt=dt, **fields, defaults=defaults | default_rates, library_source=source)
 
 
 def _settings_for(
@@ -101,21 +101,21 @@ def _settings_for(
     return said | sizes | decays | rates.write(values), notes
 
 
-def _as_first_read(values: H, spoken: LibrarySource) -> H:
+def _as_first_read(values: H, source: LibrarySource) -> H:
     """The values as they were when the library said them."""
-    return read_settings(type(values), spoken.library, spoken.dt, spoken.n_envs, spoken.values)
+    return read_settings(type(values), source.library, source.dt, source.n_envs, source.values)
 
 
 def _merge_source(
-    spoken: LibrarySource, said: Mapping[str, Any], at_first: Mapping[str, Any], together: Collection[str]
+    source: LibrarySource, said: Mapping[str, Any], at_first: Mapping[str, Any], together: Collection[str]
 ) -> dict[str, Any]:
     """All that the library said, with those words replaced that would be others now."""
-    new = {name for name in said if name not in spoken.values or said[name] != at_first.get(name)}
+    new = {name for name in said if name not in source.values or said[name] != at_first.get(name)}
     if any(said.get(name) != at_first.get(name) for name in together):
         new |= {name for name in together if name in said}
     both = {
-        **spoken.values,
-        **{name: _merge_nested(spoken.values.get(name), said[name]) for name in said if name in new},
+        **source.values,
+        **{name: _merge_nested(source.values.get(name), said[name]) for name in said if name in new},
     }
     return {name: value for name, value in both.items() if name != "action_size"}
 
@@ -126,17 +126,17 @@ def _merge_nested(before: object, now: object) -> object:
 
 
 def _notes_on_uncarried(
-    values: Hyperparameters, spoken: LibrarySource, said: Mapping[str, Any], together: Collection[str]
+    values: Hyperparameters, source: LibrarySource, said: Mapping[str, Any], together: Collection[str]
 ) -> list[str]:
-    if values.dt == spoken.dt:
+    if values.dt == source.dt:
         return []
-    carried = together if any(said.get(name) != spoken.values.get(name) for name in together) else ()
-    counted = LIBRARIES[spoken.library].counted_in_steps
+    carried = together if any(said.get(name) != source.values.get(name) for name in together) else ()
+    counted = LIBRARIES[source.library].counted_in_steps
     counts = {name: said[name] for name in counted if name in said and name not in carried}
     listed = [
         f"{name} {value:.12g}"
         for name, value in counts.items()
-        if isinstance(value, int | float) and value > 0 and value == spoken.values.get(name)
+        if isinstance(value, int | float) and value > 0 and value == source.values.get(name)
     ]
     return [f"Counted in agent steps, but left alone: {', '.join(listed)}."] if listed else []
 

@@ -43,7 +43,7 @@ class UpdatesPerPeriod:
     def write(self, per_step: Fraction, n_envs: int, values: OffPolicy) -> dict[str, Any]:
         per_vector_step = per_step * n_envs
         # In the rhythm that was said where a whole number of updates fits: after 64 steps 32 updates, not after 2 one.
-        usual = values.spoken.layout.get(self.period, 1) if values.spoken else 1
+        usual = values.library_source.layout.get(self.period, 1) if values.library_source else 1
         period = usual if (per_vector_step * usual).denominator == 1 else per_vector_step.denominator
         return {self.updates: int(per_vector_step * period), self.period: period}
 

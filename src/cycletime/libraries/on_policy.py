@@ -188,7 +188,7 @@ class Brax:
 
     def _usual_trajectories(self, values: OnPolicy, n_envs: int, count: int) -> int:
         """Those of values that came from here, where they fit; else the fewest, for the longest unrolls."""
-        said = values.spoken.layout.get(self.trajectories.name, 0) if values.spoken else 0
+        said = values.library_source.layout.get(self.trajectories.name, 0) if values.library_source else 0
         return said if said and said * count % n_envs == 0 else n_envs // gcd(n_envs, count)
 
 

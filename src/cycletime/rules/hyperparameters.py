@@ -81,7 +81,7 @@ class Hyperparameters:
     """The action-cycle time of these values. Subclasses repeat it: mypy forgets an inherited field's type."""
     origin: Origin | None = field(default=None, compare=False, repr=False)
     """The transfer that these values are the result of, if they are one."""
-    spoken: LibrarySource | None = field(default=None, compare=False, repr=False)
+    library_source: LibrarySource | None = field(default=None, compare=False, repr=False)
     """How a library said these values, if they come from one: `to` gives back to it what else it said."""
     defaults: Mapping[str, Number] = field(default_factory=dict, compare=False, repr=False)
     """By field, what a library takes where nothing is said, if these values come from one; parts start from it."""
@@ -109,7 +109,7 @@ class Hyperparameters:
         """What the stated values mean in seconds, by field; infinity where nothing ever decays."""
         stated = self.stated()
         return {
-            quantity.field: quantity.seconds(float(stated[quantity.field]), self._beat_s(quantity))
+            quantity.field: quantity.seconds(float(stated[quantity.field]), self._interval_s(quantity))
             for quantity in self.quantities
             if quantity.span and quantity.field in stated
         }
@@ -161,7 +161,7 @@ class Hyperparameters:
         read: Self = _libraries().read_settings(cls, library, dt, n_envs, values)
         return read
 
-    def _beat_s(self, quantity: Quantity) -> float:
+    def _interval_s(self, quantity: Quantity) -> float:
         """The seconds between two of the events that this quantity counts or decays by: agent steps."""
         return float(self.dt)
 
@@ -189,7 +189,7 @@ class Hyperparameters:
 
         A library may have said it in a way that follows no cycle time; or it was not given, and would stay as it is.
         """
-        said = self.spoken.left_alone if self.spoken else {}
+        said = self.library_source.left_alone if self.library_source else {}
         left: dict[str, str] = {}
         for name, law in rule.laws.items():
             given: Number | None = getattr(self, name)
@@ -218,8 +218,8 @@ class Hyperparameters:
         for name in fields:
             if getattr(self, name) is not None:
                 continue
-            if self.spoken and name in self.spoken.unreadable:
-                raise InputError(self.spoken.unreadable[name])
+            if self.library_source and name in self.library_source.unreadable:
+                raise InputError(self.library_source.unreadable[name])
             filled[name], whose = self._baseline(name)
             if filled[name] is None:
                 raise InputError(f"{name} was not given, and the paper has no value for it: give one.")
@@ -254,7 +254,7 @@ class Hyperparameters:
     def _notes_on_source(self) -> tuple[str, ...]:
         """What is to be said of where the rules and the values come from."""
         untested = f"The paper has no {self.algorithm.upper()}: these are rules for {self.rules_of}, untested on it."
-        return (*(self.spoken.notes if self.spoken else ()), *((untested,) if self.rules_of else ()))
+        return (*(self.library_source.notes if self.library_source else ()), *((untested,) if self.rules_of else ()))
 
     def _repr_html_(self) -> str:
         """The table, for notebooks."""

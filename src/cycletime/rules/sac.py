@@ -91,7 +91,7 @@ class OffPolicy(Hyperparameters):
         "learning-rate": Part("learning_rate", ROOT, 3e-4),
     }
 
-    def _beat_s(self, quantity: Quantity) -> float:
+    def _interval_s(self, quantity: Quantity) -> float:
         per_update = quantity.field == "target_smoothing"
         return float(self.dt) / (self.updates_per_step or 1.0) if per_update else float(self.dt)
 
