@@ -184,7 +184,7 @@ class Train(AgentOptions, TaskOptions):
         if not self.resume:
             _refuse_begun(folders)
         elif not any(folder.has_begun or folder.is_finished for folder in folders):
-            print_status("There is nothing to resume of this spec, so it begins anew.")
+            print_status("No checkpoint found; starting a new run.")
         print_status(describe_run(specs[0], batch.env_infos[0]))
         return train_all(folders, self, batch)
 
