@@ -65,7 +65,7 @@ def test_a_run_gets_its_result_and_its_curve(tmp_path: Path, capsys: pytest.Capt
 @pytest.mark.parametrize(
     ("made", "says"),
     [
-        ((), "is not there: give the folder of a study"),
+        ((), "give the one that 'cycletime study run' has as --out"),
         (("",), "has no study (study.json), no run (spec.json) and no results of the paper"),
         (("mine.npz",), "and no results of the paper (such as ppo-baseline.npz)"),
         (("a/study.json", "b/study.json"), "has the studies a, b: give one of their folders"),

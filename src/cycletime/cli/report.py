@@ -44,8 +44,8 @@ class ReportCommand:
     """Print Markdown, and write no files unless --out is given."""
 
     def run(self) -> int:
-        if (self.folder / "study.json").exists():
-            return self._report_study()
+        if (self.folder / "study.json").exists() or not self.folder.is_dir():
+            return self._report_study()  # which says what is wrong where there is no folder
         if (self.folder / "spec.json").exists():
             self._refuse_study_options("a run")
             return self._report_run()
@@ -77,8 +77,6 @@ class ReportCommand:
         return not found.isdisjoint(STUDY_NAMES)
 
     def _lacks(self) -> str:
-        if not self.folder.exists():
-            return "is not there: give the folder of a study, as 'cycletime study run' makes one."
         studies = sorted(each.parent.name for each in self.folder.glob("*/study.json"))
         if studies:
             return (

@@ -30,7 +30,7 @@ def test_a_study_of_any_engine_for_closed_forms_can_be_packed(
     assert told[0].startswith(f"3 runs of the engine {engine} in {tmp_path / 'pack.zip'}, ")
     assert told[1] == "There: python pack.zip OUT"
     with zipfile.ZipFile(tmp_path / "pack.zip") as file:
-        assert {"__main__.py", "pack.json", "cycletime/studies/running/worker.py"} <= set(file.namelist())
+        assert {"__main__.py", "pack.json", "cycletime/studies/worker.py"} <= set(file.namelist())
 
 
 def test_an_environment_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
