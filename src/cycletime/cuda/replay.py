@@ -24,18 +24,17 @@ from cycletime.training.spec import RunSpec
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at."""
+    """One comparison, with what may be found at most."""
 
     name: str
     found: float
     most: float
-    """What may be found."""
     unit: str = ""
-    """What it is counted in."""
+    """Of both, for people."""
 
     @property
     def passed(self) -> bool:
-        """Whether that is fine; what is not a number is not."""
+        """Whether it is within the limit; NaN is not."""
         return self.found <= self.most
 
 
@@ -54,12 +53,11 @@ class TrainedRun:
 
     @property
     def bits(self) -> bytes:
-        """All that the run gave."""
         return b"".join(each.tobytes() for each in (self.state, self.records, self.reports))
 
     @property
     def is_sound(self) -> bool:
-        """Whether its weights are numbers still."""
+        """Whether all its weights are finite."""
         return all(np.isfinite(part).all() for network in networks_of(self.state) for part in network.values())
 
     @property
@@ -221,8 +219,7 @@ def advantages(run: Any, values: Numbers, rewards: Numbers, successors: NDArray[
 
 def outputs(network: Network, observation: Numbers) -> Numbers:
     """What the last layer gives."""
-    one, two = _hidden(network, observation)[1:]
-    del one
+    _, _, two = _hidden(network, observation)
     return two @ network["last"] + network["last_bias"]
 
 
