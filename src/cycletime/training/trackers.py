@@ -19,7 +19,8 @@ from types import MappingProxyType, ModuleType
 from typing import Any, TypeAlias
 
 from cycletime.errors import InputError
-from cycletime.training.observers import Progress, Status, TrainingObserver
+from cycletime.training.observers import Progress, TrainingObserver
+from cycletime.training.observers import Status as Status
 from cycletime.training.run_folder import RunFolder
 
 
