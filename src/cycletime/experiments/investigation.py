@@ -140,11 +140,7 @@ class Investigation(Generic[R]):
         return tuple(self.experiments[self.known("experiment", name, self.experiments)] for name in names)
 
     def known(self, kind: str, name: str, names: Iterable[str]) -> str:
-        """A name of an experiment, a figure or a table.
-
-        Raises:
-            InputError: if there is none of this name.
-        """
+        """A name of an experiment, a figure or a table; refused if there is none such."""
         return known_name(self.title, kind, name, names)
 
 

@@ -225,11 +225,7 @@ class Winner:
 
 
 def winners(sweep: Outcome) -> dict[Duration, Winner]:
-    """By cycle time, who won a sweep; runs that diverged count as the worst score that there is.
-
-    Raises:
-        InputError: if at a cycle time every run diverged.
-    """
+    """By cycle time, who won a sweep; runs that diverged count as the worst score that there is."""
     every = np.concatenate([cell.scores for cell in sweep.cells])
     worst = float(np.min(every, where=np.isfinite(every), initial=inf))
     return {dt: _winner(sweep, dt, worst) for dt in sorted({cell.dt for cell in sweep.cells})}
@@ -278,21 +274,13 @@ class Results:
     """The studies that were asked for."""
 
     def outcome(self, name: str) -> Outcome:
-        """The outcome of a study.
-
-        Raises:
-            NotRunError: if it has not been run.
-        """
+        """The outcome of a study; NotRunError if it has not been run."""
         self.need(name)
         self.used.add(name)
         return self.outcomes[name]
 
     def need(self, *names: str) -> None:
-        """Refuse to go on without some studies; whoever asks for one after the other learns of the first alone.
-
-        Raises:
-            NotRunError: if some have not been run: it has all of these.
-        """
+        """Raise NotRunError with all of these studies that have not been run."""
         if missing := [name for name in dict.fromkeys(names) if name not in self.outcomes]:
             raise NotRunError(*missing)
 
@@ -306,11 +294,7 @@ class Results:
 
 
 def read_outcomes(folder: Path) -> dict[str, Outcome]:
-    """By study, all outcomes in a folder.
-
-    Raises:
-        InputError: if there is no such folder, or a file of it cannot be read.
-    """
+    """By study, all outcomes in a folder."""
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder with results: 'cycletime experiment collect' makes one.")
     return {path.stem: Outcome.load(path) for path in sorted(folder.glob("*.npz"))}

@@ -111,9 +111,6 @@ def collect_study(
         about: What else is to be said of it: at least its scale, and the command that runs it again.
         wall_s: How long that took; by default what was written down there.
         bins: Of the curves that are kept; by default as many as there are.
-
-    Raises:
-        InputError: if runs of it are missing, or cannot be trusted.
     """
     plan, folder = Plan.of(folder.study), verified_folder(folder)
     missing = [planned.name for planned in plan.runs if planned.name not in folder.store]
@@ -138,11 +135,7 @@ def collect_study(
 
 
 def verified_folder(folder: StudyFolder) -> StudyFolder:
-    """A study's folder whose finished runs were all held against their hash and their curve.
-
-    Raises:
-        InputError: if a file of them is damaged, or a run has two scores.
-    """
+    """A study's folder whose finished runs were all held against their hash and their curve."""
     folder = folder.checked()
     folder.store.refresh()
     for path, wrong in folder.store.damaged.items():
@@ -193,11 +186,7 @@ def _run_counts(folder: StudyFolder) -> tuple[int, int]:
 
 
 def _refuse_smaller_results(outcome: Outcome, path: Path) -> None:
-    """Refuse to replace results by those of fewer seeds or steps: what is lost may have taken days.
-
-    Raises:
-        InputError: if that would be so.
-    """
+    """Refuse to replace results by those of fewer seeds or steps: what is lost may have taken days."""
     if not path.exists():
         return
     before = Outcome.load(path)

@@ -55,11 +55,7 @@ class Workspace:
     """Whether to go on though a study began on another."""
 
     def study(self, name: str) -> StudySpec:
-        """A study in this size; one that follows from others needs these to be done.
-
-        Raises:
-            InputError: if they are not.
-        """
+        """A study in this size; one that follows from others needs these to be done."""
         study = self.investigation.study(name, self)
         return replace(study, device=self.device or study.device, engine=self.engine or study.engine)
 
@@ -72,11 +68,7 @@ class Workspace:
         return outcome
 
     def folder(self, name: str, experiment: Experiment) -> StudyFolder:
-        """The folder of a study, new or as it is.
-
-        Raises:
-            InputError: if it has the study in another size, whose runs would be mixed up with these.
-        """
+        """The folder of a study, new or as it is; refused if it has another size, since runs would be mixed."""
         path, study = self.out / name, self.study(name)
         if (path / "study.json").exists():
             before = StudyFolder.open(path).study.env_steps

@@ -77,11 +77,7 @@ def save_behaviours(behaviours: Mapping[str, Behaviour], path: Path) -> None:
 
 
 def read_behaviours(path: Path) -> dict[str, Behaviour]:
-    """Read it.
-
-    Raises:
-        InputError: if it is not there, or no such file.
-    """
+    """Read behaviours by study."""
     try:
         data = parse_json(path.read_bytes())
         if data["format"] != BEHAVIOUR_FORMAT:

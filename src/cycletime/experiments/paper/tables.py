@@ -151,12 +151,7 @@ class TunedTable:
 
 
 def tuned_table(data: PaperResults, name: str) -> TunedTable:
-    """A table of tuned values, 'ppo-tuned' or 'sac-tuned'.
-
-    Raises:
-        InputError: if there is no such table.
-        NotRunError: if its sweep has not been run.
-    """
+    """A table of tuned values, 'ppo-tuned' or 'sac-tuned'."""
     published = PUBLISHED_TABLES[known_name(TITLE, "table", name, PUBLISHED_TABLES)]
     sweep = data.outcome(published.sweep)
     fresh = data.outcomes.get(winners_name(published.sweep))
