@@ -246,4 +246,4 @@ def _is_finite(value: object) -> bool:
 
 HORIZONS = power_with_floor(6)
 """Of the rule 'horizons': discount and trace decay keep their horizons in seconds, in at least so many agent steps. The
-floor is the one that won the trial of 'cycletime horizons'."""
+floor is the one that won the trial of the investigation 'horizons'."""

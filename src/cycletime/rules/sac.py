@@ -2,7 +2,7 @@
 
 The paper tunes gamma at one cycle time, then keeps it (gamma_2, here 'tuned') or scales it (gamma_1, 'tuned-scaled').
 Both are the plain rules 'baseline' and 'scaled' applied to a tuned gamma0, so they are aliases. SAC's default is
-'horizons', the winner of the trial of 'cycletime horizons', which makes more updates at longer cycles as well.
+'horizons', the winner of the trial of the investigation 'horizons', which makes more updates at longer cycles as well.
 
 The policies of TD3 and DDPG are deterministic: there is no entropy, and all exploration is noise that is added to the
 action. TD3's policy_delay counts updates and its target_policy_noise smooths over actions, so that neither depends on
