@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cycletime.cli import main
-from cycletime.studies import advise, executors
+from cycletime.studies import advice_search, executors
 from cycletime.training import latency
 from tests.studies.virtual import VirtualTime, comparable, scores
 
@@ -21,7 +21,7 @@ def virtual(monkeypatch: pytest.MonkeyPatch) -> Iterator[VirtualTime]:
     time = VirtualTime()
     executor = time.executor(scores({8: 0.0, 16: 10.0, 32: 20.0, 64: 20.0}))
     monkeypatch.setattr(executors, "make_executor", lambda *_: executor)
-    monkeypatch.setattr(advise, "MachineMeasurements", lambda tell: time.instruments())
+    monkeypatch.setattr(advice_search, "MachineMeasurements", lambda tell: time.instruments())
     with comparable():
         yield time
 
@@ -61,7 +61,7 @@ def test_who_stops_while_the_machine_is_measured_is_not_kept_waiting(
         signal.raise_signal(signal.SIGINT)
         return True
 
-    monkeypatch.setattr(advise, "returns_are_comparable", interrupted)
+    monkeypatch.setattr(advice_search, "returns_are_comparable", interrupted)
     monkeypatch.setattr(latency, "measure_act", lambda *_: pytest.fail("it goes on"))
     assert main(["advise", *WORDS, "--minutes", "9", "--out", str(tmp_path / "out")]) == 130
     assert capsys.readouterr().err.splitlines()[-1] == "cycletime: Interrupted."

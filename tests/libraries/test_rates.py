@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cycletime.errors import InputError
 from cycletime.libraries import LIBRARIES
-from cycletime.libraries.tables import RATES
+from cycletime.libraries.names import RATES
 from cycletime.rules import A2C, ALGORITHMS, DDPG, PPO, SAC, TD3
 
 PPO_LIBRARIES = [name for name, library in LIBRARIES.items() if library.ppo]

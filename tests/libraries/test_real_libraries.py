@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from cycletime.libraries import LIBRARIES
-from cycletime.libraries.param_names import ParamName
+from cycletime.libraries.parameters import ParamName
 from cycletime.rules import PPO, SAC
 
 pytestmark = pytest.mark.libraries

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from cycletime.libraries.param_names import OneRate
-from cycletime.libraries.tables import RATES
+from cycletime.libraries.names import RATES
+from cycletime.libraries.parameters import OneRate
 from cycletime.rules import ALGORITHMS, PPO
 
 pytestmark = pytest.mark.libraries

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from cycletime.libraries import LIBRARIES
+from cycletime.libraries.names import RATES
 from cycletime.libraries.off_policy import ReplayRatio
-from cycletime.libraries.param_names import ParamName
-from cycletime.libraries.tables import RATES
+from cycletime.libraries.parameters import ParamName
 from cycletime.rules import PPO, SAC
 
 pytestmark = pytest.mark.rllib

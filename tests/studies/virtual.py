@@ -12,9 +12,9 @@ import pytest
 
 from cycletime.agents import Agent
 from cycletime.duration import Duration
-from cycletime.studies import advise as advising
+from cycletime.studies import advice_search as advising
 from cycletime.studies.advice import Advice, Question
-from cycletime.studies.advise import Budget, MachineMeasurements, advise
+from cycletime.studies.advice_search import Budget, MachineMeasurements, advise
 from cycletime.studies.cycle_time_checks import RealTimeFit, WorldFacts
 from cycletime.studies.hardware_estimates import Costs, cost_key
 from cycletime.studies.plan import Plan

@@ -67,8 +67,8 @@ class Advise(ValueOptions, TaskOptions):
 
     def run(self) -> int:
         """Ask, run, and print the answer; status 1 where there is none yet."""
-        from cycletime.reports.advice import save_advice
-        from cycletime.studies.advise import Budget, MachineMeasurements, advise
+        from cycletime.reports.advice_text import save_advice
+        from cycletime.studies.advice_search import Budget, MachineMeasurements, advise
         from cycletime.studies.executors import ExecutorOptions, make_executor
         from cycletime.studies.progress import StudyProgress
         from cycletime.training.machine import prepare_jax
@@ -152,7 +152,7 @@ def _as_json(advice: Advice, answer: list[str]) -> str:
 
 
 def _as_text(advice: Advice, answer: list[str], out: Path) -> str:
-    from cycletime.reports.advice import advice_table
+    from cycletime.reports.advice_text import advice_table
 
     where = f"The study is in {out}: 'cycletime report {out}' tells more of it."
     return printable("\n".join([*format_columns(advice_table(advice)), "", *answer, "", where]))

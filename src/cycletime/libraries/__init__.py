@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError, did_you_mean
+from cycletime.libraries.names import ALIASES, DISPLAY_NAMES, LIBRARIES, RATES
 from cycletime.libraries.off_policy import OffPolicyTable
 from cycletime.libraries.on_policy import OnPolicyTable
-from cycletime.libraries.param_names import ParamName, RateTable, SettingsReader, flatten_settings, setting_prefixes
-from cycletime.libraries.tables import ALIASES, DISPLAY_NAMES, LIBRARIES, RATES
+from cycletime.libraries.parameters import ParamName, RateTable, SettingsReader, flatten_settings, setting_prefixes
 from cycletime.rules.hyperparameters import Hyperparameters
 from cycletime.rules.laws import Number
 from cycletime.rules.library_source import LibrarySource, LibraryValues

@@ -11,7 +11,7 @@ from dataclasses import fields
 from math import isfinite
 from typing import Any
 
-from cycletime.libraries.tables import DISPLAY_NAMES, LIBRARIES, RATES
+from cycletime.libraries.names import DISPLAY_NAMES, LIBRARIES, RATES
 from cycletime.rules import ALGORITHMS
 from cycletime.rules.hyperparameters import Hyperparameters
 from cycletime.rules.laws import ENTROPY_FORMULA

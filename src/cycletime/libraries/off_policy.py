@@ -13,7 +13,7 @@ from math import lcm
 from typing import Any, Protocol
 
 from cycletime.errors import InputError
-from cycletime.libraries.param_names import NotANumberError, ParamName, SettingsReader
+from cycletime.libraries.parameters import NotANumberError, ParamName, SettingsReader
 from cycletime.rules.hyperparameters import Hyperparameters
 from cycletime.rules.laws import Number, nearest_whole
 from cycletime.rules.quantities import Quantity, update_rhythm

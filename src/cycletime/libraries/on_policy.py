@@ -13,7 +13,7 @@ from math import ceil, gcd, inf, lcm
 from typing import Any, Protocol, TypeAlias
 
 from cycletime.errors import InputError
-from cycletime.libraries.param_names import ParamName, SettingsReader
+from cycletime.libraries.parameters import ParamName, SettingsReader
 from cycletime.rules.laws import nearest_whole
 from cycletime.rules.ppo import A2C, PPO
 from cycletime.rules.quantities import check_count

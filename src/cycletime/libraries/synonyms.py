@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from cycletime.errors import did_you_mean
-from cycletime.libraries.param_names import OneRate, ParamName
-from cycletime.libraries.tables import LIBRARIES, RATES
+from cycletime.libraries.names import LIBRARIES, RATES
+from cycletime.libraries.parameters import OneRate, ParamName
 
 _FIELDS_BY_ENTRY = {
     **{each: each for each in ("discount", "trace_decay", "minibatch", "learning_rate", "clip")},

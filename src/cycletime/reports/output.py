@@ -24,7 +24,7 @@ from cycletime.reports.answer import TuningSaving
 from cycletime.reports.figures import study_figures
 from cycletime.reports.formatting import TextTable, estimate_as_json
 from cycletime.reports.page.document import PAGE_FILE, render
-from cycletime.reports.page.study import study_page
+from cycletime.reports.page.study_page import study_page
 from cycletime.reports.report import FEW_DRAWN, Report
 from cycletime.reports.summary import BestCycleTime, CellKey, Summary
 from cycletime.reports.tables import RankedChoices

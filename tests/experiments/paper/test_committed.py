@@ -10,8 +10,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import ttest_ind
 
+from cycletime.experiments.judging import claims_as_json, judge
 from cycletime.experiments.outcome import winners
-from cycletime.experiments.paper.claims import CLAIMS, claims_as_json, judge
+from cycletime.experiments.paper.all_claims import CLAIMS
 from cycletime.experiments.paper.data import DTS, PaperResults, read_paper_results
 from cycletime.experiments.paper.tables import tuned_table
 from cycletime.tasks.references import references

@@ -12,12 +12,7 @@ from cycletime.errors import InputError
 from cycletime.experiments.investigation import Size
 from cycletime.experiments.paper.clips import CLIPS
 from cycletime.experiments.paper.declaration import PAPER
-from cycletime.experiments.paper.experiments import (
-    EXPERIMENTS,
-    experiment_of,
-    load_study,
-    sweep_of,
-)
+from cycletime.experiments.paper.experiments import EXPERIMENTS, experiment_of, load_study, sweep_of
 from cycletime.experiments.results import scalar_settings
 from cycletime.studies.plan import Plan
 

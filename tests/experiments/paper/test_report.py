@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from cycletime.errors import InputError
-from cycletime.experiments.paper.claims import CLAIMS, claims_as_json
+from cycletime.experiments.judging import claims_as_json
+from cycletime.experiments.paper.all_claims import CLAIMS
 from cycletime.experiments.paper.data import PaperResults
 from cycletime.experiments.paper.report import claim_text, find_table, index_markdown, write_report
 from tests.experiments.paper.synthetic import synthetic_data

@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 
 from cycletime.errors import InputError
-from cycletime.experiments.paper.data import NotRunError, PaperResults
+from cycletime.experiments.outcome import NotRunError
+from cycletime.experiments.paper.data import PaperResults
 from cycletime.experiments.paper.tables import PUBLISHED_TABLES, tuned_table
 from tests.experiments.paper.synthetic import Labels, synthetic_data
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from cycletime.errors import InputError
+from cycletime.training.observers import Status
 from cycletime.training.run_folder import RunFolder
-from cycletime.training.trackers import RunInfo, Status, Tracker
+from cycletime.training.trackers import RunInfo, Tracker
 from tests.training.engines.scripted import make_spec, progress_at
 
 

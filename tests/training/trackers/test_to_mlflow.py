@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from cycletime.errors import InputError
+from cycletime.training.observers import Status
 from cycletime.training.run_folder import RunFolder
-from cycletime.training.trackers import MLflow, RunInfo, Status
+from cycletime.training.trackers import MLflow, RunInfo
 from tests.training.engines.scripted import make_spec, progress_at
 
 pytestmark = [

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from cycletime.training.trackers import RunInfo, Status, WeightsAndBiases
+from cycletime.training.observers import Status
+from cycletime.training.trackers import RunInfo, WeightsAndBiases
 
 pytestmark = pytest.mark.trackers
 

@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 
 from cycletime.duration import Duration
-from cycletime.experiments.claims import (
+from cycletime.experiments.judging import (
     Claim,
     Condition,
     ConditionGroup,

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.experiments.claims import JudgedClaim, Verdict
 from cycletime.experiments.investigation import scale_label
+from cycletime.experiments.judging import Claim, JudgedClaim, Verdict, claims_as_json, judge
 from cycletime.experiments.outcome import NotRunError, Outcome
-from cycletime.experiments.paper.claims import CLAIMS, Claim, claims_as_json, judge
+from cycletime.experiments.paper.all_claims import CLAIMS
 from cycletime.experiments.paper.clips import CAPTIONS_FILE
 from cycletime.experiments.paper.data import (
     BASELINE_BATCH,

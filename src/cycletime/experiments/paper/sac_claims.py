@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from cycletime.experiments.claims import Claim, Condition, above, below, difference, mean_difference, mean_of, within
 from cycletime.experiments.investigation import winners_name
+from cycletime.experiments.judging import Claim, Condition, above, below, difference, mean_difference, mean_of, within
 from cycletime.experiments.outcome import OutcomeCell
 from cycletime.experiments.paper.data import DTS, TASK_SCALES, PaperResults, final_or_zero
 

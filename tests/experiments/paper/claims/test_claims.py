@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cycletime.experiments.paper.claims import CLAIMS, Claim, PaperResults, claim_as_json, claims_as_json, judge
+from cycletime.experiments.judging import Claim, claim_as_json, claims_as_json, judge
+from cycletime.experiments.paper.all_claims import CLAIMS
+from cycletime.experiments.paper.data import PaperResults
 from tests.experiments.paper.claims.worlds import (
     GAMMAS,
     Change,

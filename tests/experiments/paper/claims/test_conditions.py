@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from cycletime.experiments.claims import (
+from cycletime.experiments.judging import (
     Condition,
     above,
     below,

@@ -11,7 +11,7 @@ import pytest
 from cycletime.errors import InputError, RunError
 from cycletime.reports.report import Report
 from cycletime.studies.advice import read_advice, write_advice
-from cycletime.studies.advise import Budget
+from cycletime.studies.advice_search import Budget
 from cycletime.studies.study_folder import StudyFolder
 from tests.studies.toy_tuning import Killed
 from tests.studies.virtual import ENV_STEPS, VirtualTime, advised, asked, comparable, ms, scores

@@ -8,7 +8,7 @@ import pytest
 
 from cycletime.reports.output import write_report
 from cycletime.reports.page.document import Page, render
-from cycletime.reports.page.study import study_page
+from cycletime.reports.page.study_page import study_page
 from cycletime.reports.report import Report
 from cycletime.studies.study_folder import StudyFolder
 from tests.reports.conftest import MakeStudy

@@ -16,7 +16,7 @@ from cycletime.libraries.off_policy import (
     WholeUpdates,
 )
 from cycletime.libraries.on_policy import Brax, Counted, OnPolicyTable, Puffer, Sized
-from cycletime.libraries.param_names import LogInside, OneRate, ParamName, RateTable
+from cycletime.libraries.parameters import LogInside, OneRate, ParamName, RateTable
 
 
 def _rate(*names: str, default: float | None = None) -> OneRate:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cycletime.reports.advice import advice_sentences, advice_table, save_advice
+from cycletime.reports.advice_text import advice_sentences, advice_table, save_advice
 from cycletime.studies.advice import Advice, read_advice
 from tests.studies.virtual import VirtualTime, advised, asked, comparable, ms, scores
 

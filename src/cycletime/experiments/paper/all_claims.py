@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cycletime.experiments.claims import Claim, JudgedClaim, OtherSetting, claim_as_json, claims_as_json, judge
+from cycletime.experiments.judging import Claim, JudgedClaim, OtherSetting, claim_as_json, claims_as_json, judge
 from cycletime.experiments.paper import ppo_claims, sac_claims
 from cycletime.experiments.paper import sac_claims as sac
 from cycletime.experiments.paper.data import PaperResults, paper_pendulum_runs, reacher_runs
