@@ -65,11 +65,9 @@ class Duration:
         return _shortest(self.exact_s)
 
     def __repr__(self) -> str:
-        """A form that evaluates to an equal span."""
         return f"Duration({str(self)!r})"
 
     def __mul__(self, factor: int | Fraction) -> Duration:
-        """The span taken ``factor`` times."""
         return Duration(self.exact_s * factor)
 
     __rmul__ = __mul__
@@ -86,7 +84,6 @@ class DurationField:
     """
 
     def __set_name__(self, owner: type, name: str) -> None:
-        """Learn the field's name."""
         self._name = name
 
     @overload
@@ -94,14 +91,12 @@ class DurationField:
     @overload
     def __get__(self, instance: object, owner: type) -> Duration: ...
     def __get__(self, instance: object | None, owner: type) -> Duration:
-        """The span of this instance."""
         if instance is None:  # a dataclass asks so for the default, and there is none
             raise AttributeError(self._name)
         span: Duration = instance.__dict__[self._name]
         return span
 
     def __set__(self, instance: object, value: DurationLike) -> None:
-        """Read the span."""
         instance.__dict__[self._name] = Duration(value)
 
 

@@ -54,7 +54,6 @@ class LenientStream:
         return LenientStream(self._stream.buffer, self.faults)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
-        """All else is the stream's."""
         return getattr(self._stream, name)
 
 

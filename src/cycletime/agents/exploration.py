@@ -224,7 +224,6 @@ def _poisson_tail(n: int, x: float) -> float:
 
 
 def _side_by_side(blocks: tuple[NDArray[np.float64], ...]) -> Matrix:
-    """A block-diagonal matrix."""
     order = len(blocks[0])
     whole = np.zeros((len(blocks), order, len(blocks), order))
     for place, block in enumerate(blocks):

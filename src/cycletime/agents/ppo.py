@@ -250,7 +250,6 @@ class PPOAgent:
         return (1 - terminal) * next_value
 
     def _metrics(self, before: Parameters, after: Parameters, data: Sample) -> Metrics:
-        """What the learning did, on the whole batch."""
         old, new = policy_mean(before.policy, data.observation), policy_mean(after.policy, data.observation)
         log_std = after.policy.log_std
         ratio = jnp.exp(gaussian_log_probability(new, log_std, data.action) - data.old_log_probability)

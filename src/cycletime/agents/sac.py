@@ -277,14 +277,12 @@ def policy_loss_of(
 
 
 def _policy(network: Network) -> PolicyNetwork:
-    """Mu and log sigma share the hidden layers."""
     return PolicyNetwork(network, "relu", log_std=None, squashed=True)
 
 
 def _action_values(
     critics: Critics | StackedCritics, observation: jax.Array, action: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """q_w1 and q_w2."""
     inputs = jnp.concatenate([observation, action], axis=-1)
     if isinstance(critics, StackedCritics):
         # Both get inputs of their own: shared ones would put the pair between the samples and their numbers.

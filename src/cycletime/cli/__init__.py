@@ -96,7 +96,6 @@ def _rare_collections() -> Iterator[None]:
 
 
 def _status_of(words: list[str]) -> int:
-    """Do what the words ask for."""
     if words == ["--version"]:
         print(f"cycletime {__version__}")
         return 0
@@ -129,7 +128,6 @@ def _status_of(words: list[str]) -> int:
 
 
 def _parsed(words: list[str]) -> Any:  # noqa: ANN401 - any command
-    """What tyro reads from the words."""
     _refuse_moved(words)
     commands = _commands(words)
     if not (words and words[0].startswith("--tyro-")):  # tab completion is tyro's own
@@ -154,7 +152,6 @@ def _commands(words: Sequence[str]) -> dict[str, Any]:
 
 
 def _help() -> str:
-    """All commands in their groups."""
     width = max(map(len, _COMMANDS))
     lines = ["usage: cycletime COMMAND ...", "", _ABOUT]
     for group, commands in _GROUPS.items():

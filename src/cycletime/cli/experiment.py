@@ -59,7 +59,6 @@ class ResultsOptions(Investigated):
         return results_folder(self.investigation) if self.results is None else self.results
 
     def read(self) -> Results:
-        """All results at hand."""
         found: Results = self.declared.read(self.results_folder)
         return found
 

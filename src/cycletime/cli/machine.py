@@ -83,7 +83,6 @@ class LatencyReport:
         }
 
     def as_text(self) -> str:
-        """Two tables and a sentence of advice."""
         machine, conditions = self.machine, self.conditions
         # Several cycle times may share one measurement.
         learned = {id(times): (self.agents[dt], times) for dt, times in self.learn.items()}
@@ -155,7 +154,6 @@ def _yes_or_no(room: Headroom) -> str:
 
 
 def _spelled(seconds: float) -> str:
-    """With three digits and a unit."""
     size, unit = next(((s, u) for s, u in ((1, "s"), (1e-3, "ms")) if seconds >= 0.9995 * s), (1e-6, "us"))
     number = float(f"{seconds / size:.3g}")
     return f"{number:g} {unit}" if number < 1e6 else f"{number:.0f} {unit}"
@@ -286,7 +284,6 @@ class Latency:
         return TASKS[name].observation_size, TASKS[name].action_size
 
     def _agent(self, dt: Duration, action_size: int) -> PPOAgent | SACAgent | ActorCriticAgent:
-        """The agent at a cycle time."""
         from cycletime.agents import ActorCriticAgent, agent_for
 
         others: dict[str, Any] = {"hidden": tuple(map(_parse_layer, self.hidden))} if self.hidden else {}

@@ -68,7 +68,6 @@ class ArmOptions:
     """How many times faster than real time a simulated controller is; in lock-step it waits for the agent."""
 
     def words(self) -> str:
-        """These options, as they are typed."""
         words = ["--simulate"] if self.simulate else ["--host", str(self.host)]
         words += ["--i-am-at-the-robot"] if self.i_am_at_the_robot else []
         words += ["--ports", *self.ports] if self.ports != STANDARD_PORTS else []
@@ -79,7 +78,6 @@ class ArmOptions:
 
     @contextmanager
     def arm(self) -> Iterator[SelectedArm]:
-        """The arm, for the time of a block."""
         if self.simulate == (self.host is not None):
             raise InputError("Give either --host with a controller's name or number, or --simulate.")
         pace = parse_pace("1" if self.pace is None else self.pace)
@@ -213,7 +211,6 @@ class RunRobot(AgentOptions, ArmOptions):
             return train_on_arm(folder, arm, self, self)
 
     def spec(self, arm: SelectedArm) -> RunSpec:
-        """What was asked for."""
         from cycletime.training.make_specs import make_specs
 
         asked: dict[str, Any] = self.asked()

@@ -57,7 +57,6 @@ class RunOptions:
         _ = self.checkpoint_s, trackers_for(self.track)
 
     def beside(self, bar: TrainingObserver) -> list[TrainingObserver]:
-        """A bar and the trackers."""
         if not self.track:
             return [bar]
         from cycletime.training.trackers import trackers_for
@@ -192,7 +191,6 @@ class ValueOptions:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Other fields of the agent."""
         return parse_settings(self.set, self.algorithm, but_not=CARRIED_VALUES)
 
 

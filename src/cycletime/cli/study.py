@@ -48,7 +48,6 @@ class WorkerOptions:
     """Further options of sbatch, such as account=lab."""
 
     def executor_for(self, device: str) -> Executor:
-        """Who computes studies on a device."""
         from cycletime.studies.executors import ExecutorOptions, make_executor
 
         own = {each.name: getattr(self, each.name) for each in fields(ExecutorOptions) if each.name != "options"}

@@ -67,7 +67,6 @@ class RemarkCollector(TrainingObserver):
             self.remark(f"goes on from {resumed_from:,} environment steps")
 
     def remark(self, sentence: str) -> None:
-        """Keep it."""
         self.sentences.append(sentence)
 
 
@@ -85,7 +84,6 @@ class RealTimeRun:
     """The command that goes on with the run."""
 
     def run(self) -> int:
-        """Train; the exit status."""
         from cycletime.training.process import stopping_at_once
 
         with stopping_at_once() as stopper:
@@ -201,7 +199,6 @@ class Train(AgentOptions, TaskOptions):
         return 0
 
     def specs(self) -> list[RunSpec]:
-        """What was asked for."""
         from cycletime.training.make_specs import make_specs
 
         asked = self.asked()

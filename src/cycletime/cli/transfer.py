@@ -109,7 +109,6 @@ def _before(options: TransferValues, given: Mapping[str, Any]) -> tuple[Hyperpar
 
 
 def _settings(words: list[str]) -> dict[str, Any]:
-    """NAME=VALUE words as a library's settings."""
     said: dict[str, Any] = {}
     for word in words:
         name, separator, text = word.partition("=")

@@ -90,7 +90,6 @@ class Tune(WorkerOptions):
 
 
 def _table(outcome: TuningResult) -> list[str]:
-    """The best trials."""
     names = outcome.tuning.names
     shown = outcome.ranking[:_SHOWN]
     rows = [["place", *names, "mean return", "s.e.", "n"]]

@@ -119,7 +119,6 @@ class Card:
 
     @property
     def free_bytes(self) -> int:
-        """Free memory, that of CuPy's pool included."""
         return int(self._cupy.cuda.runtime.memGetInfo()[0] + self._cupy.get_default_memory_pool().free_bytes())
 
     def put(self, array: NDArray[Any]) -> Any:  # noqa: ANN401 - an array of CuPy's
@@ -131,7 +130,6 @@ class Card:
             return self._cupy.zeros(shape, dtype)
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:  # noqa: ANN401
-        """An uninitialised array."""
         with self._working():
             return self._cupy.empty(shape, dtype)
 

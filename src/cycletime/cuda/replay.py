@@ -57,12 +57,10 @@ class TrainedRun:
 
     @property
     def is_sound(self) -> bool:
-        """Whether all its weights are finite."""
         return all(np.isfinite(part).all() for network in networks_of(self.state) for part in network.values())
 
     @property
     def episodes(self) -> Episodes:
-        """Its learning curve."""
         lengths = self.records["env_steps"].astype(np.int64)
         agent_steps = np.cumsum(self.records["agent_steps"], dtype=np.int64)
         returns = self.records["episode_return"].astype(np.float64)

@@ -99,7 +99,6 @@ class Outcome:
 
     @property
     def scale(self) -> float:
-        """The share of the paper's environment steps."""
         return float(self.about["scale"])
 
     @property

@@ -80,7 +80,6 @@ class Workspace:
         return StudyFolder.create(path, study, change_engine=self.change_engine, keep=experiment.save_options)
 
     def is_done(self, name: str) -> bool:
-        """Whether all runs of a study are finished."""
         path = self.out / name
         if not (path / "study.json").exists():
             return False
@@ -88,7 +87,6 @@ class Workspace:
         return all(planned.name in folder.store for planned in Plan.of(folder.study).runs)
 
     def is_known(self, name: str) -> bool:
-        """Whether there is an outcome of a study."""
         return self.is_done(name) or (self.results is not None and (self.results / f"{name}.npz").exists())
 
 

@@ -112,7 +112,6 @@ class Evaluation:
         return EvaluatedEpisodes(returns.astype(np.float64), agent_steps.astype(np.int64), terminated)
 
     def _weights(self) -> Mapping[str, Any]:
-        """What of the policy is data of the program."""
         bounds = {name: jnp.asarray(getattr(self.policy.bounds, name)) for name in ("centre", "half", "low", "high")}
         return {"layers": self.policy.network.layers, "log_std": self.policy.network.log_std, **bounds}
 

@@ -64,7 +64,6 @@ class Playback:
 
     @property
     def cycle_s(self) -> Fraction:
-        """The time that a cycle takes to watch."""
         return Duration(self.dt).exact_s / Fraction(self.speed)
 
     def moments(self) -> Iterator[CycleStart]:

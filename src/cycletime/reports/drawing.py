@@ -251,5 +251,4 @@ def _ring_look(line: LineSpec) -> dict[str, Any]:
 
 
 def _format_thousands(axes: Axes) -> None:
-    """Write large returns with commas."""
     axes.yaxis.set_major_formatter(lambda y, _: f"{y:,.10g}")

@@ -51,7 +51,6 @@ def run_counts_text(panel: Panel, place: CellKey) -> str:
 
 
 def _rests_on(summary: Summary) -> str:
-    """The runs of the frequency-averaged scores."""
     runs = {rule: each.runs for rule, each in summary.averages.items() if each}
     if len(set(runs.values())) == 1:
         return f" (n = {next(iter(runs.values()))})"

@@ -1,1 +1,1 @@
-"""Robots: arms behind a network link, their simulated controllers, and what learning needs of them. No JAX here."""
+"""Robots: the real-time loop, and arms behind a network link with their driver, safety and simulated controllers."""

@@ -51,7 +51,6 @@ class Calibration:
 
     @property
     def share(self) -> float:
-        """In-cycle work as a share of the cycle."""
         return self.in_cycle_s / float(self.dt)
 
     @property
@@ -71,7 +70,6 @@ class Calibration:
         return shortest_cycle_s(in_cycle, self.period, self.act, self.learn) <= self.holds_s
 
     def check(self) -> None:
-        """Refuse a cycle time that is too short."""
         if self.fits:
             return
         remedy = {

@@ -28,9 +28,7 @@ _SAME_INSTANT = 0.01
 class MonotonicClock(Protocol):
     """Seconds that only grow, and a way to wait for one of them."""
 
-    def now_s(self) -> float:
-        """The time, from an arbitrary start."""
-        ...
+    def now_s(self) -> float: ...
 
     def sleep_until(self, time_s: float) -> None:
         """Return at that time, or at once where it is over."""
@@ -102,7 +100,6 @@ class Ticker:
     """Waits for the points of an absolute grid, one after the other."""
 
     def __init__(self, dt: DurationLike, clock: MonotonicClock) -> None:
-        """Start the grid now."""
         self._dt = float(Duration(dt))
         self._clock = clock
         self._start_s = clock.now_s()

@@ -118,7 +118,6 @@ class RealTimeBatch(RunBatch):
         self._journal[:] = [(recall, keep)]
 
     def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk | RunError]]:
-        """Calibrate, and train."""
         recall, keep = self._journal[0] if self._journal else (tuple, _discard)
         for arrays in starts.values():
             loop, seed = self.loop, self.spec.seed

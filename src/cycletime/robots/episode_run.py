@@ -33,7 +33,6 @@ class AgentStep:
 
     @classmethod
     def nothing(cls, observation_size: int, action_size: int) -> AgentStep:
-        """A step of zeros, to compile with."""
         none, still = np.zeros((1, observation_size), np.float32), np.zeros(1, np.bool_)
         result = StepResult(none, np.zeros(1), still, still, np.ones(1, np.int64), ~still, none)
         return cls(none, np.zeros((1, action_size), np.float32), result)
@@ -43,7 +42,7 @@ class AgentStep:
         return bool(self.result.terminated[0] or self.result.truncated[0])
 
     def row(self) -> NDArray[np.float32]:
-        """Its numbers in the order of `agents.buffer.Transition`."""
+        """Its numbers in the order of `agents.agent.Transition`."""
         result = self.result
         flags = [*result.reward, *result.successor[0], *result.terminated, *result.truncated]
         return np.array([*self.observation[0], *self.actions[0], *flags], np.float32)

@@ -39,7 +39,6 @@ class InlineLearner:
 
     @property
     def periods(self) -> int:
-        """Learning periods that are part of it."""
         return self._learner.period
 
     def take(self, step: AgentStep) -> None:

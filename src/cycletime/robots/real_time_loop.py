@@ -192,17 +192,14 @@ class RealTimeLoop:
 
     @property
     def env_dt(self) -> Duration:
-        """The environment's time step."""
         return Duration(self.robot.dt)
 
     @property
     def cycle_steps(self) -> int:
-        """k, the environment steps of a cycle."""
         return cycle_steps(self.dt, self.env_dt)
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """Sizes of an observation and of an action."""
         single = SingleEnvAdapter(self.env)
         return single.observation_size, single.bounds.size
 

@@ -166,7 +166,6 @@ class Hyperparameters:
         return float(self.dt)
 
     def _carried(self, field: str, law: Law, rho: Fraction) -> Number:
-        """The exact value at the new cycle time."""
         value: Number = getattr(self, field)
         return law(value, rho)
 
@@ -257,7 +256,6 @@ class Hyperparameters:
         return (*(self.library_source.notes if self.library_source else ()), *((untested,) if self.rules_of else ()))
 
     def _repr_html_(self) -> str:
-        """The table, for notebooks."""
         return f"<pre>{escape(self.explain())}</pre>"
 
 

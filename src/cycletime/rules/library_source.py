@@ -50,15 +50,12 @@ class LibraryValues(Mapping[str, Any]):
         return self.by_name[name]
 
     def __iter__(self) -> Iterator[str]:
-        """The library's names."""
         return iter(self.by_name)
 
     def __len__(self) -> int:
-        """How many names there are."""
         return len(self.by_name)
 
     def _repr_html_(self) -> str:
-        """The values and the notes, for notebooks."""
         lines = [*(f"{name} = {value!r}" for name, value in self.items()), *(f"note: {note}" for note in self.notes)]
         return f"<pre>{escape(chr(10).join(lines))}</pre>"
 

@@ -75,7 +75,6 @@ class PPO(Hyperparameters):
     }
 
     def __post_init__(self) -> None:
-        """Refuse values out of range."""
         super().__post_init__()
         if self.minibatch > self.batch:
             raise InputError(f"minibatch is {self.minibatch}: it must be at most the batch, {self.batch}.")

@@ -53,7 +53,6 @@ class Rule:
     """By field, its law; what is not among them is not touched."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no choice of laws."""
         name: object = self.name
         laws: object = self.laws
         if not isinstance(name, str) or not name.strip():

@@ -113,7 +113,6 @@ class SAC(OffPolicy):
     parts: ClassVar = {**OffPolicy.parts, "target-entropy": Part("target_entropy", KEPT)}
 
     def __post_init__(self) -> None:
-        """Refuse values out of range."""
         super().__post_init__()
         if self.action_size is not None:
             check_count("action_size", self.action_size)

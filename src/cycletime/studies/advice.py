@@ -130,7 +130,6 @@ class Question:
         return float(runs * self.env_steps * env_dt.exact_s / 3600)
 
     def as_json(self) -> dict[str, Any]:
-        """What decides the answer, for advice.json."""
         data = {
             "world": self.world.name,
             "env_dt": None if self.world.env_dt is None else str(self.world.env_dt),

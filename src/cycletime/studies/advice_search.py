@@ -100,7 +100,6 @@ class WallTimeModel:
         return self.measure()
 
     def seconds(self, question: Question, runs: Collection[CandidateRun]) -> float:
-        """Expected wall time of some runs."""
         if not runs:
             return 0.0
         world = question.world
@@ -111,7 +110,6 @@ class WallTimeModel:
         return self.factor * estimate_wall_time(plan, planned, *self._measured, self.workers).wall_s
 
     def correct(self, expected_s: float, took_s: float) -> None:
-        """Correct the estimate by what runs took."""
         if expected_s > 0 and took_s > 0:
             self.factor *= took_s / expected_s
 

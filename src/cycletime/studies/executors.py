@@ -123,7 +123,6 @@ class LocalExecutor:
         return reasons
 
     def stop(self, study: Path) -> None:
-        """Close the input of all processes."""
         for process in self.processes.values():
             assert process.stdin is not None, "it was made with a pipe"
             with suppress(BrokenPipeError):
@@ -187,7 +186,6 @@ class ExecutorOptions:
 
     @property
     def given(self) -> dict[str, object]:
-        """Options that were given."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: value for name, value in values.items() if value is not None and value != ()}
 

@@ -55,7 +55,6 @@ class Plan:
 
     @cached_property
     def programs(self) -> tuple[str, ...]:
-        """By cell, the program that computes its runs."""
         specs = [cell.run(self.study.seeds[0]) for cell in self.cells]
         return tuple(engine_for(spec).program(spec) for spec in specs)
 
@@ -77,7 +76,6 @@ class Plan:
         return min(workers, sum(math.ceil(len(group) / self.share(group, workers)) for group in groups))
 
     def engines(self) -> Counter[str]:
-        """By engine, the number of runs."""
         return Counter(self.cells[planned.cell].engine.name for planned in self.runs)
 
     @property

@@ -125,11 +125,9 @@ class Panel:
         yield from {run.name: run for cell in self.cells.values() for run in cell}.values()
 
     def scores(self, rule: str, dt: Duration) -> list[float]:
-        """The finite scores of a cell."""
         return [run.score for run in self.cells[rule, dt] if run.score is not None]
 
     def counts(self, place: tuple[str, Duration]) -> Counter[RunOutcome]:
-        """How many runs of a cell had which outcome."""
         return Counter(run.outcome for run in self.cells[place])
 
     def shares_runs(self, rule: str, other: str, dt: Duration) -> bool:
@@ -151,7 +149,6 @@ class StudyScores:
         return list({run.name: run for panel in self.panels for run in panel.runs()}.values())
 
     def counts(self) -> Counter[RunOutcome]:
-        """How many runs had which outcome."""
         return Counter(run.outcome for run in self.runs())
 
 

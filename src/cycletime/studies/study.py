@@ -149,7 +149,6 @@ class StudyResults:
         return found
 
     def _repr_html_(self) -> str:
-        """Means over seeds, for notebooks."""
         parts = [f"<h4>{escape(self.folder.study.name)}</h4>"]
         for title, rules in self._means("average_return").items():
             dts = sorted({dt for points in rules.values() for dt in points})
@@ -163,10 +162,6 @@ class StudyResults:
             caption = f"<caption>{escape(title)}: mean return over learning ± one standard error (seeds)</caption>"
             parts.append(f"<table>{caption}<tr><th>cycle time</th>{head}</tr>{''.join(rows)}</table>")
         return "".join(parts)
-
-
-def _as_text(value: object) -> str | None:
-    return None if value is None else str(value)
 
 
 def _html_cell(point: tuple[float, float, int] | None) -> str:

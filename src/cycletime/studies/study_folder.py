@@ -257,7 +257,6 @@ class StudyFolder:
         return [*sentences, *self.disputes()]
 
     def disputes(self) -> list[str]:
-        """Sentences on runs with two different scores."""
         return [
             f"{name} has other scores in {other} than in {first.name} beside it, which are taken: remove one of them."
             for name, (first, other) in self.store.disputed.items()

@@ -62,7 +62,6 @@ class Trial:
 
     @cached_property
     def mean_of_finished(self) -> Estimate | None:
-        """The mean over the seeds that have a score."""
         scored = any(score is not None for score in self.scores)
         return mean_and_error(self.scores, failed="exclude") if scored else None
 
@@ -119,7 +118,6 @@ class TuningResult:
         return TunedValues(tuning.dt, values, {name: getattr(agent, name) for name in names})
 
     def origin(self) -> dict[str, Any]:
-        """Provenance of the values, for the file."""
         tuning, fall = self.tuning, self.fall
         runner_up = next((trial for trial in self.ranking[1:] if trial.mean), None)
         against, env_dt_s = self.against_others.values(), self.env_dt_s
@@ -288,7 +286,6 @@ class _TuningRun:
     """Points with runs, in order; a sampler may ask for one twice."""
 
     def search(self) -> list[Trial] | None:
-        """All trials of a sampler, in batches."""
         tuning = self.tuning
         searcher = OptunaSearch(tuning.sampler, tuning.sampler_seed, {**tuning.choices, **tuning.search})
         at_once = self._at_once()
@@ -356,7 +353,6 @@ class _TuningRun:
         return StudyFolder.create(path, study, change_engine=self.change_engine)
 
     def _run(self, folder: StudyFolder) -> bool:
-        """Run what is left; whether it was completed."""
         counts = run_study(folder, self.executor, observers=self.observers, stop=self.stop)
         return set(counts) <= {"done", "failed"}
 

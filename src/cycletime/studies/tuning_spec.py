@@ -189,7 +189,6 @@ class Tuning:
 
     @cached_property
     def choices(self) -> dict[str, Choice]:
-        """By name, lists of values."""
         grids = {**self.study.tuned.get(self.algorithm, Tuned(None)).values, **self._others}
         return {name: Choice(values) for name, values in grids.items() if len(values) > 1}
 
@@ -216,7 +215,6 @@ class Tuning:
                 self.cell(point)
 
     def grid(self) -> list[Point]:
-        """All combinations."""
         lists = [choice.values for choice in self.choices.values()]
         combinations = [dict(zip(self.choices, values, strict=True)) for values in product(*lists)]
         return [{**point, **values} for point in self._points or ({},) for values in combinations]

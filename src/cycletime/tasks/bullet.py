@@ -145,7 +145,6 @@ class BulletEnv(TaskEnv):
     """Downwards, in m/s^2."""
 
     def __init__(self, render_mode: str | None = None) -> None:
-        """Make a world of its own."""
         super().__init__(render_mode)
         self._world = BulletWorld(self.model, self.dt, self.gravity)
 
@@ -202,7 +201,6 @@ class BulletReacherEnv(BulletEnv):
     gravity = 0.0
 
     def __init__(self, render_mode: str | None = None) -> None:
-        """Load the arm and its target."""
         super().__init__(render_mode)
         self._arm = self._world.joints("joint0", "joint1")
         self._target = self._world.joints("target_x", "target_y")
@@ -269,7 +267,6 @@ class BulletDoublePendulumEnv(BulletEnv):
     gravity = 9.8
 
     def __init__(self, render_mode: str | None = None) -> None:
-        """Load the cart and its poles."""
         super().__init__(render_mode)
         self._all_joints = self._world.joints("slider", "hinge", "hinge2")
         self._slider = self._world.joints("slider")

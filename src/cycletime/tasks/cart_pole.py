@@ -117,7 +117,6 @@ class CartPole(ClosedFormTask):
 
 
 def _slopes(numbers: Values, force: jax.Array) -> Values:
-    """Speeds and accelerations."""
     x, angle, v, w = numbers
     sine, cosine = sine_and_cosine(angle)
     on_cart = force - CART_DAMPING * v + _B * sine * w**2

@@ -174,7 +174,6 @@ class URReacher(ClosedFormTask):
 
 
 def _away(state: URReacherState) -> Pair:
-    """From the target to the flange."""
     _, y, z = flange_of(state.q)
     return y - state.target[0], z - state.target[1]
 

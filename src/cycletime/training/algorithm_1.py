@@ -158,7 +158,6 @@ class Rollout:
         return lax.scan(cycle, state, None, length=steps)[0]
 
     def _cycle(self, walk: EpisodeState, buffer: Buffer) -> tuple[EpisodeState, Buffer, jax.Array]:
-        """Act, hold the action, store the transition."""
         normals, begins = self.draws.normals[walk.steps], walk.episode_steps == 0
         noise, noise_state = explore(self.agent.exploration, walk.noise, normals, begins)
         action = choose_action(self.agent, self.psi, walk.observation, noise, self.agent_steps + walk.steps)

@@ -139,7 +139,6 @@ def _temporary(path: Path) -> Iterator[Path]:
 
 
 def _write_flushed(unfinished: Path, write: Callable[[Path], object]) -> None:
-    """Have it written, and on the disk."""
     write(unfinished)
     _flush(unfinished)
 

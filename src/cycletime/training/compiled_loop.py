@@ -56,7 +56,6 @@ class CompiledPosition:
     """By lane, their agent steps."""
 
     def copied(self) -> CompiledPosition:
-        """A copy, which no chunk takes over."""
         return replace(self, state=jax.tree.map(jnp.copy, self.state))
 
 

@@ -223,7 +223,6 @@ class EngineEntry:
     options: tuple[EngineOption, ...] = ()
 
     def load(self) -> Engine:
-        """The engine itself, always the same."""
         return _load(self.path)
 
     def refusal(self, spec: RunSpec) -> str | None:

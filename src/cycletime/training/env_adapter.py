@@ -132,7 +132,6 @@ class VectorEnvAdapter(EnvAdapter):
     can_resume = False
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
-        """Refuse unknown ways to begin anew, too."""
         super().__init__(env)
         self.env, self.num_envs = env, env.num_envs
         mode = self.env.metadata.get("autoreset_mode")

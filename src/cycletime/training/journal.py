@@ -75,12 +75,10 @@ class Cycles:
 
     @classmethod
     def of(cls, cycles: Sequence[Cycle]) -> Cycles:
-        """Columns of cycles."""
         return cls.from_table(np.array(cycles, np.float64).reshape(len(cycles), len(Cycle._fields)))
 
     @classmethod
     def from_table(cls, table: NDArray[np.float64]) -> Cycles:
-        """What `table` gave."""
         kinds = get_type_hints(Cycle).values()
         return cls(*(column.astype(kind) for column, kind in zip(table.T, kinds, strict=True)))
 
@@ -95,11 +93,9 @@ class Cycles:
         return cls(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(cls)))
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """By name."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def __len__(self) -> int:
-        """How many there are."""
         return len(self.overrun)
 
 
@@ -152,7 +148,6 @@ class TimingSummary:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """What a result says of it."""
         spreads = {name: getattr(self, name.removesuffix("_s")) for name in TIMED_PARTS}
         return {
             "cycles": self.cycles,
@@ -182,7 +177,6 @@ class TimingMeter:
             total.add(getattr(cycle, name))
 
     def add_all(self, cycles: Cycles) -> None:
-        """Add many, such as those of a journal."""
         self._cycles += len(cycles)
         self._overruns += int(cycles.overrun.sum())
         for total, name in zip(self._times, TIMED_PARTS, strict=True):
@@ -190,7 +184,6 @@ class TimingMeter:
 
     @property
     def summary(self) -> TimingSummary:
-        """As it is now."""
         return TimingSummary(self._cycles, self._overruns, *(total.spread() for total in self._times))
 
 
@@ -232,7 +225,7 @@ class EpisodeRecord:
     number: int
     """The run's episodes before it."""
     rows: NDArray[np.float32]
-    """[agent steps, numbers of a transition], in the order of `agents.buffer.Transition`."""
+    """[agent steps, numbers of a transition], in the order of `agents.agent.Transition`."""
     length_steps: NDArray[np.int64]
     """[agent steps] the environment steps that each lasted."""
     rewards: NDArray[np.float64]
@@ -246,17 +239,14 @@ class EpisodeRecord:
 
     @property
     def undiscounted_return(self) -> float:
-        """The sum of its rewards."""
         return float(self.rewards.sum())
 
     @property
     def env_steps(self) -> int:
-        """How many environment steps it lasted."""
         return int(self.length_steps.sum())
 
     @property
     def agent_steps(self) -> int:
-        """How many cycles it lasted."""
         return len(self.rows)
 
 

@@ -79,7 +79,6 @@ class Episodes:
 
     @property
     def mean_return(self) -> float:
-        """The plain mean over episodes."""
         return float(self.returns.mean())
 
 
@@ -216,7 +215,6 @@ class MetricsLog:
         }
 
     def resume(self, arrays: Columns) -> None:
-        """Go on from what `arrays` gave."""
         self.columns, self.pending = (
             {name.removeprefix(prefix): each for name, each in arrays.items() if name.startswith(prefix)}
             for prefix in (_LINES, _PENDING)
@@ -262,7 +260,6 @@ def _means(windows: Columns) -> dict[str, NDArray[Any]]:
 
 
 def _rounded(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Numbers with as many digits as float32 has."""
     return np.array([float(f"{number:.7g}") if isfinite(number) else nan for number in numbers.tolist()])
 
 

@@ -66,7 +66,6 @@ class SavedPolicy:
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All numbers, by name."""
         named: dict[str, Any] = {}
         for index, layer in enumerate(self.network.layers):
             named[f"layers.{index}.weight"], named[f"layers.{index}.bias"] = layer
@@ -77,7 +76,6 @@ class SavedPolicy:
         return {name: np.ascontiguousarray(array) for name, array in named.items()}
 
     def description(self) -> dict[str, Any]:
-        """All else, as JSON has it."""
         return {
             "format": FORMAT,
             "activation": self.network.activation,

@@ -87,7 +87,6 @@ class Heartbeat:
         self.count = 0
 
     def tick(self) -> None:
-        """Increment the progress counter."""
         self.count += 1
 
 

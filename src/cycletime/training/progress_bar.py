@@ -77,7 +77,6 @@ class _RunBar(TrainingObserver):
         self.together, self.done, self.learns_from = together, 0, 0
 
     def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
-        """Make the bar longer by this run."""
         together, self.done = self.together, resumed_from or 0
         if together.alone and resumed_from is not None:
             together.bar.say(f"goes on from {resumed_from:,} environment steps")
@@ -110,7 +109,6 @@ class ShrinkingText(TextColumn):
 
 
 def _columns(width: int) -> Iterator[ProgressColumn]:
-    """What a terminal of a width has room for."""
     label = "{task.description}"
     yield ShrinkingText(label) if width < NARROW else TextColumn(label)
     if width >= _ROOMY:

@@ -70,7 +70,6 @@ class RunFolder:
         return cls(path, _read_spec(path / "spec.json"))
 
     def _told(self) -> dict[str, Any]:
-        """What spec.json holds."""
         return {"format": FORMAT, "identity": self.spec.identity, **self.spec.as_json()}
 
     @property
@@ -103,7 +102,6 @@ class RunFolder:
         return self.checkpoints.are_there or self.journal.path.exists()
 
     def result(self) -> dict[str, Any]:
-        """What result.json says."""
         try:
             data = parse_json((self.path / "result.json").read_bytes())
             return check_seal(data, known=data.keys())
@@ -180,7 +178,6 @@ class _DamagedError(InputError):
 
 
 def _read_spec(file: Path) -> RunSpec:
-    """The spec that a file holds."""
     try:
         data = parse_json(file.read_bytes())
         version, identity = data["format"], str(data["identity"])

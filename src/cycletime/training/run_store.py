@@ -304,12 +304,10 @@ class Bundle:
         return next(run for run in self.runs() if run.name == name)
 
     def size(self) -> int:
-        """The bytes of its arrays."""
         with self._reading(), self.path.open("rb") as raw, open_npz(raw, MOST_READ) as file:
             return file.bytes
 
     def content(self) -> bytes:
-        """All of it, as it was written."""
         with self._reading():
             if (size := self.path.stat().st_size) > MOST_READ:
                 raise ValueError(f"it has {size:,} bytes, and {MOST_READ:,} are the most")
@@ -441,7 +439,6 @@ class Store:
         return [run for run in bundle.runs() if self.places[run.name][0] is bundle]
 
     def _read(self, name: str, read: Callable[[Bundle, int], T]) -> T:
-        """Read of the file that has a run."""
         try:
             return read(*self.places[name])
         except FileNotFoundError:  # it was put together with others since it was looked
@@ -457,7 +454,6 @@ class Store:
             self.tidy()
 
     def take(self, bundle: Bundle) -> None:
-        """Keep all runs of a file that lies elsewhere."""
         make_folder(self.folder)
         path, content = self.folder / bundle.path.name, bundle.content()
         write_last(path, lambda unfinished: unfinished.write_bytes(content))
@@ -481,7 +477,6 @@ class Store:
 
 
 def _scores(bundle: Bundle, place: int) -> list[Any]:
-    """What a file says that a run has come to."""
     return [bundle.about[place]["result"].get(measure) for measure in MEASURES]
 
 

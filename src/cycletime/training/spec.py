@@ -68,7 +68,6 @@ class EngineSpec:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> EngineSpec:
-        """What spec.json holds."""
         if "matmul" in data:
             raise InputError(f"matmul is {data['matmul']!r}, a choice that no engine has any more: train the run anew.")
         return cls(**{"version": 1, **data})
@@ -150,7 +149,6 @@ class RunSpec:
         return re.sub(r"[^A-Za-z0-9.]+", "-", f"{readable}-{self.identity[:10]}").lstrip("-.")
 
     def as_json(self) -> dict[str, Any]:
-        """What spec.json holds."""
         return {
             "world": _world_as_json(self.world),
             "algorithm": self.algorithm,

@@ -72,7 +72,6 @@ class SteppedBatch(RunBatch):
 
     @cached_property
     def env(self) -> gymnasium.Env[Any, Any]:
-        """The environment at the run's cycle time."""
         return make_env(self.spec.world, self.spec.dt)
 
     @cached_property
@@ -104,7 +103,6 @@ class SteppedBatch(RunBatch):
 
     @cached_property
     def _remarks(self) -> tuple[str, ...]:
-        """What the environment cannot promise."""
         if resets_like(self._fresh_trace, self.env, self.spec.seed):
             return ()
         return (f"a reset of {self.spec.world.name} with a seed does not determine the episode",)

@@ -393,7 +393,6 @@ def trackers_for(names: Sequence[str], warn: Callable[[str], object] = _print_wa
 
 
 def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
-    """Nested values under dotted names."""
     for name, value in tree.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{name}.")

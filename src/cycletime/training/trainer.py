@@ -78,7 +78,6 @@ class FolderSink(ResultSink):
         return replace(job, check=lock.check)
 
     def save(self, recorder: RunRecorder, chunk: Chunk) -> None:
-        """Write curve, metrics and policy up to here."""
         curve = recorder.curve
         assert isinstance(curve, Episodes), "a run's folder has all of them"
         recorder.folder.write_snapshot(
@@ -86,7 +85,6 @@ class FolderSink(ResultSink):
         )
 
     def finish(self, completed: Sequence[CompletedRun]) -> list[Exception | None]:
-        """Write them, each for itself."""
         faults: list[Exception | None] = []
         for recorder, run in completed:
             try:
@@ -299,7 +297,6 @@ class _BatchTraining:
             raise AssertionError("an engine's last chunks say so")
 
     def end_all(self, error: Exception) -> None:
-        """End all runs by an error in what they share."""
         for run in list(self.recorders):
             self._leave(run, error)
 

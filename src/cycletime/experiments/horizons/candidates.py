@@ -126,7 +126,6 @@ class AlgorithmSpec:
 
     @property
     def rules(self) -> Rules:
-        """The rules that the search compares."""
         return self.against_references(self.candidates)
 
     def against_references(self, candidates: Mapping[str, Rule]) -> Rules:
@@ -147,7 +146,6 @@ class AlgorithmSpec:
         return replace(tuned, **{name: getattr(self.usual, name) for name in self.horizons})
 
     def point(self, values: PPO | SAC) -> dict[str, Any]:
-        """A study's point with these values."""
         agent = agent_for(values)
         return {"dt": values.dt, **{name: getattr(agent, name) for name in self._fields}}
 
@@ -263,7 +261,6 @@ class StartingPoint:
         return "tuned" if self.tuned else "untuned"
 
     def point(self, dt: Duration, rule: str | Rule) -> dict[str, Any]:
-        """The point that a rule gives at a cycle time."""
         return self.spec.point(self.values.at(dt, rule))
 
 

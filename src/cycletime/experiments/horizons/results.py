@@ -73,7 +73,6 @@ class StageStudy:
 
     @property
     def command(self) -> str:
-        """The command that packs it."""
         return f"cycletime experiment pack horizons {self.experiment}"
 
 
@@ -197,7 +196,6 @@ class Evidence:
 
     @property
     def task_sets(self) -> tuple[TaskSet, ...]:
-        """Its search and its trial."""
         return tuple(TASK_SETS[self.algorithm].values())
 
     @cached_property

@@ -66,7 +66,6 @@ class JudgedTrial:
 
     @property
     def changes_default(self) -> bool:
-        """Whether the winner becomes the default."""
         return sign_of(self.more(self.winner, self.default)) == "more" and not any(self.objections())
 
     @property

@@ -112,7 +112,6 @@ class TaskScale:
 
     @property
     def failed(self) -> float:
-        """Who ends below it has failed."""
         return self.full / 4
 
     @property

@@ -79,7 +79,6 @@ class RuleRuns:
         return next(world.env_dt for world in study.worlds if isinstance(world, ClosedFormWorld) and world.name == task)
 
     def where(self, keep: Callable[[OutcomeCell], bool]) -> RuleRuns:
-        """The runs of some cells."""
         return replace(self, cells=tuple(filter(keep, self.cells)))
 
     def name_of(self, cell: OutcomeCell) -> str:
@@ -324,7 +323,6 @@ def _variant_panels(panels: Sequence[FigurePanel]) -> Iterable[PanelSpec]:
 
 
 def _variant_of(cell: OutcomeCell) -> tuple[str, str]:
-    """When it learns, and its initial weights."""
     return cell.values["learn_when"], cell.values["initial_weights"]
 
 

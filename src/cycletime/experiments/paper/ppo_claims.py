@@ -1,9 +1,9 @@
 """Claims 1 to 7 and 12, about PPO.
 
-Margins are those of `sources.SCALES`: what the paper calls substantial, near zero or failing is held against them, and
-what it calls better or worse against zero. 'Score' is the paper's measure, the mean return over learning; 'final' is
-the mean over the last tenth of learning, 'early' that over the first quarter. At 16 ms baseline and dt-aware values are
-the same, and so are their runs: there is nothing to compare.
+Margins are those of `data.TASK_SCALES`: what the paper calls substantial, near zero or failing is held against them,
+and what it calls better or worse against zero. 'Score' is the paper's measure, the mean return over learning; 'final'
+is the mean over the last tenth of learning, 'early' that over the first quarter. At 16 ms baseline and dt-aware
+values are the same, and so are their runs: there is nothing to compare.
 """
 
 from __future__ import annotations

@@ -67,7 +67,6 @@ class FigureData:
         }
 
     def seeds(self, pack: str) -> dict[str, Any]:
-        """The single curves of a pack."""
         return {name: _seeds_as_json(self.cells[name]) for name in sorted(self.packs[pack])}
 
 

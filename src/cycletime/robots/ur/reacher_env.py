@@ -202,7 +202,6 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         return self.receive(1 + self._ticker.wait().missed)
 
     def send(self, action: Action) -> None:
-        """Command the speeds from now on."""
         if self._env_steps is None:
             raise ResetNeeded("Call reset() before step().")
         numbers = read_action(action, 2)
@@ -263,7 +262,6 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
             raise
 
     def _let_stand(self) -> None:
-        """End the episode: stop the arm."""
         self._command = self._env_steps = None
         self._link.send(STOP)
 

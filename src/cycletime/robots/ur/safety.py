@@ -142,7 +142,6 @@ class Supervisor:
         self._last_inside: Vector | None = None
 
     def rule(self, state: ArmState, command: Command) -> Ruling:
-        """What may be sent now in place of a command."""
         if not _is_valid(command):
             return self._stop(Override.NOT_A_NUMBER)
         q, qd = np.array(state.target_q), np.array(state.target_qd)

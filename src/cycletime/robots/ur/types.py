@@ -106,7 +106,6 @@ class RuntimeState(IntEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> RuntimeState:
-        """An unknown number is no running program."""
         return cls.STOPPED
 
 
@@ -132,7 +131,6 @@ class ArmState:
 
     @property
     def stands(self) -> bool:
-        """Whether no joint is seen to move."""
         return max(map(abs, self.qd)) < STANDING_SPEED
 
 

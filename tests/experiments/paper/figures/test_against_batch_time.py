@@ -17,7 +17,7 @@ def circles_of(axes: Axes) -> list[np.ndarray]:
     """[circles, 2] where those with a dashed border stand, and then where those with a solid one do."""
     found = [each for each in axes.collections if isinstance(each, PathCollection)]
     places = {dashed: [each.get_offsets() for each in found if is_dashed(each) == dashed] for dashed in (True, False)}
-    return [np.concatenate(each) for each in places.values() if sum(map(len, each))]
+    return [np.concatenate(each) for each in places.values() if any(np.size(offsets) for offsets in each)]
 
 
 def is_dashed(circles: PathCollection) -> bool:

@@ -168,7 +168,6 @@ class Driver:
         self._note(order, ruling.override)
 
     def _end(self, order: Order, why: Override) -> None:
-        """The order is over, and the arm stops."""
         self._finished_order = order.number
         self._stop()
         self._note(order, why)
@@ -288,7 +287,7 @@ REACHER_LIMITS = ArmLimits(
     joint_margin=ur5.JOINT_MARGIN,
     box_margin=ur5.BOX_MARGIN_M,
 )
-"""Those of UR-Reacher-2, in the frame of `reacher.tip`."""
+"""Those of UR-Reacher-2, in the frame of `cycletime.ur5.tip`."""
 
 
 @dataclass(frozen=True)

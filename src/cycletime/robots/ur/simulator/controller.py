@@ -75,7 +75,6 @@ class Controller:
 
     @property
     def tick(self) -> int:
-        """Periods done."""
         return self.arm.tick
 
     @property
@@ -137,7 +136,6 @@ class Controller:
         self.program = RegisterProgram(self.registers, self.tick, self.pose_at)
 
     def end_program(self) -> None:
-        """Whatever runs ends here, and the arm brakes."""
         self.program = None
         self.arm = self.arm._replace(program=None, pending=())
 
@@ -211,7 +209,6 @@ class Session(ABC):
         """Take what the client sends; the replies."""
 
     def stream(self) -> bytes:
-        """What is sent at the end of a tick."""
         return b""
 
     def close(self) -> None:  # noqa: B027 - most have nothing to do

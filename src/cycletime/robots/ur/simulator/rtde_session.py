@@ -81,7 +81,6 @@ class InputOwners:
         self._owners: dict[str, object] = {}
 
     def refuses(self, name: str, client: object) -> bool:
-        """Whether an input is another client's."""
         return self._owners.get(name, client) is not client
 
     def claim(self, names: tuple[str, ...], client: object) -> None:

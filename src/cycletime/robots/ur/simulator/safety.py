@@ -114,12 +114,10 @@ class SafetySystem:
             self.safety_mode = SafetyMode.NORMAL
 
     def power_on(self) -> None:
-        """Give the arm power, with its brakes on."""
         if self.robot_mode is RobotMode.POWER_OFF and self.safety_mode not in _POWER_CUT:
             self.robot_mode = RobotMode.IDLE
 
     def release_brakes(self) -> None:
-        """Let the arm move; power comes with it."""
         self.power_on()
         if self.robot_mode is RobotMode.IDLE:
             self.robot_mode = RobotMode.RUNNING

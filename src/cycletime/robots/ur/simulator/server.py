@@ -45,7 +45,6 @@ class Client:
         self._on_the_way.append((max(arrival_s, last_s), data))
 
     def let_arrive(self, time_s: float) -> None:
-        """What is due by now goes to the socket next."""
         while self._on_the_way and self._on_the_way[0][0] <= time_s:
             self.outgoing += self._on_the_way.popleft()[1]
 
@@ -103,7 +102,6 @@ class LockStep:
         return 0.0 if self.ticks_due(controller) else None
 
     def ticks_due(self, controller: Controller) -> int:
-        """What is left of the grant."""
         return max(0, int(controller.registers.number(LOCKSTEP_GRANT)) - controller.tick)
 
 
@@ -155,7 +153,6 @@ class Server:
 
     @property
     def backlog_bytes(self) -> int:
-        """What the slowest client has left unread."""
         return max((len(client.outgoing) for client in self._clients), default=0)
 
     def listens_at(self, interface: str) -> tuple[str, int]:
