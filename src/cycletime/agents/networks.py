@@ -234,12 +234,10 @@ class PolicyNetwork:
 
     @property
     def observation_size(self) -> int:
-        """Numbers in an observation."""
         return int(self.layers[0].weight.shape[0])
 
     @property
     def action_size(self) -> int:
-        """Numbers in an action."""
         numbers = int(self.layers[-1].bias.shape[0])
         return numbers if self.log_std is not None else round(numbers / 2)
 

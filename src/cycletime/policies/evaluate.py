@@ -122,7 +122,6 @@ class EvaluatedEpisodes:
 
     returns: NDArray[np.float64]
     agent_steps: NDArray[np.int64]
-    """How many actions were chosen."""
     terminated: NDArray[np.bool_]
     """Whether the task itself ended it, and not a time limit."""
 
@@ -132,8 +131,6 @@ def _episode_numbers(seen: WatchedEpisode) -> tuple[float, int, bool]:
 
 
 class _EpisodePosition(NamedTuple):
-    """Where an episode is."""
-
     state: State
     queue: jax.Array
     """The last q + 2 actions, the oldest first."""

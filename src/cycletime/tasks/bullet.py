@@ -207,7 +207,6 @@ class BulletReacherEnv(BulletEnv):
         self._fingertip, self._target_link = self._world.link("fingertip"), self._world.link("target")
 
     def exact_observation(self) -> NDArray[np.float64]:
-        """The observation before it is rounded to float32."""
         return np.array(
             [
                 *self._target_joints,
@@ -273,7 +272,6 @@ class BulletDoublePendulumEnv(BulletEnv):
         self._upper_pole = self._world.link("pole2")
 
     def exact_observation(self) -> NDArray[np.float64]:
-        """The observation before it is rounded to float32."""
         th, ga = self._th, self._ga
         return np.array([self._x, self._v, self._px, cos(th), sin(th), self._w, cos(ga), sin(ga), self._u])
 

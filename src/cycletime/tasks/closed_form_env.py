@@ -40,7 +40,6 @@ class PackedStep(NamedTuple):
     observation: NDArray[np.float32]
     """What the agent sees of that state; the caller's to keep and to change."""
     reward: float
-    """The sum of rewards on the way."""
     terminated: bool
     """Whether the task itself ended the episode."""
     env_steps: int

@@ -57,7 +57,6 @@ class TimedTask:
 
     @property
     def episodes_vary(self) -> bool:
-        """Whether some episodes have fewer agent steps than others."""
         return self.cycles_in(self.task.shortest_episode) < self.cycles_in(self.task.time_limit)
 
     def steps_until_learning(self, agent: Agent) -> int:
@@ -80,13 +79,11 @@ class EpisodeState(NamedTuple):
     state: State
     observation: jax.Array
     episode_return: jax.Array
-    """The rewards of the current episode so far."""
     episode_steps: jax.Array
     """Its agent steps so far."""
     episodes: jax.Array
     """The episodes that ended since the run began."""
     noise: NoiseState = None
-    """The state of noise that is coherent in time."""
 
 
 class EpisodeTable(NamedTuple):
@@ -111,7 +108,6 @@ class RolloutDraws(NamedTuple):
     normals: jax.Array
     """[steps, numbers], for the noise of the actions."""
     starts: State
-    """States that episodes begin with."""
     first: jax.Array
     """The number of the episode after which the first of them begins, and whose row is the first of the table."""
 
@@ -220,7 +216,6 @@ class DrawStart(NamedTuple):
 
     period: jax.Array
     episodes: jax.Array
-    """The episodes that ended before."""
 
 
 class ChunkDraws(NamedTuple):
@@ -313,8 +308,6 @@ def initial_agent_state(agent: Agent, seed_key: jax.Array, observation_size: int
 
 
 def _initializer(structure: Any, *sizes: int) -> Callable[[list[jax.Array], jax.Array], AgentState]:  # noqa: ANN401 - JAX's
-    """How an agent of a structure begins, by its rates and a key, or by those of several."""
-
     def one(rates: list[jax.Array], seed_key: jax.Array) -> AgentState:
         return structure.unflatten(rates).initialize(key_for(seed_key, Purpose.INITIALIZE), *sizes)
 

@@ -78,7 +78,6 @@ def _chunk(chunk: CompiledChunk, lane: int, snapshots: _LaneSnapshots) -> Chunk:
 
 
 def _as_tree(position: CompiledPosition, lane: int | None = None) -> dict[str, Any]:
-    """A position's arrays under their names, of all lanes or of one."""
     one = slice(None) if lane is None else slice(lane, lane + 1)
     return {
         "state": position.state if lane is None else jax.tree.map(lambda leaf: leaf[lane], position.state),
@@ -95,7 +94,6 @@ def _split(name: str, array: NDArray[Any], lane: int) -> NDArray[Any]:
 
 
 def _join(name: str, arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """An array of all lanes, of what each of them has."""
     if name == _PERIOD:
         return arrays[0]
     return np.stack(arrays) if name.startswith(_OF_LANES) else np.concatenate(arrays)
@@ -127,7 +125,6 @@ def lane_bytes(loop: CompiledLoop) -> int:
 
 
 def _with_lane_axis(tree: Any) -> Any:  # noqa: ANN401 - any tree of shapes
-    """A program of one lane."""
     return jax.eval_shape(lambda each: jax.tree.map(lambda leaf: leaf[None], each), tree)
 
 

@@ -46,11 +46,9 @@ class Chunk:
     arrays: Callable[[], dict[str, NDArray[Any]]]
     """All that is needed to go on from here, and nothing of other runs."""
     agent_state: Callable[[], AgentState]
-    """What was learned so far."""
     exact: bool
     """Whether a run that goes on from here equals one that was never stopped."""
     is_last: bool
-    """Whether the run has reached its budget."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +129,6 @@ class Cost:
     program_s: float
     """The time until the first steps are computed."""
     runs_at_once: int = 1
-    """The runs that are trained at the same time."""
     where: str = ""
     """The machine that this is known of, where it is not this one."""
 

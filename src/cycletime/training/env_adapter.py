@@ -226,7 +226,6 @@ class Counters:
         return int(self._lengths.max())
 
     def pop_episodes(self) -> Episodes:
-        """The episodes that ended since the last call."""
         ended, self._ended = self._ended, []
         if not ended:
             return Episodes.none()

@@ -34,15 +34,12 @@ class Cycle(NamedTuple):
     """One cycle of the agent: wake up, observe, act, send, learn."""
 
     scheduled_s: float
-    """When it was due."""
     wake_error_s: float
     """How much later than that it began."""
     observation_age_s: float
     """How old the observation was when the agent began to act; NaN where the environment does not tell."""
     act_s: float
-    """What choosing the action took."""
     send_s: float
-    """What sending it took."""
     learn_s: float
     """What storing and learning took afterwards; in the background, what waiting for it took."""
     stale_updates: int
@@ -88,7 +85,6 @@ class Cycles:
 
     @classmethod
     def joined(cls, parts: Iterable[Cycles]) -> Cycles:
-        """Those of several episodes, one after the other."""
         parts = [cls.of(()), *parts]
         return cls(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(cls)))
 
@@ -165,7 +161,6 @@ class TimingMeter:
     """Adds up cycles, in the same small memory however long a run is."""
 
     def __init__(self) -> None:
-        """Begin with none."""
         self._cycles = self._overruns = 0
         self._times = [_TimeStatistics() for _ in TIMED_PARTS]
 
@@ -188,8 +183,6 @@ class TimingMeter:
 
 
 class _TimeStatistics:
-    """One time, added up."""
-
     def __init__(self) -> None:
         self._now = self._worst = float("nan")
         self._sum, self._count = 0.0, 0
@@ -272,7 +265,6 @@ class Journal:
 
     path: Path
     identity: str
-    """The run's."""
 
     def append(self, entry: JournalEntry) -> None:
         """Add an episode; the disk has it when this returns."""

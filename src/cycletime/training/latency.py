@@ -183,12 +183,9 @@ class TimingConditions:
     margin: float = DEFAULT_MARGIN
     """The part of a cycle that is left to communication and to everything else."""
     episode: DurationLike = "4s"
-    """How long an episode lasts."""
     reset_time: DurationLike = "2s"
-    """How long the robot takes to begin another one."""
 
     def __post_init__(self) -> None:
-        """Read the times, and refuse a margin that leaves nothing."""
         if isinstance(self.margin, bool) or not 0 <= self.margin < 1:
             raise InputError(f"margin is {self.margin}: it must be a part of the cycle, at least 0 and below 1.")
         object.__setattr__(self, "episode", Duration(self.episode))

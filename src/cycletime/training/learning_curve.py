@@ -117,7 +117,6 @@ class EpisodeBins:
         return EpisodeBins(self.budget, counts, sums, env_steps, agent_steps)
 
     def index_of(self, env_steps: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The bins of episodes that end at some environment steps."""
         bins = len(self.counts)
         # An episode that ends exactly at an edge is in the bin before it, so that the last step has a bin.
         return np.clip(np.ceil(env_steps * bins / self.budget).astype(np.int64) - 1, 0, bins - 1)

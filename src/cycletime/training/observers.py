@@ -21,9 +21,7 @@ class Progress:
     env_steps: int
     agent_steps: int
     episodes: Episodes
-    """The episodes that ended since the last time."""
     lines: Sequence[Mapping[str, Any]]
-    """The lines that were added to the metrics."""
 
 
 class TrainingObserver:

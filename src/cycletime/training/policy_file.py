@@ -36,13 +36,10 @@ class SavedPolicy:
 
     network: PolicyNetwork
     bounds: ActionBounds
-    """What its actions mean to the environment."""
     dt: Duration
-    """The action-cycle time that it was trained at."""
     world: str
     identity: str
     env_steps: int
-    """How long it was trained."""
 
     @classmethod
     def of(cls, network: PolicyNetwork, bounds: ActionBounds, spec: RunSpec, env_steps: int) -> SavedPolicy:
@@ -91,7 +88,6 @@ class SavedPolicy:
         }
 
     def refuse_other_sizes(self, observation_size: int, action_size: int, world: object) -> None:
-        """Refuse a world that the policy cannot act in."""
         ours, theirs = (self.network.observation_size, self.network.action_size), (observation_size, action_size)
         if ours != theirs:
             raise InputError(
@@ -100,7 +96,6 @@ class SavedPolicy:
             )
 
     def in_numpy(self) -> NumpyPolicy:
-        """The policy to act with, without JAX."""
         try:
             return NumpyPolicy(self.arrays(), self.description())
         except UnsafePolicyError as error:

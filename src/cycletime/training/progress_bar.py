@@ -61,8 +61,6 @@ def show_progress(label: str, runs: int, *, alike: bool) -> Iterator[list[Traini
 
 @dataclass
 class _SharedBar:
-    """What runs do together."""
-
     bar: ProgressBar
     alike: bool
     alone: bool
@@ -71,8 +69,6 @@ class _SharedBar:
 
 
 class _RunBar(TrainingObserver):
-    """One run's part of a bar."""
-
     def __init__(self, together: _SharedBar) -> None:
         self.together, self.done, self.learns_from = together, 0, 0
 

@@ -109,7 +109,6 @@ class RunFolder:
             raise RunError(f"{self.path / 'result.json'} cannot be read: {error_reason(error)}.") from error
 
     def write_snapshot(self, curve: Episodes, metrics: Columns, policy: SavedPolicy, env_dt: Duration) -> None:
-        """Write curve, metrics and policy of a run that goes on."""
         write_whole(self.curve_file, lambda path: write_curve(path, curve, env_dt))
         write_whole(self.metrics_file, lambda path: path.write_text(metrics_text(metrics)))
         write_policy(self.policy_file, policy)
@@ -147,7 +146,6 @@ class RunFolder:
         return read_policy(self.policy_file)
 
     def remove(self) -> None:
-        """Remove the folder, of a run that is kept elsewhere."""
         shutil.rmtree(self.path, ignore_errors=True)
 
     def _hashes(self) -> dict[str, str]:

@@ -181,7 +181,6 @@ class RunRecorder:
         self.has_exact = chunk.exact
 
     def finished(self, chunk: Chunk) -> FinishedRun:
-        """The run, after its last chunk."""
         self.job.check()
         self.metrics.finish()
         result = make_result(

@@ -161,7 +161,6 @@ def _are_alike(one: EpisodeBins, other: EpisodeBins) -> bool:
 
 
 def _split_tables(prefix: str, file: BoundedNpz, runs: int) -> list[dict[str, NDArray[Any]]]:
-    """Tables that stand one after the other."""
     each = _column(file, f"{prefix}each", "i", 1, runs)
     names = [name for name in file if name.startswith(prefix) and name != f"{prefix}each"]
     columns = {name.removeprefix(prefix): _widened(_column(file, name, "if", 1)) for name in names}
@@ -291,7 +290,6 @@ class Bundle:
 
     @cached_property
     def scored(self) -> list[ScoredRun]:
-        """Its runs, in turn, as far as scores need them."""
         return [ScoredRun(run.result, run.bins.means()) for run in self.runs()]
 
     def runs(self) -> list[FinishedRun]:

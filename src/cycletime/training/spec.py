@@ -28,7 +28,6 @@ ENGINE_VERSIONS: Mapping[str, int] = MappingProxyType({"stepped": 2})
 """By an engine's name, where it is not 1: raised whenever a change of that engine changes the numbers of its runs. From
 version 2 on the stepped loop acts in NumPy, which rounds in other places than JAX."""
 AGENTS = MappingProxyType({"actor-critic": ActorCriticAgent, "ppo": PPOAgent, "sac": SACAgent})
-"""The agents by name."""
 EXPLORATIONS: Mapping[str, type[Exploration]] = MappingProxyType(
     {"ornstein-uhlenbeck": OrnsteinUhlenbeck, "autoregressive": AutoRegressive, "pink": Pink}
 )
@@ -48,7 +47,6 @@ class EngineSpec:
     version: int = 0
     """Of the numbers that the engine gives; 0 stands for the newest, which is all that can be computed."""
     learner: LearnerName = "inline"
-    """Who learns while a robot moves: the loop, within the cycle, or a thread beside it."""
 
     def __post_init__(self) -> None:
         if not self.version:
@@ -82,9 +80,7 @@ class RunSpec:
     """One training."""
 
     world: World
-    """The task or the environment."""
     agent: Agent
-    """The agent, with its hyper-parameters at this cycle time."""
     dt: DurationField = DurationField()
     env_steps: int
     """The budget in environment steps."""

@@ -37,7 +37,6 @@ class PackedLayout:
     """How a tree is packed."""
 
     structure: Any
-    """JAX's, of the tree."""
     places: tuple[tuple[str | int, slice, tuple[int, ...]], ...]
     """Where each of its arrays is: the kind of its numbers, where they stand among those, and its shape; of a large
     one, its number among the large ones instead."""

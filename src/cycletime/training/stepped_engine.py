@@ -126,7 +126,6 @@ class SteppedBatch(RunBatch):
 
 
 def _simulator_of(env: gymnasium.Env[Any, Any]) -> tuple[str, tuple[str, ...]]:
-    """What simulates an environment, and the packages in which that stands."""
     from cycletime.tasks.closed_form_env import ClosedFormEnv
 
     world = env.unwrapped

@@ -165,8 +165,6 @@ class SteppedLoop:
 
 @dataclass
 class _SteppedRun:
-    """A run while it goes on."""
-
     loop: SteppedLoop
     seed: int
     position: SteppedPosition
@@ -189,7 +187,6 @@ class _SteppedRun:
         return waited_s > patience_s and (self.begins or self.learner.period_rows == 0)
 
     def step(self) -> None:
-        """Act, step, store, count, and learn when it is time."""
         if self.begins:
             self.observation = self.env.begin(self.seed, self.counters.episodes)
             self.counters.check_finite(observation=self.observation)

@@ -160,7 +160,6 @@ class TunedValues:
     """The tuned hyper-parameters of an algorithm."""
 
     dt: Duration
-    """The cycle time that they were tuned at."""
     values: Mapping[str, Any]
     """Those that rules carry to other cycle times."""
     others: Mapping[str, Any] = field(default_factory=dict)

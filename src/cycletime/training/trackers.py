@@ -372,7 +372,6 @@ class WeightsAndBiases(Tracker):
             self._run.log(dict(values), step=env_steps)
 
     def close_run(self, status: Status) -> None:
-        """Wait until all is written or sent."""
         self._run.finish(exit_code=_EXIT_CODES[status])
 
 

@@ -269,7 +269,6 @@ class _BatchTraining:
             self._leave(run, error)
 
     def run(self, stop: Callable[[], bool]) -> None:
-        """Train all to their ends, or until asked to stop."""
         last_time = self.clock()
         due = last_time + self.checkpoint_s
         starts = {}
@@ -301,7 +300,6 @@ class _BatchTraining:
             self._leave(run, error)
 
     def notify_all(self, status: Status) -> None:
-        """Tell the observers of all runs that go on how it ended."""
         for recorder in self.recorders.values():
             recorder.notify(lambda observer: observer.end(status))
 

@@ -117,7 +117,6 @@ class ClosedFormWorld:
     env_dt: Duration = None  # type: ignore[assignment]  # None stands for the task's usual one
 
     def __post_init__(self) -> None:
-        """Refuse an unknown name, and a time step that the task does not have; read the time step."""
         if self.name not in TASKS:
             near = did_you_mean(self.name, TASKS)
             known = f"give {either(TASKS)}, or a Gymnasium id as an environment"
@@ -130,7 +129,6 @@ class ClosedFormWorld:
 
     @property
     def has_usual_env_dt(self) -> bool:
-        """Whether its time step is the one that it has where none is asked for."""
         return self.env_dt == self.task.usual_env_dt
 
 

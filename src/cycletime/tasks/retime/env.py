@@ -183,9 +183,7 @@ class WorldComparison:
     """One episode with the environment's own time step and one with another, under the same torques."""
 
     own: Episode
-    """The episode with the environment's own time step."""
     retimed: Episode
-    """The episode with the other one."""
 
     @property
     def is_same_physics(self) -> bool:

@@ -57,7 +57,6 @@ class MujocoClock:
     skips_frames: ClassVar[bool] = True
 
     def read(self, env: Any) -> TimeStep:  # noqa: ANN401
-        """The time step as it is."""
         try:
             return TimeStep(Duration(float(env.model.opt.timestep)), int(env.frame_skip))
         except AttributeError:
@@ -81,7 +80,6 @@ class AttributeClock:
     skips_frames: ClassVar[bool] = False
 
     def read(self, env: Any) -> TimeStep:  # noqa: ANN401
-        """The time step as it is."""
         if not hasattr(env, self.name):
             raise InputError(
                 f"{env} has no attribute {self.name!r}: register it with the one that holds its time step."
@@ -89,7 +87,6 @@ class AttributeClock:
         return TimeStep(Duration(getattr(env, self.name)), 1)
 
     def write(self, env: Any, step: TimeStep) -> None:  # noqa: ANN401
-        """Set another time step."""
         setattr(env, self.name, float(step.physics_dt))
 
 
@@ -166,7 +163,6 @@ class RewardTerm:
     formula: str
     """What the environment computes, with its sign, for people to read."""
     kind: Kind
-    """How it depends on the time step."""
     info: str | None = None
     """The entry of ``info`` that holds this summand with its sign, if there is one."""
 
@@ -219,9 +215,7 @@ class Retiming:
     """How to change the time step of one environment."""
 
     clock: Clock
-    """Where its time step is kept."""
     terms: tuple[RewardTerm, ...]
-    """The summands of its reward."""
 
 
 FORWARD = RewardTerm("(x_after - x_before) / env_dt", Kind.VELOCITY, "reward_forward")
