@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -11,7 +12,8 @@ from cycletime.errors import InputError
 from cycletime.studies import leases as lease_module
 from cycletime.studies import study_folder as folder_module
 from cycletime.studies.leases import hold_lease
-from cycletime.studies.study_folder import StudyFolder, open_run, policy_of
+from cycletime.studies.plan import Plan
+from cycletime.studies.study_folder import RunState, StudyFolder, open_run, policy_of
 from cycletime.training.finished_run import FinishedRun
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.run_recorder import SaveOptions
@@ -190,6 +192,19 @@ def test_a_run_goes_through_its_states(make_folder: Callable[..., StudyFolder]) 
     with hold_lease(folder.leases, spec.name, "late"):
         assert folder.state_of(spec.name) == "done"
     assert list(folder.states(names_of(folder)).values()) == ["done", *["pending"] * 5]
+
+
+def test_what_is_left_is_neither_done_nor_failed_for_good() -> None:
+    plan = Plan.of(small_study())
+    states = dict(zip((run.name for run in plan.runs), (*get_args(RunState), "pending"), strict=True))
+    assert [states[run.name] for run in StudyFolder.runs_left(plan, states)] == [
+        "running",
+        "stopped",
+        "pending",
+        "pending",
+    ]
+    unclaimed = StudyFolder.runs_left(plan, states, is_unclaimed=True)
+    assert [states[run.name] for run in unclaimed] == ["stopped", "pending", "pending"]
 
 
 def test_a_run_that_is_finished_in_the_very_moment_is_done_or_running_and_never_left(

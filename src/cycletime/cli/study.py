@@ -114,7 +114,7 @@ class PlanStudy:
         if begun is not None:
             states = begun.states(planned.name for planned in plan.runs)
             print(f"  {format_states(Counter(states.values()))}")
-            left = tuple(planned for planned in plan.runs if states[planned.name] != "done")
+            left = begun.runs_left(plan, states)
         elif self.out is not None:
             print(f"  there is no study in {printable(str(self.out))} yet")
         if not self.no_calibration and (tried := _that_may_be_tried(plan, left)):

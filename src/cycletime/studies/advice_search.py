@@ -196,8 +196,7 @@ class CandidateRuns:
         folder = self._folder(dts, seeds)
         plan = Plan.of(folder.study)
         states = folder.states(run.name for run in plan.runs)
-        left = [run for run in plan.runs if states[run.name] not in ("done", "failed")]
-        return {(plan.cells[run.cell].dt, run.seed) for run in left}
+        return {(plan.cells[run.cell].dt, run.seed) for run in folder.runs_left(plan, states)}
 
     def scores(self, dts: Iterable[Duration], seeds: int) -> dict[Duration, tuple[float | None, ...]]:
         """By candidate and in the order of seeds; None where a run has no score."""

@@ -55,7 +55,7 @@ class RunClaimer:
         """Find runs that nobody has; whether there are any."""
         states = self.folder.states(planned.name for planned in self.plan.runs)
         others = Counter(self.plan.programs[run.cell] for run in self.plan.runs if states[run.name] == "running")
-        groups = self.plan.groups(run for run in self.plan.runs if states[run.name] in ("pending", "stopped"))
+        groups = self.plan.groups(self.folder.runs_left(self.plan, states, is_unclaimed=True))
         # Programs that few others work on come first, and among these those of which much is left.
         self.free = {each: deque(groups[each]) for each in sorted(groups, key=lambda each: others[each])}
         return bool(self.free)

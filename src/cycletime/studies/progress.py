@@ -18,7 +18,7 @@ from cycletime.agents.agent import periods_before_learning
 from cycletime.studies.events import Event, StudyObserver
 from cycletime.studies.plan import Plan, agent_steps_per_run
 from cycletime.studies.spec import Cell
-from cycletime.studies.study_folder import RunState
+from cycletime.studies.study_folder import RunState, StudyFolder
 from cycletime.training.progress_bar import NARROW, ErrorConsole, ShrinkingText
 
 LINE_INTERVAL_S = 10.0
@@ -56,8 +56,8 @@ class StudyProgress(StudyObserver):
         self._group_of = {planned.name: labels[planned.cell] for planned in plan.runs}
         firsts = [min(self._budget, _steps_before_learning(cell)) for cell in plan.cells]
         self._learns_from = {planned.name: firsts[planned.cell] for planned in plan.runs}
-        unfinished = [name for name, state in states.items() if state not in ("done", "failed")]
-        self._left = {name: self._budget - self._learns_from[name] for name in unfinished}
+        left = StudyFolder.runs_left(plan, states)
+        self._left = {planned.name: self._budget - self._learns_from[planned.name] for planned in left}
         self._left_in_all = sum(self._left.values())
         self._done, self._all, self._failed = len(states) - len(self._left), len(states), 0
         self._left_of_group = Counter(self._group_of[name] for name in self._left)

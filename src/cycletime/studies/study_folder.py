@@ -24,7 +24,7 @@ from typing import Any, Literal, TypeAlias
 from cycletime.bounded import read_bounded_text
 from cycletime.errors import InputError, error_sentence
 from cycletime.studies.leases import hold_lease, lease_holders, lease_timeout_s
-from cycletime.studies.plan import Plan
+from cycletime.studies.plan import Plan, PlannedRun
 from cycletime.studies.spec import StudySpec
 from cycletime.studies.spec_file import study_from_table, study_table
 from cycletime.training.atomic_files import check_writable, disk_errors, make_folder, move, write_last
@@ -275,6 +275,12 @@ class StudyFolder:
             return self._state_of(name) if name in begun else "pending"
 
         return {name: state_of(name) for name in names}
+
+    @staticmethod
+    def runs_left(plan: Plan, states: Mapping[str, RunState], *, is_unclaimed: bool = False) -> tuple[PlannedRun, ...]:
+        """Runs that are neither done nor have failed for good; if unclaimed, also without those being trained."""
+        over = ("done", "failed", "running") if is_unclaimed else ("done", "failed")
+        return tuple(run for run in plan.runs if states[run.name] not in over)
 
     def state_of(self, name: str) -> RunState:
         return self.states([name])[name]

@@ -47,7 +47,7 @@ def run_study(
     sweep_leases(folder.leases)
     states = folder.states(names)
     done = {name for name, state in states.items() if state == "done"}
-    if _unfinished(states):  # where nothing is, it can be looked at by those who may not write
+    if folder.runs_left(plan, states):  # where nothing is, it can be looked at by those who may not write
         folder.make_worker_folders()
     folder.clean(done)
     for observer in observers:
@@ -58,10 +58,9 @@ def run_study(
         while not stop():
             states = folder.states(names)
             pool.report_done(states)
-            if not (left := _unfinished(states)):
+            if not folder.runs_left(plan, states):
                 break
-            free = [planned for planned in plan.runs if planned.name in left and states[planned.name] != "running"]
-            if free:
+            if free := folder.runs_left(plan, states, is_unclaimed=True):
                 pool.supervise(plan, free, stop)
             else:
                 holders = {name: who for name, who in lease_holders(folder.leases).items() if name in states}
@@ -80,10 +79,6 @@ def run_study(
     states = folder.states(names)
     pool.report_done(states)
     return Counter(states.values())
-
-
-def _unfinished(states: Mapping[str, RunState]) -> set[str]:
-    return {name for name, state in states.items() if state not in ("done", "failed")}
 
 
 @dataclass
@@ -148,7 +143,7 @@ class WorkerPool:
     heartbeats_due_s: float = 0.0
     """When leases are looked at next."""
 
-    def supervise(self, plan: Plan, free: list[PlannedRun], stop: Callable[[], bool]) -> None:
+    def supervise(self, plan: Plan, free: Sequence[PlannedRun], stop: Callable[[], bool]) -> None:
         """Start workers, and supervise them until they find nothing more to do."""
         self.checked_s = self.clock()
         for name in self.executor.find_workers(self.folder.path):
@@ -165,7 +160,7 @@ class WorkerPool:
             self._kill_silent()
             if ended and not self.is_stopping:
                 states = self.folder.states(planned.name for planned in plan.runs)
-                free = [planned for planned in plan.runs if states[planned.name] in ("pending", "stopped")]
+                free = self.folder.runs_left(plan, states, is_unclaimed=True)
                 room = self.executor.workers - len(self.workers)
                 self._start(min(room, plan.turns(free, self.executor.workers)))
 

@@ -77,6 +77,31 @@ def test_it_says_how_long_it_takes_and_why(
     assert all(len(line) <= 80 for line in lines[:6])
 
 
+def test_runs_that_failed_for_good_are_not_in_the_estimate(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cost = Cost(agent_step_s=0.01, program_s=10.0)
+    monkeypatch.setattr(
+        hardware_estimates, "measure_costs", lambda plan, runs: ({("reacher", "ppo", "compiled"): cost}, 4.0)
+    )
+    folder = StudyFolder.create(file.parent / "begun", read_study(file))
+    for spec in specs_of(folder)[:2]:
+        folder.failures(spec.name).add(InputError("It cannot be run."))
+    assert PlanStudy(file=file, workers=2, out=folder.path).run() == 0
+    # The two runs of 200 agent steps and their program are left out: four of 100 are 4 s, two programs 20 s.
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[4] == "  2 failed, 4 pending"
+    assert lines[6] == "about 16 s with 2 workers: in all 4 s of computing and 20 s for 2 programs"
+
+
+def test_a_plan_of_failed_runs_alone_has_no_estimate(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = StudyFolder.create(file.parent / "begun", read_study(file))
+    for spec in specs_of(folder):
+        folder.failures(spec.name).add(InputError("It cannot be run."))
+    assert PlanStudy(file=file, out=folder.path).run() == 0
+    assert capsys.readouterr().out == f"{WHOLE}  6 failed\n"
+
+
 def test_a_single_program_is_one_and_an_environment_has_no_time_on_a_card(
     file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
