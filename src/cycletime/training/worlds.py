@@ -265,15 +265,17 @@ def _held(
     if world.env_dt is not None:
         cycle_steps(dt, world.env_dt)  # before any simulator is started
     name = _registered(world)
-    if world.env_dt is not None and name in RETIMINGS:
-        return CycleTime(_late(retime(name, world.env_dt, **keywords), delay, None), dt)
-    env = _made(name, keywords)
+    env_dt = world.env_dt
+    if env_dt is not None and name in RETIMINGS:
+        env, env_dt = retime(name, env_dt, **keywords), None  # which it says itself
+    else:
+        env = _made(name, keywords)
     if isinstance(env.unwrapped, ClosedFormEnv):
         env.close()
         return _held_task(name, world.env_dt or env.unwrapped.task.env_dt, dt, keywords, delay)
     try:
         ActionBounds.of(env)  # first: whoever is asked for a time step should not find then that no agent can act
-        return CycleTime(_late(env, delay, world.env_dt), dt, env_dt=world.env_dt)
+        return CycleTime(_late(env, delay, env_dt), dt, env_dt=env_dt)
     except InputError:
         env.close()
         raise

@@ -126,6 +126,12 @@ def test_actions_that_no_agent_takes_are_refused_before_a_time_step_is_asked_for
     assert refusal(GymnasiumEnv("CartPole-v1", Duration("20ms"))) == told
 
 
+def test_so_are_those_of_an_environment_that_can_be_retimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cycletime.tasks.retime.RETIMINGS", {"CartPole-v1": None})
+    monkeypatch.setattr("cycletime.tasks.retime.retime", lambda name, dt, **keywords: gymnasium.make(name))
+    assert "The actions are Discrete(2)" in refusal(GymnasiumEnv("CartPole-v1", Duration("20ms")))
+
+
 def test_a_task_that_is_asked_for_as_an_environment_is_told() -> None:
     assert refusal(GymnasiumEnv("reacher")).endswith("for one that a module registers, or task='reacher'.")
     assert refusal(GymnasiumEnv("reachr")).endswith("for one that a module registers.")
