@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from cycletime.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
-    from cycletime.experiments.outcome import Results
-    from cycletime.experiments.running import Workspace
+    from cycletime.experiments.outcome import Outcome, Results
     from cycletime.studies.spec import StudySpec
     from cycletime.studies.study_folder import StudyFolder
     from cycletime.training.run_recorder import SaveOptions
@@ -25,7 +24,6 @@ INVESTIGATIONS: Mapping[str, str] = {
     "paper": "cycletime.experiments.paper.declaration:PAPER",
     "horizons": "cycletime.experiments.horizons.declaration:HORIZONS",
 }
-"""By name, where each is declared."""
 FRESH_SEED = 1000
 """The first seed of runs that repeat a winner: those that it won with have smaller ones."""
 R = TypeVar("R", bound="Results")
@@ -37,9 +35,7 @@ class Experiment:
 
     name: str
     about: str
-    """What is compared, in a line."""
     shown_in: str
-    """Where its results are shown."""
     studies: tuple[str, ...]
     winners_of: str | None = None
     """The study whose best cells are run again with fresh seeds."""
@@ -84,6 +80,18 @@ class Size:
         return replace(study, env_steps=max(1, round(study.env_steps * self.scale)), seeds=seeds)
 
 
+class StudyInputs(Protocol):
+    """What studies of later stages follow from; `running.Workspace` has it."""
+
+    @property
+    def size(self) -> Size: ...
+
+    @property
+    def results(self) -> Path | None: ...
+
+    def outcome(self, name: str) -> Outcome: ...
+
+
 class ResultTable(Protocol):
     """A table of results."""
 
@@ -103,10 +111,9 @@ class Investigation(Generic[R]):
     title: str
     """What sentences call it: 'The paper'."""
     about: str
-    """In a line."""
     experiments: Mapping[str, Experiment] = field(default_factory=dict)
-    study: Callable[[str, Workspace], StudySpec]
-    """A study by name; those of later stages follow from outcomes of earlier ones, which the workspace has."""
+    study: Callable[[str, StudyInputs], StudySpec]
+    """A study by name."""
     needs: Callable[[str], tuple[str, ...]]
     """The studies whose outcomes a study follows from."""
     provenance: Callable[[StudySpec], Mapping[str, Any]]
@@ -116,7 +123,6 @@ class Investigation(Generic[R]):
     collect_more: Callable[[Mapping[str, StudyFolder], Path, bool], list[Path]] | None = None
     """Keeps more of finished studies than their outcomes, with films or without; the files."""
     read: Callable[[Path], R]
-    """The results in a folder."""
     verdicts: Mapping[str, Callable[[R], str]] = field(default_factory=dict)
     """By claim or by what is judged, the verdict as text."""
     verdicts_as_json: Callable[[R], list[dict[str, Any]]] | None = None

@@ -23,7 +23,7 @@ from cycletime.experiments.horizons.candidates import (
 from cycletime.experiments.horizons.preregistration import preregistered_predictions, preregistered_rules
 from cycletime.experiments.horizons.ranking import RuleComparison, ScoreScale
 from cycletime.experiments.horizons.verdicts import JudgedTrial
-from cycletime.experiments.investigation import Experiment
+from cycletime.experiments.investigation import Experiment, StudyInputs
 from cycletime.experiments.outcome import NotRunError, Outcome, Results, read_outcomes
 from cycletime.studies.spec import StudySpec
 from cycletime.training.worlds import ClosedFormWorld
@@ -31,10 +31,7 @@ from cycletime.training.worlds import ClosedFormWorld
 if TYPE_CHECKING:
     import jax
 
-    from cycletime.experiments.running import Workspace
-
 CURVE_BINS = 10
-"""Of the curves that are kept."""
 Stage: TypeAlias = Literal["tuning", "search", "trial-tuning", "trial"]
 STAGES: Mapping[Stage, str] = {"tuning": "search", "search": "search", "trial-tuning": "trial", "trial": "trial"}
 """In their order, whether each belongs to the search or to the trial."""
@@ -68,7 +65,6 @@ class StageStudy:
 
     @property
     def experiment(self) -> str:
-        """The name of its stage, with the algorithm's prefix."""
         return f"{self.task_set.spec.prefix}{self.stage}"
 
     @property
@@ -83,7 +79,6 @@ STUDIES = {
     for task in TASK_SETS[algorithm][of].tasks
     for study in [StageStudy(TASK_SETS[algorithm][of], stage, task)]
 }
-"""By name, all studies."""
 EXPERIMENTS = {
     name: Experiment(
         name,
@@ -94,17 +89,16 @@ EXPERIMENTS = {
     for name in dict.fromkeys(each.experiment for each in STUDIES.values())
     for studies in [[each for each in STUDIES.values() if each.experiment == name]]
 }
-"""By name, the stages of each algorithm."""
 
 
-def stage_study(name: str, workspace: Workspace) -> StudySpec:
+def stage_study(name: str, given: StudyInputs) -> StudySpec:
     """A study by name; one that compares rules follows from what tuning found, and the trial from the search."""
     known = STUDIES[name]
-    rules = _compared_rules(known.task_set, workspace.results)
+    rules = _compared_rules(known.task_set, given.results)
     if known.is_tuning:
-        return workspace.size.of(known.task_set.tuning(known.task))
-    tuning = workspace.outcome(known.task_set.tuning_name(known.task))
-    return workspace.size.of(known.task_set.study(tuning, rules))
+        return given.size.of(known.task_set.tuning(known.task))
+    tuning = given.outcome(known.task_set.tuning_name(known.task))
+    return given.size.of(known.task_set.study(tuning, rules))
 
 
 def needed_studies(name: str) -> tuple[str, ...]:
@@ -217,7 +211,6 @@ class Evidence:
 
     @cached_property
     def predictions(self) -> Mapping[str, Any]:
-        """By candidate, what the preregistration predicts of it."""
         return preregistered_predictions(self.results.folder, self.spec)
 
     @property

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from importlib.resources import as_file, files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from cycletime.experiments.investigation import FRESH_SEED, Experiment, Size, winners_name
+from cycletime.experiments.investigation import FRESH_SEED, Experiment, Size, StudyInputs, winners_name
 from cycletime.experiments.outcome import Outcome, winners
 from cycletime.studies.spec import StudySpec, Tuned
 from cycletime.studies.spec_file import read_study
 from cycletime.training.engine import AUTO
-
-if TYPE_CHECKING:
-    from cycletime.experiments.running import Workspace
 
 TITLE = "The paper"
 _EXPERIMENTS = (
@@ -103,7 +100,6 @@ _EXPERIMENTS = (
 EXPERIMENTS = {row.name: row for row in _EXPERIMENTS}
 """By name, in the paper's order."""
 STUDY_NAMES = tuple(part for row in _EXPERIMENTS for part in row.parts)
-"""The names of all their studies."""
 
 
 def load_study(name: str, size: Size | None = None) -> StudySpec:
@@ -124,12 +120,12 @@ def experiment_of(part: str) -> Experiment | None:
     return next((row for row in _EXPERIMENTS if part in row.parts), None)
 
 
-def paper_study(name: str, workspace: Workspace) -> StudySpec:
-    """A study of the paper in a workspace's size; that of winners needs its sweep to be done."""
+def paper_study(name: str, given: StudyInputs) -> StudySpec:
+    """A study of the paper in a size; that of winners needs its sweep to be done."""
     sweep = sweep_of(name)
     if sweep is None:
-        return load_study(name, workspace.size)
-    return winners_study(workspace.outcome(sweep), sweep, workspace.size)
+        return load_study(name, given.size)
+    return winners_study(given.outcome(sweep), sweep, given.size)
 
 
 def needed_studies(name: str) -> tuple[str, ...]:
