@@ -136,13 +136,10 @@ class Claim:
     criterion: str
     """What must hold, in words: statistic, margin, test. The conditions are the same in code."""
     refuted_by: str
-    """What would refute it."""
     figure: str | None
     """Ours that shows it."""
     parts: tuple[ConditionGroup, ...]
-    """The conditions that must hold."""
     may_fail: int = 0
-    """How many of them need not."""
     elsewhere: tuple[OtherSetting, ...] = ()
 
 
@@ -154,7 +151,6 @@ class JudgedClaim:
     conditions: tuple[Condition, ...] = ()
     may_fail: int = 0
     missing: tuple[str, ...] = ()
-    """What was not run, if something was not."""
     scale: float | None = None
     """The least share of the paper's environment steps among the studies that it rests on."""
     sources: tuple[str, ...] = ()

@@ -50,7 +50,6 @@ _ARRAY_TYPES: Mapping[str, tuple[type[np.generic], int]] = {
     "steps": (np.float64, 1),
     "curves": (np.int32, 2),
 }
-"""By array of a file, its type and its dimensions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +89,7 @@ class Outcome:
     """The outcome of a study."""
 
     name: str
-    """The study's."""
     env_steps: int
-    """Of each run."""
     cells: tuple[OutcomeCell, ...]
     about: Mapping[str, Any]
     """Where it comes from: scale, command, code, machines, wall time."""
@@ -119,7 +116,6 @@ class Outcome:
         ]
 
     def cell(self, **labels: object) -> OutcomeCell:
-        """The one cell with some labels or values."""
         found = self.where(**labels)
         if len(found) != 1:
             words = ", ".join(f"{name} {value}" for name, value in labels.items())
@@ -266,9 +262,7 @@ class Results:
     """All outcomes of an investigation."""
 
     outcomes: Mapping[str, Outcome]
-    """By study."""
     folder: Path | None = field(default=None, kw_only=True)
-    """Where they are kept."""
     used: set[str] = field(default_factory=set, compare=False, kw_only=True)
     """The studies that were asked for."""
 
@@ -284,7 +278,6 @@ class Results:
             raise NotRunError(*missing)
 
     def with_plain_means(self) -> Self:
-        """The same with the plain mean over episodes in place of the paper's measure."""
         plain = {
             name: replace(outcome, cells=tuple(replace(cell, scores=cell.plain) for cell in outcome.cells))
             for name, outcome in self.outcomes.items()

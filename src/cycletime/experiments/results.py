@@ -23,7 +23,6 @@ from cycletime.studies.study_folder import StudyFolder
 from cycletime.training.atomic_files import disk_errors
 
 _MACHINE_KEYS = ("cycletime", "device", "processor", "jax", "NVRTC", "kernel")
-"""Of where a run was computed, what is kept."""
 _REPOSITORY = "https://github.com/cycletime/cycletime"
 
 
@@ -32,7 +31,6 @@ class Collected:
     """The files that were kept, and the studies that are not finished."""
 
     kept: tuple[Path, ...]
-    """The files that were written."""
     unfinished: Mapping[str, tuple[int, int]]
     """By study that is not finished, the runs that are done and those that there are."""
 
@@ -64,15 +62,7 @@ def collect_results(
     *,
     clips: bool = False,
 ) -> Collected:
-    """Keep the outcomes of all finished studies in a folder, and what else the investigation keeps.
-
-    Args:
-        investigation: Whose studies they are.
-        out: The folder that they were run in.
-        results: Where results are kept.
-        walls_s: By study, how long it took, where that was not written down.
-        clips: Whether to film median runs, too.
-    """
+    """Keep the outcomes of all finished studies in a folder, and what else the investigation keeps."""
     folders = _studies_in(investigation, out)
     walls_s = walls_s or {}
     for name in walls_s:
@@ -104,14 +94,7 @@ def collect_results(
 def collect_study(
     folder: StudyFolder, about: Mapping[str, Any], *, wall_s: float | None = None, bins: int | None = None
 ) -> Outcome:
-    """The outcome of a study that is finished.
-
-    Args:
-        folder: Its folder.
-        about: What else is to be said of it: at least its scale, and the command that runs it again.
-        wall_s: How long that took; by default what was written down there.
-        bins: Of the curves that are kept; by default as many as there are.
-    """
+    """The outcome of a finished study; `about` has at least its scale and the command that runs it again."""
     plan, folder = Plan.of(folder.study), verified_folder(folder)
     missing = [planned.name for planned in plan.runs if planned.name not in folder.store]
     if missing:

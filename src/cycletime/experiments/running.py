@@ -43,7 +43,6 @@ class Workspace:
 
     investigation: Investigation[Any]
     out: Path
-    """The folder of all studies."""
     results: Path | None = None
     """Results that are at hand, for studies that follow from earlier ones."""
     size: Size = field(default_factory=Size)
@@ -115,16 +114,7 @@ def run_experiment(
     tell: Callable[[str, Counter[RunState]], object],
     stop: Callable[[], bool] = lambda: False,
 ) -> bool:
-    """Run what is not done yet of an experiment; whether all of it is done then.
-
-    Args:
-        experiment: It.
-        workspace: Where, and how large.
-        executor: Makes who computes a study.
-        observer: Makes the observer of each study.
-        tell: Called with the name of each study and the states of its runs when it is over.
-        stop: Asked about twice a second; where it says yes, workers save and leave.
-    """
+    """Run what is not done yet of an experiment; whether all is done then. `stop` is asked twice a second."""
     for part in experiment.parts:
         who = executor()  # first, since it may be refused
         folder = workspace.folder(part, experiment)
@@ -157,9 +147,7 @@ class ExperimentRow:
     runs: int
     simulated_h: float
     here_s: float
-    """About, on the cores that are here."""
     cores_s: Mapping[int, float]
-    """About, on as many cores."""
     h200_s: float | None
     """About, on one H200; None where that is not known."""
     engines: tuple[str, ...]

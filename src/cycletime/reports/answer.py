@@ -45,9 +45,7 @@ class TuningSaving:
     how: str
     """How each cycle time would be tuned: 'by the paper's grid', for example."""
     points: int
-    """How many choices of values a tuning tries."""
     seeds: int
-    """Of each."""
     dts: int
     tuning: RunCost
     """Of one tuning."""
@@ -138,11 +136,8 @@ class Answer:
     """Sentences about a panel."""
 
     best: tuple[str, ...]
-    """The best cycle time of each rule."""
     against: tuple[str, ...]
-    """Where rules differ from the first."""
     undecided: tuple[str, ...]
-    """What was not decided."""
 
     @classmethod
     def of(cls, summary: Summary) -> Answer:

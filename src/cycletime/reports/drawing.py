@@ -22,15 +22,11 @@ from cycletime.reports.figure_style import STYLE, TITLE_PAD, add_footer, add_sec
 from cycletime.training.atomic_files import disk_errors
 
 NEUTRAL_COLOUR = "0.25"
-"""Of what belongs to no colour's meaning."""
 BAND_ALPHA = 0.18
-"""How much of its colour a band has."""
 TITLE_SIZE = 8
-"""Of letters in titles of panels."""
 _SINGLE_SIZE = (6.4, 4.8)
 """Of a figure with one panel, in inches."""
 _COLUMNS = 3
-"""Of learning curves."""
 _MARKED_EVERY = 20
 """Bins from one marker of a learning curve to the next."""
 _DODGE = 0.02

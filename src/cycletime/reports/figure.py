@@ -21,9 +21,7 @@ MARKERS = "osD^vPX"
 Dash: TypeAlias = Literal["-", "--", "-.", ":"]
 DASHES: tuple[Dash, ...] = ("-", "--", "-.", ":")
 CYCLE_TIME = "cycle time (ms)"
-"""The label of a horizontal axis of cycle times."""
 RETURN = "episodic return"
-"""The label of the vertical axis of learning curves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,13 +33,11 @@ class FigureCell:
     curves: NDArray[np.float64] | None = None
     """[runs, bins] of the same runs; None where no figure shows them."""
     env_steps: int = 0
-    """Of each run."""
     estimate: Estimate | None = None
     """What print shows of the scores, if not their mean and standard error."""
 
     @property
     def printed(self) -> Estimate:
-        """The number that print shows, with its interval."""
         return self.estimate or mean_and_error(self.scores)
 
     def mean_curve(self) -> Curve | None:
@@ -101,11 +97,9 @@ class FigureSpec:
     kind: Literal["points", "curves"]
     panels: tuple[PanelSpec, ...]
     cells: Mapping[str, FigureCell]
-    """By name, those that its lines show."""
     caption: str
     """How many seeds, which intervals, where data come from."""
     command: str
-    """What makes it again."""
     y_label: str
     x_label: str = "environment steps"
     step_s: float | None = None

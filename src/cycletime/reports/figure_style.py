@@ -37,7 +37,6 @@ _METADATA: dict[str, dict[str, None]] = {
 }
 """Without the date and the version of the library."""
 _BACKENDS = {"pdf": "pdf", "svg": "svg", "png": "agg"}
-"""What draws a format."""
 _COMPRESSION = {"png": {"pil_kwargs": {"compress_level": 3}}}
 """Of PNGs, in two thirds of the time and at most a tenth more bytes."""
 FORMATS = tuple(_METADATA)
@@ -103,12 +102,9 @@ _HANDLE_LETTERS = 10
 
 
 def add_footer(figure: Figure, legend: Iterable[Sequence[Artist]], caption: str) -> None:
-    """Make a figure higher, and fill what is new. Layout engines know of no two things below the axes.
+    """Make a figure higher, and fill what is new with groups of handles, each in new rows, and a caption.
 
-    Args:
-        figure: Its size is what it should be without a footer.
-        legend: Groups of handles; each begins a new row.
-        caption: A text of any length.
+    Layout engines know of no two things below the axes.
     """
     width, height = figure.get_size_inches()
     rows = [row for group in legend for row in _legend_rows(group, _letters_per_line(width, _LEGEND_SIZE))]

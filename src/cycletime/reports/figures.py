@@ -28,14 +28,7 @@ _REFERENCE_COLOURS = {NOTHING: "#8c959f", SCRIPTED: "#8250df"}
 
 
 def study_figures(summary: Summary, stem: str, measure: str, command: str) -> list[FigureSpec]:
-    """The figures of a panel that has scores.
-
-    Args:
-        summary: The panel.
-        stem: What the figures' names begin with.
-        measure: A name of `MEASURES`.
-        command: What makes them again.
-    """
+    """The figures of a panel that has scores; their names begin with `stem`, and `command` makes them again."""
     cells = _cells(summary, stem)
     figures = [_performance(summary, stem, cells, measure, command)]
     if any(cell.curves is not None for cell in cells.values()):

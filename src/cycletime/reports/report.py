@@ -27,7 +27,6 @@ class Report:
     statistics: Statistics
     summaries: tuple[Summary, ...]
     answers: tuple[Answer, ...]
-    """Of each panel in turn."""
     choices: tuple[RankedChoices, ...]
     """Panels of a single cell, many of which make one table."""
     savings: tuple[TuningSaving, ...]

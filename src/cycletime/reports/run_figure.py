@@ -41,7 +41,6 @@ class RunCurves:
     env_steps: NDArray[np.float64]
     """The bins' ends, as far as the run has come."""
     returns: NDArray[np.float64]
-    """The mean return in each bin."""
     episodes: Episodes | None
     """Each by itself, where they were kept."""
     metrics: Columns

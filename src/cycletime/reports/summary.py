@@ -35,15 +35,8 @@ MOST_SEEDS = 1000
 def seeds_needed(x: Sequence[float], y: Sequence[float], comparisons: int = 1, confidence: float = 0.95) -> int | None:
     """The seeds that each of two cells needs for a verdict, if difference and deviations stay what they are.
 
-    Args:
-        x: The scores of a cell.
-        y: Those of another.
-        comparisons: How many are made at once; the first of Holm's steps is taken for all.
-        confidence: What a verdict needs.
-
-    Returns:
-        At least one more than the smaller cell has; None where two runs of either are missing, so that nothing is
-        known of the spread, or where more than `MOST_SEEDS` are needed, as for a difference of zero.
+    Of several comparisons the first of Holm's steps is taken for all. None where two runs of either are missing, so
+    that nothing is known of the spread, or where more than `MOST_SEEDS` are needed, as for a difference of zero.
     """
     n = min(len(x), len(y))
     if n < 2:
@@ -70,7 +63,6 @@ class Statistics:
     interval: str = "se"
     """One standard error, Student's t with 95 %, or a bootstrap with 95 %."""
     iqm: bool = False
-    """Interquartile means instead of means."""
 
     def __post_init__(self) -> None:
         if self.interval not in INTERVALS:

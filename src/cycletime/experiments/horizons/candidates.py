@@ -74,9 +74,7 @@ def _sac_candidates() -> Iterator[Rule]:
 
 
 PPO_CANDIDATES = rules_by_name(*_ppo_candidates())
-"""By name, those that are not the paper's."""
 SAC_CANDIDATES = rules_by_name(*_sac_candidates())
-"""The same of SAC."""
 SAC_POST_HOC = Rule(
     f"min-floor-{SAC_FLOOR}-more-updates",
     {"discount": laws.capped_power_with_floor(SAC_FLOOR), "updates_per_step": laws.GROWN},
@@ -92,7 +90,6 @@ def count_parameters(rule: Rule) -> int:
 
 Algorithm: TypeAlias = Literal["ppo", "sac"]
 Rules: TypeAlias = Mapping[str, str | Rule]
-"""By name, those that are compared."""
 PointKey: TypeAlias = tuple[str, ...]
 """A point of a study, as texts of few enough digits that machines agree on them."""
 
@@ -111,7 +108,6 @@ class AlgorithmSpec:
     default: str
     """The one of them that would be replaced."""
     candidates: Mapping[str, Rule]
-    """By name, those that are not the paper's."""
     in_use: str | None = None
     """The candidate that users had before the trial, under the name 'horizons'."""
     suggested: str | None = None
@@ -129,12 +125,10 @@ class AlgorithmSpec:
         return self.against_references(self.candidates)
 
     def against_references(self, candidates: Mapping[str, Rule]) -> Rules:
-        """Candidates, and the paper's rules before them."""
         return {**{name: name for name in self.references}, **candidates}
 
     @property
     def horizons(self) -> tuple[str, ...]:
-        """The values that are tuned as horizons in seconds."""
         return tuple(quantity.field for quantity in self.usual.quantities if quantity.is_horizon)
 
     def tuned(self, dt: Duration, found: Mapping[str, Any]) -> PPO | SAC:
@@ -179,7 +173,6 @@ ALGORITHM_SPECS: Mapping[str, AlgorithmSpec] = {
         afterwards=SAC_POST_HOC,
     ),
 }
-"""By algorithm."""
 
 
 @dataclass(frozen=True)
@@ -233,14 +226,11 @@ SEARCH = TaskSet("ppo", "search", _SEARCH_TASKS, seeds=14)
 TRIAL = TaskSet("ppo", "trial", _TRIAL_TASKS, seeds=30)
 """What those that were chosen are judged on, and nothing else is."""
 SAC_SEARCH = TaskSet("sac", "search", _SEARCH_TASKS, seeds=10)
-"""The same of SAC."""
 SAC_TRIAL = TaskSet("sac", "trial", _TRIAL_TASKS, seeds=30)
-"""The same of SAC."""
 TASK_SETS: Mapping[str, Mapping[str, TaskSet]] = {
     algorithm: {each.name: each for each in (SEARCH, TRIAL, SAC_SEARCH, SAC_TRIAL) if each.algorithm == algorithm}
     for algorithm in ALGORITHM_SPECS
 }
-"""By algorithm, its search and its trial."""
 
 
 @dataclass(frozen=True)

@@ -155,4 +155,3 @@ FIGURES: Mapping[str, Callable[[Evidence], Figure]] = {
     "search": draw_search,
     "trial": draw_trial,
 }
-"""By name."""

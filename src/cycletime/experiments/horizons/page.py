@@ -223,7 +223,6 @@ PARTS: Mapping[str, Callable[[Evidence], str]] = {
     "origins": lambda evidence: provenance_table(evidence.outcomes),
     **{f"{name}-figure": partial(_image, name) for name in IMAGES},
 }
-"""By name, what makes it."""
 SAC_PARTS: Mapping[str, Callable[[Evidence], str]] = {
     **PARTS,
     "search-updates": lambda evidence: updates_table(evidence.search),
@@ -232,7 +231,6 @@ SAC_PARTS: Mapping[str, Callable[[Evidence], str]] = {
 }
 """The same of SAC, whose candidates change how many updates there are, and whose trial has suggested one more."""
 PARTS_BY_ALGORITHM = {"ppo": PARTS, "sac": SAC_PARTS}
-"""By algorithm."""
 _PART = re.compile(r"(<!-- made: ([\w-]+)(?:; ([^\n]*))? -->\n).*?(<!-- end -->)", re.DOTALL)
 _MAX_BYTES = 2**20
 

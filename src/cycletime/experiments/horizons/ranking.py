@@ -38,7 +38,6 @@ MIN_CYCLE_TIMES = 3
 Measure: TypeAlias = Literal["average", "worst"]
 MEASURES: tuple[Measure, ...] = ("average", "worst")
 START_KINDS = ("tuned", "untuned")
-"""Of starting points."""
 Array: TypeAlias = NDArray[np.float64]
 
 
@@ -52,12 +51,7 @@ class Interval:
 
     @classmethod
     def of(cls, drawn: Array, *, together: int = 1) -> Interval:
-        """From the number itself, and those of runs that were drawn anew.
-
-        Args:
-            drawn: All of them.
-            together: How many intervals are to hold together with that confidence (Bonferroni's correction).
-        """
+        """From the number itself, and those of runs drawn anew; `together` intervals hold at once (Bonferroni)."""
         tail = (1 - CONFIDENCE) / 2 / together
         low, high = np.quantile(drawn[1:], [tail, 1 - tail])
         return cls(float(drawn[0]), float(low), float(high))
@@ -72,7 +66,6 @@ class ScoreScale:
     """The two ends of the normalised score on a task."""
 
     nothing: float
-    """The score of doing nothing."""
     retuned: Mapping[Duration, Mapping[str, Any]]
     """By cycle time, the point that tuning there found best."""
 
@@ -84,9 +77,7 @@ class RuleComparison:
     rules: Rules
     starts: Sequence[StartingPoint]
     outcomes: Mapping[str, Outcome]
-    """By task."""
     scales: Mapping[str, ScoreScale]
-    """By task."""
 
     @property
     def spec(self) -> AlgorithmSpec:
@@ -94,7 +85,6 @@ class RuleComparison:
 
     @property
     def candidates(self) -> dict[str, Rule]:
-        """By name, the rules that are not the paper's."""
         return {name: rule for name, rule in self.rules.items() if isinstance(rule, Rule)}
 
     def scores(self, rule: str, start: StartingPoint) -> Array:

@@ -34,17 +34,11 @@ MEASURED_STUDIES: Mapping[str, Mapping[str, object]] = {
 }
 """By study, the labels of the cells that are measured; claims ask for no others."""
 _SEED = 0
-"""Of the episodes' beginnings."""
 _DIGITS = 6
 
 
 def measure_behaviour(folders: Mapping[str, StudyFolder], episodes: int = BEHAVIOUR_EPISODES) -> dict[str, Behaviour]:
-    """What the policies of studies do, of those whose behaviour is asked for and whose policies were kept.
-
-    Args:
-        folders: By study.
-        episodes: Of each policy.
-    """
+    """What the policies of studies do, of those whose behaviour is asked for and whose policies were kept."""
     found = {
         name: _measure_study(folder, MEASURED_STUDIES[name], episodes)
         for name, folder in folders.items()

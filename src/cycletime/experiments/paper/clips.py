@@ -31,7 +31,6 @@ from cycletime.training.worlds import make_env
 DT = "4ms"
 CAPTIONS_FILE = "clips.json"
 FRAME_INTERVAL = "40ms"
-"""From one picture to the next."""
 FRAMES = 120
 """Of a clip: 4.8 s, or two episodes of Reacher."""
 _DOWNSCALE = 2
@@ -59,12 +58,7 @@ CLIPS = (
 
 
 def save_clips(folders: Mapping[str, StudyFolder], out: Path) -> list[Path]:
-    """Write a GIF of each clip whose study is there with its policies, and what all clips show as JSON.
-
-    Args:
-        folders: By study.
-        out: A folder, which is made if it is not there.
-    """
+    """Write a GIF of each clip whose study is there with its policies, and what all clips show as JSON."""
     with disk_errors(out):
         out.mkdir(parents=True, exist_ok=True)
     written, captions = list[Path](), list[dict[str, Any]]()

@@ -41,10 +41,8 @@ class Behaviour:
     episodes: int = BEHAVIOUR_EPISODES
     """Of each policy."""
     code: str = "unknown"
-    """The version that measured it."""
 
     def of(self, rule: str, dt: str) -> NDArray[np.float64]:
-        """[runs] the shares of a rule at a cycle time."""
         return np.array(list(self.shares[rule, float(Duration(dt))].values()))
 
 
@@ -53,10 +51,8 @@ class PaperResults(Results):
     """The paper's results: outcomes, and what learned policies do."""
 
     behaviours: Mapping[str, Behaviour] = field(default_factory=dict)
-    """By study."""
 
     def behaviour(self, name: str, rule: str, dt: str) -> NDArray[np.float64]:
-        """[runs] what the policies of a study do."""
         try:
             return self.behaviours[name].of(rule, dt)
         except KeyError:
@@ -139,7 +135,6 @@ class PPORuns:
     """By rule, the study that has its runs; and of the grid, and of what was tuned by it."""
     dts: tuple[str, ...] = DTS
     variant: Mapping[str, str] = field(default_factory=dict)
-    """Ways of the released code."""
 
     @property
     def scale(self) -> TaskScale:

@@ -45,9 +45,7 @@ _DT_LOOKS = (("#0072B2", "o"), ("#56B4E9", "s"), ("#009E73", "D"), ("#E69F00", "
 _DT_LOOK_INDEX = {"4ms": 0, "8ms": 1, "16ms": 2, "32ms": 3, "64ms": 4, "10ms": 0, "40ms": 2, "120ms": 4}
 """By cycle time, which of the looks it has; those of the robot are in no figure with the others."""
 DT_LOOKS = {Duration(dt): _DT_LOOKS[index] for dt, index in _DT_LOOK_INDEX.items()}
-"""By cycle time, its colour and its marker."""
 _RULE_COLOURS = {"dt-aware": 0, "baseline": 1, "tuned": 2, "scaled": 3, "constant": 4}
-"""The colour of a rule, the same in all figures."""
 _BASELINE_BATCH_TIME_S = BASELINE_BATCH * 0.016
 """The batch time of the baseline at 16 ms, which dt-aware values from there keep."""
 _PLACE_OF_ONE = 4.0
@@ -60,7 +58,6 @@ class RuleRuns:
     """The runs of a rule, of one study."""
 
     rule: str
-    """What the legend calls it."""
     outcome: Outcome
     cells: tuple[OutcomeCell, ...]
     start: Duration | None = None
@@ -74,7 +71,6 @@ class RuleRuns:
 
     @property
     def env_dt(self) -> Duration:
-        """The environment's time step, which is the study's."""
         study, task = load_study(sweep_of(self.outcome.name) or self.outcome.name), self.cells[0].labels["task"]
         return next(world.env_dt for world in study.worlds if isinstance(world, ClosedFormWorld) and world.name == task)
 
@@ -86,7 +82,6 @@ class RuleRuns:
         return f"{self.outcome.name}/{self.outcome.cells.index(cell)}"
 
     def names_at(self, places: Sequence[Any], place: Callable[[OutcomeCell], Any]) -> tuple[str | None, ...]:
-        """For each place the name of its cell; None where there is none."""
         names = {place(cell): self.name_of(cell) for cell in self.cells}
         return tuple(map(names.get, places))
 
@@ -111,7 +106,6 @@ class Select:
     dts: tuple[str, ...] = ()
     """Their cycle times, by default all."""
     start: str | None = None
-    """As `RuleRuns` has it."""
     ring: Literal["dashed", "solid"] | None = None
 
     def runs(self, data: PaperResults) -> RuleRuns:
@@ -154,7 +148,6 @@ class FigureKind:
 
     panels: Callable[[Sequence[FigurePanel]], Iterable[PanelSpec]]
     settings: Mapping[str, Any]
-    """Of the figure: its kind and its axes."""
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,6 @@ EARLY = (0.0, 0.25)
 RunSource: TypeAlias = Callable[[PaperResults], PPORuns]
 Criterion: TypeAlias = Callable[[PPORuns], Sequence[Condition]]
 _TUNED_AT = "16ms"
-"""Where the dt-aware values come from."""
 _AWAY_SHARE = 0.75
 """A fingertip that ends farther away than this share of where it began was not led to the target."""
 _FALLEN_SHARE = 0.25

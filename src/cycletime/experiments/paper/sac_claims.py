@@ -26,7 +26,6 @@ second is short, since the paper's drop is sharp and soon made up for: about 17 
 _GAMMAS = (0.276252, 0.525596, 0.851458, 1.0)
 """The smallest of the sweep and the next; the paper's best at 16 ms; and the largest."""
 _DISCOUNTS = {"tuned-scaled": "gamma_1", "tuned": "gamma_2"}
-"""By rule, the paper's name."""
 
 
 def _baseline(data: PaperResults, dt: str) -> OutcomeCell:

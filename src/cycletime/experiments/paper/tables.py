@@ -27,7 +27,6 @@ class PublishedTable:
 
     title: str
     sweep: str
-    """The study that tries all values."""
     short: Mapping[str, str]
     """By hyper-parameter, its letter."""
     values: Mapping[str, tuple[float, ...]]
@@ -48,7 +47,6 @@ PUBLISHED_TABLES = {
         {"4ms": (0.961,), "8ms": (0.923,), "16ms": (0.851,), "32ms": (0.851,), "64ms": (0.851,)},
     ),
 }
-"""By table, what the paper's appendix has."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +57,7 @@ class TunedRow:
     paper: tuple[float, ...]
     """The values that the paper found best, as it prints them."""
     ours: tuple[float, ...]
-    """Those that won our sweep."""
     is_same: bool
-    """Whether these are the paper's."""
     sweep: Estimate
     """The winner's score in the sweep, which is too good, since it won by it."""
     fresh: Estimate | None
@@ -84,7 +80,6 @@ class TunedTable:
     tried: int
     """How many choices of values the sweep has at a cycle time."""
     scale: float
-    """The share of the paper's environment steps."""
 
     def as_text(self) -> str:
         """For people, in lines of about 100 characters."""

@@ -24,14 +24,7 @@ from cycletime.reports.page.html import code_block, details, paragraphs
 def calculator_html(
     algorithm: str = "ppo", dt: str = "16ms", values: Mapping[str, Any] | None = None, to: str = "4ms"
 ) -> str:
-    """The place of the calculator, with what it begins with.
-
-    Args:
-        algorithm: One of `cycletime.rules.ALGORITHMS`.
-        dt: The cycle time that the values were tuned at.
-        values: Values by field; those that are left out are the algorithm's defaults.
-        to: The cycle time to carry them to.
-    """
+    """The place of the calculator, with what it begins with; values that are left out are the algorithm's defaults."""
     texts = {name: str(value) for name, value in (values or {}).items() if value is not None}
     start = json.dumps({"algorithm": algorithm, "from": dt, "to": to, "values": texts})
     return (

@@ -21,7 +21,6 @@ _RESAMPLES = 2_000
 _CURVE_RESAMPLES = 250
 """Of the bands around their curves, whose edges then vary by about 4 % of the band's width."""
 _DIGITS = 5
-"""Of numbers that figures show."""
 _CURVE_LEVELS = 400
 """Steps of single curves, from the least return of a cell to the greatest: finer than a pixel."""
 _MAX_BINS = 50
@@ -43,7 +42,6 @@ class FigureData:
     figures: list[FigureSpec] = field(default_factory=list)
     cells: dict[str, FigureCell] = field(default_factory=dict)
     packs: dict[str, set[str]] = field(default_factory=dict)
-    """By pack of single curves, its cells."""
 
     def add(self, figure: FigureSpec) -> None:
         self.figures.append(figure)
