@@ -265,6 +265,7 @@ def _held(
     if world.env_dt is not None:
         cycle_steps(dt, world.env_dt)  # before any simulator is started
     name = _registered(world)
+    env: gymnasium.Env[Any, Any]
     env_dt = world.env_dt
     if env_dt is not None and name in RETIMINGS:
         env, env_dt = retime(name, env_dt, **keywords), None  # which it says itself
