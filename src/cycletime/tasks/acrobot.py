@@ -66,9 +66,6 @@ class Acrobot(ClosedFormTask):
         upper, lower, w1, w2 = (jnp.asarray(number, self.dtype) for number in numbers)
         return AcrobotState(upper, lower, w1, w2, jnp.zeros((), jnp.int32))
 
-    def numbers(self, state: AcrobotState) -> tuple[jax.Array, ...]:
-        return state[:4]
-
     def draw_start(self, rng: np.random.Generator) -> Numbers:
         """As `reset`; the original rounds to float32."""
         return tuple(rng.uniform(-START_RANGE, START_RANGE, 4).astype(np.float32).tolist())

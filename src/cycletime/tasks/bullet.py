@@ -43,7 +43,6 @@ class Link(NamedTuple):
     """One link of one body."""
 
     body: int
-    """PyBullet's number of the body."""
     number: int
     """PyBullet's number of the link within the body, which is that of the joint above it too."""
 
@@ -156,7 +155,6 @@ class BulletEnv(TaskEnv):
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start an episode; see `TaskEnv`."""
         if not self._world.close.alive:
             raise InputError("The environment is closed: make a new one instead of resetting it.")
         return super().reset(seed=seed, options=options)

@@ -82,9 +82,6 @@ class CartPole(ClosedFormTask):
         x, angle, v, w = (jnp.asarray(number, self.dtype) for number in numbers)
         return CartPoleState(x, angle, v, w, jnp.zeros((), jnp.int32))
 
-    def numbers(self, state: CartPoleState) -> tuple[jax.Array, ...]:
-        return state[:4]
-
     def draw_start(self, rng: np.random.Generator) -> Numbers:
         x, angle, v, w = (START_SPREAD * rng.standard_normal() for _ in range(4))
         return x, pi + angle, v, w

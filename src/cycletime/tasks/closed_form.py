@@ -122,9 +122,9 @@ class ClosedFormTask(ABC):
     def start(self, *numbers: jax.Array) -> State:
         """An episode that begins with given numbers."""
 
-    @abstractmethod
     def numbers(self, state: State) -> tuple[jax.Array, ...]:
-        """The numbers that `start` takes."""
+        """The numbers that `start` takes; here the first of the state."""
+        return tuple(state[: len(self.state_limits)])
 
     @abstractmethod
     def draw_start(self, rng: np.random.Generator) -> Numbers:

@@ -236,7 +236,6 @@ class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start an episode in every copy."""
         if options:
             raise InputError(f"{next(iter(options))!r} is not a reset option: many environments at once have none.")
         if seed is not None or self._states is None:

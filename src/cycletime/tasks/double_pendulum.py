@@ -87,9 +87,6 @@ class DoublePendulum(ClosedFormTask):
         late_x, late_y = _upper_centre(x, _angles(lower, upper))
         return DoublePendulumState(x, lower, upper, v, w, u, late_x, late_y, jnp.zeros((), jnp.int32))
 
-    def numbers(self, state: DoublePendulumState) -> tuple[jax.Array, ...]:
-        return state[:6]
-
     def draw_start(self, rng: np.random.Generator) -> Numbers:
         """As `reset`: pybullet_envs restores a saved state before it draws the angles, which only centres the cart."""
         th, ga = (rng.uniform(-ANGLE_RANGE, ANGLE_RANGE) for _ in range(2))

@@ -62,9 +62,6 @@ class MountainCar(ClosedFormTask):
         x, speed = (jnp.asarray(number, self.dtype) for number in numbers)
         return MountainCarState(x, speed, jnp.zeros((), jnp.int32))
 
-    def numbers(self, state: MountainCarState) -> tuple[jax.Array, ...]:
-        return state[:2]
-
     def draw_start(self, rng: np.random.Generator) -> Numbers:
         return rng.uniform(START_LOW, START_HIGH), 0.0
 

@@ -59,9 +59,6 @@ class Pendulum(ClosedFormTask):
         angle, speed = (jnp.asarray(number, self.dtype) for number in numbers)
         return PendulumState(angle, speed, jnp.zeros((), jnp.int32))
 
-    def numbers(self, state: PendulumState) -> tuple[jax.Array, ...]:
-        return state[:2]
-
     def draw_start(self, rng: np.random.Generator) -> Numbers:
         high = np.array([ANGLE_RANGE, SPEED_RANGE])
         return tuple(rng.uniform(-high, high).tolist())

@@ -180,7 +180,6 @@ class Canvas:
         self._pygame.draw.rect(self._surface, colour, rectangle, border_radius=round(self._scale * margin))
 
     def picture(self, caption: str) -> Frame:
-        """The picture so far, with a caption."""
         small = self._pygame.transform.smoothscale(self._surface, self._size)
         if caption:
             self._pygame.font.init()

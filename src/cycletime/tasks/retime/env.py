@@ -134,7 +134,8 @@ def _clock_of(env_id: str | EnvSpec) -> Clock:
 
 
 def _make_plain(env_id: str | EnvSpec, make_kwargs: dict[str, Any]) -> gym.Env[Any, Any]:
-    _refuse_missing_mujoco(_clock_of(env_id))
+    if isinstance(_clock_of(env_id), MujocoClock) and find_spec("mujoco") is None:
+        raise InputError("MuJoCo is not installed: pip install 'cycletime[mujoco]'.")
     for name, instead in _STEP_COUNTS.items():
         if name in make_kwargs:
             raise InputError(
@@ -159,21 +160,14 @@ def _limit_steps(own_limit: Duration | None, env_dt: Duration, asked: DurationLi
     return None if limit is None else whole_steps("time_limit", limit.exact_s, env_dt, least=1)
 
 
-def _refuse_missing_mujoco(clock: Clock) -> None:
-    if isinstance(clock, MujocoClock) and find_spec("mujoco") is None:
-        raise InputError("MuJoCo is not installed: pip install 'cycletime[mujoco]'.")
-
-
 @dataclass(frozen=True)
 class Episode:
     """What one episode came to."""
 
     time_step: TimeStep
-    """The physics step and the frame skip that it was run with."""
     total_reward: float
     """Its undiscounted return."""
     lasted: Duration
-    """How long it lasted."""
     terminated: bool
     """Whether it ended on its own, and not by the time limit."""
 
