@@ -217,11 +217,9 @@ class SACAgent:
         )
         policy, policy_optimizer = adam_step(psi.policy, policy_gradient, psi.policy_optimizer, self.learning_rate)
         mean_log_probability = weighted_mean(log_probability, minibatch.weight)
+        target_entropy = -float(noise.shape[-1]) if self.target_entropy is None else self.target_entropy
         temperature, temperature_optimizer = adam_step(
-            psi.temperature,
-            -mean_log_probability - self._target_entropy(noise.shape[-1]),
-            psi.temperature_optimizer,
-            self.learning_rate,
+            psi.temperature, -mean_log_probability - target_entropy, psi.temperature_optimizer, self.learning_rate
         )
         tau = self.target_smoothing
         targets = jax.tree.map(lambda w, target: tau * w + (1 - tau) * target, critics, psi.targets)
@@ -261,9 +259,6 @@ class SACAgent:
         """L_w1 + L_w2, each half the squared error."""
         first, second = _action_values(critics, minibatch.observation, minibatch.action)
         return self.critic_weight * weighted_mean((first - backup) ** 2 + (second - backup) ** 2, minibatch.weight)
-
-    def _target_entropy(self, action_size: int) -> float:
-        return -float(action_size) if self.target_entropy is None else self.target_entropy
 
 
 def policy_loss_of(

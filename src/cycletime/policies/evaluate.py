@@ -77,7 +77,8 @@ class Evaluation:
                 pass
         finally:
             env.close()
-        return EvaluatedEpisodes(*(np.array(column) for column in zip(*map(_episode_numbers, seen), strict=True)))
+        numbers = [(each.total_reward, each.agent_steps, each.terminated) for each in seen]
+        return EvaluatedEpisodes(*(np.array(column) for column in zip(*numbers, strict=True)))
 
     def _act(self) -> Act:
         """The policy in NumPy; episodes begin the same with noise and without."""
@@ -124,10 +125,6 @@ class EvaluatedEpisodes:
     agent_steps: NDArray[np.int64]
     terminated: NDArray[np.bool_]
     """Whether the task itself ended it, and not a time limit."""
-
-
-def _episode_numbers(seen: WatchedEpisode) -> tuple[float, int, bool]:
-    return seen.total_reward, seen.agent_steps, seen.terminated
 
 
 class _EpisodePosition(NamedTuple):

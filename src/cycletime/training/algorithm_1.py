@@ -400,10 +400,7 @@ def initialize(shape: ProgramShape, agent: Agent, seed_key: jax.Array) -> LoopSt
 
 @partial(jax.jit, static_argnums=(1, 2, 3))
 def _empty_state(seed_key: jax.Array, *sizes: int) -> tuple[jax.Array, tuple[jax.Array, jax.Array], Buffer]:
-    """A copy of the key, since chunks take it over, two counts, and a buffer, or those of several runs.
-
-    In one program, since a start feels each of them.
-    """
+    """A copy of the key, since chunks take it over, two counts and a buffer; one program, since a start feels each."""
     lanes, buffer = seed_key.shape, Buffer.empty(*sizes)
     if lanes:
         buffer = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (*lanes, *leaf.shape)), buffer)
@@ -413,10 +410,7 @@ def _empty_state(seed_key: jax.Array, *sizes: int) -> tuple[jax.Array, tuple[jax
 def advance(
     shape: ProgramShape, agent: Agent, state: LoopState, periods: jax.Array | np.int32, *, learns: bool
 ) -> tuple[LoopState, ChunkOutput]:
-    """The run after so many learning periods more; without learning, while there is too little to learn from.
-
-    It takes the state over.
-    """
+    """The run after so many more periods, learning once there is enough to learn from; it takes the state over."""
     draws = draw_for_periods(shape, agent, state, periods, learns=learns)
     after: tuple[LoopState, ChunkOutput] = advance_with_draws(shape, agent, state, draws, periods, learns=learns)
     return after

@@ -210,15 +210,13 @@ class Counters:
         self._returns += result.reward * result.real
         self._lengths += result.env_steps
         self._steps += result.real
-        if True in (ended := result.ended.tolist()):
-            self._end_episodes(np.flatnonzero(ended))
-        return True
-
-    def _end_episodes(self, copies: NDArray[np.intp]) -> None:
-        for copy in copies:
+        for copy, ended in enumerate(result.ended.tolist()):
+            if not ended:
+                continue
             self._ended.append((self.env_steps, self.agent_steps, float(self._returns[copy]), int(self._lengths[copy])))
             self._returns[copy] = self._lengths[copy] = self._steps[copy] = 0
             self.episodes += 1
+        return True
 
     @property
     def current_steps(self) -> int:

@@ -105,15 +105,7 @@ def measure_agents(
     budget_s: float,
     tell: Callable[[str], object] = lambda what: None,
 ) -> tuple[CallTimes, dict[Duration, CallTimes]]:
-    """One `act`, and one `learn` at each cycle time, measured once for agents that learn by the same program.
-
-    Args:
-        agents: At each cycle time.
-        observation_size: Numbers in an observation.
-        action_size: Numbers in an action.
-        budget_s: How long each call is repeated.
-        tell: Told what is timed next.
-    """
+    """One `act`, and one `learn` at each cycle time, measured once for agents that learn by the same program."""
     tell("Timing act ...")
     act = measure_act(next(iter(agents.values())), observation_size, action_size, budget_s)
     measured: dict[object, CallTimes] = {}
@@ -228,15 +220,8 @@ def shortest_cycle_s(
     """The shortest cycle, in seconds, that leaves time to act and learn: the one answer for all commands.
 
     A cycle does what falls into it within its usable part, `act` and, inline, `learn`, both at their 99th percentiles.
-    In the background the average `learn` must be done before the next one falls due. Between episodes a robot waits for
-    it, so that acting alone counts.
-
-    Args:
-        way: When the agent learns.
-        period: Agent steps from one `learn` to the next.
-        act: Measured times of `act`.
-        learn: Measured times of `learn`.
-        margin: The part of a cycle that stays free.
+    In the background the average `learn` must be done before the next one falls due, `period` agent steps later.
+    Between episodes a robot waits for it, so that acting alone counts.
     """
     busy_s = _exact(act.p99_s) + (_exact(learn.p99_s) if way == "inline" else 0)
     shortest_s = busy_s / (1 - _exact(margin))

@@ -51,7 +51,8 @@ class RunFolder:
     def make(self) -> None:
         """Let the folder be there; a spec.json that cannot be read is written anew, since the spec is known."""
         make_folder(self.path)
-        file, text = self.path / "spec.json", sealed_text(self._told())
+        file = self.path / "spec.json"
+        text = sealed_text({"format": FORMAT, "identity": self.spec.identity, **self.spec.as_json()})
         if not file.exists():
             write_first(file, lambda unfinished: unfinished.write_text(text))
         try:
@@ -68,9 +69,6 @@ class RunFolder:
         if not (path / "spec.json").is_file():
             raise InputError(f"{str(path)!r} is not a run: there is no spec.json in it.")
         return cls(path, _read_spec(path / "spec.json"))
-
-    def _told(self) -> dict[str, Any]:
-        return {"format": FORMAT, "identity": self.spec.identity, **self.spec.as_json()}
 
     @property
     def policy_file(self) -> Path:

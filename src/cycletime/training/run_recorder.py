@@ -143,7 +143,6 @@ class RunRecorder:
         return meter.summary.as_json()
 
     def add(self, chunk: Chunk) -> None:
-        """Add a chunk to the curve and the metrics, and notify observers."""
         self.job.check()
         lines = self.metrics.add(chunk.metrics, chunk.episodes)
         if isinstance(self.curve, EpisodeBins):

@@ -360,17 +360,14 @@ class Store:
                 break
         return self.places.keys()
 
-    def _forget(self, known: Mapping[str, Bundle]) -> None:
-        self.bundles, self.places, self.disputed = {}, {}, {}
-        for name in sorted(known):
-            self._know(known[name])
-
     def _look(self) -> bool:
         """Know the files that there are; whether some are gone, whose runs are in others that came meanwhile."""
         there = {path.name: path for path in self.folder.glob(f"*{SUFFIX}") if not path.name.startswith(".")}
         gone = any(name not in there for name in self.bundles)
         if gone:
-            self._forget({name: bundle for name, bundle in self.bundles.items() if name in there})
+            known, self.bundles, self.places, self.disputed = self.bundles, {}, {}, {}
+            for name in sorted(known.keys() & there.keys()):
+                self._know(known[name])
         self.damaged = {}
         for name in sorted(there.keys() - self.bundles.keys()):
             gone |= not self._know(Bundle(there[name]))

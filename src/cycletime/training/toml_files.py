@@ -67,8 +67,10 @@ def toml_table(text: str, path: Path) -> dict[str, Any]:
         return tomllib.loads(text.removeprefix("\ufeff"))  # the byte order mark of some editors
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path} is not a TOML file: {str(error).rstrip('.')}.") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not a valid TOML file: {_excess(error)}.") from error
+    except RecursionError as error:  # Python's own words, of this and of the next, are about the interpreter
+        raise InputError(f"{path} is not a valid TOML file: its lists and tables are nested too deeply.") from error
+    except ValueError as error:
+        raise InputError(f"{path} is not a valid TOML file: it has a number of thousands of digits.") from error
 
 
 def toml_text(tables: Mapping[str, Mapping[str, Any]]) -> str:
@@ -128,13 +130,6 @@ def _check_value(key: str, value: object, most_characters: int, levels: int) -> 
 def _check_text(where: str, text: str, most: int) -> None:
     if len(text) > most or not text.isprintable():
         raise InputError(f"{where} {quote(text)}: a text is one line of at most {most} printable characters.")
-
-
-def _excess(error: Exception) -> str:
-    """What there is too much of; Python's own words are about the interpreter."""
-    if isinstance(error, RecursionError):
-        return "its lists and tables are nested too deeply"
-    return "it has a number of thousands of digits"
 
 
 def read_own_rules(file: Path) -> dict[str, Rule]:
