@@ -8,12 +8,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from dataclasses import replace
 
 import pytest
 
 from cycletime.errors import InputError
 from cycletime.robots.ur.driver.channel import DriverReport, Phase
-from cycletime.robots.ur.driver.driver import DriverSettings, RobotStoppedError
+from cycletime.robots.ur.driver.driver import DriverSettings, DriverTimeouts, RobotStoppedError
 from cycletime.robots.ur.driver.link import DriverLink
 from cycletime.robots.ur.rtde_client import Address
 from cycletime.robots.ur.simulator.launch import SimulatedController, simulated_controller
@@ -26,6 +27,8 @@ PACE = 20.0
 """Fast, for stops that are released after 5.5 s."""
 LONG_S = 60.0
 """Within which everything happens, on however busy a machine."""
+PATIENT = DriverTimeouts(move_age_s=LONG_S * PACE, give_up_s=LONG_S * PACE)
+"""At this pace a controller is usually given up after half a real second, in which a busy machine may not find it."""
 
 
 def settings_for(robot: SimulatedController, pace: float = 1.0) -> DriverSettings:
@@ -164,7 +167,10 @@ def receive_if_any(link: DriverLink) -> None:
 
 def test_stops_and_losses_on_a_network_are_survived_until_a_person_intervenes() -> None:
     """One fault after the other, on one controller that is 20 times as fast."""
-    with simulated_controller(pace=PACE) as robot, closing(DriverLink(settings_for(robot, PACE))) as link:
+    with (
+        simulated_controller(pace=PACE) as robot,
+        closing(DriverLink(replace(settings_for(robot, PACE), timeouts=PATIENT))) as link,
+    ):
         link.connect()
 
         def wait_for(what: Callable[[DriverReport], bool]) -> None:
