@@ -19,7 +19,6 @@ from cycletime.errors import InputError, NoGpuError, RunError
 OLDEST = (8, 0)
 """The compute capability that the kernels' instructions need."""
 _NO_DEVICE, _OLD_DRIVER = 100, 35
-"""Error numbers of CUDA's runtime."""
 
 
 def import_cupy() -> Any:  # noqa: ANN401 - a module without types
@@ -114,7 +113,6 @@ class Card:
 
     @property
     def about(self) -> Mapping[str, str]:
-        """Compute capability, shared memory, driver and compiler, by name."""
         return _card_properties(self._cupy, self._properties, self._form)
 
     @property

@@ -42,13 +42,10 @@ class Sizes:
     batches: tuple[RunSpec, ...]
     """Whose first two batches are replayed."""
     ordered: tuple[RunSpec, ...]
-    """That are trained in two orders."""
     training: RunSpec
-    """The run that both engines train, with several seeds."""
     kernel_seeds: int = 128
     jax_seeds: int = 8
     slice_s: float = 0.02
-    """How long a slice is when runs are cut into slices."""
 
 
 def run_of(task: str, dt: str, env_steps: int = 10**7, seed: int = 1, **agent: Any) -> RunSpec:  # noqa: ANN401

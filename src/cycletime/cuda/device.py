@@ -30,7 +30,6 @@ class DeviceRun:
     state: Any
     """On the host, or on the device where the run stays there."""
     replay: Any = None
-    """On the device."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +38,7 @@ class Slice:
 
     runs: Sequence[DeviceRun]
     most_records: int
-    """Room for the episodes of each run."""
     most_reports: int
-    """Room for the reports of each."""
     time_s: float
     """After which a run is left at the end of its update, and no other begun."""
     most_periods: int = 0
@@ -53,13 +50,10 @@ class RunResult:
     """What a slice did for a run."""
 
     run: DeviceRun
-    """As it is now."""
     position: Any
-    """One record of layout.POSITION."""
     records: NDArray[Any]
     """The episodes that ended, of layout.RECORD."""
     reports: NDArray[Any]
-    """The updates that were reported, of the kernel's report."""
 
 
 class Device:

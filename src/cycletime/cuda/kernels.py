@@ -57,9 +57,7 @@ class Form:
     """A way to lay out a run; the kernel's static_assert holds the bytes against what they are."""
 
     shared_bytes: int
-    """The shared memory of a thread block."""
     about: str
-    """What lies where."""
     constants: tuple[str, ...]
     """For the compiler, each as NAME=NUMBER."""
 

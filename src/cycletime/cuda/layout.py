@@ -44,10 +44,8 @@ POSITION = np.dtype(
         ("unused", np.int32, 34),
     ]
 )
-"""Where a run is between two updates."""
 POSITION_WORDS = POSITION.itemsize // 4
 RECORD = np.dtype([("episode_return", np.float32), ("env_steps", np.int32), ("agent_steps", np.int32)])
-"""An episode that ended."""
 
 
 class Status(IntEnum):
@@ -63,16 +61,12 @@ class Kernel:
     """What the host has to know of a kernel to train runs with it."""
 
     source: str
-    """Its file in the folder kernel."""
     report: np.dtype[Any]
-    """Of an update that is reported."""
     metrics: tuple[str, ...]
-    """The fields of a report that are metrics."""
     launch: np.dtype[Any]
     """The kernel's argument; addresses are of the device's memory."""
     state_words: int
     describe_run: Callable[[RunSpec], NDArray[Any]]
-    """A run as one record."""
     initial_state: Callable[[RunSpec], State]
     """The state of a run before its first step; its weights are those of the compiled loop for the same seed."""
     agent_state_of: Callable[[State, RunSpec], AgentState]
@@ -82,7 +76,6 @@ class Kernel:
     most_rows: Callable[[NDArray[Any]], int]
     """From the records of runs, the rows of a batch in a block's own memory; 0 where batches are elsewhere."""
     scratch_words: Callable[[int], int]
-    """The words of a block's own memory, by these rows."""
     slices_s: tuple[float, ...]
     """How long the first slices take, so that progress shows soon; all further ones are like the last."""
     surplus: float

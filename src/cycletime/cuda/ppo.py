@@ -50,7 +50,6 @@ ENDED, TERMINAL = 1 << 30, 1 << 29
 UPDATE_S = (3.0e-6, 0.172e-6)
 """Of a gradient step, and of each sample in it: a line near what `benchmarks/kernel.py speed` finds for 12 to 200."""
 _ASIDE = 4
-"""The words of BESIDE."""
 
 RUN = np.dtype(
     [
@@ -62,7 +61,6 @@ RUN = np.dtype(
         ("unused", np.int32, 13),
     ]
 )
-"""A run as the host describes it."""
 
 NETWORK = {
     "first": (OBSERVATION + 1, HIDDEN),
@@ -95,9 +93,7 @@ ROW = np.dtype(
         ("next", np.int32),
     ]
 )
-"""A row of the batch."""
 BESIDE = np.dtype([("value", np.float32), ("reward", np.float32), ("old_mean", np.float32, ACTIONS)])
-"""What else is kept of it."""
 
 LAUNCH = np.dtype(
     [

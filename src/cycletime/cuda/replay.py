@@ -30,7 +30,6 @@ class Check:
     found: float
     most: float
     unit: str = ""
-    """Of both, for people."""
 
     @property
     def passed(self) -> bool:
@@ -115,7 +114,6 @@ class Deviation:
     """How far a batch of the kernel's is from the task's."""
 
     observation: float
-    """The largest difference."""
     reward: float
     """The largest difference, relative to the largest reward where that is more than 1; or of an episode's return,
     relative to the sum of its rewards' sizes."""
@@ -125,7 +123,6 @@ class Deviation:
     """That ended in the batch."""
 
     state: Any
-    """The task's, after the batch."""
 
 
 def deviation(spec: RunSpec, rows: NDArray[Any], beside: NDArray[Any], records: NDArray[Any]) -> Deviation:

@@ -38,9 +38,7 @@ from cycletime.training.learning_curve import Episodes
 from cycletime.training.spec import RunSpec
 
 KERNELS: Mapping[str, Kernel] = MappingProxyType({"ppo": PPO_KERNEL, "sac": SAC_KERNEL})
-"""By algorithm."""
 MOST_QUEUED = 2048
-"""Runs in one slice, at most."""
 MOST_REPORTS = 512
 """Room for the reports of a run in one slice; a run without room waits for the next."""
 _USED = 0.9
@@ -236,7 +234,6 @@ class _Queue:
     left_s: dict[int, float]
     """About how long each has to be trained."""
     entered: dict[int, DeviceRun] = field(default_factory=dict)
-    """Those that slices are made of."""
     agent_steps: dict[int, int] = field(default_factory=dict)
     """Where those are: some are not taken in a slice."""
 

@@ -76,7 +76,6 @@ ROW = np.dtype(
         ("unused", np.float32),
     ]
 )
-"""A row of the replay."""
 
 REPORT = np.dtype(
     [
@@ -114,11 +113,9 @@ LAUNCH = np.dtype(
     ],
     align=True,
 )
-"""The kernel's argument."""
 
 _MATRIX, _FIRST_MATRIX = UNITS * UNITS // 2, INPUTS * UNITS // 2
 SCRATCH_WORDS = NETWORKS * (_MATRIX + _FIRST_MATRIX) + 3 * _MATRIX + 2 * 4 * 32 * WARPS + (1 + OUTPUTS) * WARPS * UNITS
-"""A block's own memory."""
 
 
 def network_of(state: NDArray[np.float32], network: int, kept: int = 0) -> dict[str, NDArray[np.float32]]:
@@ -146,7 +143,6 @@ def set_network(state: NDArray[np.float32], network: int, numbers: dict[str, NDA
 
 
 def _begin(network: int, kept: int) -> int:
-    """Where a network's numbers begin."""
     place = network if kept == 0 else NETWORKS + 3 * (kept - 1) + network
     return POSITION_WORDS + place * NUMBERS
 

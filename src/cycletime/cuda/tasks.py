@@ -87,7 +87,6 @@ def _acrobot_as_seen(seen: Numbers, state: Any) -> Any:  # noqa: ANN401
 
 
 def _uniform(words: Words) -> list[float]:
-    """Four numbers between -1 and 1."""
     drawn: list[float] = symmetric_uniform(words).astype(np.float64).tolist()
     return drawn
 

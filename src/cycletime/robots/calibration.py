@@ -37,7 +37,6 @@ class Calibration:
     env_dt: Duration
     """The environment's step, of which cycle times are multiples."""
     period: int
-    """Agent steps between two updates."""
     way: LearnWay
     act: CallTimes
     learn: CallTimes

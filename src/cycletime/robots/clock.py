@@ -51,7 +51,6 @@ class WallClock:
         return time.monotonic() * self._pace
 
     def sleep_until(self, time_s: float) -> None:
-        """Sleep nearly until then, and spin the rest."""
         wanted = time_s / self._pace
         rest = wanted - time.monotonic() - _SPIN_S
         if rest > 0:
@@ -67,7 +66,6 @@ class RobotClock:
     """
 
     def __init__(self, newest_s: Callable[[], float], receive: Callable[[], object], period_s: float) -> None:
-        """Args: the time of the newest package, a wait for the next, and the time between two."""
         self._newest_s, self._receive, self._period_s = newest_s, receive, period_s
         self._waited_s = -math.inf
 

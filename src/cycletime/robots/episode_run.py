@@ -224,7 +224,6 @@ class EpisodeRun:
         )
 
     def _notify(self) -> None:
-        """Tell of the newest cycle that is over."""
         if self._cycles:
             self._observer.cycle_finished(self._cycles[-1], float(self._steps[-1].result.reward[0]), self._info)
 

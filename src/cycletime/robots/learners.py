@@ -42,7 +42,6 @@ class InlineLearner:
         return self._learner.period
 
     def take(self, step: AgentStep) -> None:
-        """Store a step, and learn if that is due."""
         learn_step(self._learner, step)
 
     def finish(self) -> None:
@@ -138,7 +137,6 @@ class RobotActor:
         self._random = RandomNumbers(agent, seed_key(seed), action_size, copies=1)
 
     def begin(self) -> None:
-        """Start an episode; all steps before it are stored."""
         learner = self._learner
         self.period, self._row, self._agent_steps = learner.period, learner.period_rows, learner.rows
         self._begins = True

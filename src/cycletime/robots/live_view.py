@@ -35,7 +35,6 @@ TIMING_LABELS = {
     "send_s": "send",
     "learn_s": "learn",
 }
-"""What the times of a cycle are called."""
 _BARS = "▁▂▃▄▅▆▇█"
 
 

@@ -234,7 +234,6 @@ class RealTimeLoop:
         return calibration
 
     def _compile_storing(self) -> None:
-        """Store an agent step in a buffer that is forgotten."""
         observation_size, action_size = self.sizes
         nothing = AgentStep.nothing(observation_size, action_size)
         learner = Learner(with_array_rates(self.agent), 0, self.start(0), SingleEnvAdapter(self.env))

@@ -16,9 +16,7 @@ from cycletime.robots.status_board import BoardObserver, was_stopped
 from cycletime.training.journal import Cycle, Cycles, EpisodeRecord, JournalEntry, TimingMeter
 
 _EDGES_MS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
-"""Of the histograms."""
 _BAR_WIDTH = 40
-"""Characters of the longest bar."""
 _MAX_SPARKLINE = 60
 """Returns that are drawn; of more, the means of as many parts."""
 

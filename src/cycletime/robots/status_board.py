@@ -33,12 +33,9 @@ class StatusBoard:
 
     title: str
     env_steps: int
-    """The budget."""
     done_steps: int = 0
-    """Environment steps so far."""
     phase: str = "starting"
     safety: str = UNKNOWN
-    """The newest safety mode."""
     episode: int = 0
     """Counted from 1; 0 before the first."""
     return_now: float = 0.0

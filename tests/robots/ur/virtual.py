@@ -158,7 +158,7 @@ class Driven(DriverLink):
     """A driver without a process: the arm goes on by itself, and its newest state lies there."""
 
     def __init__(self, arm: VirtualArm) -> None:
-        self._arm, self._clock, self._received = arm, arm.clock, DriverReport(Phase.DRIVING)
+        self._arm, self.clock, self.received = arm, arm.clock, DriverReport(Phase.DRIVING)
         self.came = self.overridden = 0
 
     period_s = 0.008
@@ -185,9 +185,9 @@ class Driven(DriverLink):
     def receive(self, timeout_s: float) -> ArmState:
         if timeout_s:
             self.drive(1)
-        if self._received.packages == self.came:
+        if self.received.packages == self.came:
             raise StateTimeoutError("None since then.")
-        self._received = self._report
+        self.received = self._report
         return self._newest
 
 

@@ -31,7 +31,6 @@ class Path(NamedTuple):
     start: Vector
     goal: Vector
     ramp_s: float
-    """Acceleration, and deceleration."""
     total_s: float
 
 
@@ -42,7 +41,6 @@ class RunningLine(NamedTuple):
     periods: int = 0
     """For how long it has been running; a move's path, since the arm stood and it began."""
     path: Path | None = None
-    """Of a move that has begun."""
 
 
 class Arm(NamedTuple):
@@ -55,7 +53,6 @@ class Arm(NamedTuple):
     qd: Vector
     """Their speeds, rad/s."""
     target_q: Vector
-    """Angles that the servo follows."""
     target_qd: Vector
     program: RunningLine | None = None
     pending: tuple[tuple[int, Command], ...] = ()

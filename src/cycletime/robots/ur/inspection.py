@@ -145,5 +145,4 @@ def _problems(state: ArmState, answers: dict[str, str]) -> list[str]:
 
 
 def _flange_position(state: ArmState) -> tuple[float, ...]:
-    """Where it is in the task's frame."""
     return tuple(ur5.tip(state.q).tolist())

@@ -8,6 +8,8 @@ that what is simulated does not depend on when anything is computed, and is the 
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from cycletime.errors import quote
 from cycletime.robots.ur.rtde_client import Address, Connection, Countdown, RtdeClient
 from cycletime.robots.ur.types import ArmState, Command, LinkError, StateTimeoutError, WireError
@@ -17,6 +19,8 @@ from cycletime.robots.ur.wire.script import script_line
 
 _TIMEOUT_S = 2.0
 """For a connection, or a reply."""
+
+_C = TypeVar("_C")
 
 
 class StandardLink:
@@ -30,11 +34,11 @@ class StandardLink:
 
     @property
     def period_s(self) -> float:
-        return self._connected.period_s
+        return _connected(self._states).period_s
 
     @property
     def version(self) -> str:
-        return self._connected.version
+        return _connected(self._states).version
 
     def connect(self) -> None:
         """Open both ports that are needed to move the arm, and begin the stream of states."""
@@ -53,7 +57,7 @@ class StandardLink:
 
     def receive(self, timeout_s: float) -> ArmState:
         try:
-            state = _wait_for_state(self._connected, self._address.host, timeout_s)
+            state = _wait_for_state(_connected(self._states), self._address.host, timeout_s)
             if self._scripts is not None:
                 self._scripts.drain()  # the real-time interface streams states as well, which nobody reads
         except WireError as error:
@@ -63,9 +67,7 @@ class StandardLink:
     def send(self, command: Command) -> None:
         """Send a command as one line, which replaces the one that runs."""
         line = script_line(command)
-        if self._scripts is None:
-            raise _not_connected()
-        self._scripts.send(line.encode("ascii") + b"\n")
+        _connected(self._scripts).send(line.encode("ascii") + b"\n")
 
     def dashboard(self, line: str) -> str:
         """Ask the dashboard; its connection is made when it is first needed, and again where it was lost."""
@@ -93,12 +95,6 @@ class StandardLink:
                 connection.close()
         self._states = self._scripts = None
         self._close_dashboard()
-
-    @property
-    def _connected(self) -> RtdeClient:
-        if self._states is None:
-            raise _not_connected()
-        return self._states
 
     def _open(self, port: int, what: str) -> Connection:
         return Connection(self._address.host, port, what, self._timeout_s)
@@ -139,8 +135,10 @@ def _wait_for_state(client: RtdeClient, host: str, timeout_s: float) -> ArmState
     return state
 
 
-def _not_connected() -> LinkError:
-    return LinkError("The link is not connected: call connect() first.")
+def _connected(connection: _C | None) -> _C:
+    if connection is None:
+        raise LinkError("The link is not connected: call connect() first.")
+    return connection
 
 
 _LOCKSTEP_TIMEOUT_S = 10.0
@@ -167,7 +165,7 @@ class LockstepLink:
 
     @property
     def period_s(self) -> float:
-        return self._connected.period_s
+        return _connected(self._states).period_s
 
     def connect(self) -> None:
         """Agree on the registers of lock-step, and learn which tick it is."""
@@ -188,8 +186,8 @@ class LockstepLink:
         """Let one tick pass, with the command that was sent last, if one was; the state at its end."""
         self._tick += 1
         command, self._command = self._command, None
-        self._connected.write(lockstep_values(self._tick, command))
-        return _wait_for_state(self._connected, self._address.host, max(timeout_s, self._patience_s))
+        _connected(self._states).write(lockstep_values(self._tick, command))
+        return _wait_for_state(_connected(self._states), self._address.host, max(timeout_s, self._patience_s))
 
     def send(self, command: Command) -> None:
         """Send a command with the next tick; of several the last counts, as on a controller."""
@@ -203,9 +201,3 @@ class LockstepLink:
             self._states.close()
         self._states = None
         self._standard.close()
-
-    @property
-    def _connected(self) -> RtdeClient:
-        if self._states is None:
-            raise _not_connected()
-        return self._states

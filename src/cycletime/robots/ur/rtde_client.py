@@ -43,7 +43,6 @@ class Address:
     rtde: int = RTDE_PORT
     """States, and registers."""
     realtime: int = REALTIME_PORT
-    """Script lines."""
     dashboard: int = DASHBOARD_PORT
     """Questions and releases, as text."""
 
@@ -61,7 +60,6 @@ class Connection:
     def __init__(self, host: str, port: int, what: str, timeout_s: float) -> None:
         self._timeout_s = timeout_s
         self.where = f"{what} of the controller at {host}:{port}"
-        """In words."""
         try:
             self._socket = socket.create_connection((host, port), timeout_s)
         except OSError as error:
@@ -104,7 +102,6 @@ class Countdown:
         self._until_s = time.monotonic() + time_s
 
     def left_s(self) -> float:
-        """Seconds, none when it is over."""
         return max(0.0, self._until_s - time.monotonic())
 
 

@@ -258,7 +258,6 @@ class RobotLink(Protocol):
 
 DASHBOARD_PORT, REALTIME_PORT, RTDE_PORT = 29999, 30003, 30004
 LARGEST_PORT = 65535
-"""That any computer has."""
 
 _SAFETY_BITS = {
     SafetyMode.NORMAL: (0,),

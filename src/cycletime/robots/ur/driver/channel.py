@@ -13,7 +13,7 @@ import os
 import select
 import struct
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import IntEnum
 
 from cycletime.robots.ur.safety import Override
@@ -34,7 +34,6 @@ class Phase(IntEnum):
     """What a driver is doing."""
 
     STARTING = 0
-    """It is about to connect."""
     DRIVING = 1
     """The arm does what it is ordered, within the limits."""
     HELD = 2
@@ -55,7 +54,6 @@ class DriverReport:
     received_s: float = 0.0
     """When the state came, by the driver's clock."""
     period_s: float = 0.0
-    """Time between two states."""
     packages: int = 0
     missed: int = 0
     """Packages that the controller left out, or that were overtaken by newer ones."""
@@ -91,6 +89,8 @@ class Order:
 _ORDER = struct.Struct(f"=Qddb{COMMAND_NUMBERS}d")
 _STATE = struct.Struct(f"=d{4 * JOINTS}dd3i")
 _REPORT = struct.Struct("=idd4QiQQQ?")
+_REPORT_FIELDS = tuple(each.name for each in fields(DriverReport) if each.name not in ("state", "text"))
+"""In the order of `_REPORT`, before whether there is a state."""
 
 
 def encode_order(order: Order) -> bytes:
@@ -107,45 +107,18 @@ def decode_order(data: bytes) -> Order:
 
 def encode_report(report: DriverReport) -> bytes:
     """The bytes of a report."""
-    head = _REPORT.pack(
-        report.phase,
-        report.received_s,
-        report.period_s,
-        report.packages,
-        report.missed,
-        report.sent,
-        report.overridden,
-        report.override,
-        report.order,
-        report.protective_stops,
-        report.connections,
-        report.state is not None,
-    )
+    head = _REPORT.pack(*(getattr(report, name) for name in _REPORT_FIELDS), report.state is not None)
     return head + (b"" if report.state is None else _encode_state(report.state)) + report.text.encode()
 
 
 def decode_report(data: bytes) -> DriverReport:
     """The report that bytes are."""
-    phase, received_s, period_s, *counts, has_state = _REPORT.unpack_from(data)
-    packages, missed, sent, overridden, override, order, stops, connections = counts
+    *values, has_state = _REPORT.unpack_from(data)
+    head = dict(zip(_REPORT_FIELDS, values, strict=True))
+    head |= {"phase": Phase(head["phase"]), "override": Override(head["override"])}
     rest = data[_REPORT.size :]
     state = _decode_state(rest) if has_state else None
-    text = rest[_STATE.size if has_state else 0 :].decode()
-    return DriverReport(
-        Phase(phase),
-        received_s,
-        period_s,
-        packages,
-        missed,
-        sent,
-        overridden,
-        Override(override),
-        order,
-        stops,
-        connections,
-        state,
-        text,
-    )
+    return DriverReport(**head, state=state, text=rest[_STATE.size if has_state else 0 :].decode())
 
 
 def _encode_state(state: ArmState) -> bytes:
@@ -157,17 +130,8 @@ def _encode_state(state: ArmState) -> bytes:
 def _decode_state(data: bytes) -> ArmState:
     time_s, *joints, speed_scaling, robot, safety, runtime = _STATE.unpack_from(data)
     q, qd, target_q, target_qd = (tuple(joints[start : start + JOINTS]) for start in range(0, 4 * JOINTS, JOINTS))
-    return ArmState(
-        time_s,
-        q,
-        qd,
-        target_q,
-        target_qd,
-        RobotMode(robot),
-        SafetyMode(safety),
-        RuntimeState(runtime),
-        speed_scaling,
-    )
+    modes = RobotMode(robot), SafetyMode(safety), RuntimeState(runtime)
+    return ArmState(time_s, q, qd, target_q, target_qd, *modes, speed_scaling)
 
 
 _HEAD = struct.Struct("=QII")  # number, length, checksum

@@ -63,11 +63,9 @@ class DriverTimeouts:
 class DriverChannel(Protocol):
     """Where the agent's orders lie, and the driver's reports go."""
 
-    def order(self) -> Order | None:
-        """The newest order, if there is one."""
+    def order(self) -> Order | None: ...
 
-    def publish(self, report: DriverReport) -> None:
-        """Leave a report in place of the one before."""
+    def publish(self, report: DriverReport) -> None: ...
 
     def agent_is_gone(self) -> bool:
         """Whether nobody is left to give orders, or a signal asked to end."""
@@ -119,7 +117,6 @@ class Driver:
             self._answer(state)
 
     def _answer(self, state: ArmState) -> None:
-        """Handle one package of the controller."""
         if self._report.state is None or state.time_s != self._report.state.time_s:  # else it was sent before
             self._last_state_s = self._clock.now_s()
         wish = self._stops.see(state, state.time_s)  # the controller refuses a release by its own clock

@@ -32,25 +32,13 @@ class DriverLink:
 
     def __init__(self, settings: DriverSettings) -> None:
         self._settings = settings
-        self._clock: MonotonicClock = WallClock(settings.pace)
+        self.pace = settings.pace
+        self.clock: MonotonicClock = WallClock(settings.pace)
         self._questions = StandardLink(settings.address)
         self._memory: SharedMemory | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._order = Order(0, 0.0, 0.0)
-        self._received = DriverReport(Phase.STARTING)
-
-    @property
-    def clock(self) -> MonotonicClock:
-        return self._clock
-
-    @property
-    def pace(self) -> float:
-        return self._settings.pace
-
-    @property
-    def received(self) -> DriverReport:
-        """The report of the state that was received last."""
-        return self._received
+        self.received = DriverReport(Phase.STARTING)
 
     @property
     def holds_s(self) -> float:
@@ -72,7 +60,7 @@ class DriverLink:
     def connect(self) -> None:
         """Start the driver, and wait for its first state."""
         self.close()
-        self._memory, self._received = SharedMemory(), DriverReport(Phase.STARTING)
+        self._memory, self.received = SharedMemory(), DriverReport(Phase.STARTING)
         self._process = subprocess.Popen(
             driver_command(self._settings, self._memory.files),
             stdin=subprocess.DEVNULL,
@@ -94,8 +82,8 @@ class DriverLink:
         while True:
             self._give_sign_of_life(memory)
             left_s, report = countdown.left_s(), self._checked_report()
-            if report.packages > self._received.packages and report.state is not None:
-                self._received = report
+            if report.packages > self.received.packages and report.state is not None:
+                self.received = report
                 return report.state
             if not left_s:
                 raise StateTimeoutError(report.text or f"The driver sent no state for {timeout_s:g} s.")
@@ -103,7 +91,7 @@ class DriverLink:
 
     def send(self, command: Command) -> None:
         """Order something; it holds until it is too old, or something else is ordered."""
-        now_s = self._clock.now_s()
+        now_s = self.clock.now_s()
         order = Order(self._order.number + 1, now_s, now_s, command)
         self._running().leave_order(order)
         self._order = order
@@ -132,7 +120,7 @@ class DriverLink:
         return self._memory
 
     def _give_sign_of_life(self, memory: SharedMemory) -> None:
-        self._order = replace(self._order, alive_s=self._clock.now_s())
+        self._order = replace(self._order, alive_s=self.clock.now_s())
         memory.leave_order(self._order)
 
     def _checked_report(self) -> DriverReport:

@@ -47,7 +47,6 @@ _STOP_DECELERATION = 20.0
 _ANGLE_NOISE, _SPEED_NOISE = 5e-5, 2e-3
 """Standard deviations of what encoders tell, rad and rad/s."""
 _LOG_LINES = 1000
-"""Lines of the log that are kept."""
 
 
 class Controller:
@@ -67,7 +66,6 @@ class Controller:
         self._has_refused = False
         self.latency_ticks = self.settings.latency_ticks
         self.log: deque[tuple[int, TextMessage]] = deque(maxlen=_LOG_LINES)
-        """What the controller said, numbered."""
         self._messages_logged = 0
         self._print = tell
         self._random = np.random.default_rng(self.settings.seed)
@@ -146,7 +144,6 @@ class Controller:
         self.say(f"{mode.name}: {why}", level=1)
 
     def power_off(self) -> None:
-        """The arm loses its power, and its brakes close."""
         self.program = None
         self.arm = arms.halt(self.arm, _STOP_DECELERATION)
         self.safety.robot_mode = RobotMode.POWER_OFF
@@ -200,9 +197,7 @@ class Session(ABC):
     """What a controller says to one client, over one of its interfaces: bytes in, bytes out."""
 
     greeting = b""
-    """What is sent first."""
     wants_to_leave = False
-    """Whether the client has said so."""
 
     @abstractmethod
     def receive(self, data: bytes) -> bytes:

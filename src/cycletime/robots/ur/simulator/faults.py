@@ -74,7 +74,6 @@ class FaultSession(Session):
         raise InputError(f"There is no fault {quote(line)}: give one of {', '.join(known)}{did_you_mean(line, known)}")
 
     def _state(self) -> str:
-        """The last tick's state, with the modes of this moment."""
         it = self._controller
         modes = {"robot_mode": it.safety.robot_mode, "safety_mode": it.safety.safety_mode}
         return json.dumps(asdict(it.state) | modes | {"tick": it.tick})

@@ -21,7 +21,6 @@ from cycletime.robots.ur.simulator.server import FreeRunning, LockStep, Ports, S
 from cycletime.robots.ur.wire.dashboard import encode_line
 
 FREE_PORTS = Ports(0, 0, 0, 0)
-"""Any that are free."""
 _FAULT_TIMEOUT_S = 10.0
 
 

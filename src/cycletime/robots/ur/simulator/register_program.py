@@ -83,7 +83,6 @@ class Registers:
 
 _NAME, _BANNER = "rtde_control", "RTDE Control Script Loaded"
 _READY, _DONE = 1, 2
-"""Values of the program's first output register."""
 _COMMAND, _ASYNC = 0, 1
 _ANSWER, _PROGRESS = 1, 2
 """Output registers with an answer, and how far an asynchronous move has come."""
@@ -114,9 +113,7 @@ class RegisterProgram:
 
     def __init__(self, registers: Registers, tick: int, pose_at: Callable[[Vector], tuple[float, ...]]) -> None:
         self.ended: str | None = None
-        """Why the program has ended, if it has."""
         self.asks_for_stop = False
-        """Whether it has called for a protective stop."""
         self._followed: Command | None = None
         self._waits_for: Command | None = None
         self._done = False
@@ -136,7 +133,6 @@ class RegisterProgram:
         self._fed_tick = tick
 
     def step(self, registers: Registers, arm: Arm, period_s: float) -> Arm:
-        """One period of the program: read the command, and move the arm."""
         self._check_watchdog(arm.tick, period_s)
         asked = registers.whole(_COMMAND)
         if asked in (_Request.SPEED_J, _Request.SERVO_J):

@@ -34,9 +34,7 @@ class Client:
     """Non-blocking."""
     session: Session
     outgoing: bytearray = field(default_factory=bytearray)
-    """What the socket has not taken yet."""
     waits_to_send: bool = False
-    """Whether the socket is watched for room."""
     _on_the_way: deque[tuple[float, bytes]] = field(default_factory=deque)
 
     def send_later(self, data: bytes, arrival_s: float) -> None:

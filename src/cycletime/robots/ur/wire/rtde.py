@@ -103,7 +103,6 @@ class Recipe:
     """Its number, the first byte of the package; None in protocol version 1, whose packages have no number."""
     names: tuple[str, ...]
     types: tuple[str, ...]
-    """The type of each, as the controller named it."""
 
     def refused(self, why: str) -> tuple[str, ...]:
         """The variables that have no type for a reason: `NOT_FOUND` or `IN_USE`."""
@@ -123,7 +122,6 @@ class Recipe:
             raise WireError(f"{len(values)} values do not fit the recipe {','.join(self.types)}: {error}.") from None
 
     def unpack(self, payload: bytes) -> dict[str, Value]:
-        """The values in a data package's payload, by name."""
         if len(payload) != self._layout.size:
             raise WireError(f"A data package has {len(payload)} bytes, and its recipe {self._layout.size}.")
         flat = self._layout.unpack(payload)
@@ -300,7 +298,6 @@ LOCKSTEP_GRANT = "input_int_register_47"
 """The number of the last tick that the controller may do; ticks are counted from the controller's start."""
 LOCKSTEP_VALUES = tuple(f"input_double_register_{number}" for number in range(24, 24 + COMMAND_NUMBERS))
 LOCKSTEP_INPUTS = (LOCKSTEP_COMMAND, *LOCKSTEP_VALUES, LOCKSTEP_GRANT)
-"""The input recipe of lock-step."""
 
 
 def lockstep_values(grant: int, command: Command | None = None) -> tuple[float | int, ...]:
