@@ -65,7 +65,6 @@ class PackedTask:
         return packed_task, self._made_of
 
     def start(self, numbers: Numbers) -> PackedStep:
-        """An episode that begins with given numbers."""
         return self._read(self._start(np.array(numbers, self._float)))
 
     def cycle(self, row: Row, action: Sequence[float]) -> PackedStep:
@@ -213,7 +212,6 @@ class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         render_mode: str | None = None,
         env_dt: DurationLike | None = None,
     ) -> None:
-        """Make so many copies at one cycle time."""
         if num_envs < 1:
             raise InputError(f"num_envs is {num_envs}: it must be a whole number of at least 1.")
         if render_mode not in (None, *self.metadata["render_modes"]):
@@ -290,7 +288,6 @@ class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
 
 def _make_task(task: ClosedFormTask | str, env_dt: DurationLike | None) -> ClosedFormTask:
-    """The task with the time step that is asked for."""
     if isinstance(task, str):
         task = load_env_creator(task)()  # type: ignore[assignment]  # loads any 'module:name'
         assert isinstance(task, ClosedFormTask), "registered so"

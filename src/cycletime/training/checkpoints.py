@@ -143,7 +143,6 @@ class Checkpoints:
         return None
 
     def _newest(self, identity: str) -> tuple[Checkpoint | None, dict[Path, str]]:
-        """The newest that can be used, and what is wrong with those after it."""
         wrong: dict[Path, str] = {}
         for number in reversed(self._numbers()):
             path = self.folder / f"{number:06d}"

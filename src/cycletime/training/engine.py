@@ -223,7 +223,6 @@ class EngineEntry:
         return _load(self.path)
 
     def refusal(self, spec: RunSpec) -> str | None:
-        """In a sentence, why it cannot take a run whose options it has; None where it can."""
         if spec.engine.device not in self.devices:
             needed = " or ".join(map(repr, self.devices))
             return f"The engine {self.name} has the device {spec.engine.device!r}: it needs {needed}."

@@ -103,7 +103,6 @@ def _refuse_unless_flat(space: gymnasium.spaces.Box, name: str, remedy: str) -> 
 TASKS: Mapping[str, type[ClosedFormTask]] = MappingProxyType(
     {name: getattr(tasks, task) for name, task in tasks.CLOSED_FORMS.items()}
 )
-"""The tasks in closed form by name."""
 RobotKind: TypeAlias = Literal["real", "simulated", "lockstep"]
 """An arm, a simulated controller in its own time, or one that waits for the agent."""
 
@@ -256,7 +255,6 @@ def _late(env: gymnasium.Env[Any, Any], delay: DelayLike | None, env_dt: Duratio
 def _held(
     world: GymnasiumEnv, dt: Duration, keywords: dict[str, Any], delay: DelayLike | None
 ) -> gymnasium.Env[Any, Any]:
-    """A Gymnasium environment that holds each action for a cycle."""
     from cycletime.tasks import CycleTime
     from cycletime.tasks.closed_form_env import ClosedFormEnv
     from cycletime.tasks.retime import RETIMINGS, retime
@@ -314,7 +312,6 @@ def _refuse_unregistered(name: str) -> None:
 
 
 def _made(name: str, keywords: dict[str, Any]) -> gymnasium.Env[Any, Any]:
-    """Make an environment, with its errors as sentences."""
     import gymnasium
     from gymnasium.error import DependencyNotInstalled
 
